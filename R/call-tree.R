@@ -85,7 +85,7 @@
 call_tree <- function(
     x, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
   rlang::check_dots_empty()
-  tree_of(x, by, "whole", NULL, type, source_id, focus, rlang::current_env())
+  tree_of(x, rlang::current_env(), by = by, type = type, source_id = source_id, focus = focus)
 }
 
 #' @rdname call_tree
@@ -93,7 +93,9 @@ call_tree <- function(
 callers <- function(
     x, name, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
   rlang::check_dots_empty()
-  tree_of(x, by, "callers", name, type, source_id, focus, rlang::current_env())
+  call <- rlang::current_env()
+  name <- check_name(name, call)
+  tree_of(x, call, part = "callers", name = name, by = by, type = type, source_id = source_id, focus = focus)
 }
 
 #' @rdname call_tree
@@ -101,23 +103,32 @@ callers <- function(
 callees <- function(
     x, name, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
   rlang::check_dots_empty()
-  tree_of(x, by, "callees", name, type, source_id, focus, rlang::current_env())
+  call <- rlang::current_env()
+  name <- check_name(name, call)
+  tree_of(x, call, part = "callees", name = name, by = by, type = type, source_id = source_id, focus = focus)
 }
 
-tree_of <- function(x, by, part, name, type, source_id, focus, call) {
+# The tree of a profile that need not have been checked, or with `part` the callers or callees of the function `name`.
+tree_of <- function(x, call, by = "function", part = "whole", name = NULL, type = NULL, source_id = NULL, focus = NULL) {
   by <- check_choice(by, c("function", "line", "package"), "by", call)
   check_type(type, call)
   x <- as_unchecked_v2(x, call)
-  if (part != "whole") {
-    name <- check_function(name, x, call)
-  }
   if (!is.null(check_expression(focus, "focus", call))) {
     x <- filter_by(x, list(focus = focus), call)
   }
   if (by == "package" && is.null(x$functions[[".package"]])) {
     x <- packages_added(x, call)
   }
-  result <- rust(rust_call_tree(x, type, by, sources_wanted(x, source_id, call), part, name), call)
+  wanted <- sources_wanted(x, source_id, call)
+  result <- rust(rust_call_tree(x, type, by, wanted, part, name), call)
+  if (!is.null(result$known)) {
+    abort_unknown_function(name, result$known, call)
+  }
+  new_call_tree(result, by, part)
+}
+
+# `result`: of the core.
+new_call_tree <- function(result, by = "function", part = "whole") {
   tibble::new_tibble(
     result$nodes,
     type = result$type,
@@ -154,7 +165,7 @@ in_words <- function(ids) {
   if (length(ids) == 0) "none" else paste0(paste(shown, collapse = ", "), more)
 }
 
-check_function <- function(name, x, call) {
+check_name <- function(name, call) {
   if (missing(name)) {
     abort_missing("name", call, i = "It is the name of a function, such as `\"lm\"`.")
   }
@@ -164,18 +175,17 @@ check_function <- function(name, x, call) {
   if (!rlang::is_string(name) || !is_valid_text(name)) {
     abort_argument("`name` must be the name of a function: one string.", call)
   }
-  frames <- rust(rust_frame_names(x), call)
-  names <- unique(c(frames$name, x$functions$name, if (!all(frames$has_symbol)) "<unknown>"))
-  if (!name %in% names) {
-    # Names that contain these letters, in any case.
-    near <- union(similar_names(name, names), similar_texts(name, names))
-    near <- utils::head(near, 3)
-    abort_argument(c(
-      paste0("The profile has no function `", name, "`."),
-      i = if (length(near) > 0) paste0("Similar names: ", paste0("`", near, "`", collapse = ", "), ".")
-    ), call)
-  }
   enc2utf8(name)
+}
+
+abort_unknown_function <- function(name, known, call) {
+  # Names that contain these letters, in any case.
+  near <- union(similar_names(name, known), similar_texts(name, known))
+  near <- utils::head(near, 3)
+  abort_argument(c(
+    paste0("The profile has no function `", name, "`."),
+    i = if (length(near) > 0) paste0("Similar names: ", paste0("`", near, "`", collapse = ", "), ".")
+  ), call)
 }
 
 # The shortest names that contain a name, in any case. The time of the search is the product of both lengths, and

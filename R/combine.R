@@ -63,7 +63,7 @@ combine_profiles <- function(...) {
 # Checks profiles of version 2.0 and binds the rows of their tables. The core processes the tables and
 # columns of the schema; user-defined columns and tables are combined here. `close_gaps`: whether `depth` is
 # renumbered.
-bind_profiles <- function(profiles, call, own = own_columns_of(profiles, call), close_gaps = FALSE) {
+bind_profiles <- function(profiles, call, own = own_columns_of(profiles), close_gaps = FALSE) {
   if (length(profiles) == 0) {
     empty <- data_model()$required
     empty$meta <- tibble::tibble(key = "version", value = "2.0")
@@ -74,9 +74,9 @@ bind_profiles <- function(profiles, call, own = own_columns_of(profiles, call), 
     return(as_recorded_as(new_profile_data(result$tables, "2.0"), profiles))
   }
   compared <- intersect(names(own), c("meta", data_model()$merged, data_model()$attributes))
-  groups <- lapply(rlang::set_names(compared), function(table) {
+  groups <- or_invalid(profiles, call, lapply(rlang::set_names(compared), function(table) {
     group_rows(profiles, table, own[[table]], call)
-  })
+  }))
   result <- rust(rust_combine(profiles, groups, close_gaps, lazy_columns(call)), call)
   tables <- result$tables
   for (table in names(own)) {
@@ -90,8 +90,21 @@ bind_profiles <- function(profiles, call, own = own_columns_of(profiles, call), 
 }
 
 # The columns that are not in the schema, named by table; of tables that are not in the schema, all columns.
-own_columns_of <- function(profiles, call) {
-  rust(rust_own_columns(profiles), call)
+own_columns_of <- function(profiles) {
+  known <- data_model()$column_names
+  own <- list()
+  for (x in profiles) {
+    tables <- unclass(x)
+    # The core refuses other names.
+    for (table in names(tables)[Encoding(names(tables)) != "bytes"]) {
+      columns <- if (is.data.frame(tables[[table]])) names(tables[[table]])
+      columns <- columns[!columns %in% known[[table]]]
+      if (length(columns) > 0 || is.null(known[[table]])) {
+        own[[table]] <- as.character(unique(c(own[[table]], columns)))
+      }
+    }
+  }
+  own
 }
 
 # A number for each row, equal for rows in which these columns are equal. Ids are equal only within a profile.

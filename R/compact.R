@@ -45,18 +45,25 @@ compact_profile <- function(x) {
   if (!identical(profile_version(x), "2.0")) {
     return(as_v2(x, call))
   }
-  if (!rust(rust_has_types(x), call)) {
-    x <- restore_types(x, call)
-  }
   if (is.null(x$.mappings) && ".mapping_id" %in% names(x$locations)) {
     x$locations$.mapping_id <- NULL
   }
   if (is.null(x$.scopes) && ".scope_id" %in% names(x$sources)) {
     x$sources$.scope_id <- NULL
   }
-  own <- own_columns_of(list(x), call)
-  x <- keep_rows(x, rust(rust_rows_in_use(integer_ids(x, own, call)), call))
-  bind_profiles(list(x), call, own, close_gaps = TRUE)
+  own <- own_columns_of(list(x))
+  compacted <- function(x) {
+    rust(rust_compact(integer_ids(x, own, call), length(own) == 0, lazy_columns(call)), call)
+  }
+  found <- compacted(x)
+  if (!found$has_types) {
+    x <- restore_types(x, call)
+    found <- compacted(x)
+  }
+  if (!is.null(found$tables)) {
+    return(as_recorded_as(new_profile_data(found$tables, "2.0"), list(x)))
+  }
+  bind_profiles(list(keep_rows(x, found$rows)), call, own, close_gaps = TRUE)
 }
 
 # Converts ids in user-defined columns to integer, the type of ids in the schema.

@@ -96,11 +96,13 @@ compare_profiles <- function(
     abort_argument("`only` must be a character vector of names, or `NULL`.", call)
   }
   check_share(min_share, "min_share", call)
-  compare_runs(base, new, by, scale, what, type, only, min_share, call)
+  data <- figures_of_runs(base, new, type, by, call)
+  comparison_of(data, call, by = by, scale = scale, what = what, only = only, min_share = min_share)
 }
 
-compare_runs <- function(base, new, by, scale, what, type, only, min_share, call) {
-  data <- figures_of_runs(base, new, type, by, call)
+# `data`: figures of runs.
+comparison_of <- function(
+    data, call, by = "function", scale = "amount", what = "total", only = NULL, min_share = 0.01) {
   check_comparable(data, scale, call)
   rows <- rows_to_compare(data, what, only, min_share, call)
   amounts <- matrix(0, length(rows), length(data$sums))
@@ -121,16 +123,21 @@ compare_runs <- function(base, new, by, scale, what, type, only, min_share, call
 
 # ---- What is compared --------------------------------------------------------------
 
-# The self and total of each group in each run: `groups`, `figures` (group, run, self, total), `sums` and
-# `quantum` (what a sample counts) of runs, `is_new`, whether runs are of the new version, `type`, `unit`.
 figures_of_runs <- function(base, new, type, by, call) {
-  base <- one_profile(base, "base", call)
-  new <- one_profile(new, "new", call)
-  both <- bind_profiles(list(base, new), call)
-  if (by == "package" && is.null(both$functions[[".package"]])) {
-    both <- packages_added(both, call)
+  base <- list_of_profiles(base, "base", call)
+  both <- c(base, list_of_profiles(new, "new", call))
+  if (by == "package" && all(vapply(both, function(x) is.null(x$functions[[".package"]]), NA))) {
+    both <- lapply(both, packages_added, call)
   }
   result <- rust(rust_runs(both, type, by), call)
+  is_new <- rep(seq_along(both) > length(base), vapply(both, function(x) nrow(x$sources), 0L))
+  new_figures(result, is_new, type)
+}
+
+# The self and total of each group in each run: `groups`, `figures` (group, run, self, total), `sums` and
+# `quantum` (what a sample counts) of runs, `is_new`, whether runs are of the new version, `type`, `unit`. `result`: of
+# the core.
+new_figures <- function(result, is_new, type = NULL) {
   is_time <- result$type == "time" && result$unit == "nanoseconds" && is.null(type)
   scale <- if (is_time) 1e9 else 1
   figures <- result$figures
@@ -144,7 +151,7 @@ figures_of_runs <- function(base, new, type, by, call) {
     periods = result$runs$period,
     quantum = sample_amounts(result$unit, is_count, result$runs$period) / scale,
     is_count = is_count,
-    is_new = seq_along(result$runs$sum) > nrow(base$sources),
+    is_new = is_new,
     type = result$type,
     unit = if (is_time) "seconds" else result$unit
   )
@@ -157,12 +164,12 @@ sample_amounts <- function(unit, is_count, periods) {
   ifelse(is.na(amounts), 0, amounts)
 }
 
-one_profile <- function(x, name, call) {
+list_of_profiles <- function(x, name, call) {
   if (missing(x)) {
     abort_missing(name, call, i = "Two profiles are compared: `base`, of the old version, and `new`.")
   }
   if (is_profile(x)) {
-    return(as_unchecked_v2(x, call))
+    return(list(as_unchecked_v2(x, call)))
   }
   if (!is_list_of_profiles(x)) {
     abort_argument(c(
@@ -170,7 +177,7 @@ one_profile <- function(x, name, call) {
       i = profile_hint(x)
     ), call)
   }
-  bind_profiles(unname(lapply(x, as_unchecked_v2, call)), call)
+  unname(lapply(x, as_unchecked_v2, call))
 }
 
 # The smallest and the largest amount whose ratios and shares are not infinite.

@@ -60,16 +60,16 @@ describe_profile <- function(x, ..., n = 7, min_share = 0.02, type = NULL) {
   check_share(min_share, "min_share", call)
   check_type(type, call)
   x <- as_unchecked_v2(x, call)
-  summary <- summary_of(x, type, call)
-  x <- with_source_text(packages_added(x, call), call)
-  tree <- tree_of(x, "function", "whole", NULL, type, NULL, NULL, call)
-  packages <- tree_of(x, "package", "whole", NULL, type, NULL, NULL, call)
+  x <- packages_added(x, call)
+  found <- rust(rust_describe(x, type), call)
+  summary <- new_summary(found$summary)
+  x <- with_source_text(x, end_of_recording(x, found$summary$time), call)
   parts <- list(
     run = described_run(x, summary),
-    tree = tree,
-    functions = described_functions(summary$by_function, tree),
+    tree = new_call_tree(found$tree),
+    functions = described_functions(summary$by_function, found$callers),
     lines = described_lines(summary$by_line, x$.source_text),
-    packages = described_packages(packages, x, summary),
+    packages = described_packages(found$packages, attr(summary, "whole")),
     gc = described_gc(x, summary),
     allocated = described_memory(summary)
   )
@@ -109,60 +109,13 @@ interval_of <- function(x) {
   if (unit %in% names(scales)) period * scales[[unit]]
 }
 
-described_functions <- function(by_function, tree) {
-  columns <- by_function[c("name", "self", "total", "self_share", "total_share")]
-  callers <- main_callers(tree)
-  row <- match(columns$name, callers$name)
-  columns$caller <- callers$caller[row]
+# `callers`: the main caller of each function, and the part of its total that comes from there.
+described_functions <- function(by_function, callers) {
+  columns <- unclass(by_function)[c("name", "self", "total", "self_share", "total_share")]
+  columns$caller <- callers$caller
   # In differences, a total may be 0.
-  columns$caller_share <- ifelse(columns$total == 0, NA_real_, callers$value[row] / columns$total)
-  columns
-}
-
-# The main caller of each function: the caller from which most of the total of its outermost calls comes.
-main_callers <- function(tree) {
-  at <- which(is_outermost(tree) & !is.na(tree$parent_id))
-  names <- unique(tree$name)
-  callee <- match(tree$name[at], names)
-  caller <- match(tree$name[tree$parent_id[at]], names)
-  # Each pair of caller and callee has a number. Pairs with the largest sums come first.
-  pair <- (callee - 1) * length(names) + caller
-  pairs <- unique(pair)
-  sums <- as.vector(rowsum(tree$total[at], match(pair, pairs)))
-  # Pairs with equal sums have the same order in all locales.
-  by_sum <- order(-abs(sums), names[(pairs - 1) %% length(names) + 1], method = "radix")
-  callee <- (pairs[by_sum] - 1) %/% length(names) + 1
-  main <- by_sum[!duplicated(callee)]
-  caller <- names[(pairs[main] - 1) %% length(names) + 1]
-  list(
-    name = names[(pairs[main] - 1) %/% length(names) + 1],
-    caller = caller,
-    value = sums[main]
-  )
-}
-
-# Whether each node is an outermost call: none of its callers is a call of the same function.
-is_outermost <- function(tree) {
-  function_id <- match(tree$name, unique(tree$name))
-  open <- integer(max(function_id, 0))
-  path <- integer(max(tree$depth, 0))
-  last <- 0L
-  outermost <- logical(nrow(tree))
-  depth <- tree$depth
-  for (i in seq_along(depth)) {
-    if (last >= depth[[i]]) {
-      ended <- path[depth[[i]]:last]
-      for (id in ended) {
-        open[[id]] <- open[[id]] - 1L
-      }
-    }
-    last <- depth[[i]]
-    id <- function_id[[i]]
-    outermost[[i]] <- open[[id]] == 0L
-    open[[id]] <- open[[id]] + 1L
-    path[[last]] <- id
-  }
-  outermost
+  columns$caller_share <- ifelse(columns$total == 0, NA_real_, callers$total / columns$total)
+  tibble::new_tibble(columns, nrow = length(columns$name))
 }
 
 described_lines <- function(by_line, texts) {
@@ -175,25 +128,8 @@ described_lines <- function(by_line, texts) {
   lines
 }
 
-# Self by package. Garbage collections have no package, so they are not counted as unknown.
-described_packages <- function(tree, x, summary) {
-  key <- ifelse(is.na(tree$name), "", tree$name)
-  self <- tree$self
-  collections <- x$functions$name %in% "<GC>"
-  if (any(collections) && all(is.na(x$functions$.package[collections]))) {
-    gc <- sum(summary$by_function$self[summary$by_function$name %in% "<GC>"])
-    key <- c(key, "<GC>", "")
-    self <- c(self, gc, -gc)
-  }
-  sums <- rowsum(self, key, reorder = FALSE)
-  sums <- sums[sums[, 1] != 0, , drop = FALSE]
-  package <- if (length(sums) > 0) rownames(sums) else character()
-  packages <- tibble::tibble(
-    package = ifelse(package == "", NA_character_, package),
-    self = as.vector(sums),
-    self_share = as.vector(sums) / attr(tree, "whole")
-  )
-  packages[order(-abs(packages$self), packages$package, method = "radix"), ]
+described_packages <- function(packages, whole) {
+  set_column(packages, "self_share", packages$self / whole)
 }
 
 described_gc <- function(x, summary) {

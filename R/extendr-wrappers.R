@@ -6,6 +6,8 @@ rust_write <- function(x, file, format, options) .Call(wrap__rust_write, x, file
 
 rust_written <- function(x, format, options) .Call(wrap__rust_written, x, format, options)
 
+rust_page <- function(profiles, compares, file, content) .Call(wrap__rust_page, profiles, compares, file, content)
+
 rust_file_format <- function(file) .Call(wrap__rust_file_format, file)
 
 rust_source_file <- function(file, directories, anywhere, wanted) .Call(wrap__rust_source_file, file, directories, anywhere, wanted)
@@ -18,19 +20,13 @@ rust_schema <- function() .Call(wrap__rust_schema)
 
 rust_validate <- function(x) .Call(wrap__rust_validate, x)
 
-rust_is_plain <- function(x) .Call(wrap__rust_is_plain, x)
-
-rust_has_types <- function(x) .Call(wrap__rust_has_types, x)
-
-rust_own_columns <- function(profiles) .Call(wrap__rust_own_columns, profiles)
-
 rust_convert <- function(x, version, lazy) .Call(wrap__rust_convert, x, version, lazy)
 
 rust_combine <- function(profiles, groups, close_gaps, lazy) .Call(wrap__rust_combine, profiles, groups, close_gaps, lazy)
 
 rust_filter <- function(x, matches, drops, drop_of_source, outermost, as_stacks, lazy) .Call(wrap__rust_filter, x, matches, drops, drop_of_source, outermost, as_stacks, lazy)
 
-rust_rows_in_use <- function(x) .Call(wrap__rust_rows_in_use, x)
+rust_compact <- function(x, combines, lazy) .Call(wrap__rust_compact, x, combines, lazy)
 
 rust_remap <- function(columns, from, to, key) .Call(wrap__rust_remap, columns, from, to, key)
 
@@ -38,11 +34,13 @@ rust_content_keys <- function(columns, sets, count) .Call(wrap__rust_content_key
 
 rust_summarise <- function(x, sample_type) .Call(wrap__rust_summarise, x, sample_type)
 
+rust_describe <- function(x, sample_type) .Call(wrap__rust_describe, x, sample_type)
+
 rust_call_tree <- function(x, sample_type, by, sources, part, name) .Call(wrap__rust_call_tree, x, sample_type, by, sources, part, name)
 
 rust_frame_names <- function(x) .Call(wrap__rust_frame_names, x)
 
-rust_runs <- function(x, sample_type, by) .Call(wrap__rust_runs, x, sample_type, by)
+rust_runs <- function(profiles, sample_type, by) .Call(wrap__rust_runs, profiles, sample_type, by)
 
 rust_frames <- function(x, lazy) .Call(wrap__rust_frames, x, lazy)
 

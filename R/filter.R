@@ -124,9 +124,10 @@ filter_profile <- function(
   filter_by(as_unchecked_v2(x, call), given, call, drop, keep)
 }
 
-# `given`: expressions, named by the argument of `filter_profile()`.
-filter_by <- function(x, given, call, drop = NULL, keep = NULL) {
-  rules <- or_invalid(x, call, {
+# `given`: expressions, named by the argument of `filter_profile()`. `outermost` is the number of R frames to remove at
+# the outer end of each stack, before the expressions are applied.
+filter_by <- function(x, given, call, drop = NULL, keep = NULL, outermost = 0L) {
+  rules <- or_invalid(list(x), call, {
     names <- names_of(x)
     matches <- Map(function(expression, argument) {
       find <- function(texts) found_in(texts, expression, argument, call)
@@ -138,7 +139,7 @@ filter_by <- function(x, given, call, drop = NULL, keep = NULL) {
     drops <- if (is.null(drop)) list(distinct = list(), of_source = integer()) else drops_of_sources(x, drop, keep, call)
     list(matches = matches, drops = drops)
   })
-  filtered(x, rules$matches, rules$drops$distinct, rules$drops$of_source, call)
+  filtered(x, rules$matches, rules$drops$distinct, rules$drops$of_source, call, outermost)
 }
 
 # The functions that each distinct pair of expressions drops, and the number of the pair of each source.
@@ -171,11 +172,13 @@ as_unchecked_v2 <- function(x, call) {
 
 # Evaluates code that uses tables before the core has checked them. If it fails because the tables are invalid, that
 # is the error.
-or_invalid <- function(x, call, code) {
-  # An error of `x` itself is already the right one; in the handler, R would warn that it evaluates `x` again.
-  force(x)
+or_invalid <- function(profiles, call, code) {
+  # An error of a profile itself is already the right one; in the handler, R would warn that it evaluates it again.
+  force(profiles)
   tryCatch(code, error = function(error) {
-    rust(rust_validate(x), call)
+    for (x in profiles) {
+      rust(rust_validate(x), call)
+    }
     rlang::cnd_signal(error)
   })
 }
@@ -246,9 +249,9 @@ found_in <- function(texts, expression, what, call, whole = FALSE) {
   found[match(texts, distinct)]
 }
 
-# Applies filters to a profile. `outermost` is the number of R frames to remove at the outer end of each stack.
-filtered <- function(x, matches, drops, drop_of_source, call, outermost = 0L) {
-  with_ids <- or_invalid(x, call, integer_ids(x, own_columns_of(list(x), call), call))
+# Applies filters to a profile.
+filtered <- function(x, matches, drops, drop_of_source, call, outermost) {
+  with_ids <- or_invalid(list(x), call, integer_ids(x, own_columns_of(list(x)), call))
   frames <- x$sample_locations
   as_stacks <- has_plain_rows(frames) && length(frames) == 3
   lazy <- lazy_columns(call)

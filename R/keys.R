@@ -28,6 +28,7 @@ data_model <- function() {
     used <- tables[!is.na(tables$used_by_table), ]
     used <- used[order(match(used$table, model$keys), decreasing = TRUE), ]
     model$used_by <- rlang::set_names(Map(c, used$used_by_table, used$used_by_column), used$table)
+    model$column_names <- split(columns$column, columns$table)
     # Columns of numbers that accept date-times.
     model$times <- columns$column[columns$type == "double" & grepl("^seconds since 1970", columns$unit)]
     the$data_model <- model
@@ -50,8 +51,10 @@ has_role <- function(type, unit, role) {
 # The keys that columns contain, named by column. In `locations` and `sources` the keys of `.mappings`
 # and `.scopes` are optional columns, so their names begin with a dot.
 keys_of <- function(columns) {
-  keys <- sub("^[.](?=(mapping|scope)_id$)", "", columns, perl = TRUE)
-  keys <- rlang::set_names(keys, columns)
+  # Names of users' columns may be invalid text, on which regular expressions fail.
+  is_optional <- columns %in% c(".mapping_id", ".scope_id")
+  keys <- rlang::set_names(columns, columns)
+  keys[is_optional] <- substring(columns[is_optional], 2)
   keys[keys %in% names(data_model()$keys)]
 }
 

@@ -41,27 +41,36 @@
 add_packages <- function(x, ...) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  packages_added(as_unchecked_v2(x, call), call)
+  x <- packages_added(as_unchecked_v2(x, call), call)
+  rust(rust_validate(x), call)
+  x
 }
 
+# The tables need not have been checked: the core checks them afterwards.
 packages_added <- function(x, call) {
-  rust(rust_validate(x), call)
-  functions <- x$functions
+  or_invalid(list(x), call, with_packages(x, call))
+}
+
+with_packages <- function(x, call) {
+  functions <- unclass(x$functions)
+  known <- intersect(c(".package", ".package_from"), names(functions))
+  if (!all(vapply(functions[c("name", "filename", known)], is.character, NA))) {
+    return(x)
+  }
   rules <- list(
     name = package_in_name(functions$name, is_native(x)),
     file = package_of_file(functions$filename, is_of_session(x), call),
     file = package_of_library(x),
     namespace = package_with_function(functions)
   )
-  package <- functions[[".package"]] %||% rep(NA_character_, nrow(functions))
-  from <- functions[[".package_from"]] %||% rep(NA_character_, nrow(functions))
+  package <- functions[[".package"]] %||% rep(NA_character_, length(functions$name))
+  from <- functions[[".package_from"]] %||% rep(NA_character_, length(functions$name))
   for (i in seq_along(rules)) {
     new <- is.na(package) & !is.na(rules[[i]])
     package[new] <- rules[[i]][new]
     from[new] <- names(rules)[[i]]
   }
-  x$functions$.package <- package
-  x$functions$.package_from <- from
+  x$functions <- set_column(set_column(x$functions, ".package", package), ".package_from", from)
   x
 }
 
@@ -134,12 +143,21 @@ package_of_library <- function(x) {
 package_with_function <- function(functions) {
   no_file <- is.na(functions$filename) | functions$filename == ""
   names <- setdiff(functions$name[no_file], c(ls(globalenv(), all.names = TRUE), NA, ""))
-  found <- vctrs::vec_rbind(!!!lapply(loadedNamespaces(), functions_among, names))
+  # The longest name that R allows.
+  names <- names[nchar(names, "bytes") <= 10000]
+  packages <- loadedNamespaces()
+  each <- lapply(packages, functions_among, names)
+  found <- list(
+    name = unlist(lapply(each, `[[`, "name")),
+    exported = unlist(lapply(each, `[[`, "exported")),
+    package = rep(packages, vapply(each, function(own) length(own$name), 0L))
+  )
   # An internal function is called by other functions of its package, the outermost of which is exported.
-  reachable <- unique(found$package[found$exported])
-  found <- found[found$package %in% reachable, ]
-  found <- found[!found$name %in% found$name[duplicated(found$name)], ]
-  package <- found$package[match(functions$name, found$name)]
+  reachable <- found$package %in% found$package[found$exported]
+  name <- found$name[reachable]
+  package <- found$package[reachable]
+  is_unique <- !name %in% name[duplicated(name)]
+  package <- package[is_unique][match(functions$name, name[is_unique])]
   package[!no_file] <- NA_character_
   package
 }
@@ -148,22 +166,23 @@ package_with_function <- function(functions) {
 # and methods.
 functions_among <- function(package, names) {
   namespace <- asNamespace(package)
-  own <- intersect(names, ls(namespace, all.names = TRUE, sorted = FALSE))
+  find <- function(names) mget(names, namespace, mode = "function", ifnotfound = list(NULL), inherits = FALSE)
+  values <- tryCatch(find(names), error = function(e) {
+    # A package may contain objects that raise errors when they are used.
+    lapply(names, function(name) tryCatch(find(name)[[1]], error = function(e) NULL))
+  })
   # A function that a package re-exports belongs to the other package.
-  is_own <- vapply(own, function(name) {
-    value <- tryCatch(get0(name, namespace, mode = "function", inherits = FALSE), error = function(e) NULL)
-    is.primitive(value) || is.function(value) && identical(topenv(environment(value)), namespace)
-  }, NA)
-  own <- own[is_own]
-  exported <- if (package == "base") own else c(
-    getNamespaceExports(namespace), ls(namespace[[".__S3MethodsTable__."]], all.names = TRUE)
-  )
-  # tibble() would take most of the time of all packages.
-  vctrs::new_data_frame(list(name = own, package = rep(package, length(own)), exported = own %in% exported))
+  is_own <- function(value) is.primitive(value) || identical(topenv(environment(value)), namespace)
+  there <- which(lengths(values) > 0)
+  own <- names[there[vapply(values[there], is_own, NA)]]
+  exported <- rep(TRUE, length(own))
+  if (package != "base" && length(own) > 0) {
+    exported <- rlang::env_has(getNamespaceInfo(namespace, "exports"), own) |
+      rlang::env_has(namespace[[".__S3MethodsTable__."]], own)
+  }
+  list(name = own, exported = unname(exported))
 }
 
-# A regular expression for functions that mainly call others, by the whole name, with or without the name of a
-# package. It has the same meaning in R, in pprof, and in JavaScript.
 plumbing <- function() {
   names <- c(
     "lapply", "sapply", "vapply", "mapply", "rapply", "eapply", "tapply", "apply", "Map", "Filter", "Reduce",

@@ -91,11 +91,7 @@
 #' file.size(path)
 profile_page <- function(x, ..., base = NULL, source_text = TRUE, timeline = TRUE, title = NULL) {
   rlang::check_dots_empty()
-  call <- rlang::current_env()
-  content <- page_content(x, base, source_text, timeline, title, call)
-  html <- rust(rust_written(content$tables, "page", content$options), call)$bytes
-  title <- content$options$title
-  structure(list(html = html, title = title), class = "profile_page")
+  new_page(x, base, source_text, timeline, title, NULL, rlang::current_env())
 }
 
 #' @rdname profile_page
@@ -103,58 +99,60 @@ profile_page <- function(x, ..., base = NULL, source_text = TRUE, timeline = TRU
 write_profile_page <- function(x, path, ..., base = NULL, source_text = TRUE, timeline = TRUE, title = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  check_path(path, call, writing = TRUE)
-  content <- page_content(x, base, source_text, timeline, title, call)
-  write_format(content$tables, path, "page", content$options, call)
+  # First, because users swap the arguments.
+  file <- file_path(path, "profile_error_write", call)
+  new_page(x, base, source_text, timeline, title, file, call)
   invisible(x)
 }
 
 # ---- Input of the core -------------------------------------------------------------
 
-# The tables of version 2.0, and everything else that is in the page.
-page_content <- function(x, base, source_text, timeline, title, call) {
+# Writes a page to a file, or returns it if `file` is NULL.
+new_page <- function(x, base, source_text, timeline, title, file, call) {
   check_flag(source_text, "source_text", call)
   check_flag(timeline, "timeline", call)
   if (!is.null(title) && !is_text(title)) {
     abort_argument("`title` must be one string, or `NULL`.", call)
   }
-  x <- as_v2(x, call)
-  title <- title %||% page_title(x)
-  profiles <- list(x)
-  if (!is.null(base)) {
-    base <- as_base(base, call)
-    profiles <- list(x, base)
-  }
-  tables <- if (is.null(base)) x else bind_profiles(profiles, call)
+  x <- as_unchecked_v2(x, call)
+  profiles <- c(list(x), if (!is.null(base)) list(as_base(base, call)))
   # Packages are determined by the paths of files, so this is done before the paths are removed.
-  tables <- packages_added(tables, call)
-  text <- no_text
+  profiles <- lapply(profiles, packages_added, call)
   if (source_text) {
-    text <- text_of_page(profiles, call)
+    lapply(profiles, check_source_text, call)
   } else {
-    tables$functions$filename <- distinct_file_names(tables$functions$filename)
+    profiles <- with_distinct_files(profiles)
   }
-  options <- list(
-    title = title,
-    generator = paste("profile", utils::packageVersion("profile")),
-    files = valid_text(text$filename),
-    texts = valid_text(text$text),
-    changed = text$changed,
-    found = if (!is.null(base)) functions_found(base, x, call),
-    sources = nrow(x$sources),
-    timeline = timeline,
-    plumbing = plumbing()
-  )
-  list(tables = tables, options = c(options, page_files()))
+  # The core calls this function when it has checked the profiles.
+  content <- function(known) {
+    sources <- vapply(profiles, function(x) nrow(x$sources), 0L)
+    profile <- rep(seq_along(profiles), sources)
+    seconds <- split(known$seconds, factor(profile, seq_along(profiles)))
+    text <- if (source_text) text_of_page(profiles, seconds, call) else no_text
+    title <<- title %||% page_title(x)
+    options <- list(
+      title = title,
+      generator = paste("profile", getNamespaceVersion("profile")),
+      files = valid_text(text$filename),
+      texts = valid_text(text$text),
+      changed = text$changed,
+      found = if (!is.null(known$runs)) functions_found(new_figures(known$runs, profile == 1), call),
+      sources = sources[[1]],
+      timeline = timeline,
+      plumbing = plumbing()
+    )
+    c(options, page_files())
+  }
+  # Runs of both are compared if there are enough.
+  compares <- length(profiles) == 2 && all(vapply(profiles, function(x) NROW(x$sources), 0L) >= enough_runs)
+  html <- rust(rust_page(profiles, compares, file, content), call)
+  structure(list(html = html, title = title), class = "profile_page")
 }
 
-# The names of the functions for which a comparison has the verdict more or less; NULL if there are too few runs.
-functions_found <- function(base, new, call) {
-  if (min(nrow(base$sources), nrow(new$sources)) < enough_runs) {
-    return(NULL)
-  }
+# The names of the functions for which a comparison has the verdict more or less; NULL if runs cannot be compared.
+functions_found <- function(data, call) {
   compared <- tryCatch(
-    compare_runs(base, new, "function", "amount", "total", NULL, NULL, 0.001, call),
+    comparison_of(data, call, min_share = 0.001),
     # Runs without samples, or with unknown periods.
     profile_error_unsupported = function(error) NULL
   )
@@ -169,7 +167,7 @@ as_base <- function(base, call) {
       paste0("`base` must be a profile, or `NULL`, not ", object_in_words(base), "."), i = profile_hint(base)
     ), call)
   }
-  as_v2(base, call)
+  as_unchecked_v2(base, call)
 }
 
 page_title <- function(x) {
@@ -180,36 +178,46 @@ page_title <- function(x) {
   paste0(title, if (more > 0) paste0(" and ", more, " more"))
 }
 
-# The source text of all profiles. Of a file in several profiles, that of the first one.
-text_of_page <- function(profiles, call) {
-  found <- lapply(profiles, function(x) {
-    check_source_text(x, call)
-    source_text_of(x, call)
+# The source text of all profiles. Of a file in several profiles, that of the first one. `seconds`: the sampled time of
+# the sources of each profile.
+text_of_page <- function(profiles, seconds, call) {
+  found <- lapply(seq_along(profiles), function(i) {
+    ended <- end_of_recording(profiles[[i]], sum(seconds[[i]]))
+    source_text_of(profiles[[i]], ended, call)
   })
   inform_source_files(found, embeds = TRUE)
-  text <- lapply(found, function(found) {
-    columns <- unclass(found$text)
-    tibble::tibble(
-      filename = columns$filename, text = columns$text,
-      changed = rep_len(columns[["changed"]] %in% TRUE, length(columns$filename))
-    )
-  })
-  text <- vctrs::vec_rbind(!!!text)
-  text[!duplicated(text$filename), ]
+  columns <- lapply(found, function(found) unclass(found$text))
+  filename <- unlist(lapply(columns, `[[`, "filename"))
+  changed <- lapply(columns, function(columns) rep_len(columns[["changed"]] %in% TRUE, length(columns$filename)))
+  first <- !duplicated(filename)
+  list(
+    filename = as.character(filename)[first],
+    text = as.character(unlist(lapply(columns, `[[`, "text")))[first],
+    changed = as.logical(unlist(changed))[first]
+  )
 }
 
+# What the core does not check.
 check_source_text <- function(x, call) {
   text <- x[[".source_text"]]
-  is_text <- is.null(text) || is.data.frame(text) && is.character(text[["filename"]]) && is.character(text[["text"]])
-  if (!is_text) {
+  if (is.data.frame(text) && !(is.character(text[["filename"]]) && is.character(text[["text"]]))) {
     abort_invalid("must have the character columns `filename` and `text`", ".source_text", call = call)
   }
 }
 
-# The last parts of paths, with numbers that keep different paths distinct.
-distinct_file_names <- function(paths) {
-  distinct <- unique(paths)
-  make.unique(file_name(distinct), " #")[match(paths, distinct)]
+# Replaces the paths of files by their last parts, with numbers that keep different paths distinct, the same numbers in
+# all profiles. A column that is not text is left to the core, which reports it.
+with_distinct_files <- function(profiles) {
+  paths <- lapply(profiles, function(x) as.list(x[["functions"]])$filename)
+  if (!all(vapply(paths, is.character, NA))) {
+    return(profiles)
+  }
+  distinct <- unique(unlist(paths))
+  names <- make.unique(file_name(distinct), " #")
+  Map(function(x, paths) {
+    x$functions <- set_column(x$functions, "filename", names[match(paths, distinct)])
+    x
+  }, profiles, paths)
 }
 
 # The files of inst/page: the HTML, and styles and scripts as one text each. They are read once: an interrupt

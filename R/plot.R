@@ -73,7 +73,7 @@ nothing_to_draw <- function(what, call, ...) {
 
 plot_flame <- function(x, type, source_id, main, call) {
   x <- packages_added(x, call)
-  tree <- tree_of(x, "function", "whole", NULL, type, source_id, NULL, call)
+  tree <- tree_of(x, call, type = type, source_id = source_id)
   stop_if_all_zero(tree, call)
   if (nrow(tree) == 0) {
     nothing_to_draw("no samples with a stack.", call)
@@ -157,7 +157,8 @@ draw_axis <- function(ends, unit, ...) {
 }
 
 native_names <- function(x, call) {
-  rust(rust_frame_names(x), call)$name[is_native_location(x)]
+  native <- is_native_location(x)
+  if (any(native)) rust(rust_frame_names(x), call)$name[native]
 }
 
 # A light colour for each package or file, so that dark text is legible; warm colours if neither is known.
@@ -184,6 +185,7 @@ change_fills <- function(values) {
 
 plot_time <- function(x, source_id, main, call) {
   x <- packages_added(x, call)
+  rust(rust_validate(x), call)
   wanted <- sources_wanted(x, source_id, call) %||% (seq_len(nrow(x$sources)) == 1)
   if (sum(wanted) > 1) {
     nothing_to_draw("samples of several sources have no common time.", call)
@@ -293,7 +295,7 @@ plot_lines <- function(x, type, source_id, n, main, call) {
     abort_argument("`source_id` cannot be used with lines.", call)
   }
   summary <- summary_of(x, type, call)
-  x <- with_source_text(x, call)
+  x <- with_source_text(x, end_of_recording(x, attr(summary, "time")), call)
   lines <- described_lines(summary$by_line, x$.source_text)
   stop_if_all_zero(summary, call)
   lines <- utils::head(lines[order(-abs(lines$total), -abs(lines$self)), ], n)

@@ -81,7 +81,11 @@ summary.profile_data <- function(object, ..., type = NULL) {
 }
 
 summary_of <- function(x, type, call) {
-  summary <- rust(rust_summarise(x, type), call)
+  new_summary(rust(rust_summarise(x, type), call))
+}
+
+# `summary`: of the core.
+new_summary <- function(summary) {
   structure(
     summary[c("by_function", "by_line")],
     class = "profile_summary",

@@ -55,11 +55,12 @@ as_profvis <- function(x, ..., source_text = TRUE, split = c("h", "v")) {
   rlang::check_dots_empty()
   check_flag(source_text, "source_text", call)
   split <- check_choice(split, c("h", "v"), "split", call)
-  x <- as_v2(x, call)
+  x <- as_unchecked_v2(x, call)
   text <- no_text
   if (source_text) {
     check_source_text(x, call)
-    text <- with_source_text(x, call, embeds = TRUE)$.source_text
+    # Whether files have changed is not shown.
+    text <- or_invalid(list(x), call, with_source_text(x, NA, call, embeds = TRUE)$.source_text)
   }
   prof <- rust(rust_profvis(x, valid_text(text$filename), valid_text(text$text)), call)
   files <- unname(Map(

@@ -231,7 +231,9 @@ lazy_columns <- function(call) {
 #' x <- suppressWarnings(read_rprof(path))
 #' profile_problems(x)
 profile_problems <- function(x) {
-  x <- as_profile(x, rlang::current_env())
+  call <- rlang::current_env()
+  x <- as_profile(x, call)
+  rust(rust_validate(x), call)
   problems <- x[[".problems"]]
   if (is.null(problems)) {
     problems <- data_model()$optional$.problems

@@ -157,11 +157,10 @@ start_native_recording <- function(options, call) {
 # Removes the frames of callers, and adds information that can be collected only in this session.
 tidy_recording <- function(x, frames, started, call) {
   x$sources$source_timestamp <- as.numeric(started)
-  x <- filtered(x, list(), list(), integer(), call, outermost = frames)
   # The profiler still runs while it is being stopped.
-  x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call)
-  x <- without_code_of_callers(x)
-  x <- with_source_text(packages_added(x, call), call)
+  x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call, outermost = frames)
+  x <- packages_added(without_code_of_callers(x), call)
+  x <- with_source_text(x, as.numeric(Sys.time()), call)
   class(x) <- c("profile_recording", class(x))
   x
 }

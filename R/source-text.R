@@ -77,14 +77,16 @@ add_source_text <- function(x, ..., directory = NULL, outside = FALSE) {
     abort_argument("`directory` must contain paths of directories that exist, or be `NULL`.", call)
   }
   check_flag(outside, "outside", call)
+  x <- as_unchecked_v2(x, call)
+  ended <- end_of_recording(x, rust(rust_summarise(x, NULL), call)$time)
   # Files in `directory` need no message, since the user has named this folder.
-  with_source_text(as_unchecked_v2(x, call), call, directory, outside, embeds = is.null(directory) || outside)
+  with_source_text(x, ended, call, directory, outside, embeds = is.null(directory) || outside)
 }
 
-# Adds source text. `embeds`: whether the user will publish the text as a whole. `only`: the one file to look for, if
-# not NULL.
-with_source_text <- function(x, call, directory = NULL, outside = FALSE, embeds = FALSE, only = NULL) {
-  found <- source_text_of(x, call, directory, outside, only)
+# Adds source text to a profile that was checked. `ended`: see end_of_recording(). `embeds`: whether the user will
+# publish the text as a whole. `only`: the one file to look for, if not NULL.
+with_source_text <- function(x, ended, call, directory = NULL, outside = FALSE, embeds = FALSE, only = NULL) {
+  found <- source_text_of(x, ended, call, directory, outside, only)
   inform_source_files(list(found), embeds)
   x$.source_text <- found$text
   x
@@ -92,18 +94,17 @@ with_source_text <- function(x, call, directory = NULL, outside = FALSE, embeds 
 
 # list(text, read, left_out): the table `.source_text`, and for a profile of another session the files that were read,
 # and the files that were left out because they are outside.
-source_text_of <- function(x, call, directory = NULL, outside = FALSE, only = NULL) {
-  rust(rust_validate(x), call)
+source_text_of <- function(x, ended, call, directory = NULL, outside = FALSE, only = NULL) {
   known <- x$.source_text %||% no_text
   wanted <- setdiff(only %||% files_with_lines(x), c(known$filename, ""))
   is_own <- is_of_session(x)
   anywhere <- is_own || outside
-  files <- text_of_files(wanted, directory, anywhere, end_of_recording(x, call), call)
+  files <- text_of_files(wanted, directory, anywhere, ended, call)
   srcrefs <- text_of_srcrefs(setdiff(wanted, files$text$filename), anywhere, call)
   left_out <- setdiff(c(files$elsewhere, if (!anywhere) srcrefs$filename), files$text$filename)
-  found <- vctrs::vec_rbind(files$text, if (anywhere) srcrefs)
+  found <- rbind_text(files$text, if (anywhere) srcrefs)
   list(
-    text = vctrs::vec_rbind(known, found),
+    text = rbind_text(known, found),
     read = if (!is_own) found$filename,
     left_out = intersect(wanted, left_out)
   )
@@ -136,6 +137,11 @@ files_in_words <- function(files) {
   paste0(paste(shown, collapse = ", "), if (more > 0) paste0(" and ", format_count(more), " more"), ".")
 }
 
+# The rows of two tables of texts, of which the second may be NULL.
+rbind_text <- function(text, more) {
+  if (NROW(more) == 0) text else if (identical(text, no_text)) more else vctrs::vec_rbind(text, more)
+}
+
 no_text <- tibble::tibble(filename = character(), text = character(), from = character(), changed = logical())
 
 files_with_lines <- function(x) {
@@ -145,15 +151,15 @@ files_with_lines <- function(x) {
   unique(files[!is.na(files)])
 }
 
-# The latest time at which the last run can have ended; NA if it is not known.
-end_of_recording <- function(x, call) {
+# The latest time at which the last run can have ended; NA if it is not known. `sampled`: the sampled time in seconds,
+# NULL if it is not known.
+end_of_recording <- function(x, sampled) {
   start <- x$sources$source_timestamp
   if (length(start) == 0) {
     return(NA)
   }
-  sampled <- attr(summary_of(x, NULL, call), "time") %||% 0
   recorded <- x$sources[[".duration_nanos"]] / 1e9
-  max(start) + max(sampled, recorded, na.rm = TRUE)
+  max(start) + max(sampled %||% 0, recorded, na.rm = TRUE)
 }
 
 # ---- Whether this session recorded a profile ---------------------------------------
@@ -183,12 +189,12 @@ text_of_files <- function(files, directories, anywhere, time, call) {
   found <- lapply(files, source_file, directories, anywhere, "source", call)
   has_text <- !vapply(found, function(file) is.null(file$bytes), NA)
   is_elsewhere <- vapply(found, function(file) file$elsewhere, NA)
-  text <- tibble::tibble(
+  text <- tibble::new_tibble(list(
     filename = files[has_text],
     text = vapply(found[has_text], function(file) lines_of_text(rawToChar(file$bytes)), ""),
     from = rep("file", sum(has_text)),
     changed = vapply(found[has_text], function(file) file$modified, 0) > time
-  )
+  ), nrow = sum(has_text))
   list(text = text, elsewhere = files[is_elsewhere])
 }
 
@@ -222,12 +228,12 @@ text_of_srcrefs <- function(files, anywhere, call) {
   texts <- unlist(lapply(environments, function(env) texts_of_functions(env)), recursive = FALSE)
   texts <- texts[!duplicated(names(texts))]
   found <- as.character(intersect(files, names(texts)))
-  tibble::tibble(
+  tibble::new_tibble(list(
     filename = found,
     text = vapply(texts[found], lines_of_text, "", USE.NAMES = FALSE),
     from = rep("srcref", length(found)),
     changed = rep(FALSE, length(found))
-  )
+  ), nrow = length(found))
 }
 
 # The texts of the files of all functions in an environment, a list named by file. A package may contain objects that
@@ -313,7 +319,8 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   file <- find_file(file, figures, no_lines, call)
   figures <- figures[figures$filename == file, ]
   figures <- figures[order(figures$line), ]
-  source <- with_source_text(x, call, only = file)$.source_text
+  ended <- end_of_recording(x, attr(summary, "time"))
+  source <- with_source_text(x, ended, call, only = file)$.source_text
   source <- source[match(file, source$filename), ]
   text <- strsplit(source$text, "\n", fixed = TRUE)[[1]]
   known <- !is.na(source$text)

@@ -1,68 +1,38 @@
-# Checks the shape of tables, and converts columns of equivalent types. All functions accept profiles through
-# `as_profile()`, which calls `normalize_tables()`. It checks only properties that the core cannot check, or for which
-# vctrs has no clear message. It also converts columns to the equivalent type of the data model, so that all functions
-# treat them alike. The core checks everything else.
+# Converts columns of equivalent types. All functions accept profiles through `as_profile()`, which calls
+# `normalize_tables()`. It converts columns to the equivalent type of the data model, so that all functions treat them
+# alike. The core checks everything else: names, lengths and types of columns, and all rules for their values.
 
 normalize_tables <- function(x, call) {
-  if (is_plain(x, call)) {
+  if (any(Encoding(names(x)) == "bytes")) {
+    # R cannot look for a table among such names. The core refuses them.
+    rust(rust_validate(x), call)
+  }
+  columns <- unlist(unclass(x), recursive = FALSE, use.names = FALSE)
+  if (!any(lengths(lapply(columns, attributes)))) {
+    # As in all tables that this package returns.
     return(x)
   }
-  check_names(names(x), "table", NULL, call)
-  for (table in names(x)) {
-    rows <- x[[table]]
-    if (is.data.frame(rows)) {
-      check_names(names(rows), "column", table, call)
-      check_rows(rows, table, call)
-      check_own_texts(rows, table, call)
-      x[[table]] <- plain_columns(rows, table, call)
+  tables <- names(x)
+  for (i in seq_along(tables)) {
+    if (is.data.frame(x[[i]])) {
+      check_rows(x[[i]], tables[[i]], call)
+      x[[i]] <- plain_columns(x[[i]], tables[[i]], call)
     }
   }
   x
 }
 
-# Whether the checks below would pass without converting a column, as for all tables that this package returns. For
-# small profiles the checks would take longer than reading the file.
-is_plain <- function(x, call) {
-  columns <- unlist(unclass(x), recursive = FALSE, use.names = FALSE)
-  !any(lengths(lapply(columns, attributes))) && rust(rust_is_plain(x), call)
-}
-
-check_names <- function(names, of, table, call) {
-  broken <- names[!is_valid_text(names)]
-  twice <- names[duplicated(names[is_valid_text(names)])]
-  if (length(broken) > 0) {
-    rule <- paste0("the name of one of its ", of, "s is not valid text: ", shown_text(broken[[1]]))
-  } else if (length(twice) > 0) {
-    rule <- paste0("duplicate ", of, " name")
-  } else {
-    return()
-  }
-  if (is.null(table)) {
-    abort_invalid(rule, shown_text(c(broken, twice)[[1]]), call = call)
-  }
-  abort_invalid(rule, table, if (length(broken) == 0) twice[[1]], call = call)
-}
-
-# Checks the lengths of columns: `row.names` determines the number of rows, even if columns have other lengths.
+# Checks the lengths of columns that have a class or dimensions: `row.names` determines the number of rows. The core
+# checks all other columns.
 check_rows <- function(rows, table, call) {
   wanted <- .row_names_info(rows, 2L)
   columns <- unclass(rows)
-  for (column in names(columns)[lengths(columns) != wanted]) {
-    size <- tryCatch(vctrs::vec_size(columns[[column]]), error = function(e) NA)
+  has_form <- vapply(columns, function(column) is.object(column) || !is.null(dim(column)), NA)
+  for (i in which(has_form & lengths(columns) != wanted)) {
+    size <- tryCatch(vctrs::vec_size(columns[[i]]), error = function(e) NA)
     if (!identical(size, wanted)) {
       rule <- if (is.na(size)) "is not a vector" else paste0("has ", size, " rows, but the table has ", wanted)
-      abort_invalid(rule, table, column, call = call)
-    }
-  }
-}
-
-# Checks columns that the core does not read: vctrs fails on strings that are marked as bytes.
-check_own_texts <- function(rows, table, call) {
-  columns <- Filter(is.character, unclass(rows))
-  for (column in names(columns)[startsWith(names(columns), ".") | startsWith(table, ".")]) {
-    row <- match("bytes", Encoding(columns[[column]]))
-    if (!is.na(row)) {
-      abort_invalid("the string is marked as bytes, not as text", table, column, row, call = call)
+      abort_invalid(rule, table, names(columns)[[i]], call = call)
     }
   }
 }
@@ -144,6 +114,20 @@ slice_rows <- function(rows, i) {
 has_plain_rows <- function(rows) {
   class <- setdiff(oldClass(rows), c("tbl_df", "tbl"))
   identical(class, "data.frame") && .row_names_info(rows) <= 0 && length(rows) > 0
+}
+
+# Sets a column of a table. The methods of tibbles take most of the time of small profiles.
+set_column <- function(rows, column, values) {
+  if (!has_plain_rows(rows)) {
+    rows[[column]] <- values
+    return(rows)
+  }
+  columns <- unclass(rows)
+  columns[[column]] <- values
+  attributes <- attributes(rows)
+  attributes$names <- names(columns)
+  attributes(columns) <- attributes
+  columns
 }
 
 # Replaces the columns of a table by these, which are in the same order.

@@ -56,6 +56,11 @@ pub fn text(argument: &Robj) -> Result<&str> {
 }
 
 impl<'call> Sexp<'call> {
+    /// An object that R keeps alive and unchanged during the call.
+    pub(crate) fn of(object: SEXP) -> Sexp<'call> {
+        Sexp(object, PhantomData)
+    }
+
     /// The underlying object, for functions of R.
     pub(crate) fn object(self) -> SEXP {
         self.0
@@ -268,6 +273,12 @@ pub fn is_bytes(string: SEXP) -> bool {
     unsafe { Rf_getCharCE(string) == cetype_t::CE_BYTES as c_int }
 }
 
+/// The bytes of a string object, in whatever encoding.
+pub fn bytes_of<'call>(string: SEXP) -> &'call [u8] {
+    // SAFETY: a live string object, whose bytes live until the end of the call.
+    unsafe { CStr::from_ptr(R_CHAR(string)) }.to_bytes()
+}
+
 /// A string object's text; `None` for NA.
 pub fn utf8<'call>(string: SEXP) -> Result<Option<&'call str>> {
     // SAFETY: a live string object, and a constant of R.
@@ -314,9 +325,7 @@ fn translated<'call>(string: SEXP) -> Result<&'call CStr> {
 #[cfg(unix)]
 fn path_of<'call>(string: SEXP) -> Result<&'call Path> {
     use std::os::unix::ffi::OsStrExt;
-    // SAFETY: a live string object, whose bytes live until the end of the call.
-    let bytes = unsafe { CStr::from_ptr(R_CHAR(string)) };
-    Ok(Path::new(std::ffi::OsStr::from_bytes(bytes.to_bytes())))
+    Ok(Path::new(std::ffi::OsStr::from_bytes(bytes_of(string))))
 }
 
 #[cfg(not(unix))]

@@ -4,6 +4,7 @@
 //! - [`vector_data`], [`argument`], [`options`], [`files`], [`from_r`]: from objects of R to values, settings, files and
 //!   profiles;
 //! - [`arena`], [`tibble`], [`to_r`], [`altrep`]: from results to objects of R;
+//! - [`pool`]: several profiles as one;
 //! - [`outcome`], [`guard`]: errors, panics and jumps, see `README.md` beside this crate;
 //! - [`agent`]: settings and status of the agent.
 
@@ -29,6 +30,8 @@ mod guard;
 mod options;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod outcome;
+#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
+mod pool;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod tibble;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]

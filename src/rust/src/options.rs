@@ -10,7 +10,7 @@ use profile_core::formats::{self, Options, Writer};
 use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use profile_core::model::{Payload, Profile};
-use profile_core::page::{self, Page, SourceText};
+use profile_core::page::{Page, SourceText};
 use profile_core::retry::{self, Outcome};
 use profile_core::tables::{Filters, Matching, matching_locations};
 use profile_reader::recorder;
@@ -22,9 +22,6 @@ pub fn writer<'call>(
     format: &str,
     options: &'call WriterOptions<'call>,
 ) -> Result<Box<dyn Writer + 'call>> {
-    if format == page::FORMAT.name {
-        return Ok(Box::new(page(options.list)?));
-    }
     let make = formats::named(format).and_then(|format| format.write);
     let unknown = || Error::Unsupported(message!("No format `{format}` that can be written."));
     make.ok_or_else(unknown)?(options)
@@ -64,18 +61,19 @@ impl Options for WriterOptions<'_> {
 /// The page for a list of the options `title`, `generator`, `template`, `style`, `script`,
 /// `plumbing` (strings), `files`, `texts` and `changed` (for each
 /// source file), `found` (names, or NULL), `sources` (a number) and `timeline` (a flag).
-fn page(list: &Robj) -> Result<Page<'_>> {
-    let text = |name| Ok::<_, Error>(option(list, name)?.text()?.unwrap_or_default());
-    let files = option(list, "files")?.texts()?.into_iter();
-    let texts = option(list, "texts")?.texts()?.into_iter();
-    let changed = option(list, "changed")?.integers()?;
+pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
+    let option = |name| option_of(list, name);
+    let text = |name| Ok::<_, Error>(option(name)?.text()?.unwrap_or_default());
+    let files = option("files")?.texts()?.into_iter();
+    let texts = option("texts")?.texts()?.into_iter();
+    let changed = option("changed")?.integers()?;
     let files = files.zip(texts).zip(changed);
     let file = |((name, text), &changed)| SourceText {
         name,
         text,
         changed: changed == 1,
     };
-    let names = option(list, "found")?;
+    let names = option("found")?;
     let found = match names.kind() {
         STRSXP => Some(names.texts()?),
         _ => None,
@@ -88,9 +86,9 @@ fn page(list: &Robj) -> Result<Page<'_>> {
         script: text("script")?,
         plumbing: text("plumbing")?,
         texts: files.map(file).try_vec("texts")?,
-        sources: count(list, "sources")?,
+        sources: count_of(option("sources")?)?,
         found,
-        timeline: option(list, "timeline")?.flag()?,
+        timeline: option("timeline")?.flag()?,
     })
 }
 
@@ -235,11 +233,20 @@ pub fn groups(by: &Robj) -> Result<By> {
 
 /// An element of a list. R code always passes all elements, so a missing one is an error.
 pub fn option<'call>(list: &'call Robj, name: &str) -> Result<Sexp<'call>> {
+    option_of(argument(list), name)
+}
+
+/// The same, of any list.
+fn option_of<'call>(list: Sexp<'call>, name: &str) -> Result<Sexp<'call>> {
     let missing = || Error::Unsupported(message!("No option `{name}`."));
-    argument(list).named(name)?.ok_or_else(missing)
+    list.named(name)?.ok_or_else(missing)
 }
 
 fn count(list: &Robj, name: &str) -> Result<usize> {
-    let number = option(list, name)?.integers()?.first().copied();
+    count_of(option(list, name)?)
+}
+
+fn count_of(number: Sexp) -> Result<usize> {
+    let number = number.integers()?.first().copied();
     Ok(number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
 }

@@ -75,7 +75,7 @@ fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<RObject<
     }
     if let Error::Invalid(invalid) = error {
         fields.text("table", &invalid.table)?;
-        if let Some(column) = invalid.column {
+        if let Some(column) = &invalid.column {
             fields.text("column", column)?;
         }
         if let Some(row) = invalid.row {

@@ -123,7 +123,7 @@ impl fmt::Display for Foreign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
     pub table: Cow<'static, str>,
-    pub column: Option<&'static str>,
+    pub column: Option<Cow<'static, str>>,
     /// Row, counted from 1.
     pub row: Option<usize>,
     pub rule: String,
@@ -132,7 +132,7 @@ pub struct Invalid {
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Table `{}`", self.table)?;
-        if let Some(column) = self.column {
+        if let Some(column) = &self.column {
             write!(f, ", column `{column}`")?;
         }
         if let Some(row) = self.row {

@@ -7,6 +7,7 @@
 
 use crate::error::Result;
 use crate::limits::memory::{TryText, ensure, owned};
+use crate::message;
 use data_encoding::Encoding;
 use std::borrow::Cow;
 use std::fmt;
@@ -69,6 +70,18 @@ pub fn without_nul(text: &str) -> Result<String> {
     for (i, part) in text.split('\0').enumerate() {
         out.try_push_str(if i > 0 { "<00>" } else { "" }, WHAT)?;
         out.try_push_str(part, WHAT)?;
+    }
+    Ok(out)
+}
+
+/// Bytes as text for a message, in which those that are not UTF-8 become `<e9>`, as R's `iconv(sub = "byte")` writes them.
+pub fn shown_bytes(bytes: &[u8]) -> Result<String> {
+    let mut out = String::new();
+    for chunk in bytes.utf8_chunks() {
+        out.try_push_str(chunk.valid(), WHAT)?;
+        for byte in chunk.invalid() {
+            out.try_push_str(&message!("<{byte:02x}>"), WHAT)?;
+        }
     }
     Ok(out)
 }
@@ -146,6 +159,12 @@ fn windows_1252(byte: u8) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_that_are_not_text_are_shown_by_their_digits() {
+        assert_eq!(shown_bytes("a.\u{fc}".as_bytes()).unwrap(), "a.\u{fc}");
+        assert_eq!(shown_bytes(b".\xe9\xc3x").unwrap(), ".<e9><c3>x");
+    }
 
     #[test]
     fn bytes_of_any_encoding_become_text() {

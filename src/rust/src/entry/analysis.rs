@@ -4,12 +4,13 @@ use crate::argument::{argument, text};
 use crate::guard::stop;
 use crate::options::groups;
 use crate::outcome::outcome;
+use crate::pool::pooled;
 use crate::{from_r, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::analysis::call_tree::Part;
 use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::groups::By;
-use profile_core::analysis::{call_tree, runs, summary};
+use profile_core::analysis::{call_tree, description, runs, summary};
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::SourceId;
 
@@ -25,8 +26,21 @@ fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
     })
 }
 
+// Returns what the digest of a profile shows, see `to_r/description.rs`.
+#[extendr]
+fn rust_describe(x: &Robj, sample_type: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let wanted = argument(sample_type).text()?;
+        let names = FrameNames::new(&profile)?;
+        let description = description::describe(&profile, &names, wanted, &stop)?;
+        to_r::description(arena, &profile, &description)
+    })
+}
+
 // `by` is "function", "line" or "package". `part` is "whole", or "callers" or "callees" of the function `name`.
-// `sources` contains for each source whether its samples are used, and is NULL for all sources.
+// `sources` contains for each source whether its samples are used, and is NULL for all sources. If the profile has no
+// function `name`, returns only `list(known)`, the names that it has.
 #[extendr]
 fn rust_call_tree(
     x: &Robj,
@@ -55,6 +69,12 @@ fn rust_call_tree(
                 .is_none_or(|&flag| flag == 1)
         };
         let names = FrameNames::new(&profile)?;
+        if let Part::Callers(name) | Part::Callees(name) = part {
+            let known = names.known(&profile)?;
+            if !known.contains(&name) {
+                return arena.list(&[("known", arena.texts(&known)?)]);
+            }
+        }
         let tree = call_tree::call_tree(&profile, &names, wanted, by, part, is_wanted, &stop)?;
         to_r::call_tree(arena, &profile, &tree)
     })
@@ -70,12 +90,12 @@ fn rust_frame_names(x: &Robj) -> Robj {
     })
 }
 
-// Returns self and total values of each function, line or package in each source, see `to_r/runs.rs`. Without a
-// `sample_type`, the sampled time is summed if it is known.
+// Returns self and total values of each function, line or package in each source of the profiles in a list, see
+// `to_r/runs.rs`. Without a `sample_type`, the sampled time is summed if it is known.
 #[extendr]
-fn rust_runs(x: &Robj, sample_type: &Robj, by: &Robj) -> Robj {
+fn rust_runs(profiles: &Robj, sample_type: &Robj, by: &Robj) -> Robj {
     outcome(|arena| {
-        let profile = from_r::profile(argument(x), &stop)?;
+        let profile = pooled(arena, argument(profiles).elements()?, &stop)?;
         let wanted = argument(sample_type).text()?;
         let names = FrameNames::new(&profile)?;
         let runs = runs::by_run(&profile, &names, wanted, groups(by)?, &stop)?;
@@ -107,6 +127,7 @@ fn rust_profvis(x: &Robj, filenames: &Robj, texts: &Robj) -> Robj {
 extendr_module! {
     mod analysis;
     fn rust_summarise;
+    fn rust_describe;
     fn rust_call_tree;
     fn rust_frame_names;
     fn rust_runs;

@@ -1,15 +1,21 @@
 //! Entry points that read and write files, and exchange messages with servers.
 
+use crate::arena::RObject;
 use crate::argument::{argument, text};
 use crate::files;
 use crate::guard::stop;
-use crate::options::{WriterOptions, request, writer};
+use crate::options::{WriterOptions, page, request, writer};
 use crate::outcome::outcome;
+use crate::pool::pooled;
 use crate::{from_r, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
+use profile_core::analysis::frame_names::FrameNames;
+use profile_core::analysis::groups::By;
+use profile_core::analysis::runs;
+use profile_core::analysis::source_facts::sampled_seconds;
 use profile_core::formats::otlp::response::{self, Accepted, Coding};
 use profile_core::formats::payload::read_payload;
-use profile_core::formats::{self, Input};
+use profile_core::formats::{self, Input, Writer};
 use profile_core::io::input::Origin;
 use profile_core::io::source_file::{Found, Places, Wanted};
 use profile_core::limits::memory::{Growing, written};
@@ -63,6 +69,38 @@ fn rust_written(x: &Robj, format: &Robj, options: &Robj) -> Robj {
         let losses = writer.write(&profile, &mut Growing(&mut bytes), &stop)?;
         let losses = to_r::losses(arena, &losses)?;
         arena.list(&[("bytes", arena.bytes(&bytes)?), ("losses", losses)])
+    })
+}
+
+// Writes a page of one profile, or of a profile and its base. `file` is NULL for a page that is returned as a raw vector.
+//
+// `content` is an R function that returns the options of the page, see `options::page()`. It gets
+// `list(seconds, runs)`: the sampled time of each source and, if `compares`, the result of `rust_runs()` by function, else
+// NULL. R determines by these which source files have changed and which functions differ, and the tables cross the
+// border only once.
+#[extendr]
+fn rust_page(profiles: &Robj, compares: &Robj, file: &Robj, content: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = pooled(arena, argument(profiles).elements()?, &stop)?;
+        let figures = match argument(compares).flag()? {
+            true => {
+                let names = FrameNames::new(&profile)?;
+                let runs = runs::by_run(&profile, &names, None, By::Function, &stop)?;
+                to_r::runs(arena, &runs)?
+            }
+            false => RObject::null(),
+        };
+        let seconds = sampled_seconds(&profile)?;
+        let known = arena.list(&[("seconds", arena.numbers(&seconds)?), ("runs", figures)])?;
+        let options = arena.call(argument(content), known)?;
+        let page = page(options.read())?;
+        if !argument(file).strings()?.is_empty() {
+            files::write(file, &profile, &page)?;
+            return Ok(RObject::null());
+        }
+        let mut bytes = Vec::new();
+        page.write(&profile, &mut Growing(&mut bytes), &stop)?;
+        arena.bytes(&bytes)
     })
 }
 
@@ -176,6 +214,7 @@ extendr_module! {
     fn rust_read;
     fn rust_write;
     fn rust_written;
+    fn rust_page;
     fn rust_file_format;
     fn rust_source_file;
     fn rust_otlp_answer;

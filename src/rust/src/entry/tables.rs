@@ -30,31 +30,6 @@ fn rust_validate(x: &Robj) -> Robj {
     })
 }
 
-// Whether no table of `x` contains anything that `normalize_tables()` in R/tables.R reports or converts, apart from
-// attributes of columns, of which only class and dimensions are checked.
-#[extendr]
-fn rust_is_plain(x: &Robj) -> Robj {
-    outcome(|arena| arena.flag(from_r::is_plain(argument(x))?))
-}
-
-// Whether the tables of version "2.0" are complete tibbles, and their columns have the types of the schema.
-#[extendr]
-fn rust_has_types(x: &Robj) -> Robj {
-    outcome(|arena| arena.flag(from_r::has_types(argument(x))?))
-}
-
-// Returns, by table, the names of the columns that are not in the schema.
-#[extendr]
-fn rust_own_columns(profiles: &Robj) -> Robj {
-    outcome(|arena| {
-        let own = from_r::own_columns(argument(profiles).elements()?)?;
-        let own = own
-            .iter()
-            .map(|(table, columns)| Ok((*table, arena.texts(columns)?)));
-        arena.list(&own.try_vec_of("the names of columns")?)
-    })
-}
-
 // Converts tables from the other version to `version`.
 #[extendr]
 fn rust_convert(x: &Robj, version: &Robj, lazy: &Robj) -> Robj {
@@ -129,12 +104,28 @@ fn rust_filter(
     })
 }
 
-// Returns the rows that are used, for each table that has unused rows. The tables need not be valid.
+// Prepares tables, which need not be valid, to be compacted. Returns `list(has_types, rows, tables)`: whether the tables
+// of version "2.0" are complete tibbles whose columns have the types of the schema, and, if so, the rows that are used,
+// for each table that has unused rows. If there are no such tables, and `combines`, `tables` are the compacted tables.
 #[extendr]
-fn rust_rows_in_use(x: &Robj) -> Robj {
+fn rust_compact(x: &Robj, combines: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
-        let rows = from_r::with_tables(argument(x), |list| compact::rows_in_use(list, &stop))?;
-        to_r::rows(arena, &rows)
+        let (x, lazy) = (argument(x), argument(lazy).flag()?);
+        let has_types = from_r::has_types(x)?;
+        let (mut rows, mut tables) = (Vec::new(), RObject::null());
+        if has_types {
+            rows = from_r::with_tables(x, |list| compact::rows_in_use(list, &stop))?;
+            if rows.is_empty() && argument(combines).flag()? {
+                tables = from_r::with_lists(&[x], &stop, |lists| {
+                    to_r::combined_tables(arena, lists, true, lazy, &stop)
+                })?;
+            }
+        }
+        arena.list(&[
+            ("has_types", arena.flag(has_types)?),
+            ("rows", to_r::rows(arena, &rows)?),
+            ("tables", tables),
+        ])
     })
 }
 
@@ -198,13 +189,10 @@ extendr_module! {
     mod tables;
     fn rust_schema;
     fn rust_validate;
-    fn rust_is_plain;
-    fn rust_has_types;
-    fn rust_own_columns;
     fn rust_convert;
     fn rust_combine;
     fn rust_filter;
-    fn rust_rows_in_use;
+    fn rust_compact;
     fn rust_remap;
     fn rust_content_keys;
 }

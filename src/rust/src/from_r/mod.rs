@@ -5,7 +5,7 @@ mod shape;
 mod table;
 mod v1;
 
-pub use shape::{has_types, is_plain, own_columns};
+pub use shape::has_types;
 
 use crate::argument::{REALSXP, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::analysis::content_keys::Cells;
@@ -99,7 +99,9 @@ pub fn cells<'call>(column: Sexp<'call>) -> Result<Cells<'call>> {
     })
 }
 
+/// The elements of a list of tables, after the checks that hold for all tables.
 fn tables<'call>(x: Sexp<'call>) -> Result<Vec<(&'call str, Table<'call>)>> {
+    shape::check(x)?;
     let named = x.names()?.into_iter().zip(x.elements()?);
     named
         .map(|(name, &element)| Ok((name, Table::new(element)?)))

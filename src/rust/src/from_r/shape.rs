@@ -1,71 +1,128 @@
-//! Quick checks of the tables of a profile before the core reads them. Most profiles are unchanged
-//! results of this package; recognising this here takes a hundredth of the time that the checks and
-//! conversions in R take.
+//! Checks that hold for all tables, also those of users, whatever their columns mean: lists and data frames of R may
+//! have names that are not text or occur twice, and columns of any kind and length.
+//!
+//! Columns that have a class or dimensions are checked and converted by `normalize_tables()` in R/tables.R before.
 
 use super::table::is_of_type;
 use super::tables;
-use crate::argument::{
-    INTSXP, LGLSXP, RAWSXP, REALSXP, SEXPTYPE, STRSXP, Sexp, VECSXP, is_bytes, utf8,
-};
-use profile_core::error::{Error, Result};
-use profile_core::limits::memory::TryGrow;
-use profile_core::schema::{TABLES, TableInput, table};
+use crate::argument::{SEXPTYPE, STRSXP, Sexp, VECSXP, bytes_of, is_bytes, utf8};
+use profile_core::error::{Error, Invalid, Result};
+use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::message;
+use profile_core::schema::TABLES;
+use profile_core::text::shown_bytes;
 
 const WHAT: &str = "the names of columns";
 const TIBBLE: [&str; 3] = ["tbl_df", "tbl", "data.frame"];
-const VECTORS: [SEXPTYPE; 6] = [LGLSXP, INTSXP, REALSXP, STRSXP, VECSXP, RAWSXP];
+const VECTORS: [SEXPTYPE; 7] = [
+    SEXPTYPE::LGLSXP,
+    SEXPTYPE::INTSXP,
+    SEXPTYPE::REALSXP,
+    SEXPTYPE::CPLXSXP,
+    STRSXP,
+    VECSXP,
+    SEXPTYPE::RAWSXP,
+];
 
-/// Whether all names are unique and valid text, all columns have no class and the length of their
-/// tables, and the strings of columns that the core does not read are text.
-pub fn is_plain(x: Sexp) -> Result<bool> {
-    let Some(names) = unique_names(x)? else {
-        return Ok(false);
+/// Checks that all names are unique and valid text, all columns are vectors of the length of their table, and the
+/// strings of columns that the core does not read are text.
+pub fn check(x: Sexp) -> Result<()> {
+    let names = match names(x)? {
+        Ok(names) => names,
+        Err(Broken::NotText(name)) => return Err(not_text(&name, "table", &name)),
+        Err(Broken::Duplicate(name)) => {
+            return Err(invalid(name, None, None, message!("duplicate table name")));
+        }
     };
     for (name, &element) in names.into_iter().zip(x.elements()?) {
-        if element.inherits(c"data.frame") && !is_plain_table(name, element)? {
-            return Ok(false);
+        if element.inherits(c"data.frame") {
+            check_table(name, element)?;
         }
     }
-    Ok(true)
+    Ok(())
 }
 
-fn is_plain_table(table: &str, rows: Sexp) -> Result<bool> {
-    let Some(names) = unique_names(rows)? else {
-        return Ok(false);
+fn check_table(table: &str, rows: Sexp) -> Result<()> {
+    let names = match names(rows)? {
+        Ok(names) => names,
+        Err(Broken::NotText(name)) => return Err(not_text(table, "column", &name)),
+        Err(Broken::Duplicate(column)) => {
+            let rule = message!("duplicate column name");
+            return Err(invalid(table, Some(column), None, rule));
+        }
     };
     let count = rows.row_names()?;
     for (name, &column) in names.into_iter().zip(rows.elements()?) {
-        let is_vector = VECTORS.contains(&column.kind()) && column.is_plain();
-        if !is_vector || column.len() != count {
-            return Ok(false);
+        if column.is_plain() && !VECTORS.contains(&column.kind()) {
+            return Err(invalid(
+                table,
+                Some(name),
+                None,
+                message!("is not a vector"),
+            ));
         }
-        if (name.starts_with('.') || table.starts_with('.')) && !has_text(column)? {
-            return Ok(false);
+        if column.is_plain() && column.len() != count {
+            let rule = message!("has {} rows, but the table has {count}", column.len());
+            return Err(invalid(table, Some(name), None, rule));
+        }
+        if name.starts_with('.') || table.starts_with('.') {
+            let broken = column.strings()?.iter().position(|&text| is_bytes(text));
+            if let Some(row) = broken {
+                let rule = message!("the string is marked as bytes, not as text");
+                return Err(invalid(table, Some(name), Some(row + 1), rule));
+            }
         }
     }
-    Ok(true)
+    Ok(())
 }
 
-/// The names of the elements; `None` unless they are unique and valid text.
-fn unique_names<'call>(list: Sexp<'call>) -> Result<Option<Vec<&'call str>>> {
-    let strings = list.name_strings()?;
-    if strings.len() != list.elements()?.len() {
-        return Ok(None);
-    }
+/// What is wrong with the names of a list: the first name that is not valid text, else the first that occurs twice.
+enum Broken<'call> {
+    NotText(String),
+    Duplicate(&'call str),
+}
+
+/// The names of the elements.
+fn names<'call>(list: Sexp<'call>) -> Result<std::result::Result<Vec<&'call str>, Broken<'call>>> {
     let mut names = Vec::new();
-    for &string in strings {
+    let mut twice = None;
+    for &string in list.name_strings()? {
         match utf8(string) {
-            Ok(Some(name)) if !names.contains(&name) => names.try_push(name, WHAT)?,
-            Ok(_) | Err(Error::Unsupported(_)) => return Ok(None),
+            Ok(Some(name)) => {
+                if names.contains(&name) {
+                    twice = twice.or(Some(name));
+                }
+                names.try_push(name, WHAT)?;
+            }
+            Ok(None) | Err(Error::Unsupported(_)) => {
+                return Ok(Err(Broken::NotText(shown_bytes(bytes_of(string))?)));
+            }
             Err(error) => return Err(error),
         }
     }
-    Ok(Some(names))
+    Ok(twice.map_or(Ok(names), |name| Err(Broken::Duplicate(name))))
 }
 
-/// Whether no string is marked as bytes.
-fn has_text(column: Sexp) -> Result<bool> {
-    Ok(!column.strings()?.iter().any(|&string| is_bytes(string)))
+fn not_text(table: &str, of: &str, name: &str) -> Error {
+    let rule = message!("the name of one of its {of}s is not valid text: {name}");
+    invalid(table, None, None, rule)
+}
+
+/// The error for a table or column that may be user-defined.
+fn invalid(table: &str, column: Option<&str>, row: Option<usize>, rule: String) -> Error {
+    let place = owned(table, WHAT).and_then(|table| {
+        let column = column.map(|column| owned(column, WHAT)).transpose()?;
+        Ok((table, column))
+    });
+    match place {
+        Ok((table, column)) => Error::Invalid(Invalid {
+            table: table.into(),
+            column: column.map(Into::into),
+            row,
+            rule,
+        }),
+        Err(error) => error,
+    }
 }
 
 /// Whether the tables of version "2.0" are tibbles with all required columns, and the columns of
@@ -95,37 +152,4 @@ pub fn has_types(x: Sexp) -> Result<bool> {
         }
     }
     Ok(true)
-}
-
-/// The columns that are not in the schema, by table, in the order of their first occurrence in any
-/// of the profiles. A table that is not in the schema is included even if it has no columns.
-pub fn own_columns<'call>(profiles: &[Sexp<'call>]) -> Result<Vec<(&'call str, Vec<&'call str>)>> {
-    let mut own: Vec<(&str, Vec<&str>)> = Vec::new();
-    for &x in profiles {
-        for (name, rows) in tables(x)? {
-            let known = table(name);
-            let is_known = |column: &str| {
-                let known = known.iter().flat_map(|table| table.columns());
-                known.into_iter().any(|known| known.name == column)
-            };
-            let mut columns = rows.names().iter().filter(|column| !is_known(column));
-            let first = columns.next();
-            if first.is_none() && known.is_some() {
-                continue;
-            }
-            let at = match own.iter().position(|(other, _)| *other == name) {
-                Some(at) => at,
-                None => {
-                    own.try_push((name, Vec::new()), WHAT)?;
-                    own.len() - 1
-                }
-            };
-            for column in first.into_iter().chain(columns) {
-                if !own[at].1.contains(column) {
-                    own[at].1.try_push(column, WHAT)?;
-                }
-            }
-        }
-    }
-    Ok(own)
 }

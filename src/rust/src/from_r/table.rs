@@ -11,6 +11,7 @@ use profile_core::limits::memory::{TryGrow, TryPut, owned, with_room};
 use profile_core::message;
 use profile_core::model::Frames;
 use profile_core::schema::{Data, Only, TableInput, Text, Type};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 const WHAT: &str = "a column of strings";
@@ -140,7 +141,7 @@ pub fn not_text(
     match error {
         Error::Unsupported(rule) => Error::Invalid(Invalid {
             table: table.into(),
-            column,
+            column: column.map(Cow::Borrowed),
             row,
             rule,
         }),
@@ -211,7 +212,7 @@ fn stacks<'call>(
                 let Some(ids) = ids.filter(|ids| ids.kind() == INTSXP && ids.is_plain()) else {
                     return Err(Error::Invalid(Invalid {
                         table: table.into(),
-                        column: name,
+                        column: name.map(Cow::Borrowed),
                         row: Some(row + 1),
                         rule: message!("must be a tibble with one integer column, `location_id`"),
                     }));

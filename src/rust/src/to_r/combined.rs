@@ -41,6 +41,19 @@ pub fn combined<'call>(
     ])
 }
 
+/// Only the tables.
+pub fn combined_tables<'call>(
+    arena: Arena<'call>,
+    profiles: &[&TableList],
+    close_gaps: bool,
+    lazy: bool,
+    stop: Stop,
+) -> Result<RObject<'call>> {
+    let mut tables = Tables::new(arena, lazy);
+    combine(profiles, &[], close_gaps, &mut tables, stop)?;
+    tables.finish()
+}
+
 /// Rows of tables, counted from 1.
 pub fn rows<'call>(arena: Arena<'call>, tables: &[(&str, Vec<u32>)]) -> Result<RObject<'call>> {
     let tables = tables.iter().map(|(table, rows)| {

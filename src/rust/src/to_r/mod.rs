@@ -2,6 +2,7 @@
 
 mod call_tree;
 mod combined;
+mod description;
 mod filtered;
 mod frames;
 mod names;
@@ -15,7 +16,8 @@ mod tables;
 mod v1;
 
 pub use call_tree::call_tree;
-pub use combined::{combined, rows};
+pub use combined::{combined, combined_tables, rows};
+pub use description::description;
 pub use filtered::filtered;
 pub use frames::frames;
 pub use names::frame_names;

@@ -9,9 +9,11 @@
 use super::source_facts::file_name;
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
-use crate::limits::memory::{TryGrow, filled, with_room, written};
+use crate::limits::memory::{TryAdd, TryGrow, filled, with_room, written};
 use crate::model::{Function, LocationId, Names, Profile, StringId, UNKNOWN};
+use foldhash::fast::RandomState;
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 const WHAT: &str = "names of frames";
 
@@ -141,6 +143,23 @@ impl FrameNames {
 
     pub fn of(&self, id: LocationId) -> &str {
         self.get(self.row(id))
+    }
+
+    /// The names by which a user may look for functions: those of all locations, those of functions without a location,
+    /// and [`UNKNOWN`] if there are locations without a symbol.
+    pub fn known<'p>(&'p self, profile: &'p Profile) -> Result<Vec<&'p str>> {
+        let mut seen: HashSet<&str, RandomState> = HashSet::default();
+        let mut known = Vec::new();
+        let shown = profile.locations.ids().map(|id| self.of(id));
+        let functions = profile.functions.iter();
+        let functions = functions.map(|function| profile.strings.get(function.name));
+        let without_symbol = self.has_symbol.contains(&false).then_some(UNKNOWN);
+        for name in shown.chain(functions).chain(without_symbol) {
+            if seen.try_add(name, WHAT)? {
+                known.try_push(name, WHAT)?;
+            }
+        }
+        Ok(known)
     }
 
     /// Whether a location has a function with a name.

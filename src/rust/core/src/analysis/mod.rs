@@ -15,6 +15,7 @@
 //! - [`rows_by_source`]: the samples of each source;
 //! - [`measures`]: values for viewers that show one number for each sample;
 //! - [`call_tree`]: self and total values by path;
+//! - [`description`]: everything that the digest of a profile shows;
 //! - [`combine`]: combines several profiles;
 //! - [`compact`]: finds the used rows of edited tables;
 //! - [`content_keys`]: keys of the content of rows, for databases;
@@ -27,6 +28,7 @@ pub mod combine;
 pub mod compact;
 pub mod content_keys;
 pub mod convert;
+pub mod description;
 pub mod differences;
 pub mod frame_names;
 pub mod groups;
@@ -37,7 +39,7 @@ pub mod paths;
 pub(crate) mod rows_by_source;
 pub mod runs;
 pub(crate) mod sample_types;
-pub(crate) mod source_facts;
+pub mod source_facts;
 pub mod summary;
 #[cfg(test)]
 mod testing;

@@ -3,7 +3,7 @@
 
 use super::sample_types::{WrittenType, is_rprof};
 use crate::error::Result;
-use crate::limits::memory::{TryGrow, TryText, owned, with_room};
+use crate::limits::memory::{TryCollect, TryGrow, TryText, owned, with_room};
 use crate::model::known_types::CPU;
 use crate::model::{Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds, nearest};
 
@@ -83,14 +83,7 @@ pub fn periods(profile: &Profile) -> Result<Option<Vec<f64>>> {
 /// The duration of each source in nanoseconds. Rprof does not record it; it is computed from the number
 /// of samples and the period.
 pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
-    let mut counts = Vec::new();
-    counts.try_fill(profile.sources.len(), 0.0, "sources")?;
-    if let Some(values) = profile.counts() {
-        for (value, source) in values.column.iter().zip(profile.samples.source.iter()) {
-            counts[source.row()] += if value.is_nan() { 0.0 } else { *value };
-        }
-    }
-    let sources = profile.sources.iter().zip(counts);
+    let sources = profile.sources.iter().zip(counts(profile)?);
     let duration = |(source, count): (&Source, f64)| {
         let period = source.period.as_ref().filter(|_| is_rprof(source));
         let sampled = || nearest(count * period?.nanoseconds()?);
@@ -99,6 +92,32 @@ pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
     let mut durations = Vec::new();
     durations.try_extend_from(sources.map(duration), "sources")?;
     Ok(durations)
+}
+
+/// The sampled time of each source in seconds; 0 if its period is not known.
+pub fn sampled_seconds(profile: &Profile) -> Result<Vec<f64>> {
+    let sources = profile.sources.iter().zip(counts(profile)?);
+    let seconds = sources.map(|(source, count)| {
+        let period = source.period.as_ref();
+        period
+            .and_then(Period::plausible_nanoseconds)
+            .unwrap_or(0.0)
+            * count
+            / 1e9
+    });
+    seconds.try_vec("sources")
+}
+
+/// The number of counted samples of each source.
+fn counts(profile: &Profile) -> Result<Vec<f64>> {
+    let mut counts = Vec::new();
+    counts.try_fill(profile.sources.len(), 0.0, "sources")?;
+    if let Some(values) = profile.counts() {
+        for (value, source) in values.column.iter().zip(profile.samples.source.iter()) {
+            counts[source.row()] += if value.is_nan() { 0.0 } else { *value };
+        }
+    }
+    Ok(counts)
 }
 
 /// The sum of the durations; `None` if there are none, or it exceeds 2^63.

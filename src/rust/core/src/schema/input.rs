@@ -5,6 +5,7 @@ use super::column::{ColumnInfo, Type};
 use crate::error::{Error, Invalid, Result};
 use crate::message;
 use crate::model::Frames;
+use std::borrow::Cow;
 
 /// R's `NA_integer_`, also of logical columns.
 pub const NA: i32 = i32::MIN;
@@ -124,7 +125,7 @@ pub fn invalid(
 ) -> Error {
     Error::Invalid(Invalid {
         table: table.into(),
-        column: Some(column),
+        column: Some(column.into()),
         row: Some(row + 1),
         rule: rule.into(),
     })
@@ -139,7 +140,7 @@ pub fn invalid_column(
 ) -> Error {
     Error::Invalid(Invalid {
         table: table.into(),
-        column,
+        column: column.map(Cow::Borrowed),
         row: None,
         rule: rule.into(),
     })

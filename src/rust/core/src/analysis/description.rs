@@ -1,0 +1,216 @@
+//! Everything that the digest of a profile (`describe_profile()` in R) takes from its samples: the summary, the call
+//! tree, the main caller of each function, and self by package.
+//!
+//! They are computed together, so that the tables of the profile are checked and read once.
+
+use super::call_tree::{CallTree, Part, call_tree};
+use super::frame_names::FrameNames;
+use super::groups::By;
+use super::sample_types::summed_type;
+use super::summary::{Summary, summarise};
+use super::weights::{Weight, sum_by_stack};
+use crate::error::Result;
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
+use crate::model::Profile;
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+const WHAT: &str = "a description";
+/// The name of the frame of garbage collections in profiles of R. It has no package.
+const COLLECTION: &str = "<GC>";
+
+pub struct Description<'p> {
+    pub summary: Summary<'p>,
+    /// By function.
+    pub tree: CallTree<'p>,
+    /// For each function of the summary; `None` for functions without callers.
+    pub callers: Vec<Option<MainCaller<'p>>>,
+    /// Self of each package, if it is not 0, in descending order of the absolute value. `None` is the unknown package,
+    /// which comes last among equals.
+    pub packages: Vec<(Option<&'p str>, f64)>,
+}
+
+/// The caller from which most of the total of a function's outermost calls comes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MainCaller<'p> {
+    pub name: &'p str,
+    /// The part of the total.
+    pub total: f64,
+}
+
+/// Describes the sample type `wanted`, or the default one.
+pub fn describe<'p>(
+    profile: &'p Profile,
+    names: &'p FrameNames,
+    wanted: Option<&str>,
+    stop: Stop,
+) -> Result<Description<'p>> {
+    let summary = summarise(profile, names, wanted, stop)?;
+    let (by, part) = (By::Function, Part::Whole);
+    let tree = call_tree(profile, names, wanted, by, part, |_| true, stop)?;
+    let mut callers: HashMap<&str, MainCaller, RandomState> = HashMap::default();
+    for (callee, caller) in main_callers(&tree)? {
+        callers.try_put(callee, caller, WHAT)?;
+    }
+    let functions = summary.functions.keys.iter();
+    let callers = functions.map(|name| callers.get(name).copied());
+    Ok(Description {
+        callers: callers.try_vec(WHAT)?,
+        packages: packages(profile, names, wanted, stop)?,
+        summary,
+        tree,
+    })
+}
+
+/// The main caller of each function that has one.
+fn main_callers<'p>(tree: &CallTree<'p>) -> Result<Vec<(&'p str, MainCaller<'p>)>> {
+    // The total of the outermost calls of each pair of callee and caller, in the order of their first occurrence.
+    let mut rows: HashMap<[u32; 2], usize, RandomState> = HashMap::default();
+    let mut sums: Vec<([u32; 2], f64)> = Vec::new();
+    // The groups of the nodes on the path to the current one, and how often each group is on it.
+    let mut path: Vec<u32> = Vec::new();
+    let mut open = filled(tree.groups.len(), 0_u32, WHAT)?;
+    for node in &tree.nodes {
+        while path.len() >= node.depth as usize {
+            if let Some(ended) = path.pop() {
+                open[ended as usize] -= 1;
+            }
+        }
+        if let (0, Some(&caller)) = (open[node.group as usize], path.last()) {
+            let pair = [node.group, caller];
+            let row = match rows.get(&pair) {
+                Some(&row) => row,
+                None => {
+                    rows.try_put(pair, sums.len(), WHAT)?;
+                    sums.try_push((pair, 0.0), WHAT)?;
+                    sums.len() - 1
+                }
+            };
+            sums[row].1 += node.total;
+        }
+        open[node.group as usize] += 1;
+        path.try_push(node.group, WHAT)?;
+    }
+    let name = |group: u32| tree.groups[group as usize].name.unwrap_or_default();
+    let mut main: Vec<Option<MainCaller>> = filled(tree.groups.len(), None, WHAT)?;
+    for ([callee, caller], total) in sums {
+        let new = MainCaller {
+            name: name(caller),
+            total,
+        };
+        let slot = &mut main[callee as usize];
+        // Ties are broken by the name, so that the result does not depend on the order in the file.
+        let is_greater = |old: MainCaller| {
+            let by_size = total.abs().total_cmp(&old.total.abs());
+            by_size.then_with(|| old.name.cmp(new.name)).is_gt()
+        };
+        if slot.is_none_or(is_greater) {
+            *slot = Some(new);
+        }
+    }
+    let found = (0..).zip(main);
+    let found = found.filter_map(|(callee, caller)| Some((name(callee), caller?)));
+    found.try_vec(WHAT)
+}
+
+/// Self by package. Garbage collections are a package of their own, so that they do not count as unknown.
+fn packages<'p>(
+    profile: &'p Profile,
+    names: &FrameNames,
+    wanted: Option<&str>,
+    stop: Stop,
+) -> Result<Vec<(Option<&'p str>, f64)>> {
+    let weights = [Weight::column(summed_type(profile, wanted)?)];
+    let (_, by_stack) = sum_by_stack::<1, 1>(profile, &weights, |_| true, stop)?;
+    let mut sums: HashMap<Option<&str>, f64, RandomState> = HashMap::default();
+    let mut space = Vec::new();
+    for (stack, &[sum]) in profile.stacks.ids().zip(&by_stack) {
+        if stack.row() % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+        let Some(&innermost) = frames.first() else {
+            continue;
+        };
+        let function = profile.function_of(innermost);
+        let package = function.and_then(|function| function.package);
+        let package = match package.map(|package| profile.strings.get(package)) {
+            None if names.of(innermost) == COLLECTION => Some(COLLECTION),
+            package => package,
+        };
+        let before = sums.get(&package).copied().unwrap_or(0.0);
+        sums.try_put(package, before + sum, WHAT)?;
+    }
+    let mut packages = sums.into_iter().filter(|(_, sum)| *sum != 0.0);
+    let mut packages = packages.by_ref().try_vec(WHAT)?;
+    packages.sort_unstable_by(|(a, one), (b, other)| {
+        let by_size = other.abs().total_cmp(&one.abs());
+        by_size
+            .then_with(|| a.is_none().cmp(&b.is_none()))
+            .then_with(|| a.cmp(b))
+    });
+    Ok(packages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::testing::profile;
+
+    #[test]
+    fn the_main_caller_is_that_of_most_outermost_calls() {
+        let profile = profile(&[
+            ("main>f>g>f>g", 2.0),
+            ("loop>f", 5.0),
+            ("main>f", 2.0),
+            ("b>h", 1.0),
+            ("a>h", 1.0),
+            ("", 9.0),
+        ]);
+        let names = FrameNames::new(&profile).unwrap();
+        let found = describe(&profile, &names, None, &|| false).unwrap();
+        let shown = found.summary.functions.keys.iter().zip(&found.callers);
+        let shown = shown.filter_map(|(name, caller)| {
+            let MainCaller {
+                name: caller,
+                total,
+            } = (*caller)?;
+            Some(format!("{name} <- {caller} {total}"))
+        });
+        // `f` that calls itself is counted once, and of two equal callers the first by name is the main one.
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            ["f <- loop 5", "g <- f 2", "h <- a 1"]
+        );
+    }
+
+    #[test]
+    fn self_is_that_of_the_package_of_the_innermost_frame() {
+        let mut profile = profile(&[
+            ("f>p.a>q.b", 2.0),
+            ("q.b>p.a", 3.0),
+            ("p.a>q.b", 1.0),
+            ("p.a>f", 3.0),
+            ("p.a>collection", 4.0),
+            ("p.a>r.b", 0.0),
+        ]);
+        let functions: Vec<_> = profile.functions.iter().copied().collect();
+        profile.functions = Default::default();
+        for mut function in functions {
+            if profile.strings.get(function.name) == "collection" {
+                function.name = profile.strings.intern(COLLECTION).unwrap();
+            }
+            profile.functions.push(function).unwrap();
+        }
+        let names = FrameNames::new(&profile).unwrap();
+        let found = describe(&profile, &names, None, &|| false).unwrap();
+        let expected = [
+            (Some("<GC>"), 4.0),
+            (Some("p"), 3.0),
+            (Some("q"), 3.0),
+            (None, 3.0),
+        ];
+        assert_eq!(found.packages, expected);
+    }
+}

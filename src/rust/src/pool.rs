@@ -1,0 +1,22 @@
+//! Several profiles as one, for analyses of all their samples: of runs that are compared, and on a page.
+
+use crate::arena::Arena;
+use crate::argument::Sexp;
+use crate::{from_r, to_r};
+use profile_core::error::Result;
+use profile_core::limits::cancel::Stop;
+use profile_core::model::Profile;
+
+/// Checks tables of version "2.0" and reads them as one profile, whose sources are those of the profiles in order. User-
+/// defined columns are ignored.
+///
+/// The combined tables are R objects, since those keep regular columns in compact form, but R code never sees them.
+pub fn pooled(arena: Arena, profiles: &[Sexp], stop: Stop) -> Result<Profile> {
+    if let [only] = profiles {
+        return from_r::profile(*only, stop);
+    }
+    let combined = from_r::with_lists(profiles, stop, |lists| {
+        to_r::combined_tables(arena, lists, false, true, stop)
+    })?;
+    from_r::profile(combined.read(), stop)
+}

@@ -1,0 +1,32 @@
+//! Converts what the digest of a profile shows to R objects.
+
+use super::{call_tree, summary};
+use crate::arena::{Arena, RObject};
+use crate::tibble::Tibble;
+use profile_core::analysis::description::Description;
+use profile_core::error::Result;
+use profile_core::model::Profile;
+
+/// `list(summary, tree, callers, packages)`: the results of `rust_summarise()` and `rust_call_tree()`, a tibble of the
+/// main callers with a row for each function of the summary, and one of self by package.
+pub fn description<'call>(
+    arena: Arena<'call>,
+    profile: &Profile,
+    description: &Description,
+) -> Result<RObject<'call>> {
+    let callers = || description.callers.iter();
+    let mut main = Tibble::new(arena, description.callers.len())?;
+    main.texts("caller", callers().map(|c| c.map(|c| c.name)))?;
+    let totals = callers().map(|c| c.map_or(f64::NAN, |c| c.total));
+    main.doubles("total", totals)?;
+    let all = || description.packages.iter();
+    let mut packages = Tibble::new(arena, description.packages.len())?;
+    packages.texts("package", all().map(|(package, _)| *package))?;
+    packages.doubles("self", all().map(|(_, sum)| *sum))?;
+    arena.list(&[
+        ("summary", summary(arena, profile, &description.summary)?),
+        ("tree", call_tree(arena, profile, &description.tree)?),
+        ("callers", main.finish()?),
+        ("packages", packages.finish()?),
+    ])
+}
