@@ -48,26 +48,24 @@ named_files <- function(file) {
 }
 
 # The paths of a `use`, as vectors of words, named as in the file: `a::{b, c::d as e}` is b = `a b` and e = `a c d`.
+# The text has no blanks, and `=` in the place of `as`.
 expand_use <- function(text) {
-  text <- trimws(text)
   open <- regexpr("{", text, fixed = TRUE)
   if (open < 0) {
-    parts <- strsplit(text, "\\s+as\\s+")[[1]]
+    parts <- strsplit(text, "=", fixed = TRUE)[[1]]
     path <- strsplit(parts[[1]], "::", fixed = TRUE)[[1]]
     if (length(path) > 1 && path[[length(path)]] == "self") {
       path <- path[-length(path)]
     }
-    return(stats::setNames(list(path), parts[[length(parts)]][length(parts) > 1] %or% path[[length(path)]]))
+    return(stats::setNames(list(path), if (length(parts) > 1) parts[[2]] else path[[length(path)]]))
   }
   inner <- strsplit(substr(text, open + 1, nchar(text) - 1), "")[[1]]
   # Commas inside of inner braces do not separate.
   depth <- cumsum((inner == "{") - (inner == "}"))
-  inner[inner == "," & depth == 0] <- "\r"
-  parts <- trimws(strsplit(paste(inner, collapse = ""), "\r", fixed = TRUE)[[1]])
+  inner[inner == "," & depth == 0] <- " "
+  parts <- strsplit(paste(inner, collapse = ""), " ", fixed = TRUE)[[1]]
   do.call(c, lapply(paste0(substr(text, 1, open - 1), parts[parts != ""]), expand_use))
 }
-
-`%or%` <- function(a, b) if (length(a) == 0) b else a
 
 join <- function(...) paste(setdiff(c(...), ""), collapse = "::")
 
@@ -78,7 +76,8 @@ read_crate <- function(folder) {
     code <- code_of(file)
     declared <- unique(sub("(?s).*mod (\\w+);", "\\1", matches(mod_pattern, code), perl = TRUE))
     found <- matches(use_pattern, code)
-    uses <- lapply(found, function(use) expand_use(sub("(?s)^.*?\\buse\\s+(.*);$", "\\1", use, perl = TRUE)))
+    texts <- sub("(?s)^.*?\\buse\\s+(.*);$", "\\1", found, perl = TRUE)
+    uses <- lapply(gsub("\\s", "", gsub("\\s+as\\s+", "=", texts)), expand_use)
     modules[[length(modules) + 1]] <<- list(
       path = path, file = file, code = replace(paste0(use_pattern, "|", mod_pattern), " ", code),
       uses = do.call(c, uses), public = rep(grepl("^pub", found), lengths(uses)), children = declared
