@@ -1,4 +1,4 @@
-# Tests of the agent: code to record, and what arrived.
+# Helpers for tests of the agent: code that is recorded, and checks of the profiles that arrived.
 
 skip_without_agent <- function() {
   skip_without_processes()
@@ -11,8 +11,8 @@ skip_without_rprof_agent <- function() {
   if (getRversion() < "4.3") testthat::skip("Rprof() as the source of the agent needs R 4.3")
 }
 
-# Computes until something has happened. The limit is for what never happens. It is compiled, as `busy_loop()` is, since
-# samples would find R's compiler otherwise.
+# Computes until a condition is true. The limit applies if it never becomes true. This function and `busy_loop()` are
+# compiled, since samples would otherwise contain R's compiler.
 work_until <- compiler::cmpfun(function(condition, seconds = 300) {
   end <- Sys.time() + seconds
   while (!condition()) {
@@ -28,18 +28,18 @@ busy_loop <- compiler::cmpfun(function(n) {
   x
 })
 
-# Computes until so many samples were taken, since the agent was started.
+# Computes until the agent has taken this number of samples since its start.
 work_until_taken <- function(n = 20) work_until(function() agent_status()$taken >= n)
 
-# The environment of the user is no part of tests, and no agent outlives a test. Requests have so much time that none is
-# late; tests in Rust have the rules for those that are.
+# Isolates a test from the user's environment, and stops the agent at the end of the test. The time limit for requests
+# is long enough that none is late; tests in Rust cover late requests.
 local_agent <- function(to, ..., every = 0.05, timeout = 300, envir = parent.frame()) {
   if (identical(list(...)$source, "rprof")) skip_without_rprof_agent() else skip_without_agent()
   start_agent(to, ..., every = every, timeout = timeout)
   withr::defer(if (agent_status()$state %in% c("running", "paused", "failed")) stop_agent(0), envir = envir)
 }
 
-# Stops the agent when all that is queued was sent.
+# Stops the agent when the queue is empty.
 stop_when_sent <- function() {
   status <- stop_agent(300)
   expect_complete(status)
@@ -47,7 +47,7 @@ stop_when_sent <- function() {
   status
 }
 
-# Each sample is somewhere.
+# Expects that the counts add up: each sample was sent, is queued or in the open chunk, or was dropped.
 expect_complete <- function(status) {
   testthat::expect_s3_class(status, "profile_agent_status")
   testthat::expect_identical(status$sent + status$queued + status$open + status$dropped, status$taken)
@@ -67,7 +67,7 @@ agent_values <- function(profiles, type) {
   sum(vapply(profiles, function(x) sum(x$sample_values$value[x$sample_values$type == type]), 0)) / 1e9
 }
 
-# What scripts need to compute until something has happened.
+# Code for scripts that compute until a condition is true.
 script_work <- c(
   "f <- function() { x <- 0; for (i in 1:1e5) x <- x + i; x }",
   "work_until <- function(condition) {",
@@ -80,12 +80,12 @@ script_work <- c(
   "work_until_taken <- function(n = 20) work_until(function() profile::agent_status()$taken >= n)"
 )
 
-# Whether a function was seen running.
+# Whether a function is in a sample.
 has_seen <- function(profiles, name) {
   any(vapply(profiles, function(x) name %in% x$functions$name, NA))
 }
 
-# All samples in which `busy_loop()` runs have its callers, in order.
+# Expects that all samples in which `busy_loop()` runs contain its callers in order.
 expect_legal <- function(profiles) {
   for (x in profiles) testthat::expect_no_error(validate_profile(x))
   all <- unlist(lapply(profiles, stacks))
@@ -93,14 +93,14 @@ expect_legal <- function(profiles) {
   testthat::expect_match(busy, "^([^<]* < )?busy_loop < work_until( < |$)")
 }
 
-# Runs code in a new R process and returns its output. `timeout` ends it, since R's own limit may wait for a process
-# whose end the thread of the package later has noticed.
+# Runs code in a new R process and returns its output. The program `timeout` ends it, since R's own limit may wait
+# forever for a process whose end the thread of the package later has already noticed.
 agent_script <- function(code, environment = character(), status = 0L) {
   path <- withr::local_tempfile(fileext = ".R")
   writeLines(code, path)
   out <- withr::local_tempfile()
-  # If R itself read the file, a forked process that quits would set it back to the line that it was at, since both
-  # have one position in it, and R would run the lines behind that again.
+  # R must not read the script from the file itself: forked processes share the position in the file, so a fork that
+  # quits would reset it, and R would run some lines again.
   run <- c("300", shQuote(file.path(R.home("bin"), "Rscript")), "-e", shQuote(sprintf("source(%s)", deparse(path))))
   result <- withr::with_envvar(environment, system2("timeout", run, stdout = out, stderr = out))
   testthat::expect_identical(result, status, info = paste(readLines(out), collapse = "\n"))
@@ -112,7 +112,7 @@ save_status <- function(path) sprintf("saveRDS(status, '%1$s.new'); invisible(fi
 
 # ---- HTTPS -------------------------------------------------------------------
 
-# A folder for temporary files of other processes, so that they share a helper with nobody else.
+# A folder for temporary files of other processes, so that they do not share a helper with other tests.
 local_relay_base <- function(envir = parent.frame()) {
   base <- normalizePath(withr::local_tempdir(.local_envir = envir))
   withr::local_envvar(TMPDIR = base, .local_envir = envir)
@@ -128,7 +128,7 @@ relay_helpers <- function(base) {
       error = function(error) raw()
     )
     words <- rawToChar(replace(bytes, bytes == 0, charToRaw(" ")))
-    # Before it is R, it is a shell.
+    # A helper is first a shell, and then R.
     grepl("run_relay", words, fixed = TRUE) && grepl(base, words, fixed = TRUE) &&
       basename(Sys.readlink(file.path("/proc", pid, "exe"))) == "R"
   }
@@ -136,8 +136,8 @@ relay_helpers <- function(base) {
   as.integer(Filter(is_helper, pids))
 }
 
-# Waits until there is one helper, and returns it. On a slow machine an agent starts another one before the first one has
-# its lock; the one without a lock ends.
+# Waits until there is one helper, and returns it. On a slow machine, an agent may start a second helper before the
+# first one has its lock; the helper without a lock ends.
 the_only_helper <- function(base) {
   testthat::expect_true(wait_for(function() length(relay_helpers(base)) == 1))
   relay_helpers(base)
@@ -145,7 +145,7 @@ the_only_helper <- function(base) {
 
 relay_folders <- function(base) dir(base, "^profile-relay-", full.names = TRUE)
 
-# Neither a helper nor its folder remains.
+# Expects that neither a helper nor its folder remains.
 expect_no_relay <- function(bases) {
   testthat::expect_true(wait_for(function() length(unlist(lapply(bases, relay_helpers))) == 0))
   testthat::expect_true(wait_for(function() length(unlist(lapply(bases, relay_folders))) == 0))

@@ -1,6 +1,7 @@
-# The page in a browser: one Chromium for all pages of a test file, which is asked by messages of the DevTools protocol
-# (https://chromedevtools.github.io/devtools-protocol/). They are passed in two pipes, as JSON with a zero byte behind
-# it. Chromium ends when its pipe is closed, and so does it with this process, however that ends.
+# The page in a browser: one Chromium process for all pages of a test file, which is controlled by messages of the
+# DevTools protocol (https://chromedevtools.github.io/devtools-protocol/). The messages are passed in two pipes, as JSON
+# followed by a zero byte. Chromium ends when its pipe is closed, and therefore also when this process ends for any
+# reason.
 
 skip_without_chromium <- function() {
   testthat::skip_on_cran()
@@ -11,7 +12,7 @@ skip_without_chromium <- function() {
   }
 }
 
-# That of PROFILE_TEST_CHROMIUM, or one in the path. "" if there is none.
+# The program in PROFILE_TEST_CHROMIUM, or a program in the path; "" if none is found.
 find_chromium <- function() {
   programs <- Sys.which(c("chromium", "chromium-browser", "google-chrome"))
   programs <- c(Sys.getenv("PROFILE_TEST_CHROMIUM"), programs)
@@ -26,9 +27,9 @@ start_browser <- function() {
   at <- function(name) shQuote(file.path(dir, name))
   system2("mkfifo", c(at("to"), at("from")))
   command <- paste(
-    # A browser that hangs is ended: then its pipe is closed, too.
+    # A browser that hangs is ended; its pipe is then closed, too.
     "exec timeout -k 5 540", shQuote(find_chromium()), "--headless=new --no-sandbox --disable-gpu --remote-debugging-pipe",
-    # A page that is not in front is not slowed down.
+    # Pages in the background are not slowed down.
     "--disable-background-timer-throttling --disable-renderer-backgrounding --disable-backgrounding-occluded-windows",
     paste0("--user-data-dir=", at("home")), "3<", at("to"), "4>", at("from"), ">", at("output"), "2>&1 < /dev/null"
   )
@@ -59,7 +60,7 @@ ask_browser <- function(method, ..., session = NULL) {
   writeBin(c(charToRaw(jsonlite::toJSON(message, auto_unbox = TRUE, digits = NA)), as.raw(0)), browser$to)
   repeat {
     answer <- next_message()
-    # Others are events.
+    # Other messages are events.
     if (identical(as.numeric(answer$id), browser$asked)) break
   }
   if (!is.null(answer$error)) {
@@ -155,7 +156,7 @@ read_for_page <- function(path) {
   suppressWarnings(read_profile(path), classes = "profile_warning")
 }
 
-# The path of a page, for as long as the test.
+# The path of a page, which is removed at the end of the test.
 browser_page <- function(x, ..., .local_envir = parent.frame()) {
   path <- withr::local_tempfile(fileext = ".html", .local_envir = .local_envir)
   write_profile_page(x, path, ...)
@@ -169,7 +170,7 @@ expect_shown_functions <- function(file) {
   name <- enc2utf8(as.character(functions$name))
   name[is.na(name)] <- "<unknown>"
   expect_shown(shown, functions, shown$name, name, basename(file))
-  # The order of the table is that of summary(): by self, then by total.
+  # The table has the same order as summary(): by self, then by total.
   testthat::expect_false(is.unsorted(-shown$self), label = basename(file))
 }
 
@@ -184,7 +185,7 @@ expect_shown_lines <- function(file) {
   expect_shown(shown, lines, paste0(shown$filename, ":", shown$line), expected, basename(file))
 }
 
-# The rows of a table are those of a summary, by key. Bytes are those that Rprof recorded.
+# Expects that the rows of a table equal the rows of a summary, by key. Bytes are as recorded by Rprof.
 expect_shown <- function(shown, summary, key, expected, label) {
   testthat::expect_identical(sort(key, method = "radix"), sort(expected, method = "radix"), label = label)
   at <- match(key, expected)

@@ -1,7 +1,6 @@
-# The databases that tests run on: SQLite in a file, and PostgreSQL where
-# PROFILE_TEST_POSTGRES says how to connect, such as
-# "host=127.0.0.1 port=5432 user=postgres dbname=postgres". Each test creates a schema and drops it. On Debian, with the
-# package postgresql and as a user other than root, this starts a temporary server:
+# The databases that tests run on: SQLite in a file, and PostgreSQL if PROFILE_TEST_POSTGRES contains a connection, such
+# as "host=127.0.0.1 port=5432 user=postgres dbname=postgres". Each test creates a schema and drops it. On Debian, with
+# the package postgresql and as a user other than root, this starts a temporary server:
 #
 #   bin=$(ls -d /usr/lib/postgresql/*/bin); data=$(mktemp -d)
 #   $bin/initdb -D $data -A trust
@@ -14,7 +13,7 @@ for_each_database <- function(code) {
   tested <- 0
   if (rlang::is_installed("RSQLite")) {
     path <- withr::local_tempfile()
-    # To set how it writes would fail while another process writes, with a warning.
+    # Setting the journal mode would fail with a warning while another process writes.
     connect <- sprintf("DBI::dbConnect(RSQLite::SQLite(), %s, synchronous = NULL)", deparse(path))
     on_database(connect, NULL, code)
     tested <- tested + 1
@@ -28,7 +27,7 @@ for_each_database <- function(code) {
       paste(arguments, collapse = ", ")
     )
     schema <- paste0("profile_test_", Sys.getpid())
-    # The driver looks for the time zone of the machine, which may not say it.
+    # The driver looks up the time zone of the machine, which may be unknown.
     withr::local_envvar(TZ = "UTC")
     con <- eval(parse(text = connect))
     withr::defer({
@@ -72,7 +71,7 @@ connect_again <- function(connect, .local_envir = parent.frame()) {
   con
 }
 
-# Expects that what is refused names its place and leaves the database as it was.
+# Expects that an error names the place of the invalid value and leaves the database unchanged.
 expect_unstorable <- function(con, schema, x, table, column = NULL, class = "profile_error_unsupported") {
   before <- sort(list_tables(con, schema))
   error <- expect_error(copy_profile_to(con, x, schema = schema), class = class)
@@ -82,8 +81,8 @@ expect_unstorable <- function(con, schema, x, table, column = NULL, class = "pro
   expect_equal(sort(list_tables(con, schema)), before)
 }
 
-# Four writers and two readers at once lose nothing and never fail: each writes, or reads, so many times. Of four profiles of
-# a writer, three have a column or a table that none had before.
+# Expects that four writers and two readers at the same time lose nothing and never fail. Each writes or reads this
+# number of times. Of four profiles of a writer, three have a new column or table.
 expect_no_loss <- function(rounds) {
   testthat::skip_on_cran()
   testthat::skip_on_os("windows")
@@ -120,7 +119,7 @@ expect_no_loss <- function(rounds) {
         "  copy_profile_to(con, y, schema = schema)",
         "}"
       )
-      # Half a profile would have too few samples, values or frames.
+      # An incomplete profile would have too few samples, values or frames.
       readers <- lapply(paste0("reader", 1:2), script,
         "stored <- function() '.next_ids' %in% profile:::list_tables(con, schema)",
         "while (!tryCatch(stored(), error = function(e) FALSE)) Sys.sleep(0.005)",

@@ -1,7 +1,7 @@
-# Edits of tables as users make them, drawn at random, and calls that must return the same for tables with computed columns
-# and for ordinary ones.
+# Random edits of tables, like edits of users, and calls that must return the same for tables with computed columns and
+# with ordinary columns.
 
-# Profiles to edit: of both formats, several sources, stacks that all differ, and converted ones.
+# Profiles to edit: of both formats, with several sources, with only distinct stacks, and converted ones.
 edited_files <- c(
   "basic_all.out", "basic_plain.out", "append_plain3.out", "basic_memgc.out", "go_mutex.pb.gz", "go_heap.pb.gz",
   "converted basic_all.out", "converted go_mutex.pb.gz"
@@ -25,7 +25,7 @@ read_twin <- function(file) {
   read_pprof(path)
 }
 
-# An edit of a profile as users make them, drawn at random; of `x`, and of the tables in place.
+# A random edit of a profile, like an edit of a user: of `x`, and of the tables in place.
 random_edit <- function() {
   row <- function(table) sample.int(nrow(table), 1)
   frames <- "sample_locations"
@@ -33,7 +33,7 @@ random_edit <- function() {
   seed <- sample.int(1e6, 1)
   value <- sample(list(1L, 2L, 3L, 7L, 0L, -1L, NA_integer_, 1000000L), 1)[[1]]
   set <- function(x, i, j, value) data.table::set(x, i, j, value)
-  # Any table and column of those that samples and their stacks consist of.
+  # A random table and column of the tables for samples and their stacks.
   any_table <- sample(c(names(large_tables), "locations", "functions"), 1)
   any_column <- function(x) sample(names(x[[any_table]]), 1)
   other_value <- function(x, j) x[[any_table]][[j]][[row(x[[any_table]])]]
@@ -134,7 +134,7 @@ random_edit <- function() {
     },
     any_shifted = function(x) {
       j <- sample(grep("_id$", names(x[[any_table]]), value = TRUE), 1)
-      # Of a factor, which another edit may have made, this is NA.
+      # For a factor, which another edit may have created, this is NA.
       x[[any_table]][[j]] <- suppressWarnings(x[[any_table]][[j]] + 1L)
       x
     },
@@ -196,7 +196,7 @@ random_edit <- function() {
   }
 }
 
-# The value, or all that an error says.
+# The value, or the class and message of an error.
 result_of <- function(expr) {
   tryCatch(expr, error = function(e) unclass(e)[c("message", "table", "column", "row", "rule")])
 }
@@ -223,12 +223,12 @@ calls_of_edited <- list(
   dropped = function(x) filter_profile(x, drop = "a.*")
 )
 
-# Expects the same of both after the edits that these seeds draw.
+# Expects the same results for both profiles after the random edits with these seeds.
 expect_same_after_edits <- function(seeds) {
   testthat::skip_if_not_installed("data.table")
   for (i in seeds) {
     set.seed(i)
-    # One edit, or several.
+    # One or several edits.
     edits <- lapply(seq_len(sample(c(1, 1, 2, 3), 1)), function(i) random_edit())
     file <- sample(edited_files, 1)
     chosen <- c("as_tibble", sample(names(calls_of_edited), if (i %% 10 == 0) 5 else 1))

@@ -1,24 +1,24 @@
 # Go: `go tool pprof`, and a program with pprof's own library that checks our pprof files (go/), built once for all
-# processes of a test run. Go writes what it compiled, settings and telemetry to the home directory. Here it has its own,
-# and it does not run on CRAN.
+# processes of a test run. Go writes compiled files, settings and telemetry to the home directory. In tests it has its
+# own home directory, and it does not run on CRAN.
 
-# Which Go: that of PROFILE_TEST_GO, or the one in the path. "" if there is none.
+# The program in PROFILE_TEST_GO, or `go` in the path; "" if none is found.
 find_go <- function() {
   go <- Sys.getenv("PROFILE_TEST_GO")
   unname(if (go == "") Sys.which("go") else go)
 }
 
-# Has Go, and tools that may be Go's, write to a directory that goes with the tests.
+# Makes Go, and tools that may be written in Go, write to a directory that is removed after the tests.
 local_go_home <- function(.local_envir = parent.frame()) {
   testthat::skip_on_cran()
   home <- built_once("go-home", function(dir) NULL)
   at <- function(...) file.path(home, ...)
   withr::local_envvar(
-    # Not HOME itself, which other tools need, such as rustc.
+    # HOME itself is not changed, since other tools such as rustc need it.
     XDG_CACHE_HOME = at("cache"), XDG_CONFIG_HOME = at("config"),
-    # To compile the library and the tool takes half a minute: PROFILE_TEST_GOCACHE keeps them for later runs.
+    # Compiling the library and the tool takes half a minute, so PROFILE_TEST_GOCACHE keeps them for later runs.
     GOCACHE = Sys.getenv("PROFILE_TEST_GOCACHE", at("go-build")), GOPATH = at("go"), GOMODCACHE = at("go", "pkg", "mod"), GOENV = "off",
-    # Nothing is fetched.
+    # Nothing is downloaded.
     GOPROXY = "off", GOTOOLCHAIN = "local", GOWORK = "off",
     PPROF_TMPDIR = at("pprof"),
     .local_envir = .local_envir
@@ -45,7 +45,7 @@ go_pprof <- function() {
   }
 }
 
-# A pprof of any kind, with a home of its own for the rest of the test.
+# Some pprof program, with its own home directory for the rest of the test.
 skip_without_pprof <- function(.local_envir = parent.frame()) {
   testthat::skip_on_os("windows")
   local_go_home(.local_envir)
@@ -55,7 +55,8 @@ skip_without_pprof <- function(.local_envir = parent.frame()) {
   )
 }
 
-# A server for the rest of the test, in as much time as it needs. Another process may take the port that was found to be free.
+# A server for the rest of the test, without a time limit for its start. Another process may take the port that was
+# found to be free.
 local_pprof_server <- function(..., .local_envir = parent.frame()) {
   for (attempt in 1:5) {
     server <- tryCatch(serve_pprof(..., timeout = 300), profile_error_pprof = identity)
@@ -83,7 +84,7 @@ pprof_page <- function(server, path = "/ui/") {
 
 # ---- The judge ---------------------------------------------------------------
 
-# The directory of the library that every Go brings along, for its own `go tool pprof`.
+# The directory of the library that is part of every Go installation, for `go tool pprof`.
 go_library <- function(go) {
   root <- system2(go, c("env", "GOROOT"), stdout = TRUE)
   file.path(root, "src/cmd/vendor/github.com/google/pprof/profile")
@@ -91,8 +92,8 @@ go_library <- function(go) {
 
 judge_program <- if (.Platform$OS.type == "windows") "judge.exe" else "judge"
 
-# Builds the program in `source` with the library in `library`, and gives its path.
-# Nothing is fetched: the library is a module beside the program.
+# Builds the program in `source` with the library in `library`, and returns its path. Nothing is downloaded: the library
+# is a module in the same directory as the program.
 build_go_judge <- function(go, library, source, dir = tempfile("judge")) {
   dir.create(file.path(dir, "pprof"), recursive = TRUE)
   file.copy(base::dir(source, "[.]go$", full.names = TRUE), dir)
@@ -114,8 +115,8 @@ build_go_judge <- function(go, library, source, dir = tempfile("judge")) {
   file.path(dir, judge_program)
 }
 
-# Runs the judge: a function of its arguments, which gives what it says, with the
-# attribute "status" where it is not content.
+# Returns a function that runs the judge (the Go program that checks files) with its arguments, and returns its output,
+# with the attribute "status" if it reports an error.
 go_judge <- function() {
   local_go_home()
   go <- find_go()

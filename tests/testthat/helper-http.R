@@ -1,4 +1,5 @@
-# A server to send to: http/server.R in its own process, started once for all tests of this process, with which it ends.
+# A server that receives profiles: http/server.R in its own process. It is started once for all tests of this process,
+# and ends with it.
 
 skip_without_curl <- function() {
   testthat::skip_on_cran()
@@ -7,8 +8,8 @@ skip_without_curl <- function() {
 
 http_running <- new.env()
 
-# Gives a server that plays these steps from now on (see http/server.R): its `url`, and
-# `requests()`, which it got.
+# Returns a server that responds by these steps (see http/server.R): a list with its `url`, and the function
+# `requests()`, which returns the received requests.
 http_server <- function(..., .local_envir = parent.frame()) {
   skip_without_curl()
   if (is.null(http_running$dir)) {
@@ -29,7 +30,8 @@ http_server <- function(..., .local_envir = parent.frame()) {
   )
 }
 
-# The URL of a server that accepts connections, and never answers. It begins at a port that other processes do not try first.
+# The URL of a server that accepts connections and never answers. The search for a port begins at one that other
+# processes do not try first.
 silent_server <- function(.local_envir = parent.frame()) {
   skip_without_curl()
   local_settings(.local_envir)
@@ -43,7 +45,7 @@ silent_server <- function(.local_envir = parent.frame()) {
   stop("There is no free port.")
 }
 
-# Neither a proxy nor a collector of the user's is part of the test, and waits are short.
+# Removes the user's proxy and collector from the environment, and makes waits short.
 local_settings <- function(.local_envir) {
   own <- grep("^OTEL_", names(Sys.getenv()), value = TRUE)
   settings <- c(no_proxy = "*", rlang::set_names(rep(NA, length(own)), own))
@@ -57,7 +59,7 @@ start_http_server <- function() {
   rscript <- file.path(R.home("bin"), "Rscript")
   script <- normalizePath(testthat::test_path("http", "server.R"))
   output <- file.path(dir, "output")
-  # It is killed in the end, and its temporary directory goes with ours.
+  # The process is killed at the end, and its temporary directory is removed with ours.
   withr::with_envvar(
     c(TMPDIR = tempdir()),
     system2(rscript, c("--vanilla", shQuote(c(script, dir, Sys.getpid()))), stdout = output, stderr = output, wait = FALSE)
@@ -82,7 +84,7 @@ start_http_server <- function() {
 
 # ---- TLS ---------------------------------------------------------------------
 
-# A certificate for 127.0.0.1 that signs itself, and its key, for as long as the test.
+# A self-signed certificate for 127.0.0.1 and its key, which are removed at the end of the test.
 certificate <- function(.local_envir = parent.frame()) {
   skip_without_curl()
   testthat::skip_if(Sys.which("openssl") == "", "openssl is not installed")
@@ -99,12 +101,11 @@ certificate <- function(.local_envir = parent.frame()) {
   list(certificate = certificate, key = key)
 }
 
-# The URL of a server that makes secure connections, for as long as the test, and does not
-# answer.
+# The URL of a TLS server that does not answer, and ends with the test.
 tls_server <- function(own, ..., .local_envir = parent.frame()) {
   testthat::skip_on_os("windows")
   output <- withr::local_tempfile(.local_envir = .local_envir)
-  # With "-www" it does not end with its input.
+  # With "-www" the server does not end at the end of its input.
   arguments <- c("-www", "-accept", "127.0.0.1:0", "-cert", shQuote(own$certificate), "-key", shQuote(own$key), ...)
   script <- paste("echo $$;", end_with_us(), "exec openssl s_server", paste(arguments, collapse = " "))
   system2("sh", c("-c", shQuote(script)), stdout = output, stderr = output, wait = FALSE)
@@ -120,7 +121,7 @@ tls_server <- function(own, ..., .local_envir = parent.frame()) {
   paste0("https://127.0.0.1:", sub(accepts, "\\1", grep(accepts, lines(), value = TRUE)))
 }
 
-# As `http_server()`, with secure connections.
+# The same as `http_server()`, with TLS.
 https_server <- function(own, ..., .local_envir = parent.frame()) {
   testthat::skip_if(Sys.which("python3") == "", "python3 is not installed")
   server <- http_server(..., .local_envir = .local_envir)
@@ -128,7 +129,7 @@ https_server <- function(own, ..., .local_envir = parent.frame()) {
   script <- normalizePath(testthat::test_path("http", "tls.py"))
   arguments <- c(script, own$certificate, own$key, sub(".*:", "", server$url), address, Sys.getpid())
   output <- withr::local_tempfile()
-  # R's own libraries may not be those of Python.
+  # R's libraries may differ from the libraries that Python needs.
   withr::with_envvar(
     c(LD_LIBRARY_PATH = NA),
     system2("python3", shQuote(arguments), stdout = output, stderr = output, wait = FALSE)

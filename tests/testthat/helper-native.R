@@ -1,6 +1,6 @@
-# Native code to profile: the library in native/, built here, and R processes that use it.
+# Native code to profile: builds the library in native/, and starts R processes that use it.
 
-# The recorder of native code is for this platform alone, and its tests need compilers.
+# Native code can be recorded on this platform only, and the tests need compilers.
 skip_without_native <- function() {
   testthat::skip_on_cran()
   if (!grepl("^x86_64-.*linux-gnu$", R.version$platform)) {
@@ -13,7 +13,7 @@ skip_without_native <- function() {
   }
 }
 
-# Whether the compiler that R was configured with is there.
+# Whether the compiler that R was configured with is installed.
 has_compiler <- function(variable) {
   if (is.null(compilers[[variable]])) {
     r <- file.path(R.home("bin"), "R")
@@ -25,7 +25,7 @@ has_compiler <- function(variable) {
 
 compilers <- new.env()
 
-# Fortran and Rust are there or not; the workload leaves out what is not.
+# Fortran and Rust are optional; the workload omits the parts that need a missing compiler.
 native_symbols <- c(
   "c_inner", "c_applied", "c_forked", "c_direct", "c_finish", "e_inner", "c_void", "f_inner",
   "cpp_inner", "cpp_catch", "rust_inner", "c_outer", "c_force", "c_eval", "c_error", "c_try",
@@ -34,14 +34,14 @@ native_symbols <- c(
   "sigprof_take", "sigprof_return", "ticks_only_given", "ticks_give"
 )
 
-# The library, built with these flags once in a test run, as native_load() gives it.
-# One that is built without -g is stripped: only the names that it exports remain.
+# The library, built with these flags once in a test run, as native_load() returns it. A library
+# that is built without -g is stripped: only exported names remain.
 native_library <- function(flags = "-O2 -g") {
   dir <- built_once(paste0("native", gsub("[^A-Za-z0-9]+", "-", flags)), function(dir) build_native(flags, dir))
   with_its_ticks(native_load(file.path(dir, "native.so")))
 }
 
-# The library also has what only_given_ticks() and tick() need.
+# The library also contains the functions that only_given_ticks() and tick() need.
 with_its_ticks <- function(lib) {
   ticks$only_given <- lib$ticks_only_given
   ticks$give <- lib$ticks_give
@@ -55,7 +55,7 @@ build_native <- function(flags, dir) {
   if (!grepl("-g", flags)) {
     flags <- paste(flags, "-fno-reorder-blocks-and-partition")
   }
-  # R's own flags come last, so a user's own come in their place.
+  # R's own flags come last, so the user's flags replace them.
   languages <- c("C", "CXX", paste0("CXX", c(11, 14, 17, 20, 23, 26)), "F", "FC")
   writeLines(paste0(languages, "FLAGS = ", flags), "Makevars.user")
   sources <- c("calls.c", "threads.c", "ticks.c", "cplusplus.cpp")
@@ -84,7 +84,7 @@ run_tool <- function(command, args) {
   }
 }
 
-# A list of the addresses that .Call() and others take, with the path of the library.
+# A list of the addresses that .Call() and similar functions take, with the path of the library.
 native_load <- function(path) {
   dll <- dyn.load(path)
   lib <- list(path = path)
@@ -92,21 +92,21 @@ native_load <- function(path) {
     info <- tryCatch(getNativeSymbolInfo(name, dll), error = function(e) NULL)
     lib[[name]] <- info$address
   }
-  # As packages with registered routines have it.
+  # As in packages with registered routines.
   lib$c_inner_info <- getNativeSymbolInfo("c_inner", dll)
   lib
 }
 
-# Evaluates `code` with R's just-in-time compiler at this level: at 0 functions stay as
-# they are.
+# Evaluates `code` with R's just-in-time compiler at this level. At level 0, functions are not
+# compiled.
 with_jit <- function(level, code) {
   old <- compiler::enableJIT(level)
   on.exit(compiler::enableJIT(old))
   force(code)
 }
 
-# Runs code in an R process of its own that has these helpers and `lib`. One that hangs
-# is ended, with status 124.
+# Runs code in a separate R process with these helpers and `lib`. A process that hangs is ended,
+# with status 124.
 run_native <- function(lib, code, seconds = 300, env = "") {
   helpers <- file.path(
     normalizePath(testthat::test_path()), c("helper-native.R", "helper-stacks.R", "helper-ticks.R", "helper-workload.R")
@@ -122,7 +122,7 @@ run_native <- function(lib, code, seconds = 300, env = "") {
   )
 }
 
-# The words that such a process wrote behind the word `name`.
+# The words that such a process printed after the word `name`.
 answer <- function(result, name) {
   lines <- grep(paste0("^", name, " "), result$output, value = TRUE)
   strsplit(trimws(utils::tail(lines, 1)), " ")[[1]][-1]

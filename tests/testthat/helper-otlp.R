@@ -1,4 +1,4 @@
-# Describes the content of OpenTelemetry profiles in words and without ids, to compare it with what was written.
+# Describes the content of OpenTelemetry profiles as text without ids, to compare profiles before and after writing.
 
 otlp_path <- function(file) {
   data_path("otlp", file)
@@ -8,7 +8,7 @@ read_otlp_quietly <- function(path, ...) {
   suppressWarnings(read_otlp(path, ...), classes = "profile_warning")
 }
 
-# A profile as it comes back from a file.
+# Writes a profile and reads it back.
 through_otlp <- function(x, ..., fileext = ".pb") {
   path <- withr::local_tempfile(fileext = fileext)
   write_otlp(x, path, ...)
@@ -21,12 +21,12 @@ otlp_profiles <- function() {
   lapply(otlp_path(files), read_otlp_quietly, source_uri = NA)
 }
 
-# That a profile says the same after it was written and read.
+# Expects that a profile has the same content after it was written and read.
 expect_through_otlp <- function(x, info = NULL) {
   testthat::expect_equal(otlp_content(through_otlp(x, aggregate = FALSE)), otlp_content(x), info = info)
 }
 
-# Everything that OpenTelemetry holds of a profile, as texts.
+# The content of a profile that OpenTelemetry can store, as texts.
 otlp_content <- function(x) {
   list(sources = source_words(x), samples = paste(sample_words(x), stack_words(x, all = TRUE)))
 }
@@ -96,8 +96,8 @@ sample_words <- function(x) {
   )
 }
 
-# The stack of each sample, innermost first. A frame that was inlined ends in "~";
-# `all`: with everything that is known of the address.
+# The stack of each sample, innermost first. A frame that was inlined ends in "~"; `all`: including all information
+# about the address.
 stack_words <- function(x, all = FALSE) {
   frames <- x$sample_locations
   frames <- frames[order(frames$sample_id, frames$depth), ]
@@ -154,7 +154,7 @@ of_owner <- function(words, ids, owners, sep = ", ") {
   unname(vapply(split(as.character(words), factor(ids, owners)), paste, "", collapse = sep))
 }
 
-# A column that need not be there, nor say something.
+# An optional column, whose values may be missing.
 said <- function(rows, column, else_ = NA) {
   x <- as.list(rows)[[column]] %||% rep(else_, NROW(rows))
   ifelse(is.na(x), else_, x)

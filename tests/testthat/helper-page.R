@@ -61,8 +61,8 @@ page_self <- function(data, type, sources = seq_along(data$sources)) {
   self
 }
 
-# Self and total of keys, of which each node has one or NA. A key that occurs on a path several times is counted
-# once, and a value belongs to the innermost node with a key.
+# Self and total by key; each node has a key or NA. A key that occurs several times on a path is counted once, and a
+# value belongs to the innermost node with a key.
 page_sums <- function(nodes, key, self) {
   below <- self
   for (row in rev(seq_along(below))[-length(below)]) {
@@ -110,7 +110,7 @@ page_samples <- function(data, source = 1) {
   list(node = node, values = values)
 }
 
-# Expects the same rows as those of a table of summary(), of which those without values do not count.
+# Expects the same rows as in a table of summary(), except rows without values.
 expect_figures <- function(ours, keys, theirs, info) {
   theirs <- data.frame(key = as.character(keys), self = theirs$self, total = theirs$total)
   theirs <- theirs[theirs$total != 0 | theirs$self != 0, ]
@@ -129,7 +129,7 @@ with_output <- function(format, code) {
   code
 }
 
-# testthat 3.1.6 does not have it.
+# testthat 3.1.6 does not have this function.
 expect_no_match <- function(text, pattern, ...) {
   testthat::expect_false(any(grepl(pattern, text, ...)), label = paste0("the text contains `", pattern, "`"))
 }

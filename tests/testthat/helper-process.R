@@ -1,5 +1,5 @@
-# R processes that tests look into. They stop at known places, and tests wait for events: a process has a certain stack,
-# another one records it, it has ended.
+# R processes that tests inspect. They stop at known places, and tests wait for events: a process has a certain stack,
+# is recorded by another process, or has ended.
 
 skip_without_processes <- function() {
   testthat::skip_on_cran()
@@ -43,7 +43,8 @@ local_r_process <- function(code, limits = "true", envir = parent.frame()) {
   pid
 }
 
-# Code of a process that stays for ever in Sys.sleep(), which `nap()` calls in line 3, and `f()` by its argument in line 6.
+# Code of a process that stays forever in Sys.sleep(), which `nap()` calls in line 3, and `f()` by its argument in line
+# 6.
 sleeping_code <- c(
   "nap <- function() {",
   "  ready()",
@@ -57,7 +58,7 @@ sleeping_code <- c(
 )
 sleeping_stack <- c("Sys.sleep", "nap", "force", "f")
 
-# Shells start programs in the background with SIGINT ignored, which R from 4.6 on leaves so.
+# Shells start background programs with SIGINT ignored, and R 4.6 and later keeps it ignored.
 with_ctrl_c <- function() {
   has_option <- suppressWarnings(system2("env", c("--default-signal=INT", "true"), stdout = FALSE, stderr = FALSE)) == 0
   if (has_option) "env --default-signal=INT" else ""
@@ -74,7 +75,7 @@ wait_for_state <- function(pid, state) {
   wait_for(function() identical(attr(dump_stack(pid), "state"), state))
 }
 
-# Stops a process, as often as others let it continue.
+# Stops a process, repeatedly if other programs let it continue.
 stop_process <- function(pid) {
   wait_for(function() {
     tools::pskill(pid, tools::SIGSTOP)
@@ -93,7 +94,7 @@ wait_for_stack <- function(pid, names, state = "sleeping") {
   x
 }
 
-# Records a process again and again until the profile fulfils a condition, by default: until it has a sample.
+# Records a process repeatedly until the profile fulfils a condition; by default, until it has a sample.
 profile_until <- function(pid, condition = function(x) nrow(x$samples) > 0, ..., seconds = 0.2) {
   x <- NULL
   has_come <- wait_for(function() {
@@ -111,13 +112,13 @@ functions_of_samples <- function(x) {
   unname(split(frames$name, factor(frames$sample_id, x$samples$sample_id)))
 }
 
-# Whether a process records another one: then it keeps a file open that has the state of that one.
+# Whether a process records another one: if so, it keeps a file open that contains the state of the other process.
 is_recorded <- function(pid, by) {
   files <- Sys.readlink(list.files(sprintf("/proc/%d/fd", by), full.names = TRUE))
   sprintf("/proc/%d/task/%d/stat", pid, pid) %in% files
 }
 
-# Evaluates shell code as soon as this process records another one, which keeps it waiting meanwhile.
+# Evaluates shell code as soon as this process records another one. This process waits for the recording meanwhile.
 when_recorded <- function(pid, code) {
   files <- sprintf("ls -l /proc/%d/fd 2> /dev/null", Sys.getpid())
   command <- sprintf(
@@ -127,7 +128,7 @@ when_recorded <- function(pid, code) {
   system2("sh", c("-c", shQuote(command)), wait = FALSE, stderr = FALSE)
 }
 
-# How often the threads of a process have waited.
+# The number of times that the threads of a process have waited.
 waits_of <- function(pid) {
   status <- lapply(list.files(sprintf("/proc/%d/task", pid), full.names = TRUE), function(task) {
     suppressWarnings(tryCatch(readLines(file.path(task, "status")), error = function(error) character()))

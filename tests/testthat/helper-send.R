@@ -1,17 +1,16 @@
-# What the tests of `send_otlp()` share. The server is in http/server.R.
+# Helpers for the tests of `send_otlp()`. The server is in http/server.R.
 
 protobuf <- function(...) c("Content-Type" = "application/x-protobuf", ...)
 as_json <- function(...) c("Content-Type" = "application/json", ...)
 
-# As `protoc --encode` makes them.
-# partial_success { rejected_profiles: 300 error_message: "100% {full}" }
+# The output of `protoc --encode` for: partial_success { rejected_profiles: 300 error_message: "100% {full}" }
 partial_response <- as.raw(c(0x0a, 0x10, 0x08, 0xac, 0x02, 0x12, 0x0b, charToRaw("100% {full}")))
 # partial_success { error_message: "old" }
 remark_response <- as.raw(c(0x0a, 0x05, 0x12, 0x03, charToRaw("old")))
 # code: 3 message: "100% {bad}"
 status_response <- as.raw(c(0x08, 0x03, 0x12, 0x0a, charToRaw("100% {bad}")))
 
-# Without what differs from run to run and from one version of curl to another.
+# Removes text that differs between runs and between versions of curl.
 steady <- function(lines) {
   lines <- gsub("127\\.0\\.0\\.1:[0-9]+", "127.0.0.1:<port>", lines)
   lines <- gsub("Retrying in [0-9.]+ seconds", "Retrying in <n> seconds", lines)
@@ -20,7 +19,7 @@ steady <- function(lines) {
 
 at_server <- function(...) http_server(list(...), .local_envir = parent.frame())$url
 
-# The limit is for what never answers: on a busy machine the default may be too short.
+# The limit applies to servers that never answer. On a busy machine the default may be too short.
 send <- function(..., x = small_profile(), timeout = 300) send_otlp(x, ..., timeout = timeout)
 
 without_messages <- function(expr) suppressMessages(expr, "profile_message_retry")
@@ -37,15 +36,15 @@ inflated <- function(bytes) {
   readBin(con, "raw", 1e6)
 }
 
-# Delays take no time until the end of the test: a function that gives those that there were.
+# Makes delays take no time until the end of the test. Returns a function that returns the requested delays.
 delays <- function(.local_envir = parent.frame()) {
   passed <- numeric()
   replace_function("sleep", function(seconds) passed <<- c(passed, seconds), .local_envir)
   function() passed
 }
 
-# Instead of what curl finds, these are the answers to attempts until the end of the test: lists with some of the fields of
-# `begin_attempt()`, and `seen` as the names of what was seen. The last one goes on.
+# Replaces the results of curl until the end of the test by these: lists with some of the fields of `begin_attempt()`,
+# and `seen`, the names of the events that were seen. The last one is repeated.
 fake_answers <- function(..., .local_envir = parent.frame()) {
   answers <- list(...)
   attempts <- 0

@@ -1,8 +1,8 @@
 # Stacks of R and native frames as text, and code that judges whether they are possible.
 
-# A stack is a vector of frames, outermost first. R functions have parentheses behind
-# their names, native functions have none, and those of R itself have "libR:" before:
-# c("work()", "leaf()", "c_inner", "libR:Rf_ScalarReal"). "<GC>" stands for itself.
+# A stack is a vector of frames, outermost first. Names of R functions are followed by parentheses, names of native
+# functions are not, and names of R's native functions are preceded by "libR:", as in c("work()", "leaf()", "c_inner",
+# "libR:Rf_ScalarReal"). "<GC>" is unchanged.
 profile_stacks <- function(x) {
   at <- match(x$sample_locations$location_id, x$locations$location_id)
   location <- x$locations[at, ]
@@ -17,8 +17,7 @@ profile_stacks <- function(x) {
   unname(split(frame[order], id))
 }
 
-# The bare name: without the types and namespaces of C++, Rust's hash, Fortran's
-# underscore, and what compilers add.
+# The plain name: without the types and namespaces of C++, Rust's hash, Fortran's underscore, and suffixes of compilers.
 native_name <- function(name) {
   name <- ifelse(is.na(name), "?", name)
   name <- sub("::h[0-9a-f]{16}$", "", name)
@@ -29,13 +28,12 @@ native_name <- function(name) {
   sub("_$", "", name)
 }
 
-# What R's profile has for a call of native code where that call is interpreted.
+# The names of interpreted calls of native code in R's profiles.
 native_calls <- paste0(c(".Call", ".External", ".External2", ".C", ".Fortran"), "()")
 
-# Judges stacks. `callers` is a table of what may stand right above a frame: names are
-# frames, values are those that may call them. "c_sort ..." means that frames which
-# are not in the table may lie between. A frame that is not in the table may stand
-# anywhere. `only_native` are the R functions that do nothing but call native code.
+# Judges stacks. `callers` is a table of the frames that may call a frame directly: names are frames, values are their
+# possible callers. "c_sort ..." means that frames which are not in the table may be in between. A frame that is not in
+# the table may be anywhere. `only_native` are the R functions that only call native code.
 #
 # Gives numbers of samples:
 # - right: with frames of the table, all of them in their places
@@ -48,7 +46,7 @@ native_entries <- function(stacks, callers = native_callers, only_native = nativ
     stacks <- profile_stacks(stacks)
   }
   stacks <- lapply(stacks, as.character)
-  # Equal stacks are judged once.
+  # Equal stacks are checked once.
   key <- vapply(stacks, paste, character(1), collapse = "\n")
   first <- !duplicated(key)
   verdict <- vapply(stacks[first], judge_stack, character(1), callers, only_native)
@@ -66,7 +64,7 @@ judge_stack <- function(stack, callers, only_native) {
   if (length == 0) {
     return("other")
   }
-  # A collection of garbage is no call.
+  # A garbage collection is not a call.
   collecting <- stack[[length]] == "<GC>"
   if (collecting) {
     stack <- stack[-length]
@@ -75,8 +73,7 @@ judge_stack <- function(stack, callers, only_native) {
   is_r <- grepl("()", stack, fixed = TRUE) | stack == "<GC>"
   is_evaluator <- startsWith(stack, "libR:")
   above <- function(what) c(FALSE, what[-length])
-  # R's own frames are left out next to R functions, and a call of native code
-  # gives way to what it called.
+  # R's own frames are omitted next to R functions, and a call of native code is replaced by the code that it called.
   if (any(is_evaluator & above(is_r)) || any(is_r & above(is_evaluator))) {
     return("wrong")
   }
@@ -86,7 +83,7 @@ judge_stack <- function(stack, callers, only_native) {
   known <- which(stack %in% names(callers))
   placed <- vapply(known, is_placed, logical(1), stack, is_r, callers)
   if (!all(placed)) {
-    # A sample that was not merged has R's stack, and nothing else.
+    # A sample that was not merged has only R's stack.
     if (all(is_r)) {
       return("missing")
     }
@@ -102,16 +99,15 @@ judge_stack <- function(stack, callers, only_native) {
   if (any(!is_r[known])) "right" else "other"
 }
 
-# Just before R jumps out of native code it has forgotten the calls that it leaves, while
-# their frames are still there: the R function above native code is gone, in R's own
-# stack too.
+# Just before R jumps out of native code, it has removed the records of the calls that it leaves, while their frames
+# still exist: the R function that called native code is then missing, also in R's own stack.
 is_jump <- function(stack, is_r, misplaced) {
   jump <- match(c("libR:Rf_error", "libR:R_ContinueUnwind"), stack)
   last_r <- max(0, which(is_r))
   any(!is.na(jump)) && min(jump, na.rm = TRUE) > last_r && all(misplaced > last_r)
 }
 
-# Whether what is above frame `i` may call it.
+# Whether the frame above frame `i` may call it.
 is_placed <- function(i, stack, is_r, callers) {
   allowed <- callers[[stack[[i]]]]
   direct <- setdiff(allowed, grep(" ...", allowed, fixed = TRUE, value = TRUE))
@@ -126,7 +122,7 @@ is_placed <- function(i, stack, is_r, callers) {
   between > 0 && stack[[between]] %in% loose
 }
 
-# The stacks of a file of plain Rprof() as profile_stacks() gives them.
+# The stacks of a file of plain Rprof() in the form of profile_stacks().
 rprof_stacks <- function(path) {
   x <- read_quietly(path)
   flat <- x$sample_locations
@@ -137,8 +133,8 @@ rprof_stacks <- function(path) {
   unname(split(frame[order], factor(flat$sample_id[order], x$samples$sample_id)))
 }
 
-# The frames of the workload itself in these stacks, from a scenario's function inwards, such as "leaf() c_inner c_spin".
-# What is repeated is shown once: "recursive()*31". R's own functions in between differ among versions of R.
+# The frames of the workload itself in these stacks, from a scenario's function inwards, such as "leaf() c_inner
+# c_spin". Repeated frames are shown once: "recursive()*31". R's own functions in between differ among versions of R.
 own_frames <- function(stacks, workload) {
   own <- c(names(native_callers), paste0(ls(workload), "()"))
   vapply(from_scenario(stacks), function(stack) {
@@ -157,12 +153,13 @@ scenario_of <- function(stacks) {
   vapply(stacks, function(stack) sub("^in_(.*)[(][)]$", "\\1", grep("^in_", stack, value = TRUE)[[1]]), "")
 }
 
-# What R's own profiler has in these stacks: without native frames, and without calls of native code, which they replace.
+# The frames of these stacks that R's own profiler records: without native frames, and without the calls of native code
+# that they replace.
 r_frames <- function(stacks) {
   lapply(stacks, function(stack) stack[grepl("[(][)]$|^<GC>$", stack) & !stack %in% native_calls])
 }
 
-# Some samples cannot be merged where a tick is anywhere, and a warning reports them.
+# Some samples cannot be merged if ticks occur anywhere, and a warning reports them.
 quietly <- function(code) {
   suppressWarnings(code, classes = "profile_warning")
 }
@@ -173,7 +170,7 @@ complete_stacks <- function(x) {
   profile_stacks(x)[!seq_len(nrow(x$samples)) %in% incomplete]
 }
 
-# All stacks have native frames in their places, and there are so many of them.
+# Expects this number of stacks, all of which have native frames in the right places.
 expect_all_right <- function(x, count, info = NULL) {
   found <- native_entries(x)
   testthat::expect_equal(
@@ -182,7 +179,7 @@ expect_all_right <- function(x, count, info = NULL) {
   )
 }
 
-# For a profiler with a timer, in benchmarks and storms: nothing is in a wrong place.
+# For a profiler with a timer, in benchmarks and storms: expects that no frame is in a wrong place.
 expect_none_wrong <- function(x, info = NULL) {
   found <- native_entries(x)
   testthat::expect_equal(found$wrong, 0, info = paste(c(info, found$stacks), collapse = "\n"))

@@ -1,4 +1,4 @@
-# Ticks that a test gives instead of the timer of the profiler, so that each sample and its stack are known. Benchmarks
+# Ticks that a test triggers instead of the profiler's timer, so that each sample and its stack are known. Benchmarks
 # measure recordings with the timer.
 
 skip_without_ticks <- function() {
@@ -28,13 +28,14 @@ load_ticks <- function() {
   ticks$give <- getNativeSymbolInfo("ticks_give", dll)$address
 }
 
-# Evaluate this first in what is recorded, at an interval of 0.9 seconds: from here on, only `tick()` makes samples.
+# To be evaluated first in the recorded code, with an interval of 0.9 seconds: from here on, only `tick()` creates
+# samples.
 only_given_ticks <- compiler::cmpfun(function() {
   invisible(.Call(ticks$only_given))
 })
 
-# Gives `n` ticks, which find this function innermost. It is compiled, since the call of native code would be a frame
-# otherwise.
+# Triggers `n` ticks, in which this function is innermost. It is compiled, since otherwise the call of native code would
+# be a frame.
 tick <- compiler::cmpfun(function(n = 1L) {
   invisible(.Call(ticks$give, n))
 })

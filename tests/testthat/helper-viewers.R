@@ -1,7 +1,7 @@
 # Files for viewers: written and read again, and checked by other tools. These are packages of npm, in the directory that
 # tools/test fills (tests/page/package.json).
 
-# What is read from the file that is written in a format. `...`: arguments of the writer.
+# Writes a profile in a format and reads it back. `...`: arguments of the writer.
 read_written <- function(x, format, ...) {
   path <- withr::local_tempfile()
   get(paste0("write_", format))(x, path, ...)
@@ -21,7 +21,7 @@ viewer_directory <- function() {
   normalizePath(Sys.getenv("NODE_MODULES", cache), mustWork = FALSE)
 }
 
-# Node of the same directory: Firefox's tool needs a recent one.
+# Node from the same directory: Firefox's tool needs a recent version.
 find_node <- function() {
   own <- file.path(viewer_directory(), "node_modules", ".bin", "node")
   if (file.exists(own)) own else Sys.which("node")[[1]]
@@ -43,16 +43,17 @@ skip_without_speedscope <- function() {
   skip_without_chromium()
 }
 
-# What a script of the directory `viewers` prints as JSON.
+# The output of a script of the directory `viewers`, which prints JSON.
 run_viewer <- function(script, ...) {
   withr::local_envvar(NODE_MODULES = viewer_directory())
   script <- normalizePath(testthat::test_path("viewers", script))
-  # Not `timeout =` of system2(), which fails where the package later is in use: its thread takes the signal.
+  # The argument `timeout` of system2() is not used: it fails if the package later is in use, whose thread receives the
+  # signal.
   output <- system2("timeout", c("300", shQuote(c(find_node(), script, ...))), stdout = TRUE)
   jsonlite::fromJSON(paste(output, collapse = "\n"), simplifyVector = FALSE)
 }
 
-# For each file its profiles, each with the sums of its stacks (outermost frame first) in the order of their names.
+# For each file its profiles; for each profile the sums of its stacks (outermost frame first), sorted by name.
 in_speedscope <- function(...) {
   files <- run_viewer("speedscope.cjs", find_chromium(), ...)
   lapply(files, function(file) {
@@ -69,7 +70,7 @@ in_order <- function(sums) {
   sums[order(names(sums), method = "radix")]
 }
 
-# The sums of a type by stack, as `in_speedscope()` returns them. `factor`: by which counts are multiplied.
+# The sums of a type by stack, as `in_speedscope()` returns them. `factor`: the number by which counts are multiplied.
 sums_by_stack <- function(x, type, source = 1L, factor = 1) {
   values <- x$sample_values[x$sample_values$type == type, ]
   values <- values$value[match(x$samples$sample_id, values$sample_id)] * factor

@@ -1,8 +1,8 @@
 # R code that calls native code in every possible way.
 
-# What may stand right above a frame, for native_entries().
+# The possible direct callers of frames, for native_entries().
 native_callers <- list(
-  # Each way in.
+  # Each way to call native code.
   "c_inner" = c("leaf()", "leaf_info()"),
   "c_applied" = c("FUN()", "f()", "<Anonymous>()"),
   "c_forked" = "forked()",
@@ -32,7 +32,7 @@ native_callers <- list(
   "forced()" = "c_force",
   "evaluated()" = "c_eval",
   "tried()" = "c_body",
-  # Native functions that others call. R_tryCatchError() is written in R.
+  # Native functions that other native functions call. R_tryCatchError() is written in R.
   "c_fail" = "c_error",
   "c_body" = c("doTryCatch()", "c_unwind ...", "c_toplevel_body"),
   "c_handler" = c("value[[3L]]()", "value[[3]]()"),
@@ -54,15 +54,15 @@ native_callers <- list(
   "c_kernel" = "c_spin"
 )
 
-# R functions that do nothing but call native code.
+# R functions that only call native code.
 native_only <- c(
   "leaf", "leaf_info", "forked", "finish", "external", "dot_c", "dot_fortran", "rust", "cpp",
   "cpp_exceptions", "nested", "forcing", "evaluating", "failing", "protected_unwind",
   "protected_toplevel", "collecting", "sorting", "interrupting", "threads", "split_some", "split_more"
 )
 
-# `n` is how many units native code works, see native/native.h: by default, how many ticks it gives. The native symbols
-# are found by their names.
+# `n` is the number of units of work of native code, see native/native.h: by default, the number of ticks that it
+# triggers. The native symbols are looked up by their names.
 native_functions <- quote({
   leaf <- function(n) .Call(c_inner, n)
   leaf_info <- function(n) .Call(c_inner_info, n)
@@ -237,7 +237,7 @@ native_functions <- quote({
       crossprod(matrix(runif(40000), 200))
     },
     loaded = function() {
-      # A native library comes and goes.
+      # A native library is loaded and unloaded.
       loadNamespace("splines")
       splines::bs(seq_len(500))
       unloadNamespace("splines")
@@ -249,8 +249,8 @@ native_functions <- quote({
   )
 })
 
-# The functions in an environment. Those that are not compiled stay so where R's
-# just-in-time compiler is off, see with_jit(). The scenarios have names in it, such as `in_plain()`.
+# The functions in an environment. Functions are not compiled later if R's just-in-time compiler is off, see with_jit().
+# The scenarios have names in this environment, such as `in_plain()`.
 native_workload <- function(lib, n = 1L, compile = FALSE) {
   env <- list2env(lib, parent = globalenv())
   env$n <- as.integer(n)
@@ -258,7 +258,7 @@ native_workload <- function(lib, n = 1L, compile = FALSE) {
   for (name in names(env$scenarios)) assign(paste0("in_", name), env$scenarios[[name]], env)
   if (compile) {
     for (name in ls(env)) {
-      # To look at an active binding is to call it.
+      # Getting the value of an active binding would call it.
       if (!bindingIsActive(name, env) && is.function(env[[name]])) {
         env[[name]] <- compiler::cmpfun(env[[name]])
       }
@@ -267,8 +267,8 @@ native_workload <- function(lib, n = 1L, compile = FALSE) {
   env
 }
 
-# The stacks of each scenario's ticks, as own_frames() shows them: all of them, in this order. Most end in "c_spin c_kernel",
-# which is left out here.
+# The stacks of all ticks of each scenario, in order, in the form of own_frames(). Most end in "c_spin c_kernel", which
+# is omitted here.
 native_ticks <- list(
   plain = c("leaf() c_inner", "leaf_info() c_inner", "external() e_inner", "dot_c() c_void"),
   languages = c(
@@ -328,18 +328,18 @@ expected_ticks <- function(workload, scenarios = all_scenarios(workload), debug_
   if (debug_info) stacks else rlang::set_names(sub(" (c_kernel|turn)$", "", stacks), names(stacks))
 }
 
-# From R 4.4 on it cannot be told where byte code that C code had R run stands among native
-# frames; so this has a test of its own.
+# From R 4.4 on, the position among native frames is unknown for byte code that C code made R run, so this has a
+# separate test.
 all_scenarios <- function(workload) {
   setdiff(names(native_ticks), "bytecode")
 }
 
-# Goes through scenarios once, with the ticks that their native code gives.
+# Runs the scenarios once, with the ticks that their native code triggers.
 run_scenarios <- function(workload, scenarios = all_scenarios(workload)) {
   for (name in scenarios) eval(call(paste0("in_", name)), workload)
 }
 
-# A profile of that, with no other ticks.
+# A profile of these runs, without other ticks.
 record_ticks <- function(workload, scenarios = all_scenarios(workload)) {
   with_jit(0, record_profile(native = TRUE, interval = 0.9, {
     only_given_ticks()
@@ -347,7 +347,7 @@ record_ticks <- function(workload, scenarios = all_scenarios(workload)) {
   }))
 }
 
-# What R's own profiler has of the same ticks.
+# The stacks that R's own profiler records at the same ticks.
 rprof_ticks <- function(workload, scenarios = all_scenarios(workload)) {
   path <- withr::local_tempfile()
   with_jit(0, {
@@ -367,16 +367,16 @@ timer_scenarios <- function(workload) {
   setdiff(names(workload$scenarios), "bytecode")
 }
 
-# Native code works from now on, about a millisecond in a unit, and gives no ticks.
+# From now on, native code works about a millisecond in each unit, and triggers no ticks.
 work_for_a_timer <- function(workload) {
   invisible(.Call(workload$set_unit, 200000L))
 }
 
-# Goes through scenarios until so much CPU time was used, and gives how much it was. Turns
-# of many lengths keep the work out of step with the ticks.
+# Runs the scenarios until this much CPU time was used, and returns the CPU time. Turns of different lengths prevent
+# that the work is in step with the ticks.
 native_work <- function(workload, seconds, scenarios = timer_scenarios(workload)) {
   start <- process_cpu()
-  # Another thread can only give ticks.
+  # This scenario only works with ticks.
   scenarios <- setdiff(scenarios, "threads")
   on.exit(.Call(workload$set_unit, 200000L))
   repeat {

@@ -13,14 +13,13 @@ rprof_path <- function(file) {
   data_path("rprof", file)
 }
 
-# The files that Rprof() wrote or that are edits of such files, without those
-# that are none.
+# The files that Rprof() wrote, and edited versions of such files.
 rprof_files <- function() {
   files <- dir(data_path("rprof"))
   setdiff(files, c("edit_zero_bytes.out", grep("^rprofmem", files, value = TRUE)))
 }
 
-# Files that R wrote to their end and nobody edited: they come back unchanged.
+# Complete, unedited files of R. Reading and writing returns them unchanged.
 regular_files <- function() {
   grep("^(edit|killed|latin1)", rprof_files(), invert = TRUE, value = TRUE)
 }
@@ -61,7 +60,7 @@ stacks <- function(x) {
   ))
 }
 
-# A small profile to break or to write.
+# A small profile for tests that edit or write it.
 small_profile <- function(..., .local_envir = parent.frame()) {
   path <- withr::local_tempfile(.local_envir = .local_envir)
   write_file(
@@ -75,7 +74,7 @@ small_profile <- function(..., .local_envir = parent.frame()) {
   read_rprof(path, ..., source_uri = "small.out")
 }
 
-# Expects one warning of a class and gives the value.
+# Expects one warning of a class and returns the value.
 expect_profile_warning <- function(expr, class) {
   value <- NULL
   testthat::expect_warning(value <- expr, class = class)
@@ -94,7 +93,7 @@ text_table <- function(...) {
   sub(" +$", "", do.call(paste, c(unname(cells), sep = " | ")))
 }
 
-# An expression as it is written, on one line; of a block, the expressions in it.
+# The code of an expression on one line; for a block, the expressions in it.
 one_line <- function(expression) {
   if (rlang::is_call(expression, "{")) {
     return(paste(vapply(as.list(expression)[-1], one_line, ""), collapse = "; "))
@@ -102,8 +101,8 @@ one_line <- function(expression) {
   paste(trimws(deparse(expression, 500)), collapse = " ")
 }
 
-# Each expression of a block is evaluated by itself and ends in an error: the lines of a table of its code, the function that
-# reports the error, and all lines of the message.
+# Evaluates each expression of a block, which must raise an error. Returns the lines of a table with its code, the
+# function that reports the error, and all lines of the message.
 errors_of <- function(cases, transform = identity) {
   cases <- as.list(substitute(cases))[-1]
   caller <- parent.frame()
@@ -125,7 +124,7 @@ errors_of <- function(cases, transform = identity) {
   )
 }
 
-# testthat 3.1.6 has expect_no_warning(), 3.1.0 has not.
+# testthat 3.1.0 does not have expect_no_warning(), which 3.1.6 has.
 expect_no_warning <- function(expr) {
   testthat::expect_warning(expr, NA)
 }
@@ -140,15 +139,15 @@ replace_function <- function(name, value, .local_envir = parent.frame()) {
 
 # ---- Other processes -----------------------------------------------------------
 
-# Shell code: the process that evaluates it, or what that becomes by `exec`, ends when this process has ended, also if
-# that was killed. The process that watches is a child of neither.
+# Shell code that ends the process that evaluates it (also after `exec`) when this process has ended, also if this
+# process was killed. The watching process is a child of neither.
 end_with_us <- function() {
   watch <- sprintf("while kill -0 %d && kill -0 $$; do sleep 1; done; kill $$; sleep 1; kill -KILL $$", Sys.getpid())
   paste0("( ( ", watch, " ) > /dev/null 2>&1 & );")
 }
 
-# Runs R code in a process of its own, with this version of the package. One that is killed
-# leaves its temporary directory, which goes with ours here.
+# Runs R code in a separate process, with this version of the package. A process that is killed leaves its temporary
+# directory, which is inside ours and removed with it.
 run_r <- function(code, prefix = "", wait = TRUE, env = "") {
   lazy <- sprintf("options(profile.lazy = %s)", getOption("profile.lazy", TRUE))
   script <- write_file(c(lazy, code), path = tempfile(fileext = ".R"))
@@ -181,7 +180,7 @@ expect_ran <- function(result) {
   testthat::expect_equal(result$status, 0, info = last_lines(result$output))
 }
 
-# Runs a script with these arguments in a process of its own, expects that it succeeds, and returns its last line.
+# Runs a script with these arguments in a separate process, expects that it succeeds, and returns its last line.
 run_script <- function(path, ...) {
   arguments <- deparse(as.character(c(...)))
   result <- run_r(c(
@@ -195,7 +194,7 @@ run_script <- function(path, ...) {
 # Waits until a process of `run_r(wait = FALSE)` has printed a line, and expects that it did before it ended. Returns the line.
 expect_printed <- function(process, pattern) {
   found <- function() grep(pattern, process$lines(), value = TRUE)
-  # Its last lines may come between the two looks.
+  # The process may print its last lines between the two checks.
   wait_for(function() length(found()) > 0 || !tools::pskill(process$pid(), 0))
   line <- found()
   testthat::expect(length(line) > 0, paste0("No line `", pattern, "` in the output of the process:", last_lines(process$lines())))
@@ -208,8 +207,8 @@ expect_event <- function(condition, process) {
   testthat::expect(came, paste0("It did not happen. Output of the process:", last_lines(process$lines())))
 }
 
-# Waits for an event: the only way in which tests wait. The limit is for what never happens; no event is expected within a
-# time.
+# Waits for an event. Tests wait only with this function. The limit applies to events that never happen; no test expects
+# an event within a time.
 wait_for <- function(condition, seconds = 300) {
   end <- Sys.time() + seconds
   while (Sys.time() < end) {
@@ -221,13 +220,13 @@ wait_for <- function(condition, seconds = 300) {
   FALSE
 }
 
-# Whether another process has written to a file: some functions create theirs before they know what to write.
+# Whether another process has written to a file: some functions create their file before they have content.
 is_written <- function(path) {
   isTRUE(file.size(path) > 0)
 }
 
-# The directory that `build(dir)` has filled, once for all processes of a test run: `tools/test` names a directory for what
-# they share. A process that finds another one building waits for it.
+# The directory that `build(dir)` has filled, once for all processes of a test run, in the shared directory that
+# `tools/test` provides. If another process is building, this one waits for it.
 built_once <- function(name, build) {
   base <- Sys.getenv("PROFILE_TEST_BUILT", tempdir())
   dir <- file.path(base, name)
@@ -236,7 +235,7 @@ built_once <- function(name, build) {
     return(dir)
   }
   if (dir.create(dir, showWarnings = FALSE)) {
-    # A failure is that of all who wait.
+    # If building fails, all waiting processes fail.
     tryCatch(build(dir), error = function(error) {
       writeLines(conditionMessage(error), file.path(dir, ".failed"))
       stop(error)
@@ -252,8 +251,8 @@ built_once <- function(name, build) {
   dir
 }
 
-# What a shell starts in the background ignores Ctrl-C, and R >= 4.5 leaves it so:
-# what to put before a command that is to hear it.
+# A prefix for commands that should react to Ctrl-C: background processes of a shell ignore it, and R >= 4.5 does not
+# change this.
 listen_to_interrupts <- function() {
   listen <- "env --default-signal=INT"
   if (suppressWarnings(system(paste(listen, "true"), ignore.stderr = TRUE)) != 0) {
@@ -262,7 +261,7 @@ listen_to_interrupts <- function() {
   listen
 }
 
-# Draws on a device that writes no file.
+# Draws on a device that does not write a file.
 plot_quietly <- function(x, ...) {
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())

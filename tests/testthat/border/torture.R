@@ -1,4 +1,4 @@
-# Calls each entry point with garbage collections, and compares the results with those without.
+# Calls each entry point with garbage collections, and compares the results with calls without.
 #
 # usage: Rscript torture.R STEP inside          a collection at each STEPth allocation inside of the calls of compiled code
 #        Rscript torture.R STEP everywhere      also in R's own code, which takes minutes
