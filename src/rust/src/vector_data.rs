@@ -1,4 +1,4 @@
-//! The data of vectors of classes, whose methods may compute them.
+//! The data of ALTREP vectors, whose methods may have to compute them.
 
 use crate::guard::guarded;
 use extendr_api::SEXP;

@@ -1,4 +1,5 @@
-//! Converts a profile that was read or computed, and what could not be read or written.
+//! Converts a profile that was read or computed, problems found while reading, and information that
+//! could not be written.
 
 use super::tables::Tables;
 use super::v1;

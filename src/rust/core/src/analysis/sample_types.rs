@@ -1,4 +1,4 @@
-//! Sample types: which one is summed, and which ones are written, with which names.
+//! Selects sample types: the one that is summed, and the ones that are written, with their names.
 //!
 //! Other tools show one type at a time and sum it over samples. The values of Rprof are therefore
 //! written as the types that users of these tools expect: the number of samples, their time, and
@@ -52,9 +52,9 @@ fn summable(profile: &Profile) -> impl DoubleEndedIterator<Item = &Values> {
     profile.values.iter().filter(|v| can_be_summed(v))
 }
 
-/// Checks that no sum can be infinite, also as nanoseconds, and no sum of the times between counted samples. Analyses and
-/// writers of any number choose their types here or as measures, so none of them has to check its own sums. Other writers
-/// have whole numbers of 64 bits and check each.
+/// Checks that no sum can be infinite, also as nanoseconds, and no sum of the times between counted samples. Analyses,
+/// and writers that can store any number, select their types here or as measures, so they do not check their own sums.
+/// Other writers store whole numbers of 64 bits and check each number.
 pub fn check_sums(profile: &Profile) -> Result<()> {
     let periods = profile
         .sources
@@ -283,8 +283,8 @@ struct Type<'a> {
     recorded: &'a str,
 }
 
-/// The sample types that have values, those of the sources first. If the profile has no samples, the types of the
-/// sources.
+/// The sample types that have values; types that sources declare come first. If the profile has no samples, the types
+/// of the sources.
 fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
     let mut types: Vec<Type> = Vec::new();
     let mut known: HashSet<_, RandomState> = HashSet::default();

@@ -11,7 +11,7 @@ use crate::model::{Profile, SampleColumn, SourceId, ValueType, Values};
 
 const WHAT: &str = "sums of samples";
 
-/// Name and unit of the type that is summed; those of a count if a profile has no values.
+/// Name and unit of the type that is summed; `samples` and `count` if the profile has no values.
 pub fn type_of(values: Option<&Values>) -> (&str, &str) {
     values.map_or(SAMPLES.key(), |values| {
         let ValueType { name, unit } = &values.type_;

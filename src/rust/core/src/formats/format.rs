@@ -1,8 +1,8 @@
-//! The description of a format: everything that other code needs to know of it.
+//! The description of a format: everything that other code needs to know about it.
 //!
-//! Each folder of a format has one, `FORMAT` in its `mod.rs`, and [`super::FORMATS`] lists them. Files are recognised,
-//! read and written by it, R gets the names of its functions and of its files from it, and the page whether the order
-//! of its samples has a meaning.
+//! Each folder of a format has one, `FORMAT` in its `mod.rs`, and [`super::FORMATS`] lists them. It determines how
+//! files are recognised, read and written, the names of the R functions and files of the format, and whether the order
+//! of its samples has a meaning, which the page needs to know.
 
 use super::problems::Problems;
 use super::signatures::Kind;
@@ -47,7 +47,7 @@ pub struct Format {
 pub type Read = fn(Opened, Stop) -> Result<(Profile, Problems)>;
 
 impl Format {
-    /// A format of which nothing is known but its name, for `..Format::NONE` in descriptions.
+    /// A format with nothing but a name, for `..Format::NONE` in descriptions.
     pub const NONE: Format = Format {
         name: "",
         title: "",
@@ -89,18 +89,18 @@ pub struct Opened<'a> {
     pub origin: Origin,
     /// The format as which it is read.
     pub format: &'static Format,
-    /// What it looks like, for the error if it is not of that format.
+    /// The kind of file that it looks like, for the error if it is not of that format.
     pub look: Look,
 }
 
-/// What content looks like, by its start.
+/// The kind of file that content looks like, judged by its start.
 #[derive(Debug, Clone, Copy)]
 pub enum Look {
     /// One of the formats that can be read.
     Format(&'static Format),
     /// A kind of file that cannot be read.
     Kind(&'static Kind),
-    /// Only the syntax is known. A reader may know more.
+    /// A file of which only the syntax is recognised, such as JSON. A reader may recognise more.
     Syntax(&'static Kind),
     Unknown,
 }
@@ -113,7 +113,7 @@ impl Look {
         }
     }
 
-    /// Whether it looks like something else than this format.
+    /// Whether it looks like another format.
     pub fn is_other_than(self, wanted: &Format) -> bool {
         match self {
             Look::Format(format) => format != wanted,
@@ -122,8 +122,8 @@ impl Look {
         }
     }
 
-    /// The error of a reader of the format `wanted`. `otherwise` says why the content is not of this
-    /// format, if it looks like no other.
+    /// The error of a reader of the format `wanted`. If the content looks like no other format, `otherwise` is the
+    /// reason why it is not of this format.
     pub fn error(self, input: &str, wanted: &Format, otherwise: &str) -> Error {
         let format = self.format().filter(|format| *format != wanted);
         let kind = match self {

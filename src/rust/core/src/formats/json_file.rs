@@ -143,7 +143,7 @@ pub struct Reader<'r, 'scope, 'env> {
     is_truncated: bool,
     /// Whether all bytes have been read.
     is_ended: bool,
-    /// The names of fields of the current objects that were not skipped, and where those of each object start.
+    /// The names of fields of the current objects that were not skipped, and the start of each object's names.
     names: Vec<Key>,
     objects: Vec<usize>,
     /// Whether the next value is the one of the last name.

@@ -3,7 +3,7 @@
 //! - [`rprof`], [`pprof`], [`otlp`], [`speedscope`], [`cpuprofile`], [`firefox`], [`collapsed`], [`rprofmem`],
 //!   [`perf`], [`callgrind`]: one format each, with its description, [`Format`], and its reader and [`Writer`];
 //! - [`read`], [`write`]: reading any of them, and writing files;
-//! - [`format`](mod@format): what other code knows of a format;
+//! - [`format`](mod@format): the description of a format for other code;
 //! - [`signatures`]: the kinds of files that cannot be read;
 //! - `lines`, `text_file`, `json_file`, `message`: reading lines, whole files of text or JSON, and messages of protocol
 //!   buffers;

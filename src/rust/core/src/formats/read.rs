@@ -54,8 +54,8 @@ pub fn read(
             check_values(&profile, input)?;
             Ok((profile, problems))
         };
-        // Files of `Rprof()` may start with the rest of a sample, by which they are not recognised. For
-        // other content the error of their reader says what is special about it, such as blank lines.
+        // Files of `Rprof()` may start with the rest of a sample, by which they are not recognised, so their reader is
+        // tried. For other content its error describes irregularities, such as blank lines.
         match format.or(look.format()) {
             Some(format) => read_as(format),
             None => read_as(&rprof::FORMAT).map_err(|error| match error {
@@ -90,7 +90,7 @@ fn check_values(profile: &Profile, input: String) -> Result<()> {
     Ok(())
 }
 
-/// What is expected if no format is given.
+/// The expected kind of file if no format is given.
 const ANY: Format = Format {
     title: "a profile in a supported format",
     ..Format::NONE
@@ -103,8 +103,8 @@ pub fn format_of(input: Input, origin: Origin) -> Result<Option<&'static Format>
     })
 }
 
-/// What content looks like that starts with these bytes. Signatures are asked first, since formats without
-/// one are recognised by less.
+/// The kind of file that starts with these bytes. Signatures are checked first, since the criteria for formats without
+/// a signature are less specific.
 pub fn look(start: &[u8]) -> Look {
     if let Some(kind) = signatures::find(start) {
         return Look::Kind(kind);
@@ -229,7 +229,7 @@ mod tests {
                 b"{\"shared\":{\"stackTable\":{\"frame\":[]}}}",
                 Some(&firefox::FORMAT),
             ),
-            // What Firefox itself records is a kind that cannot be read.
+            // The files that Firefox itself records cannot be read.
             (b"{\"threads\":[{\"frameTable\":{\"schema\":{}}}]}", None),
             (b"{\"a\":{\"resourceProfiles\":[]}}", None),
             // A truncated resource.
@@ -263,7 +263,7 @@ mod tests {
             (b"f 5\nhello\n", None),
             (b"key: 5\nother: 6\n", None),
             (b"On line 5\n", None),
-            // Tables, sentences and code end in numbers too.
+            // Lines of tables, sentences and code may also end in numbers.
             (b"1 2\n3 4\n", None),
             (b"a;b 5\nhello\nworld\n", None),
             (b"# a;b 5\n", None),
@@ -351,7 +351,7 @@ mod tests {
             Some(&collapsed::FORMAT)
         );
         assert_eq!(read(&[&deep[..], b"g"].concat()), None);
-        // The last line of the start is truncated anywhere.
+        // The last line of the start may be truncated anywhere.
         let many = b"main;f 12\n".repeat(START as usize);
         for cut in 0..10 {
             assert_eq!(read(&many[cut..]), Some(&collapsed::FORMAT));

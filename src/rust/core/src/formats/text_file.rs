@@ -111,7 +111,7 @@ impl File {
         add_sample(profile, budget, name, self.source, stack, frames)
     }
 
-    /// Takes memory from the budget for data other than samples.
+    /// Takes memory from the budget for data that are not samples.
     pub fn take_memory(&mut self, bytes: usize) -> Result<()> {
         self.budget.take(bytes as u64, &self.origin.name)
     }

@@ -1,8 +1,9 @@
 //! The sample types whose meaning is known, under the names that this package and other tools use.
 //!
-//! A sample type is a name and a unit, and readers keep any. What the package does with some of them beyond that depends
-//! on this table alone: whether values are summed, which type counts samples, which one is shown as allocated memory,
-//! and what Rprof's figures are called in other formats. R and the help page get it with the schema.
+//! A sample type is a name and a unit, and readers keep any type. Only this table determines what the package knows
+//! about some of them: whether values are summed, which type counts samples, which one is shown as allocated memory,
+//! and which names Rprof's figures have in other formats. For example, `inuse_space` in `bytes` is memory that was not
+//! freed yet, so it can be summed, but `vsize_small` cannot. R and the help page get the table with the schema.
 
 /// The name and the unit of values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -11,12 +12,12 @@ pub struct ValueType {
     pub unit: String,
 }
 
-/// What the values of a type are.
+/// The meaning of the values of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The number of samples.
     Count,
-    /// The time that a sample stands for.
+    /// The time that a sample represents.
     Time,
     /// Memory or objects that were allocated.
     Allocated,
@@ -50,7 +51,7 @@ pub struct KnownType {
     pub name: &'static str,
     pub unit: &'static str,
     pub role: Role,
-    /// What it is, and which tools use the name, for the help page.
+    /// A description, and the tools that use the name, for the help page.
     pub doc: &'static str,
 }
 
@@ -90,8 +91,8 @@ pub const SAMPLES: KnownType = KnownType::new("samples", "count", Count, "number
 pub const CPU: KnownType = KnownType::new("cpu", "nanoseconds", Time, "CPU time");
 pub const WALL: KnownType = KnownType::new("wall", "nanoseconds", Time, "elapsed time");
 
-/// The memory figures that `Rprof()` records, in the order of its lines. Names and units are those of
-/// `summaryRprof(memory = "tseries")`.
+/// The memory figures that `Rprof()` records, in the order of its lines. Names and units are as in `summaryRprof(memory
+/// = "tseries")`.
 pub const RPROF_MEMORY: [KnownType; 4] = [
     KnownType::new(
         "vsize_small",
@@ -119,7 +120,7 @@ pub const RPROF_MEMORY: [KnownType; 4] = [
     ),
 ];
 
-/// What follows from the levels of `Rprof()`.
+/// The types that are computed from the levels of `Rprof()`.
 pub const ALLOC_SIZE: KnownType = KnownType::new(
     "alloc_size",
     "bytes",
@@ -133,7 +134,7 @@ pub const DEALLOC_SIZE: KnownType = KnownType::new(
     "decrease of memory in use since the previous sample, `Rprof()`",
 );
 
-/// The name that tools for pprof know. `ALLOC_SIZE` is written under it.
+/// The name that tools for pprof know, under which `ALLOC_SIZE` is written.
 pub const ALLOC_SPACE: KnownType = KnownType::new(
     "alloc_space",
     "bytes",
@@ -208,7 +209,7 @@ pub fn is_summable(name: &str, unit: &str) -> bool {
     known_type(name, unit).is_none_or(KnownType::is_summable)
 }
 
-/// Whether a type is one of those that `Rprof()` records for memory, or that follow from these.
+/// Whether a type is a memory figure that `Rprof()` records, or is computed from these.
 pub fn is_rprof_memory(name: &str, unit: &str) -> bool {
     let mut all = RPROF_MEMORY.iter().chain([&ALLOC_SIZE, &DEALLOC_SIZE]);
     all.any(|known| known.key() == (name, unit))

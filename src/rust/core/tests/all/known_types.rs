@@ -1,10 +1,10 @@
-//! Only the table of known sample types has their names.
+//! Checks that only the table of known sample types contains their names.
 
 use profile_core::model::known_types::{KNOWN_TYPES, known_type};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names that are words of the code as well.
+/// Names that also occur as words in the code.
 const WORDS: [&str; 4] = ["samples", "cpu", "wall", "nodes"];
 
 /// The files with this extension in a folder and those below it, except tests.

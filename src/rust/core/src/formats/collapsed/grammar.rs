@@ -6,8 +6,8 @@ use memchr::memrchr2;
 pub const FRAME_TYPES: [(&str, &str); 3] = [("_[k]", "kernel"), ("_[j]", "jit"), ("_[w]", "waker")];
 pub const INLINED: &str = "_[i]";
 
-/// Whether a line that starts with this text is a comment, even if it ends in a count. Names of functions may start
-/// with `#` or `//` too, such as those of private methods in JavaScript, but not with a blank behind it.
+/// Whether a line that starts with this text is a comment, even if it ends in a count. Names of functions, such as
+/// private methods in JavaScript, may also start with `#` or `//`, but a blank does not follow.
 pub fn starts_like_comment(text: &[u8]) -> bool {
     let rest = text.strip_prefix(b"#").or(text.strip_prefix(b"//"));
     rest.is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))

@@ -8,13 +8,13 @@
 //!           "hitCount", "children"?: [ID], "positionTicks"?: [ { "line", "ticks" } ] }
 //! ```
 //!
-//! `lineNumber` is where the function starts, counted from 0, and `line` a line in it that was running, counted from 1. A
-//! sample lasts until the next one, and the first delta is the time before the first sample. `scriptId` numbers
-//! the scripts of a process as they are loaded. It is not read, since functions are told apart by name, URL and line.
-//! Two other layouts are read:
+//! `lineNumber` is the line at which the function starts, counted from 0; `line` is a line in it that was running,
+//! counted from 1. A sample lasts until the next one, and the first delta is the time before the first sample.
+//! `scriptId` numbers the scripts of a process as they are loaded. It is not read, since functions are distinguished by
+//! name, URL and line. Two other layouts are read:
 //!
-//! - old files, in which `head` is the outermost node, `children` are nodes, the fields of `callFrame` are those of
-//!   the node, lines are counted from 1, and `startTime` and `endTime` are in seconds;
+//! - old files, in which `head` is the outermost node, `children` are nodes, nodes have the fields of `callFrame`
+//!   themselves, lines are counted from 1, and `startTime` and `endTime` are in seconds;
 //! - traces of Chrome's performance panel (`trace`), in which events contain parts of this.
 
 mod names;

@@ -1,6 +1,6 @@
-//! Names of nodes that are no names of functions.
+//! Names of nodes that are not names of functions.
 
-/// The name of the outermost node, which is no function.
+/// The name of the outermost node, which is not a function.
 pub const ROOT: &str = "(root)";
-/// What viewers call a function without a name.
+/// The name that viewers show for a function without a name.
 pub const ANONYMOUS: &str = "(anonymous)";

@@ -55,7 +55,7 @@ pub struct Nodes {
     by_id: HashMap<u32, u32, RandomState>,
     has_missing: bool,
     stacks: HashMap<(u32, Place), StackId, RandomState>,
-    /// The locations of nodes as callers, if they occurred: stacks have most of theirs in common.
+    /// The locations of nodes as callers, if they have occurred. Stacks have most of their callers in common.
     callers: Vec<Option<LocationId>>,
 }
 
@@ -79,7 +79,7 @@ impl Nodes {
                 None if open.is_empty() => return Ok(()),
                 None => true,
             };
-            // In the children of the innermost open node.
+            // The reader is in the list of children of the innermost open node.
             while let Some(&parent) = open.last().filter(|_| is_nested) {
                 if !json.element()? {
                     row = parent;
@@ -202,12 +202,12 @@ impl Nodes {
         0..self.rows.len() as u32
     }
 
-    /// How many samples ended in a node.
+    /// The number of samples that ended in a node.
     pub fn hits(&self, row: u32) -> i64 {
         self.rows[row as usize].hits
     }
 
-    /// Resolves ids. Nodes that come later may have been added before.
+    /// Resolves ids. Nodes that are later in the file may have been added before.
     pub fn link(&mut self, json: &mut Reader) -> Result<()> {
         for (row, node) in (0..).zip(&self.rows) {
             if let Some(id) = node.id {
@@ -274,7 +274,7 @@ impl Nodes {
         node.parent.is_none() && node.name.is_some_and(|name| strings.get(name) == ROOT)
     }
 
-    /// The stack of a node when this place of its function was running.
+    /// The stack of a node while this place in its function was running.
     pub fn stack(
         &mut self,
         row: u32,

@@ -1,8 +1,8 @@
-//! One profile: its nodes and samples, and what they become in the model.
+//! One profile: its nodes and samples, and their conversion to the model.
 //!
-//! A sample lasts until the next one. Which line was running is known for each node, not for each sample:
-//! `positionTicks` counts the samples of each line. Lines are assigned to the samples of a node in the order of
-//! that list, so that the sums of lines are right.
+//! A sample lasts until the next one. The line that was running is recorded for each node, not for each sample:
+//! `positionTicks` counts the samples of each line. Lines are assigned to the samples of a node in the order of that
+//! list, so that the sums of lines are correct.
 
 use super::nodes::{Nodes, Place, Ticks};
 use crate::collections::Lists;
@@ -18,7 +18,8 @@ use crate::model::{
 };
 
 const WHAT: &str = "samples";
-/// From here on a time is one since 1970, in the year 2001; others are since the start of the computer.
+/// A time of at least this value (in the year 2001) is a time since 1970; smaller values are times since the start of
+/// the computer.
 const SINCE_1970: f64 = 1e15;
 
 #[derive(Default)]
@@ -26,7 +27,7 @@ pub struct Run {
     pub nodes: Nodes,
     /// Ids of nodes, or their rows once these are known.
     samples: Vec<u32>,
-    /// Whether there are samples of another form than ids of nodes, as in traces of Hermes.
+    /// Whether samples have another form than ids of nodes, as in traces of Hermes.
     pub has_other_samples: bool,
     /// Microseconds since the previous sample.
     deltas: Vec<f64>,
@@ -148,7 +149,7 @@ impl Run {
         }
     }
 
-    /// Adds the samples to a profile, as those of a new source.
+    /// Adds the samples to a profile, as samples of a new source.
     pub fn add_to(
         mut self,
         profile: &mut Profile,
@@ -206,7 +207,7 @@ impl Run {
                 times.try_push(time, WHAT)?;
             }
         }
-        // Old versions of V8 write the end as one more time.
+        // Old versions of V8 write the end as an additional time.
         if times.len() == self.samples.len() + 1 {
             end = end.or(times.pop());
             times.truncate(self.samples.len());
@@ -314,7 +315,7 @@ impl Run {
 struct Lines {
     of_node: Lists<u32>,
     ticks: Vec<Ticks>,
-    /// By node, how many of its lines are used up.
+    /// By node, the number of its lines that were already used.
     used: Vec<u32>,
 }
 

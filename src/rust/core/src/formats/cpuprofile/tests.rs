@@ -155,7 +155,7 @@ fn samples_without_a_time_are_counted_as_lost() {
     let losses = writer.write(&profile, &mut out, &|| false).unwrap();
     let expected = [(crate::formats::losses::LossKind::SampleWithoutValue, 1)];
     assert_eq!(losses.iter().collect::<Vec<_>>(), expected);
-    // A sample that took no time is one.
+    // A sample that took no time is still a sample.
     let (back, _) = read(&FORMAT, &out);
     assert_eq!(samples(&back), samples(&profile)[..2]);
 }
@@ -337,7 +337,7 @@ fn what_is_written_is_read_again() {
     assert_eq!(samples(&back), expected);
 }
 
-/// The URL and the id of the script of each node but the outermost one.
+/// The URL and the id of the script of each node except the outermost one.
 fn scripts(text: &str) -> Vec<(String, String)> {
     let value: serde_json::Value = serde_json::from_str(text).unwrap();
     let nodes = value["nodes"].as_array().unwrap();

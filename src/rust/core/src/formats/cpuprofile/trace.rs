@@ -1,9 +1,9 @@
 //! Traces of Chrome's performance panel: arrays of events, some of which contain parts of CPU profiles.
 //!
-//! `Profile` begins a profile, and each `ProfileChunk` with the same process and id contains new nodes and samples.
-//! V8 writes the start as `startTime` in the data of `Profile`, the end as `endTime` in those of the last chunk, and
-//! `timeDeltas` beside `cpuProfile` in those of each chunk (`CpuProfile::StreamPendingTraceEvents()`).
-//! Node writes `CpuProfile` events, each of which contains a whole profile. Other events are skipped.
+//! `Profile` begins a profile, and each `ProfileChunk` with the same process and id contains new nodes and samples. V8
+//! writes the start as `startTime` in the data of `Profile`, the end as `endTime` in the data of the last chunk, and
+//! `timeDeltas` beside `cpuProfile` in the data of each chunk (`CpuProfile::StreamPendingTraceEvents()`). Node writes
+//! `CpuProfile` events, each of which contains a whole profile. Other events are skipped.
 
 use super::run::{Run, SortedTime};
 use crate::error::Result;
@@ -19,7 +19,7 @@ const WHAT: &str = "events";
 #[derive(Default)]
 pub struct Trace {
     profiles: Vec<Traced>,
-    /// By process and id, the profile that began last.
+    /// By process and id: the last profile that began.
     by_key: HashMap<String, usize, RandomState>,
     /// The names of threads, by process and thread.
     names: HashMap<String, StringId, RandomState>,
@@ -34,7 +34,7 @@ struct Traced {
     thread: Option<String>,
 }
 
-/// What an event contains.
+/// The content of an event.
 #[derive(Default)]
 struct Event {
     name: String,

@@ -72,8 +72,8 @@ impl write::Writer for Writer {
     }
 }
 
-/// The sample type that is written: the default one if it is a time, else the first that is. `None` if there
-/// are no samples.
+/// The sample type that is written: the default type if it is a time, else the first type that is a time. `None` if
+/// there are no samples.
 fn time_of<'m, 'a>(
     profile: &'a Profile,
     measures: &'m [Measure<'a>],
@@ -210,7 +210,7 @@ impl Tree {
 
     fn write(&self, profile: &Profile, json: &mut Json) -> Result<()> {
         let nodes = self.paths.nodes();
-        // The children of the outermost node are those of a group behind all nodes.
+        // The children of the outermost node are in an additional group after the groups of all other nodes.
         let parent_of = nodes.iter().map(|node| match node.parent {
             NO_PARENT => nodes.len(),
             parent => parent as usize,
@@ -263,7 +263,7 @@ impl Tree {
     }
 }
 
-/// Writes the lines of a node, those of equal lines as one.
+/// Writes the lines of a node, with the counts of equal lines summed.
 fn write_ticks(ticks: &[(u32, i64, i64)], json: &mut Json) -> Result<()> {
     for ticks in ticks.chunk_by(|one, other| one.1 == other.1) {
         json.object(|json| {
@@ -284,8 +284,8 @@ fn id(node: u32) -> i64 {
 /// A location of a function, and the first line of all its locations; 0 if none has one.
 type Seen = (LocationId, i64);
 
-/// The function of each location as a number, and what was seen of each of these. Locations without a
-/// function have one each.
+/// The function of each location as a number, and the information about each function. Locations without a function
+/// have one each.
 fn functions(profile: &Profile) -> Result<(Vec<u32>, Vec<Option<Seen>>)> {
     let count = profile.functions.len();
     let mut of_group: Vec<Option<Seen>> = filled(count + profile.locations.len(), None, WHAT)?;
@@ -321,7 +321,7 @@ fn frame_of(
     call_frame(&frame.name, frame.file, line, script)
 }
 
-/// A function. V8 writes -1 for what is unknown.
+/// A function. V8 writes -1 for unknown numbers.
 fn call_frame(name: &str, file: &str, start_line: i64, script: u32) -> Result<String> {
     let line = if start_line > 0 { start_line - 1 } else { -1 };
     written(

@@ -32,7 +32,7 @@ pub fn read(json: &mut Reader, column: &mut Column) -> Result<()> {
     Ok(())
 }
 
-/// A cell, if it is there and not `null`.
+/// A cell, if it exists and is not `null`.
 pub fn get(column: &[f64], row: u32) -> Option<f64> {
     column
         .get(row as usize)
@@ -45,7 +45,7 @@ pub fn whole(column: &[f64], row: u32) -> Option<i64> {
     crate::model::whole(get(column, row)?)
 }
 
-/// A cell with the row of another table; `None` for `null` and -1. Any other number that is no row is an error.
+/// A cell with the row of another table; `None` for `null` and -1. Any other number that is not a row is an error.
 pub fn index(column: &[f64], row: u32, json: &Reader) -> Result<Option<u32>> {
     natural(column, row, json)
 }
@@ -89,7 +89,7 @@ pub fn refer<'t, T>(
     }
 }
 
-/// A cell with the row of a table of which this is a column; if the table has this column, its row must exist.
+/// A cell of the column in this row, which must exist if the table has the column.
 pub fn row_of(column: &[f64], row: u32, other: &[f64], json: &Reader) -> Result<Option<u32>> {
     if !other.is_empty() {
         refer(column, row, other, json)?;

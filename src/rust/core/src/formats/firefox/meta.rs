@@ -1,4 +1,4 @@
-//! What applies to all threads of a file.
+//! Reads the metadata of a file, which apply to all its threads.
 
 use super::columns::text;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::model::{Period, ValueType};
 
 const WHAT: &str = "sources";
 
-/// What applies to all threads; times are in milliseconds.
+/// Information that applies to all threads; times are in milliseconds.
 #[derive(Default)]
 pub struct Meta {
     pub uri: Option<String>,

@@ -15,7 +15,7 @@
 //!                  "nativeAllocations": stack, time, weight, … } ] }
 //! ```
 //!
-//! Older versions differ in where tables are, and in some of their columns; `tables` has both. The changes are listed
+//! Older versions differ in the location of tables and in some columns; `tables` supports both. The changes are listed
 //! in `docs-developer/CHANGELOG-formats.md` of the viewer, the types in its `src/types/profile.ts`.
 
 mod columns;

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 const WHAT: &str = "tables";
 
-/// What a thread or the file contains of these.
+/// The tables of a thread or of the file.
 #[derive(Default)]
 pub struct Part {
     pub lists: Lists,
@@ -24,7 +24,7 @@ pub struct Part {
     pub is_gecko: bool,
 }
 
-/// What the tables refer to. From version 41 on, more and more of it is shared.
+/// The lists to which the tables refer. From version 41 on, increasingly many of them are shared by all threads.
 #[derive(Default)]
 pub struct Lists {
     strings: Vec<StringId>,
@@ -53,7 +53,7 @@ pub struct Tables {
     resource_name: Column,
     /// In old files it ends with the last row that has a library.
     resource_lib: Column,
-    /// What rows became, if they occurred.
+    /// The ids of rows in the model, if they have occurred.
     stacks: Vec<Option<StackId>>,
     locations: Vec<Option<LocationId>>,
 }
@@ -146,7 +146,7 @@ impl Lib {
     }
 }
 
-/// The lists that tables refer to: those of the thread, or else those of the file.
+/// The lists to which tables refer: the lists of the thread or, if it has none, of the file.
 pub struct View<'v> {
     strings: &'v [StringId],
     libs: &'v [Lib],

@@ -1,4 +1,4 @@
-//! Threads: their samples, and what these become in the model.
+//! Threads: their samples, and the conversion of samples to the model.
 
 use super::columns::{self, Column, get, index, text};
 use super::meta::Meta;
@@ -113,7 +113,7 @@ impl Thread {
         tables.iter().any(|table| !table.stack.is_empty())
     }
 
-    /// Adds the samples to a profile, as those of a new source.
+    /// Adds the samples to a profile, as samples of a new source.
     pub fn add_to(
         mut self,
         shared: &mut Part,

@@ -1,4 +1,4 @@
-//! Writes version 66: what describes the file, tables, and a thread for each source.
+//! Writes version 66: the metadata of the file, tables, and a thread for each source.
 
 mod tables;
 mod threads;
@@ -127,7 +127,7 @@ fn write_meta(profile: &Profile, start: i64, tables: &Tables, json: &mut Json) -
         json.field("threadCPUDelta")?.text("µs")
     })?;
     json.field("symbolicated")?.flag(true)?;
-    // R and native code are told apart where there are both.
+    // R and native code are distinguished if the profile has both.
     json.field("usesOnlyOneStackType")?
         .flag(!tables.has_native())?;
     json.field("sourceCodeIsNotOnSearchfox")?.flag(true)?;

@@ -1,6 +1,6 @@
 //! Reads a file while R writes it, for weeks: in parts, each of which is a profile.
 //!
-//! A run defines its options and the numbers of its files once. So what it has said so far is read again at the start
+//! A run defines its options and the numbers of its files once. Therefore these definitions are read again at the start
 //! of each part.
 
 use super::FORMAT;
@@ -14,7 +14,7 @@ use crate::limits::memory::TryGrow;
 use crate::model::Profile;
 use memchr::memchr;
 
-/// Whether a file starts as those that R's profiler has begun.
+/// Whether a file starts like a file of R's profiler.
 pub fn starts_with_header(start: &[u8]) -> bool {
     grammar::header(first_line(start)).is_some()
 }
@@ -25,11 +25,11 @@ pub struct Follower {
     known: Vec<u8>,
 }
 
-/// What was read of a text.
+/// The result of reading a part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Followed {
     pub bytes: usize,
-    /// Whether another run follows, so that the part has to end here.
+    /// Whether another run follows, so that the part must end here.
     pub is_end: bool,
 }
 
@@ -91,7 +91,7 @@ impl Follower {
         self.begin()?.end(b"").map(|(profile, _)| profile)
     }
 
-    /// The same without the part, after an error.
+    /// The same after an error, without returning the part.
     pub fn skip(&mut self) -> Result<()> {
         self.begin().map(drop)
     }

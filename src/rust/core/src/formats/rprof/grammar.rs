@@ -1,7 +1,6 @@
 //! The grammar of one line: functions that parse bytes independently of the rest of the file.
 //!
-//! Those of headers and `#File` lines are in [`crate::rprof_header`], since tables contain such lines
-//! too.
+//! The functions for headers and `#File` lines are in [`crate::rprof_header`], since tables contain such lines too.
 
 use crate::formats::r_names;
 pub use crate::rprof_header::{Header, file_line, header, is_cut_header};
@@ -94,10 +93,10 @@ mod tests {
 
     #[test]
     fn names_end_where_something_follows() {
-        // ordinary code: l[["a b"]]() is the item "l[["a b"]]"
+        // Ordinary code: l[["a b"]]() is the item "l[["a b"]]".
         let text = br#""l[["a b"]]" "g" "#;
         assert_eq!(name_end(text, 1, false), Some(11));
-        // a line reference ends a name under line profiling only
+        // A line reference ends a name only under line profiling.
         let text = br#""f" 1#2 "g" "#;
         assert_eq!(name_end(text, 1, true), Some(2));
         assert_eq!(name_end(text, 1, false), Some(10));

@@ -16,7 +16,7 @@ use crate::limits::budget::Budget;
 use crate::limits::memory::TryGrow;
 use crate::model::{Profile, Source, SourceId, Toplevel};
 
-/// Describes content of no known format.
+/// Describes content of an unknown format.
 pub const OTHERWISE: &str = "its first line is neither an `Rprof()` header nor a sample";
 
 pub struct LineReader {
@@ -34,7 +34,7 @@ pub struct LineReader {
     pub(super) carriage_returns: bool,
     /// Whether the current line follows a hole, so that its start may be missing.
     pub(super) after_hole: bool,
-    /// The kind of problem that a truncated sample is.
+    /// The kind of problem to report for a truncated sample.
     pub(super) torn: ProblemKind,
     /// The number of the current line, from 1.
     pub(super) number: u64,

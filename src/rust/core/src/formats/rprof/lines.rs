@@ -1,8 +1,8 @@
-//! From lines to samples: what each line of a file is, by its start.
+//! Converts lines to samples: the start of a line determines its kind.
 //!
-//! [`LineReader::take_line`] gets every line in turn; most end in one look-up of a known stack.
-//! A sample whose line ends inside a name waits for the next line
-//! ([`pending`](super::pending)). Lines that break off are for [`ends`](super::ends).
+//! [`LineReader::take_line`] gets every line in turn; most end in one look-up of a known stack. A sample whose line
+//! ends inside a name waits for the next line ([`pending`](super::pending)). Truncated lines are processed in
+//! [`ends`](super::ends).
 
 use super::grammar::{self, Header};
 use super::line_reader::{Block, LineReader, Pending};
@@ -13,8 +13,7 @@ use crate::formats::problems::ProblemKind;
 use crate::limits::memory::TryGrow;
 use crate::model::SourceFile;
 
-/// R <= 4.2 adds no item to a line that has reached the first, and none makes it
-/// longer than the second.
+/// R <= 4.2 adds no item to a line that has reached the first length, and no line is longer than the second one.
 const LONG_LINE: std::ops::Range<usize> = 10_000..10_500;
 
 impl LineReader {

@@ -1,10 +1,10 @@
 //! The memory figures of samples.
 //!
 //! Rprof writes three levels: the memory of vectors in use on the small and the large heap (in
-//! units of 8 bytes) and that of nodes in use (in bytes), then the number of duplications
+//! units of 8 bytes) and the memory of nodes in use (in bytes), then the number of duplications
 //! since the previous sample. Levels have no meaningful sum, so the memory that was allocated
-//! between two samples is derived from them by the rule of `utils::summaryRprof()`: it is the
-//! sum of the increases of the three levels.
+//! between two samples is derived from them by the rule of `utils::summaryRprof()`: it is the sum
+//! of the increases of the three levels.
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;

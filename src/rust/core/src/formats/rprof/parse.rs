@@ -1,10 +1,9 @@
 //! Parses the text of a sample to its stack.
 //!
-//! Three measures reduce the cost: a text that has occurred before is looked up as a whole
-//! ([`StackParser::known`]); an item that has occurred before is looked up instead of being decoded;
-//! and if the outer frames have the same bytes as those of the previously parsed text, they
-//! are copied from it. The latter is exact, because the meaning of the text after an item does
-//! not depend on the text before it.
+//! Three measures reduce the cost: a text that has occurred before is looked up as a whole ([`StackParser::known`]); an
+//! item that has occurred before is looked up instead of being decoded; and if the outer frames have the same bytes as
+//! in the previously parsed text, they are copied from it. The latter is exact, because the meaning of the text after
+//! an item does not depend on the text before it.
 
 use super::grammar::{self, LineReference};
 use crate::collections::next_row;
@@ -36,7 +35,7 @@ pub struct Stack {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Complete,
-    /// A name has no end, which may be in the next line.
+    /// A name does not end in the text; its end may be in the next line.
     OpenName,
     /// The text continues with something that is not an item.
     Stray,

@@ -108,7 +108,7 @@ fn starts_sample(line: &[u8], line_profiling: bool) -> bool {
     grammar::starts_with_item(line, line_profiling) || trimmed()
 }
 
-/// The text with the blank that each item ends in.
+/// The text with the blank that ends each item.
 fn with_blank(text: &[u8]) -> Result<Vec<u8>> {
     let mut whole = Vec::new();
     whole.try_extend(text, "a line")?;

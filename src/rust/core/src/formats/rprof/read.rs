@@ -28,7 +28,7 @@ fn read_lines(opened: Opened, limits: &Limits, stop: Stop) -> Result<(Profile, P
     lines::read(opened.content, reader, limits, stop)
 }
 
-/// The methods are those of the other modules.
+/// The other modules contain the methods.
 impl Reader for LineReader {
     fn number(&self) -> u64 {
         self.number
@@ -129,7 +129,7 @@ mod tests {
             assert_eq!(stacks, ["f main", "g main", "f main"]);
             assert_eq!(problems.iter().filter(|p| p.0 == NulRun).count(), 3);
 
-            // Emptied while it was written to, also in the middle of a line.
+            // The file was emptied while R wrote to it, also in the middle of a line.
             let (stacks, problems) = read(&[&run, f, g]);
             assert_eq!(stacks, ["f main", "g main"]);
             assert_eq!(
@@ -144,7 +144,7 @@ mod tests {
                 [hole(1), stray, note(NoHeader, 2, "\"g\" \"main\" ")]
             );
 
-            // What stands on either side of a hole is not joined.
+            // The texts before and after a hole are not joined.
             let (stacks, problems) = read(&[HEADER, "\"f\" \"ma", &run, "in\" \n", g]);
             assert_eq!(stacks, ["f", "g main"]);
             let torn = note(TornSample, 3, "\"f\" \"ma");
@@ -176,7 +176,7 @@ mod tests {
             assert_eq!(stacks, [format!("f{}g", "<00>".repeat(HOLE - 1))]);
             assert_eq!(problems[0].0, ProblemKind::NulByte);
         }
-        // Between lines one is enough.
+        // Between lines, one NUL byte is a hole.
         let (stacks, problems) = read_small(format!("{HEADER}\0\"f\" \n\0").as_bytes()).unwrap();
         assert_eq!(stacks, ["f"]);
         assert!(problems.iter().all(|p| p.0 == ProblemKind::NulRun));
@@ -214,7 +214,7 @@ mod tests {
         let (stacks, problems) = kinds(&[HEADER, &long, &nuls(10_000), f]);
         assert_eq!(stacks, ["f main"]);
         assert_eq!(problems, [(overlong, 3), (ProblemKind::NulRun, 4)]);
-        // Before anything is known of the file, it is one of another format.
+        // At the start of a file, NUL bytes mean that it has another format.
         assert!(read_small(long.as_bytes()).is_err());
     }
 }

@@ -4,7 +4,7 @@ use crate::model::known_types::SAMPLES;
 use crate::model::unit_of_time;
 
 pub const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
-/// The unit of values that are no time and no bytes.
+/// The unit of values that are neither times nor bytes.
 pub const NO_UNIT: &str = "none";
 
 /// The name and the unit of the sample type for a unit of the format.

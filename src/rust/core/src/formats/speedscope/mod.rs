@@ -10,8 +10,8 @@
 //! NAMES   := "name", "unit", "startValue", "endValue", "sampleType"?
 //! ```
 //!
-//! `sampleType` is ours: the name and the unit of a sample type, if the units of speedscope do not identify it. Otherwise,
-//! values of different types could be summed when the file is read.
+//! `sampleType` is an extension of this package: the name and the unit of a sample type, if the units of speedscope do
+//! not identify it. Otherwise, values of different types could be summed when the file is read.
 //!
 //! Stacks are lists of rows of `frames`, outermost first. Fields may come in any order, so stacks are resolved when
 //! the whole file has been read.

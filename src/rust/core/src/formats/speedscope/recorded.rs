@@ -1,4 +1,4 @@
-//! What is read of a profile of a file, for sampled and evented ones.
+//! The content of one profile of a file, for sampled and evented profiles.
 
 use super::layout::{NO_UNIT, type_of};
 use crate::error::Result;
@@ -14,7 +14,7 @@ const WHAT: &str = "samples";
 pub struct Recorded {
     pub name: Option<String>,
     pub unit: Option<String>,
-    /// The name and the unit of the sample type, in files of ours.
+    /// The name and the unit of the sample type, in files that this package wrote.
     pub sample_type: Option<[String; 2]>,
     pub start: Option<Number>,
     pub end: Option<Number>,

@@ -13,7 +13,7 @@ const WHAT: &str = "stacks";
 pub struct RawStacks {
     /// Distinct lists, outermost frame first.
     lists: Interner<Lists<u32>>,
-    /// Where each occurred first.
+    /// The position at which each list occurred first.
     positions: Vec<u64>,
     /// The texts of lists, and the list of each: comparing a text takes a tenth of the time of parsing it.
     texts: Interner<Lists<u8>>,

@@ -1,7 +1,7 @@
 //! Writes a profile of the file for each source and sample type.
 //!
-//! In speedscope 1.25, a file with 100,000 samples in their order takes 7 s to open and one with a million never
-//! shows a picture; the same million summed by stack takes 1.5 s (Chromium, two cores). So files with more than
+//! In speedscope 1.25, a file with 100,000 samples in their order takes 7 s to open, and a file with a million samples
+//! never shows a picture; the same million summed by stack takes 1.5 s (Chromium, two cores). So files with more than
 //! [`MOST_IN_ORDER`] samples are summed, unless the user decides.
 
 use super::layout::{NO_UNIT, SCHEMA, type_of};
@@ -37,7 +37,7 @@ impl write::Writer for Writer {
         let measures = Measure::all(profile)?;
         let rows = RowsBySource::new(profile)?;
         let mut losses = Losses::default();
-        // What is written, with the number of samples in order and the sum.
+        // The profiles to write, each with the number of its samples in order and its sum.
         let mut written: Vec<(Measured, usize, f64)> = Vec::new();
         for source in profile.source_ids() {
             let before = written.len();
@@ -93,7 +93,7 @@ impl write::Writer for Writer {
     }
 }
 
-/// The profile that is shown first: that of the default type of its source.
+/// The profile that is shown first: the one with the default type of its source.
 fn active(
     profile: &Profile,
     measures: &[Measure],

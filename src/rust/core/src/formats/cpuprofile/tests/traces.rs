@@ -170,6 +170,6 @@ fn a_lost_chunk_costs_its_nodes_only() {
     assert_eq!(problems, ["missing_node"]);
     let expected = ["f", "f", "<unknown>;orphan", "f", "<unknown>", "<unknown>"];
     assert_eq!(stacks(&profile), expected);
-    // The time of lost samples is not that of the last one.
+    // The time of lost samples is not assigned to the last sample.
     assert_times(&profile, &[20.0, 30.0, 40.0, 50.0, 60.0, f64::NAN]);
 }

@@ -17,7 +17,7 @@ const OTHER: i64 = 0;
 const R: i64 = 1;
 const NATIVE_CODE: i64 = 2;
 const COLLECTION: i64 = 3;
-/// What R writes for garbage collections.
+/// The name that R writes for garbage collections.
 const GC: &str = "<GC>";
 /// The type of a resource that is a library.
 const LIBRARY: i64 = 1;

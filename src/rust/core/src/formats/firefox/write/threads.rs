@@ -1,8 +1,8 @@
 //! A thread: the samples of a source, their times, and its allocations.
 //!
-//! The samples have the default type of the source as weight if that is a time or bytes, else its time, else its
-//! count. Allocated memory is in `nativeAllocations`, for which the viewer has a call tree of its own. Its times are
-//! those of the samples, or follow from their values.
+//! The samples have the default type of the source as weight if that is a time or bytes, else its time, else its count.
+//! Allocated memory is in `nativeAllocations`, for which the viewer has a separate call tree. Times are the times of
+//! the samples or, without these, are computed from their values.
 
 use super::tables::Tables;
 use super::times::{INTERVAL, milliseconds, period};
@@ -105,12 +105,12 @@ impl<'m, 'a> Thread<'m, 'a> {
         self.run.rows.iter().filter(is_lost).count()
     }
 
-    /// Whether its weights are written as counts, but are none.
+    /// Whether its weights are written as counts, but are not counts.
     pub fn has_other_unit(&self) -> bool {
         self.weight.weight_type() == COUNT && self.weight.unit() != "count"
     }
 
-    /// Whether its weights are written like those of another thread, but are of another type.
+    /// Whether its weights are written like the weights of another thread, but have another type.
     pub fn is_other_type(&self, other: &Thread) -> bool {
         let (one, two) = (self.weight, other.weight);
         // Times are converted to milliseconds.
@@ -239,8 +239,8 @@ impl<'m, 'a> Thread<'m, 'a> {
         .map(drop)
     }
 
-    /// Calls `each` with the row of each sample that has a value other than 0 of this type, this value, and the time
-    /// of the sample. Returns how many values are infinite.
+    /// Calls `each` for each sample whose value of this type is not 0, with the row of the sample, the value, and the
+    /// time. Returns the number of infinite values.
     fn for_each(
         &self,
         measure: &Measure,

@@ -1,4 +1,4 @@
-//! What is read before the samples: the tables and the source.
+//! Reads the parts that samples refer to: the tables and the source.
 
 use super::header;
 use super::outline::Outline;
@@ -9,7 +9,7 @@ use crate::io::input::Origin;
 use crate::model::{Profile, SourceId};
 use crate::protobuf::decode::Result as WireResult;
 
-/// A profile without its samples, and what is needed to read these.
+/// A profile without its samples, and the tables that are needed to read them.
 pub struct Parts {
     pub profile: Profile,
     pub locations: Locations,
