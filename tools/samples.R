@@ -18,7 +18,8 @@ stopifnot(file.copy(code, folder))
 for (file in file.path(folder, basename(code))) {
   source(file, keep.source = TRUE)
 }
-# R compiles functions when they run for the second time, which should not be part of the profile.
+# Runs the report first: R compiles functions when they run for the second time, which should not be part of the
+# profile.
 for (i in 1:3) report(2000)
 
 record <- function(path, seconds, ...) {
@@ -54,7 +55,7 @@ record_report <- function() {
   write_pprof(read_rprof(one, source_uri = "1.out"), file.path(samples, "proto", "1.out.prof.pb.gz"))
 }
 
-# Runs of two versions of the report: in the new one, somebody made parse_price() accept any currency.
+# Runs of two versions of the report: in the new one, parse_price() accepts any currency.
 record_versions <- function() {
   base <- parse_price
   new <- function(text) {

@@ -34,7 +34,7 @@ work_until_taken <- function(n = 20) work_until(function() agent_status()$taken 
 # Isolates a test from the user's environment, and stops the agent at the end of the test. The time limit for requests
 # is long enough that none is late; tests in Rust cover late requests.
 local_agent <- function(to, ..., every = 0.05, timeout = 300, envir = parent.frame()) {
-  if (identical(list(...)$source, "rprof")) skip_without_rprof_agent() else skip_without_agent()
+  if (identical(list(...)$method, "rprof")) skip_without_rprof_agent() else skip_without_agent()
   start_agent(to, ..., every = every, timeout = timeout)
   withr::defer(if (agent_status()$state %in% c("running", "paused", "failed")) stop_agent(0), envir = envir)
 }
@@ -107,7 +107,7 @@ agent_script <- function(code, environment = character(), status = 0L) {
   readLines(out, warn = FALSE)
 }
 
-# The code with which a script saves `status`, under another name until it is complete.
+# Code of a script to save `status`. The file gets its final name when it is complete.
 save_status <- function(path) sprintf("saveRDS(status, '%1$s.new'); invisible(file.rename('%1$s.new', '%1$s'))", path)
 
 # ---- HTTPS -------------------------------------------------------------------
@@ -120,7 +120,7 @@ local_relay_base <- function(envir = parent.frame()) {
   base
 }
 
-# The helpers of agents, see R/relay.R, whose folders are in this one.
+# The helpers of agents (see R/relay.R) whose folders are in this folder.
 relay_helpers <- function(base) {
   is_helper <- function(pid) {
     bytes <- tryCatch(

@@ -148,7 +148,7 @@ unit_words <- function(rows) {
   ifelse(is.na(unit), "", paste0(" ", unit))
 }
 
-# The texts of each owner as one.
+# Joins the texts of each owner.
 of_owner <- function(words, ids, owners, sep = ", ") {
   words <- words[seq_along(ids)]
   unname(vapply(split(as.character(words), factor(ids, owners)), paste, "", collapse = sep))
@@ -160,7 +160,7 @@ said <- function(rows, column, else_ = NA) {
   ifelse(is.na(x), else_, x)
 }
 
-# Numbers as text, all digits of them.
+# Numbers as text with all digits.
 exact_number <- function(rows, column, exact = paste0(column, "_exact")) {
   number <- as.numeric(said(rows, column))
   exact <- said(rows, exact)

@@ -25,8 +25,8 @@ page_of <- function(x, ...) {
   page_data(path)
 }
 
-# The nodes, from the root on: depth, row of the parent, row of the frame (NA for the root), and the name, file and line of
-# that frame.
+# The nodes, starting with the root: depth, row of the parent, row of the frame (NA for the root), and the frame's name,
+# file and line.
 page_nodes <- function(data) {
   depth <- cumsum(data$nodes$depth)
   open <- integer()

@@ -8,7 +8,7 @@ skip_without_processes <- function() {
   }
 }
 
-# The code of a file in processes/.
+# The code in a file of processes/.
 process_code <- function(name) readLines(testthat::test_path("processes", name))
 
 # Code of a process that uses this version of the package.
@@ -64,7 +64,7 @@ with_ctrl_c <- function() {
   if (has_option) "env --default-signal=INT" else ""
 }
 
-# The process id that a shell writes to a file.
+# Waits for the process id that a shell writes to a file.
 pid_in <- function(path) {
   expect_true(wait_for(function() file.exists(path) && length(readLines(path)) == 1))
   as.integer(readLines(path))
@@ -147,7 +147,7 @@ has_ended <- function(pid) {
   grepl("\\) [ZX]", status[[1]])
 }
 
-# Whether a debugger, or a profiler, traces a process at this moment.
+# Whether a debugger or a profiler currently traces a process.
 is_traced <- function(pid) {
   any(grepl("^TracerPid:\t[1-9]", readLines(sprintf("/proc/%d/status", pid))))
 }

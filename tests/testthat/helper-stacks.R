@@ -1,4 +1,4 @@
-# Stacks of R and native frames as text, and code that judges whether they are possible.
+# Stacks of R and native frames as text, and code that checks whether stacks are possible.
 
 # A stack is a vector of frames, outermost first. Names of R functions are followed by parentheses, names of native
 # functions are not, and names of R's native functions are preceded by "libR:", as in c("work()", "leaf()", "c_inner",

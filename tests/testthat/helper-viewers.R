@@ -1,5 +1,5 @@
-# Files for viewers: written and read again, and checked by other tools. These are packages of npm, in the directory that
-# tools/test fills (tests/page/package.json).
+# Files for viewers: written and read back, and checked by other tools. These tools are npm packages, which tools/test
+# installs (tests/page/package.json).
 
 # Writes a profile in a format and reads it back. `...`: arguments of the writer.
 read_written <- function(x, format, ...) {

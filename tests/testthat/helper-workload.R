@@ -1,4 +1,4 @@
-# R code that calls native code in every possible way.
+# The workload of the tests of native code: R code that calls native code in every possible way.
 
 # The possible direct callers of frames, for native_entries().
 native_callers <- list(
@@ -81,7 +81,7 @@ native_functions <- quote({
   sorting <- function(n) .Call(c_sort, n)
   failing <- function(n) .Call(c_error, n)
 
-  # R, native, R, native, and so on.
+  # R and native code in turns.
   nested <- function(n, depth) {
     callback <- function() if (depth > 1) nested(n, depth - 1) else leaf(n)
     .Call(c_outer, quote(callback), n, environment())
@@ -228,7 +228,7 @@ native_functions <- quote({
     collected = function() collecting(n),
     called_back = function() sorting(n),
     threads = function() threads(2L),
-    # These two have no ticks of their own.
+    # These two generate no ticks themselves.
     base = function() {
       sort(as.character(rev(seq_len(2000))))
       sort(runif(5e4))
@@ -317,7 +317,7 @@ native_ticks <- list(
   threads = rep("threads() c_threads", 2)
 )
 
-# The same, in one vector with the scenarios as names, as far as this library has the functions and their names.
+# The same as one vector named by scenario, for the functions and names that exist in this library.
 expected_ticks <- function(workload, scenarios = all_scenarios(workload), debug_info = TRUE) {
   stacks <- unlist(lapply(scenarios, function(name) rlang::set_names(native_ticks[[name]], name)))
   ends <- !grepl("(c_tick|turn| spin|c_threads)$", stacks)

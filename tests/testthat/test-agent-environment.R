@@ -7,7 +7,7 @@ libraries <- paste(.libPaths(), collapse = .Platform$path.sep)
 test_that("a script is profiled without changing it", {
   skip_without_agent()
   server <- http_server(list(headers = protobuf()))
-  # It computes until there is something to send; R sends it when it quits.
+  # The script computes until there is something to send; R sends it when it quits.
   code <- c(script_work, "work_until_taken()", "cat('done\\n')")
   variables <- c(
     R_PROFILE_AGENT = "true", R_DEFAULT_PACKAGES = packages, OTEL_EXPORTER_OTLP_ENDPOINT = server$url,

@@ -1,6 +1,6 @@
 # tier: gate
-# Sending to `https://` by the helper of R/relay.R: what arrives, and that the helper runs only while it is needed.
-# Each agent is in its own process, so that no helper is shared with other tests. Restarts of the helper and the
+# Sending to `https://` by the helper of R/relay.R: which profiles arrive, and that the helper runs only while it is
+# needed. Each agent is in its own process, so that no helper is shared with other tests. Restarts of the helper and the
 # interpretation of answers are tested in Rust, in src/rust/agent/src/relay.
 
 start <- function(url, arguments = "every = 0.05, timeout = 200") sprintf("start_agent('%s', %s)", url, arguments)
@@ -20,13 +20,13 @@ test_that("every sample arrives, and secrets are in private files only", {
   pid <- local_r_process(c(
     "library(profile)", script_work, "options(profile.otlp_backoff = 0.02)",
     start(server$url, "every = 0.05, timeout = 200, headers = c(Authorization = 'Bearer secret', 'X-Odd' = '\\xff')"), "ready()",
-    # Forked processes leave the helper alone.
+    # Forked processes do not affect the helper.
     "state <- parallel::mclapply(1:2, function(i) { gc(); agent_status()$state })",
     "stopifnot(identical(state, list('none', 'none')))",
     "work_until(function() agent_status()$chunks_sent > 2 && agent_status()$dropped_refused > 0)",
     "status <- stop_agent(250)", save_status(path), "Sys.sleep(250)"
   ))
-  # The server does not answer until the files were seen.
+  # The server answers after the files were checked.
   expect_true(wait_for(function() length(dir(relay_folders(base), "[.]sending$")) > 0))
   folder <- relay_folders(base)
   expect_identical(format(file.mode(folder)), "700")
@@ -48,7 +48,7 @@ test_that("every sample arrives, and secrets are in private files only", {
   expect_identical(status$rejected, 300)
   expect_identical(status$to, paste0(server$url, "/v1development/profiles"))
   requests <- server$requests()
-  # The second one is tried again until the fourth, and the fifth is refused.
+  # The second request is retried until the fourth, and the fifth is refused.
   expect_length(unique(lapply(requests[2:4], `[[`, "body")), 1)
   expect_identical(samples_of(lapply(requests[5], profile_of_request)), status$dropped_refused)
   profiles <- lapply(requests[-c(2, 3, 5)], profile_of_request)
@@ -64,14 +64,14 @@ test_that("every sample arrives, and secrets are in private files only", {
   )
   expect_identical(charToRaw(headers[["x-odd"]]), as.raw(0xff))
   expect_length(dir(folder, "secret|request|sending|answer|new"), 0)
-  # The process goes on, and has no children: neither the helper nor what has started it.
+  # The process continues, and has no children: neither the helper nor the shell that started it.
   stats <- suppressWarnings(lapply(Sys.glob("/proc/[0-9]*/stat"), function(path) {
     tryCatch(strsplit(sub(".*[)] ", "", readLines(path)), " ")[[1]][[2]], error = function(error) "")
   }))
   expect_false(as.character(pid) %in% unlist(stats))
 })
 
-test_that("a server whose certificate is not accepted gets nothing, and one that is away is tried again", {
+test_that("nothing is sent to a server with an untrusted certificate, and an unavailable server is retried", {
   skip_without_agent()
   server <- https_server(certificate(), list(headers = protobuf()))
   base <- local_relay_base()
@@ -92,7 +92,7 @@ test_that("a server whose certificate is not accepted gets nothing, and one that
   expect_identical(status[[3]]$dropped_lost, status[[3]]$taken)
 })
 
-test_that("processes share a helper, which is started again when it is killed, and ends after them", {
+test_that("processes share a helper, which is restarted when it is killed, and ends after them", {
   skip_without_agent()
   ours <- certificate()
   server <- https_server(ours, list(headers = protobuf()))
@@ -116,7 +116,7 @@ test_that("processes share a helper, which is started again when it is killed, a
   expect_true(wait_for(function() length(server$requests()) > sent + 2))
   the_only_helper(base)
   expect_length(relay_folders(base), 1)
-  # One agent stops, the other one is killed: nobody needs the helper.
+  # One agent stops and the other one is killed, so the helper is no longer needed.
   file.create(stop)
   expect_true(wait_for(function() file.exists(path)))
   tools::pskill(killed, tools::SIGKILL)
@@ -136,7 +136,7 @@ test_that("the helper has only variables that it needs", {
   expect_identical(sum(names(variables) == "R_LIBS"), 1L)
 })
 
-test_that("a folder of others is refused", {
+test_that("a folder of another user is refused", {
   skip_without_agent()
   skip_without_curl()
   base <- local_relay_base()

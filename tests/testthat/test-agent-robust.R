@@ -100,7 +100,7 @@ test_that("R quits with a last attempt to send, and without one if it is killed"
   server <- http_server(list(headers = protobuf()))
   code <- c("library(profile)", script_work, sprintf("start_agent('%s', every = 100)", server$url), "work_until_taken()")
   agent_script(c(code, "quit('no', status = 3)"), status = 3L)
-  # There are more if the process was stopped for some seconds meanwhile.
+  # There are more parts if the process was stopped for some seconds meanwhile.
   expect_gte(samples_of(lapply(server$requests(), profile_of_request)), 20)
 
   folder <- withr::local_tempdir()
@@ -108,7 +108,7 @@ test_that("R quits with a last attempt to send, and without one if it is killed"
     sprintf("start_agent('%s', every = 0.02)", folder), "work_until(function() agent_status()$chunks_sent > 3)"
   )
   agent_script(c(code, "tools::pskill(Sys.getpid(), tools::SIGKILL)"), status = 137L)
-  # A file that was just being written has another name.
+  # An incomplete file has another name.
   names <- dir(folder, "[.]pb[.]gz$", full.names = TRUE)
   expect_gt(length(names), 3)
   for (name in names) expect_gt(nrow(read_pprof(name)$samples), 0)
@@ -127,7 +127,7 @@ test_that("the package can be unloaded and loaded again", {
     "  invisible(gc())",
     "}",
     "cat(threads() - before, is.null(getLoadedDLLs()[['profile']]), '\n')",
-    # The thread is gone, and nothing of it is called when R quits.
+    # The thread has ended, and none of its code is called when R quits.
     "for (i in 1:10) f()"
   ))
   expect_identical(trimws(utils::tail(out, 1)), "0 TRUE")

@@ -1,6 +1,7 @@
 # tier: gate
-# The agent with samples of R's own profiler: what arrives, and what happens if other code uses that profiler. How its
-# lines become chunks is tested in Rust, in src/rust/agent/src/rprof.rs, since R before 4.3 writes them late.
+# The agent with samples of R's own profiler: which profiles arrive, and what happens if other code uses this profiler.
+# Rust tests in src/rust/agent/src/rprof.rs test the conversion of lines to chunks, since R before 4.3 writes lines
+# late.
 
 # The sum of the values of a type.
 total_of <- function(profiles, type) {
@@ -33,12 +34,12 @@ local_lines <- function(envir = parent.frame()) {
 test_that("samples are those of Rprof(), with all lines in each part", {
   skip_without_rprof_agent()
   code <- local_lines()
-  # Its name, as it is called.
+  # The name by which the function is called.
   line_work <- code$line_work
   got <- list()
   start <- as.numeric(Sys.time())
   local_agent(function(x) got[[length(got) + 1]] <<- x, method = "rprof")
-  # Parts after the first one know the file of a line, too.
+  # Later parts contain the files of lines as well.
   has_lines <- function(x) "line_work" %in% x$functions$name
   work_until(function() {
     for (i in 1:10) line_work(1e4)
@@ -51,7 +52,7 @@ test_that("samples are those of Rprof(), with all lines in each part", {
   expect_equal(total_of(got, "cpu"), status$sent * 1e7)
   frames <- do.call(rbind, lapply(got, as_tibble))
   frames <- frames[frames$name == "line_work", ]
-  # A function that has just been called has no line yet: then R writes that of its caller.
+  # A function that has just been called has no line yet: R writes the line of its caller.
   in_work <- basename(frames$filename) == basename(code$path)
   expect_true(any(in_work))
   expect_true(all(frames$line[in_work] %in% 1:4))
@@ -61,7 +62,7 @@ test_that("samples are those of Rprof(), with all lines in each part", {
     expect_no_error(validate_profile(x))
     expect_identical(x$sources$source_type, "process")
     expect_identical(unique(x$sample_values$type), c("samples", "cpu"))
-    # They do not overlap.
+    # The parts do not overlap.
     expect_gte(x$sources$source_timestamp, end - 1e-3)
     end <- x$sources$source_timestamp + x$sources$.duration_nanos / 1e9
   }
@@ -100,7 +101,7 @@ test_that("a warning says that R had no room for names of files", {
   utils::assignInNamespace("rprof_files", 1L, "profile")
   folder <- withr::local_tempdir()
   local_agent(folder, method = "rprof")
-  # Both are seen.
+  # Both functions are in the samples.
   for (code in list(local_lines(), local_lines())) {
     taken <- agent_status()$taken
     while (agent_status()$taken < taken + 10) for (i in 1:10) code$line_work(1e4)
@@ -153,10 +154,10 @@ test_that("Rprof() of others interrupts the agent, and is not disturbed", {
     path <- withr::local_tempfile()
     rlang::inject(Rprof(path, interval = 0.01, !!!list(event = event)[!is.null(event)]))
     expect_identical(agent_status()$state, "paused")
-    # What was recorded until then is read.
+    # Samples until then are read.
     expect_true(wait_for(function() agent_status()$paused > paused))
     taken <- agent_status()$taken
-    # The other one has samples, and the agent none.
+    # The other profiler has samples, and the agent has none.
     work_until(function() is_written(path) && file.size(path) > 1000 || agent_status()$paused > paused + 5)
     paused <- agent_status()$paused
     expect_true(wait_for(function() agent_status()$paused > paused))
@@ -169,7 +170,7 @@ test_that("Rprof() of others interrupts the agent, and is not disturbed", {
     expect_identical(agent_status()$state, "running")
     work_until_taken(taken + 1)
   }
-  # Nobody's, without another one.
+  # No profiler is running, and no other code has started one.
   Rprof(NULL)
   expect_identical(agent_status()$state, "running")
   status <- stop_when_sent()

@@ -55,7 +55,7 @@ test_that("garbage collections while the agent is stopped change nothing", {
   expect_identical(samples_of(got), status$sent)
 })
 
-test_that("full disks and read-only file systems are counted, and writing goes on when it can", {
+test_that("failures of full disks and read-only file systems are counted, and writing continues afterwards", {
   skip_without_agent()
   mounts <- system2("unshare", c("-rm", "sh", "-c", shQuote("mount -t tmpfs tmpfs /mnt")), stdout = FALSE, stderr = FALSE) == 0
   skip_if(!isTRUE(mounts), "namespaces are not permitted here")
@@ -100,7 +100,7 @@ test_that("unloading does not wait for a name server, or for a server", {
   skip_if(Sys.which("perl") == "", "perl is not here")
   mounts <- system2("unshare", c("-rmn", "true"), stdout = FALSE, stderr = FALSE) == 0
   skip_if(!isTRUE(mounts), "namespaces are not permitted here")
-  # A network of its own, in which the name server never answers.
+  # A separate network in which the name server never answers.
   resolver <- withr::local_tempfile(lines = "nameserver 127.0.0.1")
   silent <- withr::local_tempfile(lines = c(
     "use IO::Socket::INET;",
@@ -122,7 +122,7 @@ test_that("unloading does not wait for a name server, or for a server", {
     "cat(status$sent + status$dropped == status$taken, status$sent == 0, status$last_error, '\\n')",
     "unloadNamespace('profile')",
     "invisible(gc())",
-    # The thread that waits for the name server ends in code that is still there.
+    # The code of the thread that waits for the name server is still loaded when it ends.
     "Sys.sleep(16)",
     "cat('alive\\n')"
   ))
@@ -183,7 +183,7 @@ test_that("a helper that is killed again and again loses nothing", {
     sent <- length(server$requests())
     expect_true(wait_for(function() length(server$requests()) > sent + 3))
     helper <- the_only_helper(base)
-    # The last one lives, since an agent that stops does not wait for another one.
+    # The last helper is not killed, since a stopping agent does not wait for a new one.
     if (i < 6) tools::pskill(helper, tools::SIGKILL)
   }
   file.create(stop)
@@ -193,7 +193,7 @@ test_that("a helper that is killed again and again loses nothing", {
     expect_complete(one)
     expect_identical(one$sent, one$taken)
   }
-  # What the helper was sending when it was killed may arrive twice.
+  # Requests that the helper was sending when it was killed may arrive twice.
   requests <- server$requests()
   requests <- requests[!duplicated(lapply(requests, `[[`, "body"))]
   expect_identical(samples_of(lapply(requests, profile_of_request)), status[[1]]$sent + status[[2]]$sent)

@@ -1,6 +1,6 @@
 # tier: gate
-# The agent in this process: what it records and what arrives. The rules for time, errors and counts are tested in Rust,
-# in src/rust/agent, with a clock that the tests move. test-agent-robust.R tests events in the process, and
+# The agent in this process: its samples, and the profiles that arrive. The rules for time, errors and counts are tested
+# in Rust, in src/rust/agent, with a clock that the tests move. test-agent-robust.R tests events in the process, and
 # test-agent-environment.R starting by environment variables.
 
 test_that("every sample arrives, with its CPU time, stack, labels and resource", {
@@ -18,7 +18,7 @@ test_that("every sample arrives, with its CPU time, stack, labels and resource",
   labels <- function(x) unique(x$.labels$str[x$.labels$key == "route"])
   profiles <- list()
   arrive <- function() {
-    # Each is read once.
+    # Each profile is read once.
     requests <- server$requests()
     for (i in setdiff(seq_along(requests), seq_along(profiles))) profiles[[i]] <<- profile_of_request(requests[[i]])
     profiles
@@ -68,7 +68,7 @@ test_that("stacks of this process that were never there are not recorded", {
   for (call in parse(test_path("processes", "chains.R"))) {
     if (!identical(call[[1]], quote(`repeat`))) eval(call, code)
   }
-  # They are defined in the global environment.
+  # The functions are defined in the global environment.
   withr::defer(rm(list = c(paste0("a", 1:12), paste0("b", 1:12)), envir = globalenv()))
   chains <- list()
   local_agent(interval = 0.001, function(x) {
@@ -88,7 +88,7 @@ test_that("stacks of this process that were never there are not recorded", {
   expect_identical(chains[!is_chain], list())
 })
 
-test_that("what passes is tried again, until it has arrived once", {
+test_that("requests with transient errors are retried until they have arrived once", {
   server <- http_server(
     list(status = 503), list(status = 429), list(close = "read"), list(close = "unread"), list(status = 502),
     list(status = 504, headers = c("Retry-After" = "0")), list(headers = protobuf())
@@ -102,7 +102,7 @@ test_that("what passes is tried again, until it has arrived once", {
   expect_identical(samples_of(lapply(requests[-(1:6)], profile_of_request)), status$sent)
 })
 
-test_that("what does not pass is dropped and counted", {
+test_that("requests with permanent errors are dropped and counted", {
   server <- http_server(
     list(status = 400, headers = protobuf(), body = status_response), list(headers = protobuf(), body = partial_response),
     list(headers = protobuf())

@@ -29,7 +29,7 @@ test_that("several expressions run in turns", {
   expect_equal(order, c("a", "a", "b", "b", "b", "b", "a", "a", "a", "a", "b", "b"))
   expect_equal(names(x), c("a", "b"))
   expect_equal(c(nrow(x$a$sources), nrow(x$b$sources)), c(2, 2))
-  # Two runs, each with the expression twice.
+  # Two runs, each of which evaluates the expression twice.
   expect_equal(c(nrow(x$a$samples), nrow(x$b$samples)), c(8, 8))
 })
 
@@ -53,7 +53,7 @@ test_that("allocated bytes are exact", {
   expect_equal(c(compared$lower, compared$upper), rep(16048 / 8048, 2))
   expect_equal(compared$verdict, "more")
   expect_equal(attr(compared, "type"), "alloc_space")
-  # Functions of one version only are certain, too.
+  # Functions that exist in only one version have a verdict as well.
   x$other <- benchmark_profile(numeric(10000), runs = 3, measure = "bytes")
   other <- compare_profiles(x$base, x$other)
   expect_equal(other$verdict[match(c("numeric", "fill"), other$name)], c("less", "less"))

@@ -13,13 +13,13 @@ test_that("each entry point has its wrapper, and nothing else can be called", {
   expect_setequal(names(routines$.External), c("profile_load", "profile_resume", "profile_unload", "R_unload_profile"))
 })
 
-# test-border-torture.R has more of this.
+# test-border-torture.R has smaller steps.
 test_that("garbage collections inside of compiled code change no result", {
   skip_on_cran()
   expect_equal(run_script(test_path("border", "torture.R"), 2, "inside"), "39 calls; these differ: ")
 })
 
-test_that("messages may hold what looks like a format, and texts with a NUL", {
+test_that("messages may contain format specifiers, and texts with a NUL", {
   for (path in c("50% of %s and %n", "a\\0b", "{x}")) {
     error <- expect_error(read_rprof(path), class = "profile_error_open")
     expect_match(conditionMessage(error), path, fixed = TRUE)
@@ -61,8 +61,8 @@ altrep_library <- function() {
   file.path(folder, paste0("altrep", .Platform$dynlib.ext))
 }
 
-# Code for a process that can make vectors whose data an R function is called for, and count the bytes that are in use: those
-# of R that nobody uses are freed before.
+# Code for a process that can create vectors whose data an R function returns, and count the bytes in use, after unused
+# R objects were freed.
 with_altrep <- function(code) {
   c(
     "library(profile)",
@@ -80,7 +80,7 @@ with_altrep <- function(code) {
 
 run_with_altrep <- function(code) run_r(with_altrep(code))
 
-# That so many bytes were in use more in the end: some are R's own, and those of the code that was run meanwhile.
+# Expects that at most this many more bytes are in use at the end: some belong to R itself and to the code that was run.
 expect_nothing_left <- function(bytes) {
   if (is.na(bytes)) {
     skip("the C library does not tell how much memory is in use")
@@ -88,7 +88,7 @@ expect_nothing_left <- function(bytes) {
   expect_lt(bytes, 1e6)
 }
 
-test_that("errors of a user's vectors stay those errors, and leave nothing behind", {
+test_that("errors of a user's vectors are passed on, and no memory is lost", {
   result <- run_with_altrep(c(
     "y$samples$sample_id <- on_demand(function() stop('no data today'), ids)",
     "for (call in list(validate_profile, summary, function(x) write_pprof(x, tempfile()))) {",
@@ -101,7 +101,7 @@ test_that("errors of a user's vectors stay those errors, and leave nothing behin
   expect_equal(result$output, c(rep("no data today ", 3), "slow "))
 })
 
-test_that("what Rust holds when R jumps is freed", {
+test_that("memory of Rust is freed when R jumps", {
   skip_on_os("mac")
   result <- run_with_altrep(c(
     "n <- 1e5L",
@@ -113,7 +113,7 @@ test_that("what Rust holds when R jumps is freed", {
     "refused <- function(n) all(replicate(n, tryCatch(validate_profile(y), error = conditionMessage)) == 'no')",
     "end <- refused(3)",
     "before <- bytes_in_use()",
-    # A column of integers that is kept each time is 4 MB.
+    # Each column of integers that is not freed takes 4 MB.
     "end <- c(end, refused(10))",
     "cat(all(end), bytes_in_use() - before)"
   ))
@@ -133,7 +133,7 @@ test_that("a user's vector may call the package while that waits for it", {
     "out <- tempfile(); write_rprof(y, out)",
     "same <- tempfile(); write_rprof(x, same)",
     "cat(calls > 0, identical(readLines(out), readLines(same)))",
-    # An error inside of the call inside.
+    # An error in the inner call.
     "inner <- y; inner$samples$sample_id <- on_demand(function() stop('inside'), ids)",
     "f <- function() cat('', tryCatch(validate_profile(inner), error = conditionMessage))",
     "y$samples$sample_id <- on_demand(f, ids)",
@@ -148,7 +148,7 @@ test_that("Ctrl-C while a file is written leaves no part of it, and no memory", 
   folder <- withr::local_tempdir()
   process <- run_r(wait = FALSE, env = listen, with_altrep(c(
     sprintf("folder <- '%s'", folder),
-    # So many samples that it is seen that a file is being written.
+    # Enough samples that the incomplete file can be observed.
     "n <- 3e5L",
     "x$samples <- tibble::tibble(sample_id = seq_len(n), source_id = 1L)",
     "x$sample_values <- tibble::tibble(sample_id = seq_len(n), type = 'samples', unit = 'count', value = as.double(seq_len(n)))",
@@ -159,7 +159,7 @@ test_that("Ctrl-C while a file is written leaves no part of it, and no memory", 
     "  function() write_otlp(x, file.path(folder, 'out.otlp'), aggregate = FALSE),",
     "  function() write_profile_page(x, file.path(folder, 'out.html'))",
     ")",
-    # What is allocated once is there from here on.
+    # Memory that is allocated only once is allocated now.
     "for (call in calls) suppressWarnings(call())",
     "for (i in 1:6) {",
     "  end <- tryCatch({",
@@ -169,12 +169,12 @@ test_that("Ctrl-C while a file is written leaves no part of it, and no memory", 
     "  cat(end, bytes_in_use(), basename(list.files(folder, all.files = TRUE, no.. = TRUE)), '\\n')",
     "}"
   )))
-  # Files that were complete, and those of this test; any other one is a part.
+  # Complete files, and files of this test; any other file is incomplete.
   parts <- function(files) grep("^(out|out[.](otlp|html)|ready[0-9])$", files, invert = TRUE, value = TRUE)
   ends <- function() grep("^interrupted .* $", process$lines(), value = TRUE)
   for (i in 1:6) {
     expect_event(function() file.exists(file.path(folder, paste0("ready", i))), process)
-    # It is pressed while there is a part of a file, or just after.
+    # Ctrl-C is pressed while there is an incomplete file, or just after.
     expect_event(function() length(parts(list.files(folder, all.files = TRUE, no.. = TRUE))) > 0, process)
     tools::pskill(process$pid(), tools::SIGINT)
     expect_event(function() length(ends()) == i, process)

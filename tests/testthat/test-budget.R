@@ -26,7 +26,7 @@ repeated_rprof <- function(path, samples, open = file) {
   path
 }
 
-# A file with this number of frames is refused under a limit that is too low, and else read.
+# Expects that a file with this number of frames is refused if the limit is too low, and otherwise read.
 expect_budget <- function(read, path, frames = 1e5) {
   withr::local_options(profile.max_memory = 5e5)
   error <- expect_error(read(path), class = "profile_error_budget")
@@ -37,7 +37,7 @@ expect_budget <- function(read, path, frames = 1e5) {
   expect_equal(nrow(read(path)$sample_locations), frames)
 }
 
-test_that("a file that would take more than is allowed is refused, and read if it may", {
+test_that("a file above the limit is refused, and read if the limit is raised", {
   for (open in list(file, gzfile)) {
     rprof <- repeated_rprof(withr::local_tempfile(), 1000, open)
     pprof <- inlined_pprof(withr::local_tempfile(), 1000, 100, open)
@@ -47,9 +47,9 @@ test_that("a file that would take more than is allowed is refused, and read if i
   }
 })
 
-test_that("so are files of all other formats", {
+test_that("files of all other formats above the limit are refused", {
   names <- sprintf("f%d", 1:100)
-  # Neighbours differ, since speedscope files contain equal ones once.
+  # Consecutive samples differ, since speedscope files merge equal ones.
   lines <- vapply(list(names, rev(names)), function(names) paste0("\"", names, "\" ", collapse = ""), "")
   x <- read_rprof(write_file("sample.interval=20000", rep(lines, 500)))
   for (end in c("", ".gz")) {

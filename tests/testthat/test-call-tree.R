@@ -3,8 +3,8 @@
 
 sample_profile <- function(file) read_rprof(system.file("samples/rprof", file, package = "profile"))
 
-# The tree by function name, made of the table of frames: a row for each distinct path, with the sums
-# of the samples that have it (self), or have it or continue it (total).
+# The tree by function name, computed from the table of frames: a row for each distinct path, with the sum of the
+# samples that end there (self), and that end there or continue (total).
 tree_of_frames <- function(x, key = function(frames) frames$name) {
   frames <- dplyr::arrange(as_tibble(x), sample_id, dplyr::desc(depth))
   frames$key <- key(frames)
@@ -31,7 +31,7 @@ expect_same_tree <- function(tree, expected, key = tree$name) {
   testthat::expect_equal(dplyr::arrange(own, path), expected)
 }
 
-test_that("a call tree is that of the frames", {
+test_that("a call tree agrees with the frames", {
   skip_if_not_installed("dplyr")
   files <- c("dplyr_1ms.out", "basic_memline.out", "append_line2.out", "names_line.out", "toplevel_line.out")
   profiles <- c(
@@ -55,7 +55,7 @@ test_that("a call tree is in preorder, and nodes are side by side", {
     expect_true(all(is.na(tree$parent_id) | tree$parent_id < tree$node_id))
     parent_depth <- tree$depth[tree$parent_id]
     expect_equal(tree$depth, ifelse(is.na(parent_depth), 1L, parent_depth + 1L))
-    # A parent is the last node before that is one level up.
+    # The parent is the last previous node that is one level higher.
     up <- vapply(seq_len(nrow(tree)), \(i) {
       before <- which(tree$depth[seq_len(i)] == tree$depth[[i]] - 1)
       if (length(before) > 0) max(before) else NA_integer_
@@ -101,7 +101,7 @@ test_that("callers and callees begin with the total of the function", {
       expect_equal(sum(tree$depth == 1), 1)
     }
   }
-  # The frames that the outermost `lapply()` was called from.
+  # The callers of the outermost `lapply()`.
   frames <- as_tibble(x)
   outermost <- tapply(frames$depth[frames$name == "lapply"], frames$sample_id[frames$name == "lapply"], max)
   caller <- frames$name[match(

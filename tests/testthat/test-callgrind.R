@@ -6,10 +6,10 @@ write_quietly <- function(x, path = withr::local_tempfile(.local_envir = parent.
   path
 }
 
-# Names as they are written.
+# Names in the form in which they are written.
 plain <- function(name) gsub("[[:cntrl:]]", " ", ifelse(name == "", "<Anonymous>", name))
 
-# Sums by function that `summary()` computes, as the same names are written.
+# Sums by function from `summary()`, with names in the form in which they are written.
 expected_sums <- function(x) {
   by <- summary(x)$by_function
   name <- plain(by$name)
@@ -102,7 +102,7 @@ test_that("callgrind_annotate agrees with summary()", {
     value <- as.numeric(gsub(",", "", vapply(rows, `[[`, "", 2)))
     text <- vapply(rows, `[[`, "", 3)
     files <- unique(c("???", x$functions$filename[x$functions$filename != ""]))
-    # The program takes the sum of calls of a function as its total, which lacks the samples in which it is outermost.
+    # The program computes the total of a function from its calls, which lacks the samples in which it is outermost.
     calls <- zero_if_missing(read_callgrind(path)$calls, names(expected$total))
     judged <- names(expected$total)[expected$total > 0 & (calls == 0 | calls == expected$total)]
     expect_gt(length(judged), 0.9 * sum(expected$total > 0))
@@ -132,7 +132,7 @@ expect_gprof2dot <- function(x, columns, info) {
   found <- run_gprof2dot(write_quietly(x))
   expected <- expected_sums(x)
   found <- found[found$name %in% names(expected$total), ]
-  # Those without any samples are left out.
+  # Functions without samples are left out.
   expect_gte(nrow(found), 0.98 * sum(round(10000 * expected$total / sum(expected$self)) > 0))
   for (column in columns) {
     share <- 100 * as.vector(expected[[column]][found$name]) / sum(expected$self)
@@ -140,11 +140,11 @@ expect_gprof2dot <- function(x, columns, info) {
   }
 }
 
-# Those of the stacks of a profile whose calls have no cycle together, each as one sample.
+# Selects stacks of a profile whose calls together have no cycle, each as one sample.
 without_cycles <- function(x) {
   edges <- lines <- character()
   for (names in unique(strsplit(stacks(x), " < ", fixed = TRUE))) {
-    # Only the innermost call of a function is written. A function that is also called is no outermost one.
+    # Only the innermost call of a function is written. A function with a caller is not outermost.
     stack <- c("start", rev(unique(gsub("[; ]", "_", plain(names)))))
     more <- unique(c(edges, paste(utils::head(stack, -1), stack[-1], sep = ";")))
     if (length(more) == length(edges) || !has_cycle(more)) {
@@ -167,8 +167,8 @@ has_cycle <- function(edges) {
   FALSE
 }
 
-# gprof2dot does not use the inclusive values of the file. It distributes the total of a function over its
-# callers by the numbers of calls, which is exact if no function is among its own callers, also through others.
+# gprof2dot does not use the inclusive values of the file. It distributes the total of a function over its callers by
+# the numbers of calls, which is exact if no function is a direct or indirect caller of itself.
 test_that("gprof2dot agrees with summary()", {
   skip_on_cran()
   for (file in c("basic_all.out", "dplyr_all.out", "names_line.out")) {
@@ -193,7 +193,7 @@ test_that("events are the types that can be summed", {
   expect_equal(as.numeric(strsplit(sub("summary: ", "", lines[[6]]), " ")[[1]]), as.vector(expected))
 })
 
-test_that("what cannot be written is reported", {
+test_that("losses are reported", {
   x <- read_rprof(write_file(
     "line profiling: sample.interval=1000", "#File 1: a.R", "#File 2: b.R", "1#1 \"f\" ", "2#7 \"f\" ", "1#2 \"f\" "
   ))

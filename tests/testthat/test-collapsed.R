@@ -67,7 +67,7 @@ test_that("types of frames are suffixes", {
   expect_equal(written_lines(x, frame_types = TRUE), readLines(path))
 })
 
-test_that("what cannot be written is reported", {
+test_that("losses are reported", {
   x <- small_profile()
   x$functions$name[[1]] <- "a;b\nc"
   path <- withr::local_tempfile()
@@ -101,7 +101,7 @@ test_that("speedscope reads the same from collapsed stacks, and from `perf scrip
   writeLines(read_gzipped(data_path("perf", "r.txt.gz")), perf)
   files <- in_speedscope(path, perf)
   expect_equal(files[[1]]$profiles[[1]]$stacks, sums_by_stack(x, "samples"))
-  # Theirs has a profile for each thread, and gives unknown functions other names.
+  # Their reader returns a profile for each thread, and uses other names for unknown functions.
   theirs <- unlist(lapply(files[[2]]$profiles, `[[`, "stacks"))
   y <- read_perf_script(perf)
   sizes <- function(stacks) sort(lengths(strsplit(stacks, ";", fixed = TRUE)))
@@ -125,7 +125,7 @@ test_that("comments and names that start like them are distinct", {
   expect_equal(x$sample_values$value, c(1, 2, 3))
   expect_setequal(x$functions$name, c("a", "#b", "#a", "b", "//a"))
   expect_equal(x$.comments$comment, c("", "a;b 5", "x 3", "end", "done 4"))
-  # What would be a comment gets a blank.
+  # A line that would be a comment gets a blank.
   x$functions$name[x$functions$name == "#a"] <- "# a"
   path <- withr::local_tempfile()
   warning <- expect_warning(write_collapsed(x, path), class = "profile_warning_lossy")
@@ -147,11 +147,11 @@ test_that("lines that are no stacks are skipped wherever they are", {
   expect_error(read_collapsed(write_file("# a", "# b")), "only comments", class = "profile_error_parse")
 })
 
-test_that("a line may be longer than the part of a file that is looked at", {
+test_that("a line may be longer than the part of a file that is examined", {
   path <- write_bytes(paste0(strrep("f;", 50000), "g 3\n"))
   x <- expect_no_warning(read_profile(path))
   expect_equal(nrow(x$sample_locations), 50001)
-  # The rest of a line is no stack for either reader.
+  # Neither reader takes the rest of a line for a stack.
   cut <- write_bytes(strrep("f;", 50000))
   expect_error(read_profile(cut), class = "profile_error_parse")
   expect_error(read_collapsed(cut), class = "profile_error_parse")

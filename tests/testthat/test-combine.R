@@ -76,7 +76,7 @@ test_that("combined runs are written as if they had been appended", {
   expect_identical(file_bytes(path), unlist(lapply(files, file_bytes)))
 })
 
-test_that("columns and tables with a leading dot come along, a user's own too", {
+test_that("columns and tables with a leading dot are kept, including a user's own", {
   a <- small_profile()
   b <- small_profile()
   a$functions$.package <- c("base", "stats", NA)[seq_len(nrow(a$functions))]
@@ -95,7 +95,7 @@ test_that("columns and tables with a leading dot come along, a user's own too", 
   expect_equal(
     x$locations$.frame_type, c(a$locations$.frame_type, rep(NA, nrow(b$locations)))
   )
-  # A function that is known better is another one.
+  # A function with more information is a different function.
   expect_equal(sum(x$functions$name == a$functions$name[1]), 2)
 })
 
@@ -121,7 +121,7 @@ test_that("problems refer to their source", {
   expect_equal(x$sources$source_uri[2:3], rep(path, 2))
 })
 
-test_that("what cannot be combined is named", {
+test_that("errors name columns that cannot be combined", {
   x <- small_profile()
   y <- x
   x$samples$.mark <- 1
@@ -143,11 +143,11 @@ test_that("what cannot be combined is named", {
   expect_error(combine_profiles(small_profile(), y), class = "profile_error_invalid")
 })
 
-test_that("what OpenTelemetry adds comes along, and belongs to the same as before", {
+test_that("information of OpenTelemetry is kept and refers to the same rows", {
   all <- c(otlp_profiles(), list(small_profile()))
   x <- combine_profiles(all)
   validate_profile(x)
-  # The number of the source stands in front.
+  # The first column is the number of the source.
   unnumbered <- function(y) lapply(otlp_content(y), function(words) sub("^[0-9]+ at", "at", words))
   before <- lapply(all, unnumbered)
   expect_equal(unnumbered(x)$samples, unlist(lapply(before, `[[`, "samples")))
@@ -155,7 +155,7 @@ test_that("what OpenTelemetry adds comes along, and belongs to the same as befor
   expect_identical(combine_profiles(combine_profiles(all[1:2]), combine_profiles(all[3:4])), x)
   expect_identical(combine_profiles(all[[1]]), all[[1]])
   expect_through_otlp(combine_profiles(all[1:3]))
-  # Scopes and resources are as recorded, as sources are; what attributes are of is known once.
+  # Scopes and resources are kept as recorded, like sources; rows with equal attributes are stored once.
   twice <- combine_profiles(all[[1]], all[[1]])
   rows <- function(y, tables) vapply(tables, function(table) nrow(y[[table]]), 0)
   once <- c("functions", "locations", ".mappings", ".mapping_attributes", ".location_attributes")
@@ -170,7 +170,7 @@ test_that("what OpenTelemetry adds comes along, and belongs to the same as befor
   expect_through_otlp(twice)
 })
 
-test_that("mappings and locations that differ in attributes only stay two", {
+test_that("mappings and locations that differ only in attributes are not merged", {
   x <- otlp_profiles()[[1]]
   changed <- function(table, row, ...) {
     x[[table]][row, names(list(...))] <- list(...)
@@ -187,7 +187,7 @@ test_that("mappings and locations that differ in attributes only stay two", {
     changed(".mapping_attributes", 1, unit = "bits"),
     changed(".mapping_attributes", 1, unit = "NA")
   )) {
-    # The locations in it are others, too.
+    # Their locations differ as well.
     expect_equal(mappings(y), 4)
     expect_equal(locations(y), 8)
     expect_through_otlp(combine_profiles(x, y))
@@ -201,7 +201,7 @@ test_that("mappings and locations that differ in attributes only stay two", {
     expect_equal(locations(y), 7)
     expect_through_otlp(combine_profiles(x, y))
   }
-  # Those of two may look like the one of another.
+  # The attributes of two rows may look like one attribute of another row.
   y <- x
   x$.mapping_attributes <- tibble::tibble(
     mapping_id = 2L, key = c("a", "b"), type = "string", value = c("1", "2"), unit = NA_character_
@@ -212,11 +212,11 @@ test_that("mappings and locations that differ in attributes only stay two", {
   expect_equal(nrow(combine_profiles(x, y)$.mappings), 3)
 })
 
-test_that("those with the same attributes are one, in whatever order those are", {
+test_that("mappings and locations with the same attributes are merged, in any order of attributes", {
   x <- otlp_profiles()[[1]]
   y <- x
   y$.mapping_attributes <- x$.mapping_attributes[c(3, 1, 2), ]
-  # Other ids as well.
+  # With other ids as well.
   y$.mappings$mapping_id <- c(30L, 10L, 20L)
   y$locations$.mapping_id <- c(30L, 10L, 20L)[x$locations$.mapping_id]
   y$.mapping_attributes$mapping_id <- c(30L, 10L, 20L)[y$.mapping_attributes$mapping_id]

@@ -27,7 +27,7 @@ test_that("samples can be filtered", {
   write_rprof(y, withr::local_tempfile())
 })
 
-test_that("a source that is dropped takes everything along", {
+test_that("removing a source removes everything that belongs to it", {
   x <- read_quietly(rprof_path("append_line2.out"))
   y <- x
   y$sources <- y$sources[2, ]
@@ -76,7 +76,7 @@ test_that("values can be added, in any order", {
   expect_equal(y$sample_values$value, c(1, 10, 1, 20, 1, 30))
 })
 
-test_that("types come back where that loses nothing", {
+test_that("types are restored if this loses nothing", {
   x <- small_profile()
   x$locations$.frame_type <- rep_len(c("r", NA), nrow(x$locations))
   y <- x
@@ -105,7 +105,7 @@ test_that("a user's own table follows its samples", {
   expect_equal(y$.notes, tibble::tibble(sample_id = c(2L, NA), note = c("b", "c")))
 })
 
-test_that("what stays broken is an error that names the place", {
+test_that("a remaining error names the table and column", {
   x <- small_profile()
   change <- function(table, column, value, row = 1) {
     x[[table]][[column]][row] <- value
@@ -150,7 +150,7 @@ test_that("unreferenced rows of OpenTelemetry tables are removed", {
     expect_equal(nrow(y[[table]]), 0, info = table)
   }
   expect_equal(y$.comments$comment, c("sooner", "later"))
-  # The program, and what is in use.
+  # The program, and mappings in use.
   expect_equal(attribute_words(y$.mapping_attributes, "mapping_id", y$.mappings$mapping_id), c("", "arch=string x86"))
   expect_equal(y$.location_attributes$value, "3.25")
   expect_equal(source_words(y), source_words(x)[3])
@@ -177,7 +177,7 @@ test_that("removing a row also removes its attributes", {
   y <- x
   y$.scopes <- y$.scopes[y$.scopes$name %in% "allocs", ]
   expect_equal(source_words(compact_profile(y)), source_words(x)[2])
-  # Without the table nobody has a scope, and without scopes there are no resources.
+  # Without this table no source has a scope, and without scopes there are no resources.
   y <- x
   y$.scopes <- NULL
   y$.scope_attributes <- NULL
@@ -185,19 +185,19 @@ test_that("removing a row also removes its attributes", {
   expect_equal(nrow(y$sources), 3)
   expect_equal(NROW(y[[".resources"]]), 0)
   expect_equal(NROW(y[[".resource_attributes"]]), 0)
-  # Locations of which the attributes are now the same are one, and those stand once.
+  # Locations whose attributes have become equal are merged, and so are the attributes.
   y <- x
   y$.location_attributes$value[1:2] <- "2"
   y <- compact_profile(y)
   expect_equal(nrow(y$locations), 5)
   expect_equal(attribute_words(y$.location_attributes, "location_id", y$locations$location_id)[2], "clock=double 2 GHz")
   expect_equal(nrow(y$.location_attributes), 2)
-  # So are mappings, and the locations in them.
+  # Mappings and their locations are merged as well.
   y$.mapping_attributes <- y$.mapping_attributes[0, ]
   y <- compact_profile(y)
   expect_equal(nrow(y$.mappings), 1)
   validate_profile(y)
-  # Numbers that became double, and texts that became factors.
+  # Integers that became double, and texts that became factors.
   y <- x
   y$sources$.scope_id <- as.numeric(y$sources$.scope_id)
   y$.resource_attributes$type <- factor(y$.resource_attributes$type)

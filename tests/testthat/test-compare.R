@@ -1,5 +1,5 @@
 # tier: gate
-# Comparisons of runs: figures against those of `summary()`, statistics against `t.test()` and by simulation.
+# Comparisons of runs: figures compared with `summary()`, statistics with `t.test()` and simulations.
 
 base_runs <- list(
   c("main>f" = 50, "main>g" = 30, "main>h" = 20),
@@ -14,7 +14,7 @@ new_runs <- list(
 
 row_of <- function(x, name) as.list(x[x$name == name, ])
 
-test_that("amounts are those of summary() for each run", {
+test_that("amounts agree with summary() for each run", {
   paths <- test_path("data", "rprof", c("basic_line.out", "basic_plain.out"))
   skip_if_not(all(file.exists(paths)))
   read <- function(path) suppressWarnings(read_rprof(path))
@@ -50,7 +50,7 @@ test_that("a function that takes more is found, and others are not", {
   expect_equal(attr(x, "unit"), "seconds")
 })
 
-test_that("the statistics are those of t.test() and p.adjust()", {
+test_that("the statistics agree with t.test() and p.adjust()", {
   set.seed(1)
   base <- matrix(exp(rnorm(20, 1)), 4)
   new <- matrix(exp(rnorm(28, 1.5)), 4)
@@ -64,9 +64,9 @@ test_that("the statistics are those of t.test() and p.adjust()", {
   }
   p <- c(0.03, 0.001, 0.2, 0.011, 0.011)
   expect_equal(holm_weighted(p, rep(2, 5)), p.adjust(p, "holm"))
-  # By hand: 0.001 takes 1/10 of the level, and so on.
+  # Computed by hand: 0.001 gets 1/10 of the level, and so on.
   expect_equal(holm_weighted(c(0.001, 0.02), c(1, 9)), c(0.01, 0.02))
-  # The second takes 0.004 * 10, but not less than the first, 0.01 * 10 / 9.
+  # The second is 0.004 * 10, but not less than the first, 0.01 * 10 / 9.
   expect_equal(holm_weighted(c(0.01, 0.004), c(9, 1)), c(0.1 / 9, 0.1 / 9))
 })
 
@@ -227,7 +227,7 @@ test_that("the footer states the largest difference that can be missed, or none"
     lines <- format(x, width = 200)
     lines[[length(lines)]]
   }
-  # `a` varies, `b` does not: its detectable difference is none.
+  # `a` varies, `b` does not, so any difference of `b` is detectable.
   x <- compare_profiles(exact_runs(c(1, 1, 1, 1, 1), rep(0.5, 5)), exact_runs(c(1, 1, 1, 1, 10), rep(0.5, 5)))
   expect_equal(x$detectable[x$name == "b"], 1)
   expect_equal(footer(x), "No difference was found. Such comparisons can miss differences below 15x.")
@@ -237,7 +237,7 @@ test_that("the footer states the largest difference that can be missed, or none"
   x <- compare_profiles(exact_runs(rep(1, 3)), exact_runs(rep(1, 3)))
   expect_equal(footer(x), "No difference was found.")
   expect_match(format(x)[[2]], "0% (exact: the runs of each version are equal): no", fixed = TRUE)
-  # Only the whole run differs: by a function that is too small to be shown.
+  # Only the whole run differs, because of a function that is too small to be shown.
   x <- compare_profiles(exact_runs(rep(1e-4, 3)), exact_runs(rep(1e-9, 3)))
   expect_equal(attr(x, "whole")$verdict, "less")
   expect_equal(footer(x), "No difference was found in these rows.")
@@ -255,7 +255,7 @@ test_that("a change is not rounded to none or all", {
   interval <- function(lower, upper, detectable = 1.1) {
     interval_in_words(list(lower = lower, upper = upper, detectable = detectable))
   }
-  # Ends that differ are shown to differ.
+  # Different ends of an interval are shown as different.
   expect_equal(interval(0.9, 1.2), "-10% to +20%")
   expect_equal(interval(1.121, 1.124), "+12.1% to +12.4%")
   expect_equal(interval(0.0010971, 0.0011), "0.001097x to 0.0011x")
@@ -315,7 +315,7 @@ test_that("identical runs give few false alarms, and real differences are found"
   }
   for (n in c(5, 10)) {
     alarms <- replicate(150, any(verdicts(n, times, times) != "none found"))
-    # The bench has exact figures; a rate of 5% exceeds this limit once in a thousand times.
+    # bench/compare measures exact rates; a rate of 5% exceeds this limit once in a thousand times.
     expect_lt(sum(alarms), qbinom(0.999, 150, 0.05))
   }
   found <- replicate(100, verdicts(5, times, slower)[["f"]] == "more")
@@ -336,9 +336,9 @@ test_that("the difference that is stated as detectable is found", {
   # Some runs take far longer.
   expect_gt(found(function(n) 0.07 * rt(n, 4)), 0.76)
   expect_gt(found(function(n) rexp(n, 10)), 0.74)
-  # With many runs it is that of the normal distribution.
+  # With many runs the factor approaches the normal distribution's.
   expect_equal(log(detectable_ratio(0.1, 1e6, 0.05)), 0.1 * (qnorm(0.975) + qnorm(0.85)))
-  # power.t.test() knows the standard deviation.
+  # power.t.test() assumes a known standard deviation.
   truth <- power.t.test(n = 50, power = 0.85, sd = 1)$delta
   expect_equal(log(detectable_ratio(sqrt(2 / 50), 98, 0.05)), truth, tolerance = 0.02)
 })

@@ -21,7 +21,7 @@ test_that("a connection that was closed is no longer one", {
   error <- expect_error(read_rprof(tempfile(), source_uri = con), class = "profile_error_open")
 })
 
-test_that("what cannot be opened is an error with R's reason", {
+test_that("a connection that cannot be opened is an error with R's reason", {
   skip_on_os("windows")
   missing <- paste0(withr::local_tempdir(), "/missing")
   for (make in list(file, gzfile, bzfile, xzfile)) {
@@ -29,7 +29,7 @@ test_that("what cannot be opened is an error with R's reason", {
     expect_unreadable(con, "No such file or directory")
     close(con)
   }
-  # Nobody listens at a port that was free a moment ago.
+  # No server listens at a port that was free a moment ago.
   con <- url(paste0("http://127.0.0.1:", free_port(NULL), "/"))
   expect_unreadable(con, "^Cannot read `http://127.0.0.1:")
   close(con)
@@ -55,7 +55,7 @@ test_that("a connection for writing cannot be read", {
   expect_unreadable(con, "cannot read")
 })
 
-test_that("a command that fails gave nothing that can be trusted", {
+test_that("the output of a command that fails is not used", {
   skip_on_os("windows")
   path <- system.file("samples/rprof/1.out", package = "profile")
   con <- pipe(paste("cat", shQuote(path), "; exit 3"))

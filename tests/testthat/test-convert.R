@@ -58,7 +58,7 @@ test_that("converting hand-made profiles and back changes nothing, including the
     x <- new_profile_data(c(unclass(x)[1:5], origins[[kind]]), "1.0")
     expect_identical(back(x), x, info = kind)
   }
-  # Version 1.x had another object there.
+  # Version 1.x had another object in this component.
   x$.msg <- quote(message)
   expect_identical(back(x)$.msg, list(comment = character()))
   x$.msg <- NULL
@@ -76,7 +76,7 @@ test_that("file information of version 1.0 is kept in version 2.0 and written", 
   plain <- rprof_path("basic_line.out")
   expect_equal(profile_v2_from_v1(read_rprof(plain, version = "1.0"))$.files, read_rprof(plain)$.files)
   expect_true(all(two$samples$source_id == 1L))
-  # Writing version 1.0 itself makes one run of it, with the numbers of its files.
+  # Version 1.0 itself is written as one run, with the numbers of its files.
   one <- small_profile(version = "1.0")
   one$.rprof$files <- "#File 9: a.R"
   path <- withr::local_tempfile()
@@ -94,13 +94,13 @@ test_that("version 2.0 becomes 1.0 sample by sample", {
   validate_profile(y)
   expect_equal(y$samples$value, c(1L, 1L, 1L))
   expect_equal(y$samples, small_profile(version = "1.0")$samples)
-  # It has no columns with a leading dot.
+  # Version 1.0 has no columns with a leading dot.
   expect_equal(y$locations, small_profile(version = "1.0")$locations)
   x$sample_values$value <- c(2, 0, 5)
   expect_equal(profile_v1_from_v2(x)$samples$value, c(2L, 5L))
 })
 
-test_that("what version 1.0 cannot hold is an error", {
+test_that("content that version 1.0 cannot store is an error", {
   x <- small_profile()
   x$sample_values$type <- "cpu"
   x$sample_values$unit <- "nanoseconds"
@@ -113,7 +113,7 @@ test_that("what version 1.0 cannot hold is an error", {
   expect_error(profile_v2_from_v1(x), class = "profile_error_unsupported")
 })
 
-test_that("only readers are told to use version 2.0", {
+test_that("only errors of readers suggest version 2.0", {
   small <- small_profile()
   time <- small
   time$sample_values$type <- "cpu"
@@ -151,7 +151,7 @@ test_that("problems found while reading are kept", {
   expect_identical(profile_v2_from_v1(one)$.problems, two$.problems[0, ])
 })
 
-test_that("a profile of the wanted version comes back as it is", {
+test_that("a profile of the requested version is returned unchanged", {
   x <- small_profile()
   expect_identical(profile_v2_from_v1(x), x)
   x <- small_profile(version = "1.0")
@@ -160,8 +160,8 @@ test_that("a profile of the wanted version comes back as it is", {
   expect_error(profile_v1_from_v2(x), class = "profile_error_invalid")
 })
 
-test_that("frame types come out of Rust as they went in", {
-  # No reader sets them.
+test_that("frame types are unchanged by the core", {
+  # No reader sets frame types here.
   same <- function(x) rust(rust_convert(x, "2.0", FALSE), rlang::current_env())$locations
   x <- small_profile()
   plain <- x$locations

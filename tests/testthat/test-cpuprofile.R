@@ -37,7 +37,7 @@ test_that("samples, times and innermost lines come back", {
   expect_equal(stacks(y), stacks(x))
   expect_equal(sums_by_stack(y, "time"), sums_by_stack(x, "samples", factor = 1e4))
   expect_equal(sum(y$sample_values$value[y$sample_values$type == "samples"]), 252)
-  # Which sample of a node ran which line is not recorded.
+  # The format does not record which line was running in which sample.
   innermost <- function(x) {
     flat <- as_tibble(x)
     flat <- flat[flat$depth == 1, ]
@@ -48,10 +48,10 @@ test_that("samples, times and innermost lines come back", {
   # Links lead to the first known line of a function.
   first <- y$functions$start_line[match("clean_sales", y$functions$name)]
   expect_equal(first, min(x$locations$line[x$locations$function_id %in% which(x$functions$name == "clean_sales")]))
-  # When the run began is known.
+  # The start of the run is known.
   expect_equal(y$sources$source_timestamp, x$sources$source_timestamp)
   expect_equal(y$sources$.duration_nanos, 252e7)
-  # Once more, nothing changes.
+  # A second round trip changes nothing.
   z <- read_written(y, "cpuprofile")
   expect_equal(z, y)
 })
@@ -71,7 +71,7 @@ test_that("files of Node and Chrome are read", {
     x <- suppressWarnings(read_cpuprofile(path, source_uri = "v8"), classes = "profile_warning_repaired")
     self <- summary(x, type = "time")$by_function
     sums <- in_order(stats::setNames(as.numeric(self$self), self$name))
-    # The outermost node is no function.
+    # The outermost node is not a function.
     expected <- times_of_functions(path)
     expect_equal(sums, expected[names(expected) != "(root)"], info = file)
     expect_true(all(x$sample_values$value[x$sample_values$type == "samples"] == 1))
@@ -92,7 +92,7 @@ test_that("a trace of Chrome is read", {
   expect_gt(max(x$locations$.column), 50)
 })
 
-# The samples of each function, the value of a sample type of each, and both for each source.
+# For each source, the number of samples of each function and the sum of a sample type.
 self_of <- function(x, type) {
   rows <- summary(x, type = type)$by_function
   rows <- rows[rows$self != 0, ]

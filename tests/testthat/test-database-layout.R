@@ -1,7 +1,7 @@
 # tier: gate
-# What a database stores once, what it removes, and databases of earlier versions.
+# The layout of databases: rows that are stored once, removed rows, and databases of earlier versions.
 
-# The views as R has them.
+# The views as data frames.
 read_view <- function(con, schema, table) {
   rows <- tibble::as_tibble(DBI::dbReadTable(con, table_id(schema, table), check.names = FALSE))
   rows[] <- lapply(rows, function(column) if (is.numeric(column)) as.numeric(column) else column)
@@ -52,7 +52,7 @@ test_that("PostgreSQL assumes that a run has a hundred samples", {
   })
 })
 
-test_that("the seven tables are what they were", {
+test_that("the seven tables are the same as in the profile", {
   for_each_database(function(con, schema, connect) {
     x <- read_quietly(rprof_path("multi_memory_gc_line.out"))
     go <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
@@ -126,7 +126,7 @@ test_that("more types of values than a table has columns for are stored", {
   })
 })
 
-test_that("what tables of users refer to is not shared", {
+test_that("rows that tables of users refer to are not shared", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
     x$.notes <- tibble::tibble(function_id = x$functions$function_id[[1]], note = "slow")
@@ -142,7 +142,7 @@ test_that("what tables of users refer to is not shared", {
   })
 })
 
-test_that("old runs are removed with what only they had", {
+test_that("old runs are removed with all rows that belong only to them", {
   for_each_database(function(con, schema, connect) {
     old <- at_time(read_quietly(rprof_path("basic_all.out")), 1000)
     new <- at_time(read_quietly(rprof_path("names_plain.out")), 2000)
@@ -165,7 +165,7 @@ test_that("old runs are removed with what only they had", {
     distinct <- unique(split(left$sample_locations$location_id, left$sample_locations$sample_id))
     expect_equal(count_rows(con, schema, ".stacks"), length(distinct))
     expect_equal(count_rows(con, schema, ".notes"), 0)
-    # What was removed can be stored again.
+    # Removed profiles can be stored again.
     store(con, list(old), schema)
     expect_identical(stacks(profile_from_con(con, source_timestamp == 1000, schema = schema)), stacks(old))
 
@@ -179,12 +179,12 @@ test_that("old runs are removed with what only they had", {
     for (table in intersect(c(".scopes", ".resources", ".resource_attributes", ".mappings", ".source_attributes"), there)) {
       expect_equal(count_rows(con, schema, table), 0, info = table)
     }
-    # Only what has no timestamp is left.
+    # Only runs without a timestamp are left.
     expect_identical(profile_from_con(con, schema = schema), combine_profiles(forever))
   })
 })
 
-test_that("what to remove is checked", {
+test_that("the arguments for removing runs are checked", {
   for_each_database(function(con, schema, connect) {
     expect_error(prune_profiles(con, "yesterday", schema = schema), class = "profile_error_argument")
     expect_error(prune_profiles(con, 5, schema = schema), class = "profile_error_argument")
@@ -208,7 +208,7 @@ store_as_before <- function(con, x, schema) {
   write(".next_ids", data.frame(key = c(names(keys), ".row"), next_id = 1e6))
 }
 
-test_that("databases of the layout before are read, and not changed", {
+test_that("databases of the previous layout are read-only", {
   for (package in c("dplyr", "dbplyr")) skip_if_not_installed(package)
   for_each_database(function(con, schema, connect) {
     x <- combine_profiles(read_quietly(rprof_path("basic_all.out")), read_quietly(rprof_path("names_plain.out")))

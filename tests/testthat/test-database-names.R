@@ -6,13 +6,13 @@ with_table <- function(rows, name = ".notes", x = small_profile(.local_envir = p
   x
 }
 
-# Own tables come in the order of the database.
+# Tables of users are in the order of the database.
 expect_same_tables <- function(x, y) {
   expect_setequal(names(x), names(y))
   expect_identical(unclass(x)[names(y)], unclass(y)[names(y)])
 }
 
-test_that("unusual names come back as they were", {
+test_that("unusual names are restored", {
   for_each_database(function(con, schema, connect) {
     words <- c(
       "a\"b", "a'b", "a`b", "a.b", "a b", "caf\u00e9", "select", "$1", ":x", "?", "[a]", "%s",
@@ -27,7 +27,7 @@ test_that("unusual names come back as they were", {
     plain <- small_profile()
     store(con, list(x, plain, x), schema)
     expect_same_tables(profile_from_con(con, schema = schema), combine_profiles(x, plain, x))
-    # Rows without a key are of all runs.
+    # Rows without a key belong to all runs.
     last <- profile_from_con(con, source_id == 3, schema = schema)
     expect_same_tables(last, combine_profiles(with_table(rbind(rows, rows), x = x)))
   })
@@ -97,7 +97,7 @@ test_that("names that the database would change are refused", {
   })
 })
 
-test_that("what a column cannot hold is refused", {
+test_that("values that a column cannot store are refused", {
   for_each_database(function(con, schema, connect) {
     columns <- list(
       list(1, 2), complex(2), as.raw(1:2), matrix(1:4, 2), tibble::tibble(u = 1:2),
@@ -175,7 +175,7 @@ test_that("a column has one type for all profiles", {
   })
 })
 
-test_that("tables of others are left alone", {
+test_that("other tables are not changed", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
     others <- data.frame(a = 1:2)

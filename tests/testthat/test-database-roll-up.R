@@ -61,7 +61,7 @@ fleet <- local({
   }
 })
 
-# All that may not change: sums by day, service, stack, label and type.
+# Everything that must not change: sums by day, service, stack, label and type.
 sums_of <- function(con, schema) {
   x <- profile_from_con(con, schema = schema)
   stacks <- vapply(stacks(x), paste, "", collapse = ";")
@@ -118,7 +118,7 @@ test_that("hours become days, and late runs are added", {
     expect_equal(count_rows(con, schema, "sources"), 8)
     expect_equal(roll_up_profiles(con, end, schema = schema), 4)
     expect_equal(sums_of(con, schema), before)
-    # What is left is pruned as any other run.
+    # The remaining runs are pruned like any other run.
     expect_equal(prune_profiles(con, as.POSIXct(new_year + day, origin = "1970-01-01"), schema = schema), 2)
     expect_equal(sums_of(con, schema), before[startsWith(names(before), as.character((new_year + day) %/% day))])
     validate_profile(profile_from_con(con, schema = schema))
@@ -149,7 +149,7 @@ test_that("only the runs that are asked for are summed up", {
   })
 })
 
-test_that("what all runs have in common stays", {
+test_that("common values of all runs are kept", {
   for_each_database(function(con, schema, connect) {
     runs <- lapply(c(0, 60, 120), function(time) minute_of("shop", "1.0", new_year + time))
     for (i in 1:3) {
@@ -175,7 +175,7 @@ test_that("runs that differ are not summed up with each other", {
   for_each_database(function(con, schema, connect) {
     runs <- lapply(0:1, function(i) minute_of("shop", paste0("1.", i), new_year + 60 * i))
     store(con, runs, schema)
-    # Without a scope, runs of the same file are the same.
+    # Without a scope, runs of the same file belong together.
     files <- lapply(c("a.out", "b.out", "a.out"), function(file) {
       x <- at_time(small_profile(), new_year)
       x$sources$source_uri <- file
@@ -189,7 +189,7 @@ test_that("runs that differ are not summed up with each other", {
       x$sources$source_uri <- "c.out"
       x
     }), schema)
-    # And so do sample types.
+    # Sample types do so as well.
     store(con, lapply(c("cpu", "wall"), function(type) {
       x <- at_time(small_profile(), new_year)
       x$.sample_types <- tibble::tibble(source_id = 1L, type = type, unit = "nanoseconds", recorded = type)
@@ -198,7 +198,7 @@ test_that("runs that differ are not summed up with each other", {
       x$sources$source_uri <- "d.out"
       x
     }), schema)
-    # No time, no day.
+    # Without a time there is no day.
     forever <- at_time(small_profile(), NA_real_)
     store(con, list(forever, forever), schema)
     expect_equal(roll_up_profiles(con, Sys.time(), schema = schema), 1)
@@ -247,7 +247,7 @@ test_that("sums beyond the range of a double are an error", {
   })
 })
 
-test_that("samples of which something else would get lost stay as they are", {
+test_that("samples that would lose other information are not changed", {
   for_each_database(function(con, schema, connect) {
     memory <- read_quietly(rprof_path("multi_memory_gc_line.out"))
     memory <- at_time(memory, new_year)
@@ -259,7 +259,7 @@ test_that("samples of which something else would get lost stay as they are", {
     store(con, stored, schema)
     expect_equal(roll_up_profiles(con, Sys.time(), schema = schema), 0)
     expect_identical(profile_from_con(con, schema = schema), combine_profiles(stored))
-    # Others of that day are summed up without them.
+    # The other runs of the day are summed up.
     plain <- at_time(small_profile(), new_year + 1)
     plain$sources$source_uri <- noted$sources$source_uri
     store(con, list(plain, plain, plain), schema)
@@ -300,7 +300,7 @@ test_that("many groups are several transactions", {
   expect_length(parts_of_groups(runs[0, ]), 0)
 })
 
-test_that("after an error nothing is half done", {
+test_that("after an error no day is summed up in part", {
   for_each_database(function(con, schema, connect) {
     store(con, fleet(), schema)
     x <- profile_from_con(con, schema = schema)
@@ -325,7 +325,7 @@ test_that("after an error nothing is half done", {
   })
 })
 
-test_that("runs that others removed or summed up meanwhile do no harm", {
+test_that("runs that others removed or summed up meanwhile cause no error", {
   for_each_database(function(con, schema, connect) {
     store(con, fleet(), schema)
     other <- connect_again(connect)
@@ -351,7 +351,7 @@ test_that("runs that others removed or summed up meanwhile do no harm", {
   })
 })
 
-test_that("writers are not in the way", {
+test_that("other writers can write in between", {
   skip_on_cran()
   skip_on_os("windows")
   for_each_database(function(con, schema, connect) {

@@ -24,7 +24,7 @@ insert_as_user <- function(con, schema) {
   DBI::dbExecute(con, paste("INSERT INTO", quoted(con, schema, "of_user"), "VALUES (1)"))
 }
 
-# One that is refused by the database, after rows have been written.
+# A profile that the database refuses after rows have been written.
 failing_profile <- function(x) {
   x$.zzz <- tibble::tibble(sample_id = c(1L, 99L))
   x
@@ -133,7 +133,7 @@ test_that("Ctrl-C leaves a transaction of the user open, and no part of a profil
   })
 })
 
-test_that("what waits is as it was afterwards", {
+test_that("the timeout is restored afterwards", {
   skip_if_not_installed("RSQLite")
   con <- DBI::dbConnect(RSQLite::SQLite())
   withr::defer(DBI::dbDisconnect(con))
@@ -153,10 +153,10 @@ test_that("what waits is as it was afterwards", {
   expect_equal(timeout(), 60000)
 })
 
-test_that("one state of the database is loaded, whoever writes meanwhile", {
+test_that("a consistent state of the database is loaded while others write", {
   for_each_database(function(con, schema, connect) {
     if (is_sqlite(con)) {
-      # So a writer need not wait for this very reader.
+      # So a writer need not wait for this reader.
       DBI::dbGetQuery(con, "PRAGMA journal_mode = WAL")
     }
     x <- small_profile()
@@ -165,7 +165,7 @@ test_that("one state of the database is loaded, whoever writes meanwhile", {
     y$meta <- rbind(y$meta, tibble::tibble(key = ".later", value = "yes"))
     copy_profile_to(con, x, schema = schema)
     writer <- connect_again(connect)
-    # A condition is evaluated between the choice of sources and the reading of their rows.
+    # A condition is evaluated after sources are selected and before their rows are read.
     write_now <- function() nrow(copy_profile_to(writer, y, schema = schema)) == 1
     expect_identical(profile_from_con(con, write_now(), schema = schema), x)
     expect_identical(profile_from_con(con, schema = schema), combine_profiles(x, y))

@@ -18,7 +18,7 @@ several <- function() {
   )
 }
 
-test_that("what was stored run by run is what combining gives", {
+test_that("storing run by run is equivalent to combining", {
   for_each_database(function(con, schema, connect) {
     all <- several()
     store(con, all, schema)
@@ -54,7 +54,7 @@ test_that("the new ids of a profile are returned", {
   })
 })
 
-test_that("ids may pass what an integer of R holds", {
+test_that("ids may exceed R's integers", {
   for_each_database(function(con, schema, connect) {
     all <- several()
     copy_profile_to(con, all[[1]], schema = schema)
@@ -70,11 +70,11 @@ test_that("ids may pass what an integer of R holds", {
   })
 })
 
-test_that("nothing is left of a profile that could not be stored", {
+test_that("a profile that could not be stored leaves no rows", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
     copy_profile_to(con, x, schema = schema)
-    # The last table to be written.
+    # The last table that is written.
     y <- x
     y$.zzz <- tibble::tibble(sample_id = 1L, what = list(mean))
     expect_error(copy_profile_to(con, y, schema = schema))
@@ -93,7 +93,7 @@ test_that("nothing is left by a process that was killed", {
     x <- read_quietly(normalizePath(rprof_path("basic_all.out")))
     copy_profile_to(con, x, schema = schema)
     ready <- tempfile()
-    # It stops for good between two tables of its transaction.
+    # The process stops for ever between two tables of its transaction.
     process <- run_r(wait = FALSE, c(
       "library(profile)",
       sprintf("con <- %s", connect),
@@ -107,7 +107,7 @@ test_that("nothing is left by a process that was killed", {
       sprintf("copy_profile_to(con, x, schema = %s)", deparse(schema))
     ))
     expect_event(function() file.exists(ready), process)
-    # Another process sees nothing of it, before and after.
+    # Another process does not see the profile, before or after.
     expect_identical(profile_from_con(con, schema = schema), x)
     tools::pskill(process$pid(), tools::SIGKILL)
     copy_profile_to(con, x, schema = schema)
@@ -224,9 +224,9 @@ test_that("a database without profiles is refused", {
   })
 })
 
-test_that("what OpenTelemetry adds is stored, and loaded with its sources", {
+test_that("information of OpenTelemetry is stored, and loaded with its sources", {
   for_each_database(function(con, schema, connect) {
-    # A profile without all that comes first and in between: columns and tables are added.
+    # Profiles without this information are stored first and in between, so columns and tables are added.
     plain <- small_profile()
     otlp <- otlp_profiles()
     store(con, c(list(plain), otlp[1], list(plain), otlp[2:3]), schema)
@@ -236,7 +236,7 @@ test_that("what OpenTelemetry adds is stored, and loaded with its sources", {
     for (table in c(".resources", ".scopes", ".resource_entities", grep("_attributes$", names(all), value = TRUE))) {
       expect_equal(count_rows(con, schema, table), nrow(all[[table]]), info = table)
     }
-    # One profile, and several, as if they had been combined.
+    # A single profile, and several profiles as if they had been combined.
     expect_identical(load(source_id %in% 2:4), combine_profiles(otlp[[1]]))
     expect_identical(load(source_id %in% 6:8), combine_profiles(otlp[[2]]))
     expect_identical(load(source_id %in% c(2:4, 9, 10)), combine_profiles(otlp[[1]], otlp[[3]]))
@@ -276,10 +276,10 @@ test_that("a source is loaded with its own scope, resource, mappings and attribu
   })
 })
 
-test_that("what is valid and was stored can be loaded", {
+test_that("a valid profile that was stored can be loaded", {
   for_each_database(function(con, schema, connect) {
     x <- otlp_profiles()[[1]]
-    # Scopes of which no source is.
+    # Scopes without a source.
     x$sources$.scope_id <- NULL
     copy_profile_to(con, x, schema = schema)
     y <- tryCatch(profile_from_con(con, schema = schema), error = identity)

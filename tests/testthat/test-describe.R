@@ -1,5 +1,5 @@
 # tier: gate
-# The digest: its text for profiles of all kinds, and its figures against those of summary().
+# The description of a profile: its text for profiles of all kinds, and its figures compared with summary().
 
 sample_profile <- function(file) read_rprof(system.file("samples/rprof", file, package = "profile"))
 real_profile <- function(file) suppressWarnings(read_profile(test_path("data", file)))
@@ -59,7 +59,7 @@ test_that("a digest has at most 60 lines of the given width, in ASCII", {
   }
 })
 
-test_that("all figures are those of the summary", {
+test_that("all figures agree with the summary", {
   for (x in described()) {
     summary <- summary(x)
     parts <- as.list(describe_profile(x))
@@ -84,7 +84,7 @@ test_that("all figures are those of the summary", {
   }
 })
 
-test_that("the figures of the text are those of the list", {
+test_that("the figures of the text agree with the list", {
   x <- sample_profile("1.out")
   description <- describe_profile(x, n = 5)
   functions <- as.list(description)$functions[1:5, ]
@@ -98,7 +98,7 @@ test_that("the figures of the text are those of the list", {
   expect_match(lines[[1]], "<profile> 252 samples, 2.52 s, a sample every 10ms, 101 functions", fixed = TRUE)
 })
 
-test_that("the main caller is that of the tree of callers", {
+test_that("the main caller agrees with the tree of callers", {
   x <- sample_profile("1.out")
   functions <- as.list(describe_profile(x))$functions
   for (name in c("paste", "c", "lm", "FUN", "deparse", "report")) {
@@ -114,7 +114,7 @@ test_that("the main caller is that of the tree of callers", {
   }
 })
 
-test_that("garbage collections are not of an unknown package", {
+test_that("garbage collections are not counted as an unknown package", {
   x <- sample_profile("memory.out")
   x$functions$.package <- ifelse(x$functions$name == "<GC>", NA, "base")
   packages <- as.list(describe_profile(x))$packages

@@ -73,7 +73,7 @@ test_that("a default type without values names the types that have some", {
     plot(x, view = "lines")
     annotate_lines(x)
   })
-  # A type that cannot be summed, or has values in samples without a stack only, is not suggested.
+  # A type is not suggested if it cannot be summed, or has values only in samples without a stack.
   none <- profile_of_stacks(c("f", "g"), c(0, 3))
   none$sample_locations <- none$sample_locations[1, ]
   expect_identical(attr(summary(none), "other_types"), character())
@@ -81,7 +81,7 @@ test_that("a default type without values names the types that have some", {
   cancelled <- profile_of_stacks(c("f", "f"), c(3, -3))
   expect_match(format(cancelled), "The values of `samples` of each stack add up to 0.", fixed = TRUE, all = FALSE)
   expect_no_match(format(describe_profile(cancelled)), "NaN|Inf|no samples")
-  # Only without samples are there no samples.
+  # The message about missing samples appears only without samples.
   none$sample_locations <- none$sample_locations[0, ]
   expect_match(format(none), "No samples with a stack.", fixed = TRUE, all = FALSE)
 })
@@ -103,7 +103,7 @@ test_that("boxes of differences are as wide as the absolute values in them", {
   expect_identical(tree$width, tree$total)
 })
 
-test_that("what cannot hold negative values says so", {
+test_that("formats without negative values report them", {
   x <- found_file("diff-self-not-total.pb.gz")
   path <- withr::local_tempfile()
   expect_snapshot(error = TRUE, transform = function(lines) gsub("`[^`]*[/\\\\][^`]*`", "<path>", lines), {
@@ -116,7 +116,7 @@ test_that("what cannot hold negative values says so", {
     profile_v1_from_v2(x)
     compare_profiles(x, x)
   })
-  # These can.
+  # These formats can store negative values.
   for (write in list(write_pprof, write_otlp)) {
     write(x, path)
     expect_identical(figures(read_profile(path)), figures(x))
@@ -180,7 +180,7 @@ go_top <- function(pprof, type, unit, ...) {
   )
 }
 
-test_that("flat and cum of all functions and types are those of go tool pprof", {
+test_that("flat and cum of all functions and types agree with go tool pprof", {
   pprof <- go_pprof()
   folder <- withr::local_tempdir()
   at <- function(name) file.path(folder, name)
@@ -216,7 +216,7 @@ test_that("flat and cum of all functions and types are those of go tool pprof", 
         expect_identical(ours$total[same], theirs$total, info = info)
         expect_equal(round(abs(100 * ours$self_share[same]), 2), theirs$share, tolerance = 0.011, info = info)
         expect_identical(abs(ours$self), sort(abs(ours$self), decreasing = TRUE), info = info)
-        # Without the file in between.
+        # Without writing a file in between.
         direct <- go_top(pprof, type, units[[types$unit[[row]]]], base, pair[[1]])
         expect_identical(direct[c("name", "self", "total")], theirs[c("name", "self", "total")], info = info)
         compared <- compared + nrow(theirs)

@@ -98,7 +98,7 @@ test_that("every function that takes a profile takes a dm, also a filtered one",
     withr::defer(DBI::dbDisconnect(con))
   }
   path <- withr::local_tempfile()
-  # `NULL` where a function takes no profile; so a new one is noticed.
+  # `NULL` for a function that takes no profile, so that a new function must be added here.
   takes <- list(
     agent_status = NULL, as_tibble = NULL, benchmark_profile = NULL, dump_stack = NULL, find_pprof = NULL, joint_pprof = NULL,
     list_r_processes = NULL, profile_from_con = NULL, profile_process = NULL,
@@ -128,7 +128,7 @@ test_that("every function that takes a profile takes a dm, also a filtered one",
     profile_problems = profile_problems,
     profile_v1_from_v2 = profile_v1_from_v2,
     profile_v2_from_v1 = profile_v2_from_v1,
-    # Taken, and then sent where nobody listens.
+    # The dm is accepted, and then sent to a port without a server.
     send_otlp = function(x) {
       if (rlang::is_installed("curl")) {
         error <- tryCatch(send_otlp(x, "http://127.0.0.1:1", retries = 0), error = identity)
@@ -136,7 +136,7 @@ test_that("every function that takes a profile takes a dm, also a filtered one",
       }
       NULL
     },
-    # Taken, and then served by a tool that ends at once.
+    # The dm is accepted, and then served by a tool that ends at once.
     serve_pprof = if (.Platform$OS.type != "windows") {
       function(x) {
         withr::local_envvar(PROFILE_PPROF = Sys.which("false"))
@@ -254,7 +254,7 @@ test_that("a filter reaches from resources to frames, and back", {
   expect_equal(stack_words(y, all = TRUE), stack_words(x, all = TRUE)[6])
   expect_equal(y$.resource_attributes$value, "till")
   expect_through_otlp(y)
-  # Frames decide which scopes and resources are left.
+  # The remaining frames determine the scopes and resources.
   y <- dm::dm_filter(all, functions = (filename == "leaf.c")) |> compact_profile()
   expect_equal(source_words(y), source_words(x)[1:2])
   expect_equal(sample_words(y), sample_words(x)[3:5])

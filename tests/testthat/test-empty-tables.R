@@ -74,7 +74,7 @@ expect_result_or_class <- function(functions, x, info) {
   expect_equal(unlist(wrong), NULL, info = info)
 }
 
-# Every table that there can be, the seven and those beside them.
+# All possible tables: the seven tables and the optional ones.
 full_profile <- function() {
   x <- combine_profiles(
     small_profile(), quietly(read_otlp(data_path("otlp", "fleet.pb"))),
@@ -95,7 +95,8 @@ test_that("tables without rows are no trouble", {
   for (table in names(x)) {
     y <- x
     y[[table]] <- y[[table]][0, ]
-    # A database takes longer than all others together; which of the tables beside the seven there are makes no difference to it.
+    # A database takes longer than all other functions together, and optional tables make no difference, so they are
+    # omitted.
     of_table <- if (startsWith(table, ".")) setdiff(names(functions), "database") else names(functions)
     expect_result_or_class(functions[of_table], y, table)
   }
@@ -147,7 +148,7 @@ test_that("names of arguments and lists of profiles are ignored", {
   files <- c(small = "basic_plain.out", large = "basic_mem.out")
   read <- lapply(files, function(file) read_rprof(rprof_path(file)))
   expect_identical(combine_profiles(read), combine_profiles(unname(read)))
-  # The ids of labels and values are what names would be taken for first.
+  # Names would first be taken for ids of labels and values.
   x$.labels <- tibble::tibble(sample_id = 1L, key = "k", str = "v", num = NA_real_, unit = NA_character_)
   expect_identical(combine_profiles(a = x, b = x), combine_profiles(x, x))
   expect_error(combine_profiles(a = x, b = 1), "Argument 2", class = "profile_error_argument")

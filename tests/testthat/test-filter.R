@@ -1,10 +1,10 @@
 # tier: gate
 # Filters, checked by pprof's own library.
 
-# As the expressions of the profile say.
+# By the expressions in the profile.
 drop_by_sources <- function(x) filter_profile(x, drop = TRUE)
 
-# A function that takes tasks (see go/filter.go) and gives for each what Go leaves.
+# A function that takes tasks (see go/filter.go) and returns the profile that Go leaves for each.
 go_filter <- function() {
   judge <- go_judge()
   function(tasks) {
@@ -15,14 +15,14 @@ go_filter <- function() {
   }
 }
 
-# Runs a filter here and in Go, on many profiles: `options` has what is asked of each.
+# Runs a filter in R and in Go, on many profiles; `options` contains the options for each.
 expect_as_go <- function(profiles, options, filter) {
   go <- go_filter()
   files <- withr::local_tempfile(lines = character())
   write <- function(x, i, what) {
     path <- paste0(files, "-", i, what)
     withr::defer(unlink(path), envir = parent.frame(3))
-    # Some odd profiles have lines without a function, which are reported.
+    # Some irregular profiles have lines without a function, which are reported.
     suppressWarnings(write_pprof(x, path, aggregate = FALSE), classes = "profile_warning_lossy")
     path
   }
@@ -41,7 +41,7 @@ expect_as_go <- function(profiles, options, filter) {
     expect_equal(seen[[i]], expected[[i]], info = paste(i, said[[i]]))
     validate_profile(left[[i]])
   }
-  # Otherwise the test would say little.
+  # Otherwise the test would not be meaningful.
   invisible(mean(mapply(identical, expected, go(before))))
 }
 
@@ -58,8 +58,8 @@ odd_expressions <- c(
   "^(main|a)$", "two.lines", "two\\slines", "^\\PL", "n{1,2}"
 )
 
-# A profile with inlined lines, recursion, addresses without a symbol, stacks that are
-# empty or begin within a location, and locations that only their lines tell apart.
+# A profile with inlined lines, recursion, addresses without a symbol, stacks that are empty or begin within a location,
+# and locations that differ only in their lines.
 odd_profile <- function() {
   x <- read_pprof(data_path("pprof", "go_mutex.pb.gz"))
   x[c(".labels", ".comments", ".sample_types")] <- NULL
@@ -262,7 +262,7 @@ test_that("a function is not inlined into the next frame when the one around it 
   expect_identical(y$locations[-added, ], x$locations)
   expect_equal(y$locations$function_id[added], x$locations$function_id[x$locations$location_id == f])
   expect_false(y$locations$.inlined[added])
-  # Where it cannot be mistaken nothing is added.
+  # If there is no ambiguity, nothing is added.
   expect_identical(filter_profile(x, hide = "f")$locations, x$locations)
   expect_identical(filter_profile(x, prune_from = "g")$locations, x$locations)
 })
@@ -277,7 +277,7 @@ test_that("names are in any encoding, and characters are more than bytes", {
   expect_equal(nrow(filter_profile(x, focus = "(?i)\u00c9T")$samples), 2)
 })
 
-test_that("version 1.0 and a dm will do", {
+test_that("version 1.0 and a dm are accepted", {
   x <- stacked()
   y <- filter_profile(stacked(version = "1.0"), hide = "h")
   expect_equal(stacks(y), stacks(filter_profile(x, hide = "h")))
@@ -286,14 +286,14 @@ test_that("version 1.0 and a dm will do", {
   expect_equal(stacks(filter_profile(dm_from_profile(x), hide = "h")), stacks(y))
 })
 
-test_that("profiles without anything are left as they are", {
+test_that("empty profiles are not changed", {
   x <- combine_profiles()
   expect_identical(filter_profile(x, focus = "a", hide = "b"), x)
   expect_identical(filter_profile(x, drop = "a"), x)
   expect_error(filter_profile(x, focus = "("), class = "profile_error_argument")
 })
 
-test_that("what is no expression is an error", {
+test_that("an invalid expression is an error", {
   x <- stacked()
   for (no in list(1, NA_character_, c("a", "b"), character(), quote(a))) {
     expect_error(filter_profile(x, focus = no), "`focus`", class = "profile_error_argument")
@@ -303,14 +303,14 @@ test_that("what is no expression is an error", {
   expect_error(filter_profile(x, drop = "a", keep = "a("), "`keep`.*a\\(", class = "profile_error_argument")
   expect_error(filter_profile(x, "main"), class = "rlib_error_dots_nonempty")
   expect_error(filter_profile(1, focus = "a"), class = "profile_error_invalid")
-  # What the engine gives up is not taken for a name that does not match.
+  # If the engine gives up, this is not treated as a name without a match.
   x$functions$name[1] <- strrep("a", 50)
   expect_error(filter_profile(x, focus = "^(a+)+$(?<=b)"), "`focus`", class = "profile_error_argument")
   x$functions$name[1] <- strrep("a", 1e6)
   expect_equal(nrow(filter_profile(x, focus = "^(a|b)*c")$samples), 0)
 })
 
-test_that("what OpenTelemetry adds is left with what is left", {
+test_that("information of OpenTelemetry is kept for the remaining samples", {
   x <- combine_profiles(otlp_profiles())
   words <- function(y) sub("^[0-9]+ at", "at", sample_words(y))
   y <- filter_profile(x, focus = "^work$|^inner$")
@@ -323,12 +323,12 @@ test_that("what OpenTelemetry adds is left with what is left", {
   expect_equal(stack_words(y, all = TRUE), stack_words(x, all = TRUE)[kept])
   expect_equal(source_words(y), source_words(x)[sort(unique(x$samples$source_id[kept]))])
   expect_through_otlp(y)
-  # Frames that go leave samples with their times, links and labels.
+  # Samples keep their times, links and labels if frames are removed.
   y <- filter_profile(x, show_from = "^work$")
   shown <- grepl("(^| )work@", stack_words(x))
   expect_equal(words(y), words(x)[shown])
   expect_through_otlp(compact_profile(y))
-  # The files of mappings are looked at.
+  # The files of mappings are matched.
   y <- compact_profile(filter_profile(x, focus = "libr[.]so"))
   expect_equal(attribute_words(y$.resource_attributes, "resource_id", y$.resources$resource_id), "service.name=string rusty")
 })

@@ -55,7 +55,7 @@ test_that("Firefox's tool shows what was written", {
   mine <- annotate_lines(x, "sales.R")
   shown <- annotated$lines$totalSamples[match(mine$line, annotated$lines$lineNumber)]
   expect_equal(annotated$lines$sourceText[mine$line], mine$text)
-  # Lines of this function; those of others are not its lines.
+  # Lines of this function only.
   expect_equal(shown[2:4], as.numeric(mine$total)[2:4] * 10)
 })
 
@@ -123,7 +123,7 @@ test_that("errors say what is wrong", {
   ))
 })
 
-test_that("a number that is no row of a table is an error", {
+test_that("an index outside of a table is an error", {
   x <- expect_no_warning(read_firefox(data_path("found", "negative-prefix-original.firefox.json")))
   expect_equal(nrow(x$sample_locations), 1252)
   expect_snapshot(read_firefox(data_path("found", "negative-prefix.firefox.json")), error = TRUE)

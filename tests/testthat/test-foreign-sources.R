@@ -1,6 +1,6 @@
 # tier: fast
-# Which files a profile of another person can make a page, a digest and other functions read, and how a profile of this
-# session is recognised.
+# Which files the page, the description and other functions read for a profile of another person, and how a profile of
+# this session is recognised.
 
 # A profile whose only frames are lines 1 of these files.
 profile_of_files <- function(files) {
@@ -58,14 +58,14 @@ test_that("only source files in the working directory are read for a profile of 
   expect_setequal(read_files(x), inside)
   expect_setequal(read_files(x, outside = TRUE), c(inside, "../rel.R", "../other/other.R", outside))
   expect_setequal(read_files(of_session(x)), c(inside, "../rel.R", "../other/other.R", outside))
-  # A folder that the user names is searched for the ends of paths, too, but not for URLs.
+  # A folder that the user names is also searched for the ends of paths, but not for URLs.
   named <- read_files(x, directory = "../other")
   expect_setequal(named, c(inside, "../other/other.R", outside[[1]]))
   gone <- profile_of_files(c("/gone/own.R", "C:\\gone\\other.R", "/gone/secret", "http://gone/other.R", "~/other.R"))
   expect_setequal(read_files(gone, directory = "../other"), c("C:\\gone\\other.R", "~/other.R"))
 })
 
-test_that("links are judged by where they lead", {
+test_that("links are resolved before they are checked", {
   skip_on_os("windows")
   folder <- local_folders()
   links <- c(
@@ -79,7 +79,7 @@ test_that("links are judged by where they lead", {
   expect_setequal(read_files(x, directory = "folder"), c("in.R", "alias", "out.R", "folder/other.R"))
 })
 
-test_that("what would block is not opened", {
+test_that("files that would block are not opened", {
   skip_if_not(.Platform$OS.type == "unix" && nzchar(Sys.which("mkfifo")))
   local_folders()
   system2("mkfifo", "pipe.R")
@@ -88,7 +88,7 @@ test_that("what would block is not opened", {
   expect_equal(read_files(of_session(x)), "own.R")
 })
 
-test_that("all that shows source code reads the same files", {
+test_that("all functions that show source code read the same files", {
   folder <- local_folders()
   x <- profile_of_files(c("own.R", file.path(folder, "other/other.R"), "~/.Rprofile", "key"))
   quietly <- function(code) suppressMessages(code, classes = "profile_message_source_files")
@@ -104,7 +104,7 @@ test_that("all that shows source code reads the same files", {
   expect_equal(vapply(files, function(file) file$content, ""), "own.R\n")
   withr::local_pdf(withr::local_tempfile(fileext = ".pdf"))
   expect_setequal(quietly(plot(x, view = "lines"))$text, c("own.R", NA))
-  # What the user has collected is shown.
+  # Text that the user has added is shown.
   all <- add_source_text(x, outside = TRUE)
   expect_setequal(texts(quietly(profile_page(all))), c("own.R\n", "other.R\n"))
 })
@@ -145,7 +145,7 @@ test_that("source references of this session are not read for a profile of someb
   expect_equal(read_files(of_session(x)), "typed.R")
 })
 
-# ---- Whose profile it is -----------------------------------------------------------
+# ---- Whether this session recorded a profile ---------------------------------------
 
 test_that("a file cannot pretend that its profile was recorded in this session", {
   x <- of_session(small_profile())
@@ -168,7 +168,7 @@ test_that("a file cannot pretend that its profile was recorded in this session",
   expect_false(is_of_session(y))
 })
 
-test_that("what this package makes of a profile of this session is of this session", {
+test_that("results of this package from a profile of this session count as recorded in this session", {
   x <- of_session(small_profile())
   made <- list(
     v1 = profile_v1_from_v2(x), v2 = profile_v2_from_v1(profile_v1_from_v2(x)), filter = filter_profile(x, focus = "f"),
@@ -182,7 +182,7 @@ test_that("what this package makes of a profile of this session is of this sessi
   y <- small_profile()
   foreign <- list(profile_v1_from_v2(y), filter_profile(y, focus = "f"), compact_profile(y), add_source_text(y), y[])
   expect_false(any(vapply(foreign, is_of_session, NA)))
-  # It has no effect on anything else.
+  # The mark has no other effect.
   attr(x, "session") <- NULL
   expect_identical(attributes(x), attributes(small_profile()))
 })
@@ -211,7 +211,7 @@ test_that("a message lists what was read and what was left out", {
   message <- tryCatch(add_source_text(x), message = identity)
   expect_s3_class(message, c("profile_message_source_files", "profile_message"), exact = FALSE)
   expect_equal(message[c("read", "left_out")], list(read = c("own.R", "R/deep.CPP"), left_out = "../rel.R"))
-  # Of many files, the first ones.
+  # Only the first of many files are listed.
   dir.create("d")
   many <- c(sprintf("d/%02d.R", 1:20), sprintf("../%02d.R", 1:7))
   file.copy(rep("own.R", length(many)), many)
@@ -228,7 +228,7 @@ test_that("there is no message if there is nothing to say", {
   # Nothing was left out, and these do not publish whole files.
   expect_quiet(describe_profile(profile_of_files("own.R")))
   expect_quiet(annotate_lines(x, "own.R"))
-  # The user knows what is in a folder that was named.
+  # No message for a folder that the user has named.
   expect_quiet(add_source_text(x, directory = ".."))
   expect_quiet(write_profile_page(profile_of_files(c("missing.R", "~/.Rprofile", "/etc/passwd")), path))
   expect_quiet(add_source_text(small_profile()))

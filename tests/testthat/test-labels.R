@@ -1,11 +1,11 @@
 # tier: gate
-# Labels of running code: how they affect the code, and which samples get them. Ticks are given, so that each sample is
-# known.
+# Labels of running code: their effect on the code, and the samples that get them. Tests generate ticks, so that each
+# sample is known.
 
-# Gives `n` ticks. It is compiled, so that no test samples the compiler.
+# Generates `n` ticks. It is compiled, so that no test samples the compiler.
 busy <- compiler::cmpfun(function(n = 1L) tick(n))
 
-# A profile of an expression that has the ticks of `busy()` only.
+# A profile of an expression with only the ticks of `busy()`.
 given_profile <- function(expr, ...) {
   skip_without_ticks()
   record_profile({ only_given_ticks(); expr }, interval = 0.9, ...)
@@ -30,10 +30,10 @@ stack_names <- function(x) {
   unname(split(name[order], factor(frames$sample_id[order], x$samples$sample_id)))
 }
 
-# Text that any format has trouble with.
+# Text that is difficult for all formats.
 hostile <- c("\"", "a b", " ", "x\ny", "<GC>", "&=;%41", "\\", "`'", "#File 1: a", "1#2 \"f\" ", "é \u4e2d \U1F600", "")
 
-# The sets of labels of this session are as before afterwards.
+# Restores the sets of labels of this session afterwards.
 local_label_sets <- function(envir = parent.frame()) {
   sets <- asNamespace("profile")$label_sets
   old <- as.list(sets, all.names = TRUE)
@@ -113,7 +113,7 @@ test_that("wrong labels are errors", {
     label_handler(function(x) x, function(y) y)
     label_plumber(1)
   })
-  # Just not too long.
+  # The maximum length.
   expect_equal(with_labels(c(a = strrep("x", 448)), 1), 1)
   expect_error(with_labels(c(a = strrep("x", 449)), 1), class = "profile_error_argument")
   # None is allowed.
@@ -122,7 +122,7 @@ test_that("wrong labels are errors", {
 
 # ---- Samples -------------------------------------------------------------------------
 
-# Gives ticks with labels and without, and leaves labels in several ways.
+# Generates ticks with and without labels, and leaves labels in several ways.
 labelled_rounds <- function() {
   with_labels(c(route = "/a"), busy(3))
   try(with_labels(c(route = "/b"), {
@@ -149,7 +149,7 @@ expect_no_label_frames <- function(x) {
   expect_no_error(validate_profile(x))
 }
 
-test_that("samples of R's profiler get the labels that were there", {
+test_that("samples of R's profiler get the current labels", {
   for (lines in c(TRUE, FALSE)) {
     x <- given_profile(labelled_rounds(), lines = lines, memory = FALSE)
     expect_equal(label_text(x), rounds_labels)
@@ -172,7 +172,7 @@ test_that("ticks at any instruction have the labels of the expression that runs,
   lib <- native_library()
   inside <- compiler::cmpfun(function() with_labels(c(a = "1"), with_labels(c(b = "2"), marked())))
   marked <- compiler::cmpfun(function() NULL)
-  # What is done the first time only is done.
+  # One-time work is done now.
   inside()
   x <- with_jit(0, record_profile(interval = 0.9, {
     only_given_ticks()
@@ -180,7 +180,7 @@ test_that("ticks at any instruction have the labels of the expression that runs,
     inside()
     steps <- .Call(lib$steps_stop)
   }))
-  # Those outside of the expression are left out.
+  # Samples outside of the expression are left out.
   expect_lte(nrow(x$samples), steps)
   expect_gt(nrow(x$samples), 300)
   # Labels begin and end once, and are complete where the expression runs.
@@ -206,7 +206,7 @@ test_that("samples of other processes get them, and dump_stack() shows them", {
     "with_labels(c(route = '/a'), with_labels(list(step = 1L), waiting()))"
   )
   pid <- local_r_process(c("ready()", code))
-  # Opening the pipe lets the process go on to where it waits.
+  # Opening the pipe lets the process continue until it waits.
   pipe <- fifo(gate, "w", blocking = TRUE)
   withr::defer(close(pipe))
   waits_with <- function(labels) {
@@ -222,7 +222,7 @@ test_that("samples of other processes get them, and dump_stack() shows them", {
   expect_match(format(dump), "^Labels: odd=a \"b\", route=wait$", all = FALSE)
   expect_equal(dump$name[1:2], c("readLines", "waiting"))
   expect_false(any(grepl("profile_|with_labels", dump$name)))
-  # Not that of the call of `with_labels()`.
+  # Not the line of the call of `with_labels()`.
   line <- grep("^  waiting", code) + 1
   expect_equal(dump$line[dump$name == "eval"][[1]], line)
   expect_all_labels <- function(labels) {
@@ -260,7 +260,7 @@ test_that("labels may be any text", {
   }
 })
 
-test_that("functions of users stay, whatever they are called", {
+test_that("functions of users are kept, whatever their names", {
   with_labels <- function(x) { eval(x); 1 }
   eval <- function(x) busy(x)
   .profile_labels <- function(x) with_labels(x)
@@ -336,7 +336,7 @@ test_that("version 1.0 has no labels, and no frames of them", {
   expect_false(any(grepl("profile_", x$functions$name)))
 })
 
-test_that("labels come back from pprof and OpenTelemetry", {
+test_that("labels survive writing to pprof and OpenTelemetry", {
   x <- given_profile(with_labels(rlang::set_names(hostile[1:4], hostile[1:4]), with_labels(c(b = "x"), busy(3))), lines = FALSE)
   ways <- list(
     pprof = function(x, path) { write_pprof(x, path, aggregate = FALSE); read_pprof(path) },
@@ -368,7 +368,7 @@ test_that("pprof shows labels as tags", {
 
 # ---- Too many ------------------------------------------------------------------------
 
-test_that("5,000 sets of labels stay bounded, and no sample has a wrong one", {
+test_that("the number of sets is limited for 5,000 sets, and no sample has a wrong label", {
   sets <- local_label_sets()
   for (i in 1:1000) with_labels(c(id = as.character(i)), i)
   with_labels(c(id = "x", user = "y"), 1)
@@ -452,7 +452,7 @@ test_that("a handler runs if its labels are wrong", {
   expect_warning(expect_equal(failing(3), 3), "100% wrong", class = "profile_warning_labels")
 })
 
-# What a handler returns: the labels of the code that runs, in one text.
+# The value of a handler: the labels of the running code as one text.
 labels_now <- function() {
   names <- vapply(sys.calls(), function(call) paste(format(call[[1]]), collapse = ""), "")
   marks <- grep("^`?[.]profile_labels:", names, value = TRUE)
@@ -465,7 +465,7 @@ route_labels <- function(route, method = "GET") {
 }
 
 # A router with the structure that plumber documents: endpoints by the filter that they precede, mounts, and hooks. It
-# runs filters, endpoints and mounts in the order of plumber, and takes the path of a mount off `PATH_INFO`.
+# runs filters, endpoints and mounts in the order of plumber, and removes the path of a mount from `PATH_INFO`.
 fake_router <- function(endpoints = list(), mounts = list(), filters = list()) {
   router <- structure(rlang::env(endpoints = endpoints, mounts = mounts, hooks = list()), class = c("Plumber", "Hookable", "R6"))
   router$registerHook <- function(stage, handler) router$hooks[[stage]] <- c(router$hooks[[stage]], handler)
@@ -680,7 +680,7 @@ test_that("functions that return functions force their arguments", {
     if (length(missing) > 0) late[[name]] <- missing
   }
   expect_equal(late, list())
-  # Those that the check is for are found.
+  # The check finds the functions for which it is made.
   expect_true(all(c("endpoint_hook", "start_recording", "transaction_of", "savepoint_of", "begin_attempt") %in% factories))
 })
 

@@ -1,5 +1,5 @@
 # tier: thorough
-# The same as test-lazy-edits.R, with many more edits; PROFILE_TEST_GENERATED is their number.
+# The tests of test-lazy-edits.R with many more edits; PROFILE_TEST_GENERATED is their number.
 
 skip_on_cran()
 lazy <- options(profile.lazy = TRUE)

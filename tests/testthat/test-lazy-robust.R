@@ -21,7 +21,7 @@ test_that("finalizers may use columns that are collected with them", {
     sprintf("path <- '%s'", path),
     "n <- nrow(suppressWarnings(read_rprof(path))$sample_locations)",
     "kept <- list()",
-    # They may also keep them.
+    # Finalizers may also keep columns.
     "finalizer <- function(e) {",
     "  stopifnot(length(e$depth) == n, sum(e$depth) > 0, rev(e$id)[[1]] > 0, nzchar(e$name[[n]]))",
     "  kept[[length(kept) + 1]] <<- e",
@@ -51,7 +51,7 @@ test_that("children of a fork use, expand and collect columns", {
   skip_on_os("windows")
   x <- fresh()
   y <- ordinary()
-  # Computed by the children, expanded before, and both.
+  # Columns that the children compute, columns that were expanded before, and both.
   for (expanded in 0:2) {
     if (expanded == 1) x$sample_locations$depth + 1L
     if (expanded == 2) {
@@ -134,10 +134,10 @@ test_that("columns survive unloading and loading the package", {
     "  loadNamespace('profile', lib.loc = library)",
     "  kept[[2 * i - 1]] <- read()",
     "  kept[[2 * i]] <- read()",
-    # Some are expanded, one way or the other.
+    # Some columns are expanded, in different ways.
     "  if (i == 2) frames(kept[[3]])$depth + 1L",
     "  if (i == 3) for (again in 1:20) unique(frames(kept[[5]])$location_id)",
-    # What was read before is used and written.
+    # Profiles that were read before are used and written.
     "  for (x in kept) stopifnot(identical(profile::validate_profile(x), x))",
     "  for (x in kept) stopifnot(nrow(unclass(profile::combine_profiles(x, kept[[1]]))$samples) > 0)",
     "  unloadNamespace('profile')",
@@ -163,7 +163,7 @@ test_that("a new version is not loaded while the old one is in use", {
     "x <- read()",
     "x <- NULL",
     "unloadNamespace('profile')",
-    # Nobody uses it.
+    # The old version is not in use.
     "reinstall(Sys.time() + 10)",
     "invisible(load())",
     "x <- read()",
@@ -222,7 +222,7 @@ test_that("changing a cell leaves all other copies as they are", {
   }
   for (table in names(large_tables)) {
     for (column in large_tables[[table]]) {
-      # Of columns that are computed, expanded, and read element by element.
+      # For columns that are computed, expanded, and read element by element.
       for (way in 1:3) {
         x <- fresh()
         if (way == 2) x[[table]][[column]] + 1L

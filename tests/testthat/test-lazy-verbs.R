@@ -1,5 +1,5 @@
 # tier: gate
-# Functions of this package compute no columns of the profiles that they get, and return computed columns where they can.
+# Functions of this package do not expand the columns of their arguments, and return computed columns if possible.
 
 skip_on_cran()
 lazy <- options(profile.lazy = TRUE)
@@ -105,7 +105,7 @@ if (rlang::is_installed("RSQLite")) {
   }
 }
 
-# Those which return profiles with the same columns of samples.
+# Functions that return profiles with the same columns of samples.
 same_columns <- c(
   "validate_profile", "profile_v2_from_v1", "combine_profiles", "combine_two", "combine_versions",
   "compact_profile", "drop", "dm"

@@ -15,7 +15,7 @@ test_that("columns of readers are computed, with the option only", {
   })
 })
 
-test_that("columns are what ordinary ones are, whatever R does with them", {
+test_that("columns behave like ordinary columns in all functions of R", {
   n <- nrow(ordinary()$sample_locations)
   set.seed(1)
   some <- sample.int(n, 500, replace = TRUE)
@@ -79,7 +79,7 @@ test_that("columns are what ordinary ones are, whatever R does with them", {
       expect_identical(uses[[use]](x), uses[[use]](y), info = paste(use, "of", column))
     }
   })
-  # Each of them first, so that the others do not change what it finds.
+  # Each operation is the first one for a column, so that the others do not affect it.
   for (use in names(uses)) {
     each_column(function(x, y, column) {
       found <- uses[[use]](x)
@@ -185,7 +185,7 @@ test_that("files and other processes get ordinary vectors", {
   expect_identical(unserialize(serialize(x, NULL)), y)
   expect_identical(unserialize(serialize(x, NULL, xdr = FALSE)), y)
   expect_false(is_computed(readRDS(path)$sample_locations$depth))
-  # In a process that must not need the package.
+  # In a process without the package.
   script <- write_file(
     sprintf("x <- readRDS('%s')", path),
     "frames <- unclass(x)$sample_locations",
@@ -273,7 +273,7 @@ test_that("columns stay readable when the package is unloaded, and need nothing 
     "}",
     "new <- suppressWarnings(profile::read_rprof(path))",
     "stopifnot(identical(unclass(kept)$sample_locations, unclass(new)$sample_locations))",
-    # As nobody should do it: without the function that is called before.
+    # The wrong way: without the function that must be called before.
     "dll <- getLoadedDLLs()[['profile']][['path']]",
     "dyn.unload(dll)",
     "end <- tryCatch(length(new$samples$source_id), error = function(e) 'an error')",

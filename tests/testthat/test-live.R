@@ -1,6 +1,6 @@
 # tier: gate
-# Files that the installed R writes, with all combinations of options: a new version of R may write what no file in data/
-# contains.
+# Files that the installed R writes, with all combinations of options: a new version of R may write content that no file
+# in data/ contains.
 
 test_that("what this R's Rprof() writes is read and comes back byte for byte", {
   skip_without_ticks()
@@ -38,7 +38,7 @@ test_that("what this R's Rprof() writes is read and comes back byte for byte", {
     utils::Rprof(NULL)
 
     x <- read_quietly(path)
-    # Each leaf of `fib()`, each call of the function with the odd name, and what is at the end of `work()`.
+    # Each leaf of `fib()`, each call of the function with the irregular name, and the code at the end of `work()`.
     expect_equal(nrow(x$samples), (3 + 5 + 3) + 1 + 2 + 7, info = info)
     expect_false(any(profile_problems(x)$lost), info = info)
     expect_equal(x$sources$.period, 900000, info = info)

@@ -34,7 +34,7 @@ shown_lines <- function(x, width = 80) {
   )
 }
 
-test_that("what is escaped was cut before", {
+test_that("text is cut before it is escaped", {
   sizes <- integer()
   original <- replace_unprintable
   replace_function("replace_unprintable", function(text, escape) {
@@ -58,7 +58,7 @@ test_that("what is escaped was cut before", {
     try(annotate_lines(x, paste0(text, "b")), silent = TRUE)
     expect_gt(length(sizes), 0)
     expect_lte(max(sizes), 2001)
-    # However wide the lines are.
+    # For lines of any width.
     sizes <- integer()
     shown_lines(x, width = 1e6)
     expect_lte(max(sizes), most_characters + 1)
@@ -124,7 +124,7 @@ test_that("boxes of long names have a colour", {
   expect_false(anyNA(colours))
 })
 
-test_that("a long unit is no known one", {
+test_that("a long unit is unknown", {
   expect_equal(profile:::format_value(1, strrep("\u00e9", 1e6)), "1")
   expect_equal(profile:::format_value(2048, strrep("b", 1e6)), "2048")
   expect_equal(profile:::format_value(1e9, "nanoseconds"), "1s")

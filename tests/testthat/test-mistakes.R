@@ -1,6 +1,6 @@
 # tier: gate
-# Mistakes that users make, and the messages: each has the call of the user, what is wrong, and what to do. The snapshot
-# is a table to read and to review.
+# Messages about mistakes of users: each contains the user's call, the problem, and what to do. The snapshot is a table,
+# for review.
 
 # Each expression of a block is evaluated by itself: a list with its code and what is reported: errors, warnings and messages
 # with their class and the function that they name, else what the value prints.
@@ -38,7 +38,7 @@ local_files <- function(envir = parent.frame()) {
   read_collapsed("run.folded")
 }
 
-# What summaryRprof() and profvis return, as far as it matters.
+# Objects of summaryRprof() and profvis, with the relevant parts.
 of_summary_rprof <- list(by.self = data.frame(), by.total = data.frame(), sample.interval = 0.02, sampling.time = 1)
 of_profvis <- structure(list(x = list(message = list())), class = c("profvis", "suppress_viewer", "htmlwidget"))
 
@@ -213,7 +213,7 @@ test_that("recording", {
     joint_pprof()
     joint_pprof(work)
   })))
-  # Code that ran, but not for long enough, and a value that is a function.
+  # Code that did not run for long enough, and a value that is a function.
   x <- record_profile(identity(work), interval = 0.9)
   expect_match(format(x), "takes a sample once in an interval of CPU time", all = FALSE)
   expect_no_match(format(x), "filter")
@@ -301,7 +301,7 @@ test_that("processes", {
     watch_process("1234")
     watch_process(1, every = 0)
   })))
-  # Not R: a shell that waits.
+  # A process that is not R: a waiting shell.
   path <- withr::local_tempfile()
   system2("sh", c("-c", shQuote(paste0("echo $$ > ", path, "; exec sleep 600"))), wait = FALSE, stdout = FALSE)
   expect_true(wait_for(function() is_written(path)))
@@ -361,7 +361,7 @@ wrong_values <- list(
   quote(new.env()), quote(quote(f(x))), quote(factor("a")), quote(as.POSIXct("2020-01-01"))
 )
 
-# Starting a server or a recording, and waiting for processes and servers, is not what these calls are for.
+# These calls must not start a server or a recording, or wait for processes and servers.
 with_effects <- c("serve_pprof", "joint_pprof", "start_agent", "start_profiler", "send_otlp", "watch_process", "profile_process")
 
 test_that("no exported function ends in an error of an internal call", {

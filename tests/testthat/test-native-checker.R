@@ -1,5 +1,5 @@
 # tier: gate
-# Tests of the code that judges merged stacks: with stacks made by hand, and with those of plain Rprof().
+# Tests of the code that checks merged stacks, with stacks written by hand and with stacks of plain Rprof().
 
 stack <- function(text) strsplit(text, " ", fixed = TRUE)[[1]]
 
@@ -162,14 +162,13 @@ test_that("plain Rprof() sees the R functions that the judge knows", {
     workload <- native_workload(lib, compile = compile)
     seen <- rprof_ticks(workload)
     expect_equal(scenario_of(seen), names(expected_ticks(workload)), info = info)
-    # None is merged, and all should be.
+    # No stack is merged, and all should be.
     counts <- unlist(native_entries(seen)[c("right", "wrong", "missing", "other")])
     expect_equal(counts[["wrong"]] + counts[["right"]], 0, info = info)
-    # Where no native frame is due: a function without a name of its own, R's own handlers, collections of garbage.
+    # Places where no native frame is expected: a function without a name, R's own handlers, garbage collections.
     not_due <- "c_applied|c_try c_body c_spin|c_try c_handler|c_free"
     expect_equal(counts[["other"]], sum(grepl(not_due, expected_ticks(workload))), info = info)
-    # What it waits for is there, and no function of the workload that it does not know
-    # calls native code.
+    # The checker's functions exist, and no other function of the workload calls native code.
     languages <- c(dot_fortran = "f_inner", rust = "rust_inner")
     missing <- names(languages)[!vapply(languages, exists, NA, envir = workload)]
     expected <- paste0(setdiff(native_only, c("forked", "interrupting", "split_some", "split_more", missing)), "()")
@@ -194,7 +193,7 @@ test_that("the library is as intended, with and without debug information", {
     expect_true(all(sub("^f_inner$", "f_inner_", entries) %in% sub("^.* ", "", names)))
     sections <- system2("readelf", c("-S", "--wide", lib$path), stdout = TRUE)
     expect_equal(any(grepl(".debug_info", sections, fixed = TRUE)), flags == "-O2 -g")
-    # Work in place of ticks, for profilers with a timer: the value depends on how much it is.
+    # Work instead of ticks, for profilers with a timer: the value depends on the amount of work.
     .Call(lib$set_unit, 1000L)
     expect_true(.Call(lib$c_inner, 1L) != .Call(lib$c_inner, 2L))
     expect_equal(.Call(lib$c_inner, 3L), .External(lib$e_inner, 3L) - 4)
@@ -204,7 +203,7 @@ test_that("the library is as intended, with and without debug information", {
   }
 })
 
-test_that("what disturbs a profiler does so", {
+test_that("disturbances of a profiler occur", {
   skip_without_native()
   lib <- native_library()
   expect_equal(.Call(lib$busy_start, 2L), 2L)
@@ -214,7 +213,7 @@ test_that("what disturbs a profiler does so", {
     "owner('before')",
     "Rprof(tempfile(), interval = 0.9)",
     "invisible(.Call(lib$storm_start, 200L, system.file('libs', 'splines.so', package = 'splines')))",
-    # Until there are some.
+    # Until there are samples.
     "repeat { cpu <- sum(rnorm(1e4)); if (all(.Call(lib$storm_counts) > 10)) break }",
     "cat('sent', all(.Call(lib$storm_stop) > 10), '\\n')",
     "owner('during')",

@@ -1,8 +1,8 @@
 # tier: gate
-# What disturbs a recording of native code: jumps, threads, forks, other users of Rprof() and of its signal, Ctrl-C,
-# errors, no memory and full disks. Ticks are given; test-native-storm.R has random signals.
+# Disturbances of a recording of native code: jumps, threads, forks, other users of Rprof() and of its signal, Ctrl-C,
+# errors, little memory and full disks. Tests generate ticks; test-native-storm.R has random signals.
 
-# Expects the ticks of these scenarios, and nothing else.
+# Expects the ticks of these scenarios and no others.
 expect_ticks <- function(x, workload, scenarios, info = NULL) {
   expected <- expected_ticks(workload, scenarios)
   stacks <- profile_stacks(x)
@@ -45,7 +45,7 @@ test_that("forked children do not record, and do not harm", {
     expect_true("profile_error" %in% answer$stopped)
     expect_true("profile_error" %in% answer$started)
   }
-  # The parent's ticks, and no more.
+  # Only the parent's ticks.
   expect_ticks(x, workload, c("plain", "nested", "plain", "nested"))
   expect_equal(nrow(read_rprof(path)$samples), nrow(x$samples))
 })
@@ -71,7 +71,7 @@ test_that("using Rprof() in between is a warning, and the recorded data are retu
     x <- expect_profile_warning(stop_profiler(), "profile_warning")
     expect_ticks(x, workload, "nested")
     expect_equal(nrow(read_rprof(path)$samples), nrow(x$samples))
-    # As if nothing had been.
+    # As after a normal stop.
     expect_ticks(record_ticks(workload, "nested"), workload, "nested")
   }
 })
@@ -87,7 +87,7 @@ test_that("one run at a time, and no stop without a start", {
   expect_error(start_profiler(withr::local_tempfile()), class = "profile_error")
   expect_error(record_profile(1, native = TRUE), class = "profile_error")
   run_scenarios(workload, "nested")
-  # The first run knew nothing of that.
+  # The first run is not affected.
   expect_ticks(stop_profiler(), workload, c("nested", "nested"))
   expect_error(stop_profiler(), class = "profile_error")
   expect_no_warning(
@@ -150,11 +150,11 @@ test_that("another library at the same address is not taken for the one that was
     for (name in names) visit(name)
   })
   expect_equal(vapply(profile_stacks(x), function(stack) utils::tail(stack, 1), ""), names)
-  # Otherwise this shows nothing.
+  # Otherwise the test would not be meaningful.
   expect_lt(length(unique(begins)), 4)
 })
 
-test_that("when the memory for native stacks is used up, the rest is R's alone, and counted", {
+test_that("when the memory for native stacks is used up, further samples have R's stack alone and are counted", {
   skip_without_native()
   withr::local_options(profile.recording_mb = 0)
   expect_error(record_profile(1, native = TRUE), "recording_mb", class = "profile_error_argument")
@@ -166,7 +166,7 @@ test_that("when the memory for native stacks is used up, the rest is R's alone, 
     x <- with_jit(0, record_profile(native = TRUE, interval = 0.9, {
       only_given_ticks()
       deep(300)
-      # This would fit into what is left.
+      # This would fit into the remaining memory.
       workload$leaf(1L)
     })),
     "memory for native stacks was used up",
@@ -175,7 +175,7 @@ test_that("when the memory for native stacks is used up, the rest is R's alone, 
   expect_equal(nrow(x$samples), 101)
   problems <- profile_problems(x)
   full <- as.integer(sub("sample ", "", problems$text[problems$problem == "native_full"]))
-  # These are the last ones, without a gap.
+  # These are the last samples, without a gap.
   expect_gt(full[[1]], 6)
   expect_equal(full, full[[1]]:101)
   native <- vapply(profile_stacks(x), function(stack) "c_spin" %in% stack, NA)
@@ -269,7 +269,7 @@ test_that("Ctrl-C, other users of the signal and unloading leave what was record
   }
 })
 
-test_that("arguments are checked before anything happens", {
+test_that("arguments are checked before recording starts", {
   skip_without_native()
   path <- withr::local_tempfile(lines = "something of mine")
   for (interval in list(1, 0, -1, NA, "0.01", c(0.01, 0.02))) {
@@ -281,14 +281,14 @@ test_that("arguments are checked before anything happens", {
   }
   expect_error(start_profiler(path, gc.profiling = NA), "gc.profiling", class = "profile_error_argument")
   expect_error(start_profiler(path, event = "wall"), "event", class = "profile_error_argument")
-  # There is no such memory.
+  # This amount of memory does not exist.
   withr::local_options(profile.recording_mb = 2^30)
   expect_error(start_profiler(path), class = "profile_error_memory")
   expect_equal(readLines(path), "something of mine")
   expect_error(stop_profiler(), class = "profile_error_argument")
 })
 
-test_that("what is no regular file is refused before anything starts", {
+test_that("a path that is not a regular file is refused before recording starts", {
   skip_without_native()
   link <- withr::local_tempfile()
   file.symlink("/dev/full", link)
@@ -321,16 +321,16 @@ test_that("a full disk is reported, and what was written is kept", {
     "cat(NROW(x$samples), 'samples\\n')",
     "cat(class(try(stop_profiler(), silent = TRUE)), '\\n')"
   )
-  # A limit on sizes of files is a full disk where the signal for it is ignored.
+  # A limit on the size of files is equivalent to a full disk if its signal is ignored.
   half <- run_r(code, prefix = "trap '' XFSZ; ulimit -f 40;")
   expect_equal(half$status, 0, info = half$output)
-  # R cannot write, which its code does not notice.
+  # R cannot write, but does not detect it.
   expect_equal(answer(half, "changed"), c("0", "0"))
   expect_true(any(startsWith(half$output, "incomplete:")), info = half$output)
   expect_true(any(grepl("or the disk was full", half$output)), info = half$output)
   count <- as.numeric(sub(" samples.*", "", grep("^[0-9]+ samples", half$output, value = TRUE)))
   expect_gt(count, 20)
   expect_lt(count, 300)
-  # What is in the file can be read.
+  # The content of the file can be read.
   expect_gt(nrow(read_quietly(path)$samples), 20)
 })

@@ -1,10 +1,9 @@
 # tier: thorough
-# Recording native code during random signals, forks, and loading and unloading of libraries, for seconds: nothing may crash,
-# hang, or be in a wrong place.
+# Recording native code during random signals, forks, and loading and unloading of libraries, for seconds: no process
+# may crash or hang, and no frame may be in a wrong place.
 
-# Runs are started and ended again and again while another thread sends signals and a
-# third loads and unloads a library; now and then the process forks. What is done in
-# a turn is `turn`, R code that may use `workload`.
+# Repeatedly starts and ends runs while another thread sends signals and a third one loads and unloads a library;
+# sometimes the process forks. `turn` is R code to evaluate in each turn, which may use `workload`.
 storm <- function(lib, turn, seconds) {
   result <- run_native(lib, c(
     "workload <- native_workload(lib)",

@@ -1,6 +1,6 @@
 # tier: gate
-# R and native code in one profile: each frame is in its place. Ticks are given, so that each sample is known.
-# test-native-robust.R disturbs runs, and bench/native measures how well shares agree.
+# R and native code in one profile: each frame is in its place. Tests generate ticks, so that each sample is known.
+# test-native-robust.R disturbs runs, and bench/native measures the accuracy of shares.
 
 test_that("each tick has its native functions below the R functions that called them", {
   skip_without_native()
@@ -36,7 +36,7 @@ test_that("where C code has R run byte code, nothing is in a wrong place", {
     if (getRversion() < "4.4.0") {
       expect_equal(own_frames(stacks, workload), unname(expected))
     } else {
-      # Those of byte code may have no native frames.
+      # Stacks of byte code may have no native frames.
       expect_none_wrong(stacks)
       expect_equal(scenario_of(stacks), names(expected))
       sure <- scenario_of(stacks) == "evaluated"
@@ -83,9 +83,9 @@ test_that("ticks at any instruction are in no wrong place", {
     eval(code, workload)
     .Call(workload$steps_stop)
   }))
-  # What the dynamic linker does the first time only is done.
+  # One-time work of the dynamic linker is done now.
   rprof_ticks(workload)
-  # The number of ticks that the native code gives itself, how many instructions are between two others, and the code.
+  # The number of ticks of the native code itself, the number of instructions between two further ticks, and the code.
   calls <- list(
     list(1, 7L, quote(leaf(1L))), list(1, 23L, quote(external(1L))), list(1, 23L, quote(dot_c(1L))),
     list(3, 29L, quote(nested(1L, 1))), list(1, 29L, quote(forcing(forced(1L)))),
@@ -131,7 +131,7 @@ test_that("an inlined function is a frame with its file and line", {
   expect_equal(text("c_void"), "void c_void(int *n, double *out) { *out = c_spin(*n) + 6; }")
 })
 
-# What addr2line says of addresses in a file: functions and lines, innermost first.
+# The output of addr2line for addresses in a file: functions and lines, innermost first.
 addr2line <- function(file, addresses) {
   out <- system2("addr2line", c("-a", "-f", "-i", "-e", file, addresses), stdout = TRUE)
   parts <- split(out, cumsum(grepl("^0x[0-9a-f]+$", out)))
@@ -166,7 +166,7 @@ test_that("Rcpp's functions are seen, and what they call in R", {
   })
   stacks <- profile_stacks(x)
   expect_length(stacks, 3)
-  # R has no name for a function that C++ code was given.
+  # R has no name for a function that was passed to C++ code.
   order <- c("rcpp_outer", "<Anonymous>()", "c_inner", "c_spin", "c_kernel")
   for (stack in stacks) {
     outer <- match("rcpp_outer", stack)
@@ -174,7 +174,7 @@ test_that("Rcpp's functions are seen, and what they call in R", {
   }
 })
 
-test_that("names and lines are those that addr2line finds for the addresses", {
+test_that("names and lines agree with addr2line", {
   skip_without_native()
   if (Sys.which("addr2line") == "") {
     skip("addr2line is not installed: names and lines are not compared with its")
@@ -194,7 +194,7 @@ test_that("names and lines are those that addr2line finds for the addresses", {
   expect_equal(paste(ours$name, ours$line)[!agree], character())
 })
 
-test_that("the file is one that summaryRprof() reads, with the same counts", {
+test_that("summaryRprof() reads the file, with the same counts", {
   skip_without_native()
   path <- withr::local_tempfile()
   workload <- native_workload(native_library())
@@ -242,7 +242,7 @@ test_that("time that passes is sampled where R can do that", {
     expect_error(stop_profiler(), class = "profile_error")
     skip("R < 4.4 knows CPU time only")
   }
-  # R's own thread gives these ticks: until there is one, of which R's file has the line at once.
+  # R's own thread generates these ticks. Waits until R has written the line of a tick.
   start_profiler(path, event = "elapsed", interval = 0.01)
   size <- file.size(path)
   expect_true(wait_for(function() file.size(path) > size))
@@ -308,7 +308,7 @@ test_that("pprof shows the source and the machine code of native functions", {
   expect_match(show("-weblist=c_spin"), "double x = 1;", fixed = TRUE)
 })
 
-test_that("a run has the time of its start, in all that it is written to", {
+test_that("the start time of a run is kept in all formats", {
   skip_without_native()
   path <- withr::local_tempfile()
   before <- as.numeric(Sys.time())

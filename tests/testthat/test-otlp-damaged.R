@@ -1,7 +1,7 @@
 # tier: gate
 # Damaged and irregular OpenTelemetry files and files of other kinds, and the messages about them.
 
-# A profile of one sample in JSON, with other parts in the place of some.
+# A profile of one sample in JSON, with some parts replaced.
 json_profile <- function(sample = "\"stackIndex\": 1, \"values\": [\"3\"]",
                          profile = "",
                          mapping = "{}",
@@ -38,7 +38,7 @@ test_that("the JSON that is damaged below is right", {
   expect_equal(x$sample_values$value, 3)
 })
 
-test_that("what is wrong in JSON is named with its line or field", {
+test_that("errors in JSON name the line or field", {
   withr::local_dir(withr::local_tempdir())
   json_profile(path = "stack.json", sample = "\"stackIndex\": 7, \"values\": [1]")
   json_profile(path = "location.json", stack = "1, 9")
@@ -66,16 +66,16 @@ test_that("what is wrong in JSON is named with its line or field", {
   told <- vapply(files, FUN.VALUE = "", function(file) {
     path <- paste0(file, ".json")
     error <- expect_error(read_otlp(path), class = "profile_error_parse")
-    # The same with another way to the bytes, and for whoever does not know the format.
+    # The same message if bytes are passed in another way, and if the format is detected.
     expect_equal(conditionMessage(expect_error(read_profile(path))), conditionMessage(error))
     conditionMessage(error)
   })
   expect_snapshot(cat(told, sep = "\n"))
-  # The field is told, also where it is the first one.
+  # The field is reported, even if it is the first one.
   expect_match(told[["negative"]], "dictionary.stackTable[1].locationIndices", fixed = TRUE)
 })
 
-test_that("what is wrong in protocol buffers is named with its byte", {
+test_that("errors in protocol buffers name the byte", {
   shop <- file_bytes(otlp_path("python-1.45.2.pb"))
   hex <- function(...) as.raw(strtoi(c(...), 16))
   frame <- function(message) c(writeBin(length(message), raw(), endian = "big"), message)
@@ -102,14 +102,14 @@ test_that("what is wrong in protocol buffers is named with its byte", {
   expect_match(told[["cut-frame.pb"]], "truncated")
 })
 
-test_that("a file that was cut anywhere is an error, never a part of it", {
+test_that("a file that is truncated anywhere is an error, never a shorter profile", {
   path <- withr::local_tempfile()
   for (file in otlp_path(c("python-1.45.2.pb", "python-1.45.2.json", "fleet.json.gz"))) {
     bytes <- file_bytes(file)
     for (size in c(1:40, seq(41, length(bytes) - 1, by = 67))) {
       write_bytes(bytes[seq_len(size)], path)
       error <- tryCatch(read_otlp_quietly(path), error = identity)
-      # Where a message ends between two fields it is a message.
+      # A message that ends between two fields is a valid message.
       whole <- !grepl("gz|json", file) && inherits(error, "profile_data")
       expect_true(whole || inherits(error, "profile_error_parse"), info = paste(file, size, class(error)[[1]]))
     }
@@ -133,7 +133,7 @@ test_that("old versions are refused by name, whatever their encoding", {
   })
 })
 
-# What is said of files that must be refused.
+# The messages about files that must be refused.
 refused <- function(read, files) {
   vapply(files, FUN.VALUE = "", function(path) {
     error <- tryCatch(read(path), error = identity)
@@ -142,7 +142,7 @@ refused <- function(read, files) {
   })
 }
 
-test_that("what is no such profile is refused with a hint, and the reverse", {
+test_that("a file of another format is refused with a hint, and vice versa", {
   rprof <- normalizePath(rprof_path("basic_all.out"))
   pprof <- normalizePath(data_path("pprof", "go_mutex.pb.gz"))
   shop <- normalizePath(otlp_path(c("python-1.45.2.pb", "python-1.45.2.json")))
@@ -170,12 +170,12 @@ test_that("what is no such profile is refused with a hint, and the reverse", {
   expect_error(read_otlp("."), class = "profile_error_open")
 })
 
-test_that("what has nothing of a profile is no empty profile", {
+test_that("a file without any profile is not an empty profile", {
   foreign <- list(
     json = charToRaw("{\"a\": 1}"),
     names = charToRaw("{\"resource_profiles\": []}"),
     zeros = as.raw(rep(0, 64)),
-    # A message of a field that is not known.
+    # A message with an unknown field.
     field = as.raw(c(0x7a, 0x01, 0x02))
   )
   for (name in names(foreign)) {
@@ -247,7 +247,7 @@ test_that("irregular messages are read, with one warning that states the cause",
   expect_true("m\u00e4in" %in% x$latin1$functions$name)
 })
 
-test_that("whatever is read is valid, and is written and read as the same", {
+test_that("whatever is read is valid, and survives writing and reading", {
   a_key <- function(value) paste0("{}, {\"keyStrindex\": 4, \"value\": ", value, "}")
   labelled <- "\"values\": [1], \"attributeIndices\": [1]"
   resource <- function(about) {
@@ -286,7 +286,7 @@ test_that("whatever is read is valid, and is written and read as the same", {
       y <- otlp_content(through_otlp(x, aggregate = FALSE))
       expect_equal(y$samples, otlp_content(x)$samples, info = name)
       if (name != "late_sample") {
-        # Of which the profile gets a time.
+        # The profile gets a time from it.
         expect_equal(y$sources, otlp_content(x)$sources, info = name)
       }
     }

@@ -1,7 +1,7 @@
 # tier: gate
 # Writing OpenTelemetry profiles and reading them again. The tests of the core read them with other implementations.
 
-test_that("what others wrote is written as the same", {
+test_that("files of other writers survive reading and writing", {
   for (file in c(
     "python-1.40.0.pb", "rust-0.31.0.pb", "fleet.pb", "fields-1.8.pb", "ambiguous-1.11.pb", "dictionary-only.pb"
   )) {
@@ -13,7 +13,7 @@ test_that("what others wrote is written as the same", {
   }
 })
 
-test_that("samples are put together unless that is not wished", {
+test_that("samples are combined unless aggregate = FALSE", {
   x <- small_profile()
   y <- through_otlp(x)
   expect_equal(stacks(y), c("f < g", "h < g"))
@@ -24,12 +24,12 @@ test_that("samples are put together unless that is not wished", {
   y <- through_otlp(x, aggregate = FALSE)
   expect_equal(stacks(y), c("f < g", "h < g", "f < g"))
   expect_equal(y$sample_values$value, rep(c(1, 1e7), 3))
-  # Where there are times no sample is lost, though each is with others of its stack.
+  # With times no sample is lost, although samples with equal stacks are combined.
   x$samples$.timestamp <- c(20, 30, 10)
   expect_warning(y <- through_otlp(x), "must lie within", class = "profile_warning_lossy")
   expect_equal(stacks(y), c("f < g", "f < g", "h < g"))
   expect_equal(y$samples$.timestamp, c(20, 10, 30))
-  # Samples of other labels or links are others.
+  # Samples with different labels or links are not combined.
   x <- small_profile()
   x$samples$.trace_id <- c(strrep("ab", 16), NA, NA)
   x$samples$.span_id <- c(strrep("cd", 8), NA, NA)
@@ -92,7 +92,7 @@ test_that("a resource is added to, and replaced", {
   y <- through_otlp(x, resource = c(service.name = "etl", "host name" = "\u00fc"))
   expect_equal(resource(y), "service.name=string etl, host name=string \u00fc")
   expect_equal(y$sources$.scope_id, 1L)
-  # Of each resource of the profile.
+  # For each resource of the profile.
   fleet <- read_otlp(otlp_path("fleet.pb"))
   before <- resource(fleet)
   y <- through_otlp(fleet, resource = c(service.name = "etl", cpus = "many"))
@@ -128,7 +128,7 @@ test_that("equal profiles are equal bytes", {
     file_bytes(path)
   }
   fleet <- read_otlp(otlp_path("fleet.pb"))
-  # Other ids, and rows that nothing refers to.
+  # With other ids and unused rows.
   other <- fleet
   ids <- rev(fleet$locations$location_id) + 100L
   other$locations$location_id <- ids
@@ -161,7 +161,7 @@ rprof_originals <- function() {
   )
 }
 
-test_that("what Rprof recorded comes back as that", {
+test_that("data of Rprof are restored", {
   options <- c(
     "source_type", "source_uri", "source_timestamp", ".period", ".period_type", ".period_unit",
     ".memory_profiling", ".gc_profiling", ".line_profiling"
@@ -176,7 +176,7 @@ test_that("what Rprof recorded comes back as that", {
     expect_equal(stacks(y), stacks(x), info = file)
     expect_equal(as_tibble(y)[c("filename", "line")], as_tibble(x)[c("filename", "line")], info = file)
     expect_true(all(y$locations[[".frame_type"]] == "r"), info = file)
-    # Once more: nothing is left to be lost.
+    # A second round trip loses nothing more.
     expect_through_otlp(y, info = file)
   }
 })
@@ -187,7 +187,7 @@ test_that("summaryRprof() sees the same before and after", {
   for (file in rprof_originals()) {
     before <- suppressWarnings(tryCatch(rprof_summary(file), error = function(e) NULL))
     x <- read_quietly(file)
-    # It cannot tell names with blanks, or lines that are edited.
+    # summaryRprof() cannot read names with blanks, or edited lines.
     known <- is.null(x[[".problems"]]) && !any(grepl("[ \"\n]", x$functions$name))
     if (is.null(before) || !known) next
     for (aggregate in c(TRUE, FALSE)) {
@@ -199,7 +199,7 @@ test_that("summaryRprof() sees the same before and after", {
   expect_gt(compared, 40)
 })
 
-test_that("memory profiles have the values that write_pprof() gives them", {
+test_that("memory profiles have the same values as in write_pprof()", {
   x <- read_rprof(rprof_path("basic_all.out"))
   of <- function(x, type) x$sample_values$value[x$sample_values$type == type]
   y <- through_otlp(x)
@@ -215,7 +215,7 @@ test_that("memory profiles have the values that write_pprof() gives them", {
     as.vector(by_stack(of(y, "alloc_space"), y)),
     as.vector(by_stack(of(x, "alloc_size"), x))
   )
-  # Levels are not summed; each by itself they are there.
+  # Levels are not summed; without aggregation they are written.
   y <- through_otlp(x, aggregate = FALSE)
   levels <- c("vsize_small", "vsize_large", "nodes", "duplications", "alloc_size", "dealloc_size")
   for (type in c("samples", levels)) expect_equal(of(y, type), of(x, type), info = type)
@@ -232,7 +232,7 @@ test_that("frames of Rprof are R frames unless recorded otherwise", {
   types <- rlang::set_names(y$locations$.frame_type, y$functions$name[y$locations$function_id])
   expect_equal(types[["f"]], "native")
   expect_setequal(types[names(types) != "f"], "r")
-  # An address is machine code, of whatever kind; what others recorded is not R's.
+  # A frame with an address is machine code; frames of other recorders are not R code.
   x <- small_profile()
   x$locations$.address <- c("0x10", NA, NA, NA)[seq_len(nrow(x$locations))]
   expect_equal(through_otlp(x)$locations$.frame_type[[1]], NA_character_)
@@ -273,7 +273,7 @@ test_that("a payload is reported, kept, and replaced", {
   close(con)
   old <- read_otlp(path, source_uri = "b", original_payload = TRUE, version = "1.0")
   expect_identical(old, read_pprof(pprof, source_uri = "b", version = "1.0"))
-  # Kept when it is written again, and replaced when that is wished.
+  # Kept when the profile is written again, and replaced on request.
   kept <- through_otlp(y)
   expect_identical(kept$sources$.original_payload, y$sources$.original_payload)
   y$sources$.original_payload_format <- "jfr"
@@ -323,7 +323,7 @@ test_that("a payload that cannot be read is refused", {
   expect_snapshot(writeLines(errors))
 })
 
-test_that("what no attribute, time or id can hold is an error", {
+test_that("values that attributes, times or ids cannot store are an error", {
   path <- withr::local_tempfile()
   labels <- function(...) {
     rows <- tibble::tibble(sample_id = 2L, key = "k", ...)
@@ -354,7 +354,7 @@ test_that("what no attribute, time or id can hold is an error", {
   expect_false(file.exists(path))
 })
 
-test_that("what is a limit still fits", {
+test_that("the largest values are stored", {
   x <- small_profile()
   x$sources$.period <- NA_real_
   x$sources$.profile_id <- strrep("AB", 16)
@@ -369,7 +369,7 @@ test_that("what is a limit still fits", {
   expect_equal(y$samples$.timestamp, c(0, 1.5, NA))
 })
 
-test_that("the time of a profile holds those of its samples", {
+test_that("the time range of a profile contains the times of its samples", {
   x <- small_profile()
   x$sources$source_timestamp <- 100
   x$sources$.duration_nanos <- 5e9
@@ -390,7 +390,7 @@ test_that("times are exact unless they are edited", {
   expect_equal(substr(sample_words(y)[1:2], 6, 24), c("1761887348250000000", "1761887347010000000"))
 })
 
-test_that("pprof gets the labels that it has a place for", {
+test_that("pprof gets the labels that it can store", {
   x <- read_otlp(otlp_path("fleet.pb"), source_uri = NA)
   path <- withr::local_tempfile()
   for (aggregate in c(TRUE, FALSE)) {
@@ -398,7 +398,7 @@ test_that("pprof gets the labels that it has a place for", {
     y <- read_pprof(path)
     expect_equal(stacks(y)[1:2], stacks(x)[1:2])
     labels <- y$.labels[y$.labels$sample_id == 1 & y$.labels$key != "run", ]
-    # What is neither text nor number has none: no number is made up for it.
+    # A value that is neither text nor number has no place, and is not replaced by a number.
     expect_setequal(labels$key, c("state", "who", "core", "void"))
     expect_error(through_otlp(y), NA)
   }

@@ -1,5 +1,5 @@
 # tier: fast
-# Reading files of other implementations. The expected content is what the programs that wrote them reported, see
+# Reads files of other implementations. The programs that wrote the files reported the expected content, see
 # data/otlp/README.md.
 
 shop_files <- function() {
@@ -8,7 +8,7 @@ shop_files <- function() {
   ))
 }
 
-test_that("of one content in every version and encoding everything is read", {
+test_that("the same content is read in every version and encoding", {
   link <- " of 0102030405060708090a0b0c0d0e0f10/c8c9cacbcccdcecf"
   inner <- "leaf@app.py:22:4{cpython}~ < work@app.py:12{cpython} < main@app.py:5{cpython}"
   for (file in shop_files()) {
@@ -65,13 +65,13 @@ test_that("of one content in every version and encoding everything is read", {
     expect_equal(unknown$.mapping_id, mapping$mapping_id, info = file)
     lines <- x$functions$start_line[match(c("main", "work", "leaf"), x$functions$name)]
     expect_equal(lines, c(1L, 10L, 0L), info = file)
-    # Only what R's numbers hold nearly is worth a word.
+    # The only problem is numbers that R cannot represent exactly.
     expect_equal(unique(profile_problems(x)$problem), "imprecise_value", info = file)
     expect_match(profile_problems(x)$text, "9007199254740993$", info = file)
   }
 })
 
-test_that("so is that of the Rust crate, in versions 1.8 and 1.10", {
+test_that("files of the Rust crate are read, in versions 1.8 and 1.10", {
   labels <- "thread.id=-9223372036854775808, host=bytes AQL/ count"
   link <- " of abababababababababababababababab/cdcdcdcdcdcdcdcd"
   inner <- "inner@m.rs:9:1~ < outer@:4 < main@m.rs:1"
@@ -159,7 +159,7 @@ test_that("attributes of every kind are where they belong", {
       "0x1000 0x2000 0x0 lib.so abc TRUE FALSE FALSE FALSE",
       c("", "arch=string x86", "arch=string arm, pages=int 2 4KiB")
     ), info = file)
-    # Of an address with inlined calls those of the outermost line.
+    # For an address with inlined calls, the attributes of the outermost line.
     expect_equal(
       attribute_words(x$.location_attributes, "location_id", x$locations$location_id),
       c("", "clock=double 1.5 GHz", "clock=double 3.25 GHz", "", "hot=bool true", ""), info = file
@@ -195,11 +195,11 @@ test_that("renumbered fields are distinguished", {
   x <- read_otlp_quietly(otlp_path("ambiguous-1.9.pb"))
   expect_equal(sample_words(x), times)
   expect_equal(stack_words(x)[2], "g@:3{jvm} < f@:3{jvm}")
-  # What is said of it is true of what was done.
+  # The message describes how the file was read.
   expect_match(profile_problems(x)$description, "read as the most likely one$")
 })
 
-test_that("a message that starts like JSON is none, one without profiles has none", {
+test_that("a message that starts like JSON is not JSON, and one without profiles has none", {
   x <- read_otlp(otlp_path("starts-like-json.pb"))
   expect_equal(nrow(x$samples), 3)
   expect_equal(x$.scopes$version, "vvvvvv")
@@ -231,7 +231,7 @@ test_that("compressed files and connections give the same profile", {
   }
 })
 
-# Each message behind its length in four bytes, the highest first.
+# Each message, preceded by its length in four bytes, the highest first.
 framed <- function(...) {
   unlist(lapply(list(...), function(message) c(writeBin(length(message), raw(), endian = "big"), message)))
 }
@@ -245,11 +245,11 @@ test_that("several messages in one file are one profile", {
   read <- function(path) otlp_content(read_otlp_quietly(path, source_uri = NA))
   path <- write_bytes(framed(bytes("python-1.45.2.pb"), bytes("fleet.pb"), bytes("rust-0.33.1.pb")))
   expect_equal(read(path), both(shop, fleet, rusty))
-  # Each message tells its own version.
+  # The version of each message is detected.
   path <- write_bytes(framed(bytes("python-1.40.0.pb"), bytes("rust-0.33.1.pb"), bytes("rust-0.31.0.pb")))
   expect_equal(read(path), both(shop, rusty, rusty))
   expect_equal(read(write_bytes(framed(bytes("fleet.pb")))), both(fleet))
-  # One a line, with blank lines and other ends of lines.
+  # One message per line, with blank lines and other line ends.
   line <- function(file) readLines(otlp_path(file), warn = FALSE)
   path <- write_file(line("python-1.45.2.json"), "", line("fleet.json.gz"), line("collector-0.159.json"))
   expect_equal(read(path), both(shop, fleet, shop))
@@ -257,7 +257,7 @@ test_that("several messages in one file are one profile", {
   expect_equal(read(path), both(fleet, shop))
 })
 
-test_that("version 1.0 holds the samples that are counted", {
+test_that("version 1.0 contains the samples with a count", {
   x <- read_otlp_quietly(otlp_path("python-1.45.2.pb"), version = "1.0")
   validate_profile(x)
   expect_equal(x$samples$value, c(1L, 1L, 1L, 1L))

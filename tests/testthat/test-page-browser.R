@@ -1,7 +1,7 @@
 # tier: gate
 # The page in a browser shows the figures of the profile; test-page-browser-all.R tests all sample files.
 
-# Memory and garbage collections, lines, several sources, recursion, unusual names, damage, nothing at all, and Go.
+# Memory and garbage collections, lines, several sources, recursion, unusual names, damage, no samples, and Go.
 shown_files <- function() {
   files <- c(
     "basic_memgc.out", "dplyr_line.out", "multi_memory_gc_line.out", "append_line2.out", "deep_plain.out", "names_line.out",
@@ -54,7 +54,7 @@ paths_shown <- function(list) {
   data.frame(path = paths, depth = list$depth, total = list$total, width = list$width)
 }
 
-test_that("sums, sizes of trees and widths are those of the samples", {
+test_that("sums, sizes of trees and widths agree with the samples", {
   skip_without_chromium()
   files <- c(
     rprof_path(c("basic_memgc.out", "dplyr_all.out", "multi_memory_gc_line.out", "names_line.out", "empty_mem.out")),
@@ -97,7 +97,7 @@ test_that("sums, sizes of trees and widths are those of the samples", {
     expect_lt(nrow(paths), 2000)
     expect_setequal(list$path, paths$path)
     expect_equal(list$total, paths$total[match(list$path, paths$path)], label = basename(file))
-    # Nothing is negative, so that each box is as wide as its total.
+    # No value is negative, so each box is as wide as its total.
     expect_equal(list$width, list$total, label = basename(file))
   }
 })

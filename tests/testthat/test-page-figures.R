@@ -1,5 +1,5 @@
 # tier: gate
-# The figures in the data of pages are those of summary(), summaryRprof() and go tool pprof.
+# The figures in the data of pages agree with summary(), summaryRprof() and go tool pprof.
 
 all_files <- function() {
   c(
@@ -14,7 +14,7 @@ readable <- function(path) {
   tryCatch(suppressWarnings(read_profile(path), classes = "profile_warning"), profile_error = function(e) NULL)
 }
 
-test_that("self and total by function and line are those of summary(), in all files and types", {
+test_that("self and total by function and line agree with summary(), in all files and types", {
   skip_on_cran()
   types <- 0
   for (path in all_files()) {
@@ -41,7 +41,7 @@ test_that("self and total by function and line are those of summary(), in all fi
   expect_gt(types, 100)
 })
 
-test_that("self and total are those of summaryRprof() where that is right", {
+test_that("self and total agree with summaryRprof() where it is right", {
   for (file in c("basic_plain.out", "basic_memgc.out", "dplyr_all.out", "multi_line.out")) {
     data <- page_of(read_rprof(rprof_path(file)))
     theirs <- utils::summaryRprof(rprof_path(file))$by.total
@@ -80,7 +80,7 @@ test_that("a part of the order has the sums of its samples", {
         all[as.integer(names(sums))] <- sums
         expect_equal(all, page_self(data, type, source), info = file)
       }
-      # A part, by hand and by summary() of a profile that has only these samples.
+      # A part, computed by hand, and by summary() of a profile with only these samples.
       ends <- sort(sample(length(rows), 2, replace = TRUE))
       part <- seq(ends[[1]], ends[[2]])
       y <- x
@@ -136,14 +136,14 @@ test_that("functions whose difference is certain are marked if there are enough 
   compared <- compare_profiles(base, new)
   expect_setequal(found, compared$name[compared$verdict == "more"])
   expect_true("f" %in% found && !"g" %in% found)
-  # There is none.
+  # There is no certain difference.
   expect_equal(sum(page_of(base, base = base)$functions$found), 0)
   one <- profile_of_runs(list(c("main>f" = 50)))
   expect_null(page_of(new, base = one)$functions$found)
   expect_null(page_of(new)$functions$found)
 })
 
-test_that("differences are those of go tool pprof", {
+test_that("differences agree with go tool pprof", {
   pprof <- go_pprof()
   folder <- withr::local_tempdir()
   at <- function(name) file.path(folder, name)

@@ -36,7 +36,7 @@ test_that("packages, plumbing and source text are in a page", {
   expect_false(data$texts[[1]]$changed)
   x$sources$source_timestamp <- 0
   expect_true(page_of(x)$texts[[1]]$changed)
-  # That of a profile comes first.
+  # Text in a profile takes precedence.
   x$.source_text <- tibble::tibble(filename = file, text = "as it was\n")
   expect_equal(page_of(x)$texts[[1]]$text, "as it was\n")
   y <- x
@@ -233,7 +233,7 @@ test_that("a self-contained document shows the page", {
   out <- rmarkdown::render(file, quiet = TRUE, envir = rlang::env(page = page))
   html <- page_html(out)
   srcdoc <- sub("\".*", "", sub(".* srcdoc=\"", "", html))
-  # Whatever pandoc writes as references to characters.
+  # Replaces character references that pandoc writes.
   for (pair in list(c("&#9;", "\t"), c("&#10;", "\n"), c("&quot;", "\""), c("&#39;", "'"), c("&lt;", "<"), c("&gt;", ">"), c("&amp;", "&"))) {
     srcdoc <- gsub(pair[[1]], pair[[2]], srcdoc, fixed = TRUE)
   }

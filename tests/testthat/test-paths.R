@@ -2,7 +2,7 @@
 # Paths in any encoding: the package opens the file that R itself would open, or reports that it cannot. Each locale is
 # tested in its own process.
 
-# Files elsewhere have names in UTF-8 alone, and so may the disks of others.
+# Other systems, and some disks, have only names in UTF-8.
 skip_on_cran()
 skip_on_os(c("windows", "mac"))
 
@@ -15,7 +15,7 @@ locale_of <- function(pattern) {
   found[[1]]
 }
 
-# Runs paths/<script>, which ends with the line "done" if all is as it should be.
+# Runs paths/<script>, which prints "done" at the end if all checks pass.
 run_in_locale <- function(script, locale, ...) {
   done <- run_r(readLines(test_path("paths", script)), env = paste0("env LC_ALL=", locale), ...)
   expect_identical(done$output, "done")

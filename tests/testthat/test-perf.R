@@ -52,7 +52,7 @@ test_that("the header, threads and source lines are kept", {
   work <- x$locations$line[match(x$functions$function_id[x$functions$name == "middle"], x$locations$function_id)]
   expect_true(all(work > 0))
   expect_match(x$functions$filename[x$functions$name == "middle"], "t[.]c$")
-  # Two events: the one that was first is the default.
+  # Two events: the first one is the default.
   expect_equal(x$.sample_types$unit, c("count", "nanoseconds"))
 })
 
@@ -147,7 +147,7 @@ test_that("methods that are inlined by a compiler at run time are functions", {
   at <- x$sample_locations$location_id[x$sample_locations$sample_id == 1]
   expect_equal(x$locations$.inlined[at], c(TRUE, TRUE, FALSE, FALSE, FALSE))
   expect_equal(x$locations$.address[at], c("0x7f01", "0x7f01", "0x7f01", "0x7f02", "0x10a4"))
-  # They are one call for pprof, which has lines of one location for them.
+  # For pprof they are lines of one location.
   path <- withr::local_tempfile()
   write_pprof(x, path)
   expect_equal(as_tibble(read_pprof(path))$name, frames$name)
@@ -172,7 +172,7 @@ test_that("warnings before the first sample are skipped", {
   expect_warning(expect_identical(read_perf_script(write_file(lines), source_uri = NA), x))
 })
 
-test_that("what perf prints now can be read", {
+test_that("the output of the installed perf can be read", {
   skip_on_cran()
   perf <- Sys.which("perf")
   skip_if(perf == "", "perf is not installed")

@@ -62,7 +62,7 @@ test_that("many samples are thinned out", {
   expect_gt(max(drawn$end), 1)
 })
 
-test_that("lines are those with the greatest total", {
+test_that("the lines with the greatest total are drawn", {
   local_device()
   x <- add_source_text(sample_profile("1.out"), directory = system.file("samples/report", package = "profile"))
   drawn <- plot(x, view = "lines", n = 4)
@@ -94,7 +94,7 @@ test_that("all kinds of profiles can be drawn", {
   expect_no_error(plot(heap, view = "lines"))
 })
 
-test_that("characters that the device has not are replaced", {
+test_that("characters that the device lacks are replaced", {
   local_device()
   x <- sample_profile("1.out")
   x$functions$name[] <- strrep("a long name \u4e2d\u6587 ", 1000)
@@ -105,7 +105,7 @@ test_that("characters that the device has not are replaced", {
   expect_equal(drawable(c("plain", "\u4e2d")), c("plain", "???"))
 })
 
-test_that("what cannot be drawn is an error", {
+test_that("a profile that cannot be drawn is an error", {
   empty <- suppressWarnings(read_rprof(test_path("data/rprof/empty_line.out")))
   x <- sample_profile("1.out")
   expect_snapshot(error = TRUE, {

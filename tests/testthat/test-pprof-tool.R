@@ -1,4 +1,6 @@
 # tier: gate
+# Finding the pprof tool, and its web server for a profile.
+
 # A program of a few lines of shell.
 fake_program <- function(..., path) {
   dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
@@ -7,7 +9,7 @@ fake_program <- function(..., path) {
   path
 }
 
-# Nothing that says where pprof is: an empty PATH, no option, no variable, no file.
+# No information on where pprof is: an empty PATH, no option, no variable, no file.
 local_nothing <- function(.local_envir = parent.frame()) {
   dir <- normalizePath(withr::local_tempdir(.local_envir = .local_envir))
   withr::local_options(profile.pprof = NULL, .local_envir = .local_envir)
@@ -79,11 +81,11 @@ test_that("a Perl script on the PATH is passed over", {
   expect_snapshot(error = TRUE, find_pprof(), transform = function(x) gsub(dir, "<dir>", x, fixed = TRUE))
 
   dir.create(dirname(own), recursive = TRUE)
-  # A program that is no text.
+  # A binary program.
   write_bytes(as.raw(c(0x7f, 0x45, 0x4c, 0x46, 0, 0, 0xff)), own)
   Sys.chmod(own, "755")
   expect_identical(as.character(find_pprof()), own)
-  # As code that knows jointprof calls it.
+  # The way in which code written for jointprof calls it.
   expect_true(is.character(find_pprof()))
 })
 
@@ -210,7 +212,7 @@ test_that("a server whose handle is discarded runs until it is stopped", {
   gc()
   gc()
   expect_true(running(url))
-  # A fork has copies of the handles, which are not its own.
+  # A fork has copies of the handles, but not the servers.
   parallel::mccollect(parallel::mcparallel({
     stop_pprof()
     rm(other)
@@ -268,7 +270,7 @@ test_that("the output of pprof is in the error if it exits", {
   expect_s3_class(cnd, c("profile_error_pprof", "profile_error"), exact = FALSE)
   expect_match(cnd$output, "^cannot do -http=")
 
-  # What the system cannot start.
+  # A file that the system cannot execute.
   write_bytes(as.raw(c(0x7f, 0x45, 0x4c, 0x46, 0, 0, 0xff)), tool)
   expect_error(serve_pprof(small_profile()), class = "profile_error_pprof")
 })
@@ -287,7 +289,7 @@ test_that("a session may use parallel before and after a server has run", {
   expect_identical(result, list(status = 0L, output = "done"))
 })
 
-test_that("pprof's own words about a file of another kind are in the error", {
+test_that("pprof's message about a file of another kind is in the error", {
   skip_without_pprof()
   path <- write_file("hello", path = file.path(withr::local_tempdir(), "hello.txt"))
   cnd <- tryCatch(serve_pprof(path), profile_error_pprof = identity)
@@ -302,7 +304,7 @@ test_that("a tool that never answers is ended, with all that it started", {
   withr::local_options(profile.pprof = file.path(dir, "pprof"))
   note <- paste0("echo $$ >> '", file.path(dir, "pids"), "'")
   pids <- function() as.integer(readLines(file.path(dir, "pids")))
-  # The tool starts, however long that takes, and has noted so many processes before the time for its answer is over.
+  # The tool has started and listed its processes before the timeout for its answer begins.
   start <- start_server
   replace_function("start_server", function(server, tool, path, timeout) start(server, tool, path, 300))
   noted <- 1
@@ -317,7 +319,7 @@ test_that("a tool that never answers is ended, with all that it started", {
   expect_snapshot(error = TRUE, serve_pprof(small_profile(), timeout = 0.5))
   expect_true(is_gone(pids()))
 
-  # One that does not listen to SIGTERM is killed.
+  # A tool that ignores SIGTERM is killed.
   noted <- 2
   fake_program("trap '' TERM", note, "while :; do sleep 0.1; done", path = file.path(dir, "pprof"))
   expect_error(serve_pprof(small_profile(), timeout = 0.5), class = "profile_error_pprof")

@@ -90,7 +90,7 @@ test_that("RProtoBuf decodes files that were read and written as the original", 
     write_pprof(read_pprof(file), path, aggregate = FALSE)
     expect_identical(message_text(path), message_text(file), info = file)
   }
-  # All that no real file here has.
+  # Everything that no real file here contains.
   x <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
   x$locations$.column <- seq_len(nrow(x$locations))
   x$locations$.is_folded <- TRUE
@@ -219,7 +219,7 @@ test_that("a profile of another producer becomes an Rprof file", {
   expect_error(write_rprof(heap, path), class = "profile_error_lossy")
 })
 
-test_that("what is no pprof file is refused with a hint", {
+test_that("a file of another format is refused with a hint", {
   expect_error(read_pprof(rprof_path("basic_all.out")), "read_rprof", class = "profile_error_parse")
   expect_error(read_pprof(rprof_path("edit_zero_bytes.out")), "empty", class = "profile_error_parse")
   expect_error(read_pprof("no-such-file"), class = "profile_error_open")
@@ -353,7 +353,7 @@ test_that("pprof shows sources, and keeps them when it merges files", {
   expect_equal(shown("source_options=none"), counts[3])
   expect_equal(shown("source_period=10ms"), counts[2])
 
-  # Go merges files only that say the same of their periods.
+  # Go merges only files with equal periods.
   y <- x
   y$sources$source_uri <- paste0(1:3, ".out")
   two <- withr::local_tempfile()
@@ -367,7 +367,7 @@ test_that("pprof shows sources, and keeps them when it merges files", {
   expect_null(z$.comments)
 })
 
-test_that("the sources of combined profiles come back", {
+test_that("the sources of combined profiles are restored", {
   files <- rprof_path(c("append_line2.out", "basic_memgc.out", "names_plain.out"))
   x <- combine_profiles(!!!lapply(files, read_quietly), small_profile(version = "1.0"))
   path <- withr::local_tempfile()
@@ -376,7 +376,7 @@ test_that("the sources of combined profiles come back", {
   expect_no_warning(write_pprof(small_profile(version = "1.0"), path, source_labels = TRUE))
 })
 
-test_that("numbers beyond R's own come back, unless they were edited", {
+test_that("numbers that R cannot represent are kept, unless they were edited", {
   x <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
   first <- function(x, n) c(x, rep(NA_character_, n - 1))
   huge <- "9007199254740993"

@@ -2,8 +2,8 @@
 # Native code of other processes, which are stopped briefly: each frame is in its place, and the processes are not
 # disturbed. Pauses and signals are also tested in Rust (src/rust/reader/src/linux/pause.rs).
 
-# A process that stops in a native function, which R code has called that another native function had R evaluate. `flags`
-# are those of the compiler; without -g, only the names of exported functions remain.
+# A process that waits in a native function. R code has called it, and another native function has R evaluate this R
+# code. `flags` are flags of the compiler; without -g, only the names of exported functions remain.
 local_waiting_process <- function(flags, compile, envir = parent.frame()) {
   path <- built_once(paste0("wait", gsub("[^a-z0-9]", "", flags)), function(dir) {
     file.copy(testthat::test_path("native", "wait.c"), dir)
@@ -106,7 +106,7 @@ test_that("a process that sleeps is not woken, and one that is stopped stays so"
   # The last line may be incomplete, and the clock has a resolution of milliseconds.
   expect_gte(min(utils::head(naps(), -1)), 0.049)
 
-  # It runs no code between the pauses. Other programs may let it continue, but not each time.
+  # The process runs no code between the pauses. Other programs may let it continue, but not each time.
   expect_true(wait_for(function() {
     stop_process(pid)
     count <- length(naps())
@@ -124,7 +124,7 @@ test_that("signals reach a process that is stopped again and again", {
   skip_if_not_installed("parallel")
   dir <- withr::local_tempdir()
   at <- function(name) file.path(dir, name)
-  # Children that end are noticed, while R's own profiler gets its signals. The process ends when it has done its work.
+  # The process detects children that end, while R's own profiler gets its signals. It ends when its work is done.
   pid <- local_r_process(c(
     sprintf("Rprof('%s', interval = 0.01)", at("Rprof.out")),
     "ready()",
@@ -152,7 +152,7 @@ test_that("signals reach a process that is stopped again and again", {
   x <- quietly(profile_process(pid, seconds = Inf, interval = 0.001, clock = "wall", native = TRUE))
   expect_s3_class(validate_profile(x), "profile_data")
   expect_identical(readLines(at("how"), warn = FALSE), "interrupted")
-  # Its parent has noticed that it ended.
+  # Its parent has detected its end.
   expect_true(wait_for(function() has_ended(pid)))
 })
 

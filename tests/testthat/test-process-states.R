@@ -50,7 +50,7 @@ test_that("a compiled loop that R calls is seen with its caller", {
       "ready()",
       "spin(1)"
     ))
-    # Nothing that it reads stands still, but R's calls do.
+    # All memory that it reads changes, except R's calls.
     for (i in 1:5) {
       x <- wait_for_stack(pid, c(".Call", "spin"), "running")
       expect_identical(x$line[x$name == "spin"], 4L, info = jit)
@@ -91,7 +91,7 @@ test_that("a process does not notice that its stack is read", {
   skip_without_processes()
   pid <- local_r_process(sleeping_code)
   wait_for_stack(pid, sleeping_stack)
-  # Other programs may wake it, but not each time.
+  # Other programs may wake the process, but not each time.
   is_unchanged <- function(look) {
     before <- c(waits_of(pid), kernel_cpu_time(pid))
     look()
@@ -99,7 +99,7 @@ test_that("a process does not notice that its stack is read", {
   }
   expect_true(wait_for(function() is_unchanged(function() for (i in 1:10) dump_stack(pid))))
   expect_true(wait_for(function() is_unchanged(function() profile_process(pid, seconds = 0.1, clock = "wall"))))
-  # It would notice that it is stopped.
+  # The process would detect a stop.
   paused <- function() profile_until(pid, clock = "wall", native = TRUE)
   expect_false(is_unchanged(paused))
 })

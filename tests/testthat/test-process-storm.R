@@ -42,7 +42,7 @@ test_that("libraries that come and go are in no wrong place", {
   expect_native_stacks(pid, 100)
 })
 
-# Whether processes were started by another one, directly or not.
+# Whether processes are direct or indirect children of another one.
 started_by <- function(pids, ancestor) {
   vapply(pids, function(pid) {
     while (pid > 1 && pid != ancestor) {
@@ -105,7 +105,7 @@ test_that("a process does not notice 1,000 looks", {
   skip_without_processes()
   if (!has_compiler("CC")) skip("there is no compiler")
   dir <- withr::local_tempdir()
-  # Unlike others, this system call is interrupted by whatever stops a process or sends it a signal.
+  # Unlike other system calls, this one is interrupted by any stop or signal.
   writeLines(c(
     "#include <errno.h>",
     "#include <sys/epoll.h>",
@@ -157,13 +157,13 @@ test_that("a process does not notice 1,000 looks", {
   for (i in seq_len(20000)) x <- (x * 16807) %% 2147483647
   expect_identical(unique(log$result), as.integer(x))
   expect_identical(sum(log$interrupted), 0L)
-  # Two waits, of which none was shorter than asked for, apart from the resolution of the clocks.
+  # Two waits, neither of which was shorter than requested, apart from the resolution of the clocks.
   expect_gt(min(log$nap), 1.9)
   states <- vapply(seen, attr, "", "state")
   expect_true(all(states %in% c("running", "sleeping", "waiting")), info = paste(unique(states), collapse = " "))
   functions <- unlist(lapply(seen, function(x) x$name))
   expect_true(all(c("work", "nap") %in% functions))
-  # It would have noticed if it had been stopped.
+  # The process would have detected a stop.
   expect_true(wait_for(function() {
     tools::pskill(pid, tools::SIGSTOP)
     tools::pskill(pid, tools::SIGCONT)

@@ -1,6 +1,6 @@
 # tier: gate
-# Looking into other processes. That stacks are right, down to each line, is tested with images of R's memory
-# (src/rust/reader/tests/reader/images.rs), and the times of samples with a clock that is set (session.rs beside it).
+# Inspecting other processes. Rust tests check stacks and lines with images of R's memory
+# (src/rust/reader/tests/reader/images.rs), and the times of samples with a simulated clock (session.rs beside it).
 
 test_that("the stack of a process that sleeps has functions, lines and state", {
   skip_without_processes()
@@ -13,7 +13,7 @@ test_that("the stack of a process that sleeps has functions, lines and state", {
   expect_identical(basename(known$filename), rep("code.R", nrow(known)))
   expect_match(attr(x, "system_call"), "select|poll|nanosleep")
   expect_match(attr(x, "command"), "source")
-  # The system counts in hundredths of a second since a start that is rounded to a second.
+  # The system measures hundredths of a second since a start that is rounded to a second.
   expect_gt(attr(x, "start"), before - 2)
   expect_lt(attr(x, "start"), Sys.time() + 2)
   expect_identical(attr(x, "children"), integer())
@@ -40,7 +40,7 @@ test_that("the stack of a process that sleeps has functions, lines and state", {
   tools::pskill(pid, tools::SIGCONT)
   wait_for_stack(pid, sleeping_stack)
 
-  # It is one of all R processes.
+  # The process is in the list of all R processes.
   all <- list_r_processes()
   expect_identical(names(all), c("pid", "state", "cpu_time", "start", "command"))
   expect_true(all(c(pid, Sys.getpid()) %in% all$pid))
@@ -98,7 +98,7 @@ test_that("a process that runs is recorded", {
   own <- lapply(functions_of_samples(x), intersect, c("inner", "outer"))
   expect_identical(setdiff(own, list(c("inner", "outer"), "outer", character())), list())
   frames <- as_tibble(x)
-  # Where R has just entered a function, it has no line yet.
+  # A function that R has just entered has no line yet.
   expect_true(all(frames$line[frames$name == "outer"] %in% c(0L, NA, 9:12)))
   expect_true(all(frames$line[frames$name == "inner"] %in% c(0L, NA, 2:7)))
 
@@ -118,7 +118,7 @@ test_that("stacks of calls that alternate are never mixed", {
   }
 })
 
-test_that("a process that ends gives the profile until then", {
+test_that("if the process ends, the profile until then is returned", {
   skip_without_processes()
   pid <- local_r_process(sleeping_code)
   when_recorded(pid, paste("kill -KILL", pid))
@@ -199,7 +199,7 @@ test_that("deep stacks are read", {
 test_that("a process that has ended is none, even if its parent has not noticed", {
   skip_without_processes()
   dir <- withr::local_tempdir()
-  # It ends after its parent has become a program that does not notice: shells do.
+  # It ends after its parent has executed a program that does not wait for children, as shells do.
   until <- "until read name < /proc/$PPID/comm && [ $name = sleep ]; do :; done"
   command <- sprintf("%s sh -c '%s' & echo $! > %s/pid; exec sleep 1000000", end_with_us(), until, dir)
   system2("sh", c("-c", shQuote(command)), wait = FALSE)
@@ -234,7 +234,7 @@ test_that("the error says why the system refuses", {
   )
 })
 
-test_that("what is no R process is an error with the reason", {
+test_that("a process that does not run R is an error with the reason", {
   skip_without_processes()
   path <- withr::local_tempfile()
   system2("sh", c("-c", shQuote(sprintf("%s echo $$ > %s; exec sleep 1000000", end_with_us(), path))), wait = FALSE)

@@ -67,7 +67,7 @@ test_that("version 1.0 has the documented tables", {
   expect_equal(x$.rprof, list(header = "line profiling: sample.interval=10000", files = "#File 1: a.R"))
 })
 
-test_that("summary() agrees with summaryRprof() where that is right", {
+test_that("summary() agrees with summaryRprof() where it is right", {
   for (file in c("basic_plain.out", "basic_line.out", "basic_memgc.out", "dplyr_all.out", "multi_line.out")) {
     x <- read_rprof(rprof_path(file))
     theirs <- utils::summaryRprof(rprof_path(file))
@@ -110,7 +110,7 @@ test_that("summary() of memory agrees with summaryRprof()", {
   }
 })
 
-test_that("summary() sums the type that is asked for", {
+test_that("summary() sums the requested type", {
   x <- read_rprof(rprof_path("basic_all.out"))
   by_alloc <- summary(x, type = "alloc_size")$by_function
   expect_equal(by_alloc$self, by_alloc$self_alloc)
@@ -126,15 +126,15 @@ test_that("levels cannot be summed", {
   for (type in c("vsize_small", "vsize_large", "nodes")) {
     expect_error(summary(x, type = type), class = "profile_error_unsupported", info = type)
   }
-  # Duplications are counted since the sample before.
+  # Duplications are counted since the previous sample.
   expect_gt(attr(summary(x, type = "duplications"), "sum"), 0)
-  # Nor are they taken where nothing else is left.
+  # Levels are not the default type either, even if there is no other type.
   x$sample_values <- x$sample_values[x$sample_values$type %in% c("vsize_large", "nodes"), ]
   expect_equal(attr(summary(x), "counted")$without_value, nrow(x$samples))
   expect_snapshot(error = TRUE, summary(x, type = "nodes"))
 })
 
-# Of a type what the tables have, found out without the core.
+# The values of a type in the tables, computed without the core.
 counted_by_hand <- function(x, type) {
   values <- x$sample_values[x$sample_values$type == type, ]
   has_stack <- values$sample_id %in% x$sample_locations$sample_id
@@ -225,7 +225,7 @@ test_that("samples that are not counted are shown", {
   expect_equal(attr(summary(x), "sum"), 0)
 })
 
-test_that("what newcomers miss is explained", {
+test_that("missing lines and samples are explained", {
   path <- write_file("line profiling: sample.interval=20000", "\"f\" \"g\" ")
   expect_snapshot({
     read_rprof(path, source_uri = "none.out")
@@ -299,7 +299,7 @@ test_that("no name gets control characters through to the terminal", {
     expect_safe(write_rprof(x, file.path(name, "a")), info)
     expect_safe(read_pprof(write_file(name)), info)
   }
-  # A name that is not printed is the name that it was.
+  # Names are unchanged except for printing.
   expect_identical(printable(c("a\tb", NA, "\u00e9 \u200b", "back\\slash")), c("a\\tb", NA, "\u00e9 \u200b", "back\\slash"))
 })
 
@@ -355,7 +355,7 @@ test_that("the calls of packages built on profile 1.x run unchanged", {
   write_rprof(x, path)
   expect_equal(nrow(read_rprof(path)$samples), n)
   write_pprof(x, path)
-  # proffer goes there and back with the default version
+  # proffer converts in both directions with the default version
   samples <- read_rprof(path = rprof_path("basic_line.out"))
   write_pprof(x = samples, path = path)
   write_rprof(x = read_pprof(path = path), path = path)

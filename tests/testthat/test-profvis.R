@@ -1,7 +1,7 @@
 # tier: fast
-# Widgets of profvis, compared with those that profvis creates from the same files.
+# Widgets for profvis, compared with the widgets that profvis creates from the same files.
 
-test_that("profvis makes the same of regular files", {
+test_that("the widget equals profvis' own for regular files", {
   skip_if_not_installed("profvis")
   for (file in c("basic_plain.out", "basic_memline.out", "basic_mem.out", "dplyr_all.out", "basic_gc.out")) {
     path <- rprof_path(file)
@@ -12,14 +12,14 @@ test_that("profvis makes the same of regular files", {
     expect_equal(ours$interval, theirs$interval)
     prof <- theirs$prof[!is.na(theirs$prof$label), ]
     columns <- c("time", "depth", "label", "memalloc")
-    # Theirs lacks those of rows that profvis removes.
+    # The widget of profvis lacks files of rows that profvis removes.
     expect_equal(ours$prof$meminc, c(0, diff(ours$prof$memalloc)))
     expect_equal(ours$prof[columns], prof[columns], ignore_attr = TRUE, info = file)
     expect_identical(lapply(ours$prof, typeof)[columns], lapply(prof, typeof)[columns])
   }
 })
 
-test_that("the widget is that of htmlwidgets, and can be saved", {
+test_that("the widget equals htmlwidgets' own, and can be saved", {
   skip_if_not_installed("profvis")
   p <- as_profvis(small_profile(), source_text = FALSE, split = "v")
   widget <- htmlwidgets::createWidget(

@@ -71,7 +71,7 @@ test_that("every kind of file is read as by its own reader", {
   }
 })
 
-test_that("warnings are those of the reader, and name the file", {
+test_that("warnings are the reader's, and name the file", {
   odd <- rprof_path("killed_line.out")
   expect_warning(read_profile(odd), "killed_line.out", class = "profile_warning_incomplete")
   expect_warning(read_profile(otlp_path("python-1.45.2.pb")), "python-1.45.2.pb", class = "profile_warning_repaired")
@@ -79,7 +79,7 @@ test_that("warnings are those of the reader, and name the file", {
 })
 
 test_that("a truncated compressed file is reported by its reader", {
-  # Rprof's lines are read up to there, a message is not.
+  # Rprof's lines are read up to the end, a message is not.
   con <- gzfile(path <- withr::local_tempfile(), "wb")
   writeBin(file_bytes(rprof_path("basic_all.out")), con)
   close(con)
@@ -121,7 +121,7 @@ test_that("output of `perf script` with few fields is recognised", {
   expect_equal(x$.comments$comment, "made on host x")
 })
 
-test_that("prose, tables and code are no profiles", {
+test_that("prose, tables and code are not recognised as profiles", {
   for (file in list.files(system.file("samples", "report", package = "profile"), full.names = TRUE)) {
     expect_error(read_profile(file), "no known format", class = "profile_error_parse")
   }
@@ -185,7 +185,7 @@ test_that("files that R saved are recognised in all their forms", {
   }
 })
 
-test_that("a URL is no path", {
+test_that("a URL is not a path", {
   url <- "https://example.org/a.pb.gz"
   error <- expect_error(read_profile(url), "it is a URL", class = "profile_error_open")
   expect_match(conditionMessage(error), "Download it first")

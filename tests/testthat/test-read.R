@@ -53,7 +53,7 @@ test_that("what the reader of profile 1.0.4 got wrong is right: append = TRUE", 
   expect_equal(x$sources$.period, c(20000, 10000, 5000))
   expect_equal(x$sources$.memory_profiling, c(FALSE, FALSE, TRUE))
   expect_equal(x$sources$.line_profiling, c(TRUE, TRUE, FALSE))
-  # the first sample of a block has nothing before it
+  # the first sample of a block has no previous sample
   values <- x$sample_values
   expect_equal(values$sample_id[values$type == "alloc_size"], 3L)
 })
@@ -183,7 +183,7 @@ test_that("a truncated header is reported", {
   expect_equal(nrow(x$samples), 0)
 })
 
-test_that("what is no Rprof file is refused with a hint", {
+test_that("a file of another format is refused with a hint", {
   local_wording <- function(path) {
     error <- tryCatch(read_rprof(path), error = identity)
     expect_s3_class(error, c("profile_error_parse", "profile_error"), exact = FALSE)
@@ -204,7 +204,7 @@ test_that("what is no Rprof file is refused with a hint", {
   })
 })
 
-test_that("what cannot be opened is an error of its own class", {
+test_that("a file that cannot be opened is an error with its own class", {
   expect_error(read_rprof("no-such-file"), class = "profile_error_open")
   expect_error(read_rprof(tempdir()), class = "profile_error_open")
   error <- tryCatch(read_rprof("no-%s-%n-file"), error = identity)
@@ -262,7 +262,7 @@ test_that("provenance is kept", {
   expect_equal(read_rprof(path, source_uri = NA)$sources$source_uri, rep(NA_character_, 3))
 })
 
-test_that("a file that is cut anywhere is read or refused, never more than it holds", {
+test_that("a file that is truncated anywhere is read or refused, and never has more samples", {
   whole <- file_bytes(rprof_path("multi_memory_gc_line.out"))[1:1500]
   full <- read_quietly(write_bytes(whole))
   for (n in seq(0, length(whole), by = 7)) {
@@ -274,10 +274,10 @@ test_that("a file that is cut anywhere is read or refused, never more than it ho
   }
 })
 
-test_that("what a cut leaves in doubt is not guessed", {
+test_that("ambiguous content at a truncated end is not guessed", {
   header <- "line profiling: sample.interval=20000\n#File 1: a.R\n\"f\" \"g\" \n"
   cut <- function(rest) read_quietly(write_bytes(paste0(header, rest)))
-  # the quote may be one of the name, the line 12 may have been 123
+  # the quote may be part of the name, the line 12 may have been 123
   expect_equal(stacks(cut("\"f\" \"g\"")), c("f < g", "f"))
   expect_equal(stacks(cut("\"f\" 1#12 \"g\" 1#12")), c("f < g", "f"))
   expect_equal(profile_problems(cut("\"f\" \"g\""))$problem, "cut_sample")
@@ -286,7 +286,7 @@ test_that("what a cut leaves in doubt is not guessed", {
   expect_equal(nrow(x$sources), 1)
   expect_equal(profile_problems(x)$problem, "cut_header")
   expect_equal(profile_problems(cut("#File 2: b"))$problem, "cut_file_line")
-  # inside a name that goes on in the next line
+  # inside a name that continues in the next line
   expect_equal(stacks(cut("\"f\" \"two\nlin")), c("f < g", "f"))
 })
 
@@ -297,7 +297,7 @@ test_that("truncated gzip data are read up to that point", {
   expect_gt(nrow(x$samples), 0)
 })
 
-test_that("zero bytes behind gzip data are skipped, with a note; other bytes are an error", {
+test_that("zero bytes after gzip data are skipped, with a problem; other bytes are an error", {
   files <- list(
     list(rprof_path("edit_gz.out.gz"), read_rprof),
     list(data_path("pprof", "go_mutex.pb.gz"), read_pprof)
@@ -321,7 +321,7 @@ test_that("zero bytes behind gzip data are skipped, with a note; other bytes are
   }
 })
 
-test_that("runs of NUL bytes are skipped, and what stands around them is read", {
+test_that("runs of NUL bytes are skipped, and the content around them is read", {
   whole <- rprof_path("basic_line.out")
   expected <- read_rprof(whole, source_uri = "a")
   bytes <- file_bytes(whole)
@@ -335,7 +335,7 @@ test_that("runs of NUL bytes are skipped, and what stands around them is read", 
     expect_equal(x$.problems$text, c("5000 NUL bytes", "3 NUL bytes"))
     expect_identical(stacks(x), stacks(expected))
   }
-  # A file that is emptied while Rprof() writes to it: NUL bytes up to where that was.
+  # A file that is truncated while Rprof() writes to it: NUL bytes up to the position of Rprof().
   emptied <- write_bytes(c(raw(at), bytes[-seq_len(at)]))
   x <- expect_profile_warning(read_profile(emptied), "profile_warning_incomplete")
   expect_true(all(c("nul_run", "no_header") %in% x$.problems$problem))
@@ -352,7 +352,7 @@ test_that("200 MB of NUL bytes at the end of a file are one problem", {
   file.copy(rprof_path("basic_line.out"), path)
   system2("truncate", c("-s", "200M", shQuote(path)))
   expected <- read_rprof(rprof_path("basic_line.out"))
-  # With a problem for each byte, or a look back at each, it would not end.
+  # With a problem for each byte, or quadratic time, reading would not end.
   x <- expect_profile_warning(read_rprof(path), "profile_warning_incomplete")
   expect_identical(stacks(x), stacks(expected))
   expect_equal(x$.problems$problem, "nul_run")
@@ -374,7 +374,7 @@ test_that("truncation inside figures, positions and characters is reported as su
   expect_equal(problems(line, "1#2 \"f\" "), "no_final_line_feed")
 })
 
-test_that("the time of an Rprof file is that of the start of each run", {
+test_that("the time of an Rprof file is converted to the start of each run", {
   path <- withr::local_tempfile()
   file.copy(rprof_path("append_plain3.out"), path)
   end <- 1790000000.25
@@ -383,7 +383,7 @@ test_that("the time of an Rprof file is that of the start of each run", {
     x <- read(path)
     samples <- tabulate(x$samples$source_id, 3)
     duration <- samples * 0.02
-    # What this run and those behind it took lies between its start and the end.
+    # The duration of this run and the following runs is between its start and the end.
     expect_equal(x$sources$source_timestamp, end - rev(cumsum(rev(duration))), tolerance = 1e-12)
     expect_equal(length(unique(x$sources$source_timestamp)), 3)
   }
@@ -408,7 +408,7 @@ test_that("a file without a time has none", {
   file.copy(rprof_path("basic_plain.out"), path)
   Sys.setFileTime(path, as.POSIXct(0, origin = "1970-01-01", tz = "UTC"))
   expect_identical(read_rprof(path)$sources$source_timestamp, NA_real_)
-  # Where the interval is not known, the end is all there is.
+  # If the interval is unknown, the end of the file is used.
   path <- write_file("\"f\" ", "\"f\" ")
   Sys.setFileTime(path, as.POSIXct(1790000000, origin = "1970-01-01", tz = "UTC"))
   expect_identical(read_quietly(path)$sources$source_timestamp, 1790000000)

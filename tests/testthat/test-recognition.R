@@ -1,6 +1,6 @@
 # tier: gate
-# All sample files and all files that we write, crossed with all readers: `read_profile()` reads a file as the reader
-# of its format does, or both refuse it, and no other reader takes it for a damaged file of its own format.
+# All sample files and all files that we write, crossed with all readers: `read_profile()` and the reader of the format
+# return the same result or both refuse the file, and no other reader takes it for a damaged file of its own format.
 
 readers <- list(
   rprof = read_rprof, pprof = read_pprof, otlp = read_otlp, speedscope = read_speedscope,
@@ -27,7 +27,7 @@ cross <- function(path, info = basename(path)) {
     expect_true(all(refused) || file.size(path) == 0, info = info)
     return(NA_character_)
   }
-  # `source_type` may be that of the files from which a pprof file was made.
+  # `source_type` may be the type of the files from which a pprof file was made.
   format <- names(readers)[!refused]
   expect_length(format, 1)
   expect_identical(any, outcomes[[format[[1]]]], info = info)
@@ -90,7 +90,7 @@ test_that("our own collapsed stacks are recognised whatever their names are", {
     expect_identical(cross(path, name), "collapsed", info = name)
     y <- read_profile(path)
     expect_equal(y$sample_values$value, c(2, 1), info = name)
-    # A semicolon cannot be written, and what looks like a comment gets a blank.
+    # A semicolon cannot be written, and a line that looks like a comment gets a blank.
     written <- chartr(";", ":", name)
     if (grepl("^(#|//)( |$)", name)) written <- paste0(" ", written)
     outermost <- y$sample_locations$location_id[y$sample_locations$depth == c(3, 2)[y$sample_locations$sample_id]]
@@ -121,7 +121,7 @@ test_that("stacks of every sample file are recognised as collapsed stacks", {
   }
 })
 
-test_that("what the other writers write is recognised", {
+test_that("files of the other writers are recognised", {
   writers <- list(
     rprof = write_rprof, pprof = write_pprof, speedscope = write_speedscope, cpuprofile = write_cpuprofile,
     firefox = write_firefox, otlp = write_otlp

@@ -1,7 +1,7 @@
 # tier: fast
-# Recording expressions with R's profiler. Ticks are given, so that each sample is known.
+# Recording expressions with R's profiler. Tests generate ticks, so that each sample is known.
 
-# Gives ticks, and as many below `lapply()`.
+# Generates ticks, and the same number below `lapply()`.
 busy <- compiler::cmpfun(function(n = 1L) {
   tick(n)
   lapply(n, tick)
@@ -38,7 +38,7 @@ test_that("R's timer gives samples of the expression", {
     "work" %in% x$functions$name
   }))
   expect_no_error(validate_profile(x))
-  # What is not below it is R's compiler, or a collection of garbage.
+  # All other samples are in R's compiler or the garbage collector.
   tree <- call_tree(x)
   expect_true(all(tree$name[tree$depth == 1] %in% c("work", "cmpfun", "compiler:::tryCmpfun", "<GC>")))
   expect_equal(sum(tree$self), attr(tree, "sum"))
@@ -112,7 +112,7 @@ test_that("recordings are not nested", {
   expect_s3_class(record_profile(1), "profile_data")
 })
 
-test_that("a recording prints as its digest", {
+test_that("printing a recording shows its description", {
   skip_without_ticks()
   x <- record_profile({ only_given_ticks(); busy() }, interval = 0.9)
   lines <- capture.output(shown <- withVisible(print(x)))

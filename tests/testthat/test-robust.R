@@ -1,14 +1,14 @@
 # tier: gate
-# What must not end R: Ctrl-C, little memory, hostile files.
+# Events that must not end R: Ctrl-C, little memory, hostile files.
 
-test_that("Ctrl-C stops a read that would not end, and leaves R sound", {
+test_that("Ctrl-C stops a read that would not end, and R still works", {
   skip_on_cran()
   skip_on_os("windows")
   listen <- listen_to_interrupts()
   endless <- withr::local_tempfile()
   under_way <- withr::local_tempfile()
   system2("mkfifo", shQuote(endless))
-  # After 20 MB, of which a pipe holds little, the reader is in the middle of it. Both ends go when the other one does.
+  # After 20 MB the reader is still reading, since a pipe buffers little. Each end of the pipe ends with the other one.
   sample <- "yes '\"f\" \"g\" '"
   write <- paste("echo sample.interval=20000;", sample, "| head -c 20000000; touch", under_way, "; exec", sample)
   system2("sh", c("-c", shQuote(paste("{", write, "; } >", endless))), stderr = FALSE, wait = FALSE)
@@ -23,9 +23,9 @@ test_that("Ctrl-C stops a read that would not end, and leaves R sound", {
   expect_equal(trimws(expect_printed(process, ".")), "interrupted 203")
 })
 
-# How calls end with so many MB of memory more than a process has that has loaded the package and read `x`: a list by call
-# of "works", "memory" for our error, and messages of others. Each is called in a fork of that process, which lowers its own
-# limit, and must be sound afterwards.
+# The results of calls if a process that has loaded the package and read `x` may use this number of further MB of
+# memory: a list by call of "works", "memory" for our error, or the message of another error. Each call is made in a
+# fork of this process, which lowers its own limit, and must still work afterwards.
 ends_with_memory <- function(megabytes, calls, setup = character()) {
   skip_on_cran()
   skip_on_os(c("windows", "mac"))
@@ -36,7 +36,7 @@ ends_with_memory <- function(megabytes, calls, setup = character()) {
   lines <- vapply(1:10000, function(i) paste0("\"f", (i + 1:30 * (i %/% 10)) %% 3000, "\" ", collapse = ""), "")
   writeLines(c("sample.interval=20000", lines), file)
   ends <- withr::local_tempfile()
-  # malloc returns what is freed at once, so that only the limit decides what is left.
+  # malloc returns freed memory at once, so that only the limit determines the available memory.
   malloc <- "env MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=65536"
   result <- run_r(prefix = "ulimit -c 0;", env = malloc, c(
     "library(profile)",
@@ -74,7 +74,7 @@ ends_with_memory <- function(megabytes, calls, setup = character()) {
   readRDS(ends)
 }
 
-# Little memory is an error, enough is none.
+# Expects an error with little memory, and success with enough.
 expect_memory_errors <- function(ends) {
   for (call in names(ends)) {
     ends_of_call <- ends[[call]]
@@ -90,7 +90,7 @@ expect_memory_errors <- function(ends) {
 steps <- c(0.5, 1, 2, 4, 8, 16, 1024)
 
 test_that("with too little memory there is an error, not an abort", {
-  # Among others columns that are computed when their values are needed, and tables that are none.
+  # Includes computed columns, and tables that are not data frames.
   expect_memory_errors(ends_with_memory(steps, c(
     read = "{ options(profile.lazy = FALSE); read_rprof(file) }", expand = "lapply(read_rprof(file)$sample_locations, rev)",
     flatten = "lapply(tibble::as_tibble(x), rev)", otlp = "write_otlp(x, out, aggregate = FALSE)", pprof = "write_pprof(x, out)",
@@ -116,7 +116,7 @@ big_pprof <- function(path, samples, megabytes) {
   for (i in seq_len(megabytes)) writeBin(megabyte, con)
 }
 
-test_that("so it is with pprof files, on reading and on writing", {
+test_that("pprof files with too little memory are errors, on reading and on writing", {
   message <- withr::local_tempfile(fileext = ".gz")
   big_pprof(message, 1, 40)
   tables <- withr::local_tempfile(fileext = ".gz")
@@ -125,7 +125,7 @@ test_that("so it is with pprof files, on reading and on writing", {
     y <- read_pprof(path)
     expect_equal(nrow(y$sample_locations), 100 * nrow(y$samples))
   }
-  # The message, the tables, and what it takes to write them.
+  # Memory for the message, the tables, and for writing them.
   expect_memory_errors(ends_with_memory(steps, c(
     message = "read_pprof(message)", tables = "lapply(read_pprof(tables)$sample_locations, rev)",
     edited = "{ x$sample_locations$location_id[1:1000] <- 1L; write_pprof(combine_profiles(x, x), out) }"
@@ -148,7 +148,7 @@ test_that("a bomb of zeros and one of line feeds end soon", {
   expect_equal(nrow(profile_problems(x)), 1000)
 })
 
-test_that("random changes of real files never do harm", {
+test_that("random changes of real files never crash R", {
   set.seed(1)
   files <- c("multi_memory_gc_line.out", "newline_plain.out", "append_line2.out", "latin1_names.out")
   path <- withr::local_tempfile()
@@ -168,7 +168,7 @@ test_that("random changes of real files never do harm", {
   }
 })
 
-test_that("names that look like formats are names", {
+test_that("names that look like format specifiers are not interpreted", {
   path <- write_file("sample.interval=20000", "\"%s%n%%\" \"{x}\" \"<cli>\" ")
   x <- read_rprof(path, source_uri = "%s{x}")
   expect_equal(stacks(x), "%s%n%% < {x} < <cli>")

@@ -1,5 +1,5 @@
 # tier: gate
-# Round trips of pprof files, checked by Go's own library: what was read and written again has the same content, or the
+# Round trips of pprof files, checked by Go's own library: a file that was read and written has the same content, or the
 # sums that Go computes.
 #
 # In addition to real files, the Go program generates irregular ones from a seed. PROFILE_TEST_GENERATED is their number,
@@ -25,15 +25,15 @@ generated_files <- function(judge, .local_envir = parent.frame()) {
   files
 }
 
-# Expects that the judge has nothing to say against what `write()` makes of each of
-# `inputs`: paths, or several of them with `;` between.
+# Expects that the judge finds no differences in the results of `write()` for each of `inputs`: paths, or several paths
+# separated by `;`.
 expect_judged <- function(judge, inputs, write, ..., labels = inputs) {
   dir <- withr::local_tempdir()
   outputs <- file.path(dir, paste0(seq_along(inputs), ".pb.gz"))
   failed <- character()
   for (i in seq_along(inputs)) {
     tryCatch(
-      # Odd values are what these files are made of.
+      # These files consist of irregular values.
       suppressWarnings(write(strsplit(inputs[[i]], ";")[[1]], outputs[[i]]), classes = "profile_warning"),
       error = function(e) failed <<- c(failed, paste0(labels[[i]], ": ", conditionMessage(e)))
     )
@@ -69,7 +69,7 @@ aggregate <- function(input, output) {
   write_pprof(without_forgotten(read_pprof(input)), output, aggregate = TRUE)
 }
 
-# By way of OpenTelemetry, where the payload has to carry what else has no place.
+# Through OpenTelemetry, whose payload contains information without another place.
 through_otlp <- function(input, output, payload = FALSE) {
   path <- withr::local_tempfile(fileext = sample(c(".otlp", ".otlp.gz", ".json", ".json.gz"), 1))
   x <- read_pprof(input)
@@ -87,8 +87,7 @@ with_payload <- function(input, output) {
   through_otlp(input, output, payload = TRUE)
 }
 
-# Go forgets labels that say neither text nor number nor unit, and so sums samples
-# that differ in them.
+# Go drops labels without text, number and unit, and so sums samples that differ only in such labels.
 without_forgotten <- function(x) {
   if (!is.null(x$.labels)) {
     says <- function(column, nothing) !is.na(column) & column != nothing
@@ -106,7 +105,7 @@ combine <- function(inputs, output) {
 test_that("the judge finds what differs", {
   judge <- go_judge()
   files <- real_files()
-  # Each of them is changed in every place, which takes long for the three that are larger.
+  # Each file is changed in every place, which is slow for the three larger files.
   files <- c(files[file.size(files) < 12000], head(generated_files(judge), 20))
   expect_match(judge("selftest", files), "all noticed$")
   list <- withr::local_tempfile()
@@ -144,14 +143,14 @@ test_that("aggregating any file gives what Go's merge gives", {
 
 test_that("combining real files gives what Go's merge of them gives", {
   judge <- go_judge()
-  # Go merges only what has the same types and period. The others: each with itself.
+  # Go merges only files with equal types and periods. The other files are merged with themselves.
   files <- real_files()
   pairs <- c(
     paste0(data_path("pprof", "go_heap.pb.gz"), ";", data_path("pprof", "go_allocs.pb.gz")),
     paste0(data_path("pprof", "go_block.pb.gz"), ";", data_path("pprof", "go_mutex.pb.gz")),
     paste0(files, ";", files)
   )
-  # We say of each sample which file it is from.
+  # Our labels contain the file of each sample.
   expect_judged(judge, pairs, combine, "-mode", "merged", "-forget", "run")
 })
 

@@ -1,7 +1,7 @@
 # tier: gate
 # How `send_otlp()` connects: endpoint, headers, certificates, and connections that fail.
 
-test_that("without a connection, or when it is closed, it is tried again", {
+test_that("missing and closed connections are retried", {
   server <- http_server(list(close = "read"), list(close = "unread"), list())
   without_messages(send(server$url))
   requests <- server$requests()
@@ -14,7 +14,7 @@ test_that("without a connection, or when it is closed, it is tried again", {
   })
 })
 
-test_that("a host that is not found is looked for again", {
+test_that("a host that is not found is retried", {
   skip_without_curl()
   attempts <- fake_answers(list(failure = "Could not resolve host: example.invalid"))
   waits <- delays()
@@ -25,11 +25,11 @@ test_that("a host that is not found is looked for again", {
   expect_length(waits(), 1)
 })
 
-test_that("a server that is silent is waited for, once", {
+test_that("a timeout is not retried", {
   cnd <- failed(silent_server(), timeout = 0.3, retries = 0)
   expect_identical(cnd[c("status", "attempts", "answer")], list(status = NA_integer_, attempts = 1L, answer = NA_character_))
 
-  # Where the request has arrived, it is not sent again; of that moment we cannot be sure above.
+  # A request that has arrived is not sent again. (Above, it is unknown whether it has arrived.)
   attempts <- fake_answers(list(failure = "Timeout was reached", late = TRUE, seen = "request"))
   expect_snapshot(error = TRUE, send("http://127.0.0.1:9", timeout = 0.3), transform = steady)
   expect_equal(attempts(), 1)
@@ -43,40 +43,39 @@ test_that("half an answer is judged by its status", {
   expect_identical(cnd[c("status", "attempts", "answer")], list(status = 500L, attempts = 2L, answer = "bad"))
 })
 
-test_that("what speaks another language is not tried again", {
+test_that("a server with another protocol is not retried", {
   # A frame of HTTP/2, which is what a port for gRPC answers.
   settings <- as.raw(c(0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0x40, 0))
   server <- http_server(list(early = settings))
   expect_snapshot(error = TRUE, send(server$url), transform = steady)
   expect_length(server$requests(), 1)
 
-  # It need not close the connection: then the time is over.
+  # If the server does not close the connection, there is a timeout.
   fake_answers(list(failure = "Timeout was reached", late = TRUE, seen = "request", body = charToRaw("SSH-2.0-x\r\n"), size = 11))
   cnd <- failed(server$url)
   expect_identical(cnd$attempts, 1L)
   expect_match(conditionMessage(cnd), "The answer is not HTTP/1")
 })
 
-test_that("a secure connection that is refused is not tried again", {
+test_that("a refused TLS connection is not retried", {
   server <- http_server(list(early = charToRaw("HTTP/1.1 400 Bad Request\r\n\r\n")))
   cnd <- failed(sub("http:", "https:", server$url))
   expect_identical(cnd$attempts, 1L)
   expect_match(conditionMessage(cnd), "TLS connection failed: ")
 
-  # A connection that is cut while it is made is another matter.
+  # A connection that is closed while it is established is retried.
   https <- sub("http:", "https:", http_server(list(close = "unread"))$url)
   expect_identical(failed(https, retries = 1)$attempts, 2L)
 })
 
-test_that("certificates that are not accepted are not tried again", {
+test_that("certificates that are not accepted are not retried", {
   ours <- certificate()
   server <- tls_server(ours)
   cnd <- failed(server)
   expect_identical(cnd$attempts, 1L)
   expect_match(conditionMessage(cnd), "TLS connection failed: ")
 
-  # The server wants a certificate of the client, says so late in TLS 1.3, and after that
-  # does not know who signed it.
+  # The server requests a certificate of the client, late in TLS 1.3, and then does not trust its issuer.
   for (version in c("-tls1_2", "-tls1_3")) {
     server <- tls_server(ours, version, "-Verify", "1", "-verify_return_error", "-CAfile", shQuote(ours$certificate))
     withr::local_envvar(OTEL_EXPORTER_OTLP_CERTIFICATE = ours$certificate)
@@ -103,7 +102,7 @@ test_that("files of certificates are checked before anything is sent", {
       withr::local_envvar(rlang::set_names(file, name))
       errors <- union(errors, errors_of({ send(https) }, shown))
     }
-    # They do not matter here.
+    # These files are not used here.
     expect_taken(send(server$url))
     withr::local_envvar(rlang::set_names(NA, name))
   }
@@ -210,7 +209,7 @@ test_that("arguments and variables are checked", {
 test_that("Ctrl-C ends the waiting", {
   skip_on_os("windows")
   listen <- listen_to_interrupts()
-  # Whoever goes on waiting has an answer in the end, and has finished.
+  # A process that continued to wait would get an answer in the end and finish.
   server <- http_server(list(delay = 3600), list(status = 503, headers = c("Retry-After" = "50")), list())
   path <- withr::local_tempfile()
   saveRDS(small_profile(), path)

@@ -1,6 +1,6 @@
 # tier: gate
-# Requests and responses: what arrives at a server, and what `send_otlp()` does with its answers.
-# The body of a request is what otlp_message() returns; the log of the server contains what it received.
+# Requests and responses: the messages that arrive at a server, and how `send_otlp()` handles the answers. The body of a
+# request is what otlp_message() returns; the log of the server contains what it received.
 
 test_that("a profile arrives as it is, in both codings, compressed or not", {
   server <- http_server(list(headers = protobuf()))
@@ -32,7 +32,7 @@ test_that("a profile arrives as it is, in both codings, compressed or not", {
   expect_identical(requests[[4]]$body, message(TRUE, FALSE, resource = c(service.name = "ü")))
 })
 
-test_that("gzip is gzip", {
+test_that("the request is compressed with gzip", {
   skip_on_os("windows")
   skip_if(Sys.which("gzip") == "", "gzip is not installed")
   bytes <- as.raw(rep(0:255, 10000))
@@ -66,7 +66,7 @@ test_that("a profile without samples is not sent", {
   expect_length(server$requests(), 0)
 })
 
-test_that("statuses that pass are tried again, on one connection", {
+test_that("transient statuses are retried, on one connection", {
   server <- http_server(
     list(status = 429, keep = TRUE), list(status = 502, keep = TRUE, body = "x"),
     list(status = 503, headers = protobuf(), body = status_response, keep = TRUE),
@@ -79,12 +79,12 @@ test_that("statuses that pass are tried again, on one connection", {
   expect_length(requests, 5)
   expect_identical(vapply(requests, `[[`, 0, "connection") - requests[[1]]$connection, c(0, 0, 0, 0, 1))
   expect_length(unique(lapply(requests, `[[`, "body")), 1)
-  # Twice as long each time, give or take a half.
+  # Delays double each time, and vary by up to half.
   expect_length(waits(), 4)
   expect_true(all(waits() >= 0.05 * 2^(0:3) * 0.5 & waits() <= 0.05 * 2^(0:3) * 1.5), info = format(waits()))
 })
 
-test_that("waits grow to a bound, by chance, and leave R's random numbers alone", {
+test_that("delays grow to a limit, vary randomly, and do not change R's random numbers", {
   seed <- .GlobalEnv$.Random.seed
   backoff <- function(attempt) retry_rule("closed", 0, attempt, 1, "", NULL)$wait
   waits <- vapply(1:200, function(i) backoff(1), 0)
@@ -95,7 +95,7 @@ test_that("waits grow to a bound, by chance, and leave R's random numbers alone"
   expect_lte(backoff(1000), 45)
 })
 
-test_that("it is tried so often and not more", {
+test_that("the number of retries is limited", {
   server <- http_server(list(status = 503, headers = protobuf(), body = status_response))
   cnd <- failed(server$url, retries = 2)
   expect_identical(
@@ -152,7 +152,7 @@ test_that("the server determines how long to wait", {
     expect_match(conditionMessage(cnd), "requests a delay")
   }
   expect_length(waits(), 5)
-  # Only where it is tried again.
+  # Only for retried statuses.
   server <- http_server(list(status = 400, headers = c("Retry-After" = "0")))
   expect_identical(failed(server$url)$attempts, 1L)
 })
@@ -185,7 +185,7 @@ test_that("empty and overlong messages are shortened", {
   expect_identical(failed(server$url)$answer, NA_character_)
   server <- http_server(list(status = 400, headers = c("Content-Type" = "text/plain"), body = strrep("no ", 10000)))
   expect_lt(nchar(failed(server$url)$answer), 600)
-  # A header that is no text.
+  # A header that is not valid text.
   server <- http_server(list(status = 400, headers = c("Content-Type" = "\xff\xfe"), body = "caf\xe9"))
   expect_identical(failed(server$url)$answer, "caf\u00e9")
 })
@@ -209,7 +209,7 @@ test_that("profiles that are rejected are a warning, and not sent again", {
   json <- "{\"partialSuccess\": {\"rejectedProfiles\": \"9007199254740992\"}}"
   expect_snapshot(transform = steady, {
     send(at_server(headers = protobuf(), body = partial_response))
-    # The coding is what the answer says it is.
+    # The header of the answer determines the coding.
     send(at_server(headers = as_json(), body = json))
   })
 })
@@ -224,7 +224,7 @@ test_that("a server that accepts everything can return a message", {
     server <- http_server(list(headers = protobuf(), body = body))
     expect_taken(send(server$url))
   }
-  # Nobody says which coding it is: that of the request.
+  # Without a header, the coding of the request is assumed.
   server <- http_server(list(body = "{\"partialSuccess\": {}}"))
   expect_taken(send(server$url, format = "json"))
   server <- http_server(list(status = 204))
@@ -238,7 +238,7 @@ test_that("a success that cannot be read is a warning", {
     send(at_server(headers = protobuf(), body = as.raw(c(0x0a, 0x05, 0x08))))
     send(at_server(headers = protobuf(), body = partial_response, cut = 5))
   })
-  # Also where what has come makes sense.
+  # Even if the received part is valid.
   server <- http_server(list(headers = protobuf(), body = c(partial_response, as.raw(c(0x18, 0x01))), cut = 2))
   expect_warning(send(server$url), class = "profile_warning_answer")
 })

@@ -23,7 +23,7 @@ test_that("text of files is collected", {
   }
   expect_equal(text$from, c("file", "file"))
   expect_no_error(validate_profile(x))
-  # What is there stays.
+  # Existing text is kept.
   x$.source_text$text[[1]] <- "mine\n"
   expect_identical(add_source_text(x, directory = report_files())$.source_text, x$.source_text)
 })
@@ -93,7 +93,7 @@ test_that("text is found in source references", {
   text <- add_source_text(profile_of("typed.R"))$.source_text
   expect_equal(text$text, code)
   expect_equal(text$from, "srcref")
-  # Of any form.
+  # Invalid source references are ignored.
   odd <- list(1, "a", list(), structure(1:8, srcfile = 1), structure(1:8, srcfile = new.env()))
   for (srcref in odd) {
     f <- get("profile_test_f", globalenv())
@@ -140,14 +140,14 @@ test_that("lines have the figures of the summary", {
   expect_equal(annotate_lines(x), annotate_lines(x, "sales.R"))
 })
 
-test_that("a file that is shorter than the profile says keeps all figures", {
+test_that("all figures are kept if the file is shorter than in the profile", {
   path <- withr::local_tempfile(fileext = ".R", lines = "only")
   x <- profile_of(path, line = 5L)
   lines <- annotate_lines(x, path)
   expect_equal(lines$line, c(1, 5))
   expect_equal(lines$text, c("only", NA))
   expect_equal(lines$self, c(0, 252))
-  # However far away it is.
+  # Even for very large line numbers.
   x <- profile_of(path, line = .Machine$integer.max)
   expect_equal(annotate_lines(x, path)$line, c(1L, .Machine$integer.max))
   expect_length(format(describe_profile(x)), length(format(describe_profile(profile_of(path, line = 5L)))))
@@ -173,11 +173,11 @@ test_that("packages are known by name, file, library or namespace", {
   known <- rlang::set_names(functions$.package, functions$name)
   expect_equal(known[["lm.fit"]], "stats")
   expect_equal(known[["paste"]], "base")
-  # Functions of the user's files.
+  # Functions in files of the user.
   expect_true(all(is.na(functions$.package[functions$filename != ""])))
   expect_equal(is.na(functions$.package), is.na(functions$.package_from))
   expect_true(is.na(known[["FUN"]]))
-  # Every package has the function.
+  # Several packages have the function.
   by_namespace <- functions[functions$.package_from %in% "namespace", ]
   for (i in seq_len(nrow(by_namespace))) {
     expect_true(exists(by_namespace$name[[i]], asNamespace(by_namespace$.package[[i]]), inherits = FALSE))

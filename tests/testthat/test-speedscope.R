@@ -67,7 +67,7 @@ test_that("each source is a profile", {
   expect_equal(sums_by_stack(y, "time", source = 4L), time)
 })
 
-test_that("what cannot be stored is counted", {
+test_that("losses are counted", {
   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
   x$sample_values$value[3:5] <- -1
   expect_warning(y <- read_written(x, "speedscope"), "6 .*negative|negative", class = "profile_warning_lossy")
@@ -100,7 +100,7 @@ test_that("units that speedscope does not have are kept", {
   expect_equal(y$sample_values, x$sample_values)
   expect_equal(y$sample_values$unit, c("count", "furlongs"))
   expect_equal(sum(summary(y, type = "samples")$by_function$self), 3)
-  # The Firefox Profiler has neither the unit, nor a place for it.
+  # The Firefox Profiler does not have this unit, and cannot store it.
   expect_profile_warning(read_written(x, "firefox"), "profile_warning_lossy")
   # Objects and bytes, allocated and in use.
   heap <- read_pprof(data_path("pprof", "go_heap.pb.gz"))

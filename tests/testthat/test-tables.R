@@ -84,14 +84,14 @@ test_that("columns of several lengths are refused, also in tables of a user", {
   expect_all_refuse(x, "Table `.mine`, column `b` has 2 rows, but the table has 3")
   x$.mine <- ragged(a = 1:3, b = mean)
   expect_all_refuse(x, "Table `.mine`, column `b` is not a vector")
-  # Matrices, data frames and records are columns of as many rows as they say.
+  # Matrices, data frames and records are columns with their number of rows.
   x$.mine <- ragged(
     a = matrix(1:6, 3), b = data.frame(x = 1:3, y = 1:3), c = as.POSIXlt(1:3, origin = "1970-01-01"), d = as.list(1:3)
   )
   expect_identical(validate_profile(x), x)
 })
 
-test_that("names that are no text are refused", {
+test_that("names that are not valid text are refused", {
   x <- unclass(small_profile())
   bytes <- rawToChar(as.raw(c(0x2e, 0xe9)))
   for (encoding in c("bytes", "UTF-8")) {
@@ -107,7 +107,7 @@ test_that("names that are no text are refused", {
   }
 })
 
-test_that("tables are taken out, replaced and added as from a list", {
+test_that("tables are removed, replaced and added as in a list", {
   x <- small_profile()
   expect_s3_class(x[["samples"]], "tbl_df")
   y <- x
@@ -120,7 +120,7 @@ test_that("tables are taken out, replaced and added as from a list", {
   expect_error(validate_profile(y), "Table `samples` is missing", class = "profile_error_invalid")
 })
 
-test_that("a part of the tables is no profile", {
+test_that("a part of the tables is not a profile", {
   for (version in c("1.0", "2.0")) {
     x <- small_profile(version = version)
     x$.mine <- tibble::tibble(a = 1)

@@ -1,6 +1,6 @@
 # tier: gate
-# The output of tools/ and configure on systems where something is missing. These files are in a checkout only; the tests
-# are skipped elsewhere.
+# The output of tools/ and configure on systems with missing dependencies. The tests are skipped outside of a checkout,
+# which does not have these files.
 
 tool_path <- function(file) {
   path <- file.path("..", "..", "tools", file)
@@ -11,8 +11,8 @@ tool_path <- function(file) {
   normalizePath(path)
 }
 
-# A folder of programs to be the whole PATH: what scripts need anyway, and fakes, which
-# are named and are the lines of a shell script.
+# A folder of programs that is the whole PATH: programs that scripts always need, and fake programs, named shell
+# scripts.
 machine <- function(..., .local_envir = parent.frame()) {
   bin <- withr::local_tempdir(.local_envir = .local_envir)
   basics <- c(
@@ -30,7 +30,7 @@ machine <- function(..., .local_envir = parent.frame()) {
   bin
 }
 
-# What a program prints there, with its status and an empty home folder.
+# The output of a program with this PATH, with its status and an empty home folder.
 output_on <- function(bin, program, args = character()) {
   home <- withr::local_tempdir()
   env <- c(paste0("PATH=", bin), paste0("HOME=", home), "CARGO_HOME=")
@@ -64,7 +64,7 @@ test_that("all programs that are missing are named at once", {
   expect_no_match(result$text, "- make", fixed = TRUE)
 })
 
-test_that("a Rust that is too old is not taken, nor proposed", {
+test_that("a Rust that is too old is neither used nor suggested", {
   demo <- tool_path("demo")
   policy <- function(default, web) {
     paste0(
@@ -114,7 +114,7 @@ test_that("configure reports which Rust is needed and how to install it", {
   expect_match(result$text, "https://rustup.rs", fixed = TRUE)
 })
 
-test_that("of several Rusts configure takes one that is new enough", {
+test_that("configure selects a Rust that is new enough", {
   config <- tool_path("config.R")
   rscript <- file.path(R.home("bin"), "Rscript")
   package <- withr::local_tempdir()
@@ -152,7 +152,7 @@ test_that("of several Rusts configure takes one that is new enough", {
   expect_match(makevars, paste0("\"", taken[1], "\" build"), fixed = TRUE, all = FALSE)
 })
 
-test_that("a package is missing on CRAN only where CRAN was asked", {
+test_that("a package is reported as missing on CRAN only if CRAN was queried", {
   setup <- tool_path("setup")
   ask <- function(mirror) {
     profile <- write_file(paste0("options(repos = c(CRAN = \"", mirror, "\"))"))

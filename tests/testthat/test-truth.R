@@ -1,5 +1,5 @@
 # tier: fast
-# Every file in data/rprof against the description of an independent reader.
+# Compares every file in data/rprof with the description of an independent reader.
 
 truth <- function() {
   skip_if_not_installed("jsonlite")

@@ -41,7 +41,7 @@ figures <- function(x) {
   )
 }
 
-# The class of what each function answers.
+# The class of each function's result.
 answers <- function(x) {
   path <- withr::local_tempfile()
   functions <- list(
@@ -87,7 +87,7 @@ typed_profile <- function() {
 }
 
 as_integer64 <- function(x) {
-  # The bits of 64-bit integers, as bit64 has them.
+  # The bits of 64-bit integers, in the form of bit64.
   x <- as.double(x)
   high <- floor(x / 2^32)
   low <- x - high * 2^32
@@ -100,13 +100,13 @@ as_integer64 <- function(x) {
   structure(readBin(writeBin(as.vector(bits), raw()), "double", length(x)), class = "integer64")
 }
 
-test_that("integer64 here is that of bit64", {
+test_that("integer64 here equals bit64's", {
   skip_if_not_installed("bit64")
   numbers <- c(0, 1, -1, 2^31, 2^32 - 1, -2^40 - 5, 2^53, NA)
   expect_identical(as_integer64(numbers), bit64::as.integer64(numbers))
 })
 
-test_that("types that mean the same as a column's own are taken right by all functions", {
+test_that("all functions accept types that are equivalent to a column's own", {
   x <- typed_profile()
   expected <- figures(x)
   taken <- list(
@@ -139,7 +139,7 @@ test_that("types that mean the same as a column's own are taken right by all fun
       y <- x
       y[[column[[1]]]][[column[[2]]]] <- taken[[type]]$change(x[[column[[1]]]][[column[[2]]]])
       info <- paste(c(type, column), collapse = " ")
-      # Whether all functions take a type does not depend on the column.
+      # Whether all functions accept a type does not depend on the column.
       if (identical(column, taken[[type]]$columns[[1]])) {
         expect_identical(unique(answers(y)), "taken", info = info)
       }
@@ -219,7 +219,7 @@ test_that("all other types are refused by all functions", {
   }
 })
 
-test_that("bytes that are no text are refused in a user's own columns as well", {
+test_that("bytes that are not text are refused in a user's own columns as well", {
   bytes <- "\xe9"
   Encoding(bytes) <- "bytes"
   x <- small_profile()
@@ -234,7 +234,7 @@ test_that("bytes that are no text are refused in a user's own columns as well", 
   expect_error(validate_profile(y), "Table `.rprof`", class = "profile_error_invalid")
 })
 
-test_that("bytes that are no text are refused as arguments", {
+test_that("bytes that are not text are refused as arguments", {
   bytes <- "\xe9"
   Encoding(bytes) <- "bytes"
   x <- small_profile()

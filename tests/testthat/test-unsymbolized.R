@@ -12,7 +12,7 @@ pprof <- function() read_pprof(data_path("found", "unsymbolized.pb.gz"))
 test_that("code without symbols has the name of its program or library", {
   expect_identical(totals(perf()), c(`[libbar.so.2]` = 1, `[libfoo.so.1]` = 1, main = 2))
   expect_identical(totals(pprof()), c(`[prog]` = 7))
-  # The tables are those that were recorded.
+  # The tables are as recorded.
   expect_identical(perf()$functions$name, "main")
   expect_identical(perf()$locations$function_id, c(1L, NA, NA))
   expect_identical(sum(is.na(as_tibble(perf())$name)), 2L)
@@ -127,7 +127,7 @@ test_that("a hint says that a profile is not symbolized", {
   expect_no_match(format(x), "symbolized")
 })
 
-test_that("names are those of go tool pprof", {
+test_that("names agree with go tool pprof", {
   go <- go_pprof()
   shown <- go("-top", "-symbolize=none", data_path("found", "unsymbolized.pb.gz"))
   expect_match(shown, "^ +7 +100% +100% +7 +100% +\\[prog\\]$", all = FALSE)

@@ -38,7 +38,7 @@ broken_rules <- function(x, cases) {
   )
 }
 
-test_that("what readers give is valid, and comes back invisibly", {
+test_that("results of readers are valid, and are returned invisibly", {
   for (version in c("1.0", "2.0")) {
     x <- small_profile(version = version)
     expect_identical(expect_invisible(validate_profile(x)), x)
@@ -103,7 +103,7 @@ test_that("each rule of version 2.0 is named with its place", {
   expect_snapshot(writeLines(rules))
 })
 
-test_that("so are the rules of what native code and pprof files add", {
+test_that("each rule of tables for native code and pprof is named with its place", {
   x <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
   rules <- broken_rules(x, {
     x$.mappings <- NULL
@@ -132,7 +132,7 @@ test_that("so are the rules of what native code and pprof files add", {
   expect_snapshot(writeLines(rules))
 })
 
-test_that("so are the rules of what OpenTelemetry adds", {
+test_that("each rule of tables for OpenTelemetry is named with its place", {
   x <- read_otlp(otlp_path("fleet.pb"))
   # A file may have entities without a type, and what is read is valid.
   untyped <- x
@@ -221,7 +221,7 @@ test_that("a value without a type is an error", {
     attributes = untyped(".resource_attributes", 2),
     attributes = untyped(".mapping_attributes", 1),
     labels = untyped(".labels", 5),
-    # A column of types has one of values, and the reverse.
+    # A column of types requires a column of values, and vice versa.
     labels = function(x) { x$.labels$value <- NULL; x },
     labels = function(x) { x$.labels$type <- NULL; x }
   )) {
@@ -262,7 +262,7 @@ test_that("a type in two units is one key", {
   validate_profile(x)
 })
 
-test_that("what version 2.0 allows is allowed", {
+test_that("unusual but valid tables are accepted", {
   x <- small_profile()
   x$locations$function_id[1] <- NA
   x$locations$line[1] <- NA

@@ -11,7 +11,7 @@ test_that("a regular file comes back byte for byte", {
   expect_identical(readLines(path), readLines(rprof_path("edit_gz.out.gz")))
 })
 
-test_that("version 1.0 comes back byte for byte, but for memory and runs", {
+test_that("version 1.0 is reproduced byte for byte, apart from memory and runs", {
   path <- withr::local_tempfile()
   for (file in c("basic_plain.out", "basic_line.out", "basic_gcline.out", "names_line.out", "multi_line.out")) {
     write_rprof(read_rprof(rprof_path(file), version = "1.0"), path)
@@ -159,7 +159,7 @@ test_that("lines without a function are reported by writers that cannot hold the
     expect_equal(sum(is.na(read_pprof(path)$locations$function_id)), if (aggregate) 1 else 2)
   }
   expect_warning(write_rprof(x, path), "without a function are not in the file: 2", class = "profile_warning_lossy")
-  # OpenTelemetry has them, as it has addresses without a symbol.
+  # OpenTelemetry can store them, like addresses without a symbol.
   expect_no_warning(write_otlp(x, path))
   back <- read_otlp(path)$locations
   expect_equal(sort(back$line[is.na(back$function_id)]), sort(x$locations$line[1:2]))
@@ -236,7 +236,7 @@ test_that("files, lines and memory figures are written regardless of the options
     expect_null(losses(write_rprof(x, path)))
     expect_identical(file_bytes(path), file_bytes(rprof_path(file)), info = file)
   }
-  # By way of pprof the options are not known at all.
+  # After conversion to pprof the options are unknown.
   x <- read_rprof(rprof_path("basic_mem.out"))
   pprof <- withr::local_tempfile()
   write_pprof(x, pprof, aggregate = FALSE)
@@ -290,7 +290,7 @@ test_that("periods, times and durations that are not whole numbers of 64 bits ar
   x$sources$.period <- 10000.0005
   expect_equal(losses(write_pprof(x, path)), c(periods = 1))
   expect_equal(losses(write_otlp(x, path)), c(periods = 1))
-  # Labels say such a period.
+  # Labels can store such a period.
   expect_null(losses(write_pprof(x, path, source_labels = TRUE)))
   expect_equal(read_pprof(path)$sources$.period, 10000.0005)
   y <- x
@@ -322,14 +322,14 @@ test_that("periods, times and durations that are not whole numbers of 64 bits ar
   expect_error(validate_profile(x), "duration_nanos", class = "profile_error_invalid")
 })
 
-test_that("what OpenTelemetry cannot hold is reported", {
+test_that("values that OpenTelemetry cannot store are reported", {
   path <- withr::local_tempfile()
   x <- small_profile()
   x$samples$.timestamp <- 1e9 + 1:3
   x$sources$source_timestamp <- 1e9 + 2
   expect_equal(losses(write_otlp(x, path)), c(widened_times = 1))
   expect_equal(read_otlp(path)$sources$source_timestamp, 1e9 + 1)
-  # What was not recorded cannot be changed.
+  # Values that were not recorded cannot be changed.
   x$sources$source_timestamp <- NA_real_
   expect_null(losses(write_otlp(x, path)))
 
@@ -338,7 +338,7 @@ test_that("what OpenTelemetry cannot hold is reported", {
   other <- tibble::tibble(sample_id = 1L, type = "bytes", unit = "count", value = 5)
   x$sample_values <- rbind(x$sample_values, other)
   expect_equal(losses(write_otlp(x, path, aggregate = FALSE)), c(missing_values = 2))
-  # Sums are the same without them.
+  # Sums are the same without these samples.
   expect_null(losses(write_otlp(x, path)))
 
   x <- small_profile()
@@ -355,7 +355,7 @@ test_that("what OpenTelemetry cannot hold is reported", {
   expect_equal(losses(write_otlp(x, path)), c(frame_types = 1))
 })
 
-test_that("files are compressed where their names end in .gz, those of pprof always", {
+test_that("files are compressed if their names end in .gz, pprof files always", {
   x <- small_profile()
   is_gzip <- function(path) identical(readBin(path, "raw", 2), as.raw(c(0x1f, 0x8b)))
   plain <- withr::local_tempfile(fileext = ".out")
