@@ -45,11 +45,11 @@
 #'
 #' ## Concurrent access
 #'
-#' A profile is written in one transaction. Writers wait for each other. After an error or Ctrl-C the database is
-#' unchanged. `profile_from_con()` reads a consistent state, even if others write meanwhile; in PostgreSQL it waits for
-#' a writer that adds columns, for example for the first profile with a new type of values. SQLite does not wait by
-#' default; these functions set a busy timeout of one minute while they write and read. [tbl_profile()] does not reset
-#' that timeout, since its tables are read later.
+#' A profile is written in one transaction. Writers wait for each other. After an error or Ctrl-C the database contains
+#' no part of the profile. `profile_from_con()` reads a consistent state, even if others write meanwhile; in PostgreSQL
+#' it waits for a writer that adds columns, for example for the first profile with a new type of values. SQLite does not
+#' wait by default; these functions set a busy timeout of one minute while they write and read. [tbl_profile()] does not
+#' reset that timeout, since its tables are read later.
 #'
 #' With RSQLite and RPostgres you can call these functions inside a transaction of your own. They then use a savepoint:
 #' after an error, your previous changes are still part of the transaction, and the profile is stored when you commit.
@@ -64,8 +64,8 @@
 #' - a table or column of your own with one of the names above;
 #' - names that the database does not accept or changes: in SQLite, names that differ only in case; in PostgreSQL, names
 #'   of more than 63 bytes and the names of its system columns, such as `ctid`;
-#' - columns without exactly one value for each row (lists, except those of the package blob; matrices; data
-#'   frames), of type complex or raw, or with strings in encoding "bytes";
+#' - columns without exactly one value for each row (lists, except lists of the package blob; matrices; data frames), of
+#'   type complex or raw, or with strings in encoding "bytes";
 #' - a column of your own whose type is incompatible with previously stored profiles, such as text instead of numbers,
 #'   or fractions instead of whole numbers.
 #'

@@ -19,10 +19,10 @@
 #' In all cases the message lists the functions that changed most. With fewer than three runs of a version, the
 #' result is inconclusive.
 #'
-#' Times vary from run to run, in particular on shared machines such as those of CI services. Allocated memory does not
-#' vary: use `benchmark_profile(measure = "bytes")`, which is the default if the environment variable `CI` is set.
-#' Compare only profiles that were recorded on the same machine, at about the same time, and with alternating versions,
-#' as [benchmark_profile()] does.
+#' Times vary from run to run, in particular on shared machines, as in CI services. Allocated memory does not vary: use
+#' `benchmark_profile(measure = "bytes")`, which is the default if the environment variable `CI` is set. Compare only
+#' profiles that were recorded on the same machine, at about the same time, and with alternating versions, as
+#' [benchmark_profile()] does.
 #'
 #' @param base,new Profiles of the old and the new version, as for [compare_profiles()].
 #' @param ... Must be empty.

@@ -51,9 +51,9 @@
 #'
 #' # Expressions
 #'
-#' The syntax is that of Perl, as in [grepl()] with `perl = TRUE`. Matching is case-sensitive unless the expression
-#' starts with `(?i)`. Expressions that are valid in Go's syntax, RE2, have the same meaning here, with few exceptions:
-#' `$` also matches before a line feed at the very end, `\s` and `\v` match more kinds of white space, and a `+` after a
+#' The syntax is Perl's, as in [grepl()] with `perl = TRUE`. Matching is case-sensitive unless the expression starts
+#' with `(?i)`. Expressions that are valid in Go's syntax, RE2, have the same meaning here, with few exceptions: `$`
+#' also matches before a line feed at the very end, `\s` and `\v` match more kinds of white space, and a `+` after a
 #' repetition (`a*+`) is an error in Go. Go does not support Perl's look-around and back references.
 #'
 #' # Other tables

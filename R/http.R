@@ -107,7 +107,7 @@ begin_attempt <- function(handle, pool, request) {
   list(has_ended = function() has_ended, answer = answer, cancel = function() curl::multi_cancel(handle))
 }
 
-# Records what is sent and received. The types are those of curl's debug function,
+# Records what is sent and received. The types are defined by curl's debug function,
 # https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html. curl reports TLS messages only if it uses OpenSSL.
 watch_traffic <- function(handle) {
   data_out <- 4L

@@ -39,14 +39,14 @@
 #' - A set of labels takes at most 450 characters, including a `=` in each label and a `&` between two labels.
 #'   Characters other than ASCII letters, digits and `-._~/:` count as three for each byte in UTF-8.
 #' - Labels do not apply to code that runs later, such as a callback of the packages later or promises: label it
-#'   separately. Forked processes, such as those of `parallel::mclapply()`, keep the labels from the time of the fork.
+#'   separately. Forked processes, for example of `parallel::mclapply()`, keep the labels from the time of the fork.
 #' - R up to 4.2 does not write more than 10,000 characters of a stack. In deep stacks the outermost calls are missing,
 #'   and so are their labels.
 #'
 #' @section In services:
 #' - plumber: `label_plumber()`, as in `pr() |> pr_get("/a", f) |> label_plumber() |> pr_run()`, or, at the end of a
-#'   plumber file, `#* @plumber` before `profile::label_plumber`. The keys are those of OpenTelemetry: `http.route`, the
-#'   path of the endpoint as it was defined, and `http.request.method`. Filters run before the endpoint of a request is
+#'   plumber file, `#* @plumber` before `profile::label_plumber`. The keys follow OpenTelemetry: `http.route`, the path
+#'   of the endpoint as it was defined, and `http.request.method`. Filters run before the endpoint of a request is
 #'   known, so their samples have no labels.
 #' - Shiny: label the expressions, as in `renderPlot(with_labels(c(output = "plot"), plot(data())))` and
 #'   `observe(with_labels(c(observer = "save"), save(data())))`. An expression runs later than the function that

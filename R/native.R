@@ -23,11 +23,11 @@
 #' @details
 #' ## What is recorded
 #'
-#' A sample contains what [Rprof()] records, with native frames between the frames of R. Two kinds of frames are left
-#' out: R's evaluator, since R functions represent it (except if native code evaluates a promise), and the C library if
-#' R calls it. Functions of R's C interface that native code calls, such as `Rf_allocVector()`, are included. `.Call`,
-#' `.External`, `.C` and similar, which R records for code that is not byte-compiled, are replaced by the functions that
-#' they called.
+#' A sample contains the stack that [Rprof()] records, with native frames between the frames of R. Two kinds of frames
+#' are left out: R's evaluator, since R functions represent it (except if native code evaluates a promise), and the C
+#' library if R calls it. Functions of R's C interface that native code calls, such as `Rf_allocVector()`, are included.
+#' `.Call`, `.External`, `.C` and similar, which R records for code that is not byte-compiled, are replaced by the
+#' functions that they called.
 #'
 #' The column `.frame_type` of `locations` is `"r"` or `"native"`. Native frames have an `.address`, and a
 #' row in `.mappings` for their library.
@@ -38,8 +38,8 @@
 #' there are more samples. All samples show R's thread. `event = "elapsed"` measures real time (from R 4.4 on). CPU time
 #' does not pass while R waits, and code that runs for less than an `interval` may have no sample.
 #'
-#' R functions have lines if their code was parsed with source references: set `options(keep.source = TRUE)`
-#' before, which is not the default under Rscript. See [read_rprof()] for details.
+#' R functions have lines if their code was parsed with source references: set `options(keep.source = TRUE)` before the
+#' code is parsed, since this is not the default under Rscript. See [read_rprof()] for details.
 #'
 #' `source_timestamp` in `sources` is the time at which the profiler was started, `.duration_nanos` the time
 #' until it was stopped. The file at `path` cannot store them.
@@ -72,9 +72,9 @@
 #' If the profiled code calls [Rprof()] itself, or another library handles the signal `SIGPROF`, recording ends.
 #' `stop_profiler()` then warns and returns what was recorded before.
 #'
-#' Forked processes, such as those of `parallel::mclapply()`, are not profiled. Up to R 4.2, a forked
-#' process that calls [Rprof()] or quits R in the usual way can write buffered output to its parent's file
-#' once more, and then no sample can be combined.
+#' Forked processes, for example of `parallel::mclapply()`, are not profiled. Up to R 4.2, a forked process that calls
+#' [Rprof()] or quits R in the usual way can write buffered output to its parent's file once more, and then no sample
+#' can be combined.
 #'
 #' ## Memory
 #'

@@ -65,15 +65,21 @@
 #' pprof cannot store resources, scopes, schema URLs, ids of profiles, counts of dropped attributes, times
 #' of samples, links, and attributes that are neither strings nor integers.
 #'
-#' Several labels with one key become an array, which has one unit. If a profile cannot be stored, there is an error of
-#' class `profile_error_lossy`: a label with both a string and a number, several units for one key, a sum above 2^63, a
-#' time before 1970, a negative duration, ids of a wrong length. A warning of class `profile_warning_lossy` reports
-#' periods that were rounded to whole numbers, and time stamps after the year 2262 and durations of more than 292 years,
-#' which are left out; times and durations of profiles that were extended to include their samples; values that only
-#' some samples of a profile have, which are 0 in the others unless they are summed; repeated keys of attributes, of
-#' which the first is kept; and frame types of inlined calls that differ from the type of their location. With
-#' `original_payload = TRUE`, labels and times are written as exactly as possible instead, since the payload contains
-#' their exact values.
+#' Several labels with one key become an array, which has one unit.
+#'
+#' An error of class `profile_error_lossy` reports content that cannot be written: a label with both a string and a
+#' number, several units for one key, a sum above 2^63, a time before 1970, a negative duration, or an id of a wrong
+#' length. With `original_payload = TRUE`, labels and times are written as exactly as possible instead, since the
+#' payload contains their exact values.
+#'
+#' A warning of class `profile_warning_lossy` counts
+#'
+#' - periods that were rounded to whole numbers;
+#' - time stamps after the year 2262 and durations of more than 292 years, which are left out;
+#' - times and durations of profiles that were extended to include their samples;
+#' - values that only some samples of a profile have, which are 0 in the other samples unless they are summed;
+#' - repeated keys of attributes, of which the first is kept;
+#' - frame types of inlined calls that differ from the type of their location.
 #'
 #' @inheritParams read_pprof
 #' @inheritParams write_pprof

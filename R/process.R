@@ -7,7 +7,13 @@
 #' preparation. It is not stopped, except with `native = TRUE`, which also records native code.
 #'
 #' @details
-#' R's list of calls is read from the memory of the process. It may change while it is read, so it is read twice and
+#' A sample contains the functions that were running, with files and lines if their code has source references (see *Why
+#' there are no lines* in [read_rprof()]), the CPU time and the real time since the previous sample, and the time when
+#' it was taken. The label `state` is the state of the process at that time: `running` (or waiting for a CPU),
+#' `sleeping`, `waiting` for a disk, or `stopped`. Samples also have the labels that the process has set with
+#' [with_labels()]. A label with the key `state` does not replace the state of the process: samples have both.
+#'
+#' R's list of calls is read from the memory of the process. The list may change meanwhile, so it is read twice and
 #' compared. A sample is the stack at the time of the first reading. If some calls have changed meanwhile, the sample
 #' contains the calls that were certainly on the stack at that time, and is completed from a similar stack: a recent
 #' sample, or a stack that is seen within 0.15 milliseconds. Without such a stack, the innermost calls are missing, and
@@ -21,12 +27,6 @@
 #'
 #' While recording, this R process avoids the CPU on which the other process runs. If all CPUs are busy, or there is
 #' only one, too many samples are taken while the process makes system calls.
-#'
-#' A sample contains the functions that were running, with files and lines if their code has source references (see *Why
-#' there are no lines* in [read_rprof()]), the CPU time and the real time since the previous sample, and the time when
-#' it was taken. The label `state` is the state of the process at that time: `running` (or waiting for a CPU),
-#' `sleeping`, `waiting` for a disk, or `stopped`. Samples also have the labels that the process has set with
-#' [with_labels()]. A label with the key `state` does not replace the state of the process: samples have both.
 #'
 #' @section What cannot be seen:
 #' - Some builtin functions. R does not record calls of builtins unless [Rprof()] runs. If byte-compiled code calls a
@@ -44,8 +44,8 @@
 #' between R frames, like samples of [start_profiler()]: functions of C, C++, Fortran and Rust, with files and lines if
 #' they were compiled with `-g`, and a row in `.mappings` for each library. The column `.frame_type` of `locations` is
 #' `"r"` or `"native"`. The sections *Names of native functions* and *Incomplete samples* in [start_profiler()] apply as
-#' well. Names are looked up when recording ends. Libraries in a container are found, but separate files with debug
-#' information only on this system.
+#' well. Names are looked up when recording ends. The files of libraries in a container are found. Separate files with
+#' debug information are found only on this system.
 #'
 #' Effects on the process:
 #' - It is stopped for 0.05 to 0.15 ms in most samples, longer if its stack is deep, and up to tens of
@@ -303,7 +303,7 @@ clear_lines <- function(count) {
 #' @param pid The id of the process, see [list_r_processes()].
 #' @param x A stack.
 #' @param n The number of calls to print; in longer stacks, the calls in the middle are left out.
-#' @param width The width of the lines, by default that of the console.
+#' @param width The width of the lines, by default the width of the console.
 #'
 #' @return A tibble of class `profile_stack` with a row for each call, innermost first, that prints as
 #'   [traceback()] does.

@@ -20,11 +20,10 @@
 #'
 #' ## Why there are no lines
 #'
-#' R knows the lines of code that was parsed with source references. They are kept in interactive
-#' sessions, but not by Rscript and `R CMD BATCH`: set `options(keep.source = TRUE)` before the code is
-#' parsed. For the script that Rscript runs itself, this works in its first line. Packages have lines if they
-#' were installed with `R CMD INSTALL --with-keep.source` or the environment variable
-#' `R_KEEP_PKG_SOURCE=yes`.
+#' R knows the lines of code that was parsed with source references. By default, R keeps source references in
+#' interactive sessions, but not in Rscript and `R CMD BATCH`: set `options(keep.source = TRUE)` before the code is
+#' parsed. For the script that Rscript runs itself, this works in its first line. Packages have lines if they were
+#' installed with `R CMD INSTALL --with-keep.source` or the environment variable `R_KEEP_PKG_SOURCE=yes`.
 #'
 #' ## Why there are few samples, or none
 #'
@@ -64,11 +63,11 @@
 #'
 #' Everything that the file contains is kept, in the tables that [profile_data] describes. Each line of a location is a
 #' row of `locations`, inlined calls innermost first; a location without lines is a row without a function. Each sample
-#' is a row, with all its values, including zeros. Numbers are exact: those that R cannot represent are also stored as
+#' is a row, with all its values, including zeros. Numbers are exact: numbers that R cannot represent are also stored as
 #' text. `drop_frames` and `keep_frames` are not applied, see `drop` in [filter_profile()].
 #'
-#' Not kept are fields that the format does not define, the order of the string table, and bytes of strings that are not
-#' UTF-8 or contain a NUL; [profile_problems()] lists how such strings were read. Like Go's reader, `read_pprof()`
+#' Fields that the format does not define, the order of the string table, and bytes of strings that are not UTF-8 or
+#' contain a NUL are not kept; [profile_problems()] lists how such strings were read. Like Go's reader, `read_pprof()`
 #' ignores references to a missing mapping. It rejects the same files as Go's reader, except for lines without a
 #' function, which it accepts.
 #'

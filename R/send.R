@@ -42,8 +42,8 @@
 #' ## Retries
 #'
 #' Transient errors are retried, up to `retries` times: no connection, a connection closed without an answer, and the
-#' HTTP statuses 429, 502, 503 and 504. The first delay is about one second, and each further one is twice as long, up
-#' to half a minute; all of them vary randomly by up to half. A delay that the server requests by `Retry-After` is
+#' HTTP statuses 429, 502, 503 and 504. The first delay is about one second, and each further delay is twice as long, up
+#' to half a minute; all delays vary randomly by up to half. A delay that the server requests by `Retry-After` is
 #' respected; more than a minute is an error. A message of class `profile_message_retry` announces each delay.
 #'
 #' Other errors are not retried, in particular timeouts and partially accepted requests. Ctrl-C stops

@@ -20,15 +20,15 @@
 #' # Which files are read
 #'
 #' A profile may come from somebody else, and you may publish the text that is read. So paths are resolved first, with
-#' all links and `..`, and a file is read only if it is
+#' all links and `..`, and a file is read only if it
 #'
-#' - a regular file of at most 5 MB, without NUL;
-#' - with an extension of source code, such as `.R`, `.Rmd`, `.cpp`, in upper or lower case;
-#' - not hidden: neither its name nor the name of a folder in its path begins with a dot. Folders that contain the
+#' - is a regular file of at most 5 MB, without NUL;
+#' - has an extension of source code, such as `.R`, `.Rmd`, `.cpp`, in upper or lower case;
+#' - is not hidden: neither its name nor the name of a folder in its path begins with a dot. Folders that contain the
 #'   working directory or a directory in `directory` may be hidden.
 #'
-#' `~` is an ordinary character in a path. URLs, paths of servers such as `//server/share/a.R`, and paths with
-#' characters that some systems do not allow in names are ignored, without any access to files or networks.
+#' `~` in a path is not expanded. URLs, paths of servers such as `//server/share/a.R`, and paths with characters that
+#' some systems do not allow in names are ignored, without any access to files or networks.
 #'
 #' If the profile was not recorded in this session, only files in the working directory and in `directory` are read, and
 #' no source references; with `outside = TRUE` there is no such limit. A message of class `profile_message_source_files`

@@ -3,7 +3,7 @@
 #' Write profiles for other viewers
 #'
 #' @description
-#' `write_speedscope()` writes a file for [speedscope](https://www.speedscope.app): open that page, or run
+#' `write_speedscope()` writes a file for [speedscope](https://www.speedscope.app): open this page, or run
 #' `npx speedscope`, which works without a network connection, and drop the file on the page. The file stays on your
 #' computer.
 #'
@@ -11,21 +11,21 @@
 #' links to source files, and as a flame graph with the extension *Flame Chart Visualizer for JavaScript Profiles*. In
 #' Chrome, load it in the *Performance* panel of the developer tools.
 #'
-#' `write_firefox()` writes a file for the [Firefox Profiler](https://profiler.firefox.com), which shows stacks over time,
-#' call trees, and the source code with the time of each line. Open that page in any browser and drop the file on it. The
-#' file stays on your computer unless you upload it.
+#' `write_firefox()` writes a file for the [Firefox Profiler](https://profiler.firefox.com), which shows stacks over
+#' time, call trees, and the source code with the time of each line. Open this page in any browser and drop the file on
+#' it. The file stays on your computer unless you upload it.
 #'
 #' @details
-#' An existing file is replaced as by [write_pprof()]. A file whose name ends in `.gz` is compressed.
+#' An existing file is replaced as in [write_pprof()]. A file whose name ends in `.gz` is compressed.
 #'
 #' One warning of class `profile_warning_lossy` counts values that were left out or changed although the format has a
 #' place for them, such as negative values. There is no warning about information that the format cannot contain at all,
 #' which is listed below.
 #'
 #' For Rprof data the values are `samples`, `cpu` (the count times the sampling interval) and, for memory profiles,
-#' `alloc_space`; for other data the types of the profile. The memory in use at each sample, whose sum has no
-#' meaning, is not written. Code without symbols has the name of its program or library, such as
-#' `[libfoo.so.1]`; in Firefox files, which contain addresses, it has its address.
+#' `alloc_space`; for other data the types of the profile. The memory in use at each sample, whose sum has no meaning,
+#' is not written. Code without symbols has the name of its program or library, such as `[libfoo.so.1]`, or in Firefox
+#' files its address.
 #'
 #' ## speedscope
 #'
@@ -37,7 +37,7 @@
 #' stacks are summed. By default, samples are summed if there are more than 100,000 entries: speedscope takes seconds to
 #' open 100,000 samples, and cannot show a million.
 #'
-#' Not written are labels, times of samples, kinds of frames, packages, mappings, resources and attributes.
+#' Labels, times of samples, kinds of frames, packages, mappings, resources and attributes are not written.
 #' [read_speedscope()] reads each type of each source as a source, with the same values. speedscope supports units of
 #' time, bytes, and values without a unit. If the unit does not identify a type, as for allocated and freed bytes, the
 #' name and unit of the type are in an additional field `sampleType`, which speedscope ignores.
@@ -51,8 +51,8 @@
 #'
 #' Functions have their file and the line where they start. For R functions the start is unknown, and the first of their
 #' lines in the profile is written instead. Lines are written for the innermost functions only: the format counts the
-#' samples of each line of a function, in each place of the call tree. Not written are the lines of callers, columns,
-#' labels, kinds of frames, packages, mappings, resources and attributes. [read_cpuprofile()] reads the same stacks and
+#' samples of each line of a function, in each place of the call tree. The lines of callers, columns, labels, kinds of
+#' frames, packages, mappings, resources and attributes are not written. [read_cpuprofile()] reads the same stacks and
 #' times.
 #'
 #' ## Firefox
@@ -61,14 +61,14 @@
 #' `.firefox.json.gz`, so that it is compressed. Each source is a thread. The weight of its samples is the default type
 #' if it is a time or a number of bytes; otherwise a time, which for Rprof data is the count times the interval; or the
 #' count if there is no time. Allocated memory (`alloc_space`) is shown in the call tree of native allocations. If the
-#' profile does not contain when samples were taken, each one starts when the one before it ends.
+#' times of samples are unknown, each sample starts when the previous one ends.
 #'
 #' The categories *R*, *Native code* and *Garbage collection* have different colours. The text of source files is
 #' included if the profile contains it: call [add_source_text()] first.
 #'
-#' Other sample types are not written, nor are labels, packages, resources and attributes; the order of inlined calls is
-#' lost. Weights can only be times, bytes or counts: the warning counts sources with another type, and samples without a
-#' weight. [read_firefox()] reads the same stacks, times and lines, and allocations as separate samples.
+#' Other sample types, labels, packages, resources, attributes and the order of inlined calls are not written. Weights
+#' can only be times, bytes or counts: the warning counts sources with another type, and samples without a weight.
+#' [read_firefox()] reads the same stacks, times and lines, and allocations as separate samples.
 #'
 #' @inheritParams write_pprof
 #' @param aggregate Whether to sum the values of samples with equal stacks. `NULL`, the default, does this for large

@@ -10,8 +10,8 @@
 #' others.
 #'
 #' @details
-#' Both write to a temporary file in the directory of `path`, which replaces `path` when it is complete: after
-#' an error, a full disk or Ctrl-C the old file is unchanged. See *Replacing files* below.
+#' Both functions write to a temporary file in the directory of `path`, which replaces `path` when it is complete: after
+#' an error, a full disk or Ctrl-C, the old file is unchanged. See *Replacing files* below.
 #'
 #' If some information cannot be stored exactly, one warning of class `profile_warning_lossy` counts what was
 #' rounded, changed or left out.
@@ -42,14 +42,17 @@
 #' same type), the sum of the durations, each comment once, and `drop_frames` and `keep_frames` of the first
 #' source.
 #'
-#' The warning counts lines without a function, which are left out because Go's pprof rejects them; periods
-#' that are not whole numbers, which are rounded unless `source_labels = TRUE`; time stamps outside the years 1678
-#' to 2262 and durations with a sum of more than 292 years, which are left out.
+#' The warning counts
+#' - lines without a function, which are left out because Go's pprof rejects them;
+#' - periods that are not whole numbers, which are rounded unless `source_labels = TRUE`;
+#' - time stamps outside the years 1678 to 2262, and durations with a sum of more than 292 years, which are left out.
 #'
-#' The format cannot store `.frame_type` in `locations`; OpenTelemetry's resources, scopes, attributes of profiles,
-#' mappings and locations, attributes of samples other than text and integers, times and traces of samples (use
-#' [write_otlp()] for these); the `#File` lines of Rprof files and the places that called the outermost frames; and
-#' columns and tables of your own.
+#' The format cannot store
+#' - `.frame_type` in `locations`;
+#' - OpenTelemetry's resources, scopes, attributes of profiles, mappings and locations, attributes of samples other than
+#'   text and integers, times and traces of samples (use [write_otlp()] for these);
+#' - the `#File` lines of Rprof files and the places that called the outermost frames;
+#' - columns and tables of your own.
 #'
 #' ## Sources in pprof files
 #'
@@ -78,11 +81,13 @@
 #' `FALSE`. An unknown function is written as the program or library that contains it, such as `[libfoo.so.1]`, or as
 #' `<unknown>`, without its line.
 #'
-#' The warning counts intervals that are not whole microseconds, times that are not whole intervals, and
-#' memory figures that are not whole numbers, which are rounded; memory figures of samples that lack one of
-#' the four, samples without frames, lines without a function and lines above 2^31 - 1, which are left out;
-#' and names that would be read as something else, such as file names with a line feed, in which line feeds
-#' become blanks and quotes become `'`.
+#' The warning counts
+#' - intervals that are not whole microseconds, times that are not whole intervals, and memory figures that are not
+#'   whole numbers, which are rounded;
+#' - memory figures of samples that lack one of the four, samples without frames, lines without a function, and lines
+#'   above 2^31 - 1, which are left out;
+#' - names that would be read as something else, such as file names with a line feed: line feeds become blanks and
+#'   quotes become `'`.
 #'
 #' An Rprof file can store intervals and options, memory figures, and stacks of names, files and lines. Everything else
 #' is left out: other values, labels, comments, mappings, addresses and columns in lines, times, URIs, and columns and

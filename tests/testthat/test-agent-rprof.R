@@ -31,7 +31,7 @@ local_lines <- function(envir = parent.frame()) {
   code
 }
 
-test_that("samples are those of Rprof(), with all lines in each part", {
+test_that("samples agree with Rprof(), with all lines in each part", {
   skip_without_rprof_agent()
   code <- local_lines()
   # The name by which the function is called.

@@ -33,7 +33,7 @@ test_that("several expressions run in turns", {
   expect_equal(c(nrow(x$a$samples), nrow(x$b$samples)), c(8, 8))
 })
 
-test_that("assignments are local, and variables those of the caller", {
+test_that("assignments are local, and variables of the caller are found", {
   skip_without_ticks()
   value <- 1
   suppressMessages(benchmark_profile(value <- value + 1, runs = 1, warmup = 0, measure = "time"))

@@ -66,7 +66,7 @@ zero_if_missing <- function(sums, names) {
   ifelse(is.na(found), 0, found)
 }
 
-test_that("both ways to compute inclusive values give those of summary()", {
+test_that("both ways to compute inclusive values agree with summary()", {
   profiles <- callgrind_profiles()
   for (of in names(profiles)) {
     x <- profiles[[of]]

@@ -21,7 +21,7 @@ written_lines <- function(x, ...) {
   lines
 }
 
-test_that("written stacks are those of the tables", {
+test_that("written stacks agree with the tables", {
   for (file in rprof_files()) {
     x <- read_quietly(rprof_path(file))
     if (nrow(x$samples) > 0 && all(lengths(lapply(x$functions$name, charToRaw)) > 0)) {

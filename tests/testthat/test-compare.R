@@ -128,7 +128,7 @@ test_that("runs with different periods are compared by their time", {
   expect_equal(share$ratio, rep(1, nrow(share)), tolerance = 0.01)
 })
 
-test_that("shares are those of each run", {
+test_that("shares are relative to each run", {
   base <- profile_of_runs(base_runs)
   x <- compare_profiles(base, profile_of_runs(lapply(base_runs, `*`, 2)), scale = "share")
   expect_equal(row_of(x, "f")$base, mean(c(50 / 100, 52 / 102, 49 / 99)), tolerance = 0.001)

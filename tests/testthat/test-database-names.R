@@ -193,7 +193,7 @@ test_that("other tables are not changed", {
   })
 })
 
-test_that("tables without columns, and with those of others, are no profiles", {
+test_that("tables without columns, or with other columns, are not profiles", {
   for_each_database(function(con, schema, connect) {
     DBI::dbWriteTable(con, table_id(schema, "sources"), data.frame(source_id = 1))
     error <- expect_error(profile_from_con(con, schema = schema), class = "profile_error_invalid")

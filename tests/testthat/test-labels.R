@@ -50,7 +50,7 @@ local_label_sets <- function(envir = parent.frame()) {
 
 # ---- The expression ------------------------------------------------------------------
 
-test_that("the value is that of the expression, and as visible", {
+test_that("the value of the expression is returned with its visibility", {
   expect_identical(withVisible(with_labels(c(a = "b"), 1 + 1)), list(value = 2, visible = TRUE))
   expect_identical(withVisible(with_labels(c(a = "b"), invisible(3)))[["visible"]], FALSE)
   x <- 5

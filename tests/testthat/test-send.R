@@ -157,7 +157,7 @@ test_that("the server determines how long to wait", {
   expect_identical(failed(server$url)$attempts, 1L)
 })
 
-test_that("the clock is that of the system, and delays pass", {
+test_that("the system's clock is used, and delays pass", {
   before <- as.numeric(Sys.time())
   sleep(0.001)
   expect_gte(current_time(), before)
