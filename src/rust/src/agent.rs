@@ -26,8 +26,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-const WHAT: &str = "the settings of the agent";
-
 /// Reads the settings from a list: `method`, "reader" (or "auto", the same here) or "rprof"; `interval` and `every` in
 /// seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `queue` in bytes; `kind`, "http",
 /// "relay", "folder" or "function". For HTTP: `url`, `headers` (bytes), `timeout` and `backoff` in seconds, and `limit`,
@@ -38,8 +36,8 @@ pub fn settings(list: &Robj) -> Result<Settings> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;
     for (key, value) in keys.iter().zip(option(list, "values")?.elements()?) {
-        let text = |text: &Sexp| owned(text.text()?.unwrap_or_default(), WHAT);
-        resource.try_push((text(key)?, text(value)?), WHAT)?;
+        let text = |text: &Sexp| owned(text.text()?.unwrap_or_default());
+        resource.try_push((text(key)?, text(value)?))?;
     }
     let text = |name| Ok::<_, Error>(option(list, name)?.text()?.unwrap_or_default());
     let to = match text("kind")? {
@@ -55,14 +53,14 @@ pub fn settings(list: &Robj) -> Result<Settings> {
             Way::Relay(relay::Settings {
                 folder: PathBuf::from(option(list, "path")?.file()?.path),
                 head: bytes(list, "head")?,
-                shown: owned(text("shown")?, WHAT)?,
+                shown: owned(text("shown")?)?,
                 command: bytes(list, "command")?,
                 environment: bytes(list, "environment")?,
             }),
         )?),
         "folder" => {
             let folder = option(list, "path")?.file()?;
-            To::Folder(PathBuf::from(folder.path), owned(text("name")?, WHAT)?)
+            To::Folder(PathBuf::from(folder.path), owned(text("name")?)?)
         }
         _ => To::R,
     };
@@ -95,7 +93,7 @@ fn target(list: &Robj, way: Way) -> Result<Target> {
 }
 
 fn bytes(list: &Robj, name: &str) -> Result<Vec<u8>> {
-    copied(option(list, name)?.bytes()?, WHAT)
+    copied(option(list, name)?.bytes()?)
 }
 
 fn number(list: &Robj, name: &str) -> Result<f64> {

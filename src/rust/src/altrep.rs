@@ -62,7 +62,7 @@ impl Shared {
     fn new(frames: Frames) -> Result<Shared> {
         let (packed, locations, stack_ends) = frames.stacks().parts();
         let room = if packed == 0 { 0 } else { frames.deepest() };
-        let space = filled(room, 0, "a stack")?;
+        let space = filled(room, 0)?;
         Ok(Shared {
             packed: packed as u32,
             locations: locations.as_ptr().cast(),

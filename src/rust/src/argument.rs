@@ -226,13 +226,13 @@ impl<'call> Sexp<'call> {
 
     /// A copy of the first string of a character vector.
     pub fn owned_text(self) -> Result<Option<String>> {
-        self.text()?.map(|text| owned(text, "a text")).transpose()
+        self.text()?.map(owned).transpose()
     }
 
     /// The strings of a character vector as paths, as R would open them.
     pub fn paths(self) -> Result<Vec<&'call Path>> {
         let paths = self.strings()?.iter().map(|&path| path_of(path));
-        paths.try_vec_of("paths")
+        paths.try_vec_of()
     }
 
     /// Reads a character vector with a path as R would open it, and the path as shown in messages.
@@ -264,7 +264,7 @@ impl<'call> Sexp<'call> {
 /// The texts of string objects, empty for NA.
 fn texts<'call>(strings: &[SEXP]) -> Result<Vec<&'call str>> {
     let texts = strings.iter().map(|&name| Ok(utf8(name)?.unwrap_or("")));
-    texts.try_vec_of("names")
+    texts.try_vec_of()
 }
 
 /// Whether a string object is marked as bytes, and therefore is not text in any encoding.

@@ -30,13 +30,13 @@ pub fn read(input: &Robj, format: Option<&'static Format>) -> Result<(Profile, P
     }
     let file = data.file()?;
     formats::read(Input::File(file.path), format, origin, &stop)
-        .map_err(|error| error.shown_as(file.shown))
+        .map_err(|error| error.during("read", file.shown))
 }
 
 /// The description of an input: its `name` in messages, its `uri`, and `max_memory` (in bytes,
 /// or NULL for the default, which depends on the size of the file).
 pub fn origin(input: &Robj) -> Result<Origin> {
-    let text = |text: Sexp| owned(text.text()?.unwrap_or_default(), "a name");
+    let text = |text: Sexp| owned(text.text()?.unwrap_or_default());
     let max_memory = option(input, "max_memory")?.doubles()?.first().copied();
     Ok(Origin {
         name: text(option(input, "name")?)?,
@@ -51,5 +51,5 @@ pub fn origin(input: &Robj) -> Result<Origin> {
 pub fn write(file: &Robj, profile: &Profile, writer: &dyn Writer) -> Result<Losses> {
     let file = argument(file).file()?;
     formats::write_file(writer, profile, file.path, &stop)
-        .map_err(|error| error.shown_as(file.shown))
+        .map_err(|error| error.during("write", file.shown))
 }

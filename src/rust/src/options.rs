@@ -85,7 +85,7 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         style: text("style")?,
         script: text("script")?,
         plumbing: text("plumbing")?,
-        texts: files.map(file).try_vec("texts")?,
+        texts: files.map(file).try_vec()?,
         sources: count_of(option("sources")?)?,
         found,
         timeline: option("timeline")?.flag()?,
@@ -160,8 +160,8 @@ impl<'call> Matches<'call> {
         let by_filter = names.zip(self.by_filter.elements()?);
         let by_filter = by_filter.map(|(name, found)| Ok((name, locations(found)?)));
         Ok(MatchingLocations {
-            by_filter: by_filter.try_vec_of("filters")?,
-            drops: self.drops.iter().map(locations).try_vec_of("filters")?,
+            by_filter: by_filter.try_vec_of()?,
+            drops: self.drops.iter().map(locations).try_vec_of()?,
         })
     }
 }
@@ -175,7 +175,7 @@ impl MatchingLocations<'_> {
         let drops = self.drops.iter().map(|rows| Matching(rows));
         Ok(Filters {
             outermost: usize::try_from(matches.outermost.unwrap_or(0)).unwrap_or(0),
-            drop: drops.try_vec("filters")?,
+            drop: drops.try_vec()?,
             drop_of_source: matches.drop_of_source,
             focus: matching("focus"),
             ignore: matching("ignore"),

@@ -52,6 +52,7 @@ fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<RObject<
             fields.text("path", &message!("{}", path.display()))?;
         }
         Error::Parse { input, .. } => fields.text("path", input)?,
+        Error::FileMemory { path, .. } => fields.text("path", path)?,
         Error::Foreign(foreign) => {
             fields.text("path", &foreign.input)?;
             if let Some(word) = foreign.looks_like {
@@ -101,12 +102,12 @@ impl Fields<'_> {
     fn text(&mut self, name: &'static str, text: &str) -> Result<()> {
         // R strings cannot contain NUL.
         let text = self.0.text(&without_nul(text)?)?;
-        self.1.try_push((name, text), "an error")
+        self.1.try_push((name, text))
     }
 
     fn number(&mut self, name: &'static str, number: f64) -> Result<()> {
         let number = self.0.number(number)?;
-        self.1.try_push((name, number), "an error")
+        self.1.try_push((name, number))
     }
 }
 

@@ -9,8 +9,6 @@ use profile_core::message;
 use profile_core::model::Frames;
 use std::collections::HashMap;
 
-const WHAT: &str = "a column of strings";
-
 pub use profile_core::schema::NA;
 
 pub struct Tibble<'call> {
@@ -35,8 +33,7 @@ impl<'call> Tibble<'call> {
     }
 
     pub fn add(&mut self, name: &'static str, column: RObject<'call>) -> Result<()> {
-        self.columns
-            .try_push((name, column), "the columns of a table")
+        self.columns.try_push((name, column))
     }
 
     pub fn integers(
@@ -153,13 +150,13 @@ impl<'call> Tibble<'call> {
                     Some(&row) => row,
                     None => {
                         let row = distinct.len() as i32;
-                        distinct.try_push(text, WHAT)?;
-                        seen.try_put(text, row, WHAT)?;
+                        distinct.try_push(text)?;
+                        seen.try_put(text, row)?;
                         row
                     }
                 },
             };
-            rows.try_push(row, WHAT)?;
+            rows.try_push(row)?;
         }
         self.indexed_texts(name, &distinct, &rows)
     }

@@ -95,7 +95,7 @@ pub fn start(settings: Settings) -> Result<()> {
         let named = thread::Builder::new().name(message!("profile-agent"));
         named.spawn(body)
     });
-    let thread = thread.map_err(|_| Error::Memory("a thread"))?;
+    let thread = thread.map_err(|_| Error::Memory)?;
     let failed = || Error::Process(message!("The agent has ended at once."));
     match ready.recv().map_err(|_| failed()).and_then(|opened| opened) {
         Ok(()) => {}

@@ -11,8 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-const WHAT: &str = "the queue of the agent";
-
 /// The encoded samples of a few seconds.
 #[derive(Debug, Clone)]
 pub struct Chunk {
@@ -150,14 +148,11 @@ impl Queue {
         let size = bytes.as_ref().map_or(0, Vec::len);
         let chunk = bytes.and_then(|bytes| {
             let bytes = Arc::new(bytes);
-            inner.chunks.try_push(
-                Chunk {
-                    number,
-                    samples,
-                    bytes,
-                },
-                WHAT,
-            )
+            inner.chunks.try_push(Chunk {
+                number,
+                samples,
+                bytes,
+            })
         });
         match chunk {
             Ok(()) => inner.bytes += size,
@@ -316,7 +311,7 @@ mod tests {
     fn every_sample_is_somewhere() {
         let queue = Queue::new(100);
         queue.took(true);
-        queue.add(Err(Error::Memory("a chunk")), beginning());
+        queue.add(Err(Error::Memory), beginning());
         assert_eq!(checked(&queue).lost, 1);
         take(&queue, 5, 10);
         let chunk = queue.front().unwrap();

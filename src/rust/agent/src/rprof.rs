@@ -22,7 +22,6 @@ use std::process;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const WHAT: &str = "the lines of R's profiler";
 /// The longest time between two reads of the file. A line can have up to 10 kB.
 const LOOK: Duration = Duration::from_secs(1);
 /// The number of bytes that are read at once.
@@ -74,7 +73,7 @@ impl<'a> Rprof<'a> {
 
     /// Reads what R has written.
     fn drain(&mut self, now: Now) -> Result<()> {
-        let mut room = filled(PIECE, 0, WHAT)?;
+        let mut room = filled(PIECE, 0)?;
         let before = self.offset;
         loop {
             let read = self.log.read(self.offset, &mut room);
@@ -84,7 +83,7 @@ impl<'a> Rprof<'a> {
             }
             self.offset += count as u64;
             self.text
-                .try_extend(room.get(..count).unwrap_or_default(), WHAT)?;
+                .try_extend(room.get(..count).unwrap_or_default())?;
             self.take_lines(now)?;
         }
         match self.offset > before {
@@ -155,8 +154,8 @@ impl<'a> Rprof<'a> {
             *only = source;
         }
         let mut times = Values::absent(clock.name(), "nanoseconds", 0)?;
-        times.column.try_fill(profile.samples.len(), period, WHAT)?;
-        profile.values.try_push(times, WHAT)
+        times.column.try_fill(profile.samples.len(), period)?;
+        profile.values.try_push(times)
     }
 }
 

@@ -242,8 +242,8 @@ impl Session for Scripted {
             let frame = profile.frame("f", file, 7)?;
             let stack = profile.stacks.intern(&[frame])?;
             let source = profile.source_ids().next().unwrap();
-            profile.samples.source.try_push(source, "")?;
-            profile.samples.stack.try_push(stack, "")?;
+            profile.samples.source.try_push(source)?;
+            profile.samples.stack.try_push(stack)?;
             for column in &mut profile.values {
                 column.push(10_000_000)?;
             }

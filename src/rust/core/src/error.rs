@@ -90,9 +90,13 @@ pub enum Error {
     #[error("{0}")]
     Process(String),
 
-    /// An allocation failed; the field describes its purpose.
-    #[error("Not enough memory for {0}.")]
-    Memory(&'static str),
+    /// An allocation failed.
+    #[error("Not enough memory.")]
+    Memory,
+
+    /// An allocation failed while a file was read or written.
+    #[error("Not enough memory to {task} `{path}`.")]
+    FileMemory { task: &'static str, path: String },
 
     /// The user pressed Ctrl-C, or R jumped out of a call made for us.
     #[error("Interrupted.")]
@@ -160,7 +164,7 @@ impl Error {
             Error::Unsupported(_) => "profile_error_unsupported",
             Error::Budget { .. } => "profile_error_budget",
             Error::Process(_) => "profile_error_process",
-            Error::Memory(_) => "profile_error_memory",
+            Error::Memory | Error::FileMemory { .. } => "profile_error_memory",
             Error::Interrupted => "profile_interrupt",
         }
     }
@@ -176,18 +180,34 @@ impl Error {
     /// Replaces the path by the one that the user gave: paths in the core consist of bytes that need
     /// not be valid text.
     pub fn shown_as(self, path: &str) -> Error {
-        let path = PathBuf::from(path);
         match self {
-            Error::Open { source, .. } => Error::Open { path, source },
-            Error::Write { source, .. } => Error::Write { path, source },
+            Error::Open { source, .. } => Error::Open {
+                path: PathBuf::from(path),
+                source,
+            },
+            Error::Write { source, .. } => Error::Write {
+                path: PathBuf::from(path),
+                source,
+            },
             other => other,
+        }
+    }
+
+    /// The same for a task that reads or writes a whole file: a lack of memory names the task and the file as well.
+    pub fn during(self, task: &'static str, path: &str) -> Error {
+        match self {
+            Error::Memory => Error::FileMemory {
+                task,
+                path: message!("{path}"),
+            },
+            other => other.shown_as(path),
         }
     }
 
     /// The error for an input that could be opened, but not be read beyond a position.
     pub(crate) fn damaged(input: &str, position: Position, error: &io::Error) -> Error {
         let message = match error.kind() {
-            io::ErrorKind::OutOfMemory => return Error::Memory("the file"),
+            io::ErrorKind::OutOfMemory => return Error::Memory,
             io::ErrorKind::UnexpectedEof => {
                 message!("The gzip data end early. The file may be truncated.")
             }
@@ -202,7 +222,7 @@ impl Error {
 
     pub(crate) fn open(path: &Path, source: io::Error) -> Error {
         if source.kind() == io::ErrorKind::OutOfMemory {
-            return Error::Memory("the file");
+            return Error::Memory;
         }
         Error::Open {
             path: PathBuf::from(path),

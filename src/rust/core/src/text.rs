@@ -12,8 +12,6 @@ use data_encoding::Encoding;
 use std::borrow::Cow;
 use std::fmt;
 
-const WHAT: &str = "a text";
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded<'a> {
     pub text: Cow<'a, str>,
@@ -42,14 +40,14 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>> {
                 debug_assert!(rest.len() < 4);
                 let mut text = String::new();
                 for chunk in valid.utf8_chunks() {
-                    text.try_push_str(chunk.valid(), WHAT)?;
+                    text.try_push_str(chunk.valid())?;
                 }
-                text.try_push_char(char::REPLACEMENT_CHARACTER, WHAT)?;
+                text.try_push_char(char::REPLACEMENT_CHARACTER)?;
                 (Cow::Owned(text), Was::CutUtf8)
             } else {
                 let mut text = String::new();
                 for &byte in bytes {
-                    text.try_push_char(windows_1252(byte), WHAT)?;
+                    text.try_push_char(windows_1252(byte))?;
                 }
                 (Cow::Owned(text), Was::Latin1)
             }
@@ -68,8 +66,8 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>> {
 pub fn without_nul(text: &str) -> Result<String> {
     let mut out = String::new();
     for (i, part) in text.split('\0').enumerate() {
-        out.try_push_str(if i > 0 { "<00>" } else { "" }, WHAT)?;
-        out.try_push_str(part, WHAT)?;
+        out.try_push_str(if i > 0 { "<00>" } else { "" })?;
+        out.try_push_str(part)?;
     }
     Ok(out)
 }
@@ -78,9 +76,9 @@ pub fn without_nul(text: &str) -> Result<String> {
 pub fn shown_bytes(bytes: &[u8]) -> Result<String> {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {
-        out.try_push_str(chunk.valid(), WHAT)?;
+        out.try_push_str(chunk.valid())?;
         for byte in chunk.invalid() {
-            out.try_push_str(&message!("<{byte:02x}>"), WHAT)?;
+            out.try_push_str(&message!("<{byte:02x}>"))?;
         }
     }
     Ok(out)
@@ -89,7 +87,7 @@ pub fn shown_bytes(bytes: &[u8]) -> Result<String> {
 /// Encodes bytes as text, such as hexadecimal digits or base64.
 #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
 pub fn encoded(encoding: &Encoding, bytes: &[u8]) -> Result<String> {
-    ensure(encoding.encode_len(bytes.len()), WHAT)?;
+    ensure(encoding.encode_len(bytes.len()))?;
     Ok(encoding.encode(bytes))
 }
 
@@ -97,24 +95,24 @@ pub fn encoded(encoding: &Encoding, bytes: &[u8]) -> Result<String> {
 #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
 pub fn decoded(encoding: &Encoding, digits: &[u8]) -> Result<Option<Vec<u8>>> {
     // Decoding does not produce more bytes than it consumes.
-    ensure(digits.len(), WHAT)?;
+    ensure(digits.len())?;
     Ok(encoding.decode(digits).ok())
 }
 
 /// Texts as a JSON array, such as `["a","b"]`.
 pub fn json_array<'t>(texts: impl Iterator<Item = &'t str>) -> Result<String> {
-    let mut out = owned("[", WHAT)?;
+    let mut out = owned("[")?;
     for (i, text) in texts.enumerate() {
-        out.try_push_str(if i > 0 { "," } else { "" }, WHAT)?;
+        out.try_push_str(if i > 0 { "," } else { "" })?;
         put_json(&mut out, text)?;
     }
-    out.try_push_char(']', WHAT)?;
+    out.try_push_char(']')?;
     Ok(out)
 }
 
 /// Appends a text as a JSON string, with quotes.
 pub fn put_json(out: &mut String, text: &str) -> Result<()> {
-    out.try_write(format_args!("\"{}\"", Escaped(text)), WHAT)
+    out.try_write(format_args!("\"{}\"", Escaped(text)))
 }
 
 /// A text with the escapes of a JSON string, without quotes.

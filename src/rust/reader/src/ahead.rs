@@ -33,7 +33,6 @@ use std::collections::HashMap;
 use std::mem;
 use std::time::{Duration, Instant};
 
-const WHAT: &str = "the memory of a process";
 /// The maximum number of needs that are remembered. Deeper stacks are read piece by piece; they change less often
 /// than they are read.
 const MOST: usize = 100_000;
@@ -132,7 +131,7 @@ impl<M: Memory> Ahead<M> {
         self.remember()?;
         self.next_variables.clear();
         for address in variables {
-            self.next_variables.try_push(address, WHAT)?;
+            self.next_variables.try_push(address)?;
         }
         if self.next_variables != self.variables {
             mem::swap(&mut self.next_variables, &mut self.variables);
@@ -181,7 +180,7 @@ impl<M: Memory> Ahead<M> {
             self.count = 0;
         }
         if !self.needs.contains_key(&head) {
-            self.needs.try_put(head, Vec::new(), WHAT)?;
+            self.needs.try_put(head, Vec::new())?;
         }
         let Some(needs) = self.needs.get_mut(&head) else {
             return Ok(());
@@ -304,7 +303,7 @@ impl<M: Memory> Ahead<M> {
             let Some(word) = memory::array(&mut self.memory, key.1) else {
                 return Ok(());
             };
-            self.words.try_put(key.1, word, WHAT)?;
+            self.words.try_put(key.1, word)?;
         }
         self.need(key, 8, 0)
     }
@@ -356,7 +355,7 @@ impl<M: Memory> Ahead<M> {
     fn need(&mut self, key: Key, size: usize, depth: usize) -> Result<()> {
         match self.memory.is_own() || self.current.len() >= MOST {
             true => Ok(()),
-            false => self.current.try_push(Need { key, size, depth }, WHAT),
+            false => self.current.try_push(Need { key, size, depth }),
         }
     }
 
@@ -431,7 +430,7 @@ fn add(needs: &mut Vec<Need>, others: &[Need]) -> Result<bool> {
         match needs.iter_mut().find(|need| need.key == other.key) {
             Some(need) if need.depth >= other.depth => continue,
             Some(need) => need.depth = other.depth,
-            None => needs.try_push(*other, WHAT)?,
+            None => needs.try_push(*other)?,
         }
         has_changed = true;
     }

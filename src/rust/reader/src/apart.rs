@@ -27,7 +27,7 @@ pub fn run<T: Send>(stop: Stop, work: impl FnOnce(Stop) -> Result<T> + Send) -> 
             prepare_thread();
             work(&is_stopped)
         });
-        let worker = worker.map_err(|_| Error::Memory("a thread"))?;
+        let worker = worker.map_err(|_| Error::Memory)?;
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(STEP) {
             if !is_stopped() && stop() {
                 was_stopped.store(true, Ordering::Relaxed);

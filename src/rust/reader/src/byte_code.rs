@@ -26,7 +26,6 @@ use profile_runtime::objects::{
 };
 use std::collections::HashMap;
 
-const WHAT: &str = "the byte code of a process";
 /// The compiler's tables are among this many constants at the end.
 const TABLES: u64 = 4;
 /// The maximum number of entries. Some processes repeatedly compile the code that they evaluate.
@@ -194,8 +193,8 @@ impl Positions {
             .and_then(|number| constant(memory, code, number));
         let builtin = builtin(memory, code, tables, position, names, texts)?;
         let found = Position { srcref, builtin };
-        self.positions.try_put((code, position), found, WHAT)?;
-        self.new_positions.try_push((code, position), WHAT)?;
+        self.positions.try_put((code, position), found)?;
+        self.new_positions.try_push((code, position))?;
         Ok(found)
     }
 
@@ -204,8 +203,8 @@ impl Positions {
             return Ok(tables);
         }
         let tables = find_tables(memory, code.constants)?;
-        self.tables.try_put(code, tables, WHAT)?;
-        self.new_tables.try_push(code, WHAT)?;
+        self.tables.try_put(code, tables)?;
+        self.new_tables.try_push(code)?;
         Ok(tables)
     }
 }

@@ -16,7 +16,6 @@ use profile_runtime::contexts::{
 };
 use std::ops::Range;
 
-const WHAT: &str = "the calls of a process";
 /// Deeper stacks are cut: their outermost calls are left out. R's own limit is 5,000 calls by default.
 pub const MOST_CALLS: usize = 20_000;
 /// Records of loops come in addition to those of calls.
@@ -215,10 +214,9 @@ impl Calls {
             if record.flags >= FLAGS {
                 return Ok(false);
             }
-            self.records.try_push(record, WHAT)?;
+            self.records.try_push(record)?;
             if record.is_call() {
-                self.calls
-                    .try_push(Call::of(address, &bytes, target), WHAT)?;
+                self.calls.try_push(Call::of(address, &bytes, target))?;
             }
             address = record.next;
         }
@@ -244,17 +242,17 @@ impl Calls {
         const IDENTITY: usize = CLOENV as usize + 8;
         self.pieces.clear();
         let address = target.addresses.head;
-        self.pieces.try_push(Piece { address, size: 8 }, WHAT)?;
+        self.pieces.try_push(Piece { address, size: 8 })?;
         for record in &self.records {
             let piece = Piece {
                 address: record.address,
                 size: IDENTITY,
             };
-            self.pieces.try_push(piece, WHAT)?;
+            self.pieces.try_push(piece)?;
         }
         let size = 8 + IDENTITY * self.records.len();
         self.bytes.clear();
-        self.bytes.try_fill(size, 0, WHAT)?;
+        self.bytes.try_fill(size, 0)?;
         if memory.read_pieces(&self.pieces, &mut self.bytes) < self.pieces.len() {
             return Ok((0, false));
         }

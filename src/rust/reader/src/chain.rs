@@ -24,7 +24,6 @@ use std::slice::Iter;
 
 /// The maximum number of entries. Some processes repeatedly compile the code that they evaluate.
 const MOST: usize = 1 << 16;
-const WHAT: &str = "the calls of a process";
 /// The number of outer calls whose environment is compared with the one that a call was made from.
 const MOST_OUTER: usize = 16;
 
@@ -188,7 +187,7 @@ impl Known {
             None => Some(root),
             Some(known) => known.filter(|known| site(known) == site(&root)),
         };
-        self.sites.try_put(fields, only, WHAT)?;
+        self.sites.try_put(fields, only)?;
         Ok(())
     }
 
@@ -219,7 +218,7 @@ impl Known {
     fn put(&mut self, fields: Fields) -> Result<bool> {
         let is_new = !self.has(&fields);
         if is_new {
-            self.fields.try_put(fields, (), WHAT)?;
+            self.fields.try_put(fields, ())?;
         }
         Ok(is_new)
     }

@@ -19,7 +19,6 @@ use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
 use std::collections::HashMap;
 
-const WHAT: &str = "the memory of a process";
 /// The number of innermost pieces that are copied again before the outer ones, because small functions return within
 /// microseconds.
 const INNERMOST: usize = 3;
@@ -89,7 +88,7 @@ impl Copies {
         self.forget();
         let mut needs = Vec::new();
         for &address in variables {
-            needs.try_push((0, address, (Kind::Variable, address), 8), WHAT)?;
+            needs.try_push((0, address, (Kind::Variable, address), 8))?;
         }
         needs.sort_unstable();
         needs.dedup();
@@ -100,7 +99,7 @@ impl Copies {
         let starts = self.variables.add_all(group.pieces.iter())?;
         for member in &group.members {
             let start = starts[member.piece] + member.inside;
-            self.places.try_put(member.key.1, start, WHAT)?;
+            self.places.try_put(member.key.1, start)?;
         }
         self.other = self.plan(&[])?;
         Ok(())
@@ -110,7 +109,7 @@ impl Copies {
     pub fn prepare(&mut self, head: u64, needs: &[Need]) -> Result<()> {
         let plan = self.plan(needs)?;
         self.current = self.current.filter(|current| *current != head);
-        self.plans.try_put(head, plan, WHAT)?;
+        self.plans.try_put(head, plan)?;
         Ok(())
     }
 
@@ -118,7 +117,7 @@ impl Copies {
     pub fn take_variables(&mut self, memory: &mut impl Memory) -> Result<Option<u64>> {
         self.current = None;
         let Sequence { pieces, size } = &self.variables;
-        self.bytes.try_fill(*size, 0, WHAT)?;
+        self.bytes.try_fill(*size, 0)?;
         let Some(bytes) = self.bytes.get_mut(..*size) else {
             return Ok(None);
         };
@@ -132,7 +131,7 @@ impl Copies {
         let plan = self.plans.get(&head).unwrap_or(&self.other);
         let begin = self.variables.size;
         let end = begin + plan.sequence.size;
-        self.bytes.try_fill(end, 0, WHAT)?;
+        self.bytes.try_fill(end, 0)?;
         let Some(bytes) = self.bytes.get_mut(begin..end) else {
             return Ok(None);
         };
@@ -160,16 +159,16 @@ impl Copies {
         sequence.add_all(self.variables.pieces.iter())?;
         // One more, which is the caller of those that are copied again.
         let next = records.pieces.iter().skip(1).take(INNERMOST);
-        firsts.try_extend(&sequence.add_all(next)?, WHAT)?;
+        firsts.try_extend(&sequence.add_all(next)?)?;
         plan.checks[0] = sequence.add(head)?;
         let mut seconds = sequence.add_all(records.pieces[..innermost].iter().rev())?;
         seconds.reverse();
         let next = records.pieces.iter().skip(1 + INNERMOST);
-        firsts.try_extend(&sequence.add_all(next)?, WHAT)?;
+        firsts.try_extend(&sequence.add_all(next)?)?;
         plan.checks[1] = sequence.add(head)?;
         let mut others = sequence.add_all(records.pieces[innermost..].iter().rev())?;
         others.reverse();
-        seconds.try_extend(&others, WHAT)?;
+        seconds.try_extend(&others)?;
         plan.third = sequence.size;
         sequence.add_all(records.pieces.iter().take(1))?;
 
@@ -180,7 +179,7 @@ impl Copies {
                 starts,
                 check: usize::from(member.piece >= innermost),
             };
-            plan.places.try_put(member.key, place, WHAT)?;
+            plan.places.try_put(member.key, place)?;
         }
         for member in &positions.members {
             let place = Place {
@@ -188,7 +187,7 @@ impl Copies {
                 starts: [starts[member.piece] + member.inside; 2],
                 check: 0,
             };
-            plan.places.try_put(member.key, place, WHAT)?;
+            plan.places.try_put(member.key, place)?;
         }
         Ok(plan)
     }
@@ -263,23 +262,23 @@ fn in_order(needs: &[Need]) -> Result<(Needs, Needs)> {
     let mut records = Vec::new();
     for &Need { key, depth, .. } in needs {
         if let (Kind::Record, address) = key {
-            records.try_push((address, depth), WHAT)?;
+            records.try_push((address, depth))?;
         }
     }
     records.sort_unstable();
     for &Need { key, size, depth } in needs {
         let (kind, address) = key;
         if kind == Kind::Record {
-            order.try_push((1 + depth, address, key, size), WHAT)?;
+            order.try_push((1 + depth, address, key, size))?;
             continue;
         }
         let after = records.partition_point(|record| record.0 < address);
         match records.get(after) {
             Some(&(record, depth)) if kind == Kind::Caller || record - address < NEAR => {
-                order.try_push((1 + depth, address, key, size), WHAT)?;
+                order.try_push((1 + depth, address, key, size))?;
             }
-            _ if kind == Kind::Caller => order.try_push((0, address, key, size), WHAT)?,
-            _ => positions.try_push((1, address, key, size), WHAT)?,
+            _ if kind == Kind::Caller => order.try_push((0, address, key, size))?,
+            _ => positions.try_push((1, address, key, size))?,
         }
     }
     order.sort_unstable();

@@ -16,7 +16,6 @@ use profile_core::limits::memory::TryGrow;
 use profile_runtime::objects::{BCODESXP, BODY, CELL, CLOSXP, CODE, DATA, INTSXP, LENGTH, Type};
 use std::ops::Range;
 
-const WHAT: &str = "the variables of R";
 /// R's variables take less than a megabyte.
 const MOST_BYTES: u64 = 16 << 20;
 /// Larger than the number of variables that have such values at a time.
@@ -63,7 +62,7 @@ impl Candidates {
         for &address in addresses {
             let is_known = self.0.iter().any(|candidate| candidate.0 == address);
             if !is_known && self.0.len() < MOST_FOUND {
-                self.0.try_push((address, 0), WHAT)?;
+                self.0.try_push((address, 0))?;
                 is_new = true;
             }
         }
@@ -107,7 +106,7 @@ impl Search {
             return Ok(());
         }
         for candidate in &self.code.0 {
-            self.codes.try_push(copies.variable(candidate.0), WHAT)?;
+            self.codes.try_push(copies.variable(candidate.0))?;
         }
         for candidate in &self.pc.0 {
             let variable = copies.variable(candidate.0);
@@ -115,7 +114,7 @@ impl Search {
                 Some(variable) => copies.position(variable)?,
                 None => None,
             };
-            self.pcs.try_push(pc, WHAT)?;
+            self.pcs.try_push(pc)?;
         }
         Ok(())
     }
@@ -167,7 +166,7 @@ impl Search {
             let size = variables.end.saturating_sub(variables.start).min(left);
             left -= size;
             self.bytes.clear();
-            self.bytes.try_fill(size as usize, 0, WHAT)?;
+            self.bytes.try_fill(size as usize, 0)?;
             if !memory.read(variables.start, &mut self.bytes) {
                 return Ok(());
             }
@@ -178,10 +177,10 @@ impl Search {
                     return Ok(());
                 }
                 if value == code.object {
-                    codes.try_push(address, WHAT)?;
+                    codes.try_push(address)?;
                 }
                 if code.has_position_at(memory, target, value) {
-                    pcs.try_push(address, WHAT)?;
+                    pcs.try_push(address)?;
                 }
             }
         }

@@ -7,8 +7,6 @@ use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::CALLFLAG;
 use std::mem;
 
-const WHAT: &str = "the calls of a process";
-
 /// What did not exist the whole time.
 #[derive(Debug, Default)]
 pub struct Moved {
@@ -38,7 +36,7 @@ impl Moved {
             return Ok(());
         }
         match has_moved {
-            true => self.records.try_push(address, WHAT),
+            true => self.records.try_push(address),
             false => Ok(()),
         }
     }

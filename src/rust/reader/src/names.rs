@@ -12,7 +12,6 @@ use profile_runtime::objects::{
 };
 use std::collections::HashMap;
 
-const WHAT: &str = "the names of functions";
 /// Longer than a name of R can be.
 const LONGEST_NAME: u64 = 10_000;
 
@@ -89,7 +88,7 @@ impl Names {
                     if self.members.len() >= MOST_CALLS {
                         self.members.clear();
                     }
-                    self.members.try_put(address, member.cells, WHAT)?;
+                    self.members.try_put(address, member.cells)?;
                 }
                 let name = match name {
                     Some(name) => texts.intern(&name)?,
@@ -121,8 +120,8 @@ impl Names {
             return Ok(Found::Damaged);
         };
         let name = texts.intern(&name)?;
-        self.symbols.try_put(address, name, WHAT)?;
-        self.new.try_push(address, WHAT)?;
+        self.symbols.try_put(address, name)?;
+        self.new.try_push(address)?;
         Ok(Found::Name(name))
     }
 
@@ -150,19 +149,18 @@ impl Names {
             _ => return Ok(None),
         };
         let name = match self.symbol(memory, member, texts)? {
-            Found::Name(name) if has_brackets => written(
-                format_args!("{}[[{}]]", texts.get(object), texts.get(name)),
-                WHAT,
-            )?,
+            Found::Name(name) if has_brackets => {
+                written(format_args!("{}[[{}]]", texts.get(object), texts.get(name)))?
+            }
             Found::Name(name) => {
                 let [object, operator, name] = [object, operator, name].map(|id| texts.get(id));
-                written(format_args!("{object}{operator}{name}"), WHAT)?
+                written(format_args!("{object}{operator}{name}"))?
             }
             _ if has_brackets => {
                 let Some(index) = index(memory, member)? else {
                     return Ok(None);
                 };
-                written(format_args!("{}[[{index}]]", texts.get(object)), WHAT)?
+                written(format_args!("{}[[{index}]]", texts.get(object)))?
             }
             _ => return Ok(None),
         };
@@ -206,11 +204,11 @@ fn index(memory: &mut impl Memory, address: u64) -> Result<Option<String>> {
     let first = at(&object, DATA);
     match Type::of(at(&object, 0)) {
         STRSXP => match text(memory, first)? {
-            Some(text) => written(format_args!("\"{text}\""), WHAT).map(Some),
+            Some(text) => written(format_args!("\"{text}\"")).map(Some),
             None => Ok(None),
         },
-        INTSXP => written(format_args!("{}", half_at(&object, DATA) as i32), WHAT).map(Some),
-        REALSXP => written(format_args!("{:.0}", f64::from_bits(first)), WHAT).map(Some),
+        INTSXP => written(format_args!("{}", half_at(&object, DATA) as i32)).map(Some),
+        REALSXP => written(format_args!("{:.0}", f64::from_bits(first))).map(Some),
         _ => Ok(None),
     }
 }
@@ -224,9 +222,9 @@ pub fn text(memory: &mut impl Memory, address: u64) -> Result<Option<String>> {
     if Type::of(at(&header, 0)) != CHARSXP || length > LONGEST_NAME {
         return Ok(None);
     }
-    let mut bytes = filled(length as usize, 0_u8, WHAT)?;
+    let mut bytes = filled(length as usize, 0_u8)?;
     if !memory.read(address.wrapping_add(DATA as u64), &mut bytes) {
         return Ok(None);
     }
-    owned(&decode(&bytes)?.text, WHAT).map(Some)
+    owned(&decode(&bytes)?.text).map(Some)
 }

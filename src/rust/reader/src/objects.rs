@@ -7,7 +7,6 @@ use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::objects::{ATTRIBUTES, CELL, Type};
 
-const WHAT: &str = "the calls of a process";
 /// The maximum number of attempts. Each one omits the objects that could not be read before. Only stacks that change
 /// while they are read refer to such objects.
 const TRIES: usize = 4;
@@ -34,7 +33,7 @@ impl Objects {
         self.clear();
         let mut needs = Vec::new();
         for address in addresses {
-            needs.try_push((0, address, (Kind::Object, address), CELL), WHAT)?;
+            needs.try_push((0, address, (Kind::Object, address), CELL))?;
         }
         needs.sort_unstable();
         needs.dedup();
@@ -43,13 +42,13 @@ impl Objects {
             let mut sequence = Sequence::default();
             let starts = sequence.add_all(group.pieces.iter())?;
             self.bytes.clear();
-            self.bytes.try_fill(sequence.size, 0, WHAT)?;
+            self.bytes.try_fill(sequence.size, 0)?;
             let read = memory.read_pieces(&sequence.pieces, &mut self.bytes);
             let Some(piece) = group.pieces.get(read) else {
                 for member in &group.members {
                     let (_, address) = member.key;
                     let start = starts[member.piece] + member.inside;
-                    self.starts.try_push((address, start), WHAT)?;
+                    self.starts.try_push((address, start))?;
                 }
                 break;
             };

@@ -22,7 +22,6 @@ use std::time::Instant;
 
 /// The number of further attempts to find the stack of the first attempt.
 const TRIES: usize = 6;
-const WHAT: &str = "a stack";
 
 /// What is known about the stack at a moment.
 struct Found {
@@ -187,7 +186,7 @@ impl<M: Memory> Reader<M> {
             }
         } else if part.inner > 0 {
             let mut calls = Vec::new();
-            calls.try_extend(self.roots.get(..part.inner).unwrap_or_default(), WHAT)?;
+            calls.try_extend(self.roots.get(..part.inner).unwrap_or_default())?;
             inner = Inner::Calls(calls);
         }
         let has_position = part.left_out > 0 || self.has_position();
@@ -205,7 +204,7 @@ impl<M: Memory> Reader<M> {
         let changed = self.roots.len().saturating_sub(unchanged);
         let mut records = Vec::new();
         for called in self.roots.iter().take(changed) {
-            records.try_push(called.call.record.address, WHAT)?;
+            records.try_push(called.call.record.address)?;
         }
         Ok(records)
     }
@@ -225,7 +224,7 @@ impl<M: Memory> Reader<M> {
         }
         self.stack.lacks_inner = lacks_inner;
         let mut calls = Vec::new();
-        calls.try_extend(&self.roots, WHAT)?;
+        calls.try_extend(&self.roots)?;
         Ok(Some(Found {
             stack: self.stack.clone(),
             calls,
@@ -240,14 +239,14 @@ impl<M: Memory> Reader<M> {
     fn keep_held(&mut self, is_stack: bool, innermost: Option<Root>) -> Result<Option<Found>> {
         let left_out = self.roots.len() - self.held.count(&self.roots);
         let mut roots = Vec::new();
-        roots.try_extend(self.roots.get(left_out..).unwrap_or_default(), WHAT)?;
+        roots.try_extend(self.roots.get(left_out..).unwrap_or_default())?;
         if left_out > 0 {
             // Records that refer to each other have no end.
             for _ in 0..self.held.size() {
                 let Some(call) = self.made_by(&roots)? else {
                     break;
                 };
-                roots.try_push(call, WHAT)?;
+                roots.try_push(call)?;
                 roots.rotate_right(1);
             }
         }

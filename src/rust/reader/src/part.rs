@@ -15,8 +15,6 @@ use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{CALLFLAG, NEXT};
 use std::time::{Duration, Instant};
 
-const WHAT: &str = "a stack";
-
 /// The part of a list of calls that is a stack.
 #[derive(Debug)]
 pub struct Part {
@@ -42,7 +40,7 @@ impl Part {
         let mut moved = moved.iter().peekable();
         for called in calls {
             let has_moved = moved.next_if_eq(&&called.call.record.address).is_some();
-            have_moved.try_push(has_moved, WHAT)?;
+            have_moved.try_push(has_moved)?;
         }
         let unchanged = have_moved.iter().rev().take_while(|has_moved| !**has_moved);
         let mut left_out = calls.len() - unchanged.count();
@@ -121,8 +119,8 @@ impl Held {
             let is_call = is_call(half_at(record, CALLFLAG as usize));
             let call = is_call.then(|| Call::of(address, record, target));
             match call {
-                Some(call) => self.calls.try_push((next, call), WHAT)?,
-                None => others.try_push((address, next), WHAT)?,
+                Some(call) => self.calls.try_push((next, call))?,
+                None => others.try_push((address, next))?,
             }
         }
         // The records of loops are skipped.
@@ -159,7 +157,7 @@ impl Held {
         let mut calls = Vec::new();
         for (next, call) in &self.calls {
             if *next == outer.record.address {
-                calls.try_push(*call, WHAT)?;
+                calls.try_push(*call)?;
             }
         }
         Ok(calls)

@@ -4,7 +4,6 @@ use crate::memory::Piece;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 
-const WHAT: &str = "the memory of a process";
 /// The smallest page size. If one byte of a page can be read, the whole page can.
 const PAGE: u64 = 4096;
 /// The maximum distance between the record of a function and the variables of the byte code interpreter, which are
@@ -56,7 +55,7 @@ impl Group {
             let piece = Piece { address, size };
             match group.pieces.last_mut() {
                 Some(last) if is_near(last, &piece, key.0) => *last = joined(last, &piece),
-                _ => group.pieces.try_push(piece, WHAT)?,
+                _ => group.pieces.try_push(piece)?,
             }
             let member = Member {
                 key,
@@ -64,7 +63,7 @@ impl Group {
                 piece: group.pieces.len() - 1,
                 inside: 0,
             };
-            group.members.try_push(member, WHAT)?;
+            group.members.try_push(member)?;
         }
         // Only now the beginnings of the pieces are known.
         for (member, (_, address, ..)) in group.members.iter_mut().zip(needs) {
@@ -85,7 +84,7 @@ pub struct Sequence {
 impl Sequence {
     /// Adds a piece. Returns where its copy begins.
     pub fn add(&mut self, piece: Piece) -> Result<usize> {
-        self.pieces.try_push(piece, WHAT)?;
+        self.pieces.try_push(piece)?;
         let start = self.size;
         self.size += piece.size;
         Ok(start)
@@ -95,7 +94,7 @@ impl Sequence {
     pub fn add_all<'p>(&mut self, pieces: impl Iterator<Item = &'p Piece>) -> Result<Vec<usize>> {
         let mut starts = Vec::new();
         for &piece in pieces {
-            starts.try_push(self.add(piece)?, WHAT)?;
+            starts.try_push(self.add(piece)?)?;
         }
         Ok(starts)
     }

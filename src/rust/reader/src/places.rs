@@ -16,7 +16,6 @@ use profile_runtime::objects::{
 };
 use std::collections::HashMap;
 
-const WHAT: &str = "the source files";
 /// A `srcref` has two or three attributes.
 const MOST_ATTRIBUTES: usize = 8;
 /// An environment with the variables of a source file has about ten.
@@ -187,7 +186,7 @@ impl Places {
                 position,
             } => {
                 if self.codes.get(&object) != Some(&code) {
-                    self.codes.try_put(object, code, WHAT)?;
+                    self.codes.try_put(object, code)?;
                 }
                 let found = self.positions.of(memory, code, position, names, texts)?;
                 let address = found.srcref.filter(|&address| is_object(address, target));
@@ -228,8 +227,8 @@ impl Places {
                     attributes,
                     file,
                 };
-                self.srcrefs.try_put(address, srcref, WHAT)?;
-                self.new_srcrefs.try_push(address, WHAT)?;
+                self.srcrefs.try_put(address, srcref)?;
+                self.new_srcrefs.try_push(address)?;
                 file
             }
         };
@@ -282,7 +281,7 @@ fn filename(
         return Ok(None);
     }
     let count = length(memory, table, VECSXP).unwrap_or(0);
-    let mut chains = filled(count.min(LARGEST_TABLE) as usize * 8, 0_u8, WHAT)?;
+    let mut chains = filled(count.min(LARGEST_TABLE) as usize * 8, 0_u8)?;
     if !memory.read(table.wrapping_add(DATA as u64), &mut chains) {
         return Ok(None);
     }

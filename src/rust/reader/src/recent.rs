@@ -5,7 +5,6 @@ use crate::stack::Stack;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 
-const WHAT: &str = "the last stacks";
 /// The number of stacks that are kept.
 const MOST: usize = 64;
 /// Deeper stacks are not kept. They change less often than they are read.
@@ -33,13 +32,13 @@ impl Recent {
             return Ok(());
         }
         if self.stacks.len() < MOST {
-            self.stacks.try_push(Whole::default(), WHAT)?;
+            self.stacks.try_push(Whole::default())?;
             self.oldest = self.stacks.len() - 1;
         }
         let whole = &mut self.stacks[self.oldest];
         self.oldest = (self.oldest + 1) % MOST;
         whole.calls.clear();
-        whole.calls.try_extend(calls, WHAT)?;
+        whole.calls.try_extend(calls)?;
         whole.stack.clone_from(stack);
         whole.code = code;
         Ok(())

@@ -14,7 +14,6 @@ use profile_core::model::Profile;
 use std::thread;
 use std::time::{Duration, Instant};
 
-const WHAT: &str = "the samples of a process";
 /// The longest time between two checks whether to stop.
 const STEP: Duration = Duration::from_millis(50);
 /// The time between two searches for child processes.
@@ -75,7 +74,7 @@ impl Recorded {
                 self.partial += usize::from(lacks_inner);
             }
             Tick::Unread => self.unread += 1,
-            Tick::Ended => self.ended.try_push(pid, WHAT)?,
+            Tick::Ended => self.ended.try_push(pid)?,
         }
         Ok(())
     }
@@ -143,15 +142,15 @@ impl<'s> Recorder<'s> {
         let profile = &mut self.recorded.profile;
         let mut session = Session::open(&process, self.settings, self.files, number, profile)?;
         session.prepare()?;
-        self.sessions.try_push(session, WHAT)?;
-        self.known.try_push(process, WHAT)
+        self.sessions.try_push(session)?;
+        self.known.try_push(process)
     }
 
     /// Adds R processes that were started by those that are recorded.
     fn attach_children(&mut self) -> Result<()> {
         let mut parents = Vec::new();
         for session in self.sessions.iter().filter(|session| !session.has_ended()) {
-            parents.try_push(session.process().clone(), WHAT)?;
+            parents.try_push(session.process().clone())?;
         }
         while let Some(parent) = parents.pop() {
             for pid in parent.children()? {
@@ -159,7 +158,7 @@ impl<'s> Recorder<'s> {
                     continue;
                 };
                 // R may be started by a shell.
-                parents.try_push(child.clone(), WHAT)?;
+                parents.try_push(child.clone())?;
                 if self.known.contains(&child) {
                     continue;
                 }
@@ -167,7 +166,7 @@ impl<'s> Recorder<'s> {
                     Ok(()) => {}
                     // A process that has just been started may still become R.
                     Err(Error::Process(_)) if child.age().is_none_or(|age| age < 5.0) => {}
-                    Err(Error::Process(_)) => self.known.try_push(child, WHAT)?,
+                    Err(Error::Process(_)) => self.known.try_push(child)?,
                     Err(other) => return Err(other),
                 }
             }
@@ -207,7 +206,7 @@ impl<'s> Recorder<'s> {
         let mut recordings = Vec::new();
         for session in &mut self.sessions {
             if let Some(native) = session.native() {
-                recordings.try_push(native.recording()?, WHAT)?;
+                recordings.try_push(native.recording()?)?;
             }
         }
         if self.settings.pause {

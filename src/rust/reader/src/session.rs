@@ -16,7 +16,6 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-const WHAT: &str = "the samples of a process";
 /// The maximum memory for the native stacks of a process, in bytes.
 const MOST_NATIVE: usize = 512 << 20;
 /// How long to wait after leaving the processor of the process.
@@ -100,7 +99,7 @@ pub enum Tick {
 pub fn declare_types(profile: &mut Profile) -> Result<()> {
     for (name, unit) in TYPES {
         let column = Values::absent(name, unit, 0)?;
-        profile.values.try_push(column, WHAT)?;
+        profile.values.try_push(column)?;
     }
     Ok(())
 }
@@ -319,7 +318,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
                 None if native.size() >= MOST_NATIVE => NativeStack::Full,
                 None => NativeStack::Unknown,
             };
-            natives.try_push(found, WHAT)?;
+            natives.try_push(found)?;
         }
         self.add(&stack, values, now.date, state, profile)?;
         (self.cpu, self.time) = (cpu, now.time);
@@ -344,16 +343,16 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
                 Some(&location) => location,
                 None => {
                     let location = self.location(frame, profile)?;
-                    self.frames.try_put(frame, location, WHAT)?;
+                    self.frames.try_put(frame, location)?;
                     location
                 }
             };
-            frames.try_push(location, WHAT)?;
+            frames.try_push(location)?;
         }
         if stack.is_cut {
             let none = profile.strings.intern("")?;
             let mark = profile.frame(OUTER_CALLS, none, 0)?;
-            frames.try_push(mark, WHAT)?;
+            frames.try_push(mark)?;
         }
         let id = profile.stacks.intern(&frames)?;
         if let Some(place) = stack.toplevel {
@@ -363,20 +362,20 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
                 filename,
                 line: place.line,
             };
-            profile.samples.toplevel.try_push(toplevel, WHAT)?;
+            profile.samples.toplevel.try_push(toplevel)?;
         }
-        profile.samples.source.try_push(self.source, WHAT)?;
-        profile.samples.stack.try_push(id, WHAT)?;
+        profile.samples.source.try_push(self.source)?;
+        profile.samples.stack.try_push(id)?;
         let since = date.duration_since(UNIX_EPOCH).ok();
         if let Some(time) = since.and_then(|since| i64::try_from(since.as_nanos()).ok()) {
-            profile.samples.times.try_push((sample, time), WHAT)?;
+            profile.samples.times.try_push((sample, time))?;
         }
         for (column, value) in profile.values.iter_mut().zip(values) {
             match value {
                 Some(value) => {
                     column.push(value)?;
                 }
-                None => column.column.try_push(f64::NAN, WHAT)?,
+                None => column.column.try_push(f64::NAN)?,
             }
         }
         let Some(state) = state else {
@@ -391,7 +390,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             unit: None,
             other: None,
         };
-        profile.labels.try_push(label, WHAT)
+        profile.labels.try_push(label)
     }
 
     fn location(&self, frame: Frame, profile: &mut Profile) -> Result<LocationId> {

@@ -12,7 +12,6 @@ use profile_core::model::{
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const WHAT: &str = "the source of a process";
 /// The kind of such sources.
 pub const KIND: SourceKind = SourceKind::named("process");
 
@@ -26,7 +25,7 @@ pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> 
     let mut source = own_source(process.pid, settings.clock, interval, &TYPES, profile)?;
     let mut attribute = |key: &str, text: &str| {
         let attribute = attribute(key, ValueKind::String, text, profile)?;
-        source.attributes.try_push(attribute, WHAT)
+        source.attributes.try_push(attribute)
     };
     if !settings.own {
         let command = process.command()?;
@@ -48,17 +47,17 @@ pub fn own_source(
     profile: &mut Profile,
 ) -> Result<Source> {
     let value = ValueType {
-        name: owned(clock.name(), WHAT)?,
-        unit: owned("nanoseconds", WHAT)?,
+        name: owned(clock.name())?,
+        unit: owned("nanoseconds")?,
     };
     let mut source = Source {
         kind: KIND,
-        uri: Some(written(format_args!("pid:{pid}"), WHAT)?),
+        uri: Some(written(format_args!("pid:{pid}"))?),
         timestamp: SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .ok()
             .map(|since| since.as_secs_f64()),
-        default_type: Some(owned(clock.name(), WHAT)?),
+        default_type: Some(owned(clock.name())?),
         period: Some(Period {
             value: interval,
             exact: None,
@@ -67,11 +66,11 @@ pub fn own_source(
         ..Source::default()
     };
     for &(name, unit) in types {
-        let type_ = SampleType::new(owned(name, WHAT)?, owned(unit, WHAT)?, &source.types)?;
-        source.types.try_push(type_, WHAT)?;
+        let type_ = SampleType::new(owned(name)?, owned(unit)?, &source.types)?;
+        source.types.try_push(type_)?;
     }
     let pid = attribute("process.pid", ValueKind::Int, &message!("{pid}"), profile)?;
-    source.attributes.try_push(pid, WHAT)?;
+    source.attributes.try_push(pid)?;
     Ok(source)
 }
 

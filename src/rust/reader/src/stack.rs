@@ -338,7 +338,7 @@ impl<M: Memory> Reader<M> {
         for &site in sites {
             let others = self.places.depends_on(memory, site);
             for object in [Some(site.object())].into_iter().chain(others).flatten() {
-                self.objects.try_push(object, "a stack")?;
+                self.objects.try_push(object)?;
             }
         }
         let names = &self.names;
@@ -361,7 +361,7 @@ impl<M: Memory> Reader<M> {
                 cell,
                 called_at,
             };
-            self.roots.try_push(called, "a stack")?;
+            self.roots.try_push(called)?;
         }
         Ok(true)
     }
@@ -396,8 +396,8 @@ impl<M: Memory> Reader<M> {
             match found {
                 Found::Name(name) => {
                     let frame = Frame { name, place };
-                    self.stack.frames.try_push(frame, "a stack")?;
-                    self.stack.records.try_push(call.record, "a stack")?;
+                    self.stack.frames.try_push(frame)?;
+                    self.stack.records.try_push(call.record)?;
                 }
                 // Like `Rprof()`, omits what is not a call.
                 Found::Nothing => {}
@@ -425,8 +425,8 @@ impl<M: Memory> Reader<M> {
                 name: builtin.name,
                 place: None,
             };
-            self.stack.frames.try_push(frame, "a stack")?;
-            self.stack.records.try_push(OnStack::default(), "a stack")?;
+            self.stack.frames.try_push(frame)?;
+            self.stack.records.try_push(OnStack::default())?;
         }
         Ok(place)
     }

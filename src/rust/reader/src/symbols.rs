@@ -84,7 +84,7 @@ impl Module {
         for (kind, flags, address, size) in headers() {
             if kind == LOAD && flags & WRITABLE != 0 {
                 let from = bias.wrapping_add(address);
-                variables.try_push(from..from.saturating_add(size), "the variables of R")?;
+                variables.try_push(from..from.saturating_add(size))?;
             }
         }
         let dynamic = headers().find(|part| part.0 == DYNAMIC);

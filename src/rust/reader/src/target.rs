@@ -109,7 +109,7 @@ impl Exports {
             if has_any {
                 found
                     .variables
-                    .try_extend_from(module.variables.into_iter(), "the variables of R")?;
+                    .try_extend_from(module.variables.into_iter())?;
             }
             if found.addresses.iter().all(Option::is_some) {
                 break;

@@ -11,7 +11,6 @@ use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
 use std::mem;
 
-const WHAT: &str = "the records of a process";
 /// The maximum number of records that are followed. Such deep stacks change less often than they are read.
 const MOST: usize = 20_000;
 /// The same for records that cannot be read directly, because R runs on another stack than that of the first thread.
@@ -80,7 +79,7 @@ impl Walk {
                 return Ok(());
             };
             innermost = at(&value.copies[0], 0);
-            self.variables.try_push(value, WHAT)?;
+            self.variables.try_push(value)?;
         }
         if innermost == first {
             self.add_position(memory)?;
@@ -132,7 +131,7 @@ impl Walk {
             };
             let [bytes, _] = &record.copies;
             let (next, position) = (at(bytes, NEXT as usize), at(bytes, BCPC as usize));
-            self.records.try_push(record, WHAT)?;
+            self.records.try_push(record)?;
             self.add_word(memory, position)?;
             address = next;
         }
@@ -145,7 +144,7 @@ impl Walk {
             return Ok(());
         }
         match Twice::read(memory, address) {
-            Some(word) => self.words.try_push(word, WHAT),
+            Some(word) => self.words.try_push(word),
             None => Ok(()),
         }
     }

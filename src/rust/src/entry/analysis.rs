@@ -119,7 +119,7 @@ fn rust_profvis(x: &Robj, filenames: &Robj, texts: &Robj) -> Robj {
         let profile = from_r::profile(argument(x), &stop)?;
         let texts = argument(texts).texts()?;
         let files = argument(filenames).texts()?.into_iter().zip(texts);
-        let files = files.try_vec("texts")?;
+        let files = files.try_vec()?;
         to_r::profvis(arena, &profile, &files, &stop)
     })
 }

@@ -78,7 +78,7 @@ fn rust_native_stop(
 ) -> Robj {
     outcome(|arena| {
         let origin = Origin {
-            name: owned(text(name)?, "a name")?,
+            name: owned(text(name)?)?,
             uri: argument(uri).owned_text()?,
             written: None,
             ..Origin::default()
@@ -89,7 +89,7 @@ fn rust_native_stop(
         let stopped = stopped.ok_or_else(|| Error::Unsupported("Nothing is recorded.".into()))?;
         let recording = stopped.recording()?;
         let (profile, problems) = joint::merge(file.path, origin, &recording, memory, &stop)
-            .map_err(|error| error.shown_as(file.shown))?;
+            .map_err(|error| error.during("read", file.shown))?;
         let lazy = argument(lazy).flag()?;
         let (mut losses, mut error) = (RObject::null(), RObject::null());
         if !argument(target).strings()?.is_empty() {

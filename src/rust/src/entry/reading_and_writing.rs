@@ -110,7 +110,7 @@ fn rust_file_format(file: &Robj) -> Robj {
     outcome(|arena| {
         let file = argument(file).file()?;
         let origin = Origin {
-            name: written(format_args!("`{}`", file.shown), "a name")?,
+            name: written(format_args!("`{}`", file.shown))?,
             ..Origin::default()
         };
         let format = formats::format_of(Input::File(file.path), origin)

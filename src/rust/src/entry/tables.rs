@@ -59,7 +59,7 @@ fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj, lazy: &Robj) 
         let groups = groups.names()?.into_iter().zip(numbers);
         let groups = groups
             .map(|(table, numbers)| Ok((table, numbers?)))
-            .try_vec_of("groups")?;
+            .try_vec_of()?;
         from_r::with_lists(argument(profiles).elements()?, &stop, |lists| {
             let groups = has_own.then_some(groups.as_slice());
             let (close_gaps, lazy) = (argument(close_gaps).flag()?, argument(lazy).flag()?);
@@ -144,7 +144,7 @@ fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
                 from: from.integers()?,
                 to: to.integers()?,
             };
-            all.try_push(renamed, "ids")?;
+            all.try_push(renamed)?;
         }
         let rows = all.iter().map(|renamed| renamed.column.len()).sum();
         let name = text(key)?;
@@ -172,7 +172,7 @@ fn rust_content_keys(columns: &Robj, sets: &Robj, count: &Robj) -> Robj {
             .into_iter()
             .zip(cells)
             .map(|(name, cells)| Ok((name, cells?)))
-            .try_vec_of("columns")?;
+            .try_vec_of()?;
         let sets = argument(sets);
         let sets = (sets.kind() == INTSXP)
             .then(|| sets.integers())
@@ -180,7 +180,7 @@ fn rust_content_keys(columns: &Robj, sets: &Robj, count: &Robj) -> Robj {
         let count = argument(count).integers()?.first().copied();
         let count = usize::try_from(count.unwrap_or(0)).unwrap_or(0);
         let keys = content_keys(&mut columns, sets, count, &stop)?;
-        let keys = keys.iter().map(String::as_str).try_vec("keys")?;
+        let keys = keys.iter().map(String::as_str).try_vec()?;
         arena.texts(&keys)
     })
 }

@@ -64,15 +64,15 @@ pub fn with_lists<'call, T>(
     stop: Stop,
     work: impl FnOnce(&[&TableList<'_, 'call>]) -> Result<T>,
 ) -> Result<T> {
-    let all = profiles.iter().map(|&x| tables(x)).try_vec_of("tables")?;
-    let lists = all.iter().map(|tables| list(tables)).try_vec_of("tables")?;
+    let all = profiles.iter().map(|&x| tables(x)).try_vec_of()?;
+    let lists = all.iter().map(|tables| list(tables)).try_vec_of()?;
     for list in &lists {
         if version(list)? != "2.0" {
             return Err(Error::Unsupported(message!("Tables of version 1.0.")));
         }
         check_v2(list, stop)?;
     }
-    work(&lists.iter().map(Vec::as_slice).try_vec("tables")?)
+    work(&lists.iter().map(Vec::as_slice).try_vec()?)
 }
 
 /// Passes a list of tables, which need not be valid, to `work`.
@@ -89,7 +89,7 @@ pub fn cells<'call>(column: Sexp<'call>) -> Result<Cells<'call>> {
         REALSXP => Cells::Numbers(column.doubles()?),
         STRSXP => {
             let texts = column.strings()?.iter().map(|&string| utf8(string));
-            Cells::Texts(texts.try_vec_of("texts")?)
+            Cells::Texts(texts.try_vec_of()?)
         }
         VECSXP => match column.elements()? {
             [rows, keys] => Cells::Rows(rows.integers()?, keys.texts()?),
@@ -105,7 +105,7 @@ fn tables<'call>(x: Sexp<'call>) -> Result<Vec<(&'call str, Table<'call>)>> {
     let named = x.names()?.into_iter().zip(x.elements()?);
     named
         .map(|(name, &element)| Ok((name, Table::new(element)?)))
-        .try_vec_of("tables")
+        .try_vec_of()
 }
 
 fn list<'t, 'call>(
@@ -113,7 +113,7 @@ fn list<'t, 'call>(
 ) -> Result<Vec<(&'call str, &'t dyn TableInput<'call>)>> {
     let list = tables.iter();
     list.map(|(name, table)| (*name, table as &dyn TableInput))
-        .try_vec("tables")
+        .try_vec()
 }
 
 /// Passes the version of a list of tables, and the list, to `work`.

@@ -123,10 +123,10 @@ pub fn repeated_texts<'call>(column: Sexp<'call>, count: usize) -> Result<Option
     if strings.is_empty() || count % strings.len() != 0 {
         return Ok(None);
     }
-    let mut texts = with_room(count, "texts")?;
+    let mut texts = with_room(count)?;
     for &string in strings.iter().cycle().take(count) {
         match utf8(string) {
-            Ok(Some(text)) => texts.try_push(text, "texts")?,
+            Ok(Some(text)) => texts.try_push(text)?,
             Ok(None) | Err(Error::Unsupported(_)) => return Ok(None),
             Err(error) => return Err(error),
         }

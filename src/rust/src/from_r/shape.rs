@@ -12,7 +12,6 @@ use profile_core::message;
 use profile_core::schema::TABLES;
 use profile_core::text::shown_bytes;
 
-const WHAT: &str = "the names of columns";
 const TIBBLE: [&str; 3] = ["tbl_df", "tbl", "data.frame"];
 const VECTORS: [SEXPTYPE; 7] = [
     SEXPTYPE::LGLSXP,
@@ -92,7 +91,7 @@ fn names<'call>(list: Sexp<'call>) -> Result<std::result::Result<Vec<&'call str>
                 if names.contains(&name) {
                     twice = twice.or(Some(name));
                 }
-                names.try_push(name, WHAT)?;
+                names.try_push(name)?;
             }
             Ok(None) | Err(Error::Unsupported(_)) => {
                 return Ok(Err(Broken::NotText(shown_bytes(bytes_of(string))?)));
@@ -110,8 +109,8 @@ fn not_text(table: &str, of: &str, name: &str) -> Error {
 
 /// The error for a table or column that may be user-defined.
 fn invalid(table: &str, column: Option<&str>, row: Option<usize>, rule: String) -> Error {
-    let place = owned(table, WHAT).and_then(|table| {
-        let column = column.map(|column| owned(column, WHAT)).transpose()?;
+    let place = owned(table).and_then(|table| {
+        let column = column.map(owned).transpose()?;
         Ok((table, column))
     });
     match place {

@@ -14,8 +14,6 @@ use profile_core::schema::{Data, Only, TableInput, Text, Type};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-const WHAT: &str = "a column of strings";
-
 /// An element of a list of tables.
 pub struct Table<'call> {
     /// The class or type of an element that is not a data frame.
@@ -32,7 +30,7 @@ impl<'call> Table<'call> {
             columns: &[],
         };
         if element.kind() != VECSXP || !element.inherits(c"data.frame") {
-            table.other = Some(owned(element.kind_name()?, "the name of a type")?);
+            table.other = Some(owned(element.kind_name()?)?);
         } else {
             table.names = element.names()?;
             table.columns = element.elements()?;
@@ -88,7 +86,7 @@ impl<'call> TableInput<'call> for Table<'call> {
             return Ok(None);
         };
         if !is_of_type(column, wanted) {
-            let found = owned(column.kind_name()?, "the name of a type")?;
+            let found = owned(column.kind_name()?)?;
             return Ok(Some(Data::Other(found)));
         }
         let place = (table, Some(name));
@@ -154,7 +152,7 @@ pub fn not_text(
 fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> Result<Text<'call>> {
     let strings = column.strings()?;
     let mut out = Text {
-        rows: with_room(strings.len(), WHAT)?,
+        rows: with_room(strings.len())?,
         ..Text::default()
     };
     // The distinct strings and their rows in the order of first occurrence, and an index of these.
@@ -179,18 +177,18 @@ fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> R
                         let row = match text {
                             None => -1,
                             Some(text) => {
-                                out.distinct.try_push(text, WHAT)?;
+                                out.distinct.try_push(text)?;
                                 out.distinct.len() as i32 - 1
                             }
                         };
                         index.insert(hash, seen.len() as u32)?;
-                        seen.try_push((string, row), WHAT)?;
+                        seen.try_push((string, row))?;
                         seen.len() - 1
                     }
                 }
             }
         };
-        out.rows.try_push(seen[last].1, WHAT)?;
+        out.rows.try_push(seen[last].1)?;
     }
     Ok(out)
 }
@@ -217,13 +215,13 @@ fn stacks<'call>(
                         rule: message!("must be a tibble with one integer column, `location_id`"),
                     }));
                 };
-                stacks.try_push(ids.integers()?, "stacks")?;
+                stacks.try_push(ids.integers()?)?;
                 let stack = stacks.len() as u32 - 1;
-                known.try_put(*element, stack, "stacks")?;
+                known.try_put(*element, stack)?;
                 stack
             }
         };
-        stack_of.try_push(stack, "samples")?;
+        stack_of.try_push(stack)?;
     }
     Ok((stack_of, stacks))
 }

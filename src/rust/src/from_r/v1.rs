@@ -33,7 +33,7 @@ fn texts<'call>(component: &'static str, list: Sexp<'call>, name: &str) -> Resul
         for &string in column.strings()? {
             let text = utf8(string).map_err(|error| not_text(error, (component, None), None))?;
             if let Some(text) = text {
-                texts.try_push(text, "texts")?;
+                texts.try_push(text)?;
             }
         }
     }

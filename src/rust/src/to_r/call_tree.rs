@@ -24,7 +24,7 @@ pub fn call_tree<'call>(
     table.integers("parent_id", nodes().map(|node| node.parent.map_or(NA, id)))?;
     table.integers("depth", nodes().map(|node| node.depth as i32))?;
     let labels = tree.groups.iter().map(Group::label);
-    let labels = labels.try_vec_of("names")?;
+    let labels = labels.try_vec_of()?;
     table.texts(
         "name",
         nodes().map(|node| labels[node.group as usize].as_deref()),

@@ -8,8 +8,6 @@ use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::tables::TableList;
 
-const WHAT: &str = "ids";
-
 /// `list(tables, kept, ids)`, see `rust_combine()`; only `tables` without `groups`.
 pub fn combined<'call>(
     arena: Arena<'call>,
@@ -32,7 +30,7 @@ pub fn combined<'call>(
             slots.copy_from_slice(new);
             Ok(("", value))
         });
-        ids.try_push((key.name(), arena.list(&new.try_vec_of(WHAT)?)?), WHAT)?;
+        ids.try_push((key.name(), arena.list(&new.try_vec_of()?)?))?;
     }
     arena.list(&[
         ("tables", tables.finish()?),
@@ -63,5 +61,5 @@ pub fn rows<'call>(arena: Arena<'call>, tables: &[(&str, Vec<u32>)]) -> Result<R
         }
         Ok((*table, value))
     });
-    arena.list(&tables.try_vec_of(WHAT)?)
+    arena.list(&tables.try_vec_of()?)
 }

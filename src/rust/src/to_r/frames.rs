@@ -9,7 +9,6 @@ use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use profile_core::model::{Frames, Function, LocationId, Profile, StringId, integer_for_r};
 
-const WHAT: &str = "the frames of all samples";
 /// Columns are filled in parts of about this many rows, which fit in the processor's cache.
 const PART: usize = 1 << 13;
 
@@ -30,10 +29,10 @@ pub fn frames<'call>(
             .source
             .iter()
             .map(|source| source.row() as i32 + 1)
-            .try_vec(WHAT)?,
+            .try_vec()?,
         names: Texts::new(profile, |function| function.name)?,
         filenames: Texts::new(profile, |function| function.filename)?,
-        lines: lines.try_vec(WHAT)?,
+        lines: lines.try_vec()?,
     };
     let mut table = Tibble::new(arena, frames.rows())?;
     let columns = match lazy {
@@ -140,8 +139,8 @@ pub(super) struct Texts<'profile> {
 impl<'profile> Texts<'profile> {
     pub fn new(profile: &'profile Profile, text: impl Fn(Function) -> StringId) -> Result<Self> {
         let mut distinct: Vec<&str> = Vec::new();
-        let mut indices = filled(profile.strings.len(), -1, WHAT)?;
-        let mut of_location = with_room(profile.locations.len(), WHAT)?;
+        let mut indices = filled(profile.strings.len(), -1)?;
+        let mut of_location = with_room(profile.locations.len())?;
         for location in profile.locations.ids() {
             let text = profile.function_of(location).map(&text);
             let index = match text {
@@ -150,12 +149,12 @@ impl<'profile> Texts<'profile> {
                     let index = &mut indices[text.row()];
                     if *index < 0 {
                         *index = distinct.len() as i32;
-                        distinct.try_push(profile.strings.get(text), WHAT)?;
+                        distinct.try_push(profile.strings.get(text))?;
                     }
                     *index
                 }
             };
-            of_location.try_push(index, WHAT)?;
+            of_location.try_push(index)?;
         }
         Ok(Texts {
             distinct,
@@ -173,7 +172,7 @@ impl<'profile> Texts<'profile> {
         let of_frames = frames
             .iter()
             .map(|location| self.of_location[location.row()]);
-        indices.try_extend_from(of_frames, WHAT)?;
+        indices.try_extend_from(of_frames)?;
         slots.fill(indices)
     }
 }

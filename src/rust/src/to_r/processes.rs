@@ -11,8 +11,6 @@ use profile_reader::process::Process;
 use profile_reader::recorder::Recorded;
 use profile_reader::session::in_a_word;
 
-const WHAT: &str = "the stack of a process";
-
 /// `list(tables, counts, unread, cut, partial, ended)`: `counts` contains the problems of native stacks.
 pub fn recorded<'call>(
     arena: Arena<'call>,
@@ -62,7 +60,7 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
     called_from.integers("line", toplevel.iter().map(|place| place.line))?;
     let label = |part: fn(&(String, String)) -> &String| {
         let texts = dump.labels.iter().map(move |label| part(label).as_str());
-        texts.try_vec(WHAT)
+        texts.try_vec()
     };
     let labels = arena.list(&[
         ("keys", arena.texts(&label(|(key, _)| key)?)?),
@@ -70,7 +68,7 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
     ])?;
     let mut system_call = Vec::new();
     if let Some(name) = dump.system_call {
-        system_call.try_push(name, WHAT)?;
+        system_call.try_push(name)?;
     }
     arena.list(&[
         ("frames", table.finish()?),
@@ -93,13 +91,13 @@ pub fn processes<'call>(arena: Arena<'call>, processes: &[Process]) -> Result<RO
     let all = || processes.iter();
     let mut commands = Vec::new();
     for process in all() {
-        commands.try_push(process.command()?, WHAT)?;
+        commands.try_push(process.command()?)?;
     }
     let mut table = Tibble::new(arena, processes.len())?;
     table.integers("pid", all().map(|process| process.pid))?;
     let states = all()
         .map(|process| process.state().map(in_a_word))
-        .try_vec(WHAT)?;
+        .try_vec()?;
     table.texts("state", states.iter().copied())?;
     let times = all().map(|process| {
         process

@@ -15,7 +15,6 @@ use profile_core::model::known_types::RPROF_MEMORY;
 use profile_core::model::{Profile, Values};
 use std::collections::HashMap;
 
-const WHAT: &str = "the frames of all samples";
 const MEBIBYTE: f64 = (1 << 20) as f64;
 
 /// `files` contains the names and texts of files. Frames in any other file have no file.
@@ -28,14 +27,14 @@ pub fn profvis<'call>(
     let samples = &profile.samples;
     let names = FrameNames::new(profile)?;
     let all = 0..names.count() as u32;
-    let mut labels = all.map(|row| names.get(row)).try_vec(WHAT)?;
+    let mut labels = all.map(|row| names.get(row)).try_vec()?;
     let lines = Lines::new(profile, files, &mut labels)?;
     let rows = rows(profile, &lines, stop)?;
     // profvis shows the memory of vectors.
     let memory = RPROF_MEMORY[..2].iter();
     let memory = memory.filter_map(|known| profile.known(known));
-    let memory = memory.try_vec(WHAT)?;
-    let filenames = files.iter().map(|(name, _)| *name).try_vec(WHAT)?;
+    let memory = memory.try_vec()?;
+    let filenames = files.iter().map(|(name, _)| *name).try_vec()?;
     let mut table = Tibble::new(arena, rows)?;
     let mut times = table.integer_slots("time")?;
     let mut depths = table.integer_slots("depth")?;
@@ -71,7 +70,7 @@ pub fn profvis<'call>(
             .map_or(-1, |location| lines.code[location.row()]);
         match innermost {
             -1 => drop(places.next()),
-            code => own_labels.try_push(code, WHAT)?,
+            code => own_labels.try_push(code)?,
         }
         let outermost = called_from.and_then(|from| {
             let file = lines.files.get(profile.strings.get(from.filename))?;
@@ -79,11 +78,11 @@ pub fn profvis<'call>(
         });
         for place in places.chain([outermost]) {
             let (file, line) = place.unwrap_or((-1, NA));
-            own_files.try_push(file, WHAT)?;
-            own_lines.try_push(line, WHAT)?;
+            own_files.try_push(file)?;
+            own_lines.try_push(line)?;
         }
         for location in stack {
-            own_labels.try_push(names.row(*location) as i32, WHAT)?;
+            own_labels.try_push(names.row(*location) as i32)?;
         }
         let rows = own_labels.len();
         for _ in 0..steps {
@@ -185,18 +184,18 @@ impl<'f> Lines<'f> {
         labels: &mut Vec<&'f str>,
     ) -> Result<Lines<'f>> {
         let mut files = HashMap::new();
-        let mut starts = with_room(texts.len(), WHAT)?;
+        let mut starts = with_room(texts.len())?;
         for (index, (name, text)) in texts.iter().enumerate() {
-            files.try_put(*name, index as i32, WHAT)?;
-            starts.try_push(labels.len(), WHAT)?;
+            files.try_put(*name, index as i32)?;
+            starts.try_push(labels.len())?;
             for line in text.lines() {
-                labels.try_push(line.trim_start_matches(' '), WHAT)?;
+                labels.try_push(line.trim_start_matches(' '))?;
             }
         }
-        starts.try_push(labels.len(), WHAT)?;
+        starts.try_push(labels.len())?;
         let locations = profile.locations.len();
-        let mut code = filled(locations, -1, WHAT)?;
-        let mut of_location = with_room(locations, WHAT)?;
+        let mut code = filled(locations, -1)?;
+        let mut of_location = with_room(locations)?;
         for location in profile.locations.ids() {
             let function = profile.function_of(location);
             let file = function.and_then(|f| files.get(profile.strings.get(f.filename)));
@@ -209,7 +208,7 @@ impl<'f> Lines<'f> {
                     code[location.row()] = at as i32;
                 }
             }
-            of_location.try_push(place, WHAT)?;
+            of_location.try_push(place)?;
         }
         Ok(Lines {
             files,

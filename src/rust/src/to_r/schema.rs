@@ -10,8 +10,6 @@ use profile_core::model::known_types::KNOWN_TYPES;
 use profile_core::page;
 use profile_core::schema::{ColumnInfo, Key, TABLES, TABLES_V1, TableInfo, Type};
 
-const WHAT: &str = "the schema";
-
 /// A table and its columns.
 type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
 
@@ -21,9 +19,9 @@ type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
 /// their files.
 pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
     let entries = TABLES_V1.iter().map(|t| entry(t.info(), t.columns()));
-    let version1 = entries.try_vec_of(WHAT)?;
+    let version1 = entries.try_vec_of()?;
     let entries = TABLES.iter().map(|t| entry(t.info(), t.columns()));
-    let version2 = entries.try_vec_of(WHAT)?;
+    let version2 = entries.try_vec_of()?;
     let required = |table: &TableInfo, column: &ColumnInfo| table.required() && column.required;
     arena.list(&[
         ("version1", prototypes(arena, &version1, |_, c| c.required)?),
@@ -45,7 +43,7 @@ fn entry(
     info: &'static TableInfo,
     columns: impl Iterator<Item = &'static ColumnInfo>,
 ) -> Result<Entry> {
-    Ok((info, columns.try_vec(WHAT)?))
+    Ok((info, columns.try_vec()?))
 }
 
 /// Tables without rows, with the selected columns. Tables without such columns are omitted.
@@ -57,7 +55,7 @@ fn prototypes<'call>(
     let mut tables = Vec::new();
     for (table, columns) in entries {
         let columns = columns.iter().filter(|column| is_selected(table, column));
-        let columns = columns.try_vec(WHAT)?;
+        let columns = columns.try_vec()?;
         if columns.is_empty() {
             continue;
         }
@@ -71,7 +69,7 @@ fn prototypes<'call>(
                 Type::Stacks => tibble.stack_tibbles(column.name, &[], &[], &[])?,
             }
         }
-        tables.try_push((table.name, tibble.finish()?), WHAT)?;
+        tables.try_push((table.name, tibble.finish()?))?;
     }
     arena.list(&tables)
 }
@@ -93,7 +91,7 @@ fn columns<'call>(arena: Arena<'call>, entries: &[Entry]) -> Result<RObject<'cal
     let mut rows = Vec::new();
     for (table, columns) in entries {
         for column in columns {
-            rows.try_push((*table, *column), WHAT)?;
+            rows.try_push((*table, *column))?;
         }
     }
     let all = || rows.iter();

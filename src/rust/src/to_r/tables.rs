@@ -6,8 +6,6 @@ use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::schema::{Computed, Sink};
 
-const WHAT: &str = "a list of tables";
-
 pub struct Tables<'call> {
     arena: Arena<'call>,
     /// Whether columns of samples are computed when their values are needed.
@@ -29,7 +27,7 @@ impl<'call> Tables<'call> {
 
     /// Adds an element that was created elsewhere.
     pub fn add(&mut self, name: &'static str, table: RObject<'call>) -> Result<()> {
-        self.tables.try_push((name, table), WHAT)
+        self.tables.try_push((name, table))
     }
 
     pub fn finish(self) -> Result<RObject<'call>> {
@@ -56,7 +54,7 @@ impl Sink for Tables<'_> {
             return Ok(());
         };
         let columns = names.iter().map(|name| table.integer_slots(name));
-        fill(&mut columns.try_vec_of(WHAT)?)
+        fill(&mut columns.try_vec_of()?)
     }
 
     fn logicals(

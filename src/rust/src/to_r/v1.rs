@@ -29,7 +29,7 @@ pub fn tables<'call>(
     FUNCTIONS.write(profile, Version::One, &mut tables, stop)?;
     let texts = |texts: &[String]| {
         let texts = texts.iter().map(String::as_str);
-        arena.texts(&texts.try_vec("texts")?)
+        arena.texts(&texts.try_vec()?)
     };
     match &columns.origin {
         Origin::Manual => {}

@@ -3,7 +3,7 @@
 use crate::registers::{Registers, SAVED};
 use crate::stack::Stack;
 use crate::tables::{Plain, Rule, Scratch, UnwindTables};
-use profile_core::error::{Error, Result};
+use profile_core::error::Result;
 use profile_core::joint::recording::{EXACT, NO_MODULE, PAIR};
 use std::ops::Range;
 
@@ -48,9 +48,7 @@ pub struct Walked {
 impl<M: Modules> Unwinder<M> {
     pub fn new(modules: M) -> Result<Unwinder<M>> {
         let mut cache = Vec::new();
-        cache
-            .try_reserve_exact(CACHED)
-            .map_err(|_| Error::Memory("the unwinding"))?;
+        cache.try_reserve_exact(CACHED)?;
         cache.resize(
             CACHED,
             CachedRule {

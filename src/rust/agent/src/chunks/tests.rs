@@ -228,7 +228,7 @@ fn an_error_costs_the_open_chunk_only() {
         .script
         .borrow_mut()
         .ticks
-        .push_back(Err(Error::Memory("a stack")));
+        .push_back(Err(Error::Process("a stack".into())));
     let error = chunks.tick(world.start.after(1.9), false).unwrap_err();
     let now = world.start.after(6.9);
     chunks.recover(error, now).unwrap();
@@ -254,7 +254,7 @@ fn an_error_costs_the_open_chunk_only() {
 fn the_chunk_after_an_error_has_its_full_length() {
     let world = World::new();
     let mut chunks = world.chunks(1.0);
-    let error = Error::Memory("a stack");
+    let error = Error::Process("a stack".into());
     chunks.recover(error, world.start.after(0.9)).unwrap();
     for time in [1.0, 1.875] {
         chunks.tick(world.start.after(time), false).unwrap();
@@ -270,7 +270,7 @@ fn an_error_at_the_end_of_a_chunk_does_not_lose_it() {
     let world = World::new();
     let mut chunks = world.chunks(1.0);
     chunks.tick(world.start, false).unwrap();
-    for error in [Error::Memory("one"), Error::Memory("two")] {
+    for error in [Error::Process("one".into()), Error::Process("two".into())] {
         world.script.borrow_mut().failures.push_back(error);
     }
     let now = world.start.after(1.0);

@@ -14,7 +14,6 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const WHAT: &str = "a request";
 /// The minimum time for each address of a host name.
 const ADDRESS: Duration = Duration::from_secs(1);
 
@@ -72,13 +71,10 @@ impl Exchange {
         deadline: Instant,
     ) -> Result<Exchange> {
         let url = &endpoint.url;
-        let mut head = written(
-            format_args!(
-                "POST {} HTTP/1.1\r\nHost: {}\r\n",
-                url.target, url.authority
-            ),
-            WHAT,
-        )?
+        let mut head = written(format_args!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\n",
+            url.target, url.authority
+        ))?
         .into_bytes();
         if let Some(value) = &url.authorization {
             // A header set by the user takes precedence over the credentials in the URL.
@@ -89,14 +85,14 @@ impl Exchange {
                 start.is_some_and(|start| start.eq_ignore_ascii_case(NAME))
             };
             if !lines.any(is_it) {
-                let line = written(format_args!("Authorization: {value}\r\n"), WHAT)?;
-                head.try_extend(line.as_bytes(), WHAT)?;
+                let line = written(format_args!("Authorization: {value}\r\n"))?;
+                head.try_extend(line.as_bytes())?;
             }
         }
-        head.try_extend(&endpoint.headers, WHAT)?;
+        head.try_extend(&endpoint.headers)?;
         let length = body.len();
         let last = message!("Content-Length: {length}\r\nConnection: close\r\n\r\n");
-        head.try_extend(last.as_bytes(), WHAT)?;
+        head.try_extend(last.as_bytes())?;
         Ok(Exchange {
             shown: message!("{}", url.shown),
             head,

@@ -88,7 +88,7 @@ impl Resolver {
 }
 
 fn list(addresses: impl Iterator<Item = SocketAddr>) -> Found {
-    let addresses = addresses.try_vec("the addresses of a server");
+    let addresses = addresses.try_vec();
     addresses.map_err(|error| message!("{error}"))
 }
 

@@ -4,7 +4,6 @@ use profile_core::error::Result;
 use profile_core::formats::otlp::response::Coding;
 use profile_core::limits::memory::{TryGrow, owned};
 
-const WHAT: &str = "a response";
 /// The maximum size of everything except the body, in bytes.
 const MOST_HEAD: usize = 64 << 10;
 /// The maximum length of the line that precedes a chunk of a chunked body, in bytes.
@@ -40,7 +39,7 @@ pub struct Response {
 impl Response {
     /// Adds bytes and returns the new state. `most` is the maximum size of the body, in bytes.
     pub fn add(&mut self, bytes: &[u8], most: usize) -> Result<Progress> {
-        self.bytes.try_extend(bytes, WHAT)?;
+        self.bytes.try_extend(bytes)?;
         loop {
             if self.body_at.is_some() {
                 return self.read_body(most);
@@ -71,7 +70,7 @@ impl Response {
         let start = self.body_at.unwrap_or(self.bytes.len());
         let rest = self.bytes.get(start..).unwrap_or_default();
         self.body.clear();
-        self.body.try_extend(rest, WHAT)
+        self.body.try_extend(rest)
     }
 
     fn read_head(&mut self, end: usize) -> Result<bool> {
@@ -103,7 +102,7 @@ impl Response {
                 let last = text.rsplit(',').next().unwrap_or_default();
                 self.is_chunked = last.trim().eq_ignore_ascii_case("chunked");
             } else if is(b"retry-after") {
-                self.retry_after = Some(owned(text, WHAT)?);
+                self.retry_after = Some(owned(text)?);
             } else if is(b"content-type") {
                 self.coding = Some(Coding::of_type(text));
             }
@@ -135,7 +134,7 @@ impl Response {
             return Ok(Progress::More { may_end: false });
         };
         self.body.clear();
-        self.body.try_extend(body, WHAT)?;
+        self.body.try_extend(body)?;
         Ok(Progress::Complete)
     }
 }
@@ -164,7 +163,7 @@ fn read_pieces(mut rest: &[u8], body: &mut Vec<u8>) -> Result<Progress> {
         let Some(piece) = after.get(2..2 + size) else {
             return more;
         };
-        body.try_extend(piece, WHAT)?;
+        body.try_extend(piece)?;
         match after.get(2 + size..4 + size) {
             None => return more,
             Some(b"\r\n") => rest = after.get(4 + size..).unwrap_or_default(),

@@ -208,7 +208,7 @@ fn partial_success_is_reported() {
 #[test]
 fn a_request_has_the_timeout_and_one_that_cannot_begin_is_repeated() {
     let mut world = World::new(half);
-    world.requests.borrow_mut().refusal = Some(Error::Memory("a request"));
+    world.requests.borrow_mut().refusal = Some(Error::Process("a request".into()));
     world.step();
     assert!(last_error(&world.queue).contains("a request"));
     assert_eq!(world.pause(), 1.0);

@@ -5,8 +5,6 @@ use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, TryText, ensure, owned, written};
 use profile_core::message;
 
-const WHAT: &str = "the address of a server";
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     /// Without the brackets of an IPv6 address.
@@ -51,20 +49,20 @@ impl Url {
             return Err(invalid());
         }
         let slash = if path.starts_with('/') { "" } else { "/" };
-        let mut target = owned(slash, WHAT)?;
+        let mut target = owned(slash)?;
         for byte in path.bytes() {
             match byte.is_ascii_graphic() {
-                true => target.try_push_char(char::from(byte), WHAT)?,
-                false => target.try_write(format_args!("%{byte:02X}"), WHAT)?,
+                true => target.try_push_char(char::from(byte))?,
+                false => target.try_write(format_args!("%{byte:02X}"))?,
             }
         }
         let shown_path = target.split('?').next().unwrap_or_default();
         Ok(Url {
-            host: owned(host, WHAT)?,
+            host: owned(host)?,
             port,
-            authority: owned(authority, WHAT)?,
+            authority: owned(authority)?,
             authorization: user.map(basic).transpose()?,
-            shown: written(format_args!("http://{authority}{shown_path}"), WHAT)?,
+            shown: written(format_args!("http://{authority}{shown_path}"))?,
             target,
         })
     }
@@ -80,20 +78,20 @@ fn basic(user: &str) -> Result<String> {
         let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
         match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
             Some(code) => {
-                bytes.try_push(code, WHAT)?;
+                bytes.try_push(code)?;
                 rest = after.get(2..).unwrap_or_default();
             }
             None => {
-                bytes.try_push(byte, WHAT)?;
+                bytes.try_push(byte)?;
                 rest = after;
             }
         }
     }
     if !bytes.contains(&b':') {
-        bytes.try_push(b':', WHAT)?;
+        bytes.try_push(b':')?;
     }
-    ensure(bytes.len() * 2, WHAT)?;
-    written(format_args!("Basic {}", BASE64.encode(&bytes)), WHAT)
+    ensure(bytes.len() * 2)?;
+    written(format_args!("Basic {}", BASE64.encode(&bytes)))
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub fn has_ended(child: c_int) -> bool {
 fn pointers(texts: &[u8]) -> io::Result<Vec<*mut c_char>> {
     let mut pointers = Vec::new();
     let mut push = |pointer| {
-        let pushed = pointers.try_push(pointer, "a command");
+        let pushed = pointers.try_push(pointer);
         pushed.map_err(|_| io::Error::from(ErrorKind::OutOfMemory))
     };
     for text in texts.split_inclusive(|&byte| byte == 0) {

@@ -40,7 +40,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use watch::Watch;
 
-const WHAT: &str = "a response";
 /// How long a request waits for the helper, which may have to be started.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How much longer than the timeout of a request the helper may take.
@@ -121,7 +120,7 @@ impl Request {
         loop {
             match file.read(&mut buffer).map_err(failed)? {
                 0 => return Ok(Some(bytes)),
-                count => bytes.try_extend(buffer.get(..count).unwrap_or_default(), WHAT)?,
+                count => bytes.try_extend(buffer.get(..count).unwrap_or_default())?,
             }
         }
     }

@@ -121,7 +121,7 @@ impl Site for SharedFolder {
             let mut file = file.take(MOST_LOG);
             while let Ok(count @ 1..) = file.read(&mut buffer) {
                 let read = buffer.get(..count).unwrap_or_default();
-                if bytes.try_extend(read, "a log").is_err() {
+                if bytes.try_extend(read).is_err() {
                     break;
                 }
             }

@@ -274,7 +274,7 @@ fn an_error_costs_the_open_chunk_only() {
     rprof.tick(world.start.after(1.25), false).unwrap();
     assert_eq!(world.counts(), (1, 2, 1));
     let now = world.start.after(6.0);
-    rprof.recover(Error::Memory("a line"), now).unwrap();
+    rprof.recover(Error::Process("a line".into()), now).unwrap();
     let counts = checked(&world.queue);
     assert_eq!((counts.lost, counts.open), (1, 0));
     // Files are still known; the rest of the line is lost.

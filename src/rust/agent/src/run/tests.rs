@@ -139,7 +139,7 @@ impl Recorder for Scripted<'_> {
         self.is_idle = is_idle;
         self.queue.took(false);
         match fails {
-            true => Err(Error::Memory("a tick")),
+            true => Err(Error::Process("a tick".into())),
             false => Ok(()),
         }
     }
@@ -148,7 +148,7 @@ impl Recorder for Scripted<'_> {
         self.log("recover");
         self.queue.add(Err(error), now);
         match self.calls.borrow_mut().recoveries.pop_front() {
-            Some(true) => Err(Error::Memory("a recovery")),
+            Some(true) => Err(Error::Process("a recovery".into())),
             _ => Ok(()),
         }
     }
@@ -355,7 +355,7 @@ fn after_an_error_it_rests_and_tries_again() {
 #[test]
 fn a_failed_preparation_is_an_error_that_passes() {
     let mut world = World::new(false);
-    world.calls.borrow_mut().preparation = Some(Error::Memory("a preparation"));
+    world.calls.borrow_mut().preparation = Some(Error::Process("a preparation".into()));
     let calls = world.record(5.01, 0.0);
     assert_eq!(
         calls,
@@ -396,7 +396,7 @@ fn it_can_be_stopped_at_any_moment() {
     assert_eq!(world.record(9.0, 0.0), ["prepare 0", "finish 0"]);
     // The last chunk fails.
     let mut world = World::new(false);
-    world.calls.borrow_mut().end = Some(Error::Memory("the end"));
+    world.calls.borrow_mut().end = Some(Error::Process("the end".into()));
     world.record(0.01, 0.0);
     assert!(last_error(&world.queue).contains("the end"));
 }

@@ -17,9 +17,6 @@ use crate::message;
 use crate::model::SourceId;
 use std::hash::Hash;
 
-const WHAT: &str = "samples";
-const SUMS: &str = "sample values";
-
 /// Describes a sample: samples with equal identities are merged.
 pub trait Identity: Copy + Eq + Hash {
     /// The number that was assigned to the stack, counted from 0.
@@ -52,7 +49,7 @@ pub fn without_zeros<T>(
     samples: usize,
     mut attempt: impl FnMut(&mut LeftOut) -> Result<Option<T>>,
 ) -> Result<T> {
-    let mut left_out = LeftOut(filled(samples, false, WHAT)?);
+    let mut left_out = LeftOut(filled(samples, false)?);
     loop {
         if let Some(result) = attempt(&mut left_out)? {
             return Ok(result);
@@ -88,8 +85,8 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
     pub fn add(&mut self, row: usize, identity: Id, values: &[i64]) -> Result<()> {
         let width = self.types.len();
         let group = self.group(identity)?;
-        self.sums.try_fill(self.identities.len() * width, 0, SUMS)?;
-        self.samples.try_push((group, row), WHAT)?;
+        self.sums.try_fill(self.identities.len() * width, 0)?;
+        self.samples.try_push((group, row))?;
         if identity.is_summed() {
             let sums = &mut self.sums[group as usize * width..][..width];
             for ((sum, &value), type_) in sums.iter_mut().zip(values).zip(self.types) {
@@ -104,7 +101,7 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
     fn group(&mut self, identity: Id) -> Result<u32> {
         let stack = identity.stack() as usize;
         if self.first.len() <= stack {
-            self.first.try_fill(stack + 1, None, WHAT)?;
+            self.first.try_fill(stack + 1, None)?;
         }
         match self.first[stack] {
             Some(group) if self.identities.get(group) == identity => Ok(group),
@@ -130,7 +127,7 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
     /// The samples of each group, in order, as arguments for [`row()`](Groups::row).
     pub fn samples(&self) -> Result<Lists<u32>> {
         let group_of = self.samples.iter().map(|&(group, _)| group as usize);
-        Lists::grouped(self.identities.len(), group_of, WHAT)
+        Lists::grouped(self.identities.len(), group_of)
     }
 
     /// The row of a sample.
@@ -140,7 +137,7 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
 
     /// Adds the samples of groups whose sums are all 0 to `left_out`. Returns whether it added any.
     pub fn leave_out_zeros(&self, left_out: &mut LeftOut) -> Result<bool> {
-        let mut zeros = filled(self.identities.len(), false, WHAT)?;
+        let mut zeros = filled(self.identities.len(), false)?;
         for ((identity, sums), zero) in self.iter().zip(&mut zeros) {
             *zero = identity.is_summed() && is_zero(sums);
         }
@@ -167,7 +164,7 @@ pub fn values_of(
 ) -> Result<()> {
     values.clear();
     for type_ in types {
-        values.try_push(type_.value(row, source)?, SUMS)?;
+        values.try_push(type_.value(row, source)?)?;
     }
     Ok(())
 }

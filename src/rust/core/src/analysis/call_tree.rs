@@ -15,8 +15,6 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room};
 use crate::model::{Profile, SourceId};
 
-const WHAT: &str = "a call tree";
-
 /// The part of each stack that forms a path of the tree.
 #[derive(Debug, Clone, Copy)]
 pub enum Part<'a> {
@@ -71,13 +69,13 @@ pub fn call_tree<'p>(
     let weights = [Weight::column(summed)];
     let ([counted], by_stack) = sum_by_stack::<1, 1>(profile, &weights, is_wanted, stop)?;
     let groups = FrameGroups::new(profile, names, by)?;
-    let mut is_chosen = with_room(profile.locations.len(), WHAT)?;
+    let mut is_chosen = with_room(profile.locations.len())?;
     for location in profile.locations.ids() {
         let chosen = match part {
             Part::Whole => false,
             Part::Callees(chosen) | Part::Callers(chosen) => names.is(location, chosen),
         };
-        is_chosen.try_push(chosen, WHAT)?;
+        is_chosen.try_push(chosen)?;
     }
     let mut paths = match by {
         By::Package => Paths::merged(),
@@ -105,7 +103,7 @@ pub fn call_tree<'p>(
             (Part::Callers(_), Some(at)) => paths.add(frames[at..].iter().copied(), groups)?,
             (_, None) => None,
         };
-        self_.try_fill(paths.nodes().len(), 0.0, WHAT)?;
+        self_.try_fill(paths.nodes().len(), 0.0)?;
         if let Some(node) = node {
             self_[node as usize] += sum;
         }
@@ -122,8 +120,8 @@ pub fn call_tree<'p>(
 
 /// Converts paths to nodes. `self_` contains the self value of each path.
 fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> Result<Vec<Node>> {
-    let mut totals = copied(self_, WHAT)?;
-    let mut widths = self_.iter().map(|value| value.abs()).try_vec(WHAT)?;
+    let mut totals = copied(self_)?;
+    let mut widths = self_.iter().map(|value| value.abs()).try_vec()?;
     for sums in [&mut totals, &mut widths] {
         // Callees come after their callers.
         for (row, node) in nodes.iter().enumerate().rev() {
@@ -133,7 +131,7 @@ fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> R
         }
     }
     // The callees of all nodes, grouped by caller; the outermost nodes are at the end.
-    let mut callees = (0..nodes.len() as u32).try_vec(WHAT)?;
+    let mut callees = (0..nodes.len() as u32).try_vec()?;
     cancel::check(stop)?;
     callees.sort_unstable_by(|&a, &b| {
         let [one, other] = [a, b].map(|row| &nodes[row as usize]);
@@ -145,7 +143,7 @@ fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> R
             .then(by_total)
             .then_with(|| name(one).cmp(name(other)))
     });
-    let mut starts = filled(nodes.len() + 1, 0, WHAT)?;
+    let mut starts = filled(nodes.len() + 1, 0)?;
     let mut outermost = callees.len();
     for (at, &row) in callees.iter().enumerate().rev() {
         match nodes[row as usize].parent {
@@ -157,7 +155,7 @@ fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> R
         let rest = callees[start..].iter();
         rest.take_while(move |&&row| nodes[row as usize].parent == parent)
     };
-    let mut out: Vec<Node> = with_room(nodes.len(), WHAT)?;
+    let mut out: Vec<Node> = with_room(nodes.len())?;
     // The nodes to be visited, the next one last.
     let mut open: Vec<(u32, Node)> = Vec::new();
     let visit = |open: &mut Vec<(u32, Node)>, caller: (u32, usize, Option<u32>, u32, f64)| {
@@ -175,7 +173,7 @@ fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> R
                 width: widths[callee as usize],
             };
             x += node.width;
-            open.try_push((callee, node), WHAT)?;
+            open.try_push((callee, node))?;
         }
         open[first..].reverse();
         Ok::<_, crate::error::Error>(())
@@ -186,7 +184,7 @@ fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> R
         if own as usize % ROWS == 0 {
             cancel::check(stop)?;
         }
-        out.try_push(node, WHAT)?;
+        out.try_push(node)?;
         let start = starts[row as usize];
         visit(&mut open, (row, start, Some(own), node.depth + 1, node.x))?;
     }

@@ -18,7 +18,6 @@ use crate::schema::{
 use crate::tables::TableList;
 use std::borrow::Cow;
 
-const WHAT: &str = "the rows of a table";
 /// Tables that are sorted by their samples.
 const BY_SAMPLE: [&str; 2] = [SAMPLE_VALUES, SAMPLE_LOCATIONS];
 const SAMPLE_VALUES: &str = "sample_values";
@@ -81,7 +80,7 @@ impl<'a> Rest<'_, 'a> {
             return Ok(Cow::Borrowed(column));
         };
         let cells = rows.iter().filter_map(|&row| column.get(row as usize));
-        Ok(Cow::Owned(cells.copied().try_vec(WHAT)?))
+        Ok(Cow::Owned(cells.copied().try_vec()?))
     }
 
     /// Keeps the rows for which `keep` is true. It has one element for each remaining row.
@@ -91,10 +90,10 @@ impl<'a> Rest<'_, 'a> {
         }
         let rows = match self.rows.take() {
             Some(rows) => rows,
-            None => (0..keep.len() as u32).try_vec(WHAT)?,
+            None => (0..keep.len() as u32).try_vec()?,
         };
         let rows = rows.into_iter().zip(keep).filter(|(_, keep)| **keep);
-        self.rows = Some(rows.map(|(row, _)| row).try_vec(WHAT)?);
+        self.rows = Some(rows.map(|(row, _)| row).try_vec()?);
         Ok(())
     }
 }
@@ -107,7 +106,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
             rows: None,
         });
         let mut tables = Tables {
-            all: all.try_vec(WHAT)?,
+            all: all.try_vec()?,
             samples: &[],
             stop,
         };
@@ -125,10 +124,10 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
     /// The tables in an order in which each table follows those that it refers to.
     fn parents_first(&self) -> Result<Vec<usize>> {
         let parents = Key::ALL.iter().filter_map(|key| self.position(key.table()));
-        let mut order = parents.try_vec(WHAT)?;
+        let mut order = parents.try_vec()?;
         for table in 0..self.all.len() {
             if !order.contains(&table) {
-                order.try_push(table, WHAT)?;
+                order.try_push(table)?;
             }
         }
         Ok(order)
@@ -179,7 +178,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
             if !which(self.all[table].name) {
                 continue;
             }
-            let references = self.all[table].references().try_vec(WHAT)?;
+            let references = self.all[table].references().try_vec()?;
             let is_known = self.all[table].name == SAMPLE_LOCATIONS && self.frames()?.is_some();
             for (column, key) in references {
                 cancel::check(self.stop)?;
@@ -197,7 +196,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                     false => ids,
                 };
                 let resolves = |&id: &i32| id == NA || index.row(id).is_some();
-                let keep = ids.iter().map(resolves).try_vec(WHAT)?;
+                let keep = ids.iter().map(resolves).try_vec()?;
                 self.all[table].keep(&keep)?;
             }
         }
@@ -207,8 +206,8 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
     /// A `#File` line precedes a sample. If that sample was removed, the line precedes the next
     /// one.
     fn next_samples<'c>(&self, ids: &[i32]) -> Result<Cow<'c, [i32]>> {
-        let mut ids = copied(ids, WHAT)?;
-        let mut sorted = copied(self.samples, WHAT)?;
+        let mut ids = copied(ids)?;
+        let mut sorted = copied(self.samples)?;
         sorted.sort_unstable();
         for id in ids.iter_mut().filter(|id| **id != NA) {
             let next = sorted.partition_point(|other| other < id);
@@ -233,7 +232,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                     Some(rows) => rows.len(),
                     None => rest.table.rows(),
                 };
-                let mut used = filled(count, false, WHAT)?;
+                let mut used = filled(count, false)?;
                 if let (MAPPINGS, Some(first)) = (rest.name, used.first_mut()) {
                     *first = true;
                 }
@@ -288,32 +287,32 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
             if by_depth && ids.is_sorted_by_key(|&id| sample(id)) {
                 continue;
             }
-            let mut order = (0..ids.len()).try_vec(WHAT)?;
+            let mut order = (0..ids.len()).try_vec()?;
             match by_depth {
-                true => sort_by_key(&mut order, |&i| sample(ids[i]), WHAT)?,
+                true => sort_by_key(&mut order, |&i| sample(ids[i]))?,
                 false => {
                     let depth = |i: usize| match depths[i] {
                         NA => i64::MAX,
                         depth => i64::from(depth),
                     };
-                    sort_by_key(&mut order, |&i| (sample(ids[i]), depth(i)), WHAT)?;
+                    sort_by_key(&mut order, |&i| (sample(ids[i]), depth(i)))?;
                 }
             }
             let row = |i: usize| match &rest.rows {
                 Some(rows) => rows[i],
                 None => i as u32,
             };
-            let rows = order.into_iter().map(row).try_vec(WHAT)?;
+            let rows = order.into_iter().map(row).try_vec()?;
             self.all[table].rows = Some(rows);
         }
         Ok(())
     }
 
     fn rows(self) -> Result<Rows<'a>> {
-        let mut changed = with_room(self.all.len(), WHAT)?;
+        let mut changed = with_room(self.all.len())?;
         for rest in self.all {
             if let Some(rows) = rest.rows {
-                changed.try_push((rest.name, rows), WHAT)?;
+                changed.try_push((rest.name, rows))?;
             }
         }
         Ok(changed)

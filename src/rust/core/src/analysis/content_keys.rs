@@ -14,7 +14,6 @@ use crate::schema::NA;
 use data_encoding::BASE64URL_NOPAD;
 use hmac_sha256::Hash;
 
-const WHAT: &str = "the keys of rows";
 /// The number of bytes of a key.
 const SIZE: usize = 16;
 /// The number of characters of a key as text.
@@ -79,7 +78,7 @@ pub fn content_keys(
 ) -> Result<Vec<String>> {
     columns.sort_unstable_by_key(|(name, _)| *name);
     let sets = sets.map(|sets| rows_of_sets(sets, count)).transpose()?;
-    let mut keys = with_room(count, WHAT)?;
+    let mut keys = with_room(count)?;
     let mut start = 0;
     for number in 0..count {
         if number % ROWS == 0 {
@@ -99,10 +98,7 @@ pub fn content_keys(
         let mut key = [0; LENGTH];
         let digest = hash.finalize();
         BASE64URL_NOPAD.encode_mut(digest.get(..SIZE).unwrap_or_default(), &mut key);
-        keys.try_push(
-            owned(std::str::from_utf8(&key).unwrap_or_default(), WHAT)?,
-            WHAT,
-        )?;
+        keys.try_push(owned(std::str::from_utf8(&key).unwrap_or_default())?)?;
     }
     Ok(keys)
 }
@@ -123,7 +119,7 @@ fn rows_of_sets(sets: &[i32], count: usize) -> Result<(Vec<u32>, Vec<usize>)> {
             .checked_sub(1)
             .filter(|&n| n < count)
     };
-    let mut ends = filled(count, 0_usize, WHAT)?;
+    let mut ends = filled(count, 0_usize)?;
     for set in sets.iter().filter_map(|&set| number(set)) {
         if let Some(size) = ends.get_mut(set) {
             *size += 1;
@@ -134,7 +130,7 @@ fn rows_of_sets(sets: &[i32], count: usize) -> Result<(Vec<u32>, Vec<usize>)> {
         // The start of the set for now. It is advanced with each row of the set, up to its end.
         (*end, sum) = (sum, sum + *end);
     }
-    let mut order = filled(sum, 0_u32, WHAT)?;
+    let mut order = filled(sum, 0_u32)?;
     for (row, &set) in sets.iter().enumerate() {
         let Some(position) = number(set).and_then(|set| ends.get_mut(set)) else {
             continue;

@@ -16,7 +16,6 @@ use crate::model::Profile;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-const WHAT: &str = "a description";
 /// The name of the frame of garbage collections in profiles of R. It has no package.
 const COLLECTION: &str = "<GC>";
 
@@ -51,12 +50,12 @@ pub fn describe<'p>(
     let tree = call_tree(profile, names, wanted, by, part, |_| true, stop)?;
     let mut callers: HashMap<&str, MainCaller, RandomState> = HashMap::default();
     for (callee, caller) in main_callers(&tree)? {
-        callers.try_put(callee, caller, WHAT)?;
+        callers.try_put(callee, caller)?;
     }
     let functions = summary.functions.keys.iter();
     let callers = functions.map(|name| callers.get(name).copied());
     Ok(Description {
-        callers: callers.try_vec(WHAT)?,
+        callers: callers.try_vec()?,
         packages: packages(profile, names, wanted, stop)?,
         summary,
         tree,
@@ -70,7 +69,7 @@ fn main_callers<'p>(tree: &CallTree<'p>) -> Result<Vec<(&'p str, MainCaller<'p>)
     let mut sums: Vec<([u32; 2], f64)> = Vec::new();
     // The groups of the nodes on the path to the current one, and how often each group is on it.
     let mut path: Vec<u32> = Vec::new();
-    let mut open = filled(tree.groups.len(), 0_u32, WHAT)?;
+    let mut open = filled(tree.groups.len(), 0_u32)?;
     for node in &tree.nodes {
         while path.len() >= node.depth as usize {
             if let Some(ended) = path.pop() {
@@ -82,18 +81,18 @@ fn main_callers<'p>(tree: &CallTree<'p>) -> Result<Vec<(&'p str, MainCaller<'p>)
             let row = match rows.get(&pair) {
                 Some(&row) => row,
                 None => {
-                    rows.try_put(pair, sums.len(), WHAT)?;
-                    sums.try_push((pair, 0.0), WHAT)?;
+                    rows.try_put(pair, sums.len())?;
+                    sums.try_push((pair, 0.0))?;
                     sums.len() - 1
                 }
             };
             sums[row].1 += node.total;
         }
         open[node.group as usize] += 1;
-        path.try_push(node.group, WHAT)?;
+        path.try_push(node.group)?;
     }
     let name = |group: u32| tree.groups[group as usize].name.unwrap_or_default();
-    let mut main: Vec<Option<MainCaller>> = filled(tree.groups.len(), None, WHAT)?;
+    let mut main: Vec<Option<MainCaller>> = filled(tree.groups.len(), None)?;
     for ([callee, caller], total) in sums {
         let new = MainCaller {
             name: name(caller),
@@ -111,7 +110,7 @@ fn main_callers<'p>(tree: &CallTree<'p>) -> Result<Vec<(&'p str, MainCaller<'p>)
     }
     let found = (0..).zip(main);
     let found = found.filter_map(|(callee, caller)| Some((name(callee), caller?)));
-    found.try_vec(WHAT)
+    found.try_vec()
 }
 
 /// Self by package. Garbage collections are a package of their own, so that they do not count as unknown.
@@ -140,10 +139,10 @@ fn packages<'p>(
             package => package,
         };
         let before = sums.get(&package).copied().unwrap_or(0.0);
-        sums.try_put(package, before + sum, WHAT)?;
+        sums.try_put(package, before + sum)?;
     }
     let mut packages = sums.into_iter().filter(|(_, sum)| *sum != 0.0);
-    let mut packages = packages.by_ref().try_vec(WHAT)?;
+    let mut packages = packages.by_ref().try_vec()?;
     packages.sort_unstable_by(|(a, one), (b, other)| {
         let by_size = other.abs().total_cmp(&one.abs());
         by_size

@@ -25,7 +25,7 @@ impl BaseSamples {
         let mut is_base = Vec::new();
         for label in &profile.labels {
             if text(label.key) == LABEL.0 && label.str.map(text) == Some(LABEL.1) {
-                is_base.try_fill(profile.samples.len(), false, "labels")?;
+                is_base.try_fill(profile.samples.len(), false)?;
                 is_base[label.sample] = true;
             }
         }

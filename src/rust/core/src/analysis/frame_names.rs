@@ -15,8 +15,6 @@ use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-const WHAT: &str = "names of frames";
-
 /// A frame as viewers show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownFrame<'p> {
@@ -55,16 +53,16 @@ fn name(profile: &Profile, id: LocationId) -> Result<Cow<'_, str>> {
     if let Some(module) = module(profile, id) {
         let path = profile.strings.get(module);
         return Ok(match file_name(path) {
-            "" => Cow::Owned(written(format_args!("[{path}]"), WHAT)?),
+            "" => Cow::Owned(written(format_args!("[{path}]"))?),
             // Such as `[vdso]`.
             name if name.starts_with('[') && name.ends_with(']') => Cow::Borrowed(name),
-            name => Cow::Owned(written(format_args!("[{name}]"), WHAT)?),
+            name => Cow::Owned(written(format_args!("[{name}]"))?),
         });
     }
     match address(profile, id) {
         // If the source file is known, it says more than the address.
         address if address != 0 && file(profile, id).is_none() => {
-            Ok(Cow::Owned(written(format_args!("{address:#x}"), WHAT)?))
+            Ok(Cow::Owned(written(format_args!("{address:#x}"))?))
         }
         _ => Ok(Cow::Borrowed(UNKNOWN)),
     }
@@ -104,11 +102,11 @@ impl FrameNames {
     pub fn new(profile: &Profile) -> Result<FrameNames> {
         let mut names = FrameNames {
             texts: Interner::default(),
-            of_location: with_room(profile.locations.len(), WHAT)?,
-            has_symbol: with_room(profile.locations.len(), WHAT)?,
+            of_location: with_room(profile.locations.len())?,
+            has_symbol: with_room(profile.locations.len())?,
         };
         // The rows of names of functions. Most functions have several locations.
-        let mut rows = filled(profile.strings.len(), None, WHAT)?;
+        let mut rows = filled(profile.strings.len(), None)?;
         for id in profile.locations.ids() {
             let function = named_function(profile, id);
             let row = match function.map(|function| &mut rows[function.name.row()]) {
@@ -120,8 +118,8 @@ impl FrameNames {
                 }
                 None => names.texts.intern(&name(profile, id)?)?,
             };
-            names.of_location.try_push(row, WHAT)?;
-            names.has_symbol.try_push(function.is_some(), WHAT)?;
+            names.of_location.try_push(row)?;
+            names.has_symbol.try_push(function.is_some())?;
         }
         Ok(names)
     }
@@ -155,8 +153,8 @@ impl FrameNames {
         let functions = functions.map(|function| profile.strings.get(function.name));
         let without_symbol = self.has_symbol.contains(&false).then_some(UNKNOWN);
         for name in shown.chain(functions).chain(without_symbol) {
-            if seen.try_add(name, WHAT)? {
-                known.try_push(name, WHAT)?;
+            if seen.try_add(name)? {
+                known.try_push(name)?;
             }
         }
         Ok(known)

@@ -13,8 +13,6 @@ use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-const WHAT: &str = "groups of frames";
-
 /// Which frames are in the same group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
@@ -52,7 +50,7 @@ impl<'p> Group<'p> {
         if self.address == 0 || name.starts_with("0x") {
             return Ok(Some(Cow::Borrowed(name)));
         }
-        let label = written(format_args!("{name} {:#x}", self.address), WHAT)?;
+        let label = written(format_args!("{name} {:#x}", self.address))?;
         Ok(Some(Cow::Owned(label)))
     }
 }
@@ -124,17 +122,17 @@ impl FrameGroups {
             Some(&row) => row,
             None => {
                 let row = next_row(self.keys.len(), "functions")?;
-                self.rows.try_put(key, row, WHAT)?;
-                self.keys.try_push(key, WHAT)?;
-                self.files.try_push(file, WHAT)?;
-                self.packages.try_push(package, WHAT)?;
+                self.rows.try_put(key, row)?;
+                self.keys.try_push(key)?;
+                self.files.try_push(file)?;
+                self.packages.try_push(package)?;
                 row
             }
         };
         let keep = |known: &mut Option<StringId>, found| *known = known.filter(|_| *known == found);
         keep(&mut self.files[row as usize], file);
         keep(&mut self.packages[row as usize], package);
-        self.of_location.try_push(row, WHAT)
+        self.of_location.try_push(row)
     }
 
     /// The displayed properties of each group.
@@ -160,6 +158,6 @@ impl FrameGroups {
                 address,
             }
         });
-        groups.try_vec(WHAT)
+        groups.try_vec()
     }
 }

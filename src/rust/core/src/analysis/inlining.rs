@@ -18,7 +18,7 @@ pub struct Inlining<'a> {
 impl<'a> Inlining<'a> {
     pub fn new(profile: &'a Profile) -> Result<Inlining<'a>> {
         let mut inlined = Vec::new();
-        inlined.try_extend_from(profile.locations.iter().map(|l| l.inlined), "locations")?;
+        inlined.try_extend_from(profile.locations.iter().map(|l| l.inlined))?;
         Ok(Inlining {
             profile,
             any: inlined.contains(&true),
@@ -46,7 +46,7 @@ pub struct SplitIds {
 impl SplitIds {
     pub fn new(profile: &Profile) -> Result<SplitIds> {
         let mut single = Vec::new();
-        single.try_fill(profile.locations.len(), 0, "ids")?;
+        single.try_fill(profile.locations.len(), 0)?;
         Ok(SplitIds {
             single,
             several: LocationLists::default(),
@@ -83,7 +83,7 @@ impl SplitIds {
             _ => {
                 let row = self.several.intern(rows)?.row();
                 if self.several_ids.len() <= row {
-                    self.several_ids.try_fill(row + 1, 0, "ids")?;
+                    self.several_ids.try_fill(row + 1, 0)?;
                 }
                 self.several_ids[row] = id;
             }

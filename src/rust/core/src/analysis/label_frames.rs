@@ -33,8 +33,6 @@ use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::model::{Label, Location, LocationId, Locations, Profile, StackId, Stacks, StringId};
 use stack::{Clean, Merged, Role};
 
-const WHAT: &str = "labels";
-
 /// The number of a list of labels.
 type ListId = u32;
 
@@ -51,10 +49,10 @@ pub fn take_labels_of_file(
     stop: Stop,
 ) -> Result<()> {
     let mut marks = Vec::new();
-    let mut roles = with_room(profile.functions.len(), WHAT)?;
+    let mut roles = with_room(profile.functions.len())?;
     for function in profile.functions.iter() {
         let name = profile.strings.get(function.name);
-        roles.try_push(Role::of(name, &mut marks)?, WHAT)?;
+        roles.try_push(Role::of(name, &mut marks)?)?;
     }
     if !roles
         .iter()
@@ -67,7 +65,7 @@ pub fn take_labels_of_file(
         Some(function) => roles[function.row()],
         None => Role::Other,
     };
-    let roles = profile.locations.iter().map(of_location).try_vec(WHAT)?;
+    let roles = profile.locations.iter().map(of_location).try_vec()?;
     let mut taker = Taker {
         marks,
         roles,
@@ -77,7 +75,7 @@ pub fn take_labels_of_file(
         frames: Vec::new(),
         own: Vec::new(),
     };
-    let mut taken = with_room(profile.stacks.len(), WHAT)?;
+    let mut taken = with_room(profile.stacks.len())?;
     let stacks = std::mem::take(&mut profile.stacks);
     for (row, id) in stacks.ids().enumerate() {
         if row % ROWS == 0 {
@@ -85,7 +83,7 @@ pub fn take_labels_of_file(
         }
         taker.frames.clear();
         stacks.get(id).append_to(&mut taker.frames)?;
-        taken.try_push(taker.take(profile)?, WHAT)?;
+        taken.try_push(taker.take(profile)?)?;
     }
     let samples = profile.samples.stack.iter();
     let count = |stack: &StackId| taker.lists.get(taken[stack.row()].labels).len() as u64;
@@ -128,7 +126,7 @@ impl Taker {
     fn take(&mut self, profile: &mut Profile) -> Result<Taken> {
         self.own.clear();
         for frame in &self.frames {
-            self.own.try_push(self.roles[frame.row()], WHAT)?;
+            self.own.try_push(self.roles[frame.row()])?;
         }
         if self.own.iter().all(|role| *role == Role::Other) {
             return Ok(Taken {
@@ -150,7 +148,7 @@ impl Taker {
         Merged::of(self.clean.marks.iter().map(|&mark| &self.marks[mark]))?.for_each(
             |key, value| {
                 let strings = &mut profile.strings;
-                labels.try_push((strings.intern(key)?, strings.intern(value)?), WHAT)
+                labels.try_push((strings.intern(key)?, strings.intern(value)?))
             },
         )?;
         Ok(Taken {
@@ -205,7 +203,7 @@ fn label_samples(
             cancel::check(stop)?;
         }
         while let Some(label) = old.next_if(|label| label.sample <= sample) {
-            profile.labels.try_push(label, WHAT)?;
+            profile.labels.try_push(label)?;
         }
         for &(key, value) in lists.get(taken[stack.row()].labels) {
             let label = Label {
@@ -216,7 +214,7 @@ fn label_samples(
                 unit: None,
                 other: None,
             };
-            profile.labels.try_push(label, WHAT)?;
+            profile.labels.try_push(label)?;
         }
     }
     Ok(())
@@ -224,7 +222,7 @@ fn label_samples(
 
 /// Removes locations that no stack uses any more, and their functions.
 fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
-    let mut used = filled(profile.locations.len(), false, WHAT)?;
+    let mut used = filled(profile.locations.len(), false)?;
     for id in profile.stacks.ids() {
         profile.stacks.get(id).try_for_each(|location| {
             used[location.row()] = true;
@@ -235,22 +233,22 @@ fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
         std::mem::take(&mut profile.locations),
         std::mem::take(&mut profile.functions),
     );
-    let mut is_used = filled(functions.len(), false, WHAT)?;
+    let mut is_used = filled(functions.len(), false)?;
     for (location, _) in locations.iter().zip(&used).filter(|(_, used)| **used) {
         if let Some(function) = location.function {
             is_used[function.row()] = true;
         }
     }
     // The order is kept.
-    let mut new_functions = with_room(functions.len(), WHAT)?;
+    let mut new_functions = with_room(functions.len())?;
     for (function, &is_used) in functions.iter().zip(&is_used) {
         let new = match is_used {
             true => Some(profile.functions.intern(*function)?),
             false => None,
         };
-        new_functions.try_push(new, WHAT)?;
+        new_functions.try_push(new)?;
     }
-    let mut new_locations = with_room(locations.len(), WHAT)?;
+    let mut new_locations = with_room(locations.len())?;
     let mut kept = Locations::default();
     for (location, &used) in locations.iter().zip(&used) {
         let new = match used {
@@ -260,7 +258,7 @@ fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
             })?),
             false => None,
         };
-        new_locations.try_push(new, WHAT)?;
+        new_locations.try_push(new)?;
     }
     profile.locations = kept;
     profile.location_attributes.retain_mut(|(location, _)| {
@@ -269,7 +267,7 @@ fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
         new.is_some()
     });
     let old = std::mem::take(&mut profile.stacks);
-    let mut new = with_room(old.len(), WHAT)?;
+    let mut new = with_room(old.len())?;
     let mut frames = Vec::new();
     for (row, id) in old.ids().enumerate() {
         if row % ROWS == 0 {
@@ -281,7 +279,7 @@ fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
             // All locations of stacks are used.
             *frame = new_locations[frame.row()].unwrap_or(*frame);
         }
-        new.try_push(profile.stacks.intern(&frames)?, WHAT)?;
+        new.try_push(profile.stacks.intern(&frames)?)?;
     }
     for stack in &mut profile.samples.stack {
         *stack = new[stack.row()];

@@ -8,8 +8,6 @@ use crate::limits::memory::{TryGrow, filled};
 use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, SourceId, StackId, is_summable, unit_of_time};
 
-const WHAT: &str = "sums of samples";
-
 /// A sample type, or the count of samples of a profile without values.
 pub struct Measure<'a>(Option<WrittenType<'a>>);
 
@@ -23,11 +21,11 @@ impl<'a> Measure<'a> {
         let mut all = Vec::new();
         for type_ in written_types(profile, true)? {
             if is_summable(type_.key, type_.unit) {
-                all.try_push(Measure(Some(type_)), WHAT)?;
+                all.try_push(Measure(Some(type_)))?;
             }
         }
         if all.is_empty() && profile.values.is_empty() {
-            all.try_push(Measure(None), WHAT)?;
+            all.try_push(Measure(None))?;
         }
         Ok(all)
     }
@@ -106,12 +104,12 @@ impl Measured<'_, '_> {
         stop: Stop,
         mut each: impl FnMut(StackId, f64) -> Result<()>,
     ) -> Result<usize> {
-        let mut sums = filled(self.profile.stacks.len(), 0.0, WHAT)?;
+        let mut sums = filled(self.profile.stacks.len(), 0.0)?;
         let mut order = Vec::new();
         let left_out = self.each(stop, |stack, value| {
             let sum = &mut sums[stack.row()];
             if *sum == 0.0 {
-                order.try_push(stack, WHAT)?;
+                order.try_push(stack)?;
             }
             *sum += value;
             Ok(())

@@ -7,7 +7,6 @@ use crate::model::LocationId;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-const WHAT: &str = "a call tree";
 /// The parent of the outermost nodes.
 pub const ROOT: u32 = u32::MAX;
 
@@ -58,7 +57,7 @@ impl Paths {
                 Some(caller) if self.merged && caller.group == group => parent,
                 _ => self.node(parent, group)?,
             };
-            self.last.try_push((location, node), WHAT)?;
+            self.last.try_push((location, node))?;
         }
         Ok(self.last.last().map(|&(_, node)| node))
     }
@@ -68,8 +67,8 @@ impl Paths {
             return Ok(node);
         }
         let node = next_row(self.nodes.len(), "paths")?;
-        self.rows.try_put((parent, group), node, WHAT)?;
-        self.nodes.try_push(Path { parent, group }, WHAT)?;
+        self.rows.try_put((parent, group), node)?;
+        self.nodes.try_push(Path { parent, group })?;
         Ok(node)
     }
 

@@ -5,8 +5,6 @@ use crate::error::Result;
 use crate::limits::memory::{TryGrow, sort_by_key};
 use crate::model::{Profile, SourceId};
 
-const WHAT: &str = "the order of the samples";
-
 pub struct RowsBySource {
     /// Sorted by source, in the original order within each.
     rows: Vec<usize>,
@@ -18,13 +16,13 @@ impl RowsBySource {
     pub fn new(profile: &Profile) -> Result<RowsBySource> {
         let source = &profile.samples.source;
         let mut rows = Vec::new();
-        rows.try_extend_from(0..source.len(), WHAT)?;
+        rows.try_extend_from(0..source.len())?;
         if !source.iter().is_sorted() {
-            sort_by_key(&mut rows, |&row| source[row], WHAT)?;
+            sort_by_key(&mut rows, |&row| source[row])?;
         }
         let mut ends = Vec::new();
         for id in profile.source_ids() {
-            ends.try_push(rows.partition_point(|&row| source[row] <= id), WHAT)?;
+            ends.try_push(rows.partition_point(|&row| source[row] <= id))?;
         }
         Ok(RowsBySource { rows, ends })
     }
@@ -48,7 +46,7 @@ mod tests {
             .collect();
         let stack = profile.stacks.intern(&[]).unwrap();
         for source in [2, 0, 2, 3, 0] {
-            profile.samples.source.try_push(ids[source], "x").unwrap();
+            profile.samples.source.try_push(ids[source]).unwrap();
             profile.samples.stack.push(stack);
         }
         let rows = RowsBySource::new(&profile).unwrap();

@@ -14,8 +14,6 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::model::{Period, Profile, SourceId, StackId};
 
-const WHAT: &str = "figures of runs";
-
 pub struct Runs<'p> {
     /// Name and unit of the type that is summed.
     pub type_: (&'p str, &'p str),
@@ -57,12 +55,12 @@ pub fn by_run<'p>(
     };
     let groups = FrameGroups::new(profile, names, by)?;
     let rows = RowsBySource::new(profile)?;
-    let mut counted = with_room(profile.sources.len(), WHAT)?;
+    let mut counted = with_room(profile.sources.len())?;
     let mut figures = Vec::new();
     let mut sums = Sums::new(profile, &groups)?;
     for run in profile.source_ids() {
         let rows = rows.of(run);
-        counted.try_push(sums.add_samples(profile, &weight, rows, stop)?, WHAT)?;
+        counted.try_push(sums.add_samples(profile, &weight, rows, stop)?)?;
         sums.take(profile, &groups, run, &mut figures, stop)?;
     }
     let periods = profile.sources.iter();
@@ -76,7 +74,7 @@ pub fn by_run<'p>(
         type_,
         groups: groups.shown(profile, names)?,
         counted,
-        periods: periods.try_vec(WHAT)?,
+        periods: periods.try_vec()?,
         figures,
     })
 }
@@ -100,13 +98,13 @@ struct Sums {
 impl Sums {
     fn new(profile: &Profile, groups: &FrameGroups) -> Result<Sums> {
         Ok(Sums {
-            stacks: filled(profile.stacks.len(), 0.0, WHAT)?,
-            is_used: filled(profile.stacks.len(), false, WHAT)?,
+            stacks: filled(profile.stacks.len(), 0.0)?,
+            is_used: filled(profile.stacks.len(), false)?,
             used_stacks: Vec::new(),
-            groups: filled(groups.count(), [0.0; 2], WHAT)?,
+            groups: filled(groups.count(), [0.0; 2])?,
             used_groups: Vec::new(),
             visited: 0,
-            last_visit: filled(groups.count(), 0, WHAT)?,
+            last_visit: filled(groups.count(), 0)?,
             base: BaseSamples::new(profile)?,
         })
     }
@@ -129,7 +127,7 @@ impl Sums {
             let has_stack = !profile.stacks.get(stack).is_empty();
             counted.add(value, has_stack, self.base.contains(row));
             if !std::mem::replace(&mut self.is_used[stack.row()], true) {
-                self.used_stacks.try_push(stack, WHAT)?;
+                self.used_stacks.try_push(stack)?;
             }
             self.stacks[stack.row()] += if value.is_nan() { 0.0 } else { value };
         }
@@ -162,7 +160,7 @@ impl Sums {
                 let group = groups.of_location[location.row()];
                 let last = &mut self.last_visit[group as usize];
                 if *last <= before {
-                    self.used_groups.try_push(group, WHAT)?;
+                    self.used_groups.try_push(group)?;
                 }
                 let [self_, total] = &mut self.groups[group as usize];
                 // A function that occurs several times in a stack is counted once.
@@ -176,15 +174,12 @@ impl Sums {
         }
         for group in self.used_groups.drain(..) {
             let [self_, total] = std::mem::take(&mut self.groups[group as usize]);
-            figures.try_push(
-                Figure {
-                    group,
-                    run,
-                    self_,
-                    total,
-                },
-                WHAT,
-            )?;
+            figures.try_push(Figure {
+                group,
+                run,
+                self_,
+                total,
+            })?;
         }
         Ok(())
     }

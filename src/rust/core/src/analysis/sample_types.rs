@@ -19,8 +19,6 @@ use crate::model::{
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 
-const WHAT: &str = "sample types";
-
 /// The sample type to sum: the requested one, else the one that counts samples, else the default type
 /// of a source, else the last one, as in pprof.
 pub fn summed_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Option<&'p Values>> {
@@ -45,7 +43,7 @@ pub fn types_with_values(profile: &Profile) -> Result<Vec<&str>> {
         })
     };
     let found = summable(profile).filter(has_values);
-    found.map(|values| values.type_.name.as_str()).try_vec(WHAT)
+    found.map(|values| values.type_.name.as_str()).try_vec()
 }
 
 fn summable(profile: &Profile) -> impl DoubleEndedIterator<Item = &Values> {
@@ -259,9 +257,9 @@ pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenTy
                 key: key.0,
                 name: recorded,
                 unit: key.1,
-                lookups: values.map(Lookup::Stored).into_iter().try_vec(WHAT)?,
+                lookups: values.map(Lookup::Stored).into_iter().try_vec()?,
             };
-            written.try_push(type_, WHAT)?;
+            written.try_push(type_)?;
         }
     }
     if profile
@@ -272,7 +270,7 @@ pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenTy
         let is =
             |t: &Type, w: &WrittenType| (t.recorded, t.type_.unit.as_str()) == (w.name, w.unit);
         let place = |w: &WrittenType| types.iter().position(|t| is(t, w)).unwrap_or(types.len());
-        sort_by_key(&mut written, place, WHAT)?;
+        sort_by_key(&mut written, place)?;
     }
     Ok(written)
 }
@@ -289,14 +287,14 @@ fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
     let mut types: Vec<Type> = Vec::new();
     let mut known: HashSet<_, RandomState> = HashSet::default();
     let mut add = |type_, recorded| -> Result<()> {
-        if known.try_add(type_, WHAT)? {
-            types.try_push(Type { type_, recorded }, WHAT)?;
+        if known.try_add(type_)? {
+            types.try_push(Type { type_, recorded })?;
         }
         Ok(())
     };
     let mut stored: HashSet<_, RandomState> = HashSet::default();
     for values in &profile.values {
-        stored.try_add(&values.type_, WHAT)?;
+        stored.try_add(&values.type_)?;
     }
     for SampleType { type_, recorded } in profile.sources.iter().flat_map(|s| &s.types) {
         if stored.is_empty() || stored.contains(type_) {
@@ -313,13 +311,13 @@ fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
 fn derived(profile: &Profile) -> Result<Vec<WrittenType<'_>>> {
     let stored = |types: &[&KnownType]| -> Result<Vec<Lookup<'_>>> {
         let values = types.iter().filter_map(|known| profile.known(known));
-        values.map(Lookup::Stored).try_vec(WHAT)
+        values.map(Lookup::Stored).try_vec()
     };
     let mut times = stored(&[&CPU])?;
     let named = profile.values.iter().any(|v| v.type_.name == CPU.name);
     if !named || !times.is_empty() {
         if let Some(time) = time(profile)? {
-            times.try_push(time, WHAT)?;
+            times.try_push(time)?;
         }
     }
     let all = [
@@ -335,7 +333,7 @@ fn derived(profile: &Profile) -> Result<Vec<WrittenType<'_>>> {
             unit: known.unit,
             lookups,
         })
-        .try_vec(WHAT)
+        .try_vec()
 }
 
 fn time(profile: &Profile) -> Result<Option<Lookup<'_>>> {
@@ -350,7 +348,7 @@ fn time(profile: &Profile) -> Result<Option<Lookup<'_>>> {
         .sources
         .iter()
         .map(|source| period(source).unwrap_or(f64::NAN))
-        .try_vec("sources")?;
+        .try_vec()?;
     let any = periods.iter().any(|period| !period.is_nan());
     Ok(any.then_some(Lookup::Derived { counts, periods }))
 }

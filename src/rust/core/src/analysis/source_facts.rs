@@ -66,14 +66,14 @@ fn is_exact(source: &Source, period: &Period) -> bool {
 
 /// The nanoseconds between two samples of each source, if all are known.
 pub fn periods(profile: &Profile) -> Result<Option<Vec<f64>>> {
-    let mut periods = with_room(profile.sources.len(), "sources")?;
+    let mut periods = with_room(profile.sources.len())?;
     for source in &profile.sources {
         match source
             .period
             .as_ref()
             .and_then(Period::plausible_nanoseconds)
         {
-            Some(period) => periods.try_push(period, "sources")?,
+            Some(period) => periods.try_push(period)?,
             None => return Ok(None),
         }
     }
@@ -90,7 +90,7 @@ pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
         source.duration.or_else(sampled)
     };
     let mut durations = Vec::new();
-    durations.try_extend_from(sources.map(duration), "sources")?;
+    durations.try_extend_from(sources.map(duration))?;
     Ok(durations)
 }
 
@@ -105,13 +105,13 @@ pub fn sampled_seconds(profile: &Profile) -> Result<Vec<f64>> {
             * count
             / 1e9
     });
-    seconds.try_vec("sources")
+    seconds.try_vec()
 }
 
 /// The number of counted samples of each source.
 fn counts(profile: &Profile) -> Result<Vec<f64>> {
     let mut counts = Vec::new();
-    counts.try_fill(profile.sources.len(), 0.0, "sources")?;
+    counts.try_fill(profile.sources.len(), 0.0)?;
     if let Some(values) = profile.counts() {
         for (value, source) in values.column.iter().zip(profile.samples.source.iter()) {
             counts[source.row()] += if value.is_nan() { 0.0 } else { *value };
@@ -148,12 +148,12 @@ pub fn file_name(uri: &str) -> &str {
 
 /// A description of a source of Rprof, such as `Rprof: Rprof.out, 20000 us, memory gc line`.
 pub fn provenance(source: &Source) -> Result<String> {
-    let mut text = owned("Rprof: ", WHAT)?;
+    let mut text = owned("Rprof: ")?;
     let mut parts = 0;
     let mut add = |part: std::fmt::Arguments| {
-        text.try_push_str(if parts > 0 { ", " } else { "" }, WHAT)?;
+        text.try_push_str(if parts > 0 { ", " } else { "" })?;
         parts += 1;
-        text.try_write(part, WHAT)
+        text.try_write(part)
     };
     if let Some(uri) = &source.uri {
         add(format_args!("{uri}"))?;
@@ -168,7 +168,6 @@ pub fn provenance(source: &Source) -> Result<String> {
     Ok(text)
 }
 
-const WHAT: &str = "sources";
 const NO_OPTIONS: &str = "none";
 
 /// The options as text, such as `memory gc line`; empty if none is set.

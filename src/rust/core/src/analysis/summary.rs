@@ -17,7 +17,6 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-const WHAT: &str = "a summary";
 const NANOSECONDS: f64 = 1e9;
 
 pub struct Summary<'p> {
@@ -103,7 +102,7 @@ fn sum<'p, const N: usize>(
     let (counted, by_stack) = sum_by_stack::<3, N>(profile, weights, |_| true, stop)?;
     let mut functions = Tallies::default();
     let mut lines = Tallies::default();
-    let mut rows_of = with_room(profile.locations.len(), WHAT)?;
+    let mut rows_of = with_room(profile.locations.len())?;
     for location in profile.locations.ids() {
         let function = profile.function_of(location);
         let line = profile.locations.get(location).line_for_r();
@@ -112,7 +111,7 @@ fn sum<'p, const N: usize>(
             function: functions.row(Some(names.row(location)))?,
             line: lines.row(file.map(|file| (file, line)))?,
         };
-        rows_of.try_push(rows, WHAT)?;
+        rows_of.try_push(rows)?;
     }
     let mut path = Path {
         rows_of,
@@ -198,7 +197,7 @@ impl<const N: usize> Path<N> {
                 rows,
                 sums: [0.0; N],
             };
-            self.open.try_push(frame, WHAT)?;
+            self.open.try_push(frame)?;
         }
         if let Some(innermost) = self.open.last_mut() {
             add(&mut innermost.sums, sums);
@@ -265,14 +264,14 @@ impl<Key: Copy + Eq + Hash, const N: usize> Tallies<Key, N> {
             return Ok(row);
         }
         let row = next_row(self.keys.len(), "functions")?;
-        self.rows.try_put(key, row, WHAT)?;
-        self.keys.try_push(key, WHAT)?;
+        self.rows.try_put(key, row)?;
+        self.keys.try_push(key)?;
         let none = Tally {
             self_: [0.0; N],
             total: [0.0; N],
         };
-        self.tallies.try_push(none, WHAT)?;
-        self.is_open.try_push(false, WHAT)?;
+        self.tallies.try_push(none)?;
+        self.is_open.try_push(false)?;
         Ok(row)
     }
 
@@ -313,9 +312,7 @@ impl<Key: Copy + Eq + Hash, const N: usize> Tallies<Key, N> {
         let rows = self.keys.iter().zip(&self.tallies);
         // In differences, a total may be 0 although self is not.
         let rows = rows.filter(|(_, tally)| [tally.self_, tally.total] != [[0.0; N]; 2]);
-        let mut rows = rows
-            .map(|(&key, tally)| (shown(key), tally))
-            .try_vec(WHAT)?;
+        let mut rows = rows.map(|(&key, tally)| (shown(key), tally)).try_vec()?;
         // Ties are broken by the key, so that the order does not depend on the order in the file.
         rows.sort_unstable_by(|(a, one), (b, other)| {
             let by = |of: fn(&Tally<N>) -> &Sums<N>| {
@@ -329,7 +326,7 @@ impl<Key: Copy + Eq + Hash, const N: usize> Tallies<Key, N> {
         let figures = |at: usize, unit: f64| {
             let column = |of: fn(&Tally<N>) -> &Sums<N>| {
                 let all = rows.iter().map(|(_, tally)| of(tally)[at] / unit);
-                all.try_vec(WHAT)
+                all.try_vec()
             };
             Ok::<_, Error>(SelfTotal {
                 self_: column(|tally| &tally.self_)?,
@@ -344,7 +341,7 @@ impl<Key: Copy + Eq + Hash, const N: usize> Tallies<Key, N> {
             values: figures(VALUE, 1.0)?,
             time: optional(TIME, NANOSECONDS)?,
             allocated: optional(ALLOCATED, 1.0)?,
-            keys: rows.iter().map(|(key, _)| *key).try_vec(WHAT)?,
+            keys: rows.iter().map(|(key, _)| *key).try_vec()?,
         })
     }
 }

@@ -28,12 +28,8 @@ pub fn profile(stacks: &[(&str, f64)]) -> Profile {
         }
         let stack = profile.stacks.push(&frames).unwrap();
         profile.samples.stack.push(stack);
-        profile
-            .samples
-            .source
-            .try_push(sources[row % 2], "")
-            .unwrap();
-        counts.column.try_push(*count, "").unwrap();
+        profile.samples.source.try_push(sources[row % 2]).unwrap();
+        counts.column.try_push(*count).unwrap();
     }
     profile.values.push(counts);
     let functions: Vec<_> = profile.functions.iter().copied().collect();

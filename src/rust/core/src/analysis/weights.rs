@@ -9,8 +9,6 @@ use crate::limits::memory::{TryCollect, filled};
 use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, SampleColumn, SourceId, ValueType, Values};
 
-const WHAT: &str = "sums of samples";
-
 /// Name and unit of the type that is summed; `samples` and `count` if the profile has no values.
 pub fn type_of(values: Option<&Values>) -> (&str, &str) {
     values.map_or(SAMPLES.key(), |values| {
@@ -101,8 +99,8 @@ pub fn sum_by_stack<const M: usize, const N: usize>(
     let mut counted = [Counted::default(); M];
     let ids = profile.stacks.ids();
     let has_frames = ids.map(|id| !profile.stacks.get(id).is_empty());
-    let has_frames = has_frames.try_vec(WHAT)?;
-    let mut by_stack = filled(profile.stacks.len(), [0.0; N], WHAT)?;
+    let has_frames = has_frames.try_vec()?;
+    let mut by_stack = filled(profile.stacks.len(), [0.0; N])?;
     let base = BaseSamples::new(profile)?;
     for (row, stack) in profile.samples.stack.iter().enumerate() {
         if row % ROWS == 0 {

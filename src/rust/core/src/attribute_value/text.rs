@@ -19,12 +19,10 @@ use serde_core::Deserialize;
 use serde_json::Value as Json;
 use std::fmt::Write;
 
-const WHAT: &str = "an attribute";
-
 impl AnyValue {
     /// Converts the value to text.
     pub fn to_text(&self) -> Result<String> {
-        ensure(self.longest(), WHAT)?;
+        ensure(self.longest())?;
         Ok(self.text())
     }
 
@@ -64,7 +62,7 @@ impl AnyValue {
 
     /// Converts a text to a value; `None` if the text is invalid.
     pub fn of_text(kind: ValueKind, text: &str) -> Result<Option<AnyValue>> {
-        ensure_tree(text.len(), WHAT)?;
+        ensure_tree(text.len())?;
         Ok(AnyValue::of(kind, text))
     }
 

@@ -32,9 +32,7 @@ impl Index {
 
     /// Adds a row that `find()` did not find.
     pub fn insert(&mut self, hash: u64, row: u32) -> Result<()> {
-        self.rows
-            .try_reserve(1, |&(h, _)| h)
-            .map_err(|_| Error::Memory("the index of a table"))?;
+        self.rows.try_reserve(1, |&(h, _)| h)?;
         #[expect(clippy::disallowed_methods, reason = "there is room for it")]
         self.rows.insert_unique(hash, (hash, row), |&(h, _)| h);
         Ok(())

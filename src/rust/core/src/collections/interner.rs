@@ -68,7 +68,7 @@ pub(crate) use id;
 /// Appends a row to a table that is not interned.
 pub fn add<I: Id, T>(rows: &mut Vec<T>, row: T) -> Result<I> {
     let id = I::from_row(next_row(rows.len(), I::ROWS)?);
-    rows.try_push(row, I::ROWS)?;
+    rows.try_push(row)?;
     Ok(id)
 }
 
@@ -81,7 +81,7 @@ pub trait Rows: Default {
     fn count(&self) -> usize;
     fn row(&self, row: usize) -> Self::Row<'_>;
     fn equals(&self, row: usize, other: Self::Row<'_>) -> bool;
-    fn append(&mut self, row: Self::Row<'_>, what: &'static str) -> Result<()>;
+    fn append(&mut self, row: Self::Row<'_>) -> Result<()>;
 }
 
 impl<T: Copy + Eq + Hash> Rows for Vec<T> {
@@ -106,8 +106,8 @@ impl<T: Copy + Eq + Hash> Rows for Vec<T> {
     }
 
     #[inline]
-    fn append(&mut self, row: T, what: &'static str) -> Result<()> {
-        self.try_push(row, what)
+    fn append(&mut self, row: T) -> Result<()> {
+        self.try_push(row)
     }
 }
 
@@ -136,8 +136,8 @@ macro_rules! rows_are_lists {
             }
 
             #[inline]
-            fn append(&mut self, row: &[T], what: &'static str) -> Result<()> {
-                self.push(row, what)
+            fn append(&mut self, row: &[T]) -> Result<()> {
+                self.push(row)
             }
         }
     )*};
@@ -163,8 +163,8 @@ impl Rows for TextList {
     }
 
     #[inline]
-    fn append(&mut self, row: &str, what: &'static str) -> Result<()> {
-        self.push(row, what)
+    fn append(&mut self, row: &str) -> Result<()> {
+        self.push(row)
     }
 }
 
@@ -223,7 +223,7 @@ impl<R: Rows, I: Id> Interner<R, I> {
     #[inline]
     fn append(&mut self, row: R::Row<'_>) -> Result<u32> {
         let id = next_row(self.rows.count(), I::ROWS)?;
-        self.rows.append(row, I::ROWS)?;
+        self.rows.append(row)?;
         Ok(id)
     }
 

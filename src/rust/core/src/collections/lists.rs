@@ -36,20 +36,20 @@ impl<T> Default for Lists<T> {
 impl<T: Copy> Lists<T> {
     /// Adds a list.
     #[inline]
-    pub fn push(&mut self, list: &[T], what: &'static str) -> Result<()> {
-        self.items.try_extend(list, what)?;
-        self.close(what)
+    pub fn push(&mut self, list: &[T]) -> Result<()> {
+        self.items.try_extend(list)?;
+        self.close()
     }
 
     /// Adds an item to the current list, which [`close()`](Lists::close) completes.
-    pub fn push_item(&mut self, item: T, what: &'static str) -> Result<()> {
-        self.items.try_push(item, what)
+    pub fn push_item(&mut self, item: T) -> Result<()> {
+        self.items.try_push(item)
     }
 
     /// Completes the current list: the items that were added since the last one.
     #[inline]
-    pub fn close(&mut self, what: &'static str) -> Result<()> {
-        self.ends.0.try_push(self.items.len(), what)
+    pub fn close(&mut self) -> Result<()> {
+        self.ends.0.try_push(self.items.len())
     }
 
     #[inline]
@@ -115,15 +115,15 @@ impl<T> Deref for SharedLists<T> {
 impl<T: Copy> SharedLists<T> {
     /// Adds a list.
     #[inline]
-    pub fn push(&mut self, list: &[T], what: &'static str) -> Result<()> {
+    pub fn push(&mut self, list: &[T]) -> Result<()> {
         if let Some(lists) = Arc::get_mut(&mut self.0) {
-            return lists.push(list, what);
+            return lists.push(list);
         }
         let mut own = Lists {
-            items: copied(&self.0.items, what)?,
-            ends: Ends(copied(&self.0.ends.0, what)?),
+            items: copied(&self.0.items)?,
+            ends: Ends(copied(&self.0.ends.0)?),
         };
-        own.push(list, what)?;
+        own.push(list)?;
         self.0 = Arc::new(own);
         Ok(())
     }
@@ -135,10 +135,9 @@ impl Lists<u32> {
     pub fn grouped(
         count: usize,
         group_of: impl ExactSizeIterator<Item = usize> + Clone,
-        what: &'static str,
     ) -> Result<Lists<u32>> {
-        let mut items = filled(group_of.len(), 0, what)?;
-        let mut ends = filled(count, 0, what)?;
+        let mut items = filled(group_of.len(), 0)?;
+        let mut ends = filled(count, 0)?;
         for group in group_of.clone() {
             ends[group] += 1;
         }
@@ -165,9 +164,9 @@ pub struct TextList {
 }
 
 impl TextList {
-    pub fn push(&mut self, text: &str, what: &'static str) -> Result<()> {
-        self.text.try_push_str(text, what)?;
-        self.ends.0.try_push(self.text.len(), what)
+    pub fn push(&mut self, text: &str) -> Result<()> {
+        self.text.try_push_str(text)?;
+        self.ends.0.try_push(self.text.len())
     }
 
     pub fn get(&self, row: usize) -> &str {
@@ -191,11 +190,11 @@ mod tests {
     fn lists_are_returned_as_they_were_added() {
         let mut lists = Lists::default();
         for list in [&[1, 2][..], &[], &[3]] {
-            lists.push(list, "x").unwrap();
+            lists.push(list).unwrap();
         }
-        lists.push_item(4, "x").unwrap();
-        lists.push_item(5, "x").unwrap();
-        lists.close("x").unwrap();
+        lists.push_item(4).unwrap();
+        lists.push_item(5).unwrap();
+        lists.close().unwrap();
         let all: Vec<&[i32]> = lists.iter().collect();
         assert_eq!(all, [&[1, 2][..], &[], &[3], &[4, 5]]);
         assert_eq!(lists.items(), [1, 2, 3, 4, 5]);
@@ -204,10 +203,10 @@ mod tests {
     #[test]
     fn whoever_adds_to_shared_lists_leaves_those_of_others() {
         let mut one = SharedLists::default();
-        one.push(&[1, 2], "x").unwrap();
+        one.push(&[1, 2]).unwrap();
         let mut other = one.clone();
         assert_eq!(one.items().as_ptr(), other.items().as_ptr());
-        other.push(&[3], "x").unwrap();
+        other.push(&[3]).unwrap();
         assert_eq!((one.len(), other.len()), (1, 2));
         assert_eq!(one.ends(), [2]);
         assert_eq!(other.items(), [1, 2, 3]);
@@ -215,7 +214,7 @@ mod tests {
 
     #[test]
     fn groups_keep_the_order_of_their_members() {
-        let lists = Lists::grouped(4, [2, 0, 2, 3, 0].into_iter(), "x").unwrap();
+        let lists = Lists::grouped(4, [2, 0, 2, 3, 0].into_iter()).unwrap();
         let all: Vec<&[u32]> = lists.iter().collect();
         assert_eq!(all, [&[1, 4][..], &[], &[0, 2], &[3]]);
     }

@@ -7,7 +7,7 @@
 //! json.begin_object()?;
 //! while let Some(key) = json.key()? {
 //!     match key.as_str() {
-//!         "name" => name = owned(json.text()?, WHAT)?,
+//!         "name" => name = owned(json.text()?)?,
 //!         _ => json.skip()?,
 //!     }
 //! }
@@ -225,7 +225,7 @@ impl Reader<'_, '_, '_> {
 
     pub fn begin_object(&mut self) -> Result<()> {
         self.begin(b'{', "an object")?;
-        self.objects.try_push(self.names.len(), "nested values")
+        self.objects.try_push(self.names.len())
     }
 
     pub fn begin_array(&mut self) -> Result<()> {
@@ -267,7 +267,7 @@ impl Reader<'_, '_, '_> {
             let message = message!("The field `{}` occurs twice in this object.", key.as_str());
             return Err(self.error(message));
         }
-        self.names.try_push(key, "nested values")?;
+        self.names.try_push(key)?;
         self.is_named = true;
         Ok(Some(key))
     }

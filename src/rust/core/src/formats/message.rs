@@ -55,7 +55,7 @@ pub fn load(
                 }
             };
             let before = bytes.len();
-            bytes.try_extend(pieces.bytes(), expected.format.title)?;
+            bytes.try_extend(pieces.bytes())?;
             pieces.keep(count..count);
             budget.take(count as u64, name)?;
             if before == 0 && !starts_with_field(&bytes) && !(expected.other_start)(&bytes) {

@@ -54,7 +54,7 @@ pub fn payload_of(profile: &Profile, stop: Stop) -> Result<Payload> {
         writer.write(profile, out, stop).map(|_| ())
     })?;
     Ok(Payload {
-        format: owned(WRITTEN.name, "a payload")?,
+        format: owned(WRITTEN.name)?,
         bytes,
     })
 }

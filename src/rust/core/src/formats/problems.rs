@@ -14,7 +14,6 @@ use std::borrow::Cow;
 
 /// The number of problems of a kind that are kept with their position; further ones are only counted.
 const KEPT: usize = 1000;
-const WHAT: &str = "problems of the input";
 /// The maximum length of a quoted text in bytes.
 const QUOTED: usize = 60;
 
@@ -176,14 +175,11 @@ impl Problems {
 
     fn keep(&mut self, kind: ProblemKind, position: Position, text: &[u8]) -> Result<()> {
         let text = quote(text)?;
-        self.kept.try_push(
-            Problem {
-                kind,
-                position,
-                text,
-            },
-            WHAT,
-        )
+        self.kept.try_push(Problem {
+            kind,
+            position,
+            text,
+        })
     }
 
     /// Decodes a name, and records irregularities.
@@ -246,11 +242,11 @@ impl Problems {
         let mut moved: Vec<(u64, &mut Position)> = Vec::new();
         for problem in self.kept.iter_mut().skip(first) {
             if let Position::Byte(byte) = problem.position {
-                moved.try_push((byte, &mut problem.position), WHAT)?;
+                moved.try_push((byte, &mut problem.position))?;
             }
         }
-        sort_by_key(&mut moved, |(byte, _)| *byte, WHAT)?;
-        let bytes = moved.iter().map(|(byte, _)| *byte).try_vec(WHAT)?;
+        sort_by_key(&mut moved, |(byte, _)| *byte)?;
+        let bytes = moved.iter().map(|(byte, _)| *byte).try_vec()?;
         for ((_, position), field) in moved.into_iter().zip(fields(&bytes)?) {
             *position = Position::Field(field);
         }
@@ -278,9 +274,9 @@ impl Problems {
                 Position::Sample(_) | Position::Field(_) => (None, None),
             };
             let text = match &problem.position {
-                Position::Field(path) if problem.text.is_empty() => owned(path, WHAT)?,
-                Position::Field(path) => written(format_args!("{path}: {}", problem.text), WHAT)?,
-                _ => owned(&problem.text, WHAT)?,
+                Position::Field(path) if problem.text.is_empty() => owned(path)?,
+                Position::Field(path) => written(format_args!("{path}: {}", problem.text))?,
+                _ => owned(&problem.text)?,
             };
             Ok(ProblemRow {
                 source,
@@ -292,7 +288,7 @@ impl Problems {
                 text,
             })
         };
-        self.kept.iter().map(row).try_vec_of(WHAT)
+        self.kept.iter().map(row).try_vec_of()
     }
 
     pub fn has(&self, kind: ProblemKind) -> bool {
@@ -311,17 +307,17 @@ fn quote(text: &[u8]) -> Result<String> {
     for chunk in cut.utf8_chunks() {
         for c in chunk.valid().chars() {
             if c.is_control() {
-                out.try_write(format_args!("{}", c.escape_default()), WHAT)?;
+                out.try_write(format_args!("{}", c.escape_default()))?;
             } else {
-                out.try_push_char(c, WHAT)?;
+                out.try_push_char(c)?;
             }
         }
         if !chunk.invalid().is_empty() {
-            out.try_push_char(char::REPLACEMENT_CHARACTER, WHAT)?;
+            out.try_push_char(char::REPLACEMENT_CHARACTER)?;
         }
     }
     if text.len() > QUOTED {
-        out.try_push_char('…', WHAT)?;
+        out.try_push_char('…')?;
     }
     Ok(out)
 }

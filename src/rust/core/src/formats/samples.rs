@@ -17,8 +17,8 @@ pub fn add_sample(
 ) -> Result<()> {
     next_row(profile, input)?;
     budget.samples(1, frames, input)?;
-    profile.samples.source.try_push(source, "samples")?;
-    profile.samples.stack.try_push(stack, "samples")
+    profile.samples.source.try_push(source)?;
+    profile.samples.stack.try_push(stack)
 }
 
 /// The row of the next sample. `input` is the name of the file.

@@ -69,7 +69,7 @@ impl<'a> StringTable<'a> {
             length: length as u32,
             id: None,
         };
-        self.entries.try_push(entry, "the string table")?;
+        self.entries.try_push(entry)?;
         Ok(())
     }
 
@@ -80,7 +80,7 @@ impl<'a> StringTable<'a> {
             length: text.bytes().len() as u32,
             id: None,
         };
-        Ok(owned(&decode(self.bytes, entry, problems)?, "strings")?)
+        Ok(owned(&decode(self.bytes, entry, problems)?)?)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -144,7 +144,7 @@ impl<'a> StringTable<'a> {
                 );
             }
         }
-        Ok(owned(&decode(self.bytes, entry, problems)?, "strings")?)
+        Ok(owned(&decode(self.bytes, entry, problems)?)?)
     }
 }
 

@@ -6,13 +6,11 @@
 //! Looking up lines is most of the work of reading, and most of that time is spent waiting for
 //! memory. Therefore an entry contains everything except the text.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
-
-const WHAT: &str = "the distinct lines";
 
 #[derive(Debug)]
 pub struct TextCache<T> {
@@ -66,13 +64,12 @@ impl<T: Copy> TextCache<T> {
             return Ok(());
         };
         let start = self.texts.len();
-        self.texts.try_extend(text, WHAT)?;
+        self.texts.try_extend(text)?;
         let hash_of = |entry: &Entry<T>| {
             let text = &self.texts[entry.start..][..entry.length as usize];
             self.state.hash_one(text)
         };
-        let room = self.entries.try_reserve(1, hash_of);
-        room.map_err(|_| Error::Memory(WHAT))?;
+        self.entries.try_reserve(1, hash_of)?;
         let entry = Entry {
             start,
             length,

@@ -18,8 +18,6 @@ use crate::message;
 use crate::model::{Profile, SampleType, Source, SourceId, SourceKind, StackId, ValueType, Values};
 use std::borrow::Cow;
 
-const WHAT: &str = "sample types";
-
 /// Interprets the lines of a format.
 pub trait Grammar {
     /// Whether a file without any line is a profile without samples.
@@ -101,7 +99,7 @@ impl File {
         self.take_memory(text.len())?;
         let text = self.decode(text)?;
         let comment = self.profile.strings.intern(&text)?;
-        self.source().comments.try_push(comment, "comments")
+        self.source().comments.try_push(comment)
     }
 
     /// Appends a sample without values. `frames` is the length of its stack.
@@ -133,17 +131,17 @@ impl File {
     /// Adds a column of values as a type of the source. It gets as many rows as there are samples.
     pub fn add_values(&mut self, mut values: Values) -> Result<()> {
         let samples = self.profile.samples.len();
-        values.column.try_fill(samples, f64::NAN, WHAT)?;
+        values.column.try_fill(samples, f64::NAN)?;
         let ValueType { name, unit } = &values.type_;
         let type_ = SampleType {
             type_: ValueType {
-                name: owned(name, WHAT)?,
-                unit: owned(unit, WHAT)?,
+                name: owned(name)?,
+                unit: owned(unit)?,
             },
-            recorded: owned(name, WHAT)?,
+            recorded: owned(name)?,
         };
-        self.source().types.try_push(type_, WHAT)?;
-        self.profile.values.try_push(values, WHAT)
+        self.source().types.try_push(type_)?;
+        self.profile.values.try_push(values)
     }
 
     pub fn source(&mut self) -> &mut Source {

@@ -71,8 +71,8 @@ impl<'a> Content<'a> {
     /// Returns the first bytes without consuming them. If an error occurs after some bytes,
     /// `read()` returns it after these.
     pub fn peek(&mut self, count: u64) -> io::Result<&[u8]> {
-        let mut start = memory::with_room(count as usize + 1, "the file")
-            .map_err(|_| ErrorKind::OutOfMemory)?;
+        let mut start =
+            memory::with_room(count as usize + 1).map_err(|_| ErrorKind::OutOfMemory)?;
         if let Err(error) = self.by_ref().take(count).read_to_end(&mut start) {
             if start.is_empty() {
                 return Err(error);
@@ -100,7 +100,7 @@ const INFLATE: usize = 1 << 17;
 /// error.
 fn coder<T>(bytes: usize, make: impl FnOnce() -> T) -> io::Result<T> {
     let short = || io::Error::from(ErrorKind::OutOfMemory);
-    memory::ensure(bytes, "zlib").map_err(|_| short())?;
+    memory::ensure(bytes).map_err(|_| short())?;
     catch_unwind(AssertUnwindSafe(make)).map_err(|_| short())
 }
 

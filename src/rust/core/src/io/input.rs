@@ -59,7 +59,7 @@ impl Origin {
     /// A copy of the URI, for a source.
     pub(crate) fn own_uri(&self) -> Result<Option<String>> {
         let uri = self.uri.as_deref();
-        uri.map(|uri| owned(uri, "sources")).transpose()
+        uri.map(owned).transpose()
     }
 
     /// The memory that the profile may take.

@@ -21,8 +21,6 @@ pub const PIECE: usize = 1 << 18;
 /// The number of buffers that are being filled, waiting or in use at the same time.
 const BUFFERS: usize = 4;
 
-const WHAT: &str = "a piece of the file";
-
 /// Calls `work` with the content in pieces of `size` bytes.
 pub fn in_pieces<'env, T>(
     content: Content<'env>,
@@ -158,7 +156,7 @@ impl<'env> Pieces<'_, 'env> {
         };
         let mut enough = true;
         for _ in 1..BUFFERS {
-            let buffer = memory::filled(front + size, 0, WHAT);
+            let buffer = memory::filled(front + size, 0);
             // There is room for all of them.
             enough &= buffer.is_ok_and(|buffer| empty.send(buffer).is_ok());
         }
@@ -187,7 +185,7 @@ impl<'env> Pieces<'_, 'env> {
                 // The first buffer was smaller, and long lines enlarge buffers.
                 let length = front + self.size;
                 buffer.truncate(length);
-                let filled = buffer.try_fill(length, 0, WHAT);
+                let filled = buffer.try_fill(length, 0);
                 filled.map_err(|_| ErrorKind::OutOfMemory)?;
             }
             None => {
@@ -217,7 +215,7 @@ impl<'env> Pieces<'_, 'env> {
                 self.buffer.copy_within(self.unused.clone(), 0);
                 self.unused = 0..left;
             }
-            let grown = self.buffer.try_fill(left + size, 0, WHAT);
+            let grown = self.buffer.try_fill(left + size, 0);
             grown.map_err(|_| ErrorKind::OutOfMemory)?;
         }
         Ok(&mut self.buffer[self.unused.end..][..size])

@@ -45,7 +45,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) ->
 /// The error of a failed write to a `dyn Write`, without a path: [`replace`] adds it.
 pub fn failed(source: io::Error) -> Error {
     if source.kind() == ErrorKind::OutOfMemory {
-        return Error::Memory("the output");
+        return Error::Memory;
     }
     Error::Write {
         path: PathBuf::new(),
@@ -80,7 +80,7 @@ fn replace_target(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>)
 }
 
 fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    memory::ensure(BUFFER, "the output")?;
+    memory::ensure(BUFFER)?;
     let mut writer = BufWriter::with_capacity(BUFFER, file);
     write(&mut writer)?;
     writer.flush().map_err(failed)

@@ -58,11 +58,11 @@ pub enum Found {
 
 impl<'a> Places<'a> {
     pub fn new(directories: &'a [&'a Path], anywhere: bool) -> Result<Places<'a>> {
-        let mut roots = with_room(directories.len() + 1, "folders")?;
+        let mut roots = with_room(directories.len() + 1)?;
         let working = [Path::new(".")];
         for folder in working.iter().chain(directories) {
             if let Ok(root) = fs::canonicalize(folder) {
-                roots.try_push(root, "folders")?;
+                roots.try_push(root)?;
             }
         }
         Ok(Places {
@@ -160,14 +160,14 @@ fn ends_of(name: &Path) -> Result<Vec<PathBuf>> {
     let name = name.to_string_lossy();
     let is_part = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains(':');
     let parts = name.split(['/', '\\']).filter(is_part);
-    let parts = parts.try_vec("the parts of a path")?;
+    let parts = parts.try_vec()?;
     let starts = 0..parts.len();
     let ends = starts.map(|start| {
         let mut end = PathBuf::new();
         parts[start..].iter().for_each(|part| end.push(part));
         end
     });
-    ends.try_vec("the parts of a path")
+    ends.try_vec()
 }
 
 fn is_hidden(path: &Path) -> bool {
@@ -196,7 +196,7 @@ fn read(path: &Path, about: &Metadata) -> Result<Option<Found>> {
     if !is_same(about, &opened) || !opened.is_file() {
         return Ok(None);
     }
-    let mut bytes = with_room(about.len() as usize + 1, "source files")?;
+    let mut bytes = with_room(about.len() as usize + 1)?;
     let count = file.take(LARGEST + 1).read_to_end(&mut bytes);
     let is_text = count.is_ok_and(|count| count as u64 <= LARGEST) && !bytes.contains(&0);
     Ok(is_text.then(|| Found::Text {

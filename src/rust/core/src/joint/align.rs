@@ -41,7 +41,7 @@ pub fn align<'a>(
     let lines = sample_lines(file)?;
     let count = profile.samples.len();
     let mut aligned = Vec::new();
-    aligned.try_fill(count, None, "samples")?;
+    aligned.try_fill(count, None)?;
     let ticks = recording.ticks().count() as u64 + recording.lost;
     let silent = if recording.lines_written_at_once {
         let unwritten = |tick: &Tick| tick.file_size.0 == tick.file_size.1;
@@ -114,7 +114,7 @@ fn sample_lines(file: &[u8]) -> Result<Vec<SampleLine>> {
                 start: start as u64,
                 length: line.len(),
             };
-            lines.try_push(line, "lines")?;
+            lines.try_push(line)?;
         }
         start = end + 1;
     }

@@ -60,7 +60,7 @@ pub struct Interleaver<'a> {
 impl<'a> Interleaver<'a> {
     pub fn new(recording: &'a Recording) -> Result<Interleaver<'a>> {
         let mut kinds = Vec::new();
-        kinds.try_extend_from(recording.modules.iter().map(kind), "modules")?;
+        kinds.try_extend_from(recording.modules.iter().map(kind))?;
         Ok(Interleaver {
             kinds,
             evaluator: &recording.evaluator,
@@ -87,7 +87,7 @@ impl<'a> Interleaver<'a> {
         self.run.clear();
         self.contexts.clear();
         for context in tick.contexts() {
-            self.contexts.try_push(context, "a stack")?;
+            self.contexts.try_push(context)?;
         }
         self.take_frames(tick)?;
         for number in (0..self.contexts.len()).rev() {
@@ -117,7 +117,7 @@ impl<'a> Interleaver<'a> {
             if !self.end_run(true, &is_call)? {
                 return Ok(None);
             }
-            self.parts.try_push(Part::Item(number), "a stack")?;
+            self.parts.try_push(Part::Item(number))?;
         }
         while self.take_frame()?.is_some() {}
         let certain = self.end_run(false, &is_call)?;
@@ -136,7 +136,7 @@ impl<'a> Interleaver<'a> {
                 None => None,
             };
             if let Some(kind) = kind {
-                self.frames.try_push((frame, kind), "a stack")?;
+                self.frames.try_push((frame, kind))?;
             }
         }
         if tick.has_whole_stack() {
@@ -224,7 +224,7 @@ impl<'a> Interleaver<'a> {
         let Some(frame) = self.frames.pop() else {
             return Ok(None);
         };
-        self.run.try_push(frame, "a stack")?;
+        self.run.try_push(frame)?;
         self.end = frame.0.stack_pointer;
         Ok(Some(self.end))
     }
@@ -243,7 +243,7 @@ impl<'a> Interleaver<'a> {
             }
             let kept = self.run[first..end].iter();
             self.parts
-                .try_extend_from(kept.map(|(frame, _)| Part::Native(*frame)), "a stack")?;
+                .try_extend_from(kept.map(|(frame, _)| Part::Native(*frame)))?;
         }
         let certain = !self.lacks_a_call();
         self.run.clear();

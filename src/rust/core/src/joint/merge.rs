@@ -72,7 +72,7 @@ pub fn merge(
             Some(stack) => stack,
             None => merger.stack_of_r(row, &mut profile)?,
         };
-        stacks.try_push(stack, "samples")?;
+        stacks.try_push(stack)?;
         let problem = match (joint, aligned) {
             (Some(_), Some(aligned)) if aligned.tick.has_whole_stack() => continue,
             (Some(_), _) => ProblemKind::NativeCut,
@@ -104,9 +104,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
         return Err(failed(not_regular(&about)));
     }
     let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(about.len() as usize)
-        .map_err(|_| Error::Memory("the file of R's profiler"))?;
+    bytes.try_reserve_exact(about.len() as usize)?;
     let mut file = file.take(about.len());
     file.read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
@@ -209,11 +207,11 @@ impl<'a> Merger<'a> {
             match part {
                 Part::Item(item) => {
                     let location = self.r.location(items[*item], profile)?;
-                    self.stack.try_push(location, "a stack")?;
+                    self.stack.try_push(location)?;
                 }
                 Part::Native(frame) => {
                     let locations = self.natives.locations(*frame, profile)?;
-                    self.stack.try_extend(locations, "a stack")?;
+                    self.stack.try_extend(locations)?;
                 }
             }
         }
@@ -230,7 +228,7 @@ impl<'a> Merger<'a> {
     fn push_items(&mut self, items: Range<usize>, profile: &mut Profile) -> Result<()> {
         for item in &self.items[items] {
             let location = self.r.location(*item, profile)?;
-            self.stack.try_push(location, "a stack")?;
+            self.stack.try_push(location)?;
         }
         Ok(())
     }

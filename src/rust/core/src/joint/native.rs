@@ -26,7 +26,7 @@ impl<'a> NativeFrames<'a> {
         profile: &mut Profile,
     ) -> Result<NativeFrames<'a>> {
         let mut mappings = Vec::new();
-        mappings.try_fill(modules.len(), None, "mappings")?;
+        mappings.try_fill(modules.len(), None)?;
         let mut frames = NativeFrames {
             modules,
             symbolizer: Symbolizer::new(modules, files),
@@ -47,7 +47,7 @@ impl<'a> NativeFrames<'a> {
         let key = (frame.module, frame.address);
         if !self.by_address.contains_key(&key) {
             let new = self.look_up(frame, profile)?;
-            self.by_address.try_put(key, new, "native frames")?;
+            self.by_address.try_put(key, new)?;
         }
         Ok(self.by_address.get(&key).map_or(&[], Vec::as_slice))
     }
@@ -78,11 +78,11 @@ impl<'a> NativeFrames<'a> {
             // Code that was generated at run time: no file contains its name.
             None => {
                 let unknown = Symbol {
-                    name: owned(UNKNOWN, "native frames")?,
-                    system_name: owned(UNKNOWN, "native frames")?,
+                    name: owned(UNKNOWN)?,
+                    system_name: owned(UNKNOWN)?,
                     ..Symbol::default()
                 };
-                [unknown].into_iter().try_vec("native frames")?
+                [unknown].into_iter().try_vec()?
             }
         };
         let mut locations = Vec::new();
@@ -105,7 +105,7 @@ impl<'a> NativeFrames<'a> {
                 inlined: i + 1 < symbols.len(),
                 frame_type: native,
             })?;
-            locations.try_push(location, "a stack")?;
+            locations.try_push(location)?;
         }
         Ok(locations)
     }
@@ -119,7 +119,7 @@ impl<'a> NativeFrames<'a> {
         if slot.is_none() {
             let mut build_id = String::new();
             for byte in &described.build_id {
-                build_id.try_write(format_args!("{byte:02x}"), "mappings")?;
+                build_id.try_write(format_args!("{byte:02x}"))?;
             }
             let filename = profile.strings.intern(&described.path)?;
             let build_id = profile.strings.intern(&build_id)?;

@@ -46,7 +46,7 @@ pub fn insert_native(
             natives: NativeFrames::new(&recording.modules, &files, profile)?,
             interleaver: Interleaver::new(recording)?,
         };
-        processes.try_push(process, "processes")?;
+        processes.try_push(process)?;
     }
     let mut inserter = Inserter {
         r: RTables::take(profile)?,
@@ -91,7 +91,7 @@ pub fn insert_native(
             Some(stack) => stack,
             None => inserter.stack_of_r(profile)?,
         };
-        stacks.try_push(stack, "samples")?;
+        stacks.try_push(stack)?;
     }
     for process in processes {
         process.natives.finish(profile);
@@ -126,7 +126,7 @@ impl Inserter {
         self.stack.clear();
         for item in &self.items {
             let location = self.r.location(*item, profile)?;
-            self.stack.try_push(location, "a stack")?;
+            self.stack.try_push(location)?;
         }
         profile.stacks.intern(&self.stack)
     }
@@ -143,7 +143,7 @@ impl Inserter {
         let mut count = 0;
         for has_context in tick.items() {
             if has_context {
-                self.calls.try_push(count, "a stack")?;
+                self.calls.try_push(count)?;
             }
             count += 1;
         }
@@ -169,7 +169,7 @@ impl Inserter {
                 }
                 Part::Native(frame) => {
                     let locations = process.natives.locations(*frame, profile)?;
-                    self.stack.try_extend(locations, "a stack")?;
+                    self.stack.try_extend(locations)?;
                 }
             }
         }
@@ -187,7 +187,7 @@ impl Inserter {
                 && self.r.is_call(*item, profile);
             if !is_replaced {
                 let location = self.r.location(*item, profile)?;
-                self.stack.try_push(location, "a stack")?;
+                self.stack.try_push(location)?;
             }
         }
         Ok(())

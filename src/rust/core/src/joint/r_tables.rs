@@ -29,7 +29,7 @@ pub struct RTables {
 impl RTables {
     pub fn take(profile: &mut Profile) -> Result<RTables> {
         let mut renamed = Vec::new();
-        renamed.try_fill(profile.locations.len(), None, "locations")?;
+        renamed.try_fill(profile.locations.len(), None)?;
         Ok(RTables {
             functions: std::mem::take(&mut profile.functions),
             locations: std::mem::take(&mut profile.locations),

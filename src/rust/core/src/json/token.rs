@@ -84,11 +84,10 @@ pub fn unescape(
     out: &mut Vec<u8>,
     mut report: impl FnMut(usize, Escape) -> Result<()>,
 ) -> Result<()> {
-    const WHAT: &str = "a text";
     let length = string.len();
     while let Some(at) = memchr::memchr(b'\\', string) {
         let (plain, escape) = string.split_at(at);
-        out.try_extend(plain, WHAT)?;
+        out.try_extend(plain)?;
         let offset = length - escape.len();
         let (simple, size) = match escape.get(1) {
             Some(&c @ (b'"' | b'\\' | b'/')) => (Some(c), 2),
@@ -105,7 +104,7 @@ pub fn unescape(
         };
         let mut rest = escape.get(size..).unwrap_or_default();
         if let Some(byte) = simple {
-            out.try_push(byte, WHAT)?;
+            out.try_push(byte)?;
             string = rest;
             continue;
         }
@@ -132,10 +131,10 @@ pub fn unescape(
                 char::REPLACEMENT_CHARACTER
             }
         };
-        out.try_extend(c.encode_utf8(&mut [0; 4]).as_bytes(), WHAT)?;
+        out.try_extend(c.encode_utf8(&mut [0; 4]).as_bytes())?;
         string = rest;
     }
-    out.try_extend(string, WHAT)
+    out.try_extend(string)
 }
 
 /// The 16 bits of an escape sequence such as `\u00e9` at the start of the text.

@@ -11,7 +11,6 @@ use crate::text::Escaped;
 use std::fmt;
 use std::io::Write;
 
-const WHAT: &str = "the output";
 const CHUNK: usize = 1 << 16;
 /// Doubles represent all whole numbers up to this one.
 const WHOLE: f64 = (1_u64 << 53) as f64;
@@ -29,7 +28,7 @@ impl<'o, 's> Json<'o, 's> {
     pub fn new(out: &'o mut dyn Write, stop: Stop<'s>) -> Result<Json<'o, 's>> {
         Ok(Json {
             out,
-            buffer: with_room(2 * CHUNK, WHAT)?,
+            buffer: with_room(2 * CHUNK)?,
             written: 0,
             watch: Watch::new(stop),
             comma: false,
@@ -43,10 +42,10 @@ impl<'o, 's> Json<'o, 's> {
         content: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         self.element()?;
-        self.buffer.try_push(start, WHAT)?;
+        self.buffer.try_push(start)?;
         self.comma = false;
         content(self)?;
-        self.buffer.try_push(end, WHAT)?;
+        self.buffer.try_push(end)?;
         self.comma = true;
         Ok(())
     }
@@ -83,7 +82,7 @@ impl<'o, 's> Json<'o, 's> {
     #[inline]
     pub fn prepared(&mut self, value: &[u8]) -> Result<()> {
         self.element()?;
-        self.buffer.try_extend(value, WHAT)?;
+        self.buffer.try_extend(value)?;
         self.comma = true;
         Ok(())
     }
@@ -147,7 +146,7 @@ impl<'o, 's> Json<'o, 's> {
             self.flush()?;
         }
         if self.comma {
-            self.buffer.try_push(b',', WHAT)?;
+            self.buffer.try_push(b',')?;
         }
         Ok(())
     }
@@ -191,7 +190,7 @@ pub fn push_integer(out: &mut Vec<u8>, number: i64) -> Result<()> {
         at -= 1;
         digits[at] = b'-';
     }
-    out.try_extend(&digits[at..], WHAT)
+    out.try_extend(&digits[at..])
 }
 
 #[cfg(test)]

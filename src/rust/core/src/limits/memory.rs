@@ -2,8 +2,7 @@
 //!
 //! Rust's collections abort the process, and R with it, if memory runs out. Collections whose size
 //! depends on the input therefore grow through the functions in this file, which return
-//! [`Error::Memory`]; in each function, `what` describes the data in that error. `clippy.toml`
-//! lists the methods that may abort, so that clippy rejects them.
+//! [`Error::Memory`]. `clippy.toml` lists the methods that may abort, so that clippy rejects them.
 
 use crate::error::{Error, Result};
 use crate::message::GrowingText;
@@ -12,25 +11,29 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::io::{self, Write};
 
-fn short(what: &'static str) -> impl FnOnce(TryReserveError) -> Error {
-    move |_| Error::Memory(what)
+impl From<TryReserveError> for Error {
+    fn from(_: TryReserveError) -> Error {
+        Error::Memory
+    }
+}
+
+impl From<hashbrown::TryReserveError> for Error {
+    fn from(_: hashbrown::TryReserveError) -> Error {
+        Error::Memory
+    }
 }
 
 pub trait TryGrow<T> {
     /// Appends one element.
-    fn try_push(&mut self, value: T, what: &'static str) -> Result<()>;
+    fn try_push(&mut self, value: T) -> Result<()>;
     /// Appends a slice.
-    fn try_extend(&mut self, values: &[T], what: &'static str) -> Result<()>
+    fn try_extend(&mut self, values: &[T]) -> Result<()>
     where
         T: Copy;
     /// Appends the elements of an iterator of known length.
-    fn try_extend_from(
-        &mut self,
-        values: impl ExactSizeIterator<Item = T>,
-        what: &'static str,
-    ) -> Result<()>;
+    fn try_extend_from(&mut self, values: impl ExactSizeIterator<Item = T>) -> Result<()>;
     /// Grows to `len` elements, all new ones equal to `value`.
-    fn try_fill(&mut self, len: usize, value: T, what: &'static str) -> Result<()>
+    fn try_fill(&mut self, len: usize, value: T) -> Result<()>
     where
         T: Clone;
 }
@@ -38,84 +41,80 @@ pub trait TryGrow<T> {
 #[expect(clippy::disallowed_methods, reason = "there is room for what is added")]
 impl<T> TryGrow<T> for Vec<T> {
     #[inline]
-    fn try_push(&mut self, value: T, what: &'static str) -> Result<()> {
+    fn try_push(&mut self, value: T) -> Result<()> {
         if self.len() == self.capacity() {
-            self.try_reserve(1).map_err(short(what))?;
+            self.try_reserve(1)?;
         }
         self.push(value);
         Ok(())
     }
 
     #[inline]
-    fn try_extend(&mut self, values: &[T], what: &'static str) -> Result<()>
+    fn try_extend(&mut self, values: &[T]) -> Result<()>
     where
         T: Copy,
     {
-        self.try_reserve(values.len()).map_err(short(what))?;
+        self.try_reserve(values.len())?;
         self.extend_from_slice(values);
         Ok(())
     }
 
-    fn try_extend_from(
-        &mut self,
-        values: impl ExactSizeIterator<Item = T>,
-        what: &'static str,
-    ) -> Result<()> {
-        self.try_reserve(values.len()).map_err(short(what))?;
+    fn try_extend_from(&mut self, values: impl ExactSizeIterator<Item = T>) -> Result<()> {
+        self.try_reserve(values.len())?;
         self.extend(values);
         Ok(())
     }
 
-    fn try_fill(&mut self, len: usize, value: T, what: &'static str) -> Result<()>
+    fn try_fill(&mut self, len: usize, value: T) -> Result<()>
     where
         T: Clone,
     {
         let more = len.saturating_sub(self.len());
-        self.try_reserve(more).map_err(short(what))?;
+        self.try_reserve(more)?;
         self.resize(self.len() + more, value);
         Ok(())
     }
 }
 
 /// An empty vector with room for `len` elements.
-pub fn with_room<T>(len: usize, what: &'static str) -> Result<Vec<T>> {
+pub fn with_room<T>(len: usize) -> Result<Vec<T>> {
     let mut all = Vec::new();
-    all.try_reserve_exact(len).map_err(short(what))?;
+    all.try_reserve_exact(len)?;
     Ok(all)
 }
 
 /// A vector of `len` equal elements.
-pub fn filled<T: Clone>(len: usize, value: T, what: &'static str) -> Result<Vec<T>> {
-    let mut all = with_room(len, what)?;
-    all.try_fill(len, value, what)?;
+pub fn filled<T: Clone>(len: usize, value: T) -> Result<Vec<T>> {
+    let mut all = with_room(len)?;
+    all.try_fill(len, value)?;
     Ok(all)
 }
 
 /// A vector with a copy of the elements of a slice.
-pub fn copied<T: Copy>(values: &[T], what: &'static str) -> Result<Vec<T>> {
-    let mut all = with_room(values.len(), what)?;
-    all.try_extend(values, what)?;
+pub fn copied<T: Copy>(values: &[T]) -> Result<Vec<T>> {
+    let mut all = with_room(values.len())?;
+    all.try_extend(values)?;
     Ok(all)
 }
 
 pub trait TryCollect: Iterator + Sized {
     /// All elements as a vector.
-    fn try_vec(self, what: &'static str) -> Result<Vec<Self::Item>> {
-        let mut all = with_room(self.size_hint().0, what)?;
+    fn try_vec(self) -> Result<Vec<Self::Item>> {
+        let mut all = with_room(self.size_hint().0)?;
         for value in self {
-            all.try_push(value, what)?;
+            all.try_push(value)?;
         }
         Ok(all)
     }
 
     /// All elements as a vector, or the first error among them.
-    fn try_vec_of<T>(self, what: &'static str) -> Result<Vec<T>>
+    fn try_vec_of<T>(self) -> Result<Vec<T>>
     where
         Self: Iterator<Item = Result<T>>,
     {
-        let mut all = with_room(self.size_hint().0, what)?;
+        let mut all = with_room(self.size_hint().0)?;
         for value in self {
-            all.try_push(value?, what)?;
+            all.try_push(value?)?;
         }
         Ok(all)
     }
@@ -126,14 +125,14 @@ impl<I: Iterator> TryCollect for I {}
 /// Adds to a map.
 pub trait TryPut<K, V> {
     /// Returns the previous value.
-    fn try_put(&mut self, key: K, value: V, what: &'static str) -> Result<Option<V>>;
+    fn try_put(&mut self, key: K, value: V) -> Result<Option<V>>;
 }
 
 #[expect(clippy::disallowed_methods, reason = "there is room for what is added")]
 impl<K: Eq + Hash, V, S: BuildHasher> TryPut<K, V> for HashMap<K, V, S> {
     #[inline]
-    fn try_put(&mut self, key: K, value: V, what: &'static str) -> Result<Option<V>> {
-        self.try_reserve(1).map_err(short(what))?;
+    fn try_put(&mut self, key: K, value: V) -> Result<Option<V>> {
+        self.try_reserve(1)?;
         Ok(self.insert(key, value))
     }
 }
@@ -141,82 +140,78 @@ impl<K: Eq + Hash, V, S: BuildHasher> TryPut<K, V> for HashMap<K, V, S> {
 /// Adds to a set.
 pub trait TryAdd<T> {
     /// Returns whether the value is new.
-    fn try_add(&mut self, value: T, what: &'static str) -> Result<bool>;
+    fn try_add(&mut self, value: T) -> Result<bool>;
 }
 
 #[expect(clippy::disallowed_methods, reason = "there is room for what is added")]
 impl<T: Eq + Hash, S: BuildHasher> TryAdd<T> for HashSet<T, S> {
     #[inline]
-    fn try_add(&mut self, value: T, what: &'static str) -> Result<bool> {
-        self.try_reserve(1).map_err(short(what))?;
+    fn try_add(&mut self, value: T) -> Result<bool> {
+        self.try_reserve(1)?;
         Ok(self.insert(value))
     }
 }
 
 pub trait TryText {
-    fn try_push_str(&mut self, text: &str, what: &'static str) -> Result<()>;
-    fn try_push_char(&mut self, c: char, what: &'static str) -> Result<()>;
+    fn try_push_str(&mut self, text: &str) -> Result<()>;
+    fn try_push_char(&mut self, c: char) -> Result<()>;
     /// Appends the text of `format_args!()`.
-    fn try_write(&mut self, text: fmt::Arguments, what: &'static str) -> Result<()>;
+    fn try_write(&mut self, text: fmt::Arguments) -> Result<()>;
 }
 
 #[expect(clippy::disallowed_methods, reason = "there is room for what is added")]
 impl TryText for String {
     #[inline]
-    fn try_push_str(&mut self, text: &str, what: &'static str) -> Result<()> {
-        self.try_reserve(text.len()).map_err(short(what))?;
+    fn try_push_str(&mut self, text: &str) -> Result<()> {
+        self.try_reserve(text.len())?;
         self.push_str(text);
         Ok(())
     }
 
     #[inline]
-    fn try_push_char(&mut self, c: char, what: &'static str) -> Result<()> {
-        self.try_reserve(c.len_utf8()).map_err(short(what))?;
+    fn try_push_char(&mut self, c: char) -> Result<()> {
+        self.try_reserve(c.len_utf8())?;
         self.push(c);
         Ok(())
     }
 
-    fn try_write(&mut self, text: fmt::Arguments, what: &'static str) -> Result<()> {
+    fn try_write(&mut self, text: fmt::Arguments) -> Result<()> {
         // None of our implementations of `Display` fails, so the reason of an error is memory.
-        fmt::write(&mut GrowingText(self), text).map_err(|_| Error::Memory(what))
+        fmt::write(&mut GrowingText(self), text).map_err(|_| Error::Memory)
     }
 }
 
 /// A copy of a text.
-pub fn owned(text: &str, what: &'static str) -> Result<String> {
+pub fn owned(text: &str) -> Result<String> {
     let mut copy = String::new();
-    copy.try_reserve_exact(text.len()).map_err(short(what))?;
-    copy.try_push_str(text, what)?;
+    copy.try_reserve_exact(text.len())?;
+    copy.try_push_str(text)?;
     Ok(copy)
 }
 
 /// The text of `format_args!()`, like `format!()`.
-pub fn written(text: fmt::Arguments, what: &'static str) -> Result<String> {
+pub fn written(text: fmt::Arguments) -> Result<String> {
     let mut all = String::new();
-    all.try_write(text, what)?;
+    all.try_write(text)?;
     Ok(all)
 }
 
 /// Checks that there is memory for code that would abort or panic otherwise: other crates, and
 /// sorting, which needs memory for half of its input.
-pub fn ensure(bytes: usize, what: &'static str) -> Result<()> {
-    with_room::<u8>(bytes, what).map(drop)
+pub fn ensure(bytes: usize) -> Result<()> {
+    with_room::<u8>(bytes).map(drop)
 }
 
 /// The same for parsing JSON to a tree. An element of an array takes at least two bytes of JSON, and
 /// its node up to 128 times that.
-pub fn ensure_tree(json: usize, what: &'static str) -> Result<()> {
-    ensure(json.saturating_mul(128), what)
+pub fn ensure_tree(json: usize) -> Result<()> {
+    ensure(json.saturating_mul(128))
 }
 
 /// Sorts elements; those with equal keys keep their order.
 #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
-pub fn sort_by_key<T, K: Ord>(
-    values: &mut [T],
-    key: impl FnMut(&T) -> K,
-    what: &'static str,
-) -> Result<()> {
-    ensure(size_of_val(values), what)?;
+pub fn sort_by_key<T, K: Ord>(values: &mut [T], key: impl FnMut(&T) -> K) -> Result<()> {
+    ensure(size_of_val(values))?;
     values.sort_by_key(key);
     Ok(())
 }
@@ -226,7 +221,7 @@ pub struct Growing<'m>(pub &'m mut Vec<u8>);
 
 impl Write for Growing<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.try_extend(bytes, "the output") {
+        match self.0.try_extend(bytes) {
             Ok(()) => Ok(bytes.len()),
             Err(_) => Err(io::ErrorKind::OutOfMemory.into()),
         }
@@ -246,13 +241,13 @@ mod tests {
 
     #[test]
     fn a_lack_of_memory_is_an_error() {
-        let short = |error| matches!(error, Err(Error::Memory("x")));
-        assert!(short(with_room::<u8>(ALL, "x").map(drop)));
-        assert!(short(filled(ALL, 0_u8, "x").map(drop)));
-        assert!(short(Vec::new().try_fill(ALL, 0_u8, "x")));
-        assert!(short((0..ALL).try_vec("x").map(drop)));
-        assert!(short((0..ALL).map(Ok).try_vec_of("x").map(drop)));
-        assert!(short(ensure(ALL, "x")));
-        assert!(short(ensure_tree(usize::MAX / 2, "x")));
+        let is_error = |result| matches!(result, Err(Error::Memory));
+        assert!(is_error(with_room::<u8>(ALL).map(drop)));
+        assert!(is_error(filled(ALL, 0_u8).map(drop)));
+        assert!(is_error(Vec::new().try_fill(ALL, 0_u8)));
+        assert!(is_error((0..ALL).try_vec().map(drop)));
+        assert!(is_error((0..ALL).map(Ok).try_vec_of().map(drop)));
+        assert!(is_error(ensure(ALL)));
+        assert!(is_error(ensure_tree(usize::MAX / 2)));
     }
 }

@@ -8,7 +8,6 @@ use super::memory;
 use crate::error::{Error, Result};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-const WHAT: &str = "a thread";
 /// More memory than starting a thread takes in this process, without its stack.
 const ROOM: usize = 1 << 16;
 
@@ -16,7 +15,7 @@ pub fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>> {
-    memory::ensure(ROOM, WHAT)?;
+    memory::ensure(ROOM)?;
     let thread = Builder::new().spawn_scoped(scope, work);
-    thread.map_err(|_| Error::Memory(WHAT))
+    thread.map_err(|_| Error::Memory)
 }

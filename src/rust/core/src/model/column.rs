@@ -86,26 +86,26 @@ impl<T: Cell> SampleColumn<T> {
     }
 
     #[inline]
-    pub fn try_push(&mut self, value: T, what: &'static str) -> Result<()> {
+    pub fn try_push(&mut self, value: T) -> Result<()> {
         if self.values.len() < self.len || self.len < 2 {
-            return self.try_fill(self.len + 1, value, what);
+            return self.try_fill(self.len + 1, value);
         }
-        self.values.try_push(value, what)?;
+        self.values.try_push(value)?;
         self.len += 1;
         Ok(())
     }
 
     /// Grows to `len` rows, all new ones with this value.
-    pub fn try_fill(&mut self, len: usize, value: T, what: &'static str) -> Result<()> {
+    pub fn try_fill(&mut self, len: usize, value: T) -> Result<()> {
         if len <= self.len {
             return Ok(());
         }
         match self.values.as_slice() {
-            [] => self.values.try_push(value, what)?,
+            [] => self.values.try_push(value)?,
             [same] if same.is(value) => {}
             _ => {
-                self.each(what)?;
-                self.values.try_fill(len, value, what)?;
+                self.each()?;
+                self.values.try_fill(len, value)?;
             }
         }
         self.len = len;
@@ -114,9 +114,9 @@ impl<T: Cell> SampleColumn<T> {
 
     /// Mutable values of all rows.
     #[inline]
-    pub fn each(&mut self, what: &'static str) -> Result<&mut [T]> {
+    pub fn each(&mut self) -> Result<&mut [T]> {
         if let [same] = *self.values {
-            self.values.try_fill(self.len, same, what)?;
+            self.values.try_fill(self.len, same)?;
         }
         Ok(&mut self.values)
     }
@@ -129,7 +129,7 @@ mod tests {
     fn pushed(values: &[f64]) -> SampleColumn<f64> {
         let mut column = SampleColumn::default();
         for &value in values {
-            column.try_push(value, "x").unwrap();
+            column.try_push(value).unwrap();
         }
         column
     }
@@ -155,10 +155,7 @@ mod tests {
                 bits(values.to_vec())
             );
             let mut column = column;
-            assert_eq!(
-                bits(column.each("x").unwrap().to_vec()),
-                bits(values.to_vec())
-            );
+            assert_eq!(bits(column.each().unwrap().to_vec()), bits(values.to_vec()));
         }
     }
 
@@ -166,10 +163,10 @@ mod tests {
     fn equal_values_are_stored_once() {
         let mut column = pushed(&[f64::NAN; 3]);
         assert!(column.the_only().unwrap().is_nan());
-        column.try_fill(1000, f64::NAN, "x").unwrap();
-        column.try_fill(10, 0.0, "x").unwrap();
+        column.try_fill(1000, f64::NAN).unwrap();
+        column.try_fill(10, 0.0).unwrap();
         assert_eq!((column.len(), column.values.len()), (1000, 1));
-        column.try_fill(1001, 1.0, "x").unwrap();
+        column.try_fill(1001, 1.0).unwrap();
         assert_eq!((column.len(), column.values.len()), (1001, 1001));
         assert!(column[999].is_nan() && column[1000] == 1.0);
         assert!(column.the_only().is_none());

@@ -15,8 +15,6 @@ use crate::message;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-const WHAT: &str = "the frames of samples";
-
 #[derive(Debug)]
 pub struct Frames {
     stacks: Stacks,
@@ -43,7 +41,7 @@ impl Frames {
         locations: usize,
         stop: Stop,
     ) -> Result<Frames> {
-        let mut ends = with_room(of_sample.len(), WHAT)?;
+        let mut ends = with_room(of_sample.len())?;
         let mut rows = 0;
         let mut deepest = 0;
         let mut seen = 0;
@@ -58,13 +56,13 @@ impl Frames {
             deepest = deepest.max(depth);
             rows += depth;
             let end = u32::try_from(rows).map_err(|_| too_many())?;
-            ends.try_push(end, WHAT)?;
+            ends.try_push(end)?;
         }
         if rows > i32::MAX as usize {
             return Err(too_many());
         }
         let (stacks, of_sample) = match in_order && seen == stacks.len() {
-            true => (stacks.share(), copied(of_sample, WHAT)?),
+            true => (stacks.share(), copied(of_sample)?),
             false => reordered(stacks, of_sample)?,
         };
         Ok(Frames {
@@ -125,7 +123,7 @@ impl Frames {
         if let Some(used) = self.used.get() {
             return Ok(used);
         }
-        let mut used = filled(self.locations, false, WHAT)?;
+        let mut used = filled(self.locations, false)?;
         let mut space = Vec::new();
         for (row, stack) in self.stacks.ids().enumerate() {
             if row % ROWS == 0 {
@@ -146,16 +144,16 @@ impl Frames {
 
 /// Copies the stacks that samples have, in the order of the samples.
 fn reordered(stacks: &Stacks, of_sample: &[StackId]) -> Result<(Stacks, Vec<StackId>)> {
-    let mut new: Vec<Option<StackId>> = filled(stacks.len(), None, WHAT)?;
+    let mut new: Vec<Option<StackId>> = filled(stacks.len(), None)?;
     let mut used = Vec::new();
-    let mut renamed = with_room(of_sample.len(), WHAT)?;
+    let mut renamed = with_room(of_sample.len())?;
     for &stack in of_sample {
         let id = match new[stack.row()] {
             Some(id) => id,
             None => add(&mut used, stack)?,
         };
         new[stack.row()] = Some(id);
-        renamed.try_push(id, WHAT)?;
+        renamed.try_push(id)?;
     }
     Ok((stacks.selected(&used)?, renamed))
 }
@@ -186,7 +184,7 @@ mod tests {
             let mut bytes = Vec::new();
             row.iter()
                 .for_each(|&id| put_varint(&mut bytes, u64::from(id) + 1));
-            packed.push(&bytes, "x").unwrap();
+            packed.push(&bytes).unwrap();
         }
         [lists, Stacks::of_packed(packed, LOCATIONS).unwrap()]
     }

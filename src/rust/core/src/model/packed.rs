@@ -7,7 +7,7 @@
 //! this check.
 
 use super::locations::LocationId;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits::memory::TryGrow;
 
 /// The greatest number in three bytes.
@@ -77,8 +77,7 @@ pub fn iter(list: &[u8]) -> impl Iterator<Item = LocationId> {
 /// Appends all locations.
 #[expect(clippy::disallowed_methods, reason = "there is room for all")]
 pub fn append(list: &[u8], out: &mut Vec<LocationId>) -> Result<()> {
-    out.try_reserve(list.len())
-        .map_err(|_| Error::Memory("a stack"))?;
+    out.try_reserve(list.len())?;
     decode(list, |two| out.extend_from_slice(two));
     Ok(())
 }
@@ -116,7 +115,7 @@ pub fn renumber(list: &[u8], codes: &[u32], out: &mut Vec<u8>) -> Result<usize> 
     // Each number may take three bytes, and a code four.
     let most = 3 * list.len() + 4;
     if out.len() < most {
-        out.try_fill(most, 0, "a stack")?;
+        out.try_fill(most, 0)?;
     }
     let mut size = 0;
     decode(list, |two| {

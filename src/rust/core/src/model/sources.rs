@@ -18,7 +18,6 @@ use data_encoding::Encoding;
 use std::borrow::Cow;
 use std::fmt;
 
-const WHAT: &str = "sources";
 /// A static, since decoders borrow the encoding.
 static BASE64: Encoding = data_encoding::BASE64;
 
@@ -49,7 +48,7 @@ impl SourceKind {
 
     /// The kind with this name in a table or file.
     pub fn of_text(text: &str) -> Result<SourceKind> {
-        Ok(SourceKind::of_owned(owned(text, WHAT)?))
+        Ok(SourceKind::of_owned(owned(text)?))
     }
 
     pub fn of_owned(text: String) -> SourceKind {
@@ -124,14 +123,14 @@ impl SampleType {
             "" => UNKNOWN,
             name => name,
         };
-        let mut name = owned(name, WHAT)?;
+        let mut name = owned(name)?;
         if taken(&name) {
-            name.try_write(format_args!("/{unit}"), WHAT)?;
+            name.try_write(format_args!("/{unit}"))?;
             let length = name.len();
             let mut number = before.len().max(2);
             while taken(&name) {
                 name.truncate(length);
-                name.try_write(format_args!("/{number}"), WHAT)?;
+                name.try_write(format_args!("/{number}"))?;
                 number += 1;
             }
         }
@@ -152,7 +151,7 @@ impl Payload {
             return Ok(None);
         };
         Ok(Some(Payload {
-            format: owned(format, WHAT)?,
+            format: owned(format)?,
             bytes,
         }))
     }
@@ -184,8 +183,8 @@ impl Period {
             value: microseconds as f64,
             exact: None,
             type_: Some(ValueType {
-                name: owned(CPU.name, WHAT)?,
-                unit: owned("microseconds", WHAT)?,
+                name: owned(CPU.name)?,
+                unit: owned("microseconds")?,
             }),
         })
     }

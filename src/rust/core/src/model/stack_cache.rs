@@ -96,7 +96,7 @@ impl<'a, T: Eq + Hash> StackCache<'a, T> {
         self.last = Some((list, stack));
         if !self.lookups.off {
             let row = next_row(self.lists.len(), "stacks")?;
-            self.lists.try_push((list, stack), "stacks")?;
+            self.lists.try_push((list, stack))?;
             self.index.insert(self.hash, row)?;
         }
         Ok(())
@@ -150,7 +150,7 @@ impl PackedStacks {
 
     fn push(&mut self, list: &[u8]) -> Result<StackId> {
         let row = next_row(self.lists.len(), "stacks")?;
-        self.lists.push(list, "stacks")?;
+        self.lists.push(list)?;
         Ok(StackId(row))
     }
 

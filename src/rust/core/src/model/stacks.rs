@@ -56,7 +56,7 @@ impl Stacks {
             match self.get(id) {
                 // Packed stacks come first.
                 Stack::Packed(list) if self.lists.is_empty() => {
-                    selected.packed.push(list, "stacks")?;
+                    selected.packed.push(list)?;
                 }
                 stack => {
                     selected.push(stack.unpacked(&mut space)?)?;
@@ -75,7 +75,7 @@ impl Stacks {
         numbers: &Renumbering,
         stop: Stop,
     ) -> Result<Vec<StackId>> {
-        let mut new = with_room(others.len(), "stacks")?;
+        let mut new = with_room(others.len())?;
         let mut space = Vec::new();
         let (mut old, mut stack) = (Vec::new(), Vec::new());
         for (row, id) in others.ids().enumerate() {
@@ -88,13 +88,13 @@ impl Stacks {
                 (Stack::Packed(list), Some(codes)) if self.lists.is_empty() => {
                     let size = packed::renumber(list, codes, &mut space)?;
                     let id = next_row(self.packed.len(), "stacks").map(StackId)?;
-                    self.packed.push(&space[..size], "stacks")?;
+                    self.packed.push(&space[..size])?;
                     id
                 }
                 _ => {
                     stack.clear();
                     for location in own.unpacked(&mut old)? {
-                        stack.try_push(numbers.new[location.row()], "a stack")?;
+                        stack.try_push(numbers.new[location.row()])?;
                     }
                     match own {
                         Stack::Packed(_) => self.push(&stack)?,
@@ -102,7 +102,7 @@ impl Stacks {
                     }
                 }
             };
-            new.try_push(id, "stacks")?;
+            new.try_push(id)?;
         }
         Ok(new)
     }
@@ -172,9 +172,9 @@ pub struct Renumbering {
 impl Renumbering {
     /// `new`: the new row of each location; any row for locations that no stack has.
     pub fn new(new: Vec<LocationId>) -> Result<Renumbering> {
-        let mut codes = with_room(new.len(), "locations")?;
+        let mut codes = with_room(new.len())?;
         for code in new.iter().map_while(|&location| packed::code(location)) {
-            codes.try_push(code, "locations")?;
+            codes.try_push(code)?;
         }
         let codes = (codes.len() == new.len()).then_some(codes);
         Ok(Renumbering { new, codes })
@@ -247,7 +247,7 @@ impl<'a> Stack<'a> {
     /// Appends the locations.
     pub fn append_to(self, out: &mut Vec<LocationId>) -> Result<()> {
         match self {
-            Stack::Locations(stack) => out.try_extend(stack, "a stack"),
+            Stack::Locations(stack) => out.try_extend(stack),
             Stack::Packed(list) => packed::append(list, out),
         }
     }
@@ -267,7 +267,7 @@ mod tests {
     fn locations_get_new_numbers() {
         let mut packed = Lists::default();
         for list in [&[1, 2][..], &[], &[2]] {
-            packed.push(list, "stacks").unwrap();
+            packed.push(list).unwrap();
         }
         let mut old = Stacks::of_packed(packed, 2).unwrap();
         old.push(&[LocationId(1), LocationId(0)]).unwrap();
@@ -299,7 +299,7 @@ mod tests {
     fn packed_stacks_come_before_others() {
         let mut packed = Lists::default();
         for list in [&[1, 0x80, 1][..], &[], &[2]] {
-            packed.push(list, "stacks").unwrap();
+            packed.push(list).unwrap();
         }
         assert!(Stacks::of_packed(packed.clone(), 127).is_none());
         let mut stacks = Stacks::of_packed(packed, 128).unwrap();
@@ -319,8 +319,8 @@ mod tests {
     #[test]
     fn a_list_ends_with_a_whole_number() {
         let mut packed = Lists::default();
-        packed.push(&[0x81], "stacks").unwrap();
-        packed.push(&[1], "stacks").unwrap();
+        packed.push(&[0x81]).unwrap();
+        packed.push(&[1]).unwrap();
         assert!(Stacks::of_packed(packed, 500).is_none());
     }
 }

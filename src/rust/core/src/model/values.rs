@@ -22,11 +22,11 @@ impl Values {
     /// A column in which the first `len` samples have no value.
     pub fn absent(name: &str, unit: &str, len: usize) -> Result<Values> {
         let mut column = SampleColumn::default();
-        column.try_fill(len, f64::NAN, "sample values")?;
+        column.try_fill(len, f64::NAN)?;
         Ok(Values {
             type_: ValueType {
-                name: owned(name, "sample types")?,
-                unit: owned(unit, "sample types")?,
+                name: owned(name)?,
+                unit: owned(unit)?,
             },
             column,
             exact: Vec::new(),
@@ -44,9 +44,9 @@ impl Values {
         let rounded = !is_exact(value);
         if rounded {
             let row = self.column.len();
-            self.exact.try_push((row, value), "sample values")?;
+            self.exact.try_push((row, value))?;
         }
-        self.column.try_push(value as f64, "sample values")?;
+        self.column.try_push(value as f64)?;
         Ok(rounded)
     }
 

@@ -31,7 +31,6 @@ use crate::limits::memory::TryCollect;
 use crate::model::{Period, Profile, Source, Values, is_summable};
 use std::io::Write;
 
-const WHAT: &str = "a page";
 /// The version of this layout.
 const FORMAT: i64 = 1;
 
@@ -40,7 +39,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
     let tree = Tree::new(profile, stop)?;
     let types = profile.values.iter();
     let types = types.filter(|v| is_summable(&v.type_.name, &v.type_.unit));
-    let types = types.try_vec(WHAT)?;
+    let types = types.try_vec()?;
     let samples = Samples::new(profile, &tree, &types, stop)?;
     let mut json = Json::new(out, stop)?;
     json.object(|json| {
@@ -150,7 +149,7 @@ fn write_source(source: &Source, samples: usize, is_base: bool, json: &mut Json)
 
 /// Writes the text of each file that has a function in the tree.
 fn write_texts(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {
-    let mut files = tree.functions.iter().map(|f| f.file).try_vec(WHAT)?;
+    let mut files = tree.functions.iter().map(|f| f.file).try_vec()?;
     files.sort_unstable();
     files.dedup();
     // Row 0 is the empty text, which is not a file.

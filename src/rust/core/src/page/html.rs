@@ -14,7 +14,6 @@ use data_encoding::BASE64;
 use hmac_sha256::Hash;
 use std::io::Write;
 
-const WHAT: &str = "a page";
 /// Where the parts of a page are inserted, in the order of the template.
 const CHARSET: &str = "<meta charset=\"utf-8\">";
 const TITLE: &str = "<title>";
@@ -71,15 +70,12 @@ pub fn write(page: &Page, data: &[u8], out: &mut dyn Write) -> Result<()> {
 
 fn policy(script: &str, style: &str) -> Result<String> {
     let hash = |text: &str| encoded(&BASE64, &Hash::hash(text.as_bytes()));
-    written(
-        format_args!(
-            "\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+    written(format_args!(
+        "\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
              script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">",
-            hash(script)?,
-            hash(style)?
-        ),
-        WHAT,
-    )
+        hash(script)?,
+        hash(style)?
+    ))
 }
 
 /// The parts of a text before and after a tag.
@@ -102,10 +98,10 @@ fn escaped(text: &str) -> Result<String> {
     let mut out = String::new();
     for c in text.chars() {
         match c {
-            '&' => out.try_push_str("&amp;", WHAT)?,
-            '<' => out.try_push_str("&lt;", WHAT)?,
-            '>' => out.try_push_str("&gt;", WHAT)?,
-            _ => out.try_push_char(c, WHAT)?,
+            '&' => out.try_push_str("&amp;")?,
+            '<' => out.try_push_str("&lt;")?,
+            '>' => out.try_push_str("&gt;")?,
+            _ => out.try_push_char(c)?,
         }
     }
     Ok(out)

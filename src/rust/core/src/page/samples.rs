@@ -11,8 +11,6 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::model::{Profile, Source, SourceId, Values};
 
-const WHAT: &str = "a page";
-
 /// The samples by their source.
 pub struct Samples<'p> {
     profile: &'p Profile,
@@ -36,7 +34,7 @@ impl<'p> Samples<'p> {
             profile,
             tree,
             types,
-            of_source: Lists::grouped(profile.sources.len(), sources, WHAT)?,
+            of_source: Lists::grouped(profile.sources.len(), sources)?,
             base: BaseSamples::new(profile)?,
             stop,
         })
@@ -55,7 +53,7 @@ impl<'p> Samples<'p> {
     /// Writes the sums for each source and type, for the nodes at which they are not 0.
     pub fn write_sums(&self, json: &mut Json) -> Result<()> {
         let wholes = self.wholes()?;
-        let mut sums = filled(self.tree.depths.len() + 1, 0.0, WHAT)?;
+        let mut sums = filled(self.tree.depths.len() + 1, 0.0)?;
         let mut nodes = Vec::new();
         for (source, rows) in self.of_source.iter().enumerate() {
             for (type_, values) in self.types.iter().enumerate() {
@@ -68,7 +66,7 @@ impl<'p> Samples<'p> {
                         let node = self.node(row);
                         let sum: &mut f64 = &mut sums[node as usize];
                         if *sum == 0.0 {
-                            nodes.try_push(node, WHAT)?;
+                            nodes.try_push(node)?;
                         }
                         *sum += value;
                     }
@@ -101,13 +99,13 @@ impl<'p> Samples<'p> {
 
     /// For each type with negative values the wholes of all sources, see [`Whole`].
     fn wholes(&self) -> Result<Vec<Option<Vec<f64>>>> {
-        let mut of_types = with_room(self.types.len(), WHAT)?;
+        let mut of_types = with_room(self.types.len())?;
         for values in self.types {
             if !values.column.iter().any(|&value| value < 0.0) {
-                of_types.try_push(None, WHAT)?;
+                of_types.try_push(None)?;
                 continue;
             }
-            let mut wholes = filled(self.profile.sources.len(), Whole::default(), WHAT)?;
+            let mut wholes = filled(self.profile.sources.len(), Whole::default())?;
             for (row, &value) in values.column.iter().enumerate() {
                 if row % ROWS == 0 {
                     cancel::check(self.stop)?;
@@ -122,7 +120,7 @@ impl<'p> Samples<'p> {
             let of_source = wholes
                 .iter()
                 .map(|whole| if has_base { whole.base } else { whole.all });
-            of_types.try_push(Some(of_source.try_vec(WHAT)?), WHAT)?;
+            of_types.try_push(Some(of_source.try_vec()?))?;
         }
         Ok(of_types)
     }
@@ -147,15 +145,15 @@ impl<'p> Samples<'p> {
     /// The rows sorted by the times of their samples, if all have one.
     fn by_time(&self, rows: &[u32]) -> Result<Option<Vec<u32>>> {
         let times = &self.profile.samples.times;
-        let mut timed = with_room(rows.len(), WHAT)?;
+        let mut timed = with_room(rows.len())?;
         for &row in rows {
             let Ok(at) = times.binary_search_by_key(&(row as usize), |(row, _)| *row) else {
                 return Ok(None);
             };
-            timed.try_push((times[at].1, row), WHAT)?;
+            timed.try_push((times[at].1, row))?;
         }
         timed.sort_unstable();
-        timed.iter().map(|&(_, row)| row).try_vec(WHAT).map(Some)
+        timed.iter().map(|&(_, row)| row).try_vec().map(Some)
     }
 
     /// Whether samples may be sums of equal ones, so that their order is meaningless. This is assumed for formats whose
@@ -178,8 +176,8 @@ impl<'p> Samples<'p> {
             match runs.last_mut() {
                 Some(run) if nodes.last() == Some(&node) => *run += 1,
                 _ => {
-                    nodes.try_push(node, WHAT)?;
-                    runs.try_push(1, WHAT)?;
+                    nodes.try_push(node)?;
+                    runs.try_push(1)?;
                 }
             }
         }

@@ -47,7 +47,7 @@ fn profile(kind: SourceKind, stacks: &[&str]) -> Profile {
     let mut profile = Profile::default();
     add_source(&mut profile, kind, stacks);
     let mut counts = Values::absent("samples", "count", 0).unwrap();
-    counts.column.try_fill(stacks.len(), 1.0, "").unwrap();
+    counts.column.try_fill(stacks.len(), 1.0).unwrap();
     profile.values.push(counts);
     profile
 }
@@ -67,7 +67,7 @@ fn add_source(profile: &mut Profile, kind: SourceKind, stacks: &[&str]) -> Sourc
         }
         let stack = profile.stacks.intern(&stack).unwrap();
         profile.samples.stack.push(stack);
-        profile.samples.source.try_push(source, "").unwrap();
+        profile.samples.source.try_push(source).unwrap();
     }
     source
 }
@@ -188,7 +188,7 @@ fn functions_that_look_equal_are_one() {
         let location = x.locations.push(of(function)).unwrap();
         let stack = x.stacks.push(&[location]).unwrap();
         x.samples.stack.push(stack);
-        x.samples.source.try_push(source, "").unwrap();
+        x.samples.source.try_push(source).unwrap();
     }
     x.values.push(values("samples", "count", &[1.0; 4]));
     let data = checked(&page(), &x);
@@ -228,14 +228,14 @@ fn packed_stacks_are_read() {
     let mut x = profile(SourceKind::PPROF, &["ab", "b"]);
     let mut packed = Lists::default();
     for list in [&[1, 2][..], &[2], &[], &[1, 2]] {
-        packed.push(list, "stacks").unwrap();
+        packed.push(list).unwrap();
     }
     x.stacks = Stacks::of_packed(packed, 2).unwrap();
     x.samples.stack = x.stacks.ids().collect();
     for _ in 0..2 {
         x.samples
             .source
-            .try_push(x.source_ids().next().unwrap(), "")
+            .try_push(x.source_ids().next().unwrap())
             .unwrap();
     }
     x.values = vec![values("samples", "count", &[1.0, 2.0, 4.0, 8.0])];
@@ -248,7 +248,7 @@ fn packed_stacks_are_read() {
 fn sources_and_types_are_kept_apart() {
     let mut x = profile(SourceKind::RPROF, &["ab", "b", "ab"]);
     add_source(&mut x, SourceKind::MANUAL, &["cb", "b", "", "b"]);
-    x.samples.source.each("").unwrap().swap(0, 6);
+    x.samples.source.each().unwrap().swap(0, 6);
     let no = f64::NAN;
     x.values = vec![
         values("samples", "count", &[no, 1.0, 1.0, no, no, no, 1.0]),
@@ -331,7 +331,7 @@ fn no_text_leaves_its_place() {
     let stack = [hostile, &long].map(|name| x.frame(name, file, 1).unwrap());
     let stack = x.stacks.push(&stack).unwrap();
     x.samples.stack.push(stack);
-    x.samples.source.try_push(source.unwrap(), "").unwrap();
+    x.samples.source.try_push(source.unwrap()).unwrap();
     x.values.push(values(hostile, &long, &[1.0]));
     let page = Page {
         title: hostile,

@@ -13,8 +13,6 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room, written};
 use crate::model::{FrameType, Profile, StringId};
 
-const WHAT: &str = "a page";
-
 #[derive(Default)]
 pub struct Tree {
     /// Distinct texts; the first is empty.
@@ -70,7 +68,7 @@ impl Tree {
         let keys = Keys::new(profile)?;
         let mut paths = Paths::default();
         let used = used_stacks(profile, stop)?;
-        let mut node_of_stack = filled(profile.stacks.len(), None, WHAT)?;
+        let mut node_of_stack = filled(profile.stacks.len(), None)?;
         let mut space = Vec::new();
         for (stack, node) in profile.stacks.ids().zip(&mut node_of_stack) {
             if stack.row() % ROWS == 0 {
@@ -85,7 +83,7 @@ impl Tree {
         tree.strings.intern("")?;
         let new = tree.add_nodes(&paths, stop)?;
         let new = |node: Option<u32>| node.map_or(0, |node| new[node as usize]);
-        tree.node_of_stack = node_of_stack.into_iter().map(new).try_vec(WHAT)?;
+        tree.node_of_stack = node_of_stack.into_iter().map(new).try_vec()?;
         tree.add_names(profile, &keys)?;
         Ok(tree)
     }
@@ -93,29 +91,29 @@ impl Tree {
     /// Adds the nodes in preorder, with their groups as frames. Returns the new row of each.
     fn add_nodes(&mut self, paths: &Paths, stop: Stop) -> Result<Vec<u32>> {
         let nodes = paths.nodes();
-        self.depths = with_room(nodes.len(), WHAT)?;
-        self.frame_of_node = with_room(nodes.len(), WHAT)?;
-        let mut new = filled(nodes.len(), 0, WHAT)?;
+        self.depths = with_room(nodes.len())?;
+        self.frame_of_node = with_room(nodes.len())?;
+        let mut new = filled(nodes.len(), 0)?;
         // The outermost nodes come first, then the callees of each node.
         let list_of = |parent: u32| parent.wrapping_add(1) as usize;
         let parents = nodes.iter().map(|node| list_of(node.parent));
-        let callees = Lists::grouped(nodes.len() + 1, parents, WHAT)?;
+        let callees = Lists::grouped(nodes.len() + 1, parents)?;
         // Nodes that are still to be visited, the next one last, and their depths.
         let mut open: Vec<(u32, u32)> = Vec::new();
         let mut last = Some((ROOT, 0));
         while let Some((node, depth)) = last {
             let first = open.len();
             let callees = callees.get(list_of(node)).iter();
-            open.try_extend_from(callees.map(|&callee| (callee, depth + 1)), WHAT)?;
+            open.try_extend_from(callees.map(|&callee| (callee, depth + 1)))?;
             open[first..].reverse();
             last = open.pop();
             if let Some((node, depth)) = last {
                 if self.depths.len() % ROWS == 0 {
                     cancel::check(stop)?;
                 }
-                self.depths.try_push(depth, WHAT)?;
+                self.depths.try_push(depth)?;
                 let group = nodes[node as usize].group;
-                self.frame_of_node.try_push(group, WHAT)?;
+                self.frame_of_node.try_push(group)?;
                 new[node as usize] = self.depths.len() as u32;
             }
         }
@@ -124,8 +122,8 @@ impl Tree {
 
     /// Replaces the groups of nodes by frames, which are numbered by their first nodes.
     fn add_names(&mut self, profile: &Profile, keys: &Keys) -> Result<()> {
-        let mut frames = filled(keys.frames.len(), None, WHAT)?;
-        let mut functions = filled(keys.functions.len(), None, WHAT)?;
+        let mut frames = filled(keys.frames.len(), None)?;
+        let mut functions = filled(keys.functions.len(), None)?;
         let mut groups = std::mem::take(&mut self.frame_of_node);
         for group in &mut groups {
             let known = &mut frames[*group as usize];
@@ -157,7 +155,7 @@ impl Tree {
         let address = match key.address {
             0 => 0,
             address => {
-                let text = written(format_args!("{address:#x}"), WHAT)?;
+                let text = written(format_args!("{address:#x}"))?;
                 self.strings.intern(&text)?
             }
         };
@@ -198,7 +196,7 @@ impl Keys {
             names: FrameNames::new(profile)?,
             functions: Interner::default(),
             frames: Interner::default(),
-            of_location: with_room(profile.locations.len(), WHAT)?,
+            of_location: with_room(profile.locations.len())?,
         };
         for (id, location) in profile.locations.ids().zip(profile.locations.iter()) {
             let function = profile.function_of(id);
@@ -214,7 +212,7 @@ impl Keys {
                 kind: location.frame_type,
                 address: keys.names.address(profile, id),
             };
-            keys.of_location.try_push(keys.frames.intern(key)?, WHAT)?;
+            keys.of_location.try_push(keys.frames.intern(key)?)?;
         }
         Ok(keys)
     }
@@ -222,7 +220,7 @@ impl Keys {
 
 /// For each stack, whether a sample has it.
 fn used_stacks(profile: &Profile, stop: Stop) -> Result<Vec<bool>> {
-    let mut used = filled(profile.stacks.len(), false, WHAT)?;
+    let mut used = filled(profile.stacks.len(), false)?;
     for (row, stack) in profile.samples.stack.iter().enumerate() {
         if row % ROWS == 0 {
             cancel::check(stop)?;

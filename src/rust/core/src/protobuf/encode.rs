@@ -3,7 +3,7 @@
 //! Small messages are structs (`messages.rs`), which prost encodes. Samples, stacks, labels
 //! and attributes are encoded here, field by field.
 
-use crate::error::{Error, Result as CoreResult};
+use crate::error::Result as CoreResult;
 use crate::limits::memory::TryGrow;
 
 /// The maximum length of a field that contains a number, for field numbers below 16.
@@ -59,10 +59,9 @@ pub fn put_length_header(out: &mut Vec<u8>, number: u32, length: usize) {
 
 /// Appends a field of bytes: a string, a message or a packed list.
 pub fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) -> CoreResult<()> {
-    out.try_reserve(bytes.len() + MAX_VARINT_FIELD)
-        .map_err(|_| Error::Memory("the output"))?;
+    out.try_reserve(bytes.len() + MAX_VARINT_FIELD)?;
     put_length_header(out, number, bytes.len());
-    out.try_extend(bytes, "the output")
+    out.try_extend(bytes)
 }
 
 /// Appends a repeated field, packed if it has at least [`PACKED`] values. The caller reserves memory.

@@ -38,9 +38,8 @@ const MAX_SIZE: usize = 1 << 20;
 
 /// Appends the fields of a message, except those that are 0 or empty.
 pub fn encode(out: &mut Vec<u8>, row: &impl Message) -> CoreResult<()> {
-    out.try_reserve(row.encoded_len())
-        .map_err(|_| Error::Memory("the output"))?;
-    row.encode(out).map_err(|_| Error::Memory("the output"))
+    out.try_reserve(row.encoded_len())?;
+    row.encode(out).map_err(|_| Error::Memory)
 }
 
 /// Decodes a message to a struct.

@@ -19,7 +19,7 @@ impl<'o> Output<'o> {
     pub fn new(out: &'o mut dyn Write) -> Result<Output<'o>> {
         Ok(Output {
             out,
-            buffer: with_room(CHUNK, "the output")?,
+            buffer: with_room(CHUNK)?,
         })
     }
 
@@ -46,7 +46,7 @@ impl<'o> Output<'o> {
         if bytes.len() > CHUNK {
             return self.out.write_all(bytes).map_err(save::failed);
         }
-        self.buffer.try_extend(bytes, "the output")
+        self.buffer.try_extend(bytes)
     }
 
     pub fn flush(&mut self) -> Result<()> {

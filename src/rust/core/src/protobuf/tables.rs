@@ -20,7 +20,7 @@ impl<'a> StringTableBuilder<'a> {
     /// `strings` is the number of strings of the model.
     pub fn new(strings: usize) -> Result<StringTableBuilder<'a>> {
         let mut index_of_id = Vec::new();
-        index_of_id.try_fill(strings, 0, "the string table")?;
+        index_of_id.try_fill(strings, 0)?;
         let mut table = StringTableBuilder {
             strings: Vec::new(),
             hashes: Index::default(),
@@ -39,7 +39,7 @@ impl<'a> StringTableBuilder<'a> {
             return Ok(u64::from(row));
         }
         let row = next_row(self.strings.len(), "strings")?;
-        self.strings.try_push(text, "the string table")?;
+        self.strings.try_push(text)?;
         self.hashes.insert(hash, row)?;
         Ok(u64::from(row))
     }

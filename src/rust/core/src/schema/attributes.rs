@@ -23,8 +23,6 @@ use std::borrow::Cow;
 type AttributeColumn = Column<OwnedAttribute, AttributeDraft>;
 type LabelColumn = Column<Label, LabelDraft>;
 
-const WHAT: &str = "attributes";
-
 /// The row that has an attribute, and the attribute.
 type OwnedAttribute = (usize, Attribute);
 
@@ -140,9 +138,9 @@ pub static MAPPING_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attrib
         let all = &mut reading.profile.mapping_attributes;
         for draft in rows {
             let id = MappingId(next_row(draft.owner, "mappings")?);
-            all.try_push((id, draft.finish()), WHAT)?;
+            all.try_push((id, draft.finish()))?;
         }
-        sort_by_key(all, |(id, _)| *id, WHAT)
+        sort_by_key(all, |(id, _)| *id)
     }
 );
 
@@ -162,9 +160,9 @@ pub static LOCATION_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attri
         let all = &mut reading.profile.location_attributes;
         for draft in rows {
             let id = LocationId(next_row(draft.owner, "locations")?);
-            all.try_push((id, draft.finish()), WHAT)?;
+            all.try_push((id, draft.finish()))?;
         }
-        sort_by_key(all, |(id, _)| *id, WHAT)
+        sort_by_key(all, |(id, _)| *id)
     }
 );
 
@@ -179,9 +177,9 @@ fn of_all<'p>(
 fn of_rows<'p>(
     attributes: impl Iterator<Item = OwnedAttribute>,
 ) -> Result<Cow<'p, [OwnedAttribute]>> {
-    let mut rows = with_room(attributes.size_hint().0, WHAT)?;
+    let mut rows = with_room(attributes.size_hint().0)?;
     for attribute in attributes {
-        rows.try_push(attribute, WHAT)?;
+        rows.try_push(attribute)?;
     }
     Ok(Cow::Owned(rows))
 }
@@ -194,7 +192,7 @@ fn give(
 ) -> Result<()> {
     for draft in rows {
         let attributes = list(&mut reading.profile, draft.owner);
-        attributes.try_push(draft.finish(), WHAT)?;
+        attributes.try_push(draft.finish())?;
     }
     Ok(())
 }
@@ -333,15 +331,12 @@ pub static LABELS: RowTable<Label, LabelDraft> = RowTable {
         for draft in rows {
             let text = draft.text.unwrap_or(EMPTY);
             let other = draft.kind.map(|kind| AttributeValue { kind, text });
-            labels.try_push(
-                Label {
-                    other,
-                    ..draft.label
-                },
-                "labels",
-            )?;
+            labels.try_push(Label {
+                other,
+                ..draft.label
+            })?;
         }
-        sort_by_key(labels, |label| label.sample, "labels")
+        sort_by_key(labels, |label| label.sample)
     },
 };
 

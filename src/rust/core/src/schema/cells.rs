@@ -40,7 +40,7 @@ pub fn hex_digits(text: &str) -> Result<Option<String>> {
     if text.len() % 2 != 0 || !text.bytes().all(is_digit) {
         return Ok(None);
     }
-    let mut digits = owned(text, "hexadecimal digits")?;
+    let mut digits = owned(text)?;
     digits.make_ascii_lowercase();
     Ok(Some(digits))
 }
@@ -48,17 +48,13 @@ pub fn hex_digits(text: &str) -> Result<Option<String>> {
 /// The strings of a JSON array.
 #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
 pub fn texts(text: &str, strings: &mut Strings) -> Result<Option<Vec<StringId>>> {
-    const WHAT: &str = "a list of texts";
     // A string takes three bytes at least, with its quotes and a comma.
-    ensure(
-        (text.len() / 3 + 1) * size_of::<String>() + text.len(),
-        WHAT,
-    )?;
+    ensure((text.len() / 3 + 1) * size_of::<String>() + text.len())?;
     let Ok(texts) = serde_json::from_str::<Vec<String>>(text) else {
         return Ok(None);
     };
     let ids = texts.iter().map(|text| strings.intern(text));
-    ids.try_vec_of(WHAT).map(Some)
+    ids.try_vec_of().map(Some)
 }
 
 /// Whether a double is the approximation of a whole number of 64 bits.
@@ -102,7 +98,7 @@ pub fn json_texts(texts: &[StringId], strings: &Strings) -> Result<Option<String
 
 /// Appends one cell to a text that contains all cells of a column.
 pub fn put(all: &mut String, cell: impl std::fmt::Display) -> Result<()> {
-    all.try_write(format_args!("{cell}"), "a column of text")
+    all.try_write(format_args!("{cell}"))
 }
 
 pub const KIND: &str = "must be one of string, bool, int, double, bytes, array, kvlist, empty";

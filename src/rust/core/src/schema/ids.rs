@@ -33,7 +33,7 @@ impl Ids {
         let range = (i64::from(high) - i64::from(low) + 1) as usize;
         if range <= ids.len().saturating_mul(8) + 1024 {
             let mut rows = Vec::new();
-            rows.try_fill(range, 0, "an index of ids")?;
+            rows.try_fill(range, 0)?;
             for (row, &id) in ids.iter().enumerate() {
                 let slot = &mut rows[(i64::from(id) - i64::from(low)) as usize];
                 if *slot != 0 {
@@ -45,7 +45,7 @@ impl Ids {
         }
         let mut rows = HashMap::new();
         for (row, &id) in ids.iter().enumerate() {
-            if rows.try_put(id, row as u32, "an index of ids")?.is_some() {
+            if rows.try_put(id, row as u32)?.is_some() {
                 return Err(twice(row));
             }
         }

@@ -8,8 +8,6 @@ use super::sink::Sink;
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, owned};
 
-const WHAT: &str = "tables in memory";
-
 /// A column of a table in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MemoryColumn {
@@ -43,7 +41,7 @@ impl MemoryTables {
 
     /// References to the tables, which can be read.
     pub fn inputs(&self) -> Result<Vec<&MemoryTable>> {
-        self.tables.iter().try_vec(WHAT)
+        self.tables.iter().try_vec()
     }
 
     /// The tables with their names, as functions that read tables take them.
@@ -53,7 +51,7 @@ impl MemoryTables {
         let named = inputs
             .iter()
             .map(|table| (table.name, table as &dyn TableInput));
-        named.try_vec(WHAT)
+        named.try_vec()
     }
 
     fn add(&mut self, name: &'static str, column: MemoryColumn) -> Result<()> {
@@ -93,8 +91,8 @@ impl MemoryTable {
         match self.names.iter().position(|other| *other == name) {
             Some(at) => self.columns[at] = column,
             None => {
-                self.names.try_push(name, WHAT)?;
-                self.columns.try_push(column, WHAT)?;
+                self.names.try_push(name)?;
+                self.columns.try_push(column)?;
             }
         }
         Ok(())
@@ -108,7 +106,7 @@ impl Sink for MemoryTables {
             rows,
             ..MemoryTable::default()
         };
-        self.tables.try_push(table, WHAT)
+        self.tables.try_push(table)
     }
 
     fn integers(
@@ -116,9 +114,9 @@ impl Sink for MemoryTables {
         names: &[&'static str],
         fill: &mut dyn FnMut(&mut [&mut [i32]]) -> Result<()>,
     ) -> Result<()> {
-        let new = names.iter().map(|_| filled(self.rows(), 0, WHAT));
-        let mut new = new.try_vec_of(WHAT)?;
-        let mut slices = new.iter_mut().map(Vec::as_mut_slice).try_vec(WHAT)?;
+        let new = names.iter().map(|_| filled(self.rows(), 0));
+        let mut new = new.try_vec_of()?;
+        let mut slices = new.iter_mut().map(Vec::as_mut_slice).try_vec()?;
         fill(&mut slices)?;
         for (name, column) in names.iter().zip(new) {
             self.add(name, MemoryColumn::Integers(column))?;
@@ -131,7 +129,7 @@ impl Sink for MemoryTables {
         name: &'static str,
         fill: &mut dyn FnMut(&mut [i32]) -> Result<()>,
     ) -> Result<()> {
-        let mut column = filled(self.rows(), 0, WHAT)?;
+        let mut column = filled(self.rows(), 0)?;
         fill(&mut column)?;
         self.add(name, MemoryColumn::Logicals(column))
     }
@@ -141,15 +139,15 @@ impl Sink for MemoryTables {
         name: &'static str,
         fill: &mut dyn FnMut(&mut [f64]) -> Result<()>,
     ) -> Result<()> {
-        let mut column = filled(self.rows(), 0.0, WHAT)?;
+        let mut column = filled(self.rows(), 0.0)?;
         fill(&mut column)?;
         self.add(name, MemoryColumn::Doubles(column))
     }
 
     fn texts(&mut self, name: &'static str, texts: &[&str], rows: &[i32]) -> Result<()> {
-        let text = |&row: &i32| texts.get(row as usize).map(|text| owned(text, WHAT));
+        let text = |&row: &i32| texts.get(row as usize).map(|text| owned(text));
         let column = rows.iter().map(|row| text(row).transpose());
-        self.add(name, MemoryColumn::Texts(column.try_vec_of(WHAT)?))
+        self.add(name, MemoryColumn::Texts(column.try_vec_of()?))
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -190,7 +188,7 @@ impl<'a> TableInput<'a> for &'a MemoryTable {
             return Ok(None);
         }
         let first = texts[..count].iter().filter_map(|text| text.as_deref());
-        let first = first.try_vec(WHAT)?;
+        let first = first.try_vec()?;
         Ok((first.len() == count).then_some(first))
     }
 
@@ -204,7 +202,7 @@ impl<'a> TableInput<'a> for &'a MemoryTable {
         Ok(match column {
             MemoryColumn::Integers(values) => the_only(values).copied().map(Only::Integer),
             MemoryColumn::Doubles(values) => {
-                let bits = values.iter().map(|value| value.to_bits()).try_vec(WHAT)?;
+                let bits = values.iter().map(|value| value.to_bits()).try_vec()?;
                 the_only(&bits).map(|&bits| Only::Double(f64::from_bits(bits)))
             }
             _ => None,
@@ -227,10 +225,10 @@ impl<'a> TableInput<'a> for &'a MemoryTable {
             (MemoryColumn::Doubles(values), Type::Double) => Data::Doubles(values),
             (MemoryColumn::Texts(texts), Type::Text) => Data::Texts(lend(texts)?),
             (MemoryColumn::Stacks(stacks), Type::Stacks) => {
-                let lists = stacks.iter().map(Vec::as_slice).try_vec(WHAT)?;
-                Data::Stacks((0..stacks.len() as u32).try_vec(WHAT)?, lists)
+                let lists = stacks.iter().map(Vec::as_slice).try_vec()?;
+                Data::Stacks((0..stacks.len() as u32).try_vec()?, lists)
             }
-            (column, _) => Data::Other(owned(column.type_().name(), WHAT)?),
+            (column, _) => Data::Other(owned(column.type_().name())?),
         }))
     }
 }
@@ -267,12 +265,12 @@ fn lend(texts: &[Option<String>]) -> Result<Text<'_>> {
     for text in texts {
         let row = match text {
             Some(text) => {
-                lent.distinct.try_push(text.as_str(), WHAT)?;
+                lent.distinct.try_push(text.as_str())?;
                 lent.distinct.len() as i32 - 1
             }
             None => -1,
         };
-        lent.rows.try_push(row, WHAT)?;
+        lent.rows.try_push(row)?;
     }
     Ok(lent)
 }

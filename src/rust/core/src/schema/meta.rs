@@ -81,7 +81,7 @@ pub fn check_meta(key: &Text, value: &Text) -> Result<String> {
     }
     let version = found.and_then(|row| value.get(row));
     match (found, version) {
-        (_, Some(version @ ("1.0" | "2.0"))) => owned(version, "meta"),
+        (_, Some(version @ ("1.0" | "2.0"))) => owned(version),
         (Some(row), Some(version)) => {
             let rule = message!("unknown version \"{version}\"; supported are \"1.0\" and \"2.0\"");
             Err(invalid("meta", "value", row, rule))

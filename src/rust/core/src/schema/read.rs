@@ -12,8 +12,6 @@ use crate::message;
 use crate::model::ValueKind;
 use crate::text::decoded;
 
-const WHAT: &str = "rows of a table";
-
 /// The error for a row that refers to an id that is not in the table of `key`.
 #[cold]
 pub(crate) fn unresolved(
@@ -163,7 +161,7 @@ impl<R, D> Column<R, D> {
                 parsing.set(&ids, rows, set);
             }
             Access::OwnText(_, set) => {
-                return parsing.set_each(rows, "", set, &mut |text| owned(text, WHAT).map(Some));
+                return parsing.set_each(rows, "", set, &mut |text| owned(text).map(Some));
             }
             Access::HexDigits(_, set) => {
                 return parsing.set_each(rows, cells::HEX_DIGITS, set, &mut cells::hex_digits);
@@ -215,10 +213,10 @@ impl Parsing<'_, '_> {
         rule: &'static str,
         parse: &dyn Fn(&str) -> Result<Option<T>>,
     ) -> Result<Vec<T>> {
-        let mut parsed = with_room(self.text.distinct.len(), WHAT)?;
+        let mut parsed = with_room(self.text.distinct.len())?;
         for (at, text) in (0..).zip(&self.text.distinct) {
             match parse(text)? {
-                Some(value) => parsed.try_push(value, WHAT)?,
+                Some(value) => parsed.try_push(value)?,
                 None => {
                     let row = self.text.first_row(at);
                     return Err(invalid(self.table, self.column, row, rule));

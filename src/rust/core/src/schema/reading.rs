@@ -101,9 +101,9 @@ impl<'a> Reading<'a> {
 
     /// The distinct texts of a column as strings of the profile.
     pub(super) fn intern(&mut self, text: &Text) -> Result<Vec<StringId>> {
-        let mut ids = with_room(text.distinct.len(), "strings")?;
+        let mut ids = with_room(text.distinct.len())?;
         for text in &text.distinct {
-            ids.try_push(self.profile.strings.intern(text)?, "strings")?;
+            ids.try_push(self.profile.strings.intern(text)?)?;
         }
         Ok(ids)
     }

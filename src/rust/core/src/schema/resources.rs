@@ -107,7 +107,7 @@ pub static RESOURCE_ENTITIES: RowTable<OwnedEntity> = RowTable {
     store: |reading, rows| {
         for (resource, entity) in rows {
             let entities = &mut reading.profile.resources[resource].entities;
-            entities.try_push(entity, "entities")?;
+            entities.try_push(entity)?;
         }
         Ok(())
     },
@@ -172,16 +172,15 @@ pub static SCOPES: RowTable<Scope> = RowTable {
 };
 
 fn entities(profile: &Profile) -> Result<Cow<'_, [OwnedEntity]>> {
-    const WHAT: &str = "entities";
     let mut rows = Vec::new();
     for (resource, owner) in profile.resources.iter().enumerate() {
         for entity in &owner.entities {
             let entity = Entity {
-                id_keys: copied(&entity.id_keys, WHAT)?,
-                description_keys: copied(&entity.description_keys, WHAT)?,
+                id_keys: copied(&entity.id_keys)?,
+                description_keys: copied(&entity.description_keys)?,
                 ..*entity
             };
-            rows.try_push((resource, entity), WHAT)?;
+            rows.try_push((resource, entity))?;
         }
     }
     Ok(Cow::Owned(rows))

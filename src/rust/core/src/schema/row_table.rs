@@ -12,8 +12,6 @@ use crate::limits::memory::{TryGrow, with_room};
 use crate::model::{Profile, Strings};
 use std::borrow::Cow;
 
-const WHAT: &str = "rows of a table";
-
 /// A rule about several cells of a row. It returns the column and the rule if the row breaks it.
 pub(super) type RowRule<D> = fn(&D, &Strings) -> Result<Option<(&'static str, String)>>;
 
@@ -70,9 +68,9 @@ impl<R: Clone, D> RowTable<R, D> {
         version: Version,
     ) -> Result<()> {
         let table = self.info.name;
-        let mut rows: Vec<D> = with_room(input.rows(), WHAT)?;
+        let mut rows: Vec<D> = with_room(input.rows())?;
         for _ in 0..input.rows() {
-            rows.try_push((self.blank)(), WHAT)?;
+            rows.try_push((self.blank)())?;
         }
         for column in self.columns {
             if (version == Version::Two || column.info.required)

@@ -166,7 +166,7 @@ struct Rows<'a> {
 impl<'a> Rows<'a> {
     fn runs(&self, count: usize, samples: &Ids, locations: &Ids, stop: Stop) -> Result<Runs<'a>> {
         let (ids, depths) = (self.sample_id, self.depth);
-        let mut of_sample = filled(count, (0, 0), "stacks")?;
+        let mut of_sample = filled(count, (0, 0))?;
         let mut sorted = true;
         let mut row = 0;
         let mut next_sample = 0;
@@ -216,7 +216,7 @@ impl<'a> Rows<'a> {
     fn sort(&self, mut runs: Runs<'a>, samples: &Ids) -> Result<Runs<'a>> {
         let (ids, depths) = (self.sample_id, self.depth);
         let mut order = Vec::new();
-        order.try_extend_from(0..ids.len() as u32, "the order of a table")?;
+        order.try_extend_from(0..ids.len() as u32)?;
         let key = |row: u32| {
             let row = row as usize;
             (samples.row(ids[row]), depths[row], row)

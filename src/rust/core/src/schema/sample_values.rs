@@ -18,7 +18,6 @@ use crate::message;
 use crate::model::{Profile, SampleColumn, Values};
 
 const TABLE: &str = "sample_values";
-const WHAT: &str = "sample values";
 
 pub struct SampleValueTable {
     info: TableInfo,
@@ -71,9 +70,9 @@ impl Table for SampleValueTable {
             }
         }
         let types = values.iter().map(|v| v.type_.name.as_str());
-        let types = types.try_vec(WHAT)?;
+        let types = types.try_vec()?;
         let units = values.iter().map(|v| v.type_.unit.as_str());
-        let units = units.try_vec(WHAT)?;
+        let units = units.try_vec()?;
         // Whether each sample has all types.
         let is_complete = rows == values.len() * profile.samples.len();
         // Otherwise the type and the sample of each row.
@@ -84,13 +83,13 @@ impl Table for SampleValueTable {
             repeated_texts(sink, type_, &types, rows)?;
             repeated_texts(sink, unit, &units, rows)?;
         } else {
-            type_of = with_room(rows, WHAT)?;
-            sample_of = with_room(rows, WHAT)?;
+            type_of = with_room(rows)?;
+            sample_of = with_room(rows)?;
             for sample in 0..profile.samples.len() {
                 for (type_, values) in values.iter().enumerate() {
                     if !values.column[sample].is_nan() {
-                        type_of.try_push(type_ as i32, WHAT)?;
-                        sample_of.try_push(sample as u32, WHAT)?;
+                        type_of.try_push(type_ as i32)?;
+                        sample_of.try_push(sample as u32)?;
                     }
                 }
             }
@@ -177,7 +176,7 @@ impl Table for SampleValueTable {
                         let (name, unit) = (types.get(row), units.get(row));
                         let (name, unit) = (name.unwrap_or(""), unit.unwrap_or(""));
                         let column = column_of(&mut columns, name, unit, count)?;
-                        pairs.try_push((pair, column), "sample types")?;
+                        pairs.try_push((pair, column))?;
                         pairs.len() - 1
                     }
                 },
@@ -186,14 +185,14 @@ impl Table for SampleValueTable {
                 return Err(invalid(TABLE, "value", row, "must be a finite number"));
             }
             let values = &mut columns[pairs[at].1];
-            let slot = &mut values.column.each(WHAT)?[sample];
+            let slot = &mut values.column.each()?[sample];
             if !slot.is_nan() {
                 return Err(duplicate(row, id, values));
             }
             *slot = value;
             let number = exact.get(row).and_then(cells::decimal);
             if let Some(number) = number.and_then(|number| exact_double(number, value)) {
-                values.exact.try_push((sample, number), WHAT)?;
+                values.exact.try_push((sample, number))?;
             }
         }
         cancel::check(stop)?;
@@ -255,7 +254,7 @@ fn read_regular(input: &dyn TableInput, reading: &Reading) -> Result<Option<Vec<
     let (Some(types), Some(units)) = (types, units) else {
         return Ok(None);
     };
-    let mut sorted = copied(&types, WHAT)?;
+    let mut sorted = copied(&types)?;
     sorted.sort_unstable();
     if sorted.contains(&"") || sorted.windows(2).any(|pair| pair[0] == pair[1]) {
         return Ok(None);
@@ -264,10 +263,10 @@ fn read_regular(input: &dyn TableInput, reading: &Reading) -> Result<Option<Vec<
         Some(Only::Double(only)) if only.is_finite() => {
             let columns = types.iter().map(|_| {
                 let mut column = SampleColumn::default();
-                column.try_fill(input.rows() / width, only, WHAT)?;
+                column.try_fill(input.rows() / width, only)?;
                 Ok(column)
             });
-            columns.try_vec_of(WHAT)?
+            columns.try_vec_of()?
         }
         _ => {
             let numbers = input::doubles(find(input, TABLE, value)?).unwrap_or_default();
@@ -284,24 +283,24 @@ fn read_regular(input: &dyn TableInput, reading: &Reading) -> Result<Option<Vec<
             ..Values::absent(name, unit, 0)?
         })
     });
-    values.try_vec_of(WHAT).map(Some)
+    values.try_vec_of().map(Some)
 }
 
 /// Splits the numbers of rows into one column for each type; `None` if a number is not finite.
 fn split(rows: &[f64], width: usize) -> Result<Option<Vec<SampleColumn<f64>>>> {
-    let columns = (0..width).map(|_| with_room(rows.len() / width, WHAT));
-    let mut columns: Vec<Vec<f64>> = columns.try_vec_of(WHAT)?;
+    let columns = (0..width).map(|_| with_room(rows.len() / width));
+    let mut columns: Vec<Vec<f64>> = columns.try_vec_of()?;
     // In parts, so that the rows are still in the cache when they are read for the next column.
     for part in rows.chunks(width.saturating_mul(1024)) {
         if !part.iter().fold(true, |all, value| all & value.is_finite()) {
             return Ok(None);
         }
         for (at, column) in columns.iter_mut().enumerate() {
-            column.try_extend_from(part[at..].iter().step_by(width).copied(), WHAT)?;
+            column.try_extend_from(part[at..].iter().step_by(width).copied())?;
         }
     }
     let columns = columns.into_iter().map(SampleColumn::from);
-    columns.try_vec(WHAT).map(Some)
+    columns.try_vec().map(Some)
 }
 
 /// The index of the column of a sample type, which is added if it is missing.
@@ -311,7 +310,7 @@ fn column_of(columns: &mut Vec<Values>, name: &str, unit: &str, count: usize) ->
         // The same type may occur with texts in different encodings.
         Some(column) => Ok(column),
         None => {
-            columns.try_push(Values::absent(name, unit, count)?, WHAT)?;
+            columns.try_push(Values::absent(name, unit, count)?)?;
             Ok(columns.len() - 1)
         }
     }

@@ -19,7 +19,6 @@ use crate::model::{
     Link, Profile, SourceId, StringId, Toplevel, nanoseconds, recorded_time, seconds,
 };
 
-const WHAT: &str = "samples";
 const SOURCE: &str = "source_id";
 
 /// A column that is read and written as a whole.
@@ -65,7 +64,7 @@ pub static SAMPLES: SampleTable = SampleTable {
             read: |reading, data| {
                 for (row, &id) in integers(data).unwrap_or_default().iter().enumerate() {
                     let source = source_of(reading, row, id)?;
-                    reading.profile.samples.source.try_push(source, WHAT)?;
+                    reading.profile.samples.source.try_push(source)?;
                 }
                 Ok(())
             },
@@ -100,7 +99,7 @@ pub static SAMPLES: SampleTable = SampleTable {
                             filename,
                             line: 0,
                         };
-                        reading.profile.samples.toplevel.try_push(place, WHAT)?;
+                        reading.profile.samples.toplevel.try_push(place)?;
                     }
                 }
                 Ok(())
@@ -233,7 +232,7 @@ impl Table for SampleTable {
                 if let Some(Only::Integer(id)) = input.the_only(SOURCE)? {
                     let source = source_of(reading, 0, id)?;
                     let sources = &mut reading.profile.samples.source;
-                    sources.try_fill(input.rows(), source, WHAT)?;
+                    sources.try_fill(input.rows(), source)?;
                     continue;
                 }
             }
@@ -256,7 +255,7 @@ fn spread<T: Copy>(
     profile: &Profile,
     values: impl Iterator<Item = (usize, T)>,
 ) -> Result<Vec<Option<T>>> {
-    let mut column = filled(profile.samples.len(), None, WHAT)?;
+    let mut column = filled(profile.samples.len(), None)?;
     for (sample, value) in values {
         column[sample] = Some(value);
     }
@@ -295,7 +294,7 @@ fn read_times(reading: &mut Reading, nanos: Option<Text>) -> Result<()> {
         let exact = nanos.get(row).and_then(cells::decimal);
         let exact = exact.filter(|&time| seconds(time) == timestamp);
         match exact.or_else(|| nanoseconds(timestamp)) {
-            Some(time) => reading.profile.samples.times.try_push((row, time), WHAT)?,
+            Some(time) => reading.profile.samples.times.try_push((row, time))?,
             None => {
                 let rule = "must be seconds since 1970, up to the year 2262, or NA";
                 return Err(invalid("samples", ".timestamp", row, rule));
@@ -314,14 +313,14 @@ fn read_digits(
     let Some(text) = texts(data) else {
         return Ok(None);
     };
-    let mut ids = with_room(text.distinct.len(), WHAT)?;
+    let mut ids = with_room(text.distinct.len())?;
     for (at, digits) in (0..).zip(&text.distinct) {
         let digits = cells::hex_digits(digits)?
             .ok_or_else(|| invalid("samples", column, text.first_row(at), HEX_DIGITS))?;
-        ids.try_push(reading.profile.strings.intern(&digits)?, WHAT)?;
+        ids.try_push(reading.profile.strings.intern(&digits)?)?;
     }
     let rows = text.rows.iter().map(|&row| ids.get(row as usize).copied());
-    rows.try_vec(WHAT).map(Some)
+    rows.try_vec().map(Some)
 }
 
 fn read_links(
@@ -338,7 +337,7 @@ fn read_links(
                 trace_id: trace_id.unwrap_or(EMPTY),
                 span_id: span_id.unwrap_or(EMPTY),
             };
-            reading.profile.samples.links.try_push((row, link), WHAT)?;
+            reading.profile.samples.links.try_push((row, link))?;
         }
     }
     Ok(())

@@ -98,11 +98,11 @@ pub fn repeated_texts(
     rows: usize,
 ) -> Result<()> {
     let order = 0..texts.len() as i32;
-    let one = order.clone().try_vec("texts")?;
+    let one = order.clone().try_vec()?;
     if !texts.is_empty() && sink.computed(Computed::Texts(name, texts, &one))? {
         return Ok(());
     }
-    sink.texts(name, texts, &order.cycle().take(rows).try_vec("texts")?)
+    sink.texts(name, texts, &order.cycle().take(rows).try_vec()?)
 }
 
 /// R's `NA_real_`: a NaN whose low word is 1954.

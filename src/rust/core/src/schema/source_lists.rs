@@ -16,8 +16,6 @@ type TypeColumn = Column<Owned<SampleType>>;
 type FileColumn = Column<Owned<SourceFile>, FileDraft>;
 type CommentColumn = Column<Owned<StringId>, Owned<Option<StringId>>>;
 
-const WHAT: &str = "sources";
-
 /// The row of a source, and one of its items.
 type Owned<T> = (usize, T);
 
@@ -70,7 +68,7 @@ pub static SAMPLE_TYPES: RowTable<Owned<SampleType>> = RowTable {
     store: |reading, rows| {
         for (source, type_) in rows {
             let types = &mut reading.profile.sources[source].types;
-            types.try_push(type_, "sample types")?;
+            types.try_push(type_)?;
         }
         Ok(())
     },
@@ -133,7 +131,7 @@ pub static FILES: RowTable<Owned<SourceFile>, FileDraft> = RowTable {
                 ..draft.file
             };
             let files = &mut reading.profile.sources[draft.source].files;
-            files.try_push(file, "files")?;
+            files.try_push(file)?;
         }
         Ok(())
     },
@@ -163,7 +161,7 @@ pub static COMMENTS: RowTable<Owned<StringId>, Owned<Option<StringId>>> = RowTab
         for (source, comment) in rows {
             if let Some(comment) = comment {
                 let comments = &mut reading.profile.sources[source].comments;
-                comments.try_push(comment, "comments")?;
+                comments.try_push(comment)?;
             }
         }
         Ok(())
@@ -179,7 +177,7 @@ fn of_sources<'p, T: Clone>(
     let mut rows = Vec::new();
     for (row, source) in profile.sources.iter().enumerate() {
         for item in list(source) {
-            rows.try_push((row, copy(item)?), WHAT)?;
+            rows.try_push((row, copy(item)?))?;
         }
     }
     Ok(Cow::Owned(rows))
@@ -188,9 +186,9 @@ fn of_sources<'p, T: Clone>(
 fn copy_of_type(type_: &SampleType) -> Result<SampleType> {
     Ok(SampleType {
         type_: ValueType {
-            name: owned(&type_.type_.name, WHAT)?,
-            unit: owned(&type_.type_.unit, WHAT)?,
+            name: owned(&type_.type_.name)?,
+            unit: owned(&type_.type_.unit)?,
         },
-        recorded: owned(&type_.recorded, WHAT)?,
+        recorded: owned(&type_.recorded)?,
     })
 }

@@ -14,7 +14,6 @@ use crate::model::{Profile, StringId, Strings, integer_for_r};
 use std::fmt::Display;
 use std::ops::Range;
 
-const WHAT: &str = "a column of text";
 /// The number of rows from which it is worthwhile to determine whether texts repeat, and the largest number of rows
 /// after which they may repeat.
 const LONG: usize = 1 << 14;
@@ -114,7 +113,7 @@ impl<R, D> Column<R, D> {
             ),
             Access::Texts(get, _) => {
                 let json = all.map(|r| cells::json_texts(get(r), &p.strings));
-                let json = json.try_vec_of(WHAT)?;
+                let json = json.try_vec_of()?;
                 texts(sink, name, &mut json.iter().map(Option::as_deref))
             }
         }
@@ -153,9 +152,9 @@ pub(super) fn strings(
     if values.len() < strings.len() / 16 {
         return texts(sink, name, &mut values.map(|id| Some(strings.get(id?))));
     }
-    let mut position: Vec<i32> = filled(strings.len(), -1, WHAT)?;
+    let mut position: Vec<i32> = filled(strings.len(), -1)?;
     let mut distinct = Vec::new();
-    let mut rows = with_room(values.len(), WHAT)?;
+    let mut rows = with_room(values.len())?;
     for value in values {
         let row = match value {
             None => -1,
@@ -163,12 +162,12 @@ pub(super) fn strings(
                 let known = &mut position[id.row()];
                 if *known < 0 {
                     *known = distinct.len() as i32;
-                    distinct.try_push(strings.get(id), WHAT)?;
+                    distinct.try_push(strings.get(id))?;
                 }
                 *known
             }
         };
-        rows.try_push(row, WHAT)?;
+        rows.try_push(row)?;
     }
     if let Some(period) = period(&rows) {
         if sink.computed(Computed::Texts(name, &distinct, &rows[..period]))? {
@@ -194,19 +193,19 @@ pub(super) fn texts(
     values: &mut dyn ExactSizeIterator<Item = Option<&str>>,
 ) -> Result<()> {
     let mut all = Vec::new();
-    let mut rows = with_room(values.len(), WHAT)?;
+    let mut rows = with_room(values.len())?;
     for value in values {
         let row = match value {
             Some(text) => {
                 // Consecutive rows are often equal.
                 if all.last() != Some(&text) {
-                    all.try_push(text, WHAT)?;
+                    all.try_push(text)?;
                 }
                 all.len() as i32 - 1
             }
             None => -1,
         };
-        rows.try_push(row, WHAT)?;
+        rows.try_push(row)?;
     }
     sink.texts(name, &all, &rows)
 }
@@ -219,7 +218,7 @@ pub(super) fn formatted<T: Display>(
 ) -> Result<()> {
     // All of them are stored in one text.
     let mut all = String::new();
-    let mut parts: Vec<Option<Range<usize>>> = with_room(values.len(), WHAT)?;
+    let mut parts: Vec<Option<Range<usize>>> = with_room(values.len())?;
     for value in values {
         let start = all.len();
         let part = match value {
@@ -229,7 +228,7 @@ pub(super) fn formatted<T: Display>(
             }
             None => None,
         };
-        parts.try_push(part, WHAT)?;
+        parts.try_push(part)?;
     }
     texts(
         sink,

@@ -24,7 +24,7 @@ fn stacks(reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
                 return renumbered(frames, reading, stop);
             }
             reading.profile.stacks = frames.stacks().share();
-            copied(frames.of_sample(), "samples")
+            copied(frames.of_sample())
         }
         SampleStacks::Rows(runs) => find(runs, reading, stop),
     }
@@ -32,18 +32,15 @@ fn stacks(reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
 
 /// The stacks of an unchanged table, if the rows of locations have changed.
 fn renumbered(frames: &Frames, reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
-    let mut rows = with_room(frames.locations(), "locations")?;
+    let mut rows = with_room(frames.locations())?;
     for id in (0..).take(frames.locations()).map(LocationId) {
         // Missing locations are in no stack, so any row will do.
-        rows.try_push(
-            reading.location_now(id)?.unwrap_or(LocationId(0)),
-            "locations",
-        )?;
+        rows.try_push(reading.location_now(id)?.unwrap_or(LocationId(0)))?;
     }
     let (stacks, numbers) = (&mut reading.profile.stacks, Renumbering::new(rows)?);
     let new = stacks.add_renumbered(frames.stacks(), &numbers, stop)?;
     let of_sample = frames.of_sample().iter();
-    of_sample.map(|stack| new[stack.row()]).try_vec("samples")
+    of_sample.map(|stack| new[stack.row()]).try_vec()
 }
 
 /// Finds equal stacks. Runs of rows often repeat, so each run is looked up by its ids before its
@@ -62,12 +59,12 @@ fn find(runs: Runs, reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
             None => Some(&runs.locations[start..end]),
         };
         if let Some(stack) = run.and_then(|run| known.find(run)) {
-            stacks.try_push(stack, "samples")?;
+            stacks.try_push(stack)?;
             continue;
         }
         for row in runs.rows(sample) {
             if let Some(row) = reading.row_of(Key::Location, runs.locations[row]) {
-                stack.try_push(LocationId(next_row(row, "locations")?), "a stack")?;
+                stack.try_push(LocationId(next_row(row, "locations")?))?;
             }
         }
         let id = match run {
@@ -78,7 +75,7 @@ fn find(runs: Runs, reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
             }
             None => reading.profile.stacks.intern(&stack)?,
         };
-        stacks.try_push(id, "samples")?;
+        stacks.try_push(id)?;
     }
     Ok(stacks)
 }

@@ -125,20 +125,17 @@ pub fn profile_from_v1(list: &TableList, source: Source, stop: Stop) -> Result<P
         stack.clear();
         for &id in *ids {
             if let Some(row) = reading.row_of(Key::Location, id) {
-                stack.try_push(LocationId(next_row(row, "locations")?), "a stack")?;
+                stack.try_push(LocationId(next_row(row, "locations")?))?;
             }
         }
-        known.try_push(profile.stacks.intern(&stack)?, "stacks")?;
+        known.try_push(profile.stacks.intern(&stack)?)?;
     }
     let mut counts = Values::of_known(&SAMPLES, 0)?;
     for (&value, &stack) in value.iter().zip(&stack_of) {
-        profile.samples.source.try_push(source, "samples")?;
-        profile
-            .samples
-            .stack
-            .try_push(known[stack as usize], "samples")?;
-        counts.column.try_push(f64::from(value), "sample values")?;
+        profile.samples.source.try_push(source)?;
+        profile.samples.stack.try_push(known[stack as usize])?;
+        counts.column.try_push(f64::from(value))?;
     }
-    profile.values.try_push(counts, "sample values")?;
+    profile.values.try_push(counts)?;
     Ok(profile)
 }

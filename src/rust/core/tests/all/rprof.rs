@@ -174,7 +174,7 @@ fn the_user_can_stop() {
     let (profile, _) =
         formats::read(Input::File(&path), Some(&rprof::FORMAT), origin(), &go_on).unwrap();
     let mut profile = profile;
-    profile.values[0].column.each("").unwrap()[0] = 1e9;
+    profile.values[0].column.each().unwrap()[0] = 1e9;
     let result = rprof::Writer.write(&profile, &mut io::sink(), &stop);
     assert!(matches!(result, Err(Error::Interrupted)));
 }

@@ -18,7 +18,6 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-const WHAT: &str = "the modules of a process";
 /// More modules than a process has.
 const MOST_MODULES: usize = 4096;
 /// More than the size of the unwind tables of one module, and of all modules.
@@ -152,7 +151,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
             let bytes = self.copy(notes, MOST_NOTES)?.unwrap_or_default();
             if let Some(found) = image::build_id(notes.start, &bytes) {
                 let at = (found.start - notes.start) as usize..(found.end - notes.start) as usize;
-                build_id.try_extend(bytes.get(at).unwrap_or_default(), WHAT)?;
+                build_id.try_extend(bytes.get(at).unwrap_or_default())?;
                 id = found;
                 break;
             }
@@ -188,7 +187,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
         let entry = Entry {
             map,
             image,
-            path: owned(path, WHAT)?,
+            path: owned(path)?,
             inode: part.inode,
             identity_at,
             identity,
@@ -197,7 +196,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
             tables: Tables::Unread,
             file: None,
         };
-        self.entries.try_push(entry, WHAT)
+        self.entries.try_push(entry)
     }
 
     /// Checks which modules were unloaded. Returns whether all are still loaded.
@@ -208,11 +207,11 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
                 address: entry.identity_at,
                 size: IDENTITY,
             };
-            self.pieces.try_push(piece, WHAT)?;
+            self.pieces.try_push(piece)?;
         }
         let size = self.pieces.len() * IDENTITY;
         self.identities.clear();
-        self.identities.try_fill(size, 0, WHAT)?;
+        self.identities.try_fill(size, 0)?;
         let read = self.memory.read_pieces(&self.pieces, &mut self.identities);
         let mut found = self.identities.chunks_exact(IDENTITY).enumerate();
         let mut is_same = true;
@@ -270,7 +269,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
             return Ok(None);
         }
         let mut bytes = Vec::new();
-        bytes.try_fill(size as usize, 0, WHAT)?;
+        bytes.try_fill(size as usize, 0)?;
         Ok(self.memory.read(range.start, &mut bytes).then_some(bytes))
     }
 
@@ -286,10 +285,10 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
                 Role::Library
             };
             let mut build_id = Vec::new();
-            build_id.try_extend(&entry.build_id, WHAT)?;
+            build_id.try_extend(&entry.build_id)?;
             let file = entry.file.as_ref();
             let module = Module {
-                path: owned(&entry.path, WHAT)?,
+                path: owned(&entry.path)?,
                 role,
                 bias: entry.image.bias,
                 code: entry.image.code.clone(),
@@ -298,7 +297,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
                 file: file
                     .map(|file| PathBuf::from(message!("/proc/self/fd/{}", file.as_raw_fd()))),
             };
-            all.try_push(module, WHAT)?;
+            all.try_push(module)?;
         }
         Ok(all)
     }

@@ -23,7 +23,6 @@ use profile_unwind::{Modules, Registers, Unwinder};
 use std::collections::HashMap;
 use std::ops::Range;
 
-const WHAT: &str = "native stacks of a process";
 /// The maximum number of frames. Further ones are left out.
 const MOST_FRAMES: usize = 100_000;
 /// The maximum sizes of the C stack and of the node stack.
@@ -71,7 +70,7 @@ impl Snapshot {
         let size = addresses.end.saturating_sub(addresses.start) as usize;
         if self.bytes.len() < size {
             self.bytes.clear();
-            self.bytes.try_fill(size, 0, WHAT)?;
+            self.bytes.try_fill(size, 0)?;
         }
         let is_read = memory.read(addresses.start, &mut self.bytes[..size]);
         if is_read {
@@ -124,7 +123,7 @@ impl<'f> NativeReader<'f> {
         let mut modules = RemoteModules::new(memory.clone(), process.pid, files);
         modules.update(&process.parts()?)?;
         let mut room = Vec::new();
-        room.try_fill(MOST_FRAMES * PAIR, 0, WHAT)?;
+        room.try_fill(MOST_FRAMES * PAIR, 0)?;
         Ok(NativeReader {
             process: process.clone(),
             memory,
@@ -191,9 +190,9 @@ impl<'f> NativeReader<'f> {
         let contexts = stack.records.len();
         let flags = if is_whole { WHOLE_STACK } else { 0 } | WHOLE_CONTEXTS;
         let header: [u64; HEADER] = [frames as u64 | (contexts as u64) << 32, flags, 0, 0];
-        self.words.try_extend(&header, WHAT)?;
+        self.words.try_extend(&header)?;
         let frames = self.room.get(..frames * PAIR).unwrap_or_default();
-        self.words.try_extend(frames, WHAT)?;
+        self.words.try_extend(frames)?;
         let mut promises = Promises::default();
         for record in records() {
             let pair = match record.address {
@@ -206,7 +205,7 @@ impl<'f> NativeReader<'f> {
                     [address | u64::from(CLOSURE) << 48, promise]
                 }
             };
-            self.words.try_extend(&pair, WHAT)?;
+            self.words.try_extend(&pair)?;
         }
         // A sleeping process always has the same stack, which is stored only once.
         if let Some(last) = self.words.get(self.last..start) {
@@ -253,14 +252,14 @@ impl<'f> NativeReader<'f> {
                 found = if is_on_stack(address) { address } else { 0 };
                 break;
             }
-            known.followed.try_push(address, WHAT)?;
+            known.followed.try_push(address)?;
             address = match self.nodes.word(address.wrapping_add(NEXT_PROMISE)) {
                 Some(next) => next,
                 None => break,
             };
         }
         for &address in &known.followed {
-            known.found.try_put(address, found, WHAT)?;
+            known.found.try_put(address, found)?;
         }
         Ok(found)
     }
@@ -354,14 +353,14 @@ impl<'f> NativeReader<'f> {
                     Some(function) => function.clone(),
                     None => {
                         let function = self.unwinder.function(frame.address);
-                        functions.try_put(frame.address, function.clone(), WHAT)?;
+                        functions.try_put(frame.address, function.clone())?;
                         function
                     }
                 };
                 if let Some(function) = function {
                     let start = function.start;
                     if !counts.contains_key(&start) {
-                        counts.try_put(start, (function, 0, 0), WHAT)?;
+                        counts.try_put(start, (function, 0, 0))?;
                     }
                     if let Some((_, with, without)) = counts.get_mut(&start) {
                         *if has_record { with } else { without } += 1;
@@ -374,7 +373,7 @@ impl<'f> NativeReader<'f> {
         }
         for (function, with, without) in counts.into_values() {
             if with as f64 >= MOSTLY * (with + without) as f64 {
-                evaluator.closures.try_push(function, WHAT)?;
+                evaluator.closures.try_push(function)?;
             }
         }
         Ok(evaluator)

@@ -43,7 +43,7 @@ impl Own {
                 }
             }
             if start >= part.end {
-                self.others.try_push(part.clone(), "the memory of R")?;
+                self.others.try_push(part.clone())?;
             }
         }
         Ok(())

@@ -81,7 +81,7 @@ impl Process {
         for byte in bytes.iter_mut().filter(|byte| **byte == 0) {
             *byte = b' ';
         }
-        owned(&decode(&bytes)?.text, "a command line")
+        owned(&decode(&bytes)?.text)
     }
 
     /// When it started, in seconds since 1970.
@@ -108,7 +108,7 @@ impl Process {
             let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
             for child in text.split_ascii_whitespace() {
                 if let Ok(child) = child.parse() {
-                    children.try_push(child, "the children of a process")?;
+                    children.try_push(child)?;
                 }
             }
         }
@@ -120,9 +120,7 @@ impl Process {
         let bytes = fs::read(message!("/proc/{}/maps", self.pid));
         let bytes = bytes.map_err(|error| self.refused(&error))?;
         let lines = bytes.split(|&byte| byte == b'\n');
-        let mappings = lines
-            .filter_map(mapping)
-            .try_vec("the memory of a process")?;
+        let mappings = lines.filter_map(mapping).try_vec()?;
         if mappings.is_empty() {
             // A process that is ending has no mappings any more, and kernel threads never have any.
             self.state().ok_or_else(|| gone(self.pid))?;
@@ -147,7 +145,7 @@ impl Process {
         let mut parts = Vec::new();
         for line in bytes.split(|&byte| byte == b'\n') {
             if let Some(part) = part(&decode(line)?.text)? {
-                parts.try_push(part, "the modules of a process")?;
+                parts.try_push(part)?;
             }
         }
         Ok(parts)
@@ -336,7 +334,7 @@ fn part(line: &str) -> Result<Option<Part>> {
         is_code,
         offset,
         inode,
-        path: owned(path, "the modules of a process")?,
+        path: owned(path)?,
     }))
 }
 
@@ -352,14 +350,10 @@ pub fn r_processes() -> Result<Vec<Process>> {
             continue;
         };
         if let Some(process) = Process::find(pid).ok().filter(Process::has_r) {
-            found.try_push(process, "the processes of this system")?;
+            found.try_push(process)?;
         }
     }
-    sort_by_key(
-        &mut found,
-        |process| process.pid,
-        "the processes of this system",
-    )?;
+    sort_by_key(&mut found, |process| process.pid)?;
     Ok(found)
 }
 

@@ -29,9 +29,9 @@ impl Buffer {
             )
         };
         if base == libc::MAP_FAILED {
-            return Err(Error::Memory("the recording"));
+            return Err(Error::Memory);
         }
-        let base = NonNull::new(base.cast::<u64>()).ok_or(Error::Memory("the recording"))?;
+        let base = NonNull::new(base.cast::<u64>()).ok_or(Error::Memory)?;
         Ok(Buffer {
             base,
             words,

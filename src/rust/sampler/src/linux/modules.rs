@@ -101,7 +101,7 @@ impl Modules {
             names: Vec::new(),
             last: 0,
         };
-        let full = |_| Error::Memory("the list of modules");
+        let full = |_| Error::Memory;
         modules
             .entries
             .try_reserve_exact(MOST_MODULES)
@@ -167,8 +167,7 @@ impl Modules {
     /// All modules of the recording. `evaluator` is an address inside R's evaluator.
     pub fn seen(&self, evaluator: u64) -> Result<Vec<joint::Module>> {
         let mut all = Vec::new();
-        all.try_reserve_exact(self.entries.len())
-            .map_err(|_| Error::Memory("the list of modules"))?;
+        all.try_reserve_exact(self.entries.len())?;
         let stored = |range: &Range<usize>| self.names.get(range.clone()).unwrap_or_default();
         let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
         for entry in &self.entries {

@@ -1,7 +1,7 @@
 //! The columns of combined tables.
 
 use super::ids::{check_resolved, renamed};
-use super::{Job, Parts, SAMPLE_LOCATIONS, WHAT, integers};
+use super::{Job, Parts, SAMPLE_LOCATIONS, integers};
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
@@ -84,7 +84,7 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         }
         let cells = parts.parts.iter();
         let cells = cells.map(|&(profile, part)| self.cells(parts.info, column, profile, part));
-        let cells = cells.try_vec_of(WHAT)?;
+        let cells = cells.try_vec_of()?;
         if OF_SAMPLES.contains(&parts.info.name) && write_by_rule(name, &cells, sink)? {
             return Ok(());
         }
@@ -191,7 +191,7 @@ fn fill<'c, 'a, T: Copy + 'c>(
     let out = match kept {
         None => &mut *slots,
         Some(_) => {
-            all = filled(cells.iter().map(Cells::len).sum(), na, WHAT)?;
+            all = filled(cells.iter().map(Cells::len).sum(), na)?;
             &mut all[..]
         }
     };
@@ -205,7 +205,7 @@ fn fill<'c, 'a, T: Copy + 'c>(
         }
     }
     if let Some(kept) = kept {
-        let picked = kept.iter().map(|&row| out[row as usize]).try_vec(WHAT)?;
+        let picked = kept.iter().map(|&row| out[row as usize]).try_vec()?;
         slots.copy_from_slice(&picked);
     }
     Ok(())
@@ -222,23 +222,23 @@ fn write_texts(
         return sink.texts(name, &text.distinct, &text.rows);
     }
     let mut texts: Interner<TextList> = Interner::default();
-    let mut all: Vec<i32> = with_room(rows, WHAT)?;
+    let mut all: Vec<i32> = with_room(rows)?;
     for part in cells {
         match part {
             Cells::Texts(text) => {
                 let numbers = text.distinct.iter().map(|text| texts.intern(text));
-                let numbers = numbers.try_vec_of(WHAT)?;
+                let numbers = numbers.try_vec_of()?;
                 for &row in &text.rows {
                     let number = numbers.get(row as usize);
-                    all.try_push(number.map_or(-1, |&number| number as i32), WHAT)?;
+                    all.try_push(number.map_or(-1, |&number| number as i32))?;
                 }
             }
-            _ => all.try_fill(all.len() + part.len(), -1, WHAT)?,
+            _ => all.try_fill(all.len() + part.len(), -1)?,
         }
     }
     if let Some(kept) = kept {
-        all = kept.iter().map(|&row| all[row as usize]).try_vec(WHAT)?;
+        all = kept.iter().map(|&row| all[row as usize]).try_vec()?;
     }
-    let texts = texts.ids().map(|id| texts.get(id)).try_vec(WHAT)?;
+    let texts = texts.ids().map(|id| texts.get(id)).try_vec()?;
     sink.texts(name, &texts, &all)
 }

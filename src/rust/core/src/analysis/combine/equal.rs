@@ -5,7 +5,7 @@
 
 use super::columns::Cells;
 use super::ids::Numbered;
-use super::{Job, Parts, ROWS_PER_CHECK, WHAT, integers};
+use super::{Job, Parts, ROWS_PER_CHECK, integers};
 use crate::collections::{Interner, Lists, TextList};
 use crate::error::Result;
 use crate::limits::cancel;
@@ -28,16 +28,16 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
             }
         }
         if let Some(codes) = self.groups_of(parts.info.name) {
-            columns.try_push(copied(codes, WHAT)?, WHAT)?;
+            columns.try_push(copied(codes)?)?;
         }
         if let (Some((key, ids)), Some(attributes)) = (own, parts.info.attributes) {
             if let Some(codes) = self.attribute_sets(parts.rows, key, ids, attributes)? {
-                columns.try_push(codes, WHAT)?;
+                columns.try_push(codes)?;
             }
         }
         let mut known: Interner<Lists<i32>> = Interner::default();
         let mut first_of: Vec<u32> = Vec::new();
-        let mut first = with_room(parts.rows, WHAT)?;
+        let mut first = with_room(parts.rows)?;
         let mut cells = Vec::new();
         for row in 0..parts.rows {
             if row % ROWS_PER_CHECK == 0 {
@@ -45,13 +45,13 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
             }
             cells.clear();
             for column in &columns {
-                cells.try_push(column[row], WHAT)?;
+                cells.try_push(column[row])?;
             }
             let number = known.intern(&cells)? as usize;
             if number == first_of.len() {
-                first_of.try_push(row as u32, WHAT)?;
+                first_of.try_push(row as u32)?;
             }
-            first.try_push(first_of[number], WHAT)?;
+            first.try_push(first_of[number])?;
         }
         Ok(first)
     }
@@ -64,40 +64,40 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         texts: &mut Interner<TextList>,
         columns: &mut Vec<Vec<i32>>,
     ) -> Result<()> {
-        let mut codes = with_room(parts.rows, WHAT)?;
+        let mut codes = with_room(parts.rows)?;
         // The upper half of each double.
         let mut more = Vec::new();
         for &(profile, part) in &parts.parts {
             match self.cells(parts.info, column, profile, part)? {
-                Cells::Integers(values) => codes.try_extend(values, WHAT)?,
-                Cells::Ids(values) => codes.try_extend(&values, WHAT)?,
+                Cells::Integers(values) => codes.try_extend(values)?,
+                Cells::Ids(values) => codes.try_extend(&values)?,
                 Cells::Doubles(values) => {
-                    more.try_fill(codes.len(), NA, WHAT)?;
+                    more.try_fill(codes.len(), NA)?;
                     for value in values {
                         let bits = match value.is_nan() {
                             true => NA_REAL.to_bits(),
                             false => (value + 0.0).to_bits(),
                         };
-                        codes.try_push(bits as i32, WHAT)?;
-                        more.try_push((bits >> 32) as i32, WHAT)?;
+                        codes.try_push(bits as i32)?;
+                        more.try_push((bits >> 32) as i32)?;
                     }
                 }
                 Cells::Texts(text) => {
                     let numbers = text.distinct.iter().map(|text| texts.intern(text));
-                    let numbers = numbers.try_vec_of(WHAT)?;
+                    let numbers = numbers.try_vec_of()?;
                     for &row in &text.rows {
                         let number = numbers.get(row as usize);
-                        codes.try_push(number.map_or(NA, |&number| number as i32), WHAT)?;
+                        codes.try_push(number.map_or(NA, |&number| number as i32))?;
                     }
                 }
-                Cells::Missing(rows) => codes.try_fill(codes.len() + rows, NA, WHAT)?,
+                Cells::Missing(rows) => codes.try_fill(codes.len() + rows, NA)?,
             }
         }
         if !more.is_empty() {
-            more.try_fill(codes.len(), NA, WHAT)?;
-            columns.try_push(more, WHAT)?;
+            more.try_fill(codes.len(), NA)?;
+            columns.try_push(more)?;
         }
-        columns.try_push(codes, WHAT)
+        columns.try_push(codes)
     }
 
     pub(super) fn groups_of(&self, table: &str) -> Option<&'j [i32]> {
@@ -122,24 +122,24 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         }
         let equal = self.first_equal(&parts, Some((key, ids)))?;
         // The row that owns each attribute; `rows` if there is none.
-        let mut owners = with_room(parts.rows, WHAT)?;
+        let mut owners = with_room(parts.rows)?;
         for &(profile, part) in &parts.parts {
             for &id in integers(part, attributes, key.name())? {
                 let owner = ids[profile].new_id(id).map(|id| id as usize - 1);
-                owners.try_push(owner.unwrap_or(rows), WHAT)?;
+                owners.try_push(owner.unwrap_or(rows))?;
             }
         }
-        let members = Lists::grouped(rows + 1, owners.iter().copied(), WHAT)?;
+        let members = Lists::grouped(rows + 1, owners.iter().copied())?;
         let mut sets: Interner<Lists<u32>> = Interner::default();
-        let mut numbers = with_room(rows, WHAT)?;
+        let mut numbers = with_room(rows)?;
         let mut set = Vec::new();
         for members in members.iter().take(rows) {
             set.clear();
             for &member in members {
-                set.try_push(equal[member as usize], WHAT)?;
+                set.try_push(equal[member as usize])?;
             }
             set.sort_unstable();
-            numbers.try_push(sets.intern(&set)? as i32, WHAT)?;
+            numbers.try_push(sets.intern(&set)? as i32)?;
         }
         Ok(Some(numbers))
     }

@@ -6,7 +6,6 @@ use crate::limits::memory::{TryCollect, TryGrow, copied, with_room};
 use crate::message;
 use crate::schema::{ColumnInfo, FILES, Ids, Key, NA, invalid_column};
 
-const WHAT: &str = "a combined table";
 const ROWS_PER_CHECK: usize = 1 << 20;
 
 /// The rows of a table of one profile, indexed by their ids, and the new ids.
@@ -50,7 +49,7 @@ impl Numbered<'_> {
 
     /// The old ids in ascending order.
     pub fn sorted(&self) -> Result<Vec<i32>> {
-        let mut ids = copied(self.old, WHAT)?;
+        let mut ids = copied(self.old)?;
         ids.sort_unstable();
         Ok(ids)
     }
@@ -59,8 +58,8 @@ impl Numbered<'_> {
         match &self.new {
             NewIds::After(before) => (0..self.old.len())
                 .map(|row| (before + row) as i32 + 1)
-                .try_vec(WHAT),
-            NewIds::Each(ids) => copied(ids, WHAT),
+                .try_vec(),
+            NewIds::Each(ids) => copied(ids),
         }
     }
 }
@@ -89,7 +88,7 @@ pub fn renamed(
     key: Key,
     stop: Stop,
 ) -> Result<Vec<i32>> {
-    let mut new = with_room(ids.len(), WHAT)?;
+    let mut new = with_room(ids.len())?;
     let mut by_id: Option<Vec<i32>> = None;
     for (i, &id) in ids.iter().enumerate() {
         if i % ROWS_PER_CHECK == 0 {
@@ -109,7 +108,7 @@ pub fn renamed(
             }
             None => return Err(unresolved(table, column, key)),
         };
-        new.try_push(id, WHAT)?;
+        new.try_push(id)?;
     }
     Ok(new)
 }

@@ -25,7 +25,6 @@ use crate::schema::{
 use crate::tables::{TableList, get};
 use ids::{NewIds, Numbered};
 
-const WHAT: &str = "a combined table";
 const ROWS_PER_CHECK: usize = 1 << 20;
 const META: &str = "meta";
 const SAMPLE_LOCATIONS: &str = "sample_locations";
@@ -48,10 +47,10 @@ impl Combined<'_> {
     pub fn new_ids(&self) -> Result<Vec<(Key, Vec<Vec<i32>>)>> {
         let numbered = Key::ALL.into_iter().zip(&self.numbered);
         let ids = numbered.map(|(key, numbered)| {
-            let new = numbered.iter().map(Numbered::all).try_vec_of(WHAT)?;
+            let new = numbered.iter().map(Numbered::all).try_vec_of()?;
             Ok((key, new))
         });
-        ids.try_vec_of(WHAT)
+        ids.try_vec_of()
     }
 }
 
@@ -74,7 +73,7 @@ pub fn combine<'a>(
     };
     for key in Key::ALL {
         let numbered = job.number(key)?;
-        job.numbered.try_push(numbered, WHAT)?;
+        job.numbered.try_push(numbered)?;
     }
     for table in TABLES {
         job.write(table, sink)?;
@@ -107,7 +106,7 @@ struct Parts<'t, 'a> {
 impl<'a> Parts<'_, 'a> {
     /// The ids of each profile; empty for profiles without this table.
     fn ids(&self, key: Key, profiles: usize) -> Result<Vec<&'a [i32]>> {
-        let mut ids = filled(profiles, &[] as &[i32], WHAT)?;
+        let mut ids = filled(profiles, &[] as &[i32])?;
         for &(profile, part) in &self.parts {
             ids[profile] = integers(part, self.info.name, key.name())?;
         }
@@ -123,7 +122,7 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         for (profile, list) in self.profiles.iter().enumerate() {
             if let Some(part) = get(list, info.name) {
                 rows += part.rows();
-                parts.try_push((profile, part), WHAT)?;
+                parts.try_push((profile, part))?;
             }
         }
         if rows > i32::MAX as usize {
@@ -138,7 +137,7 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         };
         Ok(Parts {
             info,
-            columns: table.columns().filter(has).try_vec(WHAT)?,
+            columns: table.columns().filter(has).try_vec()?,
             parts,
             rows,
         })
@@ -155,29 +154,29 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         for old in parts.ids(key, self.profiles.len())? {
             let rows = Ids::new(parts.info.name, key.name(), old)?;
             let new = NewIds::After(before);
-            numbered.try_push(Numbered { old, rows, new }, WHAT)?;
+            numbered.try_push(Numbered { old, rows, new })?;
             before += old.len();
         }
         if !parts.info.merged {
             return Ok(numbered);
         }
         let first = self.first_equal(&parts, Some((key, &numbered)))?;
-        let mut new: Vec<i32> = with_room(first.len(), WHAT)?;
+        let mut new: Vec<i32> = with_room(first.len())?;
         let mut kept = Vec::new();
         for (row, &first) in first.iter().enumerate() {
             if first as usize == row {
-                kept.try_push(first, WHAT)?;
-                new.try_push(kept.len() as i32, WHAT)?;
+                kept.try_push(first)?;
+                new.try_push(kept.len() as i32)?;
             } else {
-                new.try_push(new[first as usize], WHAT)?;
+                new.try_push(new[first as usize])?;
             }
         }
         if kept.len() < first.len() {
-            self.kept.try_push((parts.info.name, kept), WHAT)?;
+            self.kept.try_push((parts.info.name, kept))?;
             let mut rest = new.as_slice();
             for numbered in &mut numbered {
                 let (own, left) = rest.split_at(numbered.old.len());
-                numbered.new = NewIds::Each(copied(own, WHAT)?);
+                numbered.new = NewIds::Each(copied(own)?);
                 rest = left;
             }
         }
@@ -197,9 +196,9 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         if name == META || Key::ALL.iter().any(is_attributes) {
             let first = self.first_equal(&parts, None)?;
             let kept = (0..).zip(&first).filter(|(row, first)| row == *first);
-            let kept = kept.map(|(row, _)| row).try_vec(WHAT)?;
+            let kept = kept.map(|(row, _)| row).try_vec()?;
             if kept.len() < first.len() {
-                self.kept.try_push((name, kept), WHAT)?;
+                self.kept.try_push((name, kept))?;
             }
         }
         let kept = self.kept.iter().find(|(table, _)| *table == name);

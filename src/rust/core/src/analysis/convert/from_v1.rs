@@ -50,17 +50,17 @@ fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
         if row % ROWS == 0 {
             cancel::check(stop)?;
         }
-        starts.try_push(samples.len(), "samples")?;
+        starts.try_push(samples.len())?;
         let len = samples.len() + count as usize;
-        samples.stack.try_fill(len, stack, "samples")?;
-        samples.source.try_fill(len, source, "samples")?;
+        samples.stack.try_fill(len, stack)?;
+        samples.source.try_fill(len, source)?;
     }
     for file in profile.sources.iter_mut().flat_map(|s| &mut s.files) {
         file.before = starts.get(file.before).copied().unwrap_or(samples.len());
     }
     let mut ones = Values::of_known(&SAMPLES, 0)?;
-    ones.column.try_fill(samples.len(), 1.0, "sample values")?;
+    ones.column.try_fill(samples.len(), 1.0)?;
     profile.samples = samples;
-    profile.values = [ones].into_iter().try_vec("sample values")?;
+    profile.values = [ones].into_iter().try_vec()?;
     Ok(())
 }

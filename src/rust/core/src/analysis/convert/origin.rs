@@ -72,14 +72,14 @@ impl Origin<&str> {
                             filename: profile.strings.intern(path)?,
                             before: 0,
                         };
-                        files.try_push(file, "files")?;
+                        files.try_push(file)?;
                     }
                 }
                 place_files(&mut files, profile)?;
             }
             Origin::Pprof { comments: texts } => {
                 for text in texts {
-                    comments.try_push(profile.strings.intern(text)?, "comments")?;
+                    comments.try_push(profile.strings.intern(text)?)?;
                 }
             }
         }
@@ -93,8 +93,8 @@ impl Origin<&str> {
 /// Puts each `#File` line before the first sample that needs it, where `Rprof()` writes it.
 fn place_files(files: &mut [SourceFile], profile: &Profile) -> Result<()> {
     let end = profile.samples.len();
-    let mut seen = filled(profile.stacks.len(), false, "stacks")?;
-    let mut first = filled(profile.strings.len(), end, "files")?;
+    let mut seen = filled(profile.stacks.len(), false)?;
+    let mut first = filled(profile.strings.len(), end)?;
     let mut space = Vec::new();
     for (row, &stack) in profile.samples.stack.iter().enumerate() {
         if std::mem::replace(&mut seen[stack.row()], true) {
@@ -124,23 +124,23 @@ impl Origin<String> {
         let sources = || profile.sources.iter();
         if sources().any(|source| source.kind == SourceKind::RPROF) {
             let headers = sources().filter_map(Header::of);
-            let headers = headers.map(|header| written(format_args!("{header}"), "headers"));
+            let headers = headers.map(|header| written(format_args!("{header}")));
             let files = sources().flat_map(|source| &source.files).map(|file| {
                 let path = profile.strings.get(file.filename);
-                written(format_args!("#File {}: {path}", file.number), "files")
+                written(format_args!("#File {}: {path}", file.number))
             });
             return Ok(Origin::Rprof {
-                headers: headers.try_vec_of("headers")?,
-                files: files.try_vec_of("files")?,
+                headers: headers.try_vec_of()?,
+                files: files.try_vec_of()?,
             });
         }
         if sources().all(|source| source.kind == SourceKind::MANUAL) {
             return Ok(Origin::Manual);
         }
         let comments = sources().flat_map(|source| &source.comments);
-        let comments = comments.map(|&text| owned(profile.strings.get(text), "comments"));
+        let comments = comments.map(|&text| owned(profile.strings.get(text)));
         Ok(Origin::Pprof {
-            comments: comments.try_vec_of("comments")?,
+            comments: comments.try_vec_of()?,
         })
     }
 }

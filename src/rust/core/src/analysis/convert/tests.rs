@@ -33,8 +33,8 @@ fn profile(stacks: &[&str]) -> Profile {
         // Equal stacks are separate rows, as some readers create them.
         let stack = profile.stacks.push(&stack).unwrap();
         profile.samples.stack.push(stack);
-        profile.samples.source.try_push(source, "").unwrap();
-        counts.column.try_push(1.0, "").unwrap();
+        profile.samples.source.try_push(source).unwrap();
+        counts.column.try_push(1.0).unwrap();
     }
     profile.values.push(counts);
     profile

@@ -54,10 +54,8 @@ pub fn to_v1(profile: &Profile, stop: Stop) -> Result<ColumnsV1> {
                 i32::MAX
             )));
         }
-        columns.value.try_push(count as i32, "samples")?;
-        columns
-            .stack_of
-            .try_push(distinct[stack.row()], "samples")?;
+        columns.value.try_push(count as i32)?;
+        columns.stack_of.try_push(distinct[stack.row()])?;
     }
     Ok(columns)
 }
@@ -81,13 +79,13 @@ impl ColumnsV1 {
         for id in profile.stacks.ids() {
             let stack = profile.stacks.get(id).unpacked(&mut space)?;
             let row = distinct.intern(stack)?.row();
-            rows.try_push(row as i32, "stacks")?;
+            rows.try_push(row as i32)?;
             if row == self.ends.len() {
                 for location in stack {
                     let id = location.row() as i32 + 1;
-                    self.location_ids.try_push(id, "stacks")?;
+                    self.location_ids.try_push(id)?;
                 }
-                self.ends.try_push(self.location_ids.len(), "stacks")?;
+                self.ends.try_push(self.location_ids.len())?;
             }
         }
         Ok(rows)

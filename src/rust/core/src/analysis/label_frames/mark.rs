@@ -14,8 +14,6 @@ const OVERFLOW: &str = ".profile_overflow:";
 /// Replaces the list of keys if it is too long.
 pub const ANY: &str = "*";
 
-const WHAT: &str = "labels";
-
 /// The parsed name of a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mark {
@@ -36,7 +34,7 @@ impl Mark {
                 };
                 match (decode(key)?, decode(value)?) {
                     (Some(key), Some(value)) if !key.is_empty() => {
-                        labels.try_push((key, value), WHAT)?;
+                        labels.try_push((key, value))?;
                     }
                     _ => return Ok(None),
                 }
@@ -50,7 +48,7 @@ impl Mark {
         if body != ANY {
             for key in body.split('&') {
                 match decode(key)? {
-                    Some(key) if !key.is_empty() => keys.try_push(key, WHAT)?,
+                    Some(key) if !key.is_empty() => keys.try_push(key)?,
                     _ => return Ok(None),
                 }
             }
@@ -77,7 +75,7 @@ fn decode(text: &str) -> Result<Option<String>> {
             byte if byte.is_ascii_alphanumeric() => byte,
             _ => return Ok(None),
         };
-        bytes.try_push(byte, WHAT)?;
+        bytes.try_push(byte)?;
     }
     Ok(String::from_utf8(bytes).ok())
 }

@@ -13,8 +13,6 @@ pub const OUTER_CALLS: &str = "<outer calls not read>";
 /// The key of the label that replaces labels that exceeded the limit.
 pub const OVERFLOW_KEY: &str = "profile.overflow";
 
-const WHAT: &str = "labels";
-
 /// The role of a frame with respect to labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -44,7 +42,7 @@ impl Role {
             OUTER_CALLS => Role::OuterCalls,
             _ => match Mark::parse(name)? {
                 Some(mark) => {
-                    marks.try_push(mark, WHAT)?;
+                    marks.try_push(mark)?;
                     Role::Mark {
                         number: marks.len() - 1,
                         has_line: false,
@@ -90,7 +88,7 @@ impl Clean {
         while let Some(&role) = roles.get(at) {
             match role {
                 Role::Mark { number, has_line } => {
-                    self.marks.try_push(number, WHAT)?;
+                    self.marks.try_push(number)?;
                     let mut forwarded = false;
                     let mut next = at + 1;
                     if let Some(&Role::Caller { forwarded: passed }) = roles.get(next) {
@@ -110,9 +108,9 @@ impl Clean {
                 Role::Caller { .. } => at += 1,
                 Role::OuterCalls | Role::Other => {
                     if let Some(mark) = self.toplevel.take() {
-                        self.moved.try_push((at, mark), WHAT)?;
+                        self.moved.try_push((at, mark))?;
                     }
-                    self.kept.try_push(at, WHAT)?;
+                    self.kept.try_push(at)?;
                     at += 1;
                 }
             }
@@ -161,8 +159,8 @@ impl<'m> Merged<'m> {
         match self.rows.get(key) {
             Some(&row) => self.labels[row].1 = value,
             None => {
-                self.rows.try_put(key, self.labels.len(), WHAT)?;
-                self.labels.try_push((key, value), WHAT)?;
+                self.rows.try_put(key, self.labels.len())?;
+                self.labels.try_push((key, value))?;
             }
         }
         Ok(())
@@ -172,15 +170,15 @@ impl<'m> Merged<'m> {
     pub fn for_each(&self, mut each: impl FnMut(&str, &str) -> Result<()>) -> Result<()> {
         let mut missing = String::new();
         if self.any_overflow {
-            missing.try_push_str(ANY, WHAT)?;
+            missing.try_push_str(ANY)?;
         }
         for &(key, value) in &self.labels {
             match value {
                 Some(value) => each(key, value)?,
                 None => {
                     let comma = if missing.is_empty() { "" } else { "," };
-                    missing.try_push_str(comma, WHAT)?;
-                    missing.try_push_str(key, WHAT)?;
+                    missing.try_push_str(comma)?;
+                    missing.try_push_str(key)?;
                 }
             }
         }
@@ -212,14 +210,13 @@ impl Frames {
         for (name, has_line) in frames {
             let role = Role::of(name, &mut marks)?;
             let role = if has_line { role.with_line() } else { role };
-            roles.try_push(role, WHAT)?;
+            roles.try_push(role)?;
         }
         let mut clean = Clean::default();
         clean.set(&roles)?;
         let mut labels = Vec::new();
-        Merged::of(clean.marks.iter().map(|&mark| &marks[mark]))?.for_each(|key, value| {
-            labels.try_push((owned(key, WHAT)?, owned(value, WHAT)?), WHAT)
-        })?;
+        Merged::of(clean.marks.iter().map(|&mark| &marks[mark]))?
+            .for_each(|key, value| labels.try_push((owned(key)?, owned(value)?)))?;
         Ok(Frames {
             kept: clean.kept,
             moved: clean.moved,

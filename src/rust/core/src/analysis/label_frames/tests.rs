@@ -229,7 +229,7 @@ fn labels_of_a_file_are_counted_before_they_take_memory() {
     let mut needed = 0;
     let refuse = |bytes| {
         needed = bytes;
-        Err(crate::error::Error::Memory("labels"))
+        Err(crate::error::Error::Memory)
     };
     assert!(take_labels_of_file(&mut x, refuse, &|| false).is_err());
     assert_eq!(needed, 3 * size_of::<Label>() as u64);

@@ -7,8 +7,6 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryText, filled, with_room};
 use crate::model::{FunctionId, LocationId, Profile, StringId};
 
-const WHAT: &str = "a graph of calls";
-
 /// The sums of the samples of one stack: first the number of samples, then the value of each event.
 pub type Sums<'s> = &'s [i128];
 
@@ -62,7 +60,7 @@ impl Graph {
         };
         graph.add_functions(profile)?;
         graph.choose_files(profile, by_stack, stop)?;
-        graph.found_in = filled(graph.names.len(), usize::MAX, WHAT)?;
+        graph.found_in = filled(graph.names.len(), usize::MAX)?;
         let mut space = Vec::new();
         for (stack, sums) in profile.stacks.ids().zip(by_stack.chunks_exact(width)) {
             if stack.row() % ROWS == 0 {
@@ -79,7 +77,7 @@ impl Graph {
     /// Places in the order in which they are written, with their sums.
     pub fn places(&self) -> Result<Vec<(Place, Sums<'_>)>> {
         let all = self.places.iter().copied();
-        let mut all = all.zip(self.sums.chunks_exact(self.width)).try_vec(WHAT)?;
+        let mut all = all.zip(self.sums.chunks_exact(self.width)).try_vec()?;
         all.sort_unstable_by_key(|(place, _)| *place);
         Ok(all)
     }
@@ -87,13 +85,13 @@ impl Graph {
     /// Assigns functions to locations, by their names.
     fn add_functions(&mut self, profile: &Profile) -> Result<()> {
         let names = FrameNames::new(profile)?;
-        let mut of_name = with_room(names.count(), WHAT)?;
+        let mut of_name = with_room(names.count())?;
         let mut text = String::new();
         for row in 0..names.count() as u32 {
             text.clear();
             let name = names.get(row);
             for c in name.chars() {
-                text.try_push_char(if c.is_control() { ' ' } else { c }, WHAT)?;
+                text.try_push_char(if c.is_control() { ' ' } else { c })?;
             }
             self.changed += usize::from(text != name);
             let name = match text.as_str() {
@@ -101,11 +99,11 @@ impl Graph {
                 "" => "<Anonymous>",
                 name => name,
             };
-            of_name.try_push(self.names.intern(name)?, WHAT)?;
+            of_name.try_push(self.names.intern(name)?)?;
         }
         for location in profile.locations.ids() {
             let function = of_name[names.row(location) as usize];
-            self.function_of.try_push(function, WHAT)?;
+            self.function_of.try_push(function)?;
         }
         Ok(())
     }
@@ -113,7 +111,7 @@ impl Graph {
     /// Chooses a file for each function: the one with the largest sum of the first event. Lines in other
     /// files become 0.
     fn choose_files(&mut self, profile: &Profile, by_stack: &[i128], stop: Stop) -> Result<()> {
-        let mut sums = filled(profile.functions.len(), 0_i128, WHAT)?;
+        let mut sums = filled(profile.functions.len(), 0_i128)?;
         let mut space = Vec::new();
         for (stack, values) in profile.stacks.ids().zip(by_stack.chunks_exact(self.width)) {
             if stack.row() % ROWS == 0 {
@@ -130,8 +128,8 @@ impl Graph {
             }
         }
         // For each name the function with the largest sum among those with a file.
-        let mut best: Vec<Option<FunctionId>> = filled(self.names.len(), None, WHAT)?;
-        let mut several = filled(self.names.len(), false, WHAT)?;
+        let mut best: Vec<Option<FunctionId>> = filled(self.names.len(), None)?;
+        let mut several = filled(self.names.len(), false)?;
         let has_file = |id: FunctionId| {
             !profile
                 .strings
@@ -156,9 +154,9 @@ impl Graph {
         self.left_out = several.iter().filter(|several| **several).count();
         for best in &best {
             let function = best.map(|id| profile.functions.get(id));
-            self.files.try_push(function.map(|f| f.filename), WHAT)?;
+            self.files.try_push(function.map(|f| f.filename))?;
             let start = function.map_or(0, |f| f.start_line.max(0));
-            self.starts.try_push(start, WHAT)?;
+            self.starts.try_push(start)?;
         }
         for (row, location) in profile.locations.iter().enumerate() {
             let file = location
@@ -166,7 +164,7 @@ impl Graph {
                 .map(|id| profile.functions.get(id).filename);
             let is_written = file == self.files[self.function_of[row] as usize];
             let line = if is_written { location.line_for_r() } else { 0 };
-            self.line_of.try_push(line, WHAT)?;
+            self.line_of.try_push(line)?;
         }
         Ok(())
     }
@@ -187,8 +185,7 @@ impl Graph {
             };
             callee = function + 1;
             let row = self.places.intern(place)? as usize * self.width;
-            self.sums
-                .try_fill(self.places.len() * self.width, 0, WHAT)?;
+            self.sums.try_fill(self.places.len() * self.width, 0)?;
             for (sum, value) in self.sums[row..].iter_mut().zip(sums) {
                 *sum += value;
             }

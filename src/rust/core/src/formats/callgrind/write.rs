@@ -13,7 +13,6 @@ use crate::message;
 use crate::model::{Profile, StringId, is_summable};
 use std::io::{BufWriter, Write};
 
-const WHAT: &str = "a graph of calls";
 /// The name of an unknown file in the format.
 const NO_FILE: &str = "???";
 
@@ -26,7 +25,7 @@ impl write::Writer for Writer {
         let mut losses = Losses::default();
         let types = written_types(profile, true)?;
         let types = types.iter().filter(|t| is_summable(t.key, t.unit));
-        let types = types.try_vec(WHAT)?;
+        let types = types.try_vec()?;
         if types.is_empty() {
             let what = "The profile has no sample types that can be written.";
             return Err(Error::Unsupported(message!("{what}")));
@@ -52,7 +51,7 @@ fn sum_by_stack(
     losses: &mut Losses,
     stop: Stop,
 ) -> Result<Vec<i128>> {
-    let mut by_stack = filled(profile.stacks.len() * width, 0_i128, WHAT)?;
+    let mut by_stack = filled(profile.stacks.len() * width, 0_i128)?;
     for (row, stack) in profile.samples.stack.iter().enumerate() {
         if row % ROWS == 0 {
             cancel::check(stop)?;
@@ -89,29 +88,29 @@ fn write_header(
 ) -> Result<()> {
     let mut header = String::new();
     let start = "# callgrind format\nversion: 1\ncreator: profile\npositions: line\nevents:";
-    header.try_push_str(start, WHAT)?;
+    header.try_push_str(start)?;
     for type_ in types {
         let unit = match type_.unit {
             "count" | "" => "",
             unit => unit,
         };
         let between = if unit.is_empty() { "" } else { "_" };
-        header.try_push_char(' ', WHAT)?;
+        header.try_push_char(' ')?;
         // The names of events are separated by blanks.
         for c in [type_.name, between, unit]
             .iter()
             .flat_map(|text| text.chars())
         {
             let is_plain = c.is_ascii_alphanumeric();
-            header.try_push_char(if is_plain { c } else { '_' }, WHAT)?;
+            header.try_push_char(if is_plain { c } else { '_' })?;
         }
     }
-    header.try_push_str("\nsummary:", WHAT)?;
+    header.try_push_str("\nsummary:")?;
     for event in 1..width {
         let sum: i128 = by_stack.chunks_exact(width).map(|sums| sums[event]).sum();
-        header.try_write(format_args!(" {sum}"), WHAT)?;
+        header.try_write(format_args!(" {sum}"))?;
     }
-    header.try_push_char('\n', WHAT)?;
+    header.try_push_char('\n')?;
     out.write_all(header.as_bytes()).map_err(save::failed)
 }
 
@@ -165,7 +164,7 @@ impl Numbered {
             false => {
                 let mut plain = String::new();
                 for c in name.chars() {
-                    plain.try_push_char(if c.is_control() { ' ' } else { c }, WHAT)?;
+                    plain.try_push_char(if c.is_control() { ' ' } else { c })?;
                 }
                 writeln!(out, "{what}=({number}) {plain}")
             }

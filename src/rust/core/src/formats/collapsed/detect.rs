@@ -7,8 +7,6 @@ use foldhash::fast::RandomState;
 use memchr::{memchr, memmem, memrchr};
 use std::collections::HashSet;
 
-const WHAT: &str = "names";
-
 /// Whether the content looks like collapsed stacks: at least half of the lines are stacks, and one of them has
 /// several frames. Comments and blank lines do not count.
 ///
@@ -32,7 +30,7 @@ pub fn recognises(start: &[u8]) -> bool {
         };
         stacks += 1;
         if memchr(b';', text).is_none() {
-            are_names = are_names && is_name(text) && names.try_add(text, WHAT).is_ok();
+            are_names = are_names && is_name(text) && names.try_add(text).is_ok();
         } else if memmem::find(text, b"; ").is_none() {
             let is_code = text.split(|&byte| byte == b';').any(is_open);
             has_frames |= !is_code;

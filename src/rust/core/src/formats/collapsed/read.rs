@@ -17,9 +17,6 @@ use crate::model::known_types::SAMPLES;
 use crate::model::{Location, LocationId, Profile, StackId, Values};
 use memchr::{memchr, memrchr};
 
-const STACK: &str = "a stack";
-const VALUES: &str = "sample values";
-
 pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let reader = Collapsed {
         has_two: None,
@@ -130,7 +127,7 @@ impl Collapsed {
         if self.has_two == Some(true) {
             if let Some((rest, before)) = split(text) {
                 text = rest;
-                self.before.column.try_fill(row, f64::NAN, VALUES)?;
+                self.before.column.try_fill(row, f64::NAN)?;
                 push(&mut self.before, before, file)?;
             }
         }
@@ -156,14 +153,14 @@ impl Collapsed {
             let end = memchr(b';', &text[start..]).map_or(text.len(), |length| start + length);
             let item = &text[start..end];
             let location = self.items.get_or_read(item, || new_frame(item, file))?;
-            self.frames.try_push((end, location), STACK)?;
+            self.frames.try_push((end, location))?;
             start = end + 1;
         }
         self.text.clear();
-        self.text.try_extend(text, STACK)?;
+        self.text.try_extend(text)?;
         self.stack.clear();
         let innermost_first = self.frames.iter().rev().map(|&(_, location)| location);
-        self.stack.try_extend_from(innermost_first, STACK)?;
+        self.stack.try_extend_from(innermost_first)?;
         let known = (
             file.profile.stacks.intern(&self.stack)?,
             next_row(self.stack.len(), "frames")?,
@@ -176,7 +173,7 @@ impl Collapsed {
 fn push(values: &mut Values, count: Count, file: &mut File) -> Result<()> {
     match count {
         Count::Whole(count) => file.push_value(values, count),
-        Count::Decimal(count) => values.column.try_push(count, VALUES),
+        Count::Decimal(count) => values.column.try_push(count),
     }
 }
 

@@ -18,7 +18,6 @@ use crate::limits::memory::{Growing, TryGrow, TryText, filled, with_room};
 use crate::model::{LocationId, Profile, Values};
 use std::io::Write;
 
-const WHAT: &str = "collapsed stacks";
 /// The number of bytes that are written at once.
 const CHUNK: usize = 1 << 16;
 
@@ -43,7 +42,7 @@ impl write::Writer for Writer<'_> {
         losses.add(LossKind::ChangedName, frames.changed);
         let mut paths = Paths::default();
         // The path of a stack is computed for its first sample.
-        let mut path_of = filled(profile.stacks.len(), None, WHAT)?;
+        let mut path_of = filled(profile.stacks.len(), None)?;
         let mut sums: Vec<Total> = Vec::new();
         let mut order = Vec::new();
         let mut space = Vec::new();
@@ -63,7 +62,7 @@ impl write::Writer for Writer<'_> {
                         paths.add(stack_frames.iter().rev().copied(), &frames.of_location)?;
                     let path = path.unwrap_or(ROOT);
                     path_of[stack.row()] = Some(path);
-                    sums.try_fill(paths.nodes().len(), Total::default(), WHAT)?;
+                    sums.try_fill(paths.nodes().len(), Total::default())?;
                     path
                 }
             };
@@ -72,11 +71,11 @@ impl write::Writer for Writer<'_> {
                 continue;
             };
             if sum.is_new() {
-                order.try_push(path, WHAT)?;
+                order.try_push(path)?;
             }
             sum.add(value);
         }
-        let mut text = with_room(2 * CHUNK, WHAT)?;
+        let mut text = with_room(2 * CHUNK)?;
         let mut names = Vec::new();
         for (at, &path) in order.iter().enumerate() {
             if at % ROWS == 0 {
@@ -93,14 +92,14 @@ impl write::Writer for Writer<'_> {
             names.clear();
             let mut node = path;
             while let Some(found) = paths.nodes().get(node as usize) {
-                names.try_push(found.group, WHAT)?;
+                names.try_push(found.group)?;
                 node = found.parent;
             }
             for (depth, &name) in names.iter().rev().enumerate() {
                 if depth > 0 {
-                    text.try_push(b';', WHAT)?;
+                    text.try_push(b';')?;
                 }
-                text.try_extend(frames.texts.get(name).as_bytes(), WHAT)?;
+                text.try_extend(frames.texts.get(name).as_bytes())?;
             }
             writeln!(Growing(&mut text), " {sum}").map_err(save::failed)?;
             if text.len() > CHUNK {
@@ -133,11 +132,11 @@ impl FrameTexts {
     fn new(profile: &Profile, frame_types: bool) -> Result<FrameTexts> {
         let mut frames = FrameTexts {
             texts: Interner::default(),
-            of_location: with_room(profile.locations.len(), WHAT)?,
+            of_location: with_room(profile.locations.len())?,
             changed: 0,
         };
         let names = FrameNames::new(profile)?;
-        let mut counted = filled(names.count(), false, WHAT)?;
+        let mut counted = filled(names.count(), false)?;
         let mut text = String::new();
         for location in profile.locations.ids() {
             let row = names.row(location);
@@ -145,7 +144,7 @@ impl FrameTexts {
             text.clear();
             let mut changed = starts_like_comment(name.as_bytes());
             if changed {
-                text.try_push_char(' ', WHAT)?;
+                text.try_push_char(' ')?;
             }
             for c in name.chars() {
                 let written = match c {
@@ -154,17 +153,17 @@ impl FrameTexts {
                     c => c,
                 };
                 changed |= written != c;
-                text.try_push_char(written, WHAT)?;
+                text.try_push_char(written)?;
             }
             if changed {
                 frames.changed += usize::from(!counted[row as usize]);
                 counted[row as usize] = true;
             }
             if frame_types {
-                text.try_push_str(suffix(profile, location), WHAT)?;
+                text.try_push_str(suffix(profile, location))?;
             }
             let id = frames.texts.intern(&text)?;
-            frames.of_location.try_push(id, WHAT)?;
+            frames.of_location.try_push(id)?;
         }
         Ok(frames)
     }

@@ -69,7 +69,7 @@ impl Nodes {
             let is_nested = match json.key()? {
                 Some(key) if key.as_str() == "children" => {
                     json.begin_array()?;
-                    open.try_push(row, WHAT)?;
+                    open.try_push(row)?;
                     true
                 }
                 Some(key) => {
@@ -91,7 +91,7 @@ impl Nodes {
                     break;
                 }
                 let child = id(json)?;
-                self.children.try_push((parent, child), WHAT)?;
+                self.children.try_push((parent, child))?;
             }
         }
     }
@@ -104,7 +104,7 @@ impl Nodes {
             parent,
             ..Node::default()
         };
-        self.rows.try_push(node, WHAT)?;
+        self.rows.try_push(node)?;
         Ok(row)
     }
 
@@ -121,7 +121,7 @@ impl Nodes {
             "hitCount" => node.hits = count(json)?,
             "parent" if json.peek()? != Kind::Word => {
                 let parent = id(json)?;
-                self.parents.try_push((row, parent), WHAT)?;
+                self.parents.try_push((row, parent))?;
             }
             "callFrame" => {
                 json.begin_object()?;
@@ -169,7 +169,7 @@ impl Nodes {
             let line = json.problems.line_number(line, at);
             json.take(2 * size_of::<Ticks>())?;
             let ticks = Ticks { node, line, ticks };
-            self.ticks.try_push(ticks, WHAT)?;
+            self.ticks.try_push(ticks)?;
         }
         Ok(())
     }
@@ -179,17 +179,17 @@ impl Nodes {
         let first = crate::collections::next_row(self.rows.len(), WHAT)?;
         for node in &other.rows {
             let parent = node.parent.map(|row| row + first);
-            self.rows.try_push(Node { parent, ..*node }, WHAT)?;
+            self.rows.try_push(Node { parent, ..*node })?;
         }
         for &(row, id) in &other.children {
-            self.children.try_push((row + first, id), WHAT)?;
+            self.children.try_push((row + first, id))?;
         }
         for &(row, id) in &other.parents {
-            self.parents.try_push((row + first, id), WHAT)?;
+            self.parents.try_push((row + first, id))?;
         }
         for ticks in &other.ticks {
             let node = ticks.node + first;
-            self.ticks.try_push(Ticks { node, ..*ticks }, WHAT)?;
+            self.ticks.try_push(Ticks { node, ..*ticks })?;
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ impl Nodes {
     pub fn link(&mut self, json: &mut Reader) -> Result<()> {
         for (row, node) in (0..).zip(&self.rows) {
             if let Some(id) = node.id {
-                if self.by_id.try_put(id, row, WHAT)?.is_some() {
+                if self.by_id.try_put(id, row)?.is_some() {
                     return Err(json.error(message!("Two nodes have the id {id}.")));
                 }
             }
@@ -258,8 +258,8 @@ impl Nodes {
             is_missing: true,
             ..Node::default()
         };
-        self.rows.try_push(node, WHAT)?;
-        self.by_id.try_put(id, row, WHAT)?;
+        self.rows.try_push(node)?;
+        self.by_id.try_put(id, row)?;
         self.has_missing = true;
         Ok(row)
     }
@@ -297,16 +297,16 @@ impl Nodes {
                 None => self.location(row, place_of, profile)?,
             };
             if place_of == Place::default() {
-                self.callers.try_fill(self.rows.len(), None, WHAT)?;
+                self.callers.try_fill(self.rows.len(), None)?;
                 self.callers[row as usize] = Some(location);
             }
-            locations.try_push(location, "a stack")?;
+            locations.try_push(location)?;
             place_of = Place::default();
             next = self.rows[row as usize].parent;
         }
         json.take(2 * size_of_val(&locations[..]))?;
         let stack = profile.stacks.intern(&locations)?;
-        self.stacks.try_put((row, place), stack, WHAT)?;
+        self.stacks.try_put((row, place), stack)?;
         Ok(stack)
     }
 

@@ -39,7 +39,7 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
             Some(trace) => trace.into_runs()?,
             None if run.nodes.is_empty() => Vec::new(),
             None => [run].into_iter().try_fold(Vec::new(), |mut runs, run| {
-                runs.try_push(run, "sources")?;
+                runs.try_push(run)?;
                 Ok::<_, crate::Error>(runs)
             })?,
         };

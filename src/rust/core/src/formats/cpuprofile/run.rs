@@ -17,7 +17,6 @@ use crate::model::{
     Profile, SampleType, Source, SourceId, SourceKind, StringId, Strings, Values, nearest, seconds,
 };
 
-const WHAT: &str = "samples";
 /// A time of at least this value (in the year 2001) is a time since 1970; smaller values are times since the start of
 /// the computer.
 const SINCE_1970: f64 = 1e15;
@@ -97,20 +96,20 @@ impl Run {
                         let message = crate::message!("This is not the id of a node.");
                         return Err(json.error_at(start, message));
                     };
-                    self.samples.try_push(id, WHAT)?;
+                    self.samples.try_push(id)?;
                 }
             }
             "timeDeltas" => {
                 // Some events contain them twice.
                 self.deltas.clear();
-                numbers(json, |number| self.deltas.try_push(number.real(), WHAT))?;
+                numbers(json, |number| self.deltas.try_push(number.real()))?;
             }
-            "timestamps" => numbers(json, |number| self.times.try_push(number.real(), WHAT))?,
+            "timestamps" => numbers(json, |number| self.times.try_push(number.real()))?,
             "lines" => numbers(json, |number| {
-                self.lines.try_push(number.whole().unwrap_or(0), WHAT)
+                self.lines.try_push(number.whole().unwrap_or(0))
             })?,
             "columns" => numbers(json, |number| {
-                self.columns.try_push(number.whole().unwrap_or(0), WHAT)
+                self.columns.try_push(number.whole().unwrap_or(0))
             })?,
             "startTime" => self.span.start = json.number_if_any()?.map(Number::real),
             "endTime" => self.span.end = json.number_if_any()?.map(Number::real),
@@ -123,16 +122,16 @@ impl Run {
     pub fn append(&mut self, part: &Run) -> Result<()> {
         let before = self.samples.len();
         self.nodes.append(&part.nodes)?;
-        self.samples.try_extend(&part.samples, WHAT)?;
-        self.deltas.try_extend(&part.deltas, WHAT)?;
+        self.samples.try_extend(&part.samples)?;
+        self.deltas.try_extend(&part.deltas)?;
         // V8 leaves lines out of a part in which none is known.
         for (all, new) in [
             (&mut self.lines, &part.lines),
             (&mut self.columns, &part.columns),
         ] {
             if !new.is_empty() {
-                all.try_fill(before, 0, WHAT)?;
-                all.try_extend(new, WHAT)?;
+                all.try_fill(before, 0)?;
+                all.try_extend(new)?;
             }
         }
         self.span.append(part.span);
@@ -178,11 +177,11 @@ impl Run {
         let duration = span.end.zip(span.start).map(|(end, start)| end - start);
         let mut comments = Vec::new();
         if let Some(comment) = self.comment {
-            comments.try_push(comment, "comments")?;
+            comments.try_push(comment)?;
         }
         Ok(Source {
             kind,
-            uri: uri.map(|uri| owned(uri, "sources")).transpose()?,
+            uri: uri.map(owned).transpose()?,
             timestamp: start.map(seconds),
             time: start.filter(|&start| crate::model::nanoseconds(seconds(start)) != Some(start)),
             duration: duration.and_then(|d| nearest(d * unit)).filter(|&d| d > 0),
@@ -204,7 +203,7 @@ impl Run {
             let mut time = span.start.unwrap_or(0.0);
             for delta in &self.deltas {
                 time += delta;
-                times.try_push(time, WHAT)?;
+                times.try_push(time)?;
             }
         }
         // Old versions of V8 write the end as an additional time.
@@ -229,10 +228,10 @@ impl Run {
     ) -> Result<()> {
         let (times, end) = self.times(json)?;
         let mut order = Vec::new();
-        order.try_extend_from(0..self.samples.len(), WHAT)?;
+        order.try_extend_from(0..self.samples.len())?;
         if !times.is_sorted() {
             json.note(ProblemKind::TimeBackwards, b"");
-            sort_by_key(&mut order, |&row| SortedTime(times[row]), WHAT)?;
+            sort_by_key(&mut order, |&row| SortedTime(times[row]))?;
         }
         let duration = |at: usize| {
             let time = *times.get(*order.get(at)?)?;
@@ -260,17 +259,17 @@ impl Run {
             let place = Place { line, column };
             let stack = self.nodes.stack(node, place, profile, json)?;
             json.take_samples(1, profile.stacks.get(stack).len())?;
-            profile.samples.source.try_push(source, WHAT)?;
-            profile.samples.stack.try_push(stack, WHAT)?;
+            profile.samples.source.try_push(source)?;
+            profile.samples.stack.try_push(stack)?;
             let sample = profile.samples.len() - 1;
             if let Some(time) = times.get(row).filter(|_| has_start) {
                 if let Some(time) = nearest(time * 1e3) {
-                    profile.samples.times.try_push((sample, time), WHAT)?;
+                    profile.samples.times.try_push((sample, time))?;
                 }
             }
-            columns.counts.column.try_push(1.0, WHAT)?;
+            columns.counts.column.try_push(1.0)?;
             let lasted = lasted.unwrap_or(f64::NAN);
-            columns.time.column.try_push(lasted, WHAT)?;
+            columns.time.column.try_push(lasted)?;
         }
         Ok(())
     }
@@ -292,16 +291,16 @@ impl Run {
             let mut counts = Vec::new();
             for ticks in lines.of(node) {
                 rest = rest.saturating_sub(ticks.ticks.max(0));
-                counts.try_push((ticks.line.max(0), ticks.ticks), WHAT)?;
+                counts.try_push((ticks.line.max(0), ticks.ticks))?;
             }
-            counts.try_push((0, rest), WHAT)?;
+            counts.try_push((0, rest))?;
             for (line, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
                 let place = Place { line, column: 0 };
                 let stack = self.nodes.stack(node, place, profile, json)?;
                 json.take_samples(1, profile.stacks.get(stack).len())?;
-                profile.samples.source.try_push(source, WHAT)?;
-                profile.samples.stack.try_push(stack, WHAT)?;
-                columns.time.column.try_push(f64::NAN, WHAT)?;
+                profile.samples.source.try_push(source)?;
+                profile.samples.stack.try_push(stack)?;
+                columns.time.column.try_push(f64::NAN)?;
                 if columns.counts.push(count)? {
                     json.problems.nearly(count, json.position() as usize);
                 }
@@ -323,9 +322,9 @@ impl Lines {
     fn new(nodes: &Nodes) -> Result<Lines> {
         let group_of = nodes.ticks.iter().map(|ticks| ticks.node as usize);
         Ok(Lines {
-            of_node: Lists::grouped(nodes.rows().len(), group_of, "lines")?,
-            ticks: crate::limits::memory::copied(&nodes.ticks, "lines")?,
-            used: filled(nodes.rows().len(), 0, "lines")?,
+            of_node: Lists::grouped(nodes.rows().len(), group_of)?,
+            ticks: crate::limits::memory::copied(&nodes.ticks)?,
+            used: filled(nodes.rows().len(), 0)?,
         })
     }
 
@@ -370,13 +369,11 @@ impl Columns {
         let time = has_times.then_some(self.time);
         for values in [Some(self.counts), time].into_iter().flatten() {
             for source in &mut profile.sources {
-                let name = owned(&values.type_.name, WHAT)?;
-                let unit = owned(&values.type_.unit, WHAT)?;
-                source
-                    .types
-                    .try_push(SampleType::new(name, unit, &[])?, WHAT)?;
+                let name = owned(&values.type_.name)?;
+                let unit = owned(&values.type_.unit)?;
+                source.types.try_push(SampleType::new(name, unit, &[])?)?;
             }
-            profile.values.try_push(values, WHAT)?;
+            profile.values.try_push(values)?;
         }
         Ok(())
     }

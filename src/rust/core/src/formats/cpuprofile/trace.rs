@@ -14,8 +14,6 @@ use crate::model::{StringId, Strings};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-const WHAT: &str = "events";
-
 #[derive(Default)]
 pub struct Trace {
     profiles: Vec<Traced>,
@@ -64,8 +62,8 @@ impl Trace {
     }
 
     fn add(&mut self, event: Event, json: &mut Reader) -> Result<()> {
-        let thread = || written(format_args!("{}/{}", event.process, event.thread), WHAT);
-        let key = || written(format_args!("{}/{}", event.process, event.id), WHAT);
+        let thread = || written(format_args!("{}/{}", event.process, event.thread));
+        let key = || written(format_args!("{}/{}", event.process, event.id));
         let profile = match event.name.as_str() {
             // A whole profile, without an id.
             "CpuProfile" => {
@@ -89,7 +87,7 @@ impl Trace {
             },
             "thread_name" => {
                 if let Some(text) = event.text {
-                    self.names.try_put(thread()?, text, WHAT)?;
+                    self.names.try_put(thread()?, text)?;
                 }
                 return Ok(());
             }
@@ -97,18 +95,18 @@ impl Trace {
         };
         json.take(2 * size_of::<(Option<f64>, Run)>())?;
         let part = (event.time, event.part);
-        self.profiles[profile].parts.try_push(part, WHAT)
+        self.profiles[profile].parts.try_push(part)
     }
 
     fn begin(&mut self, json: &mut Reader) -> Result<usize> {
         json.take(2 * size_of::<Traced>())?;
-        self.profiles.try_push(Traced::default(), WHAT)?;
+        self.profiles.try_push(Traced::default())?;
         Ok(self.profiles.len() - 1)
     }
 
     fn begin_as(&mut self, key: String, json: &mut Reader) -> Result<usize> {
         let profile = self.begin(json)?;
-        self.by_key.try_put(key, profile, WHAT)?;
+        self.by_key.try_put(key, profile)?;
         Ok(profile)
     }
 
@@ -120,7 +118,7 @@ impl Trace {
             let has_times = profile.parts.iter().all(|(time, _)| time.is_some());
             if has_times {
                 let time = |(time, _): &(Option<f64>, Run)| SortedTime(time.unwrap_or(0.0));
-                sort_by_key(&mut profile.parts, time, WHAT)?;
+                sort_by_key(&mut profile.parts, time)?;
             }
             let mut run = Run::default();
             for (_, part) in &profile.parts {
@@ -128,7 +126,7 @@ impl Trace {
             }
             run.comment = profile.thread.and_then(|t| self.names.get(&t).copied());
             if !run.nodes.is_empty() {
-                runs.try_push(run, "sources")?;
+                runs.try_push(run)?;
             }
         }
         Ok(runs)
@@ -205,7 +203,7 @@ impl Event {
 /// An id, which is a text or a number.
 fn id(json: &mut Reader) -> Result<String> {
     match json.peek()? {
-        Kind::Number => written(format_args!("{}", json.number()?.real()), WHAT),
+        Kind::Number => written(format_args!("{}", json.number()?.real())),
         _ => own(json.text_if_any()?),
     }
 }
@@ -215,7 +213,7 @@ fn time(json: &mut Reader) -> Result<Option<f64>> {
 }
 
 fn own(text: Option<&str>) -> Result<String> {
-    owned(text.unwrap_or_default(), WHAT)
+    owned(text.unwrap_or_default())
 }
 
 fn whole(json: &mut Reader) -> Result<i64> {

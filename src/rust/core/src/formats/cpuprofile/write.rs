@@ -20,7 +20,6 @@ use crate::message;
 use crate::model::{LocationId, Profile, SourceId};
 use std::io::Write;
 
-const WHAT: &str = "the output";
 /// The id of the outermost node. Those of other nodes follow.
 const ROOT_ID: i64 = 1;
 
@@ -79,7 +78,7 @@ fn time_of<'m, 'a>(
     measures: &'m [Measure<'a>],
 ) -> Result<Option<&'m Measure<'a>>> {
     let types = measures.iter().filter_map(Measure::as_type);
-    let types = types.try_vec("sample types")?;
+    let types = types.try_vec()?;
     let mut defaults = profile.sources.iter();
     let default = defaults.find_map(|source| default_type(source, &types));
     let is_time = |measure: &&Measure| measure.nanoseconds().is_some();
@@ -160,7 +159,7 @@ struct Tree {
 impl Tree {
     fn new(samples: &Samples, stop: Stop) -> Result<Tree> {
         let profile = samples.profile;
-        let mut counts = filled(profile.stacks.len(), 0, WHAT)?;
+        let mut counts = filled(profile.stacks.len(), 0)?;
         let mut sum = 0.0;
         let left_out = samples.for_each(stop, |row, time| {
             counts[profile.samples.stack[row].row()] += 1;
@@ -171,7 +170,7 @@ impl Tree {
         let mut tree = Tree {
             paths: Paths::default(),
             functions,
-            id_of_stack: filled(profile.stacks.len(), ROOT_ID, WHAT)?,
+            id_of_stack: filled(profile.stacks.len(), ROOT_ID)?,
             hits: Vec::new(),
             root_hits: 0,
             ticks: Vec::new(),
@@ -194,14 +193,14 @@ impl Tree {
                 continue;
             };
             tree.id_of_stack[row] = id(node);
-            tree.hits.try_fill(tree.paths.nodes().len(), 0, WHAT)?;
+            tree.hits.try_fill(tree.paths.nodes().len(), 0)?;
             tree.hits[node as usize] += count;
             let line = stack
                 .first()
                 .map(|&leaf| shown(profile, leaf))
                 .transpose()?;
             if let Some(frame) = line.filter(|frame| frame.line > 0) {
-                tree.ticks.try_push((node, frame.line, count), WHAT)?;
+                tree.ticks.try_push((node, frame.line, count))?;
             }
         }
         tree.ticks.sort_unstable();
@@ -215,7 +214,7 @@ impl Tree {
             NO_PARENT => nodes.len(),
             parent => parent as usize,
         });
-        let children = Lists::grouped(nodes.len() + 1, parent_of, WHAT)?;
+        let children = Lists::grouped(nodes.len() + 1, parent_of)?;
         let list = |node: usize, json: &mut Json| -> Result<()> {
             let children = children.get(node);
             match children.is_empty() {
@@ -288,7 +287,7 @@ type Seen = (LocationId, i64);
 /// have one each.
 fn functions(profile: &Profile) -> Result<(Vec<u32>, Vec<Option<Seen>>)> {
     let count = profile.functions.len();
-    let mut of_group: Vec<Option<Seen>> = filled(count + profile.locations.len(), None, WHAT)?;
+    let mut of_group: Vec<Option<Seen>> = filled(count + profile.locations.len(), None)?;
     let mut groups = Vec::new();
     for id in profile.locations.ids() {
         let location = profile.locations.get(id);
@@ -301,7 +300,7 @@ fn functions(profile: &Profile) -> Result<(Vec<u32>, Vec<Option<Seen>>)> {
             Some(line) if line > 0 && (*first == 0 || line < *first) => *first = line,
             _ => {}
         }
-        groups.try_push(group as u32, WHAT)?;
+        groups.try_push(group as u32)?;
     }
     Ok((groups, of_group))
 }
@@ -324,13 +323,10 @@ fn frame_of(
 /// A function. V8 writes -1 for unknown numbers.
 fn call_frame(name: &str, file: &str, start_line: i64, script: u32) -> Result<String> {
     let line = if start_line > 0 { start_line - 1 } else { -1 };
-    written(
-        format_args!(
-            "{{\"functionName\":\"{}\",\"scriptId\":\"{script}\",\"url\":\"{}\",\
+    written(format_args!(
+        "{{\"functionName\":\"{}\",\"scriptId\":\"{script}\",\"url\":\"{}\",\
              \"lineNumber\":{line},\"columnNumber\":-1}}",
-            crate::text::Escaped(name),
-            crate::text::Escaped(file),
-        ),
-        WHAT,
-    )
+        crate::text::Escaped(name),
+        crate::text::Escaped(file),
+    ))
 }

@@ -6,8 +6,6 @@ use crate::json::Number;
 use crate::limits::memory::{TryGrow, owned, written};
 use crate::message;
 
-const WHAT: &str = "a column";
-
 /// Numbers; NaN for `null`. All that are used here are small enough to be exact.
 pub type Column = Vec<f64>;
 
@@ -27,7 +25,7 @@ pub fn read(json: &mut Reader, column: &mut Column) -> Result<()> {
             _ => return Err(json.expected("a number or `null`")),
         };
         json.take(2 * size_of::<f64>())?;
-        column.try_push(number, WHAT)?;
+        column.try_push(number)?;
     }
     Ok(())
 }
@@ -101,12 +99,12 @@ pub fn row_of(column: &[f64], row: u32, other: &[f64], json: &Reader) -> Result<
 pub fn text(json: &mut Reader) -> Result<Option<String>> {
     match json.peek()? {
         Kind::Number => match json.number()? {
-            Number::Whole(number) => written(format_args!("{number}"), WHAT).map(Some),
-            Number::Real(number) => written(format_args!("{number}"), WHAT).map(Some),
+            Number::Whole(number) => written(format_args!("{number}")).map(Some),
+            Number::Real(number) => written(format_args!("{number}")).map(Some),
         },
         _ => {
             let text = json.text_if_any()?;
-            text.map(|text| owned(text, WHAT)).transpose()
+            text.map(owned).transpose()
         }
     }
 }

@@ -7,8 +7,6 @@ use crate::json::Number;
 use crate::limits::memory::owned;
 use crate::model::{Period, ValueType};
 
-const WHAT: &str = "sources";
-
 /// Information that applies to all threads; times are in milliseconds.
 #[derive(Default)]
 pub struct Meta {
@@ -67,8 +65,8 @@ impl Meta {
             value: interval,
             exact: None,
             type_: Some(ValueType {
-                name: owned("time", WHAT)?,
-                unit: owned("milliseconds", WHAT)?,
+                name: owned("time")?,
+                unit: owned("milliseconds")?,
             }),
         }))
     }

@@ -41,7 +41,7 @@ pub const FORMAT: Format = Format {
         let texts = files.zip(options.texts("texts")?);
         let texts = texts.map(|(file, text)| Text { file, text });
         Ok(Box::new(Writer {
-            texts: texts.try_vec("texts")?,
+            texts: texts.try_vec()?,
         }))
     }),
     file_names: &["*.firefox.json"],

@@ -18,8 +18,6 @@ use crate::limits::memory::TryGrow;
 use crate::model::{Profile, Source};
 use memchr::memmem;
 
-const WHAT: &str = "sample values";
-
 pub fn recognises(start: &[u8]) -> bool {
     const TABLES: [&str; 5] = [
         "\"preprocessedProfileVersion\"",
@@ -82,7 +80,7 @@ impl File {
                     json.begin_array()?;
                     while json.element()? {
                         json.take(size_of::<Thread>() + size_of::<Source>())?;
-                        self.threads.try_push(Thread::default(), "sources")?;
+                        self.threads.try_push(Thread::default())?;
                         // The profiles of other processes, as text.
                         if json.peek()? == Kind::Text {
                             return Err(json.is_of_kind(&GECKO));
@@ -129,8 +127,8 @@ impl File {
         }
         let rows = self.profile.samples.len();
         for mut values in columns.0 {
-            values.column.try_fill(rows, f64::NAN, WHAT)?;
-            self.profile.values.try_push(values, WHAT)?;
+            values.column.try_fill(rows, f64::NAN)?;
+            self.profile.values.try_push(values)?;
         }
         Ok(self.profile)
     }

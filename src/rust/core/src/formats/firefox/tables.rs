@@ -13,8 +13,6 @@ use crate::model::{
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-const WHAT: &str = "tables";
-
 /// The tables of a thread or of the file.
 #[derive(Default)]
 pub struct Part {
@@ -85,7 +83,7 @@ impl Part {
                 while json.element()? {
                     let string = strings.intern(json.text_if_any()?.unwrap_or_default())?;
                     json.take(2 * size_of::<StringId>())?;
-                    self.lists.strings.try_push(string, WHAT)?;
+                    self.lists.strings.try_push(string)?;
                 }
             }
             "libs" if json.peek()? == Kind::Array => {
@@ -94,7 +92,7 @@ impl Part {
                     match json.peek()? {
                         Kind::Object => {
                             let lib = Lib::read(json, strings)?;
-                            self.lists.libs.try_push(lib, WHAT)?;
+                            self.lists.libs.try_push(lib)?;
                         }
                         _ => json.skip()?,
                     }
@@ -222,12 +220,12 @@ impl Tables {
                 return Err(json.error(message!("Stack {row} is among its own callers.")));
             }
             let location = self.location(frame, view, profile, mappings, json)?;
-            locations.try_push(location, "a stack")?;
+            locations.try_push(location)?;
             next = self.caller(row, json)?;
         }
         json.take(2 * size_of_val(&locations[..]))?;
         let stack = profile.stacks.intern(&locations)?;
-        self.stacks.try_fill(self.stack_frame.len(), None, WHAT)?;
+        self.stacks.try_fill(self.stack_frame.len(), None)?;
         self.stacks[row as usize] = Some(stack);
         Ok(stack)
     }
@@ -320,7 +318,7 @@ impl Tables {
             inlined: false,
             frame_type,
         })?;
-        self.locations.try_fill(self.frame_func.len(), None, WHAT)?;
+        self.locations.try_fill(self.frame_func.len(), None)?;
         self.locations[row as usize] = Some(location);
         Ok(location)
     }
@@ -341,7 +339,7 @@ fn mapping_of(lib: &Lib, profile: &mut Profile, mappings: &mut Mappings) -> Resu
         symbols: Symbols::default(),
         native_id: None,
     })?;
-    mappings.try_put(*lib, mapping, WHAT)?;
+    mappings.try_put(*lib, mapping)?;
     Ok(mapping)
 }
 

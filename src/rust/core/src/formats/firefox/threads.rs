@@ -14,8 +14,6 @@ use crate::model::{
     Profile, SampleType, Source, SourceKind, Strings, ValueType, nanoseconds, nearest, seconds,
 };
 
-const WHAT: &str = "samples";
-
 /// Samples, or allocations.
 #[derive(Default)]
 struct Table {
@@ -141,14 +139,14 @@ impl Thread {
         for table in [&mut self.native, &mut self.js] {
             for type_ in adding.allocations(table, json)? {
                 if !all.contains(&type_) {
-                    all.try_push(type_, "sample types")?;
+                    all.try_push(type_)?;
                 }
             }
         }
         let source = self.source(json.source_kind(), all, meta, profile)?;
         let source = profile.add_source(source)?;
         let rows = profile.samples.len();
-        profile.samples.source.try_fill(rows, source, WHAT)
+        profile.samples.source.try_fill(rows, source)
     }
 
     fn source(
@@ -162,25 +160,21 @@ impl Thread {
         let process = self.process.as_deref().unwrap_or_default();
         let pid = self.pid.as_deref().unwrap_or_default();
         let tid = self.tid.as_deref().unwrap_or_default();
-        let about = written(format_args!("process {process} {pid}, thread {tid}"), WHAT)?;
+        let about = written(format_args!("process {process} {pid}, thread {tid}"))?;
         for text in [self.name.as_deref(), Some(&*about), meta.product.as_deref()] {
             if let Some(text) = text.filter(|text| !text.is_empty()) {
-                comments.try_push(profile.strings.intern(text)?, "comments")?;
+                comments.try_push(profile.strings.intern(text)?)?;
             }
         }
         let mut recorded: Vec<SampleType> = Vec::new();
         for ValueType { name, unit } in types {
             let type_ = SampleType::new(name, unit, &recorded)?;
-            recorded.try_push(type_, "sample types")?;
+            recorded.try_push(type_)?;
         }
         let start = meta.start().and_then(|start| nearest(start * 1e6));
         Ok(Source {
             kind,
-            uri: meta
-                .uri
-                .as_deref()
-                .map(|uri| owned(uri, WHAT))
-                .transpose()?,
+            uri: meta.uri.as_deref().map(owned).transpose()?,
             timestamp: start.map(seconds),
             time: start.filter(|&start| nanoseconds(seconds(start)) != Some(start)),
             period: meta.period()?,
@@ -217,7 +211,7 @@ impl Adding<'_, '_> {
             json.check()?;
         }
         json.take_samples(1, self.profile.stacks.get(id).len())?;
-        self.profile.samples.stack.try_push(id, WHAT)?;
+        self.profile.samples.stack.try_push(id)?;
         Ok(row)
     }
 
@@ -228,7 +222,7 @@ impl Adding<'_, '_> {
         };
         let whole = nearest(start * 1e6).zip(nearest(time * 1e6));
         match whole.and_then(|(start, time)| start.checked_add(time)) {
-            Some(time) => self.profile.samples.times.try_push((row, time), WHAT),
+            Some(time) => self.profile.samples.times.try_push((row, time)),
             None => Ok(()),
         }
     }
@@ -266,7 +260,7 @@ impl Adding<'_, '_> {
         let mut types = Vec::new();
         if rows > 0 {
             for column in [Some(column), cpu].into_iter().flatten() {
-                types.try_push(self.columns.type_of(column)?, WHAT)?;
+                types.try_push(self.columns.type_of(column)?)?;
             }
         }
         Ok(types)
@@ -287,7 +281,7 @@ impl Adding<'_, '_> {
             self.time(row, get(&table.time, at))?;
             let is_known = types.iter().any(|type_| known == *type_);
             if !is_known {
-                types.try_push(self.columns.type_of(column)?, WHAT)?;
+                types.try_push(self.columns.type_of(column)?)?;
             }
         }
         Ok(types)

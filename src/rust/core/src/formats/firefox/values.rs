@@ -5,8 +5,6 @@ use crate::limits::memory::{TryGrow, owned};
 use crate::message;
 use crate::model::{ValueType, Values};
 
-const WHAT: &str = "sample values";
-
 /// The columns of values.
 #[derive(Default)]
 pub struct Columns(pub Vec<Values>);
@@ -18,15 +16,15 @@ impl Columns {
         if let Some(column) = self.0.iter().position(is) {
             return Ok(column);
         }
-        self.0.try_push(Values::absent(name, unit, 0)?, WHAT)?;
+        self.0.try_push(Values::absent(name, unit, 0)?)?;
         Ok(self.0.len() - 1)
     }
 
     /// Sets the value of the last sample.
     pub fn set(&mut self, column: usize, row: usize, value: Option<f64>) -> Result<()> {
         let values = &mut self.0[column].column;
-        values.try_fill(row, f64::NAN, WHAT)?;
-        values.try_push(value.unwrap_or(f64::NAN), WHAT)
+        values.try_fill(row, f64::NAN)?;
+        values.try_push(value.unwrap_or(f64::NAN))
     }
 
     pub fn type_of(&self, column: usize) -> Result<ValueType> {
@@ -34,8 +32,8 @@ impl Columns {
             return Err(crate::Error::Unsupported(message!("No column {column}.")));
         };
         Ok(ValueType {
-            name: owned(&values.type_.name, WHAT)?,
-            unit: owned(&values.type_.unit, WHAT)?,
+            name: owned(&values.type_.name)?,
+            unit: owned(&values.type_.unit)?,
         })
     }
 }

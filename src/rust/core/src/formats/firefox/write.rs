@@ -20,7 +20,6 @@ pub use tables::Text;
 use threads::{Run, Thread};
 use times::{INTERVAL, milliseconds, period};
 
-const WHAT: &str = "the output";
 const VERSION: i64 = 66;
 /// The version of Gecko's own form from which version 66 is made.
 const GECKO_VERSION: i64 = 24;
@@ -44,7 +43,7 @@ impl write::Writer for Writer<'_> {
         let rows = RowsBySource::new(profile)?;
         let tables = Tables::new(profile, stop)?;
         let mut losses = Losses::default();
-        let times = profile.sources.iter().map(time).try_vec(WHAT)?;
+        let times = profile.sources.iter().map(time).try_vec()?;
         let start = times.iter().flatten().copied().min().unwrap_or(0);
         let mut written = Vec::new();
         for source in profile.source_ids() {
@@ -55,7 +54,7 @@ impl write::Writer for Writer<'_> {
                 start: times[source.row()].map_or(0.0, |time| milliseconds(time - start)),
                 origin: start,
             };
-            written.try_push(Thread::new(run, &measures)?, WHAT)?;
+            written.try_push(Thread::new(run, &measures)?)?;
         }
         losses.add(LossKind::OtherType, undistinguished(&written));
         let mut json = Json::new(out, stop)?;

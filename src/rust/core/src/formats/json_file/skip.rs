@@ -64,7 +64,7 @@ impl Reader<'_, '_, '_> {
                         "Values are nested more than {DEEPEST} levels deep."
                     )));
                 }
-                b'[' | b'{' => open.try_push(mark + 2, "nested values")?,
+                b'[' | b'{' => open.try_push(mark + 2)?,
                 _ if open.pop() != Some(mark) => return Err(self.expected("a value")),
                 _ => {}
             }

@@ -9,8 +9,6 @@ use crate::message;
 use memchr::{memchr, memchr2, memchr3};
 use std::ops::Range;
 
-const WHAT: &str = "a text";
-
 impl Reader<'_, '_, '_> {
     /// The next value, a string.
     pub fn text(&mut self) -> Result<&str> {
@@ -23,7 +21,7 @@ impl Reader<'_, '_, '_> {
         self.text.clear();
         if !escaped && memchr(0, string).is_none() {
             if let Ok(text) = std::str::from_utf8(string) {
-                self.text.try_push_str(text, WHAT)?;
+                self.text.try_push_str(text)?;
                 return Ok(&self.text);
             }
         }
@@ -45,7 +43,7 @@ impl Reader<'_, '_, '_> {
         })?;
         let position = Position::Byte(start);
         let text = self.problems.decode(&self.bytes, position)?;
-        self.text.try_push_str(&text, WHAT)?;
+        self.text.try_push_str(&text)?;
         Ok(&self.text)
     }
 

@@ -53,7 +53,7 @@ fn read_to(
             while let Some(found) = inner.field()? {
                 if found.number == values::VALUES {
                     let any = read_to(&mut found.message()?, texts, problems, depth + 1)?;
-                    array.try_push(any, "an attribute")?;
+                    array.try_push(any)?;
                 }
             }
             AnyValue::Array(array)
@@ -64,14 +64,14 @@ fn read_to(
             while let Some(found) = inner.field()? {
                 if found.number == values::VALUES {
                     let pair = read_pair(found.message()?, texts, problems, depth + 1)?;
-                    pairs.try_push(pair, "an attribute")?;
+                    pairs.try_push(pair)?;
                 }
             }
             AnyValue::Kvlist(pairs)
         }
         field::BYTES_VALUE => {
             let mut bytes = Vec::new();
-            bytes.try_extend(found.message()?.bytes(), "an attribute")?;
+            bytes.try_extend(found.message()?.bytes())?;
             AnyValue::Bytes(bytes)
         }
         field::STRING_VALUE_STRINDEX => {
@@ -153,7 +153,7 @@ pub fn put_pair(
     let mut value = Vec::new();
     put(&mut value, any, texts)?;
     put_bytes(out, key_value::VALUE, &value)?;
-    match texts.index(owned(key, "the output")?)? {
+    match texts.index(owned(key)?)? {
         0 => {}
         index => encode::put_uint(out, key_value::KEY_STRINDEX, index),
     }

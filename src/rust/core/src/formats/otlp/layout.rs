@@ -15,8 +15,6 @@ use crate::message;
 use crate::protobuf::decode::{Field, Message, Result};
 use std::cmp::Ordering;
 
-const WHAT: &str = "the tables of a profile";
-
 /// The numbers of the fields that differ between versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
@@ -181,7 +179,7 @@ fn collect<'a>(
         while let Some(found) = scope.field()? {
             if found.number == scope_profiles::PROFILES {
                 watch.reach(found.at)?;
-                profiles.try_push(found.message()?, WHAT)?;
+                profiles.try_push(found.message()?)?;
             }
         }
     }
@@ -200,17 +198,16 @@ impl Evidence {
                 dictionary::LINK_TABLE => self.links += 1,
                 dictionary::MAPPING_TABLE => {
                     let row = (found.message()?, mapping::ATTRIBUTE_INDICES);
-                    referring.try_push(row, WHAT)?;
+                    referring.try_push(row)?;
                 }
                 dictionary::LOCATION_TABLE => {
                     let row = (found.message()?, location::ATTRIBUTE_INDICES);
-                    referring.try_push(row, WHAT)?;
+                    referring.try_push(row)?;
                 }
                 _ => {}
             }
         }
-        self.elsewhere
-            .try_fill(self.attributes as usize, false, WHAT)?;
+        self.elsewhere.try_fill(self.attributes as usize, false)?;
         for (mut message, number) in referring {
             while let Some(found) = message.field()? {
                 if found.number == number {
@@ -322,10 +319,8 @@ impl Evidence {
 impl Reading {
     fn new(attributes: u64, links: u64) -> Result<Reading> {
         let mut reading = Reading::default();
-        reading
-            .attributes
-            .try_fill(attributes as usize, false, WHAT)?;
-        reading.links.try_fill(links as usize, false, WHAT)?;
+        reading.attributes.try_fill(attributes as usize, false)?;
+        reading.links.try_fill(links as usize, false)?;
         Ok(reading)
     }
 

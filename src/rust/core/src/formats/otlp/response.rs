@@ -20,7 +20,6 @@ use serde_json::Value;
 
 /// The maximum length of a message in characters. A body may be a whole web page.
 const LONGEST: usize = 500;
-const WHAT: &str = "an answer";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
@@ -57,7 +56,7 @@ pub struct Accepted {
 /// Decodes the response to a successful request, `None` if it is invalid. An empty body is an empty
 /// message, also in JSON, where some servers omit the braces.
 pub fn accepted(body: &[u8], coding: Coding) -> error::Result<Option<Accepted>> {
-    ensure_tree(body.len(), WHAT)?;
+    ensure_tree(body.len())?;
     if body.is_empty() {
         return Ok(Some(Accepted::default()));
     }
@@ -72,7 +71,7 @@ pub fn accepted(body: &[u8], coding: Coding) -> error::Result<Option<Accepted>> 
 /// The reason why a request failed: the message of the status, or the body if it is other text.
 /// Empty if the server gives no reason.
 pub fn failure(body: &[u8], coding: Coding) -> error::Result<String> {
-    ensure_tree(body.len(), WHAT)?;
+    ensure_tree(body.len())?;
     let message = match coding {
         Coding::Protobuf => status_protobuf(body).ok(),
         Coding::Json => status_json(body),

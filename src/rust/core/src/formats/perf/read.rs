@@ -17,8 +17,6 @@ use crate::model::known_types::SAMPLES;
 use crate::model::{Label, Period, Profile, StringId, ValueType, Values};
 use memchr::memmem;
 
-const STACK: &str = "a stack";
-const VALUES: &str = "sample values";
 /// The maximum number of events, more than anybody records at once. Each adds a value to every sample.
 const MOST_EVENTS: usize = 1000;
 /// The number of frames of a sample between two checks of the memory that they take.
@@ -161,26 +159,26 @@ impl Grammar for PerfScript {
         let samples = file.profile.samples.len();
         if self.events.len() < 2 {
             let mut counts = Values::of_known(&SAMPLES, 0)?;
-            counts.column.try_fill(samples, 1.0, VALUES)?;
+            counts.column.try_fill(samples, 1.0)?;
             file.add_values(counts)?;
         }
         let is_only = self.events.len() == 1;
         for (at, event) in self.events.into_iter().enumerate() {
             let mut values = event.values;
             if event.has_periods && is_clock(&event.recorded) {
-                values.type_.unit = owned("nanoseconds", VALUES)?;
+                values.type_.unit = owned("nanoseconds")?;
             }
             let source = file.source();
             if at == 0 {
-                source.default_type = Some(owned(&values.type_.name, VALUES)?);
+                source.default_type = Some(owned(&values.type_.name)?);
             }
             if let Some(period) = event.period.filter(|_| is_only) {
                 source.period = Some(Period {
                     value: period as f64,
                     exact: i64::try_from(period).ok().and_then(crate::model::inexact),
                     type_: Some(ValueType {
-                        name: owned(&values.type_.name, VALUES)?,
-                        unit: owned(&values.type_.unit, VALUES)?,
+                        name: owned(&values.type_.name)?,
+                        unit: owned(&values.type_.unit)?,
                     }),
                 });
             }
@@ -231,8 +229,8 @@ impl PerfScript {
         if self.lines % FRAMES == 0 {
             file.check_frames(self.lines)?;
         }
-        self.text.try_extend(line, STACK)?;
-        self.text.try_push(b'\n', STACK)
+        self.text.try_extend(line)?;
+        self.text.try_push(b'\n')
     }
 
     /// The first line of a sample.
@@ -266,8 +264,8 @@ impl PerfScript {
         self.lines = 0;
         self.is_of_head = head.rest.ends_with(b")") && frame(head.rest).address.is_some();
         if self.is_of_head {
-            self.text.try_extend(head.rest, STACK)?;
-            self.text.try_push(b'\n', STACK)?;
+            self.text.try_extend(head.rest)?;
+            self.text.try_push(b'\n')?;
         }
         Ok(())
     }
@@ -284,14 +282,14 @@ impl PerfScript {
         }
         let name = file.decode(recorded)?;
         let mut copy = Vec::new();
-        copy.try_extend(recorded, VALUES)?;
+        copy.try_extend(recorded)?;
         let event = Event {
             recorded: copy,
             values: Values::absent(&name, "count", 0)?,
             has_periods: false,
             period: None,
         };
-        self.events.try_push(event, VALUES)?;
+        self.events.try_push(event)?;
         Ok(self.events.len() - 1)
     }
 
@@ -319,13 +317,13 @@ impl PerfScript {
             };
             event.has_periods = true;
         }
-        event.values.column.try_fill(row, f64::NAN, VALUES)?;
+        event.values.column.try_fill(row, f64::NAN)?;
         match i64::try_from(block.period.unwrap_or(1)) {
             Ok(value) => file.push_value(&mut event.values, value),
             Err(_) => event
                 .values
                 .column
-                .try_push(block.period.unwrap_or(1) as f64, VALUES),
+                .try_push(block.period.unwrap_or(1) as f64),
         }
     }
 
@@ -354,7 +352,7 @@ impl PerfScript {
                 unit,
                 other: None,
             };
-            file.profile.labels.try_push(label, "labels")
+            file.profile.labels.try_push(label)
         };
         if block.comm.is_some() {
             add(keys.comm, block.comm, None, None)?;

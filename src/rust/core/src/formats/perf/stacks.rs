@@ -10,7 +10,6 @@ use crate::limits::memory::TryGrow;
 use crate::model::{Address, Location, LocationId, Mapping, MappingId, NATIVE, StackId, Symbols};
 use memchr::memmem;
 
-const STACK: &str = "a stack";
 /// Texts of stacks are kept, to find equal ones, until they take this many bytes. A text takes some kilobytes, so
 /// without a limit the texts of a file whose stacks all differ would take more memory than its profile.
 const KEPT_TEXT: usize = 256 << 20;
@@ -61,7 +60,7 @@ impl Stacks {
             match frames.last_mut() {
                 _ if line.is_empty() => {}
                 Some((_, source)) if is_source => *source = Some(line),
-                _ => frames.try_push((line, None), STACK)?,
+                _ => frames.try_push((line, None))?,
             }
         }
         let mut stack = Vec::new();
@@ -73,7 +72,7 @@ impl Stacks {
                     let (frame, inlined) = first_of_java(frame(line));
                     let location = self.location(&frame, source, outer, file)?;
                     if !inlined.is_empty() {
-                        stack.try_push(location, STACK)?;
+                        stack.try_push(location)?;
                         outer = address_of(location, file);
                         self.push_inlined(&frame, inlined, outer, &mut stack, file)?;
                         continue;
@@ -85,7 +84,7 @@ impl Stacks {
                 }
             };
             outer = address_of(location, file);
-            stack.try_push(location, STACK)?;
+            stack.try_push(location)?;
         }
         stack.reverse();
         let known = Known {
@@ -118,7 +117,7 @@ impl Stacks {
                 ..*frame
             };
             let location = self.location(&frame, None, outer, file)?;
-            stack.try_push(location, STACK)?;
+            stack.try_push(location)?;
             rest = after;
         }
         Ok(())

@@ -56,7 +56,7 @@ pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
     let period = match period.map(|period| (period.exact.or(whole(period.value)), period.value)) {
         Some((Some(value), _)) => Some(Fact::Number(value, unit)),
         Some((None, value)) => {
-            let words = written(format_args!("{value} {unit}"), "sources")?;
+            let words = written(format_args!("{value} {unit}"))?;
             Some(Fact::Text(words.into()))
         }
         None => None,
@@ -83,7 +83,7 @@ pub fn source(facts: &Facts) -> Result<Option<(i64, Source)>> {
         Fact::Text(text) => text.len(),
         Fact::Number(_, unit) => unit.len(),
     };
-    ensure(facts.iter().flatten().map(length).sum(), "sources")?;
+    ensure(facts.iter().flatten().map(length).sum())?;
     Ok(source_of(facts))
 }
 
@@ -135,7 +135,7 @@ fn source_of(facts: &Facts) -> Option<(i64, Source)> {
 /// The number of sources without samples, which cannot be stored as labels.
 pub fn without_samples(profile: &Profile) -> Result<usize> {
     let mut seen = Vec::new();
-    seen.try_fill(profile.sources.len(), false, "sources")?;
+    seen.try_fill(profile.sources.len(), false)?;
     for source in profile.samples.source.iter() {
         seen[source.row()] = true;
     }

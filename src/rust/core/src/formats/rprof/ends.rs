@@ -43,10 +43,10 @@ impl LineReader {
         }
         let count = self.profile.samples.len();
         let mut counts = Values::of_known(&SAMPLES, 0)?;
-        counts.column.try_fill(count, 1.0, "sample values")?;
+        counts.column.try_fill(count, 1.0)?;
         let values = &mut self.profile.values;
-        values.try_push(counts, "sample values")?;
-        values.try_extend_from(self.memory.finish(count)?.into_iter(), "sample values")?;
+        values.try_push(counts)?;
+        values.try_extend_from(self.memory.finish(count)?.into_iter())?;
         if let Some(written) = self.origin.written {
             date_sources(&mut self.profile, written)?;
         }

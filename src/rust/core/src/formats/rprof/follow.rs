@@ -77,7 +77,7 @@ impl Follower {
             }
             let with_feed = &text[bytes..=bytes + length];
             if is_header || grammar::file_line(line).is_some() {
-                self.known.try_extend(with_feed, "files")?;
+                self.known.try_extend(with_feed)?;
             }
             self.reader.take_line(line)?;
             bytes += with_feed.len();

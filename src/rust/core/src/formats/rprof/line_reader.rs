@@ -143,14 +143,11 @@ impl LineReader {
         )?;
         let samples = &mut self.profile.samples;
         if let Some((filename, line)) = stack.toplevel {
-            samples.toplevel.try_push(
-                Toplevel {
-                    sample: row,
-                    filename,
-                    line,
-                },
-                "samples",
-            )?;
+            samples.toplevel.try_push(Toplevel {
+                sample: row,
+                filename,
+                line,
+            })?;
         }
         match memory {
             Some(raw) => self.memory.record(row, raw),

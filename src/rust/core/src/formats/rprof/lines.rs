@@ -130,7 +130,7 @@ impl LineReader {
             Parsed::Whole(stack) => self.push(block, stack, memory),
             Parsed::Broken(End::OpenName) => {
                 let mut start = Vec::new();
-                start.try_extend(text, "a line")?;
+                start.try_extend(text)?;
                 self.pending = Some(Pending {
                     number: self.number,
                     memory,
@@ -169,13 +169,10 @@ impl LineReader {
         parser.define_file(number, filename, &mut context)?;
         self.profile.sources[block.source.0 as usize]
             .files
-            .try_push(
-                SourceFile {
-                    number,
-                    filename,
-                    before,
-                },
-                "the list of files",
-            )
+            .try_push(SourceFile {
+                number,
+                filename,
+                before,
+            })
     }
 }

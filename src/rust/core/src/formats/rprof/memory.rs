@@ -33,7 +33,7 @@ impl MemoryColumns {
         if self.columns.is_empty() {
             for known in RPROF_MEMORY.iter().chain([&ALLOC_SIZE, &DEALLOC_SIZE]) {
                 let values = Values::of_known(known, row)?;
-                self.columns.try_push(values, "sample values")?;
+                self.columns.try_push(values)?;
             }
         }
         self.pad(row)?;
@@ -58,7 +58,7 @@ impl MemoryColumns {
             freed,
         ];
         for (column, value) in self.columns.iter_mut().zip(values) {
-            column.column.try_push(value, "sample values")?;
+            column.column.try_push(value)?;
         }
         Ok(())
     }
@@ -66,7 +66,7 @@ impl MemoryColumns {
     fn pad(&mut self, row: usize) -> Result<()> {
         for values in &mut self.columns {
             if values.column.len() < row {
-                values.column.try_fill(row, f64::NAN, "sample values")?;
+                values.column.try_fill(row, f64::NAN)?;
             }
         }
         Ok(())

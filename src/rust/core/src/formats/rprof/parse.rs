@@ -121,7 +121,7 @@ impl StackParser {
         filename: StringId,
         context: &mut Context,
     ) -> Result<()> {
-        match self.files.try_put(number, filename, "files")? {
+        match self.files.try_put(number, filename)? {
             Some(old) if old != filename => {
                 context.note(ProblemKind::RepeatedFile, message!("{number}").as_bytes());
                 self.forget();
@@ -152,7 +152,7 @@ impl StackParser {
         };
         self.stacks.insert(text, stack)?;
         self.now.text.clear();
-        self.now.text.try_extend(text, "a line")?;
+        self.now.text.try_extend(text)?;
         std::mem::swap(&mut self.now, &mut self.before);
         Ok(Parsed::Whole(stack))
     }
@@ -211,8 +211,8 @@ impl StackParser {
                     frame
                 }
             };
-            self.now.remaining.try_push(text.len() - start, "a stack")?;
-            self.now.frames.try_push(frame, "a stack")?;
+            self.now.remaining.try_push(text.len() - start)?;
+            self.now.frames.try_push(frame)?;
         }
     }
 
@@ -224,12 +224,8 @@ impl StackParser {
         let Ok(frame) = before.remaining.binary_search_by(|r| remaining.cmp(r)) else {
             return Ok(false);
         };
-        self.now
-            .frames
-            .try_extend(&before.frames[frame..], "a stack")?;
-        self.now
-            .remaining
-            .try_extend(&before.remaining[frame..], "a stack")?;
+        self.now.frames.try_extend(&before.frames[frame..])?;
+        self.now.remaining.try_extend(&before.remaining[frame..])?;
         self.now.toplevel = before.toplevel;
         Ok(true)
     }
@@ -262,7 +258,7 @@ impl StackParser {
         let filename = match self.files.get(&reference.file) {
             Some(filename) => *filename,
             None => {
-                if self.unknown_files.try_add(reference.file, "files")? {
+                if self.unknown_files.try_add(reference.file)? {
                     context.note(
                         ProblemKind::UnknownFile,
                         message!("{}", reference.file).as_bytes(),

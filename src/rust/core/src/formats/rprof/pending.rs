@@ -37,9 +37,9 @@ impl LineReader {
             self.close(block, pending)?;
             return Ok(false);
         }
-        pending.text.try_push(b'\n', "a line")?;
-        pending.breaks.try_push(pending.text.len(), "a line")?;
-        pending.text.try_extend(line, "a line")?;
+        pending.text.try_push(b'\n')?;
+        pending.breaks.try_push(pending.text.len())?;
+        pending.text.try_extend(line)?;
         // Without a quote, the line does not end the name.
         if line.contains(&b'"') {
             let known = self.parser.known(&pending.text);
@@ -111,7 +111,7 @@ fn starts_sample(line: &[u8], line_profiling: bool) -> bool {
 /// The text with the blank that ends each item.
 fn with_blank(text: &[u8]) -> Result<Vec<u8>> {
     let mut whole = Vec::new();
-    whole.try_extend(text, "a line")?;
-    whole.try_push(b' ', "a line")?;
+    whole.try_extend(text)?;
+    whole.try_push(b' ')?;
     Ok(whole)
 }

@@ -40,7 +40,7 @@ pub struct StackTexts<'a> {
 impl<'a> StackTexts<'a> {
     pub fn new(profile: &'a Profile) -> Result<StackTexts<'a>> {
         let mut known = Vec::new();
-        known.try_fill(profile.stacks.len(), (0, 0, 0), "stacks")?;
+        known.try_fill(profile.stacks.len(), (0, 0, 0))?;
         Ok(StackTexts {
             profile,
             names: FrameNames::new(profile)?,
@@ -70,7 +70,7 @@ impl<'a> StackTexts<'a> {
         self.filenames.clear();
         self.highest = 0;
         let files = match header.line {
-            true => copied(&source.files, "files")?,
+            true => copied(&source.files)?,
             false => Vec::new(),
         };
         for file in &files {
@@ -94,25 +94,25 @@ impl<'a> StackTexts<'a> {
 
     fn define(&mut self, filename: StringId, number: u32, out: &mut Vec<u8>) -> Result<()> {
         // If the number is assigned to another file, texts that contain it are not valid any more.
-        if let Some(old) = self.filenames.try_put(number, filename, "files")? {
+        if let Some(old) = self.filenames.try_put(number, filename)? {
             if old != filename && self.numbers.get(&old) == Some(&number) {
                 self.numbers.remove(&old);
                 self.epoch += 1;
             }
         }
-        self.numbers.try_put(filename, number, "files")?;
-        out.try_extend(b"#File ", "a line")?;
+        self.numbers.try_put(filename, number)?;
+        out.try_extend(b"#File ")?;
         push_number(out, u64::from(number))?;
-        out.try_extend(b": ", "a line")?;
+        out.try_extend(b": ")?;
         let name = self.profile.strings.get(filename).as_bytes();
         // A line ends at a line feed, and a reader may remove a CR before it.
         if name.contains(&b'\n') || name.ends_with(b"\r") {
-            self.changed_files.try_add(filename, "files")?;
+            self.changed_files.try_add(filename)?;
             push_on_one_line(out, name)?;
         } else {
-            out.try_extend(name, "a line")?;
+            out.try_extend(name)?;
         }
-        out.try_push(b'\n', "a line")
+        out.try_push(b'\n')
     }
 
     /// The text of a stack, as a range for [`StackTexts::get`]. `#File` lines that are needed before it
@@ -175,19 +175,19 @@ impl<'a> StackTexts<'a> {
         }
         let row = self.names.row(location);
         let name = self.names.get(row).as_bytes();
-        text.try_push(b'"', "a line")?;
+        text.try_push(b'"')?;
         let start = text.len();
-        text.try_extend(name, "a line")?;
-        text.try_extend(ITEM_END, "a line")?;
+        text.try_extend(name)?;
+        text.try_extend(ITEM_END)?;
         let end = grammar::name_end(&text[start..], 0, self.header.line);
         let as_it_is = end == Some(name.len()) && !(one_line && name.contains(&b'\n'));
         if as_it_is {
             return Ok(());
         }
-        self.changed.try_add(row, "names")?;
+        self.changed.try_add(row)?;
         text.truncate(start);
         push_on_one_line(text, name)?;
-        text.try_extend(ITEM_END, "a line")
+        text.try_extend(ITEM_END)
     }
 
     /// Whether reading the text results in the names of the stack. It may not if a name contains line
@@ -243,9 +243,9 @@ impl<'a> StackTexts<'a> {
             }
         };
         push_number(text, u64::from(number))?;
-        text.try_push(b'#', "a line")?;
+        text.try_push(b'#')?;
         push_number(text, line.max(0) as u64)?;
-        text.try_push(b' ', "a line")
+        text.try_push(b' ')
     }
 }
 
@@ -257,7 +257,7 @@ fn push_on_one_line(out: &mut Vec<u8>, name: &[u8]) -> Result<()> {
         byte => *byte,
     });
     for byte in plain {
-        out.try_push(byte, "a line")?;
+        out.try_push(byte)?;
     }
     Ok(())
 }
@@ -274,5 +274,5 @@ pub fn push_number(out: &mut Vec<u8>, mut value: u64) -> Result<()> {
             break;
         }
     }
-    out.try_extend(&digits[start..], "a line")
+    out.try_extend(&digits[start..])
 }

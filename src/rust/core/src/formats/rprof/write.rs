@@ -105,16 +105,16 @@ struct Used {
 impl Used {
     fn new(profile: &Profile) -> Result<Used> {
         let mut used = Vec::new();
-        used.try_fill(profile.locations.len(), false, "locations")?;
+        used.try_fill(profile.locations.len(), false)?;
         let lines = profile.locations.ids().map(|id| has_line(profile, id));
-        let lines = lines.try_vec("locations")?;
+        let lines = lines.try_vec()?;
         let mut has_lines = Vec::new();
         let mut space = Vec::new();
         for stack in profile.stacks.ids() {
             let stack = profile.stacks.get(stack).unpacked(&mut space)?;
             stack.iter().for_each(|row| used[row.row()] = true);
             let has = stack.iter().any(|row| lines[row.row()]);
-            has_lines.try_push(has, "stacks")?;
+            has_lines.try_push(has)?;
         }
         let rows = profile.locations.iter().zip(used);
         let lost = rows.filter(|(location, used)| {
@@ -215,7 +215,7 @@ impl<'a> Block<'a> {
         let RprofOptions { memory, gc, line } = source.options.unwrap_or_default();
         let figures = RPROF_MEMORY.iter();
         let figures = figures.filter_map(|known| profile.known(known));
-        let figures = figures.try_vec("sample values")?;
+        let figures = figures.try_vec()?;
         let has_all = figures.len() == RPROF_MEMORY.len();
         let has_figures = |row: usize| figures.iter().all(|v| !v.column[row].is_nan());
         let samples = &profile.samples;
@@ -267,11 +267,11 @@ impl<'a> Block<'a> {
                 exact = false;
                 whole = figure.round() as u64;
             }
-            out.try_push(b':', "a line")?;
+            out.try_push(b':')?;
             push_number(out, whole)?;
         }
         losses.add(LossKind::RoundedFigures, usize::from(!exact));
-        out.try_push(b':', "a line")
+        out.try_push(b':')
     }
 }
 

@@ -13,8 +13,6 @@ use crate::limits::memory::{TryGrow, owned};
 use crate::model::known_types::{ALLOC_OBJECTS, ALLOC_SPACE};
 use crate::model::{LocationId, Profile, StackId, Values};
 
-const STACK: &str = "a stack";
-const VALUES: &str = "sample values";
 /// The end of a name with line feeds is searched for in at most this many lines and bytes.
 const JOINED_LINES: usize = 500;
 const JOINED_BYTES: usize = 64 << 10;
@@ -105,8 +103,8 @@ impl Grammar for Rprofmem {
             let is_full =
                 pending.lines >= JOINED_LINES || pending.text.len() + line.len() >= JOINED_BYTES;
             if !is_full && head(line).is_none() {
-                pending.text.try_push(b'\n', STACK)?;
-                pending.text.try_extend(line, STACK)?;
+                pending.text.try_push(b'\n')?;
+                pending.text.try_extend(line)?;
                 pending.lines += 1;
                 // Without a quote, the line does not end the name.
                 if !line.contains(&b'"') || !self.stack(pending.allocation, &pending.text, file)? {
@@ -162,7 +160,7 @@ impl Grammar for Rprofmem {
         if self.has_pages {
             file.add_values(self.pages)?;
         }
-        file.source().default_type = Some(owned(ALLOC_SPACE.name, VALUES)?);
+        file.source().default_type = Some(owned(ALLOC_SPACE.name)?);
         Ok(())
     }
 }
@@ -182,7 +180,7 @@ impl Rprofmem {
         let text = &line[at..];
         if !self.stack(allocation, text, file)? {
             let mut start = Vec::new();
-            start.try_extend(text, STACK)?;
+            start.try_extend(text)?;
             self.pending = Some(Pending {
                 allocation,
                 text: start,
@@ -241,7 +239,7 @@ impl Rprofmem {
             };
             let item = &rest[1..end];
             let location = self.items.get_or_read(item, || new_frame(item, file))?;
-            self.frames.try_push(location, STACK)?;
+            self.frames.try_push(location)?;
             at += end + 2;
         }
         Ok(End::Complete)
@@ -269,16 +267,16 @@ impl Rprofmem {
             Allocation::Vector(bytes) => {
                 match i64::try_from(bytes) {
                     Ok(bytes) => file.push_value(&mut self.bytes, bytes)?,
-                    Err(_) => self.bytes.column.try_push(bytes as f64, VALUES)?,
+                    Err(_) => self.bytes.column.try_push(bytes as f64)?,
                 }
-                self.objects.column.try_push(1.0, VALUES)?;
-                self.pages.column.try_push(0.0, VALUES)
+                self.objects.column.try_push(1.0)?;
+                self.pages.column.try_push(0.0)
             }
             Allocation::Page => {
                 self.has_pages = true;
-                self.bytes.column.try_push(f64::NAN, VALUES)?;
-                self.objects.column.try_push(f64::NAN, VALUES)?;
-                self.pages.column.try_push(1.0, VALUES)
+                self.bytes.column.try_push(f64::NAN)?;
+                self.objects.column.try_push(f64::NAN)?;
+                self.pages.column.try_push(1.0)
             }
         }
     }

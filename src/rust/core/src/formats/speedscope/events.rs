@@ -74,7 +74,7 @@ pub fn read(json: &mut Reader, stacks: &mut RawStacks, recorded: &mut Recorded) 
             last = Some(at);
         }
         if opens {
-            open.try_push(frame, "open frames")?;
+            open.try_push(frame)?;
         } else if open.last() == Some(&frame) {
             open.pop();
         } else {

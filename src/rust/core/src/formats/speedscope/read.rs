@@ -18,8 +18,6 @@ use crate::limits::memory::{TryGrow, owned};
 use crate::model::{LocationId, Profile, SampleType, Source, SourceId, StackId, ValueType, Values};
 use memchr::memmem;
 
-const WHAT: &str = "samples";
-
 pub fn recognises(start: &[u8]) -> bool {
     let has = |text: &str| memmem::find(start, text.as_bytes()).is_some();
     is_json(start)
@@ -115,7 +113,7 @@ fn read_type(json: &mut Reader) -> Result<Option<[String; 2]>> {
     let mut texts = Vec::new();
     json.begin_array()?;
     while json.element()? {
-        texts.try_push(owned(json.text()?, "a text")?, "a text")?;
+        texts.try_push(owned(json.text()?)?)?;
     }
     Ok(texts
         .try_into()
@@ -125,7 +123,7 @@ fn read_type(json: &mut Reader) -> Result<Option<[String; 2]>> {
 
 fn own_text(json: &mut Reader) -> Result<Option<String>> {
     let text = json.text_if_any()?;
-    text.map(|text| owned(text, "a text")).transpose()
+    text.map(owned).transpose()
 }
 
 impl File {
@@ -148,7 +146,7 @@ impl File {
                     json.begin_array()?;
                     while json.element()? {
                         let recorded = Recorded::read(json, &mut self.stacks)?;
-                        self.recorded.try_push(recorded, "sources")?;
+                        self.recorded.try_push(recorded)?;
                         json.take(size_of::<Recorded>() + size_of::<Source>())?;
                     }
                 }
@@ -184,7 +182,7 @@ impl File {
             let line = line.map_or(0, |line| json.problems.line_number(line, at));
             let column = json.problems.line_number(column, at);
             let location = self.profile.recorded_frame(name, file, line, column)?;
-            self.frames.try_push(location, "frames")?;
+            self.frames.try_push(location)?;
         }
         Ok(())
     }
@@ -201,21 +199,18 @@ impl File {
                 .chain(about)
                 .flatten()
             {
-                comments.try_push(profile.strings.intern(text)?, "comments")?;
+                comments.try_push(profile.strings.intern(text)?)?;
             }
             let type_ = recorded.value_type()?;
             let is_active = self.active.is_some_and(|active| active as usize == row);
             let mut types = Vec::new();
-            let recorded_name = owned(&type_.name, WHAT)?;
-            types.try_push(
-                SampleType::new(recorded_name, owned(&type_.unit, WHAT)?, &[])?,
-                WHAT,
-            )?;
+            let recorded_name = owned(&type_.name)?;
+            types.try_push(SampleType::new(recorded_name, owned(&type_.unit)?, &[])?)?;
             let source = profile.add_source(Source {
                 kind: json.source_kind(),
-                uri: uri.map(|uri| owned(uri, "sources")).transpose()?,
+                uri: uri.map(owned).transpose()?,
                 duration: recorded.duration(),
-                default_type: is_active.then(|| owned(&type_.name, WHAT)).transpose()?,
+                default_type: is_active.then(|| owned(&type_.name)).transpose()?,
                 types,
                 comments,
                 ..Source::default()
@@ -224,12 +219,12 @@ impl File {
         }
         let rows = profile.samples.len();
         for values in &mut profile.values {
-            values.column.try_fill(rows, f64::NAN, "sample values")?;
+            values.column.try_fill(rows, f64::NAN)?;
         }
         if profile.sources.is_empty() {
             profile.add_source(Source {
                 kind: json.source_kind(),
-                uri: uri.map(|uri| owned(uri, "sources")).transpose()?,
+                uri: uri.map(owned).transpose()?,
                 ..Source::default()
             })?;
         }
@@ -251,22 +246,22 @@ fn add_samples(
         Some(column) => column,
         None => {
             let values = Values::absent(&type_.name, &type_.unit, first)?;
-            profile.values.try_push(values, "sample values")?;
+            profile.values.try_push(values)?;
             profile.values.len() - 1
         }
     };
     let values = &mut profile.values[column];
-    values.column.try_fill(first, f64::NAN, "sample values")?;
+    values.column.try_fill(first, f64::NAN)?;
     let samples = &mut profile.samples;
     for (row, (&stack, &weight)) in recorded.stacks.iter().zip(&recorded.weights).enumerate() {
         if row % ROWS == 0 {
             json.check()?;
         }
-        samples.source.try_push(source, WHAT)?;
-        samples.stack.try_push(stacks[stack as usize], WHAT)?;
+        samples.source.try_push(source)?;
+        samples.stack.try_push(stacks[stack as usize])?;
         match weight {
             Number::Whole(number) => drop(values.push(number)?),
-            Number::Real(number) => values.column.try_push(number, "sample values")?,
+            Number::Real(number) => values.column.try_push(number)?,
         }
     }
     Ok(())

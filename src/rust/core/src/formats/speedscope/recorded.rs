@@ -7,8 +7,6 @@ use crate::json::Number;
 use crate::limits::memory::{TryGrow, owned};
 use crate::model::{ValueType, is_exact, nearest, unit_of_time};
 
-const WHAT: &str = "samples";
-
 /// A profile of the file.
 #[derive(Default)]
 pub struct Recorded {
@@ -26,7 +24,7 @@ impl Recorded {
     /// Adds a sample.
     pub fn add(&mut self, stack: u32, depth: usize, json: &mut Reader) -> Result<()> {
         json.take_samples(1, depth)?;
-        self.stacks.try_push(stack, WHAT)
+        self.stacks.try_push(stack)
     }
 
     /// Adds the weight of a sample.
@@ -36,7 +34,7 @@ impl Recorded {
                 json.problems.nearly(number, json.position() as usize);
             }
         }
-        self.weights.try_push(weight, WHAT)
+        self.weights.try_push(weight)
     }
 
     pub fn value_type(&self) -> Result<ValueType> {
@@ -45,8 +43,8 @@ impl Recorded {
             None => type_of(self.unit.as_deref().unwrap_or(NO_UNIT)),
         };
         Ok(ValueType {
-            name: owned(name, WHAT)?,
-            unit: owned(unit, WHAT)?,
+            name: owned(name)?,
+            unit: owned(unit)?,
         })
     }
 

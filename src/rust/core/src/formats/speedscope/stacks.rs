@@ -7,8 +7,6 @@ use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{LocationId, Profile, StackId};
 
-const WHAT: &str = "stacks";
-
 #[derive(Default)]
 pub struct RawStacks {
     /// Distinct lists, outermost frame first.
@@ -28,7 +26,7 @@ impl RawStacks {
         let row = self.lists.intern(list)?;
         if self.lists.len() > known {
             json.take(size_of_val(list) * 2)?;
-            self.positions.try_push(json.position(), WHAT)?;
+            self.positions.try_push(json.position())?;
         }
         Ok(row)
     }
@@ -53,7 +51,7 @@ impl RawStacks {
             let Some(frame) = item.ok().and_then(|item| item.parse().ok()) else {
                 return Err(json.error_at(start, message!("This stack is not a list of indices.")));
             };
-            self.list.try_push(frame, WHAT)?;
+            self.list.try_push(frame)?;
         }
         debug_assert!(known == self.of_text.len());
         let taken = text.len();
@@ -61,7 +59,7 @@ impl RawStacks {
         let list = std::mem::take(&mut self.list);
         let stack = self.intern(&list, json)?;
         self.list = list;
-        self.of_text.try_push(stack, WHAT)?;
+        self.of_text.try_push(stack)?;
         Ok(stack)
     }
 
@@ -91,10 +89,10 @@ impl RawStacks {
                         ),
                     ));
                 };
-                stack.try_push(location, WHAT)?;
+                stack.try_push(location)?;
             }
             let id = profile.stacks.intern(&stack)?;
-            stacks.try_push(id, WHAT)?;
+            stacks.try_push(id)?;
         }
         Ok(stacks)
     }

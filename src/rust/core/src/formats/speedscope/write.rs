@@ -21,7 +21,6 @@ use crate::model::{LocationId, Profile, StackId};
 use crate::text::put_json;
 use std::io::Write;
 
-const WHAT: &str = "the output";
 /// The number of samples up to which they are written in their order.
 pub const MOST_IN_ORDER: usize = 100_000;
 
@@ -56,7 +55,7 @@ impl write::Writer for Writer {
                 })?;
                 losses.add(LossKind::NotPositive, left_out);
                 if count > 0 {
-                    written.try_push((measured, count, sum), WHAT)?;
+                    written.try_push((measured, count, sum))?;
                 }
             }
             losses.add(
@@ -100,7 +99,7 @@ fn active(
     written: &[(Measured, usize, f64)],
 ) -> Result<usize> {
     let types = measures.iter().filter_map(Measure::as_type);
-    let types = types.try_vec("sample types")?;
+    let types = types.try_vec()?;
     let is_default = |measured: &Measured| {
         let source = profile.sources.get(measured.source.row());
         let default = source.and_then(|source| default_type(source, &types));
@@ -171,11 +170,8 @@ fn name(measured: Measured) -> Result<String> {
     let uri = source.and_then(|source| source.uri.as_deref());
     let type_ = measured.measure.name();
     match file_name(uri.unwrap_or_default()) {
-        "" => written(
-            format_args!("run {}: {type_}", measured.source.row() + 1),
-            WHAT,
-        ),
-        file => written(format_args!("{file}: {type_}"), WHAT),
+        "" => written(format_args!("run {}: {type_}", measured.source.row() + 1)),
+        file => written(format_args!("{file}: {type_}")),
     }
 }
 
@@ -190,17 +186,17 @@ struct Stacks {
 
 impl Stacks {
     fn new(profile: &Profile, stop: Stop) -> Result<Stacks> {
-        let mut is_used = filled(profile.stacks.len(), false, WHAT)?;
+        let mut is_used = filled(profile.stacks.len(), false)?;
         for stack in &profile.samples.stack {
             is_used[stack.row()] = true;
         }
         let mut stacks = Stacks {
             frames: Interner::default(),
             texts: Lists::default(),
-            rows: filled(profile.stacks.len(), 0, WHAT)?,
+            rows: filled(profile.stacks.len(), 0)?,
         };
         // By location, one more than its frame.
-        let mut frames = filled(profile.locations.len(), 0, WHAT)?;
+        let mut frames = filled(profile.locations.len(), 0)?;
         let (mut space, mut text) = (Vec::new(), Vec::new());
         for (row, stack) in profile.stacks.ids().enumerate() {
             if row % ROWS == 0 {
@@ -217,12 +213,12 @@ impl Stacks {
                     let shown = frame_as_json(profile, location)?;
                     *frame = stacks.frames.intern(&shown)? + 1;
                 }
-                text.try_push(if text.is_empty() { b'[' } else { b',' }, WHAT)?;
+                text.try_push(if text.is_empty() { b'[' } else { b',' })?;
                 push_integer(&mut text, i64::from(*frame - 1))?;
             }
-            text.try_extend(if text.is_empty() { b"[]" } else { b"]" }, WHAT)?;
+            text.try_extend(if text.is_empty() { b"[]" } else { b"]" })?;
             stacks.rows[row] = next_row(stacks.texts.len(), "stacks")?;
-            stacks.texts.push(&text, WHAT)?;
+            stacks.texts.push(&text)?;
         }
         Ok(stacks)
     }
@@ -234,18 +230,18 @@ impl Stacks {
 
 fn frame_as_json(profile: &Profile, location: LocationId) -> Result<String> {
     let shown = shown(profile, location)?;
-    let mut text = owned("{\"name\":", WHAT)?;
+    let mut text = owned("{\"name\":")?;
     put_json(&mut text, &shown.name)?;
     if !shown.file.is_empty() {
-        text.try_push_str(",\"file\":", WHAT)?;
+        text.try_push_str(",\"file\":")?;
         put_json(&mut text, shown.file)?;
     }
     if shown.line > 0 {
-        text.try_write(format_args!(",\"line\":{}", shown.line), WHAT)?;
+        text.try_write(format_args!(",\"line\":{}", shown.line))?;
     }
     if shown.column > 0 {
-        text.try_write(format_args!(",\"col\":{}", shown.column), WHAT)?;
+        text.try_write(format_args!(",\"col\":{}", shown.column))?;
     }
-    text.try_push_char('}', WHAT)?;
+    text.try_push_char('}')?;
     Ok(text)
 }

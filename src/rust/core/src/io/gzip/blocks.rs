@@ -243,7 +243,7 @@ fn compressor() -> io::Result<Compress> {
 }
 
 fn with_room(size: usize) -> io::Result<Vec<u8>> {
-    let room = memory::with_room(size, "compressing");
+    let room = memory::with_room(size);
     room.map_err(|_| ErrorKind::OutOfMemory.into())
 }
 

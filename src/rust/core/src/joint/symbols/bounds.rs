@@ -30,7 +30,7 @@ impl Bounds {
                 };
                 let start = entry.initial_address();
                 if let Some(end) = start.checked_add(entry.len()) {
-                    ranges.try_push((start..end, ()), "unwind tables")?;
+                    ranges.try_push((start..end, ()))?;
                 }
             }
         }

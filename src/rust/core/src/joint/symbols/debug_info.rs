@@ -10,9 +10,6 @@ pub type Slice<'f> = EndianSlice<'f, LittleEndian>;
 pub type Unit<'f> = gimli::Unit<Slice<'f>>;
 pub type Value<'f> = AttributeValue<Slice<'f>>;
 
-/// The name of the data in errors.
-pub const WHAT: &str = "debug information";
-
 /// The reason why reading failed.
 pub enum Failure {
     Damaged,

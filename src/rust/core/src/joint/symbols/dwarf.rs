@@ -11,7 +11,7 @@
 //! of its definition. It would be somewhat faster, with as much memory: 2,000 addresses in a library of 53 MB took
 //! 0.10 s and 93 MB, here they take 0.13 s and 98 MB.
 
-use super::debug_info::{WHAT, sections};
+use super::debug_info::sections;
 use super::elf::Elf;
 use super::files::Files;
 use super::functions::{EntryAttributes, Function, FunctionInfo};
@@ -100,7 +100,7 @@ impl<'f> DebugInformation<'f> {
                         break;
                     }
                     if range.begin < range.end {
-                        ranges.try_push((range.begin..range.end, row), WHAT)?;
+                        ranges.try_push((range.begin..range.end, row))?;
                     }
                 }
             }
@@ -109,7 +109,7 @@ impl<'f> DebugInformation<'f> {
                 let (_, content) = unit_row.load(dwarf, *most_ranges)?;
                 let functions = content.functions.iter();
                 for range in functions.flat_map(|functions| functions.ranges()) {
-                    ranges.try_push((range, row), WHAT)?;
+                    ranges.try_push((range, row))?;
                 }
             }
         }
@@ -145,9 +145,7 @@ impl<'f> DebugInformation<'f> {
         }
         match (found, line) {
             (Some((row, function)), line) => self.frames(row, function, line.unwrap_or_default()),
-            (None, Some(line)) => [Frame { info: None, line }]
-                .into_iter()
-                .try_vec("native frames"),
+            (None, Some(line)) => [Frame { info: None, line }].into_iter().try_vec(),
             (None, None) => Ok(Vec::new()),
         }
     }
@@ -158,7 +156,7 @@ impl<'f> DebugInformation<'f> {
         let mut next = Some((function, line));
         while let Some((function, line)) = next {
             let info = self.info(row, function)?;
-            frames.try_push(Frame { info, line }, WHAT)?;
+            frames.try_push(Frame { info, line })?;
             next = self.caller(row, function);
         }
         Ok(frames)
@@ -275,12 +273,9 @@ impl<'f> DebugInformation<'f> {
                 break;
             };
             if let Some(whole) = attributes.demangled() {
-                return written(format_args!("{whole}::{name}"), "names");
+                return written(format_args!("{whole}::{name}"));
             }
-            name = written(
-                format_args!("{}::{name}", attributes.plain_or_anonymous()),
-                "names",
-            )?;
+            name = written(format_args!("{}::{name}", attributes.plain_or_anonymous()))?;
             entry = last;
         }
         Ok(name)

@@ -128,7 +128,7 @@ impl<'f> Elf<'f> {
             return Ok(None);
         }
         let mut inflated = Vec::new();
-        inflated.try_fill(size as usize, 0u8, "debug information")?;
+        inflated.try_fill(size as usize, 0u8)?;
         let whole = ZlibDecoder::new(packed).read_exact(&mut inflated).is_ok();
         Ok(whole.then(|| self.files.keep(inflated)))
     }
@@ -206,7 +206,7 @@ impl<'f> Elf<'f> {
         let (symbols, _) =
             object::pod::slice_from_bytes::<Symbol>(table, whole).unwrap_or_default();
         for function in symbols.iter().filter_map(function) {
-            ranges.try_push(function, "symbols")?;
+            ranges.try_push(function)?;
         }
         Ok(Some(Functions {
             ranges: Ranges::new(ranges)?,
@@ -303,7 +303,7 @@ impl Input {
     ) -> Result<Option<T>> {
         let found = read(Pieces { input: self, files }).ok();
         match self.out_of_memory.get() {
-            true => Err(Error::Memory("a file of code")),
+            true => Err(Error::Memory),
             false => Ok(found),
         }
     }
@@ -327,7 +327,7 @@ impl<'f> ReadRef<'f> for Pieces<'_, 'f> {
             return Err(());
         }
         let mut bytes = Vec::new();
-        let filled = bytes.try_fill(size as usize, 0u8, "a file of code");
+        let filled = bytes.try_fill(size as usize, 0u8);
         filled.map_err(|_| self.input.out_of_memory.set(true))?;
         let read = self.input.file.read_exact_at(&mut bytes, offset);
         read.map_err(drop)?;

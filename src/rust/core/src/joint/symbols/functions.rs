@@ -1,6 +1,6 @@
 //! The functions of a unit of debug information, including inlined ones.
 
-use super::debug_info::{Failure, Slice, Unit, Value, WHAT};
+use super::debug_info::{Failure, Slice, Unit, Value};
 use super::lines::{self, SourceLine};
 use super::names;
 use super::ranges::Ranges;
@@ -77,14 +77,14 @@ impl Functions {
             if is_scope(abbreviation.tag()) {
                 let row = scopes.len();
                 let outer = inside.scope.replace(row);
-                scopes.try_push(Scope { entry, outer }, WHAT)?;
+                scopes.try_push(Scope { entry, outer })?;
             }
             let inlined = abbreviation.tag() == dw::DW_TAG_inlined_subroutine;
             if inlined || abbreviation.tag() == dw::DW_TAG_subprogram {
                 inside.function = Some(rows.len());
             }
             if abbreviation.has_children() {
-                around.try_push(inside, WHAT)?;
+                around.try_push(inside)?;
             }
             if inside.function == outer {
                 entries.skip_attributes(abbreviation.attributes())?;
@@ -110,12 +110,12 @@ impl Functions {
                 depth: outside.map_or(0, |outside| outside.depth + 1),
             };
             let row = rows.len();
-            rows.try_push(function, WHAT)?;
+            rows.try_push(function)?;
             extent.each(dwarf, unit, |range| {
                 if ranges.len() == most_ranges {
                     return Err(Failure::Damaged);
                 }
-                Ok(ranges.try_push((range, row), WHAT)?)
+                Ok(ranges.try_push((range, row))?)
             })?;
         }
         Ok(Functions {

@@ -38,15 +38,15 @@ impl Lines {
         let mut rows = program.rows();
         while let Some((_, row)) = rows.next_row()? {
             if !row.end_sequence() {
-                run.try_push(Line::from(row), "line numbers")?;
+                run.try_push(Line::from(row))?;
                 continue;
             }
             // Lines are sorted, unless the file is irregular. If an address has several lines, the
             // last one is used.
-            sort_by_key(&mut run, |line| line.address, "line numbers")?;
+            sort_by_key(&mut run, |line| line.address)?;
             if let Some(first) = run.first() {
                 let range = first.address..row.address();
-                runs.try_push((range, std::mem::take(&mut run)), "line numbers")?;
+                runs.try_push((range, std::mem::take(&mut run)))?;
             }
         }
         let runs = Ranges::new(runs)?;

@@ -95,13 +95,13 @@ impl<'a> Symbolizer<'a> {
     /// for a call, it is not the return address.
     pub fn at(&mut self, module: usize, address: u64) -> Result<Vec<Symbol>> {
         let Some(about) = self.modules.get(module) else {
-            return [unnamed("", address)?].into_iter().try_vec("native frames");
+            return [unnamed("", address)?].into_iter().try_vec();
         };
         let opened = match self.opened.get_mut(module) {
             Some(opened) => opened,
             None => {
                 let more = (self.opened.len()..self.modules.len()).map(|_| Opened::default());
-                self.opened.try_extend_from(more, "modules")?;
+                self.opened.try_extend_from(more)?;
                 &mut self.opened[module]
             }
         };

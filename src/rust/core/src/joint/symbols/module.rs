@@ -77,17 +77,14 @@ impl<'f> ModuleSymbols<'f> {
             Some(debug) => debug.at(address)?,
             None => Vec::new(),
         };
-        let mut symbols = frames
-            .into_iter()
-            .map(Symbol::from)
-            .try_vec("native frames")?;
+        let mut symbols = frames.into_iter().map(Symbol::from).try_vec()?;
         if symbols.is_empty() {
-            symbols.try_push(Symbol::default(), "native frames")?;
+            symbols.try_push(Symbol::default())?;
         }
         if let Some((_, inlined)) = symbols.split_last_mut() {
             for symbol in inlined.iter_mut().filter(|symbol| symbol.name.is_empty()) {
-                symbol.name = owned(UNKNOWN, "native frames")?;
-                symbol.system_name = owned(UNKNOWN, "native frames")?;
+                symbol.name = owned(UNKNOWN)?;
+                symbol.system_name = owned(UNKNOWN)?;
                 symbol.name_source = NameSource::DebugInformation;
             }
         }

@@ -28,8 +28,8 @@ impl<T> Ranges<T> {
                 range,
                 value,
             })
-            .try_vec("ranges")?;
-        sort_by_key(&mut rows, |row| row.range.start, "ranges")?;
+            .try_vec()?;
+        sort_by_key(&mut rows, |row| row.range.start)?;
         let mut reach = 0;
         for row in &mut rows {
             reach = reach.max(row.range.end);

@@ -23,11 +23,11 @@ pub fn by_build_id<'f>(
     let Some((first, rest)) = id.split_first().filter(|(_, rest)| !rest.is_empty()) else {
         return Ok(None);
     };
-    let mut name = written(format_args!(".build-id/{first:02x}/"), "a path")?;
+    let mut name = written(format_args!(".build-id/{first:02x}/"))?;
     for byte in rest {
-        name.try_write(format_args!("{byte:02x}"), "a path")?;
+        name.try_write(format_args!("{byte:02x}"))?;
     }
-    name.try_push_str(".debug", "a path")?;
+    name.try_push_str(".debug")?;
     for folder in folders {
         if let Some(found) = identified(&folder.join(&name), id, files)? {
             return Ok(Some(found));
@@ -102,7 +102,7 @@ fn checksum_of(path: &Path) -> Result<Option<u32>> {
         return Ok(None);
     };
     let mut piece = Vec::new();
-    piece.try_fill(PIECE, 0, "a checksum")?;
+    piece.try_fill(PIECE, 0)?;
     let mut checksum = Crc::new();
     loop {
         match file.read(&mut piece) {

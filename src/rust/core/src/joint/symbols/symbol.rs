@@ -43,7 +43,7 @@ pub fn unnamed(path: &str, address: u64) -> Result<Symbol> {
         None | Some("") => UNKNOWN,
         Some(name) => name,
     };
-    let name = || written(format_args!("{name}+0x{address:x}"), "native frames");
+    let name = || written(format_args!("{name}+0x{address:x}"));
     Ok(Symbol {
         system_name: name()?,
         name: name()?,

@@ -1,7 +1,7 @@
 //! The units of debug information, one for each compiled source file. Their functions and
 //! lines are read when an address of the unit is looked up for the first time.
 
-use super::debug_info::{Slice, Unit, WHAT, undamaged};
+use super::debug_info::{Slice, Unit, undamaged};
 use super::functions::Functions;
 use super::lines::Lines;
 use crate::error::Result;
@@ -54,7 +54,7 @@ impl<'f> Units<'f> {
                     is_of_cxx,
                     content: None,
                 };
-                rows.try_push(unit_row, WHAT)?;
+                rows.try_push(unit_row)?;
             }
         }
         Ok(Units {

@@ -34,5 +34,5 @@ pub fn matching_locations(
             || matches(mappings, mapping.map(|m| m.row()));
         i32::from(is_match)
     });
-    locations.try_vec("locations")
+    locations.try_vec()
 }

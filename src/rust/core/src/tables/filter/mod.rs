@@ -65,9 +65,9 @@ pub fn filter(
 fn filter_rows(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filtered> {
     let profile = &reading.profile;
     let count = reading.stacks.samples();
-    let mut samples = filled(count, false, "samples")?;
-    let mut outermost = filled(count, false, "samples")?;
-    let mut depths = filled(reading.stacks.rows(), 0, "rows")?;
+    let mut samples = filled(count, false)?;
+    let mut outermost = filled(count, false)?;
+    let mut depths = filled(reading.stacks.rows(), 0)?;
     let mut no_longer_inlined = Vec::new();
     let mut frames: Vec<Frame> = Vec::new();
     for sample in 0..count {
@@ -76,7 +76,7 @@ fn filter_rows(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filte
         }
         frames.clear();
         reading.each_frame(sample, |row, location| {
-            frames.try_push(Frame::new(profile, location, row), "a stack")
+            frames.try_push(Frame::new(profile, location, row))
         })?;
         number_groups(profile, &mut frames);
         samples[sample] = filters.apply(&mut frames, source_of(profile, sample));
@@ -87,7 +87,7 @@ fn filter_rows(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filte
         for ((frame, inner), depth) in remaining(profile, &frames).zip(1..) {
             depths[frame.row] = depth;
             if let Some(inner) = inner {
-                no_longer_inlined.try_push(inner.row, "rows")?;
+                no_longer_inlined.try_push(inner.row)?;
             }
         }
     }
@@ -118,12 +118,12 @@ fn filter_stacks(
     stop: Stop,
 ) -> Result<Option<Filtered>> {
     let count = all.of_sample().len();
-    let mut samples = with_room(count, "samples")?;
-    let mut outermost = with_room(count, "samples")?;
+    let mut samples = with_room(count)?;
+    let mut outermost = with_room(count)?;
     let mut of_sample = Vec::new();
     let mut stacks = Stacks::default();
     // The result for each stack, with the rule of the last sample that had it.
-    let mut known: Vec<Option<(Option<i32>, Left)>> = filled(all.stacks().len(), None, "stacks")?;
+    let mut known: Vec<Option<(Option<i32>, Left)>> = filled(all.stacks().len(), None)?;
     let mut frames: Vec<Frame> = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
     for (sample, &id) in all.of_sample().iter().enumerate() {
@@ -138,7 +138,7 @@ fn filter_stacks(
                 frames.clear();
                 let old = all.stacks().get(id);
                 old.try_for_each(|location| {
-                    frames.try_push(Frame::new(profile, location, frames.len()), "a stack")
+                    frames.try_push(Frame::new(profile, location, frames.len()))
                 })?;
                 number_groups(profile, &mut frames);
                 let stays = filters.apply(&mut frames, source);
@@ -148,7 +148,7 @@ fn filter_stacks(
                         if inner.is_some() {
                             return Ok(None);
                         }
-                        stack.try_push(frame.location, "a stack")?;
+                        stack.try_push(frame.location)?;
                     }
                 }
                 let left = Left {
@@ -165,10 +165,10 @@ fn filter_stacks(
                 left
             }
         };
-        samples.try_push(left.stays, "samples")?;
-        outermost.try_push(left.outermost, "samples")?;
+        samples.try_push(left.stays)?;
+        outermost.try_push(left.outermost)?;
         if left.stays {
-            of_sample.try_push(left.stack, "samples")?;
+            of_sample.try_push(left.stack)?;
         }
     }
     Ok(Some(Filtered {

@@ -35,7 +35,7 @@ pub fn rows_of_samples<'a>(
         };
         if !ids.iter().all(|&id| has_sample(id)) {
             let rows = (0..).zip(ids).filter(|(_, id)| has_sample(**id));
-            changed.try_push((*name, rows.map(|(row, _)| row).try_vec("rows")?), "rows")?;
+            changed.try_push((*name, rows.map(|(row, _)| row).try_vec()?))?;
         }
     }
     Ok(changed)

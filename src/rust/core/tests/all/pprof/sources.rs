@@ -91,7 +91,7 @@ fn any_source_comes_back() {
         uri: Some(String::new()),
         ..Source::default()
     });
-    profile.samples.source.each("").unwrap()[0] = second.unwrap();
+    profile.samples.source.each().unwrap()[0] = second.unwrap();
     let read = again(&profile, true);
     assert_eq!(sources(&read), sources(&profile));
     assert_eq!(comments(&read), comments(&profile));

@@ -156,7 +156,7 @@ fn labels_in_another_order_are_the_same() {
 fn what_does_not_fit_is_said() {
     let fails = |value: f64| -> Result<Losses> {
         let mut profile = read_rprof("sample.interval=20000\n\"f\" \n\"f\" \n");
-        profile.values[0].column.each("").unwrap()[1] = value;
+        profile.values[0].column.each().unwrap()[1] = value;
         let mut out = Vec::new();
         Writer::default().write(&profile, &mut out, &|| false)
     };

@@ -11,7 +11,6 @@ use crate::limits::memory::{TryCollect, TryGrow, filled, written};
 use crate::model::{FunctionId, LocationId, Mapping, MappingId, NATIVE, Profile, StackId};
 use std::borrow::Cow;
 
-const WHAT: &str = "the output";
 /// Rows of the categories.
 const OTHER: i64 = 0;
 const R: i64 = 1;
@@ -62,13 +61,13 @@ pub struct Tables {
 impl Tables {
     /// The tables of the stacks that samples have.
     pub fn new(profile: &Profile, stop: Stop) -> Result<Tables> {
-        let mut is_used = filled(profile.stacks.len(), false, WHAT)?;
+        let mut is_used = filled(profile.stacks.len(), false)?;
         for stack in &profile.samples.stack {
             is_used[stack.row()] = true;
         }
         let mut tables = Tables {
             paths: Paths::default(),
-            stack_rows: filled(profile.stacks.len(), None, WHAT)?,
+            stack_rows: filled(profile.stacks.len(), None)?,
             frames: Vec::new(),
             func_of_frame: Vec::new(),
             funcs: Interner::default(),
@@ -80,7 +79,7 @@ impl Tables {
             is_rprof: profile.sources.iter().any(is_rprof),
         };
         // By location, one more than its frame.
-        let mut frame_of = filled(profile.locations.len(), 0, WHAT)?;
+        let mut frame_of = filled(profile.locations.len(), 0)?;
         let mut space = Vec::new();
         for (row, stack) in profile.stacks.ids().enumerate() {
             if row % ROWS == 0 {
@@ -124,12 +123,12 @@ impl Tables {
             // The profiler shows code without symbols by its address, beside the library.
             let name = match profile.address_of(&location).address {
                 address if address != 0 && func.function.is_none() => {
-                    Cow::Owned(written(format_args!("{address:#x}"), WHAT)?)
+                    Cow::Owned(written(format_args!("{address:#x}"))?)
                 }
                 _ => frame.name,
             };
             let name = self.strings.intern(&name)?;
-            self.names.try_push(name, WHAT)?;
+            self.names.try_push(name)?;
             let source = match frame.file.is_empty() || func.function.is_none() {
                 true => None,
                 false => {
@@ -137,10 +136,10 @@ impl Tables {
                     Some(self.sources.intern(file)?)
                 }
             };
-            self.source_of_func.try_push(source, WHAT)?;
+            self.source_of_func.try_push(source)?;
         }
-        self.frames.try_push(id, WHAT)?;
-        self.func_of_frame.try_push(row, WHAT)
+        self.frames.try_push(id)?;
+        self.func_of_frame.try_push(row)
     }
 
     /// The row of a stack; `None` if it is empty.
@@ -191,7 +190,7 @@ impl Tables {
         // Names of libraries are strings that the other tables do not need.
         let mut names = Vec::new();
         for lib in self.libs.ids() {
-            names.try_push(base_name(self.lib(lib, profile).1), WHAT)?;
+            names.try_push(base_name(self.lib(lib, profile).1))?;
         }
         let first_name = self.strings.len() as i64;
         json.field("stackTable")?.object(|json| {
@@ -307,7 +306,7 @@ impl Tables {
 
     fn write_sources(&self, texts: &[Text], json: &mut Json) -> Result<()> {
         let files = self.sources.iter().map(|&file| self.strings.get(file));
-        let files = files.try_vec(WHAT)?;
+        let files = files.try_vec()?;
         let count = files.len();
         json.field("length")?.integer(count as i64)?;
         nulls(json, "id", count)?;

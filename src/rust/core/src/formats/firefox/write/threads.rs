@@ -23,9 +23,9 @@ fn weight_of<'m, 'a>(run: &Run, measures: &'m [Measure<'a>]) -> Result<&'m Measu
     for measure in measures {
         let is_known = |&row: &usize| !measure.value(row, run.source).is_nan();
         if run.rows.iter().any(is_known) {
-            present.try_push(measure, WHAT)?;
+            present.try_push(measure)?;
             if let Some(type_) = measure.as_type() {
-                types.try_push(type_, WHAT)?;
+                types.try_push(type_)?;
             }
         }
     }
@@ -38,7 +38,6 @@ fn weight_of<'m, 'a>(run: &Run, measures: &'m [Measure<'a>]) -> Result<&'m Measu
     Ok(found.copied().unwrap_or(&Measure::NONE))
 }
 
-const WHAT: &str = "the output";
 const TIME: &str = "tracing-ms";
 const BYTES: &str = "bytes";
 const COUNT: &str = "samples";
@@ -129,10 +128,10 @@ impl<'m, 'a> Thread<'m, 'a> {
         let source = self.run.profile.sources.get(self.run.source.row());
         let uri = source.and_then(|source| source.uri.as_deref());
         let name = match file_name(uri.unwrap_or_default()) {
-            "" => written(format_args!("run {number}"), WHAT)?,
-            name => written(format_args!("{name}"), WHAT)?,
+            "" => written(format_args!("run {number}"))?,
+            name => written(format_args!("{name}"))?,
         };
-        let id = written(format_args!("{number}"), WHAT)?;
+        let id = written(format_args!("{number}"))?;
         json.field("processType")?.text("default")?;
         json.field("processStartupTime")?.number(self.run.start)?;
         json.field("processShutdownTime")?.null()?;

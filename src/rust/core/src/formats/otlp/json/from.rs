@@ -12,8 +12,6 @@ use memchr::{memchr, memchr2, memrchr};
 use serde_core::de::DeserializeSeed;
 use std::result::Result;
 
-const WHAT: &str = "a message";
-
 /// A message that was converted from JSON.
 pub struct Converted {
     pub message: Vec<u8>,
@@ -31,9 +29,9 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Converted>, 
             line: None,
         }]
         .into_iter()
-        .try_vec("messages"),
+        .try_vec(),
         Err(_) if context.interrupted.get() => Err(Error::Interrupted),
-        Err(_) if context.out_of_memory.get() => Err(Error::Memory(WHAT)),
+        Err(_) if context.out_of_memory.get() => Err(Error::Memory),
         Err(_) if context.outdated.get() => Err(older(input, "1.7")),
         Err(error) => {
             let lines = (1..).zip(text.split(|&byte| byte == b'\n'));
@@ -44,7 +42,7 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Converted>, 
             let Some((number, message)) = first else {
                 return Err(match context.interrupted.get() {
                     true => Error::Interrupted,
-                    false if context.out_of_memory.get() => Error::Memory(WHAT),
+                    false if context.out_of_memory.get() => Error::Memory,
                     false => syntax_error(&error, 0, input),
                 });
             };
@@ -52,11 +50,11 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Converted>, 
                 message,
                 line: Some(number),
             };
-            let mut messages = [first].into_iter().try_vec("messages")?;
+            let mut messages = [first].into_iter().try_vec()?;
             for (number, line) in full {
                 let message = one(line).map_err(|error| match context.interrupted.get() {
                     true => Error::Interrupted,
-                    false if context.out_of_memory.get() => Error::Memory(WHAT),
+                    false if context.out_of_memory.get() => Error::Memory,
                     false if context.outdated.get() => older(input, "1.7"),
                     false => syntax_error(&error, number - 1, input),
                 })?;
@@ -64,7 +62,7 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Converted>, 
                     message,
                     line: Some(number),
                 };
-                messages.try_push(text, "messages")?;
+                messages.try_push(text)?;
             }
             Ok(messages)
         }
@@ -83,7 +81,7 @@ fn syntax_error(error: &serde_json::Error, lines_before: u64, input: &str) -> Er
 
 fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
     // Strings with escapes are copied to a vector that doubles its capacity.
-    let memory = ensure(3 * longest_escaped(text), WHAT);
+    let memory = ensure(3 * longest_escaped(text));
     memory.map_err(|_| context.no_memory::<serde_json::Error>())?;
     let mut out = Vec::new();
     let mut json = serde_json::Deserializer::from_slice(text);

@@ -209,7 +209,7 @@ impl FieldSeed<'_, '_> {
         self.reserve(bytes.len())?;
         encode::put_length_header(self.out, self.field.number, bytes.len());
         self.out
-            .try_extend(bytes, "a message")
+            .try_extend(bytes)
             .map_err(|_| self.context.no_memory::<E>())
     }
 

@@ -6,8 +6,6 @@ use crate::formats::otlp::schema::{DATA, Kind, MessageType};
 use crate::limits::memory::{TryGrow, TryText, filled, owned};
 use crate::protobuf::decode::Message;
 
-const PATH: &str = "positions in JSON";
-
 impl Converted {
     /// A path such as `dictionary.stackTable[3].locationIndices`, preceded by the line if each
     /// line is a message.
@@ -23,11 +21,11 @@ impl Converted {
             found: Vec::new(),
         };
         if let Some(line) = self.line {
-            walk.path.try_write(format_args!("line {line}, "), PATH)?;
+            walk.path.try_write(format_args!("line {line}, "))?;
         }
         let before = walk.path.len();
         walk.inside(Message::new(&self.message), &DATA, before)?;
-        walk.path.try_push_str("the message", PATH)?;
+        walk.path.try_push_str("the message")?;
         walk.take(u64::MAX)?;
         Ok(walk.found)
     }
@@ -44,7 +42,7 @@ struct Walk<'w> {
 impl Walk<'_> {
     /// Searches the fields of a message. `start`: where the path begins, after the line.
     fn inside(&mut self, mut message: Message, type_: &MessageType, start: usize) -> Result<()> {
-        let mut counts = filled(type_.fields.len(), 0, PATH)?;
+        let mut counts = filled(type_.fields.len(), 0)?;
         let before = self.path.len();
         while let (Some(&wanted), Ok(Some(found))) = (self.wanted.first(), message.field()) {
             let known = type_.fields.iter().position(|f| f.number == found.number);
@@ -57,11 +55,11 @@ impl Walk<'_> {
                 continue;
             }
             if before > start {
-                self.path.try_push_char('.', PATH)?;
+                self.path.try_push_char('.')?;
             }
-            self.path.try_push_str(field.name, PATH)?;
+            self.path.try_push_str(field.name)?;
             if field.repeated {
-                self.path.try_write(format_args!("[{count}]"), PATH)?;
+                self.path.try_write(format_args!("[{count}]"))?;
             }
             if let (Kind::Message(of), Ok(inner)) = (field.kind, found.message()) {
                 self.take(inner.at() as u64 + 1)?;
@@ -76,7 +74,7 @@ impl Walk<'_> {
     /// Assigns the current path to the bytes before `end`.
     fn take(&mut self, end: u64) -> Result<()> {
         while let Some((_, rest)) = self.wanted.split_first().filter(|(at, _)| **at < end) {
-            self.found.try_push(owned(&self.path, PATH)?, PATH)?;
+            self.found.try_push(owned(&self.path)?)?;
             self.wanted = rest;
         }
         Ok(())

@@ -17,7 +17,7 @@ const CHUNK: usize = 1 << 16;
 pub fn write(message: &[u8], out: &mut dyn Write, stop: Stop) -> Result<()> {
     let mut writer = Writer {
         out,
-        buffer: with_room(2 * CHUNK, "the output")?,
+        buffer: with_room(2 * CHUNK)?,
         watch: Watch::new(stop),
     };
     let written = writer.message(Message::new(message), &DATA);
@@ -43,7 +43,7 @@ impl Writer<'_, '_> {
     }
 
     fn text(&mut self, text: &str) -> Result<()> {
-        self.buffer.try_extend(text.as_bytes(), "the output")
+        self.buffer.try_extend(text.as_bytes())
     }
 
     /// Writes the fields in the order of the schema, since the elements of a repeated field may

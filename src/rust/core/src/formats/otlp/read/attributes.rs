@@ -14,8 +14,6 @@ use crate::message;
 use crate::model::{Attribute, AttributeValue, Profile, Strings};
 use crate::protobuf::decode::{Message, Result, error_at};
 
-const WHAT: &str = "attributes";
-
 /// An entry of the table. It is decoded only once, since it may be long and have many references.
 #[derive(Debug, Clone)]
 pub struct Entry {
@@ -75,7 +73,7 @@ impl AttributeTable {
                 },
                 value,
             };
-            entries.try_push(entry, WHAT)?;
+            entries.try_push(entry)?;
         }
         Ok(AttributeTable { entries })
     }
@@ -120,7 +118,7 @@ pub fn read_pairs(
 ) -> Result<Vec<(String, AnyValue)>> {
     let mut pairs = Vec::new();
     for &message in list {
-        pairs.try_push(any_value::read_pair(message, texts, problems, 0)?, WHAT)?;
+        pairs.try_push(any_value::read_pair(message, texts, problems, 0)?)?;
     }
     Ok(pairs)
 }
@@ -134,7 +132,7 @@ pub fn keep_pairs(pairs: &[(String, AnyValue)], profile: &mut Profile) -> Result
             value: value(any, &mut profile.strings)?,
             unit: None,
         };
-        kept.try_push(attribute, WHAT)?;
+        kept.try_push(attribute)?;
     }
     Ok(kept)
 }

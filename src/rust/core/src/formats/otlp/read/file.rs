@@ -41,7 +41,7 @@ impl File {
             let column = match known {
                 Some(column) => {
                     let values = &mut all[column as usize].column;
-                    values.try_fill(rows, f64::NAN, "sample values")?;
+                    values.try_fill(rows, f64::NAN)?;
                     column
                 }
                 None if all.len() >= MOST_TYPES => {
@@ -52,12 +52,12 @@ impl File {
                     let column = next_row(all.len(), "sample types")?;
                     self.budget.take(size_of::<f64>() * rows, at)?;
                     let values = Values::absent(&type_.name, &type_.unit, rows)?;
-                    all.try_push(values, "sample types")?;
+                    all.try_push(values)?;
                     self.types.insert(hash, column)?;
                     column
                 }
             };
-            columns.try_push(column as usize, "sample types")?;
+            columns.try_push(column as usize)?;
         }
         Ok(columns)
     }

@@ -112,10 +112,10 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
                          file may be truncated."
                     ),
                 }),
-                false => [Message::new(bytes)].into_iter().try_vec("messages"),
+                false => [Message::new(bytes)].into_iter().try_vec(),
             };
         };
-        messages.try_push(message, "messages")?;
+        messages.try_push(message)?;
         at += 4 + length;
     }
     Ok(messages)
@@ -183,7 +183,7 @@ impl File {
             match found.number {
                 data::RESOURCE_PROFILES => {
                     self.is_known = true;
-                    resources.try_push(found.message()?, "resources")?;
+                    resources.try_push(found.message()?)?;
                 }
                 data::DICTIONARY if tables.is_some() => {
                     return error_at(
@@ -231,7 +231,7 @@ impl File {
         }
         let rows = self.profile.samples.len();
         for values in &mut self.profile.values {
-            values.column.try_fill(rows, f64::NAN, "sample values")?;
+            values.column.try_fill(rows, f64::NAN)?;
         }
         Ok((self.profile, self.problems))
     }

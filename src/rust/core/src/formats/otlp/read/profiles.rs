@@ -78,7 +78,7 @@ impl<'a> Header<'a> {
                 n if n == fields.profile_id => {
                     let id = found.message()?.bytes();
                     common.profile_id.clear();
-                    common.profile_id.try_extend(id, "profiles")?;
+                    common.profile_id.try_extend(id)?;
                 }
                 n if n == fields.dropped_attributes_count => {
                     common.dropped = found.uint()? as u32;
@@ -89,11 +89,11 @@ impl<'a> Header<'a> {
                 n if n == fields.payload => payload = found.message()?.bytes(),
                 n if n == fields.attribute_indices => {
                     let all = &mut common.attributes;
-                    found.each(|index| all.try_push(index, "attributes"))?;
+                    found.each(|index| all.try_push(index))?;
                 }
                 n if n == fields.comments => {
                     let all = &mut common.comments;
-                    found.each(|index| all.try_push(index, "comments"))?;
+                    found.each(|index| all.try_push(index))?;
                 }
                 _ => {}
             }
@@ -104,7 +104,7 @@ impl<'a> Header<'a> {
         };
         if !format.is_empty() || !payload.is_empty() {
             let mut bytes = Vec::new();
-            bytes.try_extend(payload, "a payload")?;
+            bytes.try_extend(payload)?;
             header.payload = Some(Payload { format, bytes });
         }
         Ok(header)
@@ -124,8 +124,8 @@ impl<'a> Header<'a> {
     fn payload(&self) -> Result<Option<Payload>> {
         Ok(match &self.payload {
             Some(Payload { format, bytes }) => Some(Payload {
-                format: owned(format, "a payload")?,
-                bytes: copied(bytes, "a payload")?,
+                format: owned(format)?,
+                bytes: copied(bytes)?,
             }),
             None => None,
         })
@@ -204,7 +204,7 @@ impl SourceMaker<'_, '_> {
             let comment = self.text_id(comment, at)?;
             self.budget
                 .take(self.profile.strings.get(comment).len(), at)?;
-            source.comments.try_push(comment, "comments")?;
+            source.comments.try_push(comment)?;
         }
         self.attributes(&mut source, &common.attributes, at)?;
         Ok(source)
@@ -246,17 +246,17 @@ impl SourceMaker<'_, '_> {
             };
             match (key, &entry.value, text) {
                 (keys::COMMENT, _, Some(_)) => {
-                    comments.try_push(kept.value.text, "comments")?;
+                    comments.try_push(kept.value.text)?;
                 }
                 (keys::COMMENT, AnyValue::Array(all), _) if all.iter().all(is_text) => {
                     for any in all {
                         if let AnyValue::String(text) = any {
-                            comments.try_push(strings.intern(text)?, "comments")?;
+                            comments.try_push(strings.intern(text)?)?;
                         }
                     }
                 }
                 (key, _, Some(_)) if number_of_comment(key).is_some() => {
-                    numbered.try_push((number_of_comment(key), kept), "comments")?;
+                    numbered.try_push((number_of_comment(key), kept))?;
                 }
                 (keys::DROP_FRAMES, _, Some(text)) => source.drop_frames = non_empty(text)?,
                 (keys::KEEP_FRAMES, _, Some(text)) => source.keep_frames = non_empty(text)?,
@@ -266,19 +266,19 @@ impl SourceMaker<'_, '_> {
                     source.options = options_of_text(text);
                     source.period = source.period.take().map(in_microseconds).transpose()?;
                 }
-                (keys::RPROF_FILE, _, Some(text)) => source.uri = Some(owned(text, "sources")?),
-                _ => source.attributes.try_push(kept, "attributes")?,
+                (keys::RPROF_FILE, _, Some(text)) => source.uri = Some(owned(text)?),
+                _ => source.attributes.try_push(kept)?,
             }
         }
         if comments.is_empty() {
-            sort_by_key(&mut numbered, |(number, _)| *number, "comments")?;
+            sort_by_key(&mut numbered, |(number, _)| *number)?;
             let texts = numbered.iter().map(|(_, kept)| kept.value.text);
-            comments.try_extend_from(texts, "comments")?;
+            comments.try_extend_from(texts)?;
         } else {
             let others = numbered.into_iter().map(|(_, kept)| kept);
-            source.attributes.try_extend_from(others, "attributes")?;
+            source.attributes.try_extend_from(others)?;
         }
-        source.comments.try_extend(&comments, "comments")?;
+        source.comments.try_extend(&comments)?;
         Ok(())
     }
 
@@ -288,7 +288,7 @@ impl SourceMaker<'_, '_> {
         for header in headers {
             let named = self.value_type(header.type_, header.message.at())?;
             let type_ = SampleType::new(named.name, named.unit, &types)?;
-            types.try_push(type_, "sample types")?;
+            types.try_push(type_)?;
         }
         Ok(types)
     }
@@ -319,7 +319,7 @@ fn is_text(any: &AnyValue) -> bool {
 fn non_empty(text: &str) -> Result<Option<String>> {
     Ok(match text.is_empty() {
         true => None,
-        false => Some(owned(text, "sources")?),
+        false => Some(owned(text)?),
     })
 }
 

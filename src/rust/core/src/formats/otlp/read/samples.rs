@@ -43,15 +43,15 @@ impl Sample {
                 self.stack = found.uint()?;
             } else if number == fields.values {
                 let values = &mut self.values;
-                found.each(|value| values.try_push(value as i64, "sample values"))?;
+                found.each(|value| values.try_push(value as i64))?;
             } else if number == fields.attribute_indices {
                 let attributes = &mut self.attributes;
-                found.each(|index| attributes.try_push(index, "attributes"))?;
+                found.each(|index| attributes.try_push(index))?;
             } else if number == fields.link_index {
                 self.link = found.uint()?;
             } else if number == fields.timestamps {
                 let times = &mut self.times;
-                found.each_fixed64(|time| times.try_push(time, "times"))?;
+                found.each_fixed64(|time| times.try_push(time))?;
             }
         }
         Ok(())
@@ -121,7 +121,7 @@ impl LabelForms {
         let Some(entry) = table.get(index, at)? else {
             return Ok(&[]);
         };
-        self.0.try_fill(table.len(), None, "attributes")?;
+        self.0.try_fill(table.len(), None)?;
         let slot = &mut self.0[index as usize];
         if slot.is_none() {
             let mut labels = Vec::new();
@@ -135,7 +135,7 @@ impl LabelForms {
                 let is_text = matches!(any, AnyValue::String(_));
                 let unit = entry.kept.unit.filter(|_| !(of_numbers && is_text));
                 let label = label(Attribute { unit, ..entry.kept }, any, strings)?;
-                labels.try_push(label, "labels")?;
+                labels.try_push(label)?;
             }
             *slot = Some(labels);
         }
@@ -193,7 +193,7 @@ impl SampleReader<'_, '_> {
                 let (table, strings) = (&self.dictionary.attributes, &mut self.profile.strings);
                 let own = self.forms.of(index, at, table, strings)?;
                 self.budget.take(size_of_val(own), at)?;
-                labels.try_extend(own, "labels")?;
+                labels.try_extend(own)?;
             }
             self.add(&sample, &labels, at, source, column)?;
         }
@@ -242,18 +242,18 @@ impl SampleReader<'_, '_> {
                 sample: row,
                 ..label
             });
-            self.profile.labels.try_extend_from(own, "labels")?;
+            self.profile.labels.try_extend_from(own)?;
             let samples = &mut self.profile.samples;
             if let Some(link) = link {
-                samples.links.try_push((row, link), "samples")?;
+                samples.links.try_push((row, link))?;
             }
             if let Some(&time) = sample.times.get(i) {
                 if let Some(time) = self.problems.time(time, at) {
-                    samples.times.try_push((row, time), "samples")?;
+                    samples.times.try_push((row, time))?;
                 }
             }
-            samples.source.try_push(source, "samples")?;
-            samples.stack.try_push(stack, "samples")?;
+            samples.source.try_push(source)?;
+            samples.stack.try_push(stack)?;
             self.value(column, sample.value(i), at)?;
         }
         Ok(())
@@ -280,7 +280,7 @@ impl SampleReader<'_, '_> {
                 (Some(_), Some(at)) if one.is_aligned(&two) => {
                     watch.reach(at)?;
                     for i in 0..two.count() {
-                        values.try_push((two.value(i), at), "sample values")?;
+                        values.try_push((two.value(i), at))?;
                     }
                 }
                 _ => return Ok(None),

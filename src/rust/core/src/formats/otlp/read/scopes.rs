@@ -53,7 +53,7 @@ impl<'a> Reader<'_, 'a> {
         while let Some(found) = message.field()? {
             match found.number {
                 resource_profiles::RESOURCE => self.about(found.message()?, &mut resource)?,
-                resource_profiles::SCOPE_PROFILES => scopes.try_push(found.message()?, "scopes")?,
+                resource_profiles::SCOPE_PROFILES => scopes.try_push(found.message()?)?,
                 resource_profiles::SCHEMA_URL => schema_url = Some(found.message()?),
                 _ => {}
             }
@@ -76,13 +76,13 @@ impl<'a> Reader<'_, 'a> {
         let mut attributes = Vec::new();
         while let Some(found) = message.field()? {
             match found.number {
-                resource::ATTRIBUTES => attributes.try_push(found.message()?, "attributes")?,
+                resource::ATTRIBUTES => attributes.try_push(found.message()?)?,
                 resource::DROPPED_ATTRIBUTES_COUNT => {
                     resource.dropped_attributes = found.uint()? as u32;
                 }
                 resource::ENTITY_REFS => {
                     let entity = self.entity(found.message()?)?;
-                    resource.entities.try_push(entity, "entities")?;
+                    resource.entities.try_push(entity)?;
                 }
                 _ => {}
             }
@@ -108,10 +108,10 @@ impl<'a> Reader<'_, 'a> {
             match found.number {
                 entity_ref::SCHEMA_URL => entity.schema_url = text(self)?,
                 entity_ref::TYPE => entity.type_ = text(self)?,
-                entity_ref::ID_KEYS => entity.id_keys.try_push(text(self)?, "entities")?,
+                entity_ref::ID_KEYS => entity.id_keys.try_push(text(self)?)?,
                 entity_ref::DESCRIPTION_KEYS => {
                     let key = text(self)?;
-                    entity.description_keys.try_push(key, "entities")?;
+                    entity.description_keys.try_push(key)?;
                 }
                 _ => {}
             }
@@ -136,7 +136,7 @@ impl<'a> Reader<'_, 'a> {
                             scope::NAME => name = Some(found.message()?),
                             scope::VERSION => version = Some(found.message()?),
                             scope::ATTRIBUTES => {
-                                attributes.try_push(found.message()?, "attributes")?;
+                                attributes.try_push(found.message()?)?;
                             }
                             scope::DROPPED_ATTRIBUTES_COUNT => {
                                 dropped_attributes = found.uint()? as u32;
@@ -153,7 +153,7 @@ impl<'a> Reader<'_, 'a> {
                         &mut self.file.problems,
                         &mut self.watch,
                     )?;
-                    headers.try_push(header, "profiles")?;
+                    headers.try_push(header)?;
                 }
                 scope_profiles::SCHEMA_URL => schema_url = Some(found.message()?),
                 _ => {}
@@ -180,7 +180,7 @@ impl<'a> Reader<'_, 'a> {
                     within.default_type = (!text.is_empty()).then_some(text);
                 }
                 _ if places.is_some() => within.order = places,
-                value => others.try_push((key, value), "attributes")?,
+                value => others.try_push((key, value))?,
             }
         }
         let attributes = keep_pairs(&others, &mut self.file.profile)?;
@@ -233,8 +233,8 @@ impl<'a> Reader<'_, 'a> {
     /// scope may specify the order of their sample types.
     fn profiles(&mut self, headers: &[Header<'a>], within: &InScope) -> WireResult<()> {
         let all = match &within.order {
-            Some(order) => order.iter().map(|&at| &headers[at]).try_vec("profiles")?,
-            None => headers.iter().try_vec("profiles")?,
+            Some(order) => order.iter().map(|&at| &headers[at]).try_vec()?,
+            None => headers.iter().try_vec()?,
         };
         let mut left = all.as_slice();
         if within.order.is_some() && self.source(left, within, true)? > 0 {
@@ -271,7 +271,7 @@ impl<'a> Reader<'_, 'a> {
             }
             // Profiles without samples are combined only if the scope specifies the order.
             match reader.aligned(first.message, other.message)? {
-                Some(found) if all || !found.is_empty() => values.try_push(found, "profiles")?,
+                Some(found) if all || !found.is_empty() => values.try_push(found)?,
                 _ => break,
             }
         }
@@ -288,9 +288,7 @@ impl<'a> Reader<'_, 'a> {
         let columns = self.file.columns(&types, first.message.at())?;
         let uri = self.file.origin.own_uri()?;
         let default_type = within.default_type.as_deref();
-        let default_type = default_type
-            .map(|type_| owned(type_, "sources"))
-            .transpose()?;
+        let default_type = default_type.map(owned).transpose()?;
         let mut maker = self.maker();
         let source = maker.source(first, types, uri, within.id, default_type)?;
         let id = maker.profile.add_source(source)?;
@@ -366,7 +364,7 @@ fn order(places: &AnyValue, count: usize) -> WireResult<Option<Vec<usize>>> {
         AnyValue::Array(places) if places.len() == count => places,
         _ => return Ok(None),
     };
-    let mut order = filled(count, None, "profiles")?;
+    let mut order = filled(count, None)?;
     for (profile, place) in places.iter().enumerate() {
         let place = match place {
             AnyValue::Int(place) => usize::try_from(*place).ok(),
@@ -377,5 +375,5 @@ fn order(places: &AnyValue, count: usize) -> WireResult<Option<Vec<usize>>> {
             _ => return Ok(None),
         }
     }
-    Ok(Some(order.into_iter().flatten().try_vec("profiles")?))
+    Ok(Some(order.into_iter().flatten().try_vec()?))
 }

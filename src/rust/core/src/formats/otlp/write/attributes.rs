@@ -15,8 +15,6 @@ use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 
-const OUTPUT: &str = "the output";
-
 /// The distinct attributes, in the order of first use, and the string table, which other records
 /// of the message use, too.
 pub struct AttributeTable<'a> {
@@ -75,8 +73,8 @@ impl<'a> AttributeTable<'a> {
         if is_number {
             return Ok(index);
         }
-        let labels = copied(labels, OUTPUT)?;
-        self.by_labels.try_put(labels, index, OUTPUT)?;
+        let labels = copied(labels)?;
+        self.by_labels.try_put(labels, index)?;
         Ok(index)
     }
 
@@ -89,7 +87,7 @@ impl<'a> AttributeTable<'a> {
             return Ok(index);
         }
         let index = self.intern(key, &model_value(self.profile, value)?, unit)?;
-        self.by_value.try_put(attribute, index, OUTPUT)?;
+        self.by_value.try_put(attribute, index)?;
         Ok(index)
     }
 
@@ -124,7 +122,7 @@ pub struct AttributeList {
 
 impl AttributeList {
     pub fn add(&mut self, table: &mut AttributeTable, key: &str, value: &AnyValue) -> Result<()> {
-        let key = table.texts.index(owned(key, OUTPUT)?)?;
+        let key = table.texts.index(owned(key)?)?;
         self.push(table, key, |table| table.intern(key, value, None))
     }
 
@@ -134,7 +132,7 @@ impl AttributeList {
         key: &str,
         text: StringId,
     ) -> Result<()> {
-        let key = table.texts.index(owned(key, OUTPUT)?)?;
+        let key = table.texts.index(owned(key)?)?;
         let kind = ValueKind::String;
         self.push(table, key, |table| {
             table.of_model(key, AttributeValue { kind, text }, None)
@@ -158,10 +156,10 @@ impl AttributeList {
         key: u64,
         index: impl FnOnce(&mut AttributeTable<'a>) -> Result<u32>,
     ) -> Result<()> {
-        if !self.keys.try_add(key, OUTPUT)? {
+        if !self.keys.try_add(key)? {
             table.losses.add(LossKind::RepeatedAttribute, 1);
             return Ok(());
         }
-        self.indices.try_push(u64::from(index(table)?), OUTPUT)
+        self.indices.try_push(u64::from(index(table)?))
     }
 }

@@ -27,7 +27,6 @@ use crate::protobuf::tables::EncodedTable;
 use crate::text::decoded;
 use data_encoding::HEXLOWER_PERMISSIVE;
 
-const OUTPUT: &str = "the output";
 /// The value of `profile.frame.type` for frames of R code: no well-known value fits, and the
 /// semantic conventions allow others.
 const R_FRAME: &str = "r";
@@ -64,7 +63,7 @@ impl<'a> Tables<'a> {
     pub fn new(profile: &'a Profile, inlining: &'a Inlining<'a>) -> Result<Tables<'a>> {
         let indices = |count: usize| {
             let mut indices = Vec::new();
-            indices.try_fill(count, 0, "ids").map(|()| indices)
+            indices.try_fill(count, 0).map(|()| indices)
         };
         let mut tables = Tables {
             profile,
@@ -113,8 +112,7 @@ impl<'a> Tables<'a> {
         let stack = profile.stacks.get(id).unpacked(&mut space)?;
         let mut list = std::mem::take(&mut self.list);
         list.clear();
-        list.try_reserve(encode::MAX_VARINT_FIELD * stack.len())
-            .map_err(|_| Error::Memory("a stack"))?;
+        list.try_reserve(encode::MAX_VARINT_FIELD * stack.len())?;
         if self.inlining.any {
             for run in self.inlining.split(stack) {
                 encode::put_varint(&mut list, u64::from(self.location(run)?));
@@ -132,7 +130,7 @@ impl<'a> Tables<'a> {
         encoded.clear();
         if !list.is_empty() {
             encode::put_length_header(&mut encoded, stack::LOCATION_INDICES, list.len());
-            encoded.try_extend(&list, "a stack")?;
+            encoded.try_extend(&list)?;
         }
         let index = self.stacks.intern(&encoded)?;
         self.stack_indices[id.row()] = index + 1;
@@ -211,7 +209,7 @@ impl<'a> Tables<'a> {
             Some(None) => list.add(
                 &mut self.attributes,
                 keys::FRAME_TYPE,
-                &AnyValue::String(owned(R_FRAME, OUTPUT)?),
+                &AnyValue::String(owned(R_FRAME)?),
             )?,
             None => {}
         }
@@ -368,13 +366,13 @@ impl<'a> Tables<'a> {
 /// recorded by `Rprof()`.
 fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
     let mut of_r = Vec::new();
-    of_r.try_fill(profile.locations.len(), false, "locations")?;
+    of_r.try_fill(profile.locations.len(), false)?;
     if !profile.sources.iter().any(is_rprof) {
         return Ok(of_r);
     }
-    let mut by_others = copied(&of_r, "locations")?;
+    let mut by_others = copied(&of_r)?;
     let mut seen = Vec::new();
-    seen.try_fill(profile.stacks.len(), [false; 2], "stacks")?;
+    seen.try_fill(profile.stacks.len(), [false; 2])?;
     let mut space = Vec::new();
     let samples = profile
         .samples

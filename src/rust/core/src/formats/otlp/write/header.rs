@@ -23,7 +23,6 @@ use data_encoding::HEXLOWER_PERMISSIVE;
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 
-const OUTPUT: &str = "the output";
 const PROFILE_ID: usize = 16;
 
 /// The fields that all profiles of a source have in common, which are all except the sample type
@@ -125,8 +124,8 @@ fn attributes<'a>(
     let mut list = AttributeList::default();
     if !source.comments.is_empty() {
         let texts = source.comments.iter().map(|&id| profile.strings.get(id));
-        let comments = texts.map(|text| Ok(AnyValue::String(owned(text, OUTPUT)?)));
-        let comments = comments.try_vec_of(OUTPUT)?;
+        let comments = texts.map(|text| Ok(AnyValue::String(owned(text)?)));
+        let comments = comments.try_vec_of()?;
         list.add(table, keys::COMMENT, &AnyValue::Array(comments))?;
     }
     let options = source.options.filter(|_| is_rprof(source));
@@ -140,7 +139,7 @@ fn attributes<'a>(
         (keys::RPROF_FILE, file),
     ] {
         if let Some(text) = text {
-            list.add(table, key, &AnyValue::String(owned(text, OUTPUT)?))?;
+            list.add(table, key, &AnyValue::String(owned(text)?))?;
         }
     }
     for attribute in &source.attributes {
@@ -195,7 +194,7 @@ pub fn scope(
     }
     let mut pairs = Pairs::new(table);
     if let Some(type_) = pprof.default_type {
-        let type_ = AnyValue::String(owned(type_, OUTPUT)?);
+        let type_ = AnyValue::String(owned(type_)?);
         pairs.put(
             &mut out,
             scope::ATTRIBUTES,
@@ -204,7 +203,7 @@ pub fn scope(
         )?;
     }
     if pprof.types > 1 {
-        let order = (0..pprof.types as i64).map(AnyValue::Int).try_vec(OUTPUT)?;
+        let order = (0..pprof.types as i64).map(AnyValue::Int).try_vec()?;
         let order = AnyValue::Array(order);
         pairs.put(&mut out, scope::ATTRIBUTES, keys::SAMPLE_TYPE_ORDER, &order)?;
     }
@@ -229,7 +228,7 @@ pub fn resource(
     let mut out = Vec::new();
     let mut pairs = Pairs::new(table);
     for (key, text) in further {
-        let text = AnyValue::String(owned(text, OUTPUT)?);
+        let text = AnyValue::String(owned(text)?);
         pairs.put(&mut out, resource::ATTRIBUTES, key, &text)?;
     }
     let Some(of) = of else { return Ok(out) };
@@ -285,7 +284,7 @@ impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
         key: &'k str,
         value: &AnyValue,
     ) -> Result<()> {
-        if !self.keys.try_add(key, OUTPUT)? {
+        if !self.keys.try_add(key)? {
             self.table.losses.add(LossKind::RepeatedAttribute, 1);
             return Ok(());
         }

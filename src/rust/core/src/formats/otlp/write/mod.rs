@@ -60,8 +60,8 @@ impl Writer {
         let keys = options.texts("keys")?.into_iter();
         let mut resource = Vec::new();
         for (key, value) in keys.zip(options.texts("values")?) {
-            let attribute = (owned(key, "attributes")?, owned(value, "attributes")?);
-            resource.try_push(attribute, "attributes")?;
+            let attribute = (owned(key)?, owned(value)?);
+            resource.try_push(attribute)?;
         }
         Ok(Writer {
             aggregate: options.flag("aggregate")?,
@@ -157,7 +157,7 @@ impl<'t, 'a> Plan<'t, 'a> {
         let count = profile.sources.len();
         let source_of = profile.samples.source.iter().map(|source| source.row());
         let mut plan = Plan {
-            rows: Lists::grouped(count, source_of, "samples")?,
+            rows: Lists::grouped(count, source_of)?,
             types: Vec::new(),
             durations: durations(profile)?,
             default_types: Vec::new(),
@@ -166,9 +166,9 @@ impl<'t, 'a> Plan<'t, 'a> {
         // The types by name and unit, and whether the current source declares them.
         let mut by_name: HashMap<_, usize, RandomState> = HashMap::default();
         for (i, type_) in types.iter().enumerate() {
-            by_name.try_put((type_.key, type_.unit), i, "sample types")?;
+            by_name.try_put((type_.key, type_.unit), i)?;
         }
-        let mut declared = filled(types.len(), false, "sample types")?;
+        let mut declared = filled(types.len(), false)?;
         for (id, source) in profile.source_ids().zip(&profile.sources) {
             if id.row() % SOURCES == 0 {
                 cancel::check(stop)?;
@@ -183,7 +183,7 @@ impl<'t, 'a> Plan<'t, 'a> {
             let has = |type_: &WrittenType| own.iter().any(|&row| type_.has(row as usize, id));
             let types = types.iter().zip(&declared);
             let types = types.filter(|(type_, declared)| **declared || has(type_));
-            let types = types.map(|(type_, _)| type_).try_vec("sample types")?;
+            let types = types.map(|(type_, _)| type_).try_vec()?;
             if types.is_empty() && !own.is_empty() {
                 return Err(Error::Lossy(message!(
                     "The samples of source {} have no values, which OpenTelemetry requires.",
@@ -199,9 +199,8 @@ impl<'t, 'a> Plan<'t, 'a> {
                 };
                 plan.missing += types.iter().map(missing).sum::<usize>();
             }
-            plan.default_types
-                .try_push(default_type(source, &types), "sources")?;
-            plan.types.try_push(types, "sources")?;
+            plan.default_types.try_push(default_type(source, &types))?;
+            plan.types.try_push(types)?;
         }
         Ok(plan)
     }
@@ -251,7 +250,7 @@ impl<'a> Job<'_, 'a> {
             };
             if complete {
                 let bodies = self.source(row, &observed, &sets, tables)?;
-                all.try_push(bodies, "the output")?;
+                all.try_push(bodies)?;
             }
         }
         Ok(complete.then_some(all))
@@ -280,14 +279,14 @@ impl<'a> Job<'_, 'a> {
         for (i, type_) in self.plan.types[row].iter().enumerate() {
             let mut body = header::sample_type(type_, &mut tables.attributes)?;
             observed.put(i, sets, &mut body, self.stop)?;
-            bodies.try_push(body, "the output")?;
+            bodies.try_push(body)?;
         }
         if bodies.is_empty() {
             // A source without types still has a time and other metadata.
-            bodies.try_push(Vec::new(), "the output")?;
+            bodies.try_push(Vec::new())?;
         }
         for (i, body) in bodies.iter_mut().enumerate() {
-            body.try_extend(&common, "the output")?;
+            body.try_extend(&common)?;
             if let Some(payload) = payload.filter(|_| i == 0) {
                 let fields = Layout::CURRENT.profile;
                 put_bytes(body, fields.payload_format, payload.format.as_bytes())?;
@@ -354,7 +353,7 @@ impl<'a> Job<'_, 'a> {
                 .map(|body| encode::bytes_field_len(body.len()))
                 .sum();
             let size = start.len() + size + end.len();
-            scopes.try_push((start, rows, end, size), "scopes")?;
+            scopes.try_push((start, rows, end, size))?;
         }
         let size: usize = scopes
             .iter()
@@ -393,8 +392,8 @@ fn resources(profile: &Profile, plan: &Plan) -> Result<Vec<OfResource>> {
             Some(&at) => at,
             None => {
                 let scopes = Vec::new();
-                known.try_put(id, resources.len(), "resources")?;
-                resources.try_push(OfResource { id, scopes }, "resources")?;
+                known.try_put(id, resources.len())?;
+                resources.try_push(OfResource { id, scopes })?;
                 resources.len() - 1
             }
         };
@@ -406,12 +405,12 @@ fn resources(profile: &Profile, plan: &Plan) -> Result<Vec<OfResource>> {
             None => next,
         };
         if at == next {
-            scopes.try_push((source.scope, Vec::new()), "scopes")?;
+            scopes.try_push((source.scope, Vec::new()))?;
             if let Some(scope) = scope {
-                known_scopes.try_put(scope, next, "scopes")?;
+                known_scopes.try_put(scope, next)?;
             }
         }
-        scopes[at].1.try_push(row, "sources")?;
+        scopes[at].1.try_push(row)?;
     }
     Ok(resources)
 }

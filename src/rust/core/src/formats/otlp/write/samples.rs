@@ -164,12 +164,12 @@ impl<'t, 'a> Observer<'t, 'a> {
             }
             for row in samples.iter().map(|&sample| groups.row(sample)) {
                 values_of(types, row, source, &mut values)?;
-                observed.values.try_extend(&values, "samples")?;
+                observed.values.try_extend(&values)?;
                 if let Some(time) = self.time(row) {
                     observed.time(time)?;
                 }
             }
-            observed.identities.try_push(identity, "samples")?;
+            observed.identities.try_push(identity)?;
             observed.end(samples.len())?;
         }
         Ok(Some(observed))
@@ -224,11 +224,11 @@ impl<'t, 'a> Observer<'t, 'a> {
     fn attributes(&mut self, labels: &[Label]) -> Result<Vec<u64>> {
         // Groups of labels with the same key, in the order of their first labels.
         let mut order: Vec<usize> = Vec::new();
-        order.try_extend_from(0..labels.len(), "labels")?;
-        sort_by_key(&mut order, |&i| labels[i].key, "labels")?;
+        order.try_extend_from(0..labels.len())?;
+        sort_by_key(&mut order, |&i| labels[i].key)?;
         let mut groups = Vec::new();
         for group in order.chunk_by(|&a, &b| labels[a].key == labels[b].key) {
-            groups.try_push(group, "labels")?;
+            groups.try_push(group)?;
         }
         groups.sort_unstable_by_key(|group| group.first());
         let (profile, payload) = (self.profile, self.payload);
@@ -242,7 +242,7 @@ impl<'t, 'a> Observer<'t, 'a> {
                     sample,
                     ..labels[i]
                 };
-                own.try_push(label, "labels")?;
+                own.try_push(label)?;
             }
             let index = self.tables.attributes.labels(&own, || {
                 let value = value(&own, profile, payload);
@@ -251,7 +251,7 @@ impl<'t, 'a> Observer<'t, 'a> {
                     NoValue::Failed(error) => error,
                 })
             })?;
-            indices.try_push(u64::from(index), "labels")?;
+            indices.try_push(u64::from(index))?;
         }
         if self.aggregate {
             // The order of attributes does not matter, so equal sets get the same index.
@@ -270,10 +270,7 @@ fn value(
 ) -> Outcome<(AnyValue, Option<StringId>)> {
     let one = |label: &Label| match (label.str, label.num, label.other) {
         (Some(_), Some(_), _) if !payload => Err(NoValue::Lossy("both a text and a number")),
-        (Some(text), ..) => Ok(AnyValue::String(owned(
-            profile.strings.get(text),
-            "labels",
-        )?)),
+        (Some(text), ..) => Ok(AnyValue::String(owned(profile.strings.get(text))?)),
         (None, Some(number), _) => Ok(AnyValue::Int(number)),
         (None, None, Some(value)) => Ok(model_value(profile, value)?),
         (None, None, None) => Ok(AnyValue::Empty),
@@ -292,9 +289,9 @@ fn value(
             return Err(NoValue::Lossy("several values, not all texts or numbers"));
         }
         several => {
-            let mut all = with_room(several.len(), "labels")?;
+            let mut all = with_room(several.len())?;
             for label in several {
-                all.try_push(one(label)?, "labels")?;
+                all.try_push(one(label)?)?;
             }
             AnyValue::Array(all)
         }
@@ -335,8 +332,8 @@ impl Observed {
     }
 
     fn push(&mut self, identity: Identity, values: &[i64], time: Option<i64>) -> Result<()> {
-        self.identities.try_push(identity, "samples")?;
-        self.values.try_extend(values, "samples")?;
+        self.identities.try_push(identity)?;
+        self.values.try_extend(values)?;
         if let Some(time) = time {
             self.time(time)?;
         }
@@ -346,12 +343,12 @@ impl Observed {
     fn time(&mut self, time: i64) -> Result<()> {
         let (first, last) = self.span.unwrap_or((time, time));
         self.span = Some((first.min(time), last.max(time)));
-        self.times.try_push(time, "samples")
+        self.times.try_push(time)
     }
 
     fn end(&mut self, count: usize) -> Result<()> {
         let before = self.ends.last().copied().unwrap_or(0);
-        self.ends.try_push(before + count, "samples")
+        self.ends.try_push(before + count)
     }
 
     /// Appends the samples to a profile, with their values of one type.
@@ -371,11 +368,9 @@ impl Observed {
             }
             sample.clear();
             let count = end - start;
-            sample
-                .try_reserve((2 * count + 4) * encode::MAX_VARINT_FIELD)
-                .map_err(|_| Error::Memory("the output"))?;
+            sample.try_reserve((2 * count + 4) * encode::MAX_VARINT_FIELD)?;
             put_unless_0(&mut sample, fields.stack_index, identity.stack.into());
-            sample.try_extend(sets.get(identity.set), "the output")?;
+            sample.try_extend(sets.get(identity.set))?;
             put_unless_0(&mut sample, fields.link_index, identity.link.into());
             let value = |at: usize| self.values[at * self.types + type_] as u64;
             encode::put_length_header(
@@ -388,7 +383,7 @@ impl Observed {
                 let times = &self.times[first_time..first_time + count];
                 encode::put_length_header(&mut sample, fields.timestamps, 8 * count);
                 for time in times {
-                    sample.try_extend(&time.to_le_bytes(), "the output")?;
+                    sample.try_extend(&time.to_le_bytes())?;
                 }
                 first_time += count;
             }

@@ -41,7 +41,7 @@ pub fn types(
             ));
         }
         let type_ = SampleType::new(recorded, unit, &types)?;
-        types.try_push(type_, "sample types")?;
+        types.try_push(type_)?;
     }
     for type_ in &types {
         let values = Values {
@@ -49,7 +49,7 @@ pub fn types(
             column: SampleColumn::default(),
             exact: Vec::new(),
         };
-        profile.values.try_push(values, "sample types")?;
+        profile.values.try_push(values)?;
     }
     Ok(types)
 }
@@ -102,7 +102,7 @@ pub fn source(
     source.doc_url = optional(outline.doc_url)?;
     for &comment in &outline.comments {
         let text = texts.id(comment, strings, problems)?;
-        source.comments.try_push(text, "comments")?;
+        source.comments.try_push(text)?;
     }
     Ok(source)
 }

@@ -11,7 +11,6 @@ use crate::protobuf::decode::{Result, error_at};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-const WHAT: &str = "the ids of a profile";
 /// The maximum size of a table by id, per row.
 const PLACES: usize = 8;
 
@@ -61,14 +60,14 @@ impl Ids {
         let count = self.count;
         if matches!(self.rows, Rows::Numbers) && id != u64::from(count) + 1 {
             let mut table = Vec::new();
-            table.try_extend_from(0..count + 1, WHAT)?;
+            table.try_extend_from(0..count + 1)?;
             self.rows = Rows::Table(table);
         }
         if let Rows::Table(table) = &self.rows {
             if id > self.greatest as u64 {
                 let mut map = HashMap::default();
                 for (id, &row) in (0..).zip(table).filter(|(_, row)| **row > 0) {
-                    map.try_put(id, row - 1, WHAT)?;
+                    map.try_put(id, row - 1)?;
                 }
                 self.rows = Rows::Map(map);
             }
@@ -77,11 +76,11 @@ impl Ids {
             Rows::Numbers => {}
             Rows::Table(table) => {
                 let place = id as usize;
-                table.try_fill(table.len().max(place + 1), 0, WHAT)?;
+                table.try_fill(table.len().max(place + 1), 0)?;
                 table[place] = count + 1;
             }
             Rows::Map(map) => {
-                map.try_put(id, count, WHAT)?;
+                map.try_put(id, count)?;
             }
         }
         self.count += 1;

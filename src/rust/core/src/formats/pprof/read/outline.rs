@@ -6,8 +6,6 @@ use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::protobuf::decode::{Message, Result, error_at};
 
-const WHAT: &str = "the tables of a profile";
-
 /// The name and unit of a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Named {
@@ -64,7 +62,7 @@ impl<'a> Outline<'a> {
             let at = found.at;
             match found.number {
                 field::SAMPLE_TYPE => {
-                    outline.types.try_push(named(found.message()?)?, WHAT)?;
+                    outline.types.try_push(named(found.message()?)?)?;
                 }
                 field::SAMPLE => {
                     found.message()?;
@@ -73,9 +71,9 @@ impl<'a> Outline<'a> {
                     }
                     outline.samples += 1;
                 }
-                field::MAPPING => outline.mappings.try_push(found.message()?, WHAT)?,
-                field::LOCATION => outline.locations.try_push(found.message()?, WHAT)?,
-                field::FUNCTION => outline.functions.try_push(found.message()?, WHAT)?,
+                field::MAPPING => outline.mappings.try_push(found.message()?)?,
+                field::LOCATION => outline.locations.try_push(found.message()?)?,
+                field::FUNCTION => outline.functions.try_push(found.message()?)?,
                 field::STRING_TABLE => {
                     let text = found.message()?;
                     outline.texts.add(text.at(), text.bytes().len())?;
@@ -96,11 +94,8 @@ impl<'a> Outline<'a> {
                     outline.period = found.int()?;
                     outline.period_at = at;
                 }
-                field::COMMENT => found.each(|index| {
-                    outline
-                        .comments
-                        .try_push(NumberField { value: index, at }, WHAT)
-                })?,
+                field::COMMENT => found
+                    .each(|index| outline.comments.try_push(NumberField { value: index, at }))?,
                 field::DEFAULT_SAMPLE_TYPE => outline.default_type = NumberField::of(&found)?,
                 field::DROP_FRAMES => outline.drop_frames = NumberField::of(&found)?,
                 field::KEEP_FRAMES => outline.keep_frames = NumberField::of(&found)?,

@@ -84,11 +84,11 @@ impl<'a> SampleReader<'a> {
                 sample::VALUE => {
                     self.values_at = found.at;
                     let values = &mut self.values;
-                    found.each(|value| values.try_push(value as i64, "sample values"))?;
+                    found.each(|value| values.try_push(value as i64))?;
                 }
                 sample::LABEL => {
                     let label = self.label(found.message()?, row)?;
-                    self.profile.labels.try_push(label, "labels")?;
+                    self.profile.labels.try_push(label)?;
                 }
                 _ => {}
             }
@@ -115,8 +115,8 @@ impl<'a> SampleReader<'a> {
         let frames = self.profile.stacks.get(stack).len();
         self.budget.samples(1, frames, &self.name)?;
         let samples = &mut self.profile.samples;
-        samples.source.try_push(self.source, "samples")?;
-        samples.stack.try_push(stack, "samples")?;
+        samples.source.try_push(self.source)?;
+        samples.stack.try_push(stack)?;
         Ok(())
     }
 
@@ -160,15 +160,13 @@ impl<'a> SampleReader<'a> {
             return list.for_each_varint(|id, at| self.locate_one(id, at));
         };
         let frames = &mut self.frames;
-        frames
-            .try_reserve(most)
-            .map_err(|_| Error::Memory("a stack"))?;
+        frames.try_reserve(most).map_err(Error::from)?;
         list.for_each_varint(|id, at| {
             let row = id.wrapping_sub(1);
             if row >= u64::from(count) {
                 return self.locations.ids.find(id, at).map(|_| ());
             }
-            Ok(frames.try_push(LocationId(row as u32), "a stack")?)
+            Ok(frames.try_push(LocationId(row as u32))?)
         })?;
         Ok(())
     }
@@ -181,7 +179,7 @@ impl<'a> SampleReader<'a> {
         // Locations with inlined calls have several frames each.
         self.budget
             .check(self.frames.len() + run.len(), &self.name)?;
-        Ok(self.frames.try_extend(run, "a stack")?)
+        Ok(self.frames.try_extend(run)?)
     }
 
     pub fn label(&mut self, mut message: Message, row: usize) -> Result<Label> {

@@ -29,7 +29,7 @@ pub fn from_labels(profile: &mut Profile, size: usize, stop: Stop) -> Result<()>
     }
     let mut labeled = LabeledSources::new(size);
     let mut numbers = Vec::new();
-    numbers.try_fill(profile.samples.len(), None, "sources")?;
+    numbers.try_fill(profile.samples.len(), None)?;
     let samples = profile.labels.chunk_by(|a, b| a.sample == b.sample);
     for (i, labels) in samples.enumerate() {
         if i % ROWS == 0 {
@@ -53,7 +53,7 @@ pub fn from_labels(profile: &mut Profile, size: usize, stop: Stop) -> Result<()>
         profile.add_source(std::mem::take(&mut whole_file))?;
     }
     let ids = labeled.add_to(profile)?;
-    let source_of = profile.samples.source.each("sources")?;
+    let source_of = profile.samples.source.each()?;
     for (source, number) in source_of.iter_mut().zip(&numbers) {
         *source = number.map_or(SourceId(0), |number| ids[number]);
     }
@@ -80,7 +80,7 @@ pub fn from_labels(profile: &mut Profile, size: usize, stop: Stop) -> Result<()>
 fn without_generated(mut comments: Vec<StringId>, profile: &Profile) -> Result<Vec<StringId>> {
     let mut known = Vec::new();
     for source in profile.sources.iter().filter(|source| is_rprof(source)) {
-        known.try_push(provenance(source)?, "comments")?;
+        known.try_push(provenance(source)?)?;
     }
     known.sort_unstable();
     let is_known = |comment| {
@@ -187,13 +187,13 @@ impl LabeledSources {
         }
         let number = match self.source(values, strings)? {
             Some(source) => {
-                self.sources.try_push(source, "sources")?;
+                self.sources.try_push(source)?;
                 Some(self.sources.len() - 1)
             }
             None => None,
         };
         self.sets.intern(values)?;
-        self.numbers.try_push(number, "sources")?;
+        self.numbers.try_push(number)?;
         Ok(number)
     }
 
@@ -225,14 +225,14 @@ impl LabeledSources {
     fn add_to(self, profile: &mut Profile) -> Result<Vec<SourceId>> {
         let mut order = Vec::new();
         for (number, (id, _)) in self.sources.iter().enumerate() {
-            order.try_push((*id, number), "sources")?;
+            order.try_push((*id, number))?;
         }
         order.sort_unstable();
         if order.windows(2).any(|two| two[0].0 == two[1].0) {
             order.sort_unstable_by_key(|(_, number)| *number);
         }
         let mut ids = Vec::new();
-        ids.try_fill(order.len(), SourceId(0), "sources")?;
+        ids.try_fill(order.len(), SourceId(0))?;
         let mut sources = self.sources;
         for (_, number) in order {
             let (_, source) = std::mem::take(&mut sources[number]);

@@ -44,7 +44,7 @@ pub fn read(
     let read = pieces::in_pieces(content, piece, |pieces| Ok(samples.read(pieces, stop)))?;
     match read.and_then(|()| samples.finish(origin, format, stop)) {
         Ok(profile) => Ok(Some(profile)),
-        Err(DecodeError::Other(error @ (Error::Interrupted | Error::Memory(_)))) => Err(error),
+        Err(DecodeError::Other(error @ (Error::Interrupted | Error::Memory))) => Err(error),
         Err(_) => Ok(None),
     }
 }
@@ -146,7 +146,7 @@ impl Samples {
                 self.sample(found.message()?)?;
             } else {
                 let field = bytes.get(start..message.at()).unwrap_or_default();
-                self.rest.try_extend(field, "the tables of a profile")?;
+                self.rest.try_extend(field)?;
             }
         }
     }
@@ -166,7 +166,7 @@ impl Samples {
                     Some(list) if packed.is_none() && self.ids.is_empty() => packed = Some(list),
                     None if packed.is_none() => {
                         let room = self.ids.try_reserve(LONGEST_NUMBER);
-                        room.map_err(|_| Error::Memory("a stack"))?;
+                        room.map_err(Error::from)?;
                         put_varint(&mut self.ids, found.uint()?);
                     }
                     _ => return Err(irregular().into()),
@@ -177,8 +177,8 @@ impl Samples {
                     Ok(())
                 })?,
                 sample::LABEL => {
-                    self.labels.push(found.message()?.bytes(), "labels")?;
-                    self.labeled.try_push(row, "labels")?;
+                    self.labels.push(found.message()?.bytes())?;
+                    self.labeled.try_push(row)?;
                 }
                 _ => {}
             }
@@ -194,18 +194,17 @@ impl Samples {
         if self.budget.samples(1, bytes, "").is_err() {
             return Err(irregular().into());
         }
-        Ok(self.of_sample.try_push(stack, "samples")?)
+        Ok(self.of_sample.try_push(stack)?)
     }
 
     /// Adds a value of a sample. All samples must have as many as the first one.
     #[inline]
     fn value(&mut self, row: usize, at: usize, value: i64) -> Result<()> {
         if row == 0 && at < MOST_TYPES {
-            self.columns
-                .try_push(SampleColumn::default(), "sample values")?;
+            self.columns.try_push(SampleColumn::default())?;
         }
         match self.columns.get_mut(at) {
-            Some(column) if is_exact(value) => column.try_push(value as f64, "sample values"),
+            Some(column) if is_exact(value) => column.try_push(value as f64),
             _ => Err(irregular()),
         }
     }
@@ -224,10 +223,7 @@ impl Samples {
         }
         let (stacks, of_sample) = (self.stacks.into_lists(), self.of_sample);
         let source = parts.source;
-        profile
-            .samples
-            .source
-            .try_fill(of_sample.len(), source, "samples")?;
+        profile.samples.source.try_fill(of_sample.len(), source)?;
         let lists = match parts.locations.count_if_plain() {
             Some(_) => {
                 let packed = Stacks::of_packed(stacks, profile.locations.len());
@@ -245,7 +241,7 @@ impl Samples {
         reader.profile.samples.stack = of_sample;
         for (label, &row) in self.labels.iter().zip(&self.labeled) {
             let label = reader.label(Message::new(label), row)?;
-            reader.profile.labels.try_push(label, "labels")?;
+            reader.profile.labels.try_push(label)?;
         }
         if !reader.problems.is_empty() {
             return Err(irregular().into());

@@ -145,7 +145,7 @@ pub fn locations(
                 proto::Location::ADDRESS => address.address = found.uint()?,
                 proto::Location::LINE => {
                     let line = self::line(found.message()?, functions, problems)?;
-                    lines.try_push(line, "locations")?;
+                    lines.try_push(line)?;
                 }
                 proto::Location::IS_FOLDED => address.is_folded = found.uint()? != 0,
                 _ => {}
@@ -153,7 +153,7 @@ pub fn locations(
         }
         if lines.is_empty() {
             // An address without a symbol.
-            lines.try_push(Location::default(), "locations")?;
+            lines.try_push(Location::default())?;
         }
         let address = profile.intern_address(address)?;
         let outermost = lines.len() - 1;
@@ -163,9 +163,9 @@ pub fn locations(
                 inlined: i < outermost,
                 ..line
             })?;
-            locations.frames.push_item(frame, "locations")?;
+            locations.frames.push_item(frame)?;
         }
-        locations.frames.close("locations")?;
+        locations.frames.close()?;
     }
     Ok(locations)
 }

@@ -4,15 +4,13 @@ use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{
     InexactFacts, default_type, durations, period, provenance, time, total_duration,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::pprof::proto::{ValueType, profile as field};
 use crate::limits::memory::TryGrow;
 use crate::model::{Profile, Source};
 use crate::protobuf::tables::StringTableBuilder;
 use crate::protobuf::{encode, messages};
-
-const OUTPUT: &str = "the output";
 
 /// The last fields of the message. If several sources become one, their values are merged as in Go:
 /// the earliest time, the longest period, the sum of the durations, and each text from the first
@@ -56,8 +54,7 @@ pub fn encode<'a>(
         put_known(&mut out, field::PERIOD, Some(value));
     }
     let comments = comments(profile, aggregate, texts)?;
-    out.try_reserve((comments.len() + 3) * encode::MAX_VARINT_FIELD)
-        .map_err(|_| Error::Memory(OUTPUT))?;
+    out.try_reserve((comments.len() + 3) * encode::MAX_VARINT_FIELD)?;
     encode::put_repeated(&mut out, field::COMMENT, comments.into_iter());
     let default = texts.index(first_type(profile, types)?)?;
     encode::put_uint(&mut out, field::DEFAULT_SAMPLE_TYPE, default);
@@ -150,17 +147,17 @@ fn comments<'a>(
     for source in &profile.sources {
         for &comment in &source.comments {
             let text = texts.index_of_id(comment, profile.strings.get(comment))?;
-            comments.try_push(text, OUTPUT)?;
+            comments.try_push(text)?;
         }
         if is_rprof(source) {
-            comments.try_push(texts.index(provenance(source)?)?, OUTPUT)?;
+            comments.try_push(texts.index(provenance(source)?)?)?;
         }
     }
     if !aggregate && profile.sources.len() == 1 {
         return Ok(comments);
     }
     let mut seen = Vec::new();
-    seen.try_fill(texts.strings.len(), false, OUTPUT)?;
+    seen.try_fill(texts.strings.len(), false)?;
     comments.retain(|&comment| !std::mem::replace(&mut seen[comment as usize], true));
     Ok(comments)
 }

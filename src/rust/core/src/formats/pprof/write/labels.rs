@@ -47,7 +47,7 @@ impl<'a> Word<'a> {
         match self {
             Word::Known(id) => texts.index_of_id(*id, strings.get(*id)),
             Word::New(Cow::Borrowed(text)) => texts.index(*text),
-            Word::New(Cow::Owned(text)) => texts.index(owned(text, "labels")?),
+            Word::New(Cow::Owned(text)) => texts.index(owned(text)?),
         }
     }
 }
@@ -75,16 +75,16 @@ pub struct Labels<'a> {
 impl<'a> Labels<'a> {
     pub fn new(profile: &'a Profile, sort: bool, tell_sources: bool) -> Result<Labels<'a>> {
         let mut collects = Vec::new();
-        collects.try_fill(profile.stacks.len(), false, "stacks")?;
+        collects.try_fill(profile.stacks.len(), false)?;
         for (id, collects) in profile.stacks.ids().zip(&mut collects) {
             let frame = profile.stacks.get(id).first();
             let function = frame.and_then(|frame| profile.function_of(frame));
             *collects = function.is_some_and(|f| profile.strings.get(f.name) == GC_FRAME);
         }
         let mut common = Vec::new();
-        common.try_fill(profile.sources.len(), [None, None], "sources")?;
+        common.try_fill(profile.sources.len(), [None, None])?;
         let mut told = Vec::new();
-        told.try_fill(profile.sources.len(), Vec::new(), "sources")?;
+        told.try_fill(profile.sources.len(), Vec::new())?;
         Ok(Labels {
             profile,
             left: &profile.labels,
@@ -146,11 +146,11 @@ impl<'a> Labels<'a> {
                 num: label.num,
                 unit: label.unit.map(Word::Known),
             };
-            self.scratch.try_push(wanted, "labels")?;
+            self.scratch.try_push(wanted)?;
         }
         if !self.tell_sources && self.profile.sources.len() > 1 {
             // pprof would interpret a number without a prefix as a range.
-            let run = written(format_args!("run-{}", source.0 + 1), "labels")?;
+            let run = written(format_args!("run-{}", source.0 + 1))?;
             self.add(own, RUN, run.into())?;
         }
         if collects {
@@ -158,7 +158,7 @@ impl<'a> Labels<'a> {
         }
         if self.sort {
             let key = |wanted: &'_ Wanted| wanted.str.is_none();
-            ensure(size_of_val(self.scratch.as_slice()), "labels")?;
+            ensure(size_of_val(self.scratch.as_slice()))?;
             #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
             self.scratch.sort_by(|a, b| {
                 let texts = a.key.text(strings).cmp(b.key.text(strings));
@@ -181,7 +181,7 @@ impl<'a> Labels<'a> {
             num: None,
             unit: None,
         };
-        self.scratch.try_push(wanted, "labels")
+        self.scratch.try_push(wanted)
     }
 
     /// Adds the labels that describe the source.
@@ -205,24 +205,21 @@ impl<'a> Labels<'a> {
                     Fact::Number(num, unit) => (None, Some(num), Some(Word::New(unit.into()))),
                 };
                 let key = Word::New(key.into());
-                told.try_push(
-                    Wanted {
-                        key,
-                        str,
-                        num,
-                        unit,
-                    },
-                    "labels",
-                )?;
+                told.try_push(Wanted {
+                    key,
+                    str,
+                    num,
+                    unit,
+                })?;
             }
         }
-        self.scratch.try_extend_from(told.iter().cloned(), "labels")
+        self.scratch.try_extend_from(told.iter().cloned())
     }
 
     fn encode(&mut self, texts: &mut StringTableBuilder<'a>) -> Result<u32> {
         self.encoded.clear();
         let strings = &self.profile.strings;
-        let mut one = with_room(4 * encode::MAX_VARINT_FIELD, "labels")?;
+        let mut one = with_room(4 * encode::MAX_VARINT_FIELD)?;
         for wanted in &self.scratch {
             one.clear();
             encode::put_uint(&mut one, label::KEY, wanted.key.number(strings, texts)?);

@@ -38,7 +38,7 @@ pub struct Merged<'a> {
 impl<'a> Merged<'a> {
     pub fn new(profile: &'a Profile) -> Result<Merged<'a>> {
         let mut function_ids = Vec::new();
-        function_ids.try_fill(profile.functions.len(), 0, "ids")?;
+        function_ids.try_fill(profile.functions.len(), 0)?;
         let mut merged = Merged {
             profile,
             mappings: Mappings::new(profile)?,
@@ -61,7 +61,7 @@ impl<'a> Merged<'a> {
     fn mapping(&mut self, row: usize) -> Result<(u64, usize)> {
         let number = self.keys.intern(key(&self.mappings.rows[row]))?;
         if number as usize == self.used.len() {
-            self.used.try_push(row, "mappings")?;
+            self.used.try_push(row)?;
         }
         Ok((u64::from(number) + 1, self.used[number as usize]))
     }

@@ -76,7 +76,7 @@ fn write_message(
     stop: Stop,
 ) -> Result<Losses> {
     let types = written_types(profile, options.aggregate)?;
-    let types = types.iter().try_vec("sample types")?;
+    let types = types.iter().try_vec()?;
     if types.is_empty() && !profile.samples.is_empty() {
         return Err(Error::Lossy(message!(
             "The samples have no values, which pprof requires."
@@ -242,7 +242,7 @@ struct Lists<'a> {
 impl<'a> Lists<'a> {
     fn new(profile: &'a Profile, shared: bool) -> Result<Lists<'a>> {
         let mut number = Vec::new();
-        number.try_fill(profile.stacks.len(), 0, "stacks")?;
+        number.try_fill(profile.stacks.len(), 0)?;
         Ok(Lists {
             profile,
             inlining: Inlining::new(profile)?,
@@ -295,7 +295,7 @@ impl<'a> Lists<'a> {
         let stack = stack.unpacked(&mut self.space)?;
         if self.inlining.any {
             for run in self.inlining.split(stack) {
-                ids.try_push(tables.id(run, texts)?, "a stack")?;
+                ids.try_push(tables.id(run, texts)?)?;
             }
         } else {
             for row in stack {
@@ -303,12 +303,11 @@ impl<'a> Lists<'a> {
                     0 => tables.id(slice::from_ref(row), texts)?,
                     id => id,
                 };
-                ids.try_push(id, "a stack")?;
+                ids.try_push(id)?;
             }
         }
         self.encoded
-            .try_reserve(MAX_VARINT_FIELD * (ids.len() + 1))
-            .map_err(|_| Error::Memory("a stack"))?;
+            .try_reserve(MAX_VARINT_FIELD * (ids.len() + 1))?;
         encode::put_repeated(&mut self.encoded, sample::LOCATION_ID, ids.iter().copied());
         self.ids = ids;
         Ok(())

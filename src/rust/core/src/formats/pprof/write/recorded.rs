@@ -31,7 +31,7 @@ impl<'a> Recorded<'a> {
         let mut locations = LocationLists::default();
         let mut space = Vec::new();
         let mut used = Vec::new();
-        used.try_fill(profile.locations.len(), false, "ids")?;
+        used.try_fill(profile.locations.len(), false)?;
         if inlining.any {
             // Which rows are calls inlined at one address is taken from the samples first: in
             // the table, equal rows may have been merged.
@@ -47,19 +47,15 @@ impl<'a> Recorded<'a> {
             }
         }
         let mut rows = Vec::new();
-        rows.try_extend_from(profile.locations.ids(), "ids")?;
+        rows.try_extend_from(profile.locations.ids())?;
         for run in inlining.split(&rows) {
             if run.iter().all(|row| !used[row.row()]) {
                 locations.push(run)?;
             }
         }
         let mut order = Vec::new();
-        order.try_extend_from(locations.ids(), "ids")?;
-        sort_by_key(
-            &mut order,
-            |&run| locations.get(run).first().copied(),
-            "ids",
-        )?;
+        order.try_extend_from(locations.ids())?;
+        sort_by_key(&mut order, |&run| locations.get(run).first().copied())?;
         let natives = order
             .iter()
             .map(|&run| native_id(profile, locations.get(run)));
@@ -133,7 +129,7 @@ fn ids(natives: impl Iterator<Item = Option<NativeId>> + Clone) -> Result<Vec<u6
     // Each id, and whether it is still unused.
     let mut taken: HashMap<u64, bool, RandomState> = HashMap::default();
     for native in natives.clone().flatten() {
-        taken.try_put(native.get(), true, "ids")?;
+        taken.try_put(native.get(), true)?;
     }
     let mut ids = Vec::new();
     let mut next = 1;
@@ -149,7 +145,7 @@ fn ids(natives: impl Iterator<Item = Option<NativeId>> + Clone) -> Result<Vec<u6
                 next - 1
             }
         };
-        ids.try_push(id, "ids")?;
+        ids.try_push(id)?;
     }
     Ok(ids)
 }

@@ -60,13 +60,13 @@ impl<'a> Mappings<'a> {
                 symbols: mapping.symbols,
                 native_id: mapping.native_id,
             };
-            rows.try_push(mapped, "mappings")?;
+            rows.try_push(mapped)?;
         }
         let mut mappings = Mappings { rows, of_r: None };
         let bare = || profile.locations.iter().any(|l| l.address.is_none());
         if profile.sources.iter().any(is_rprof) && (mappings.rows.is_empty() || bare()) {
             mappings.of_r = Some(mappings.rows.len());
-            mappings.rows.try_push(R, "mappings")?;
+            mappings.rows.try_push(R)?;
         }
         Ok(mappings)
     }
@@ -131,7 +131,7 @@ pub fn location(
     mut function: impl FnMut(FunctionId) -> Result<u64>,
 ) -> Result<(proto::Location, usize)> {
     let mut lost = 0;
-    let mut lines = with_room(run.len(), "the output")?;
+    let mut lines = with_room(run.len())?;
     for &row in run {
         let row = profile.locations.get(row);
         if let Some(id) = row.function {
@@ -140,7 +140,7 @@ pub fn location(
                 line: row.line.unwrap_or(0),
                 column: row.column,
             };
-            lines.try_push(line, "the output")?;
+            lines.try_push(line)?;
         } else {
             // A single row without a line is an address without a symbol.
             let says = row.line.unwrap_or(0) != 0 || row.column != 0;

@@ -1,7 +1,7 @@
 //! Reads locations, each of which has a row for each inlined call, and stacks, which are lists
 //! of locations.
 
-use super::rows::{Rows, Runs, WHAT, indices};
+use super::rows::{Rows, Runs, indices};
 use super::tables::Reader;
 use crate::attribute_value::AnyValue;
 use crate::collections::{Lists, next_row};
@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
         };
         if runs.rows.skipped > 0 {
             // The empty location gets a row when a stack uses it.
-            runs.frames.close(WHAT)?;
+            runs.frames.close()?;
         }
         let mut lines = Vec::new();
         let mut watch = Watch::new(self.stop);
@@ -33,10 +33,10 @@ impl Reader<'_, '_> {
             self.location(message, mappings, functions, &mut lines)?;
             for &line in &lines {
                 let row = self.profile.locations.push(line)?;
-                runs.frames.push_item(row, WHAT)?;
+                runs.frames.push_item(row)?;
             }
             runs.one_row_each &= lines.len() == 1;
-            runs.frames.close(WHAT)?;
+            runs.frames.close()?;
         }
         Ok(runs)
     }
@@ -59,7 +59,7 @@ impl Reader<'_, '_> {
                 location::ADDRESS => address.address = found.uint()?,
                 location::LINES => {
                     let line = line(found.message()?, functions, self.problems)?;
-                    lines.try_push(line, "locations")?;
+                    lines.try_push(line)?;
                 }
                 location::ATTRIBUTE_INDICES => {
                     for (index, at) in indices(&found)? {
@@ -74,7 +74,7 @@ impl Reader<'_, '_> {
         }
         if lines.is_empty() {
             // An address without a symbol.
-            lines.try_push(Location::default(), "locations")?;
+            lines.try_push(Location::default())?;
         }
         let outermost = lines.len() - 1;
         // Attributes of a location belong to the function that contains the inlined calls.
@@ -109,7 +109,7 @@ impl Reader<'_, '_> {
             }
             _ => {
                 let all = &mut profile.location_attributes;
-                all.try_push((LocationId(0), entry.kept), WHAT)?;
+                all.try_push((LocationId(0), entry.kept))?;
             }
         }
         Ok(())
@@ -119,7 +119,7 @@ impl Reader<'_, '_> {
         let mut stacks = Vec::new();
         let mut frames = Vec::new();
         if list.is_empty() {
-            stacks.try_push(self.profile.stacks.intern(&[])?, WHAT)?;
+            stacks.try_push(self.profile.stacks.intern(&[])?)?;
         }
         let mut unset = None;
         let mut watch = Watch::new(self.stop);
@@ -135,7 +135,7 @@ impl Reader<'_, '_> {
                 let mut located = |index: u64, at: usize| -> Result<()> {
                     if runs.one_row_each {
                         if let Some(row) = runs.rows.row(index, at)? {
-                            return Ok(frames.try_push(LocationId(row), "a stack")?);
+                            return Ok(frames.try_push(LocationId(row))?);
                         }
                     }
                     if index < runs.rows.skipped {
@@ -144,13 +144,13 @@ impl Reader<'_, '_> {
                             None => self.profile.locations.push(Location::default())?,
                         };
                         unset = Some(row);
-                        return Ok(frames.try_push(row, "a stack")?);
+                        return Ok(frames.try_push(row)?);
                     }
                     let run = runs.of(index, at)?;
                     self.budget.take(size_of_val(run), at)?;
                     written += size_of_val(run);
                     frames_watch.reach(written)?;
-                    Ok(frames.try_extend(run, "a stack")?)
+                    Ok(frames.try_extend(run)?)
                 };
                 match found.packed() {
                     Some(list) => list.for_each_varint(located)?,
@@ -158,7 +158,7 @@ impl Reader<'_, '_> {
                     None => located(found.uint()?, message.at() - 1)?,
                 }
             }
-            stacks.try_push(self.profile.stacks.push(&frames)?, WHAT)?;
+            stacks.try_push(self.profile.stacks.push(&frames)?)?;
         }
         Ok(stacks)
     }

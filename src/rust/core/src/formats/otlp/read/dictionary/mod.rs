@@ -16,7 +16,7 @@ use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::model::{Link, Profile, StackId};
 use crate::protobuf::decode::{Message, Result};
-use rows::{WHAT, entry};
+use rows::entry;
 use tables::Reader;
 
 /// The entries of each table except the string table, not decoded.
@@ -63,7 +63,7 @@ impl<'a> Outline<'a> {
                 }
                 _ => continue,
             };
-            list.try_push(found.message()?, WHAT)?;
+            list.try_push(found.message()?)?;
         }
         Ok(outline)
     }

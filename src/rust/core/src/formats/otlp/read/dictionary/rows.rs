@@ -6,7 +6,6 @@ use crate::message;
 use crate::model::LocationId;
 use crate::protobuf::decode::{Field, Message, Result, error_at};
 
-pub const WHAT: &str = "the tables of a profile";
 /// The highest field number that any entry of a table has.
 const LAST_FIELD: u32 = 5;
 
@@ -103,6 +102,6 @@ pub fn is_empty(message: &Message) -> bool {
 pub fn indices(found: &Field) -> Result<Vec<(u64, usize)>> {
     let mut indices = Vec::new();
     let at = found.at;
-    found.each(|index| indices.try_push((index, at), WHAT))?;
+    found.each(|index| indices.try_push((index, at)))?;
     Ok(indices)
 }

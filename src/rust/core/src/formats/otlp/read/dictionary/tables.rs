@@ -1,6 +1,6 @@
 //! Reads mappings, functions and links, whose entries become one row each.
 
-use super::rows::{Rows, WHAT, indices, is_empty};
+use super::rows::{Rows, indices, is_empty};
 use crate::attribute_value::AnyValue;
 use crate::collections::next_row;
 use crate::error::Position;
@@ -63,7 +63,7 @@ impl Reader<'_, '_> {
                         for (index, at) in indices(&found)? {
                             if let Some(kept) = self.mapping_attribute(index, at, &mut mapping)? {
                                 let all = &mut self.profile.mapping_attributes;
-                                all.try_push((id, kept), WHAT)?;
+                                all.try_push((id, kept))?;
                             }
                         }
                     }
@@ -150,7 +150,7 @@ impl Reader<'_, '_> {
                     span_id: strings.intern(&encoded(&HEXLOWER, span)?)?,
                 }),
             };
-            links.try_push(link, WHAT)?;
+            links.try_push(link)?;
         }
         Ok(links)
     }
