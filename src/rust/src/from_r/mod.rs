@@ -5,8 +5,6 @@ mod shape;
 mod table;
 mod v1;
 
-pub use shape::has_types;
-
 use crate::argument::{REALSXP, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::analysis::content_keys::Cells;
 use profile_core::analysis::convert;
@@ -15,9 +13,11 @@ use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use profile_core::model::Profile;
-use profile_core::schema::{Reading, TableInput};
+use profile_core::schema::{Reading, TABLES, TableInput};
 use profile_core::tables::{TableList, check_v1, check_v2, profile_from_v2, version};
-use table::Table;
+use table::{Table, is_of_type};
+
+const TIBBLE: [&str; 3] = ["tbl_df", "tbl", "data.frame"];
 
 /// Checks a list of tables of version "2.0", and passes it to `work`.
 pub fn with_checked<'call, T>(
@@ -97,6 +97,35 @@ pub fn cells<'call>(column: Sexp<'call>) -> Result<Cells<'call>> {
         },
         _ => Cells::Integers(column.integers()?),
     })
+}
+
+/// Whether the tables of version "2.0" are tibbles with all required columns, and the columns of
+/// the schema have the declared types.
+pub fn has_types(x: Sexp) -> Result<bool> {
+    let list = tables(x)?;
+    for declared in TABLES {
+        let info = declared.info();
+        let Some(at) = list.iter().position(|(name, _)| *name == info.name) else {
+            if info.required() {
+                return Ok(false);
+            }
+            continue;
+        };
+        let (_, rows) = &list[at];
+        if x.elements()?[at].classes()? != TIBBLE {
+            return Ok(false);
+        }
+        for column in declared.columns() {
+            let is_right = match rows.find(column.name) {
+                Some(found) => is_of_type(found, column.type_),
+                None => !(info.required() && column.required),
+            };
+            if !is_right {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// The elements of a list of tables, after the checks that hold for all tables.

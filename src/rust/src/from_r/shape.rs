@@ -3,16 +3,12 @@
 //!
 //! Columns that have a class or dimensions are checked and converted by `normalize_tables()` in R/tables.R before.
 
-use super::table::is_of_type;
-use super::tables;
 use crate::argument::{SEXPTYPE, STRSXP, Sexp, VECSXP, bytes_of, is_bytes, utf8};
 use profile_core::error::{Error, Invalid, Result};
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
-use profile_core::schema::TABLES;
 use profile_core::text::shown_bytes;
 
-const TIBBLE: [&str; 3] = ["tbl_df", "tbl", "data.frame"];
 const VECTORS: [SEXPTYPE; 7] = [
     SEXPTYPE::LGLSXP,
     SEXPTYPE::INTSXP,
@@ -122,33 +118,4 @@ fn invalid(table: &str, column: Option<&str>, row: Option<usize>, rule: String) 
         }),
         Err(error) => error,
     }
-}
-
-/// Whether the tables of version "2.0" are tibbles with all required columns, and the columns of
-/// the schema have the declared types.
-pub fn has_types(x: Sexp) -> Result<bool> {
-    let list = tables(x)?;
-    for declared in TABLES {
-        let info = declared.info();
-        let Some(at) = list.iter().position(|(name, _)| *name == info.name) else {
-            if info.required() {
-                return Ok(false);
-            }
-            continue;
-        };
-        let (_, rows) = &list[at];
-        if x.elements()?[at].classes()? != TIBBLE {
-            return Ok(false);
-        }
-        for column in declared.columns() {
-            let is_right = match rows.find(column.name) {
-                Some(found) => is_of_type(found, column.type_),
-                None => !(info.required() && column.required),
-            };
-            if !is_right {
-                return Ok(false);
-            }
-        }
-    }
-    Ok(true)
 }
