@@ -95,12 +95,12 @@ own_columns_of <- function(profiles) {
   own <- list()
   for (x in profiles) {
     tables <- unclass(x)
-    # The core refuses other names.
+    # The core refuses tables with other names.
     for (table in names(tables)[Encoding(names(tables)) != "bytes"]) {
-      columns <- if (is.data.frame(tables[[table]])) names(tables[[table]])
-      columns <- columns[!columns %in% known[[table]]]
-      if (length(columns) > 0 || is.null(known[[table]])) {
-        own[[table]] <- as.character(unique(c(own[[table]], columns)))
+      columns <- names(tables[[table]])
+      of_schema <- known[[table]]
+      if (is.null(of_schema) || anyNA(match(columns, of_schema))) {
+        own[[table]] <- as.character(unique(c(own[[table]], columns[!columns %in% of_schema])))
       }
     }
   }

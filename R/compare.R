@@ -100,15 +100,15 @@ compare_profiles <- function(
   comparison_of(data, call, by = by, scale = scale, what = what, only = only, min_share = min_share)
 }
 
-# `data`: figures of runs.
+# `data`: figures of runs. `detectable`: whether to compute this column, which takes most of the time.
 comparison_of <- function(
-    data, call, by = "function", scale = "amount", what = "total", only = NULL, min_share = 0.01) {
+    data, call, by = "function", scale = "amount", what = "total", only = NULL, min_share = 0.01, detectable = TRUE) {
   check_comparable(data, scale, call)
   rows <- rows_to_compare(data, what, only, min_share, call)
   amounts <- matrix(0, length(rows), length(data$sums))
   figures <- data$figures[data$figures$group %in% rows, ]
   amounts[cbind(match(figures$group, rows), figures$run)] <- figures[[what]]
-  compared <- compared_rows(amounts, data, scale)
+  compared <- compared_rows(amounts, data, scale, detectable)
   whole <- compared_rows(matrix(data$sums, 1), data, "amount")
   found <- compared$verdict %in% c("more", "less")
   order <- order(!found, -abs(compared$new - compared$base), data$groups$name[rows], method = "radix")
@@ -271,7 +271,7 @@ of_share <- function(data) {
 # ---- How ---------------------------------------------------------------------------
 
 # The columns of the result from `base` on. `amounts` has a row for each row of it, a column for each run.
-compared_rows <- function(amounts, data, scale) {
+compared_rows <- function(amounts, data, scale, detectable = TRUE) {
   is_new <- data$is_new
   quantum <- mean(data$quantum)
   offset <- if (quantum > 0) rep(quantum / 2, nrow(amounts)) else half_of_smallest(amounts)
@@ -302,7 +302,9 @@ compared_rows <- function(amounts, data, scale) {
     weight <- mean_share(counted, data)
     adjusted <- holm_weighted(columns$p_value[first], weight[first])
     columns$p_adjusted <- adjusted[match(tests, tests[first])]
-    columns$detectable <- detectable_ratio(test$se, test$df, level * weight / sum(weight[first]))
+    if (detectable) {
+      columns$detectable <- detectable_ratio(test$se, test$df, level * weight / sum(weight[first]))
+    }
     columns$verdict <- ifelse(
       columns$p_adjusted >= level, "none found", ifelse(test$log_ratio > 0, "more", "less")
     )

@@ -152,7 +152,7 @@ new_page <- function(x, base, source_text, timeline, title, file, call) {
 # The names of the functions for which a comparison has the verdict more or less; NULL if runs cannot be compared.
 functions_found <- function(data, call) {
   compared <- tryCatch(
-    comparison_of(data, call, min_share = 0.001),
+    comparison_of(data, call, min_share = 0.001, detectable = FALSE),
     # Runs without samples, or with unknown periods.
     profile_error_unsupported = function(error) NULL
   )

@@ -184,3 +184,38 @@ test_that("Ctrl-C while a file is written leaves no part of it, and no memory", 
   memory <- as.numeric(vapply(words, `[[`, "", 2))
   expect_nothing_left(memory[[6]] - memory[[3]])
 })
+
+test_that("R code that the core calls may fail, jump, or call the core", {
+  x <- small_profile()
+  page <- profile_page(x)
+  # The title is determined while the core has the profile.
+  local_title <- function(code, envir = parent.frame()) {
+    own <- profile:::page_title
+    withr::defer(utils::assignInNamespace("page_title", own, "profile"), envir = envir)
+    utils::assignInNamespace("page_title", function(x) code(), "profile")
+  }
+  local({
+    local_title(function() rlang::abort("100% mine", class = "mine"))
+    error <- expect_error(profile_page(x), class = "mine")
+    expect_identical(conditionMessage(error), "100% mine")
+  })
+  local({
+    local_title(function() rlang::cnd_signal(structure(class = c("here", "condition"), list(message = "", call = NULL))))
+    expect_identical(tryCatch(profile_page(x), here = function(condition) "jumped"), "jumped")
+  })
+  local({
+    inner <- NULL
+    local_title(function() {
+      if (is.null(inner)) {
+        inner <<- "first"
+        inner <<- profile_page(x, title = "inner")
+        gc()
+      }
+      "outer"
+    })
+    outer <- profile_page(x)
+    expect_identical(inner$html, profile_page(x, title = "inner")$html)
+    expect_identical(outer$html, profile_page(x, title = "outer")$html)
+  })
+  expect_identical(profile_page(x), page)
+})
