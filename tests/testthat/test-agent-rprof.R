@@ -276,7 +276,7 @@ test_that("R quits with a last attempt to send, and the package can be unloaded"
     "work_until_taken()"
   )
   agent_script(c(code, "quit('no', status = 3)"), status = 3L)
-  # There are more if the process was stopped for some seconds meanwhile.
+  # The number is larger if the process was stopped for some seconds meanwhile.
   requests <- server$requests()
   expect_gte(total_of(lapply(requests, profile_of_request), "samples"), 20)
   out <- agent_script(c(

@@ -1,6 +1,6 @@
 # tier: fast
-# Small files that represent huge profiles: they are refused because of the memory that they would take, unless that is
-# allowed.
+# Small files that represent huge profiles are rejected because of the memory that they would take, unless the user
+# allows it.
 
 # One location of many lines, in the stack of many samples.
 inlined_pprof <- function(path, lines, samples, open = file) {

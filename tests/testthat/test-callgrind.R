@@ -1,5 +1,5 @@
 # tier: gate
-# Files in the format of callgrind, checked by programs that read them.
+# Files in the format of callgrind, checked by other programs that read them.
 
 write_quietly <- function(x, path = withr::local_tempfile(.local_envir = parent.frame())) {
   suppressWarnings(write_callgrind(x, path), classes = "profile_warning_lossy")

@@ -1,5 +1,5 @@
 # tier: fast
-# Removing unused rows, and numbering the others anew.
+# Removing unused rows, and renumbering the others.
 
 test_that("a valid profile of a reader comes back as it is", {
   for (file in regular_files()) {

@@ -233,7 +233,7 @@ test_that("the footer states the largest difference that can be missed, or none"
   expect_equal(footer(x), "No difference was found. Such comparisons can miss differences below 15x.")
   expect_equal(change(max(x$detectable)), "15x")
   expect_no_match(format(x), "below 0%|0% would")
-  # Nothing varies, and nothing differs.
+  # No function varies, and none differs.
   x <- compare_profiles(exact_runs(rep(1, 3)), exact_runs(rep(1, 3)))
   expect_equal(footer(x), "No difference was found.")
   expect_match(format(x)[[2]], "0% (exact: the runs of each version are equal): no", fixed = TRUE)

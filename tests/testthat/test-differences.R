@@ -205,7 +205,7 @@ test_that("flat and cum of all functions and types agree with go tool pprof", {
       types <- attr(summary(diff), "types")
       for (row in seq_len(nrow(types))) {
         type <- types$type[[row]]
-        # pprof also removes frames that are of no interest.
+        # pprof also removes uninteresting frames.
         ours <- summary(filter_profile(diff, drop = TRUE), type = type)$by_function
         theirs <- go_top(pprof, type, units[[types$unit[[row]]]], at("diff.pb.gz"))
         info <- paste(basename(pair[[1]]), base, type)

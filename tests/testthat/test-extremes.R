@@ -65,7 +65,7 @@ test_that("no reader accepts a number beyond the range of a double", {
       expect_identical(validate_profile(x), x, info = info)
     }
   }
-  # A line whose count is too large is not a stack, which is reported.
+  # A line whose count is too large is not a stack, and a problem is reported.
   cat("c;d 1\na;b 1e999\n", file = path)
   x <- expect_profile_warning(read_collapsed(path), "profile_warning_incomplete")
   expect_equal(x$sample_values$value, 1)

@@ -237,7 +237,7 @@ test_that("changing a cell leaves all other copies as they are", {
         expect_identical(other, y, info = info)
         expect_identical(alone, y[[table]][[column]], info = info)
         expect_identical(in_list, list(y[[table]], y[[table]][[column]]), info = info)
-        # Changing the other one does not reach the first.
+        # Changing one does not affect the other.
         other[[table]][[column]][1] <- 9L
         expect_identical(x[[table]][[column]][1:3], c(5L, 6L, y[[table]][[column]][[3]]), info = info)
         expect_identical(alone, y[[table]][[column]], info = info)
@@ -293,7 +293,7 @@ test_that("data.table changes its own tables", {
   expect_equal(as.data.frame(frames), expected)
   expect_identical(copy, y$sample_locations)
 
-  # As users write it.
+  # In the form that users write.
   script <- quote({
     frames <- as.data.table(x$sample_locations)
     frames[depth == 1L, depth := 9L]

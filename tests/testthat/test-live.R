@@ -48,7 +48,7 @@ test_that("what this R's Rprof() writes is read and comes back byte for byte", {
     write_rprof(x, copy)
     expect_identical(file_bytes(copy), file_bytes(path), info = info)
 
-    # summaryRprof() takes odd names apart, so those without blanks are compared
+    # summaryRprof() splits names with blanks, so only names without blanks are compared.
     theirs <- utils::summaryRprof(path)$by.total
     name <- gsub("\"", "", rownames(theirs))
     plain <- name %in% c("fib", "sort.default", "data.frame", "tryCatch", "rnorm")

@@ -1,5 +1,5 @@
 # tier: gate
-# Names and other texts of up to a million characters: what is shown is cut before it is escaped, so that the time does not
+# Names and other texts of up to a million characters are truncated before they are escaped, so that the time does not
 # depend on their length.
 
 long <- list(

@@ -2,8 +2,8 @@
 # Messages about mistakes of users: each contains the user's call, the problem, and what to do. The snapshot is a table,
 # for review.
 
-# Each expression of a block is evaluated by itself: a list with its code and what is reported: errors, warnings and messages
-# with their class and the function that they name, else what the value prints.
+# Evaluates each expression of a block. Returns a list with its code and the reported conditions (errors, warnings and
+# messages with their class and the function that they name) or else the printed value.
 mistakes <- function(cases, transform = identity) {
   cases <- as.list(substitute(cases))[-1]
   caller <- parent.frame()

@@ -257,7 +257,7 @@ test_that("a recording with R's timer has samples, and each is legal", {
   withr::defer(.Call(workload$set_unit, 0L))
   path <- withr::local_tempfile()
   steps <- 1e6
-  # The more work, the more samples: at least one.
+  # The number of samples grows with the work; at least one is certain.
   expect_true(wait_for(function() {
     .Call(workload$set_unit, as.integer(steps))
     steps <<- min(2 * steps, 1e9)

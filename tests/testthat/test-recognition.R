@@ -34,7 +34,7 @@ cross <- function(path, info = basename(path)) {
   for (other in names(readers)[refused]) {
     error <- outcomes[[other]]
     expect_s3_class(error, "profile_error_parse")
-    # The error is about the kind of the file, not about a place in it.
+    # The error describes the kind of the file, not a position in it.
     expect_null(c(error$byte, error$line), info = paste(info, other))
     expect_match(conditionMessage(error), "it looks like", info = paste(info, other))
   }

@@ -31,7 +31,7 @@ test_that("R's timer gives samples of the expression", {
   }
   seconds <- 0.05
   x <- NULL
-  # The more work, the more samples: at least one.
+  # The number of samples grows with the work; at least one is certain.
   expect_true(wait_for(function() {
     x <<- record_profile(work(seconds))
     seconds <<- min(2 * seconds, 10)
@@ -83,7 +83,7 @@ test_that("a profile is left by an expression that fails", {
     expect_error(record_profile(fails(), interval = 0.9), "^Oh no$"), class = "profile_message_recorded"
   )
   expect_equal(stacks(last_profile()), rep("tick < fails", 3))
-  # It was finished properly: another one can start.
+  # The recording was finished properly, so another one can start.
   expect_s3_class(record_profile(1), "profile_data")
 })
 

@@ -99,8 +99,7 @@ test_that("with too little memory there is an error, not an abort", {
   )))
 })
 
-# A pprof file of so many samples of 100 frames, and a field of so many megabytes
-# that means nothing.
+# A pprof file with this number of samples of 100 frames, and an unknown field of this number of megabytes.
 big_pprof <- function(path, samples, megabytes) {
   strings <- c("", "samples", "count", "f")
   bytes <- as.raw(c(

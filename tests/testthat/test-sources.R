@@ -52,7 +52,7 @@ test_that("only source files are read", {
   x <- of_session(x)
   expect_equal(add_source_text(x)$.source_text$filename, path("code.R"))
   if (.Platform$OS.type == "unix" && nzchar(Sys.which("mkfifo"))) {
-    # Opening it would wait for ever.
+    # Opening it would wait forever.
     system2("mkfifo", shQuote(path("pipe.R")))
     expect_equal(nrow(add_source_text(profile_of(path("pipe.R")))$.source_text), 0)
   }

@@ -1,5 +1,5 @@
 # tier: gate
-# Columns of all types of R: each is converted correctly by every function, or refused by every function with the same
+# Columns of all types of R: each is converted correctly by every function, or rejected by every function with the same
 # class.
 
 figures <- function(x) {
@@ -151,7 +151,7 @@ test_that("all functions accept types that are equivalent to a column's own", {
 test_that("a date is a time", {
   x <- typed_profile()
   x$sources$source_timestamp <- as.Date("2024-02-29")
-  # The samples have other times.
+  # The samples have different times.
   expect_warning(taken <- answers(x), "must lie within", class = "profile_warning_lossy")
   expect_identical(unique(taken), "taken")
   same <- combine_profiles(x)$sources$source_timestamp

@@ -111,7 +111,7 @@ test_that("a process that is killed while it writes leaves the old file", {
   }
   expect_true(run("ulimit -f 100;") != 0)
   expect_equal(readLines(path), "old")
-  # it was the limit that ended it
+  # The limit ended the process.
   expect_equal(run(""), 0)
   expect_identical(file_bytes(path), file_bytes(rprof_path("deep_plain.out")))
 })
@@ -163,7 +163,7 @@ test_that("lines without a function are reported by writers that cannot hold the
   expect_no_warning(write_otlp(x, path))
   back <- read_otlp(path)$locations
   expect_equal(sort(back$line[is.na(back$function_id)]), sort(x$locations$line[1:2]))
-  # Without a line nothing is lost.
+  # Without lines, nothing is lost.
   x$locations$line[1:2] <- c(0L, NA)
   for (aggregate in c(TRUE, FALSE)) expect_no_warning(write_pprof(x, path, aggregate = aggregate))
   expect_no_warning(write_rprof(x, path))

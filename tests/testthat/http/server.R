@@ -1,19 +1,14 @@
-# A small HTTP server in base R, which plays what a plan says and writes down what it gets.
+# A small HTTP server in base R, which responds by a plan and records the requests.
 #
 #   Rscript server.R DIR PID
 #
-# It says its port and process id in DIR/address, takes its plan from DIR/plan.rds, and ends
-# with DIR, or with the process PID. A plan has an `id` and `steps`, one for each request; the last one goes on. A step is
-# a list of
-#   status, headers, body  what to answer; a length of the body is added
-#   delay                  seconds before the answer, or until the client goes
-#   until                  the path of a file: there is no answer until it exists
-#   keep                   whether the connection stays open
-#   cut                    how many bytes of the body are held back
-#   early                  bytes to send instead, before the request is read; then the
-#                          connection is closed, with `keep` by the client only
-#   close                  "unread" or "read": no answer, before or after the request was read
-# Each request goes to the file DIR/<id>-<number>.rds.
+# It writes its port and process id to DIR/address, takes its plan from DIR/plan.rds, and ends with DIR, or with the
+# process PID. A plan has an `id` and `steps`, one for each request; the last step is repeated. A step is a list of
+# status, headers, body  what to answer; a length of the body is added delay                  seconds before the answer,
+# or until the client goes until                  the path of a file: there is no answer until it exists keep whether
+# the connection stays open cut                    how many bytes of the body are held back early bytes to send instead,
+# before the request is read; then the connection is closed, with `keep` by the client only close "unread" or "read": no
+# answer, before or after the request was read Each request goes to the file DIR/<id>-<number>.rds.
 
 dir <- commandArgs(TRUE)[[1]]
 parent <- as.integer(commandArgs(TRUE)[[2]])
@@ -51,7 +46,7 @@ write_answer <- function(con, step) {
     paste0(names(headers), ": ", headers, "\r\n", collapse = ""),
     if (!isTRUE(step$keep)) "Connection: close\r\n", "\r\n"
   )
-  # Its bytes as they are, whatever the encoding.
+  # The bytes without conversion, regardless of the encoding.
   sent <- length(body) - if (is.null(step$cut)) 0 else step$cut
   writeBin(c(charToRaw(head), body[seq_len(sent)]), con)
 }
@@ -111,9 +106,9 @@ while (dir.exists(dir) && tools::pskill(parent, 0)) {
   )
   if (!is.null(con)) {
     connection <- connection + 1
-    # No client is as slow as this, but one that was stopped for a while.
+    # Only a client that was stopped for some time is as slow as this.
     socketTimeout(con, 60)
-    # What the client does is no concern of the server.
+    # The server ignores errors of the client.
     try(suppressWarnings(serve(con, connection)), silent = TRUE)
     close(con)
   }

@@ -11,7 +11,7 @@ set.seed(1)
 
 # ---- Profiles -----------------------------------------------------------------------------
 
-# Garbage collections take as long as there is memory in use.
+# The time of a garbage collection depends on the memory in use.
 samples <- if (step > 0) 300L else 2000L
 # With memory profiling there are several values for each sample, so their sample ids repeat.
 stacks <- vapply(1:40, function(i) paste0("\"f", sample.int(50, 25), "\" ", collapse = ""), "")
@@ -26,7 +26,7 @@ columns <- list(
   sample_locations = c("sample_id", "depth", "location_id"),
   samples = c("sample_id", "source_id"),
   sample_values = c("sample_id", "type", "unit", "value"),
-  # The others are of the classes of `sample_locations`.
+  # The other columns have the classes of `sample_locations`.
   as_tibble = c("source_id", "name", "line")
 )
 # With garbage collections, which take long: one column of each class.
@@ -53,7 +53,7 @@ table_of <- function(x, table) {
   as_tibble(x)
 }
 
-# ---- What is done with a column -----------------------------------------------------------
+# ---- Uses of a column -----------------------------------------------------------
 
 n <- samples * 25L
 few <- sample.int(samples, 50L)
@@ -105,7 +105,7 @@ text_uses <- c(
 )
 text_uses$alone <- function(x) { gc(); list(x[[5]], gc(), x[1:5], paste(x))[c(1, 3, 4)] }
 
-# What is done with whole profiles: the columns are recognised.
+# Uses of whole profiles, in which columns are recognised.
 calls <- list(
   read = function(x) unclass(x),
   validate = function(x) unclass(validate_profile(x)),
@@ -140,7 +140,7 @@ for (file in names(files)) {
       same <- table_of(ordinary, table)[[column]]
       uses_of <- if (is.character(same)) text_uses else uses
       for (use in names(uses_of)) {
-        # No more than this column is reachable.
+        # Only this column is reachable.
         lazy <- table_of(profile_of(file, TRUE), table)[[column]]
         compare(paste(use, file, table, column), uses_of[[use]], lazy, same, step)
         compared <- compared + 1

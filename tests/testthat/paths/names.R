@@ -1,4 +1,4 @@
-# Reads and writes files with names of all kinds, and compares with what base R does.
+# Reads and writes files with names of all kinds, and compares the results with base R.
 library(profile)
 folder <- tempfile()
 dir.create(folder)
@@ -16,7 +16,7 @@ names <- list(
   marked_utf8 = marked(bytes(0x77, 0xc3, 0xa9), "UTF-8"), marked_latin1 = marked(bytes(0x77, 0xe9), "latin1"),
   beyond_latin1 = marked(bytes(0x77, 0xe2, 0x82, 0xac), "UTF-8")
 )
-# The bytes of what base R opens, none where the locale has no such characters.
+# The bytes of the name that base R opens; none if the locale does not have these characters.
 opened <- function(name) {
   native <- if (Encoding(name) == "unknown") name else iconv(name, Encoding(name), "")
   if (is.na(native)) character() else paste(charToRaw(native), collapse = " ")

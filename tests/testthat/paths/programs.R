@@ -1,4 +1,4 @@
-# The temporary folder, the files of the profilers, and what is given to the pprof tool.
+# Tests the temporary folder, the files of the profilers, and the arguments of the pprof tool.
 library(profile)
 expect <- function(...) {
   if (!all(...)) stop("not so: ", deparse1(substitute(list(...))), call. = FALSE)

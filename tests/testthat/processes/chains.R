@@ -1,4 +1,4 @@
-# Two chains of calls, in turns. A stack with calls of both was never there.
+# Runs two chains of calls in turns. A stack with calls of both never exists.
 chain <- function(letter, length) {
   name <- function(i) paste0(letter, i)
   for (i in seq_len(length)) {
@@ -12,7 +12,7 @@ both <- function() {
   a1(20)
   b1(20)
 }
-# Until the functions are compiled.
+# Repeated until the functions are compiled.
 for (i in 1:100) both()
 ready()
 repeat both()
