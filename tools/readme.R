@@ -6,9 +6,9 @@
 #
 # A comment before a block sets options:
 #
-#   <!-- varies -->              the output differs in each run and is not compared <!-- opens -->               the
-#   result opens in a browser, and the output is omitted <!-- needs DBI, RSQLite -->  the block is not run if one of
-#   these packages is missing
+#   <!-- varies -->              the output differs in each run and is not compared
+#   <!-- opens -->               the result opens in a browser, and the output is omitted
+#   <!-- needs DBI, RSQLite -->  the block is not run if one of these packages is missing
 #
 # A block that this system does not support is reported.
 

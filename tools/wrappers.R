@@ -1,8 +1,8 @@
 # Generates R/extendr-wrappers.R: an R function for each entry point of the Rust code.
 # rextendr::document() does the same, but requires rextendr.
 #
-#   Rscript tools/wrappers.R            writes the file, from the installed package Rscript
-#   tools/wrappers.R --check    fails when it is not up to date
+#   Rscript tools/wrappers.R            writes the file, from the installed package
+#   Rscript tools/wrappers.R --check    fails when it is not up to date
 
 code <- .Call(asNamespace("profile")$wrap__make_profile_wrappers, TRUE, "profile")
 lines <- c(

@@ -4,11 +4,15 @@
 #
 # It writes its port and process id to DIR/address, takes its plan from DIR/plan.rds, and ends with DIR, or with the
 # process PID. A plan has an `id` and `steps`, one for each request; the last step is repeated. A step is a list of
-# status, headers, body  what to answer; a length of the body is added delay                  seconds before the answer,
-# or until the client goes until                  the path of a file: there is no answer until it exists keep whether
-# the connection stays open cut                    how many bytes of the body are held back early bytes to send instead,
-# before the request is read; then the connection is closed, with `keep` by the client only close "unread" or "read": no
-# answer, before or after the request was read Each request goes to the file DIR/<id>-<number>.rds.
+#   status, headers, body  what to answer; a length of the body is added
+#   delay                  seconds before the answer, or until the client closes the connection
+#   until                  the path of a file: there is no answer until it exists
+#   keep                   whether the connection stays open
+#   cut                    the number of bytes of the body that are held back
+#   early                  bytes to send instead, before the request is read; then the
+#                          connection is closed, with `keep` by the client only
+#   close                  "unread" or "read": no answer, before or after the request was read
+# Each request is stored in the file DIR/<id>-<number>.rds.
 
 dir <- commandArgs(TRUE)[[1]]
 parent <- as.integer(commandArgs(TRUE)[[2]])
