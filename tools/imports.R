@@ -114,7 +114,7 @@ target_of <- function(modules, from, path, depth = 0) {
       if (!is.na(through) && depth < 10) {
         return(target_of(modules, at, c(module$uses[[through]], path[-seq_len(i)]), depth + 1))
       }
-      # The first word may be that of another crate, or of something in this file.
+      # The first word may be the name of another crate, or of an item in this file.
       return(if (i > 1) at)
     }
   }
