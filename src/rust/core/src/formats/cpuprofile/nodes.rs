@@ -13,7 +13,7 @@ use crate::model::{
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-const WHAT: &str = "nodes";
+const NODES: &str = "nodes";
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Node {
@@ -99,7 +99,7 @@ impl Nodes {
     fn begin(&mut self, parent: Option<u32>, json: &mut Reader) -> Result<u32> {
         json.begin_object()?;
         json.take(4 * size_of::<Node>())?;
-        let row = crate::collections::next_row(self.rows.len(), WHAT)?;
+        let row = crate::collections::next_row(self.rows.len(), NODES)?;
         let node = Node {
             parent,
             ..Node::default()
@@ -176,7 +176,7 @@ impl Nodes {
 
     /// Adds the nodes of another part of the same tree.
     pub fn append(&mut self, other: &Nodes) -> Result<()> {
-        let first = crate::collections::next_row(self.rows.len(), WHAT)?;
+        let first = crate::collections::next_row(self.rows.len(), NODES)?;
         for node in &other.rows {
             let parent = node.parent.map(|row| row + first);
             self.rows.try_push(Node { parent, ..*node })?;
@@ -252,7 +252,7 @@ impl Nodes {
         }
         json.note(ProblemKind::MissingNode, message!("{id}").as_bytes());
         json.take(4 * size_of::<Node>())?;
-        let row = crate::collections::next_row(self.rows.len(), WHAT)?;
+        let row = crate::collections::next_row(self.rows.len(), NODES)?;
         let node = Node {
             id: Some(id),
             is_missing: true,
