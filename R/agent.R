@@ -187,7 +187,7 @@ start_agent <- function(
 #' @export
 agent_status <- function() {
   if (agent_state() == "running") {
-    give_chunks()
+    deliver_chunks()
   }
   new_agent_status(rust(rust_agent_status(), rlang::current_env()))
 }
@@ -232,7 +232,7 @@ end_agent <- function(timeout) {
   agent$run$skipped <- end_rprof()
   rust(rust_agent_stop(as.numeric(timeout)), NULL)
   agent$run$until <- Sys.time()
-  give_chunks()
+  deliver_chunks()
   rust(rust_agent_clear(), NULL)
   new_agent_status(rust(rust_agent_status(), NULL))
 }
@@ -255,7 +255,7 @@ agent_target <- function(to, headers, timeout, resource, call) {
   }
   if (!is.null(to) && !is_path(to)) {
     abort_argument(
-      paste0("`to` must be a URL, the path of a folder, a function, or `NULL`, not ", object_in_words(to), "."), call
+      paste0("`to` must be a URL, the path of a folder, a function, or `NULL`, not ", describe_object(to), "."), call
     )
   }
   if (!is.null(to) && !grepl("^[A-Za-z][A-Za-z0-9+.-]*://", to)) {
@@ -332,7 +332,7 @@ agent_resource <- function(resource, call) {
 # ---- Chunks for a function -------------------------------------------------------------
 
 # Calls the user's function for each waiting chunk.
-give_chunks <- function() {
+deliver_chunks <- function() {
   if (is.null(agent$give) || isTRUE(agent$is_giving)) {
     return()
   }
@@ -345,7 +345,7 @@ give_chunks <- function() {
     }
     error <- tryCatch(
       {
-        agent$give(of_session(new_profile_data(chunk$tables, "2.0")))
+        agent$give(mark_session(new_profile_data(chunk$tables, "2.0")))
         NULL
       },
       error = function(error) paste0("The function failed: ", shown_text(conditionMessage(error)))
@@ -357,18 +357,20 @@ give_chunks <- function() {
 # Works whenever R is idle: after a command at the prompt, and in event loops that run callbacks of the package later.
 work_when_idle <- function() {
   run <- agent$run
-  goes_on <- function() identical(agent$run[c("pid", "since")], run[c("pid", "since")]) && agent_state() == "running"
+  is_same_run <- function() {
+    identical(agent$run[c("pid", "since")], run[c("pid", "since")]) && agent_state() == "running"
+  }
   work <- function() {
     resume_agent()
-    give_chunks()
+    deliver_chunks()
   }
   addTaskCallback(function(...) {
-    if (goes_on()) work()
-    goes_on()
+    if (is_same_run()) work()
+    is_same_run()
   }, name = "profile_agent")
   if (rlang::is_installed("later")) {
     again <- function() {
-      if (goes_on()) {
+      if (is_same_run()) {
         work()
         later::later(again, run$every)
       }

@@ -168,6 +168,6 @@ run_once <- function(work, times, .start_of_run, .end_of_run) {
 }
 
 inside_of_run <- function(x, frames, call) {
-  x <- filter_by(of_session(x), list(ignore = "^[.](start|end)_of_run$"), call, outermost = frames)
+  x <- filter_by(mark_session(x), list(ignore = "^[.](start|end)_of_run$"), call, outermost = frames)
   without_code_of_callers(x)
 }

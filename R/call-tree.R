@@ -1,5 +1,5 @@
-# The call tree of a profile, and the part of it around one function. The core sums the samples; this file
-# formats the text, in which a chain of calls is one line and small branches are omitted.
+# The call tree of a profile, and its part around one function. The core sums the samples. This file formats the tree as
+# text, in which a chain of calls is one line and small branches are omitted.
 
 #' The call tree of a profile
 #'
@@ -153,13 +153,13 @@ sources_wanted <- function(x, source_id, call) {
   if (!known) {
     abort_argument(c(
       "`source_id` must contain ids of the table `sources`, or be `NULL`.",
-      i = paste0("The profile has ", in_words(ids), ".")
+      i = paste0("The profile has ", format_ids(ids), ".")
     ), call)
   }
   ids %in% source_id
 }
 
-in_words <- function(ids) {
+format_ids <- function(ids) {
   shown <- utils::head(ids, 10)
   more <- if (length(ids) > length(shown)) ", ..."
   if (length(ids) == 0) "none" else paste0(paste(shown, collapse = ", "), more)
@@ -179,7 +179,7 @@ check_name <- function(name, call) {
 }
 
 abort_unknown_function <- function(name, known, call) {
-  # Names that contain these letters, in any case.
+  # Suggests names that contain these letters, in any case.
   near <- union(similar_names(name, known), similar_texts(name, known))
   near <- utils::head(near, 3)
   abort_argument(c(
@@ -188,8 +188,8 @@ abort_unknown_function <- function(name, known, call) {
   ), call)
 }
 
-# The shortest names that contain a name, in any case. The time of the search is the product of both lengths, and
-# longer names would not fit into a message.
+# The shortest names that contain a name, ignoring case. Long names are not searched: the time is the product of both
+# lengths, and they would not fit into a message.
 similar_names <- function(name, names) {
   if (nchar(name) > 200) {
     return(character())
@@ -252,9 +252,9 @@ tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   whole <- max(sum(size[tree$depth == 1]), size, 0)
   limit <- min_share * whole
   repeat {
-    # The tolerance ensures that nodes exactly at the limit are shown in spite of rounding.
+    # The tolerance ensures that nodes exactly at the limit are shown despite rounding errors.
     shown <- with_callers(which(size >= limit * (1 - 1e-9) & (size > 0 | whole == 0)), tree$parent_id)
-    rows <- folded(tree, shown, limit)
+    rows <- chain_lines(tree, shown, limit)
     if (length(rows$row) <= n || limit > whole) {
       break
     }
@@ -281,7 +281,7 @@ tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   )
 }
 
-# These nodes and all their callers. The total of a caller can only be smaller if there are negative values.
+# These nodes and all their callers. (A caller can be below the limit only if there are negative values.)
 with_callers <- function(nodes, parent_id) {
   repeat {
     missing <- setdiff(parent_id[nodes], c(nodes, NA))
@@ -294,7 +294,7 @@ with_callers <- function(nodes, parent_id) {
 
 # The lines of the text: `row`, the last node of each line; `level`, its indentation; and `chains`, its nodes.
 # `shown` are nodes in preorder.
-folded <- function(tree, shown, limit) {
+chain_lines <- function(tree, shown, limit) {
   parent <- match(tree$parent_id[shown], shown)
   callees <- tabulate(parent, length(shown))
   total <- abs(tree$total[shown])

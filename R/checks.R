@@ -22,7 +22,7 @@ check_path <- function(path, call, writing = FALSE) {
   }
   if (!is_path(path)) {
     abort_argument(c(
-      paste0("`path` must be a single string, not ", object_in_words(path), "."),
+      paste0("`path` must be a single string, not ", describe_object(path), "."),
       i = if (is.character(path) && length(path) > 1) {
         "For several files, use `lapply(path, ...)`."
       } else if (writing && is_profile(path)) {
@@ -61,7 +61,7 @@ as_profile <- function(x, call) {
   }
   if (!has_tables(x)) {
     abort_profile(
-      c(paste0("`x` must be a profile, or a dm of its tables, not ", object_in_words(x), "."), i = profile_hint(x)),
+      c(paste0("`x` must be a profile, or a dm of its tables, not ", describe_object(x), "."), i = profile_hint(x)),
       "profile_error_invalid",
       call = call
     )

@@ -43,12 +43,12 @@ combine_profiles <- function(...) {
   if (length(profiles) == 1 && rlang::is_bare_list(profiles[[1]])) {
     profiles <- profiles[[1]]
   }
-  # Code below would take the names for those of tables and rows.
+  # Names would be taken for names of tables and rows below.
   profiles <- unname(profiles)
   for (i in seq_along(profiles)) {
     if (!is_profile(profiles[[i]])) {
       abort_argument(c(
-        paste0("Argument ", i, " must be a profile, not ", object_in_words(profiles[[i]]), "."),
+        paste0("Argument ", i, " must be a profile, not ", describe_object(profiles[[i]]), "."),
         i = profile_hint(profiles[[i]])
       ), call)
     }
@@ -71,10 +71,10 @@ bind_profiles <- function(profiles, call, own = own_columns_of(profiles), close_
   }
   if (length(own) == 0) {
     result <- rust(rust_combine(profiles, NULL, close_gaps, lazy_columns(call)), call)
-    return(as_recorded_as(new_profile_data(result$tables, "2.0"), profiles))
+    return(mark_session_of(new_profile_data(result$tables, "2.0"), profiles))
   }
   compared <- intersect(names(own), c("meta", data_model()$merged, data_model()$attributes))
-  groups <- or_invalid(profiles, call, lapply(rlang::set_names(compared), function(table) {
+  groups <- with_validation(profiles, call, lapply(rlang::set_names(compared), function(table) {
     group_rows(profiles, table, own[[table]], call)
   }))
   result <- rust(rust_combine(profiles, groups, close_gaps, lazy_columns(call)), call)
@@ -86,7 +86,7 @@ bind_profiles <- function(profiles, call, own = own_columns_of(profiles), close_
     }
     tables[[table]] <- tibble::new_tibble(c(tables[[table]], rows), nrow = nrow(rows))
   }
-  as_recorded_as(new_profile_data(tables, "2.0"), profiles)
+  mark_session_of(new_profile_data(tables, "2.0"), profiles)
 }
 
 # The columns that are not in the schema, named by table; of tables that are not in the schema, all columns.
@@ -107,14 +107,15 @@ own_columns_of <- function(profiles) {
   own
 }
 
-# A number for each row, equal for rows in which these columns are equal. Ids are equal only within a profile.
+# A number for each row, which is equal for rows with equal values in these columns. Ids are compared only within a
+# profile.
 group_rows <- function(profiles, table, columns, call) {
   keyed <- names(references(table, columns))
   rows <- bind_tables(profiles, table, setdiff(columns, keyed), list(), call)
-  there <- Filter(function(x) !is.null(x[[table]]), profiles)
-  sizes <- vapply(there, function(x) nrow(x[[table]]), 0L)
+  present <- Filter(function(x) !is.null(x[[table]]), profiles)
+  sizes <- vapply(present, function(x) nrow(x[[table]]), 0L)
   for (column in keyed) {
-    ids <- Map(function(x, size) x[[table]][[column]] %||% rep(NA, size), there, sizes)
+    ids <- Map(function(x, size) x[[table]][[column]] %||% rep(NA, size), present, sizes)
     ids <- lapply(ids, as_ids, table, column, call)
     of <- ifelse(is.na(unlist(ids)), NA, rep(seq_along(sizes), sizes))
     rows[[column]] <- tibble::tibble(of = of, id = unlist(ids))
@@ -122,10 +123,10 @@ group_rows <- function(profiles, table, columns, call) {
   as.integer(vctrs::vec_group_id(rows))
 }
 
-# Binds these columns of a table of all profiles. `ids`: the new ids of the tables to which they refer.
+# Binds these columns of one table of all profiles. `ids`: the new ids of the tables that the columns refer to.
 bind_tables <- function(profiles, table, columns, ids, call) {
-  there <- vapply(profiles, function(x) !is.null(x[[table]]), TRUE)
-  profiles <- profiles[there]
+  present <- vapply(profiles, function(x) !is.null(x[[table]]), TRUE)
+  profiles <- profiles[present]
   parts <- lapply(profiles, `[[`, table)
   if (!all(vapply(parts, is.data.frame, TRUE))) {
     abort_invalid("must be a data frame", table, call = call)
@@ -146,11 +147,11 @@ bind_tables <- function(profiles, table, columns, ids, call) {
       part[[column]] %||% vctrs::unspecified(size)
     }, parts, sizes)
     if (column %in% names(keys)) {
-      bind_ids(pieces, profiles, ids[[keys[[column]]]][there], table, column, call)
+      bind_ids(pieces, profiles, ids[[keys[[column]]]][present], table, column, call)
     } else {
       tryCatch(vctrs::vec_c(!!!pieces), vctrs_error_incompatible_type = function(e) {
-        said <- Filter(function(piece) !inherits(piece, "vctrs_unspecified"), pieces)
-        types <- unique(vapply(said, vctrs::vec_ptype_full, ""))
+        typed <- Filter(function(piece) !inherits(piece, "vctrs_unspecified"), pieces)
+        types <- unique(vapply(typed, vctrs::vec_ptype_full, ""))
         rule <- paste("cannot be both", paste(types, collapse = " and "))
         abort_invalid(rule, table, column, call = call)
       })

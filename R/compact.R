@@ -61,7 +61,7 @@ compact_profile <- function(x) {
     found <- compacted(x)
   }
   if (!is.null(found$tables)) {
-    return(as_recorded_as(new_profile_data(found$tables, "2.0"), list(x)))
+    return(mark_session_of(new_profile_data(found$tables, "2.0"), list(x)))
   }
   bind_profiles(list(keep_rows(x, found$rows)), call, own, close_gaps = TRUE)
 }

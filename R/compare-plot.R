@@ -40,7 +40,7 @@ plot.profile_comparison <- function(x, ..., n = 15, main = NULL) {
   labels <- drawable(shown_name(ifelse(is.na(rows$name), "(unknown)", rows$name), 30))
   unit <- attr(x, "unit")
   amount <- function(values) {
-    if (attr(x, "scale") == "share") share_in_words(values) else format_amounts(signif(values, 3), unit)
+    if (attr(x, "scale") == "share") format_share(values) else format_amounts(signif(values, 3), unit)
   }
   amounts <- paste(amount(rows$base), "to", amount(rows$new))
   runs <- attr(x, "runs")

@@ -1,4 +1,4 @@
-# Comparing two versions of a program by their recorded runs.
+# Compares two versions of a program by their recorded runs.
 
 #' Compare profiles of two versions
 #'
@@ -121,7 +121,7 @@ comparison_of <- function(
   )
 }
 
-# ---- What is compared --------------------------------------------------------------
+# ---- Amounts -----------------------------------------------------------------------
 
 figures_of_runs <- function(base, new, type, by, call) {
   base <- list_of_profiles(base, "base", call)
@@ -157,7 +157,8 @@ new_figures <- function(result, is_new, type = NULL) {
   )
 }
 
-# What a sample counts, for each run: a sampling period of time, or 1. Other amounts are taken as exact: 0.
+# The amount of one sample in each run: the sampling period, or 1 for counts. It is 0 for other amounts, which are taken
+# as exact.
 sample_amounts <- function(unit, is_count, periods) {
   nanoseconds <- c(nanoseconds = 1, microseconds = 1e3, milliseconds = 1e6, seconds = 1e9)[unit]
   amounts <- if (is_count) rep(1, length(periods)) else periods / nanoseconds[[1]]
@@ -173,14 +174,14 @@ list_of_profiles <- function(x, name, call) {
   }
   if (!is_list_of_profiles(x)) {
     abort_argument(c(
-      paste0("`", name, "` must be a profile, or a list of profiles, not ", object_in_words(x), "."),
+      paste0("`", name, "` must be a profile, or a list of profiles, not ", describe_object(x), "."),
       i = profile_hint(x)
     ), call)
   }
   unname(lapply(x, as_unchecked_v2, call))
 }
 
-# The smallest and the largest amount whose ratios and shares are not infinite.
+# The smallest and largest amount with finite ratios and shares.
 comparable <- c(1e-150, 1e150)
 
 check_comparable <- function(data, scale, call) {
@@ -241,7 +242,7 @@ check_comparable <- function(data, scale, call) {
   }
 }
 
-# The groups that are compared, which have this share of the runs on average, or these names.
+# The groups to compare: by name, or by their average share of the runs.
 rows_to_compare <- function(data, what, only, min_share, call) {
   if (!is.null(only)) {
     missing <- setdiff(only, data$groups$name)
@@ -253,22 +254,22 @@ rows_to_compare <- function(data, what, only, min_share, call) {
     return(which(data$groups$name %in% only))
   }
   figures <- data$figures
-  mean <- rowsum(figures[[what]] * of_share(data)[figures$run], figures$group)
+  mean <- rowsum(figures[[what]] * share_weights(data)[figures$run], figures$group)
   mean <- mean[mean[, 1] > 0 & mean[, 1] >= min_share, , drop = FALSE]
   as.integer(rownames(mean))
 }
 
-# The mean share of each row in the runs. Both versions count equally, however many runs they have.
+# The mean share of each row in the runs. Both versions have equal weight, whatever their numbers of runs.
 mean_share <- function(amounts, data) {
-  as.vector(amounts %*% of_share(data))
+  as.vector(amounts %*% share_weights(data))
 }
 
-# What an amount of 1 in each run adds to the mean share.
-of_share <- function(data) {
+# The weight of a run: the part of the mean share that an amount of 1 in this run represents.
+share_weights <- function(data) {
   ifelse(data$is_new, 0.5 / sum(data$is_new), 0.5 / sum(!data$is_new)) / data$sums
 }
 
-# ---- How ---------------------------------------------------------------------------
+# ---- Statistics --------------------------------------------------------------------
 
 # The columns of the result from `base` on. `amounts` has a row for each row of it, a column for each run.
 compared_rows <- function(amounts, data, scale, detectable = TRUE) {
@@ -292,21 +293,21 @@ compared_rows <- function(amounts, data, scale, detectable = TRUE) {
   unknown <- rep(NA_real_, rows)
   columns[c("lower", "upper", "p_value", "p_adjusted", "detectable")] <- list(unknown)
   columns$verdict <- rep(NA_character_, rows)
-  if (min(sum(is_new), sum(!is_new)) >= enough_runs) {
+  if (min(sum(is_new), sum(!is_new)) >= minimum_runs) {
     test <- welch_log(base, new, offset, quantum)
     columns[c("lower", "upper")] <- ratio_interval(test)
     columns$p_value <- p_value(test)
-    # Rows with equal amounts are one test.
+    # Rows with equal amounts in all runs count as one test.
     tests <- vctrs::vec_group_id(as.data.frame(counted))
     first <- !duplicated(tests)
     weight <- mean_share(counted, data)
     adjusted <- holm_weighted(columns$p_value[first], weight[first])
     columns$p_adjusted <- adjusted[match(tests, tests[first])]
     if (detectable) {
-      columns$detectable <- detectable_ratio(test$se, test$df, level * weight / sum(weight[first]))
+      columns$detectable <- detectable_ratio(test$se, test$df, significance_level * weight / sum(weight[first]))
     }
     columns$verdict <- ifelse(
-      columns$p_adjusted >= level, "none found", ifelse(test$log_ratio > 0, "more", "less")
+      columns$p_adjusted >= significance_level, "none found", ifelse(test$log_ratio > 0, "more", "less")
     )
   } else if (scale == "share" && all(data$quantum > 0)) {
     counts <- sweep(counted, 2, data$quantum, `/`)
@@ -316,7 +317,7 @@ compared_rows <- function(amounts, data, scale, detectable = TRUE) {
     }
     columns[c("lower", "upper")] <- share_ratio_interval(side(!is_new), side(is_new))
   }
-  # Rows that do not occur in one version at all.
+  # Rows that occur in only one version.
   columns$upper[rowSums(base) == 0 & !is.na(columns$upper)] <- Inf
   columns$lower[rowSums(new) == 0 & !is.na(columns$lower)] <- 0
   tibble::new_tibble(
@@ -325,8 +326,8 @@ compared_rows <- function(amounts, data, scale, detectable = TRUE) {
   )
 }
 
-# Amounts that are not sampled are exact. A row that does not occur in all runs needs a logarithm of 0 as well:
-# that of half its smallest amount.
+# The offset of exact (not sampled) amounts. A row that is missing in some runs needs a logarithm of 0 as well: half its
+# smallest amount is used.
 half_of_smallest <- function(amounts) {
   vapply(seq_len(nrow(amounts)), function(row) {
     found <- amounts[row, amounts[row, ] > 0]
@@ -364,12 +365,12 @@ format.profile_comparison <- function(x, ..., n = 20, width = NULL) {
   }
   runs <- attr(x, "runs")
   unit <- attr(x, "unit")
-  enough <- min(runs) >= enough_runs
+  enough <- min(runs) >= minimum_runs
   head <- paste0(
     "<comparison by ", attr(x, "by"), "> ", shown_label(attr(x, "type")),
     " per run, ", count_of(runs[["base"]], "run"), " of base and ", runs[["new"]], " of new"
   )
-  lines <- c(shorten(wrap("", head, width), width), wrap("Whole run: ", whole_in_words(whole, unit), width))
+  lines <- c(shorten(wrap("", head, width), width), wrap("Whole run: ", format_whole_run(whole, unit), width))
   shown <- utils::head(x, n)
   if (nrow(shown) > 0) {
     lines <- c(lines, "", comparison_lines(shown, attr(x, "scale"), unit, width, enough))
@@ -379,14 +380,14 @@ format.profile_comparison <- function(x, ..., n = 20, width = NULL) {
   }
   note <- if (!enough) {
     paste0(
-      "There is no verdict: that needs at least ", enough_runs, " runs of each version, since runs of ",
+      "There is no verdict: that needs at least ", minimum_runs, " runs of each version, since runs of ",
       "the same code differ. See `benchmark_profile()`.",
       if (attr(x, "scale") == "amount") " Shares of single runs can be compared with `scale = \"share\"`."
     )
   } else if (nrow(x) > 0 && all(x$verdict == "none found")) {
-    # The whole run may differ, by functions that are not shown.
+    # The whole run may differ because of functions that are not shown.
     where <- if (whole$verdict != "none found") " in these rows"
-    paste0("No difference was found", where, ".", missed_in_words(max(x$detectable)))
+    paste0("No difference was found", where, ".", format_missed(max(x$detectable)))
   }
   c(lines, if (!is.null(note)) wrap("", note, width))
 }
@@ -398,7 +399,7 @@ as_tibble.profile_comparison <- function(x, ...) {
 }
 
 # Such as `1.48s -> 1.62s, +9.5% (95% interval -4.1% to +25%): no difference found.`
-whole_in_words <- function(whole, unit) {
+format_whole_run <- function(whole, unit) {
   text <- paste0(
     format_amount(signif(whole$base, 3), unit), " -> ", format_amount(signif(whole$new, 3), unit), ", ",
     change(whole$ratio)
@@ -420,13 +421,13 @@ whole_in_words <- function(whole, unit) {
   interval <- if (is_exact) {
     "exact: the runs of each version are equal"
   } else {
-    paste("95% interval", interval_in_words(whole))
+    paste("95% interval", format_interval(whole))
   }
   paste0(text, " (", interval, "): ", verdict)
 }
 
-# The largest difference that a comparison without a finding can have missed in any of its rows.
-missed_in_words <- function(detectable) {
+# A sentence about the largest difference that may exist although no row has a verdict.
+format_missed <- function(detectable) {
   if (detectable == 1) {
     # All runs are equal.
     ""
@@ -438,7 +439,7 @@ missed_in_words <- function(detectable) {
 }
 
 # If the runs of each version do not vary, the ratio is exact.
-interval_in_words <- function(rows) {
+format_interval <- function(rows) {
   lower <- change(rows$lower)
   upper <- change(rows$upper)
   for (more in 1:4) {
@@ -452,8 +453,8 @@ interval_in_words <- function(rows) {
   )
 }
 
-# A ratio as a change: `+9.5%`, `3.2x`, `0.0042x`. It is `0%` or `-100%` only if it is exactly that. `more`: the number
-# of further digits.
+# A ratio as a change: `+9.5%`, `3.2x`, `0.0042x`. It is `0%` or `-100%` only for an exact value. `more`: the number of
+# additional digits.
 change <- function(ratio, more = 0) {
   percent <- 100 * (ratio - 1)
   size <- abs(percent)
@@ -476,14 +477,14 @@ plain_number <- function(x, digits) {
   vapply(x, function(x) format(x, digits = digits, big.mark = ",", scientific = x < 1e-5 || x >= 1e6), "")
 }
 
-# A share of which something is left after rounding.
-share_in_words <- function(share) {
+# A share, which is 0 only if it is exactly 0.
+format_share <- function(share) {
   ifelse(share > 0 & share < 5e-4, "<0.1%", paste0(trimws(percent(share)), "%"))
 }
 
 comparison_lines <- function(x, scale, unit, width, enough) {
   amounts <- function(values) {
-    if (scale == "share") share_in_words(values) else format_amounts(signif(values, 3), unit)
+    if (scale == "share") format_share(values) else format_amounts(signif(values, 3), unit)
   }
   name <- shown_name(ifelse(is.na(x$name), "(unknown)", x$name), width)
   place <- ifelse(is.na(x$line), "", paste0(" ", shown_name(file_name(x$filename), width), ":", x$line))
@@ -491,7 +492,7 @@ comparison_lines <- function(x, scale, unit, width, enough) {
     base = amounts(x$base),
     new = amounts(x$new),
     change = change(x$ratio),
-    `95% interval` = ifelse(is.na(x$lower), "", interval_in_words(x)),
+    `95% interval` = ifelse(is.na(x$lower), "", format_interval(x)),
     verdict = if (enough) x$verdict
   )
   columns <- columns[lengths(columns) > 0]

@@ -101,7 +101,7 @@ warn_problems <- function(counts, name, call) {
     return()
   }
   lost <- any(counts$lost)
-  bullets <- problems_in_words(counts)
+  bullets <- format_problem_counts(counts)
   warn_profile(
     c(
       if (lost) {
@@ -118,7 +118,7 @@ warn_problems <- function(counts, name, call) {
   )
 }
 
-problems_in_words <- function(counts) {
+format_problem_counts <- function(counts) {
   times <- format(counts$count, big.mark = ",", trim = TRUE, scientific = FALSE)
   paste0(ifelse(counts$count == 1, "", paste0(times, " times: ")), counts$description, recycle0 = TRUE)
 }

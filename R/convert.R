@@ -62,5 +62,5 @@ as_version <- function(x, version, call) {
     problems$source_id <- NULL
     tables$.problems <- tibble::tibble(source_id = if (version == "2.0") 1L, problems)
   }
-  as_recorded_as(new_profile_data(tables, version), list(x))
+  mark_session_of(new_profile_data(tables, version), list(x))
 }

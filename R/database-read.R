@@ -2,20 +2,20 @@
 
 # The ids of the sources that satisfy all conditions, in their order.
 chosen_sources <- function(con, conditions, schema, call) {
-  sources_that(con, conditions, schema, call)$source_id
+  sources_matching(con, conditions, schema, call)$source_id
 }
 
-sources_that <- function(con, conditions, schema, call) {
+sources_matching <- function(con, conditions, schema, call) {
   check_model(con, schema, call)
   sources <- typed_columns(select_rows(con, schema, "sources"), "sources")
   chosen <- rep(TRUE, nrow(sources))
   for (i in seq_along(conditions)) {
     condition <- conditions[[i]]
     holds <- tryCatch(rlang::eval_tidy(condition, sources), error = function(e) {
-      said <- paste0("Cannot evaluate `", rlang::as_label(condition), "` on the sources.")
+      message <- paste0("Cannot evaluate `", rlang::as_label(condition), "` on the sources.")
       columns <- paste0("`", names(sources), "`", collapse = ", ")
       abort_profile(
-        c(said, i = paste0("The columns are ", columns, ".")), "profile_error_argument",
+        c(message, i = paste0("The columns are ", columns, ".")), "profile_error_argument",
         parent = e, call = call
       )
     })

@@ -105,7 +105,7 @@ columns_of_moment <- c(".timestamp", ".time_nanos", ".trace_id", ".span_id")
 
 # The `source_id` and the `group` of each run in a group of several runs. The first run of a group comes first.
 runs_of_groups <- function(con, schema, conditions, seconds, call) {
-  sources <- sources_that(con, conditions, schema, call)
+  sources <- sources_matching(con, conditions, schema, call)
   same <- sources[setdiff(names(sources), c(columns_of_one_run, columns_of_recording))]
   same$time <- sources$source_timestamp %/% seconds
   same$types <- sample_types_of(con, schema, sources$source_id)

@@ -127,7 +127,7 @@ declare_run_size <- function(con, schema) {
 }
 
 # Adds the tables and columns that the database lacks for this profile, and updates the views.
-make_room <- function(con, schema, x, call) {
+add_missing_columns <- function(con, schema, x, call) {
   known <- data_model()$required
   there <- list_tables(con, schema)
   locked <- FALSE
@@ -184,7 +184,7 @@ create_table <- function(con, schema, table, rows, call) {
   # Otherwise SQLite stores a compound key twice: in the rows and in an index of them.
   layout <- if (is_sqlite(con) && length(key) > 1) " WITHOUT ROWID"
   sql <- paste0("CREATE TABLE ", quoted(con, schema, table), " (", parts, ")", layout)
-  or_refused(DBI::dbExecute(con, sql), table, call = call)
+  with_name_errors(DBI::dbExecute(con, sql), table, call = call)
   if (!table %in% list_tables(con, schema)) {
     abort_unstorable("the database changes this name; rename it", table, call = call)
   }
@@ -199,7 +199,7 @@ add_columns <- function(con, schema, table, rows, call) {
       "ALTER TABLE", quoted(con, schema, table), "ADD COLUMN",
       DBI::dbQuoteIdentifier(con, column), column_type(column, con, table, rows)
     )
-    or_refused(DBI::dbExecute(con, sql), table, column, call)
+    with_name_errors(DBI::dbExecute(con, sql), table, column, call)
   }
   # PostgreSQL truncates long names without an error.
   changed <- if (length(rows) > 0) setdiff(names(rows), list_fields(con, schema, table))
@@ -209,7 +209,7 @@ add_columns <- function(con, schema, table, rows, call) {
 }
 
 # Names the table or column if the database refuses it: only the engine knows which names are reserved or equal.
-or_refused <- function(code, table, column = NULL, call) {
+with_name_errors <- function(code, table, column = NULL, call) {
   tryCatch(code, error = function(e) {
     abort_unstorable("the database does not accept it", table, column, parent = e, call = call)
   })

@@ -107,7 +107,7 @@ copy_profile_to <- function(con, x, ..., schema = NULL) {
     create_tables(con, schema, call)
     wait_for_writers(con, schema)
     stored <- with_value_columns(stored, con, schema)
-    make_room(con, schema, stored$tables, call)
+    add_missing_columns(con, schema, stored$tables, call)
     claimed <- claim_ids(con, schema, stored)
     for (table in intersect(union(stored_key_tables(), names(stored$tables)), names(stored$tables))) {
       append_table(con, schema, stored, table, claimed, call)
@@ -139,7 +139,7 @@ check_database <- function(con, schema, call) {
   need_package("DBI", call)
   if (!inherits(con, "DBIConnection")) {
     abort_argument(c(
-      paste0("`con` must be a connection, as returned by `DBI::dbConnect()`, not ", object_in_words(con), "."),
+      paste0("`con` must be a connection, as returned by `DBI::dbConnect()`, not ", describe_object(con), "."),
       i = if (has_tables(con)) {
         "The connection comes first, then the profile."
       } else if (rlang::is_string(con)) {
@@ -154,7 +154,7 @@ check_database <- function(con, schema, call) {
     return()
   }
   if (!is_text(schema) || schema == "") {
-    abort_argument(paste0("`schema` must be the name of a schema, or `NULL`, not ", object_in_words(schema), "."), call)
+    abort_argument(paste0("`schema` must be the name of a schema, or `NULL`, not ", describe_object(schema), "."), call)
   }
   known <- if (is_sqlite(con)) DBI::dbGetQuery(con, "PRAGMA database_list")$name
   if (!is.null(known) && !tolower(schema) %in% c("temp", tolower(known))) {

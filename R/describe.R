@@ -1,4 +1,4 @@
-# The digest of a profile: one page of text for a terminal, and for programs that read text.
+# The description of a profile: one page of text for a terminal, and for programs that read text.
 
 #' Describe a profile
 #'
@@ -188,7 +188,7 @@ described_notes <- function(x, summary, parts) {
 described_calls <- function(parts, other_types) {
   hottest <- parts$functions$name[parts$functions$name != "<GC>"]
   has_plumbing <- any(grepl(plumbing(), parts$functions$name[abs(parts$functions$total_share) > 0.2], perl = TRUE))
-  # A call with a name that is cut cannot be used.
+  # A call with a shortened name would not work.
   is_short <- function(name) length(name) > 0 && nchar(valid_text(name[[1]])) <= 500
   file <- parts$lines$filename
   c(
@@ -268,7 +268,7 @@ description_head <- function(parts, width) {
     paste(c(paste("<profile>", amount), time, interval, count_of(run$functions, "function")), collapse = ", "),
     format_sources(run$sources, width, ellipsis = "~"),
     if (length(start) == 1 && !is.na(start)) {
-      # Files of Rprof() do not contain it: it is derived from the time of the file.
+      # The time of a file of Rprof() is derived from the modification time of the file.
       latest <- run$sources$source_type == "rprof" && !is.na(run$sources$source_uri)
       time <- as.POSIXct(start, origin = "1970-01-01", tz = "UTC")
       paste0("Recorded:  ", format(time, "%Y-%m-%d %H:%M:%S UTC"), if (latest) " or before")
@@ -294,7 +294,7 @@ description_functions <- function(rows, unit, shown) {
   if (nrow(rows) == 0) {
     return()
   }
-  # In differences, the part of a total may be larger, or have another sign.
+  # In differences, a part of a total may be larger than the total, or have another sign.
   is_part <- rows$caller_share >= 0 & rows$caller_share <= 0.995
   share <- ifelse(is_part %in% TRUE, sprintf(" %.0f%%", 100 * rows$caller_share), "")
   from <- ifelse(is.na(rows$caller), "", paste0("  <- ", shown(rows$caller), share))

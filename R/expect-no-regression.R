@@ -90,14 +90,14 @@ regression_message <- function(comparison, result, tolerance) {
   )
   unit <- attr(comparison, "unit")
   figures <- paste0(
-    "Whole run: ", whole_in_words(whole, unit), ". The tolerance is ", change(1 + tolerance), "."
+    "Whole run: ", format_whole_run(whole, unit), ". The tolerance is ", change(1 + tolerance), "."
   )
   compared <- paste0(
     "Compared: ", count_of(runs[["base"]], "run"), " of `base` and ", runs[["new"]], " of `new`."
   )
   c(
     head, i = figures, i = compared, i = most_changed(comparison),
-    i = if (result == "unclear") runs_in_words(whole, runs, tolerance)
+    i = if (result == "unclear") format_runs_needed(whole, runs, tolerance)
   )
 }
 
@@ -117,9 +117,9 @@ most_changed <- function(comparison) {
   paste0("Changed most: ", paste(texts, collapse = ", "), ".")
 }
 
-runs_in_words <- function(whole, runs, tolerance) {
+format_runs_needed <- function(whole, runs, tolerance) {
   if (is.na(whole$lower)) {
-    return(paste0("At least ", enough_runs, " runs of each are needed, see `benchmark_profile()`."))
+    return(paste0("At least ", minimum_runs, " runs of each are needed, see `benchmark_profile()`."))
   }
   if (tolerance == 0) {
     return("With a tolerance of 0, no number of runs can show that there is no difference.")

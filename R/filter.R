@@ -127,7 +127,7 @@ filter_profile <- function(
 # `given`: expressions, named by the argument of `filter_profile()`. `outermost` is the number of R frames to remove at
 # the outer end of each stack, before the expressions are applied.
 filter_by <- function(x, given, call, drop = NULL, keep = NULL, outermost = 0L) {
-  rules <- or_invalid(list(x), call, {
+  rules <- with_validation(list(x), call, {
     names <- names_of(x)
     matches <- Map(function(expression, argument) {
       find <- function(texts) found_in(texts, expression, argument, call)
@@ -170,9 +170,9 @@ as_unchecked_v2 <- function(x, call) {
   if (identical(profile_version(x), "1.0")) as_v2(x, call) else x
 }
 
-# Evaluates code that uses tables before the core has checked them. If it fails because the tables are invalid, that
-# is the error.
-or_invalid <- function(profiles, call, code) {
+# Evaluates code that uses tables before the core has checked them. If the code fails because the tables are invalid,
+# the error of the check is raised.
+with_validation <- function(profiles, call, code) {
   # An error of a profile itself is already the right one; in the handler, R would warn that it evaluates it again.
   force(profiles)
   tryCatch(code, error = function(error) {
@@ -201,7 +201,7 @@ of_sources <- function(x, given, column) {
   rep_len(expressions, nrow(x$sources))
 }
 
-# The names as pprof uses them: our readers give the name `<unknown>` to functions without one.
+# The names as pprof uses them, in which a function without a name has an empty one; our readers name it `<unknown>`.
 names_of <- function(x) {
   functions <- as.list(x$functions)
   if (!is.character(functions$name)) {
@@ -251,7 +251,7 @@ found_in <- function(texts, expression, what, call, whole = FALSE) {
 
 # Applies filters to a profile.
 filtered <- function(x, matches, drops, drop_of_source, call, outermost) {
-  with_ids <- or_invalid(list(x), call, integer_ids(x, own_columns_of(list(x)), call))
+  with_ids <- with_validation(list(x), call, integer_ids(x, own_columns_of(list(x)), call))
   frames <- x$sample_locations
   as_stacks <- has_plain_rows(frames) && length(frames) == 3
   lazy <- lazy_columns(call)
@@ -271,8 +271,8 @@ filtered <- function(x, matches, drops, drop_of_source, call, outermost) {
   new_profile_data(keep_rows(x, left$rows), "2.0")
 }
 
-# `rows` of `sample_locations` have functions that were inlined into a removed one. They get locations that are not
-# inlined, since each would otherwise appear to be inlined into the next frame.
+# `rows` of `sample_locations` have functions that were inlined into a removed function. They get locations that are not
+# inlined, since they would otherwise appear to be inlined into the next frame.
 end_inlining <- function(x, rows) {
   if (length(rows) == 0) {
     return(x)

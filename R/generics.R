@@ -45,7 +45,7 @@ NULL
     tables <- tables[i]
   }
   whole <- !is.na(version) && all(required_tables(version) %in% names(tables))
-  if (whole) as_recorded_as(new_profile_data(tables, version), list(x)) else tables
+  if (whole) mark_session_of(new_profile_data(tables, version), list(x)) else tables
 }
 
 #' @rdname profile_generics

@@ -5,7 +5,7 @@ abort_missing <- function(name, call, ...) {
 }
 
 # Describes an object for messages, to follow "not": `not a data frame`.
-object_in_words <- function(x) {
+describe_object <- function(x) {
   if (is.null(x)) {
     "`NULL`"
   } else if (inherits(x, "profile_data")) {
@@ -15,7 +15,7 @@ object_in_words <- function(x) {
   } else if (inherits(x, "profvis")) {
     "an object of profvis"
   } else if (is.data.frame(x)) {
-    class_in_words(x, "a data frame")
+    describe_class(x, "a data frame")
   } else if (inherits(x, "connection")) {
     "a connection"
   } else if (inherits(x, "formula")) {
@@ -25,7 +25,7 @@ object_in_words <- function(x) {
   } else if (is.function(x)) {
     "a function"
   } else if (is.object(x)) {
-    class_in_words(x, NULL)
+    describe_class(x, NULL)
   } else if (is.language(x)) {
     "code"
   } else if (is.environment(x)) {
@@ -35,7 +35,7 @@ object_in_words <- function(x) {
   } else if (!is.atomic(x)) {
     paste("an object of type", typeof(x))
   } else if (length(x) == 1) {
-    value_in_words(x)
+    describe_value(x)
   } else {
     type <- c(character = "strings", double = "numbers", integer = "numbers", logical = "logical values")
     type <- if (typeof(x) %in% names(type)) type[[typeof(x)]] else paste(typeof(x), "values")
@@ -43,7 +43,7 @@ object_in_words <- function(x) {
   }
 }
 
-value_in_words <- function(x) {
+describe_value <- function(x) {
   if (is.na(x)) {
     return("`NA`")
   }
@@ -56,7 +56,7 @@ value_in_words <- function(x) {
   )
 }
 
-class_in_words <- function(x, plain) {
+describe_class <- function(x, plain) {
   own <- c(
     profile_summary = "a summary of a profile", profile_description = "a description of a profile",
     profile_comparison = "a comparison of profiles", profile_call_tree = "a call tree", profile_stack = "a stack",

@@ -110,7 +110,7 @@ label_handler <- function(handler, labels) {
     missing_of_labels(TRUE, call)
   }
   if (!rlang::is_closure(handler)) {
-    abort_argument(paste0("`handler` must be a function written in R, not ", object_in_words(handler), "."), call)
+    abort_argument(paste0("`handler` must be a function written in R, not ", describe_object(handler), "."), call)
   }
   arguments <- formals(handler)
   shared <- if (rlang::is_closure(labels)) {
@@ -147,7 +147,7 @@ label_plumber <- function(pr) {
   }
   if (!inherits(pr, "Plumber")) {
     abort_argument(c(
-      paste0("`pr` must be a router of plumber, not ", object_in_words(pr), "."),
+      paste0("`pr` must be a router of plumber, not ", describe_object(pr), "."),
       i = "`plumber::pr()` creates a router, and `plumber::pr(\"file.R\")` creates one from a file."
     ), call)
   }

@@ -161,7 +161,7 @@ stop_profiler <- function() {
   }
   # R does not write samples without a stack either.
   if (!identical(run$losses$loss, "empty_samples")) {
-    warn_losses(run$losses, path_in_words(run$path), call)
+    warn_losses(run$losses, format_path(run$path), call)
   }
   invisible(run$profile)
 }
@@ -279,7 +279,7 @@ stop_run <- function(call, write) {
     )
   }
   warn_problems(result$counts, "The profile", call)
-  profile <- of_session(new_profile_data(result$tables, "2.0"))
+  profile <- mark_session(new_profile_data(result$tables, "2.0"))
   list(profile = profile, path = run$path, losses = result$losses, error = result$error)
 }
 

@@ -1,4 +1,4 @@
-# The package of each function, as far as it is known, and functions that only call others.
+# Determines the package of each function by its name, its file, or the loaded namespaces.
 
 #' Add the packages of functions
 #'
@@ -48,7 +48,7 @@ add_packages <- function(x, ...) {
 
 # The tables need not have been checked: the core checks them afterwards.
 packages_added <- function(x, call) {
-  or_invalid(list(x), call, with_packages(x, call))
+  with_validation(list(x), call, with_packages(x, call))
 }
 
 with_packages <- function(x, call) {
@@ -92,7 +92,7 @@ package_in_name <- function(name, is_native) {
 # `anywhere`: whether descriptions of packages outside of the working directory may be read.
 package_of_file <- function(file, anywhere, call) {
   files <- unique(file[!is.na(file)])
-  # With a lazy start, the time would grow with the square of the length.
+  # A lazy quantifier at the start would take quadratic time.
   pattern <- "^(.*/)?([^/]+)/R/[^/]+[.][RrSsq]$"
   path <- gsub("\\", "/", files, fixed = TRUE)
   in_r <- grepl(pattern, path, perl = TRUE)
@@ -152,7 +152,7 @@ package_with_function <- function(functions) {
     exported = unlist(lapply(each, `[[`, "exported")),
     package = rep(packages, vapply(each, function(own) length(own$name), 0L))
   )
-  # An internal function is called by other functions of its package, the outermost of which is exported.
+  # An internal function is called by functions of its package, of which the outermost one is exported.
   reachable <- found$package %in% found$package[found$exported]
   name <- found$name[reachable]
   package <- found$package[reachable]
@@ -171,7 +171,7 @@ functions_among <- function(package, names) {
     # A package may contain objects that raise errors when they are used.
     lapply(names, function(name) tryCatch(find(name)[[1]], error = function(e) NULL))
   })
-  # A function that a package re-exports belongs to the other package.
+  # A re-exported function belongs to the original package.
   is_own <- function(value) is.primitive(value) || identical(topenv(environment(value)), namespace)
   there <- which(lengths(values) > 0)
   own <- names[there[vapply(values[there], is_own, NA)]]

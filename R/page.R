@@ -99,7 +99,7 @@ profile_page <- function(x, ..., base = NULL, source_text = TRUE, timeline = TRU
 write_profile_page <- function(x, path, ..., base = NULL, source_text = TRUE, timeline = TRUE, title = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  # First, because users swap the arguments.
+  # Checked first, because users swap the arguments.
   file <- file_path(path, "profile_error_write", call)
   new_page(x, base, source_text, timeline, title, file, call)
   invisible(x)
@@ -143,8 +143,8 @@ new_page <- function(x, base, source_text, timeline, title, file, call) {
     )
     c(options, page_files())
   }
-  # Runs of both are compared if there are enough.
-  compares <- length(profiles) == 2 && all(vapply(profiles, function(x) NROW(x$sources), 0L) >= enough_runs)
+  # Runs of both profiles are compared if there are enough.
+  compares <- length(profiles) == 2 && all(vapply(profiles, function(x) NROW(x$sources), 0L) >= minimum_runs)
   html <- rust(rust_page(profiles, compares, file, content), call)
   structure(list(html = html, title = title), class = "profile_page")
 }
@@ -164,7 +164,7 @@ functions_found <- function(data, call) {
 as_base <- function(base, call) {
   if (!is_profile(base)) {
     abort_argument(c(
-      paste0("`base` must be a profile, or `NULL`, not ", object_in_words(base), "."), i = profile_hint(base)
+      paste0("`base` must be a profile, or `NULL`, not ", describe_object(base), "."), i = profile_hint(base)
     ), call)
   }
   as_unchecked_v2(base, call)
@@ -178,8 +178,8 @@ page_title <- function(x) {
   paste0(title, if (more > 0) paste0(" and ", more, " more"))
 }
 
-# The source text of all profiles. Of a file in several profiles, that of the first one. `seconds`: the sampled time of
-# the sources of each profile.
+# The source text of all profiles. If several profiles have the text of a file, the first one is used. `seconds`: the
+# sampled time of the sources of each profile.
 text_of_page <- function(profiles, seconds, call) {
   found <- lapply(seq_along(profiles), function(i) {
     ended <- end_of_recording(profiles[[i]], sum(seconds[[i]]))
@@ -197,7 +197,7 @@ text_of_page <- function(profiles, seconds, call) {
   )
 }
 
-# What the core does not check.
+# Checks the text columns, which the core does not check.
 check_source_text <- function(x, call) {
   text <- x[[".source_text"]]
   if (is.data.frame(text) && !(is.character(text[["filename"]]) && is.character(text[["text"]]))) {
@@ -229,8 +229,8 @@ page_files <- function() {
   the$page_files
 }
 
-# Styles and scripts are joined in the order in which the HTML refers to them. Indentation, comments and empty
-# lines are left out: they are a fifth of the files.
+# Styles and scripts are joined in the order in which the HTML refers to them. Indentation, comments and empty lines, a
+# fifth of the files, are left out.
 read_page_files <- function() {
   folder <- system.file("page", package = "profile")
   text <- function(name) {
@@ -251,7 +251,7 @@ read_page_files <- function() {
   )
 }
 
-# ---- Showing it --------------------------------------------------------------------
+# ---- Printing ----------------------------------------------------------------------
 
 #' @rdname profile_page
 #' @export

@@ -63,7 +63,7 @@ text_call <- function(env = rlang::caller_env(), caller = rlang::caller_env(2)) 
 # Checks a number of rows to show, which may be 0 or infinite.
 check_shown <- function(n, call) {
   if (!is.numeric(n) || length(n) != 1 || !isTRUE(n >= 0)) {
-    abort_argument(paste0("`n` must be a number of rows, 0 or greater, or `Inf`, not ", object_in_words(n), "."), call)
+    abort_argument(paste0("`n` must be a number of rows, 0 or greater, or `Inf`, not ", describe_object(n), "."), call)
   }
 }
 

@@ -117,7 +117,7 @@ profile_process <- function(
 # `check`: whether each stack is read a second time and compared, which only a test switches off.
 record_processes <- function(pid, seconds, interval, clock, children, call, check = TRUE, native = FALSE) {
   recorded <- processes_recorded(pid, seconds, interval, clock, children, call, check, native)
-  words <- c(unread_in_words(recorded), problems_in_words(recorded$problems))
+  words <- c(format_unread(recorded), format_problem_counts(recorded$problems))
   if (length(words) > 0) {
     warn_profile(
       c(
@@ -155,7 +155,7 @@ processes_recorded <- function(
   )
 }
 
-unread_in_words <- function(recorded) {
+format_unread <- function(recorded) {
   taken <- recorded$unread + nrow(recorded$profile$samples)
   c(
     if (recorded$unread > 0) {
@@ -270,7 +270,7 @@ watched_lines <- function(recorded, every, n) {
         "  self%  total%  line",
         paste0(
           " ", percents(by_line$self_share), "  ", percents(by_line$total_share), "  ",
-          shown_name(place_in_words(by_line$filename, by_line$line), width)
+          shown_name(format_place(by_line$filename, by_line$line), width)
         )
       )
     },
@@ -395,7 +395,7 @@ check_pids <- function(pid, call) {
   is_whole <- is.numeric(pid) && length(pid) > 0 && !anyNA(pid) && all(pid == trunc(pid))
   if (!is_whole || any(pid < 1 | pid > .Machine$integer.max)) {
     abort_argument(c(
-      paste0("`pid` must be the number of a process, not ", object_in_words(pid), "."),
+      paste0("`pid` must be the number of a process, not ", describe_object(pid), "."),
       i = if (is_text(pid) && grepl("^ *[0-9]+ *$", pid)) {
         paste0("Use a number: ", trimws(pid), " without quotes, or `as.integer()`.")
       } else if (is.data.frame(pid) && "pid" %in% names(pid)) {
@@ -438,7 +438,7 @@ format.profile_stack <- function(x, ..., n = 50, width = NULL) {
   head <- c(
     paste0("<R process ", attr(x, "pid"), ">", if (!is.na(age)) paste0(" started ", ago(age))),
     shown_name(attr(x, "command"), width),
-    doing_in_words(attr(x, "state"), attr(x, "system_call"), attr(x, "children"))
+    format_activity(attr(x, "state"), attr(x, "system_call"), attr(x, "children"))
   )
   labels <- attr(x, "labels")
   if (length(labels) > 0) {
@@ -456,7 +456,7 @@ as_tibble.profile_stack <- function(x, ...) {
 
 stack_lines <- function(x, n, width) {
   number <- rev(seq_len(nrow(x)))
-  place <- ifelse(is.na(x$line), "", paste0("  ", place_in_words(x$filename, x$line)))
+  place <- ifelse(is.na(x$line), "", paste0("  ", format_place(x$filename, x$line)))
   lines <- paste0(format(number), ". ", format(paste0(shown_name(x$name, width), "()")), shown_name(place, width))
   left_out <- nrow(x) - n
   if (left_out > 0) {
@@ -468,17 +468,17 @@ stack_lines <- function(x, n, width) {
   c(
     trimws(lines, "right"),
     if (isTRUE(attr(x, "is_cut"))) "... and outer calls, which were not read",
-    if (nrow(toplevel) == 1) paste0("called from ", shown_name(place_in_words(toplevel$filename, toplevel$line), width))
+    if (nrow(toplevel) == 1) paste0("called from ", shown_name(format_place(toplevel$filename, toplevel$line), width))
   )
 }
 
 # R does not record the file name of the script that Rscript runs.
-place_in_words <- function(filename, line) {
+format_place <- function(filename, line) {
   ifelse(filename %in% c("", NA), paste("line", line), paste0(file_name(filename), ":", line))
 }
 
 # What a process is doing: `Sleeping, in the system call clock_nanosleep().`
-doing_in_words <- function(state, system_call, children) {
+format_activity <- function(state, system_call, children) {
   words <- c(
     running = "Running", sleeping = "Sleeping", waiting = "Waiting for a device", stopped = "Stopped"
   )

@@ -60,7 +60,7 @@ as_profvis <- function(x, ..., source_text = TRUE, split = c("h", "v")) {
   if (source_text) {
     check_source_text(x, call)
     # Whether files have changed is not shown.
-    text <- or_invalid(list(x), call, with_source_text(x, NA, call, embeds = TRUE)$.source_text)
+    text <- with_validation(list(x), call, with_source_text(x, NA, call, embeds = TRUE)$.source_text)
   }
   prof <- rust(rust_profvis(x, valid_text(text$filename), valid_text(text$text)), call)
   files <- unname(Map(

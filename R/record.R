@@ -83,7 +83,7 @@ record_profile <- function(
   if (isTRUE(the$recording)) {
     abort_argument("`record_profile()` is running already.", call)
   }
-  # The frames of this function and its callers.
+  # The number of frames of this function and its callers.
   frames <- sys.nframe() - count_label_frames(sys.calls())
   started <- Sys.time()
   finish <- if (native) start_native_recording(options, call) else start_recording(options, call)
@@ -119,7 +119,7 @@ last_profile <- function() {
 start_recording <- function(options, call) {
   force(call)
   path <- tempfile("Rprof-", fileext = ".out")
-  # R omits the lines of files beyond this limit. Large programs reach the default one.
+  # R omits the lines of files beyond this limit. Large programs exceed the default.
   if (options$line.profiling) {
     options$numfiles <- 1000L
   }
@@ -138,7 +138,7 @@ start_recording <- function(options, call) {
     resume_agent()
     profile <- read_format(path, "rprof", "2.0", NA_character_, call)
     unlink(path)
-    of_session(profile)
+    mark_session(profile)
   }
 }
 
@@ -165,7 +165,7 @@ tidy_recording <- function(x, frames, started, call) {
   x
 }
 
-# If no sample is left, neither are the functions of callers and of the profiler.
+# If there are no samples, functions of callers and of the profiler are removed as well.
 without_code_of_callers <- function(x) {
   if (nrow(x$samples) == 0) {
     x$locations <- slice_rows(x$locations, 0L)

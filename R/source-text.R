@@ -121,8 +121,8 @@ inform_source_files <- function(found, embeds) {
   inform_profile(
     c(
       "The profile was not recorded in this session.",
-      i = if (length(read) > 0) paste0("Source code was read from ", files_in_words(read)),
-      x = if (length(left_out) > 0) paste0("Left out, as outside of the working directory: ", files_in_words(left_out)),
+      i = if (length(read) > 0) paste0("Source code was read from ", format_files(read)),
+      x = if (length(left_out) > 0) paste0("Left out, as outside of the working directory: ", format_files(left_out)),
       i = if (length(left_out) > 0) "Use `add_source_text(x, outside = TRUE)` to include them, or `directory` to include those in a folder."
     ),
     "profile_message_source_files",
@@ -131,7 +131,7 @@ inform_source_files <- function(found, embeds) {
 }
 
 # `a.R, b.R and 3 more.`
-files_in_words <- function(files) {
+format_files <- function(files) {
   shown <- shown_name(utils::head(files, 5), 60, "start")
   more <- length(files) - length(shown)
   paste0(paste(shown, collapse = ", "), if (more > 0) paste0(" and ", format_count(more), " more"), ".")
@@ -168,7 +168,7 @@ end_of_recording <- function(x, sampled) {
 # environment that is read from a file is always a new one.
 the$session <- new.env(parent = emptyenv())
 
-of_session <- function(x) {
+mark_session <- function(x) {
   attr(x, "session") <- the$session
   x
 }
@@ -178,8 +178,8 @@ is_of_session <- function(x) {
 }
 
 # Marks a profile that was made from other profiles, if this session recorded all of them.
-as_recorded_as <- function(x, others) {
-  if (length(others) > 0 && all(vapply(others, is_of_session, NA))) of_session(x) else x
+mark_session_of <- function(x, others) {
+  if (length(others) > 0 && all(vapply(others, is_of_session, NA))) mark_session(x) else x
 }
 
 # ---- Files -------------------------------------------------------------------------
@@ -243,7 +243,7 @@ texts_of_functions <- function(env) {
   seen <- list()
   for (name in ls(env, all.names = TRUE)) {
     found <- tryCatch({
-      value <- if (is_at_hand(name, env)) get0(name, env, inherits = FALSE)
+      value <- if (is_safe_to_read(name, env)) get0(name, env, inherits = FALSE)
       srcref <- if (is.function(value)) attr(value, "srcref")
       srcfile <- if (!is.null(srcref)) attr(srcref, "srcfile")
       # All functions of a package share one text.
@@ -260,7 +260,7 @@ texts_of_functions <- function(env) {
 
 # Whether a value can be read without running code. Active bindings and promises run code, apart from the promises of
 # a namespace, which load functions.
-is_at_hand <- function(name, env) {
+is_safe_to_read <- function(name, env) {
   !bindingIsActive(name, env) && (isNamespace(env) || !rlang::env_binding_are_lazy(env, name))
 }
 

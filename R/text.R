@@ -23,7 +23,7 @@ printable <- function(x, n = most_characters, from = "end", ellipsis = NULL) {
 
 # Text for a place of this width.
 shown_name <- function(x, width, from = "end", ellipsis = NULL) {
-  shorten(printable(x, enough_for(width), from, ellipsis), width, from, ellipsis)
+  shorten(printable(x, characters_for(width), from, ellipsis), width, from, ellipsis)
 }
 
 # The name of a sample type, a unit or a kind of source. It is usually short, but in a file it can be any text.
@@ -51,7 +51,7 @@ trimmed <- function(lines) {
 }
 
 # A number of characters that fills this width, even if many of them have no width, such as combining characters.
-enough_for <- function(width) {
+characters_for <- function(width) {
   pmin(4 * max(width, 1) + 16, most_characters)
 }
 
@@ -94,7 +94,7 @@ escape_sequence <- function(char) {
 # Truncates strings to a width, with an ellipsis.
 shorten <- function(x, width, from = "end", ellipsis = NULL) {
   ellipsis <- ellipsis %||% default_ellipsis()
-  x <- cut_text(x, enough_for(width), from, ellipsis)
+  x <- cut_text(x, characters_for(width), from, ellipsis)
   # Text as it will be printed: characters that the locale lacks appear as `<U+00E9>`.
   native <- enc2native(x)
   width <- rep_len(width, length(x))
@@ -120,7 +120,7 @@ wrap <- function(label, text, width) {
 line_width <- function(width, call) {
   width <- width %||% getOption("width")
   if (!is.numeric(width) || length(width) != 1 || !isTRUE(width >= 1)) {
-    abort_argument(paste0("`width` must be a number of columns, at least 1, or `NULL`, not ", object_in_words(width), "."), call)
+    abort_argument(paste0("`width` must be a number of columns, at least 1, or `NULL`, not ", describe_object(width), "."), call)
   }
   width
 }

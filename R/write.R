@@ -158,8 +158,8 @@ write_format <- function(x, path, format, options, call) {
   file <- file_path(path, "profile_error_write", call)
   tables <- as_profile(x, call)
   losses <- rust(rust_write(tables, file, format, options), call)
-  warn_losses(losses, path_in_words(path), call)
+  warn_losses(losses, format_path(path), call)
   invisible(x)
 }
 
-path_in_words <- function(path) paste0("`", path, "`")
+format_path <- function(path) paste0("`", path, "`")

@@ -139,7 +139,7 @@ imports_of <- function(modules) {
 
 # ---- Checks ---------------------------------------------------------------------------
 
-in_words <- function(edges) paste(edges$from, "imports", edges$to, recycle0 = TRUE)
+format_edges <- function(edges) paste(edges$from, "imports", edges$to, recycle0 = TRUE)
 
 # The pairs that are part of a circle: the target reaches the start again.
 in_circle <- function(from, to) {
@@ -164,7 +164,7 @@ circles_in <- function(modules, edges) {
     pairs <- data.frame(from = place(edges$from), to = place(edges$to))
     own <- which(!duplicated(pairs) & pairs$from != pairs$to)
     if (length(own) > 0) {
-      in_words(edges[own[in_circle(pairs$from[own], pairs$to[own])], ])
+      format_edges(edges[own[in_circle(pairs$from[own], pairs$to[own])], ])
     }
   }))
 }
@@ -177,7 +177,7 @@ against_layers <- function(edges) {
   unknown <- setdiff(unique(top(c(edges$from, edges$to))), c(layers, ""))
   c(
     if (length(unknown) > 0) paste("not in the list of layers:", unknown),
-    in_words(edges[which(from < to), ])
+    format_edges(edges[which(from < to), ])
   )
 }
 
@@ -214,6 +214,6 @@ for (crate in setdiff(names(crates), exceptions)) {
 }
 edges <- includes()
 circle <- in_circle(edges$from, edges$to)
-report("C files include each other", in_words(edges[circle, ]))
+report("C files include each other", format_edges(edges[circle, ]))
 cat(count, "modules of Rust,", length(unique(unlist(edges))), "of C\n")
 quit("no", as.integer(failed))

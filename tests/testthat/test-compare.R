@@ -253,7 +253,7 @@ test_that("a change is not rounded to none or all", {
     c("0%", "+9.5%", "-50%", "3.2x", "0.0042x", "1e-09x", "0.01x", "-0.5%", "+0.012%", "-0.0012%", "0%", "-100%", "new", "", "+10%", "1e+07x")
   )
   interval <- function(lower, upper, detectable = 1.1) {
-    interval_in_words(list(lower = lower, upper = upper, detectable = detectable))
+    format_interval(list(lower = lower, upper = upper, detectable = detectable))
   }
   # Different ends of an interval are shown as different.
   expect_equal(interval(0.9, 1.2), "-10% to +20%")
@@ -262,7 +262,7 @@ test_that("a change is not rounded to none or all", {
   expect_equal(interval(5.01, 5.02), "5.01x to 5.02x")
   expect_equal(interval(2, 2, 1), "exact")
   expect_equal(interval(2, Inf), "at least +100%")
-  expect_equal(share_in_words(c(0, 1e-9, 4e-4, 6e-4, 0.5, 1)), c("0.0%", "<0.1%", "<0.1%", "0.1%", "50.0%", "100.0%"))
+  expect_equal(format_share(c(0, 1e-9, 4e-4, 6e-4, 0.5, 1)), c("0.0%", "<0.1%", "<0.1%", "0.1%", "50.0%", "100.0%"))
   x <- compare_profiles(exact_runs(c(1000, 1001, 1000.5)), exact_runs(c(0.1, 0.1001, 0.10005)))
   expect_no_match(format(x), "100%", fixed = TRUE)
   expect_match(format(x), "0.0001x", fixed = TRUE, all = FALSE)

@@ -57,7 +57,7 @@ test_that("only source files in the working directory are read for a profile of 
   x <- profile_of_files(c(inside, "../rel.R", "../other/other.R", outside, refused))
   expect_setequal(read_files(x), inside)
   expect_setequal(read_files(x, outside = TRUE), c(inside, "../rel.R", "../other/other.R", outside))
-  expect_setequal(read_files(of_session(x)), c(inside, "../rel.R", "../other/other.R", outside))
+  expect_setequal(read_files(mark_session(x)), c(inside, "../rel.R", "../other/other.R", outside))
   # A folder that the user names is also searched for the ends of paths, but not for URLs.
   named <- read_files(x, directory = "../other")
   expect_setequal(named, c(inside, "../other/other.R", outside[[1]]))
@@ -85,7 +85,7 @@ test_that("files that would block are not opened", {
   system2("mkfifo", "pipe.R")
   x <- profile_of_files(c("pipe.R", "own.R"))
   expect_equal(read_files(x), "own.R")
-  expect_equal(read_files(of_session(x)), "own.R")
+  expect_equal(read_files(mark_session(x)), "own.R")
 })
 
 test_that("all functions that show source code read the same files", {
@@ -111,7 +111,7 @@ test_that("all functions that show source code read the same files", {
 
 test_that("the page of two profiles reads the files of each by its own origin", {
   folder <- local_folders()
-  mine <- of_session(profile_of_files(file.path(folder, "other/other.R")))
+  mine <- mark_session(profile_of_files(file.path(folder, "other/other.R")))
   foreign <- profile_of_files(c(file.path(folder, "rel.R"), "own.R"))
   page <- suppressMessages(profile_page(mine, base = foreign), classes = "profile_message_source_files")
   expect_setequal(vapply(page_data(page)$texts, function(text) text$text, ""), c("other.R\n", "own.R\n"))
@@ -127,11 +127,11 @@ test_that("descriptions of packages are read by the same rules", {
   add(file.path(folder, "pkg"), "outer")
   x <- profile_of_files(c("pkg/R/a.R", file.path(folder, "pkg/R/a.R"), "//127.0.0.1/pkg/R/a.R"))
   expect_equal(add_packages(x)$functions$.package, c("inner", NA, NA))
-  expect_equal(add_packages(of_session(x))$functions$.package, c("inner", "outer", NA))
+  expect_equal(add_packages(mark_session(x))$functions$.package, c("inner", "outer", NA))
   skip_on_os("windows")
   dir.create("link")
   file.symlink(file.path(folder, "other/secret"), "link/DESCRIPTION")
-  expect_equal(add_packages(of_session(profile_of_files("link/R/a.R")))$functions$.package, NA_character_)
+  expect_equal(add_packages(mark_session(profile_of_files("link/R/a.R")))$functions$.package, NA_character_)
 })
 
 test_that("source references of this session are not read for a profile of somebody else", {
@@ -142,13 +142,13 @@ test_that("source references of this session are not read for a profile of someb
   x <- profile_of_files("typed.R")
   expect_equal(read_files(x), character())
   expect_equal(read_files(x, outside = TRUE), "typed.R")
-  expect_equal(read_files(of_session(x)), "typed.R")
+  expect_equal(read_files(mark_session(x)), "typed.R")
 })
 
 # ---- Whether this session recorded a profile ---------------------------------------
 
 test_that("a file cannot pretend that its profile was recorded in this session", {
-  x <- of_session(small_profile())
+  x <- mark_session(small_profile())
   expect_true(is_of_session(x))
   path <- withr::local_tempfile()
   saveRDS(x, path)
@@ -169,7 +169,7 @@ test_that("a file cannot pretend that its profile was recorded in this session",
 })
 
 test_that("results of this package from a profile of this session count as recorded in this session", {
-  x <- of_session(small_profile())
+  x <- mark_session(small_profile())
   made <- list(
     v1 = profile_v1_from_v2(x), v2 = profile_v2_from_v1(profile_v1_from_v2(x)), filter = filter_profile(x, focus = "f"),
     drop = filter_profile(x, drop = "h"), compact = compact_profile(x), packages = add_packages(x), whole = x[],
@@ -222,8 +222,8 @@ test_that("there is no message if there is nothing to say", {
   folder <- local_folders()
   x <- profile_of_files(c("own.R", "../rel.R"))
   path <- withr::local_tempfile()
-  expect_quiet(write_profile_page(of_session(x), path))
-  expect_quiet(add_source_text(of_session(x)))
+  expect_quiet(write_profile_page(mark_session(x), path))
+  expect_quiet(add_source_text(mark_session(x)))
   expect_quiet(write_profile_page(x, path, source_text = FALSE))
   # Nothing was left out, and these do not publish whole files.
   expect_quiet(describe_profile(profile_of_files("own.R")))

@@ -47,7 +47,7 @@ test_that("text is cut before it is escaped", {
     sizes <- integer()
     shown_lines(x)
     expect_gt(length(sizes), 0)
-    expect_lte(max(sizes), enough_for(80) + 1)
+    expect_lte(max(sizes), characters_for(80) + 1)
     sizes <- integer()
     plot(x)
     plot(x, view = "time")
@@ -94,7 +94,7 @@ test_that("texts are cut at their end, start or middle", {
   expect_equal(shown_name(`Encoding<-`(broken, "UTF-8"), 9, ellipsis = "~"), "<e4><e4>~")
   expect_equal(shown_name(`Encoding<-`(broken, "bytes"), 9, ellipsis = "~"), "<e4><e4>~")
   skip_if_not(l10n_info()[["UTF-8"]])
-  expect_equal(nchar(shown_name(paste0("a", strrep("\u0301", 1e6)), 10, ellipsis = "~")), enough_for(10) + 1)
+  expect_equal(nchar(shown_name(paste0("a", strrep("\u0301", 1e6)), 10, ellipsis = "~")), characters_for(10) + 1)
 })
 
 test_that("messages keep both ends of a sentence", {

@@ -26,7 +26,7 @@ test_that("packages, plumbing and source text are in a page", {
   x$functions$filename[x$functions$filename == "a.R"] <- file
   x$functions$name[[1]] <- "dplyr::filter"
   x$sources$source_timestamp <- as.numeric(Sys.time()) + 100
-  x <- of_session(x)
+  x <- mark_session(x)
   data <- page_of(x)
   expect_equal(data$plumbing, profile:::plumbing())
   package <- data$strings[data$functions$package + 1]

@@ -10,7 +10,7 @@ profile_of <- function(file, name = "f", line = 2L) {
   x$functions$filename <- file
   x$functions$name[] <- name
   x$locations$line <- line
-  of_session(x)
+  mark_session(x)
 }
 
 test_that("text of files is collected", {
@@ -49,7 +49,7 @@ test_that("only source files are read", {
   x <- report()
   x$functions$filename <- rep_len(files, nrow(x$functions))
   x$locations$line <- 1L
-  x <- of_session(x)
+  x <- mark_session(x)
   expect_equal(add_source_text(x)$.source_text$filename, path("code.R"))
   if (.Platform$OS.type == "unix" && nzchar(Sys.which("mkfifo"))) {
     # Opening it would wait forever.
