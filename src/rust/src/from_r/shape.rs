@@ -9,7 +9,7 @@ use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::text::shown_bytes;
 
-const VECTORS: [SEXPTYPE; 7] = [
+const VECTORS: [SEXPTYPE; 8] = [
     SEXPTYPE::LGLSXP,
     SEXPTYPE::INTSXP,
     SEXPTYPE::REALSXP,
@@ -17,6 +17,7 @@ const VECTORS: [SEXPTYPE; 7] = [
     STRSXP,
     VECSXP,
     SEXPTYPE::RAWSXP,
+    SEXPTYPE::EXPRSXP,
 ];
 
 /// Checks that all names are unique and valid text, all columns are vectors of the length of their table, and the
