@@ -1,5 +1,6 @@
-# tier: gate Differences of two profiles, which have negative values: their figures agree with Go's pprof, no function
-# with a value is left out, and a sum of 0 or less is shown correctly.
+# tier: gate
+# Differences of two profiles, which have negative values: their figures agree with Go's pprof, no function with a value
+# is left out, and a sum of 0 or less is shown correctly.
 
 found_file <- function(name) read_pprof(data_path("found", name))
 

@@ -2,10 +2,10 @@
 //
 // The library is github.com/google/pprof/profile. Every installation of Go has a
 // copy of it; helper-go.R builds this program with that copy, so nothing is
-// downloaded. It must build with that of Go 1.19, which knows neither the columns
-// of lines nor the URL of a documentation: these two are reached by name.
+// downloaded. It must build with the copy of Go 1.19, which knows neither the columns
+// of lines nor the URL of a documentation: these two are accessed by name.
 //
-// What the commands do is said in the files named like them.
+// The file of each command describes what it does.
 package main
 
 import (

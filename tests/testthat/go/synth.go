@@ -1,5 +1,5 @@
 // Makes a large profile, for measuring: deep stacks, most of them distinct, that
-// compress like those of real programs.
+// compress like profiles of real programs.
 package main
 
 import (

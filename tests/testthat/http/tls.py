@@ -1,9 +1,9 @@
-# Makes secure connections, and passes what they carry to a server of plain HTTP.
+# Accepts TLS connections, and passes their content to a server of plain HTTP.
 #
 #   python3 tls.py CERTIFICATE KEY PORT ADDRESS PID
 #
-# PORT is that of the server. Writes its own port to the file ADDRESS, and ends when that file is removed, or with the
-# process PID.
+# PORT is the port of the server. Writes its own port to the file ADDRESS, and ends when this file is removed, or with
+# the process PID.
 
 import os
 import socket

@@ -1,4 +1,4 @@
-# Calls every method of the classes of lazy columns (src/frame_columns.c, src/picked.c), and compares the results with those of
+# Calls every method of the classes of lazy columns (src/frame_columns.c, src/picked.c), and compares the results with
 # ordinary columns. Each call gets columns that were just read. Fails if a result differs.
 #
 # usage: Rscript methods.R [STEP]     STEP: an argument of gctorture2(); 0, the default, for none
