@@ -346,3 +346,10 @@ format_sum <- function(summary) {
     if (!has_scale(unit)) paste0(" (", shown_label(unit), ")")
   )
 }
+
+# `3.2 s ago`, `2 min ago`, `5.1 h ago`, `12 days ago`.
+ago <- function(seconds) {
+  units <- c(s = 1, min = 60, h = 3600, days = 86400)
+  unit <- sum(units[-1] * 2 <= seconds) + 1
+  paste(format(signif(seconds / units[[unit]], 2), trim = TRUE, scientific = FALSE), names(units)[[unit]], "ago")
+}

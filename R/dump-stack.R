@@ -1,0 +1,154 @@
+# The stack of a running R process at one moment, and how it prints.
+
+#' Show the stack of a running R process
+#'
+#' @description
+#' `dump_stack()` returns the stack of a running R process, with files and lines, and reports whether the process
+#' computes, sleeps, or waits in a system call. The process is not stopped.
+#'
+#' From a shell: `Rscript -e 'profile::dump_stack(1234)'`.
+#'
+#' @details
+#' See [profile_process()] for what cannot be seen and which permissions are required.
+#'
+#' @inheritParams profile_process
+#' @param pid The id of the process, see [list_r_processes()].
+#' @param x A stack.
+#' @param n The number of calls to print; in longer stacks, the calls in the middle are left out.
+#' @param width The width of the lines, by default the width of the console.
+#'
+#' @return A tibble of class `profile_stack` with a row for each call, innermost first, that prints as
+#'   [traceback()] does.
+#'   \describe{
+#'   \item{name}{character: the function}
+#'   \item{filename, line}{where the function is; `NA` if its code has no source references}
+#'   }
+#'   Attributes: `pid`; `command`; `start`, when the process started, as `POSIXct`; `state`, as in
+#'   [profile_process()]; `system_call`, the name of the system call that it is in, or `NA`; `children`, the
+#'   ids of processes that it has started; `toplevel`, a row with file and line from which the outermost function
+#'   was called; `labels`, a named vector, see [with_labels()]; `is_cut`, whether outer calls were left out, because
+#'   the stack has more than 20,000 calls.
+#' @inheritSection profile_process Errors
+#' @seealso [profile_process()]
+#' @export
+#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' script <- tempfile(fileext = ".R")
+#' writeLines(c(
+#'   "options(keep.source = TRUE)",
+#'   "nap <- function(seconds) {",
+#'   "  Sys.sleep(seconds)",
+#'   "}",
+#'   "cat(Sys.getpid(), '\n')",
+#'   "nap(1000)"
+#' ), script)
+#' output <- pipe(paste(shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)), open = "r")
+#' pid <- as.integer(readLines(output, 1))
+#'
+#' try(dump_stack(pid))
+#' tools::pskill(pid)
+#' try(close(output), silent = TRUE)
+dump_stack <- function(pid) {
+  call <- rlang::current_env()
+  pid <- check_pids(pid, call)
+  if (length(pid) != 1) {
+    abort_argument("`pid` must be the number of one process.", call)
+  }
+  dump <- rust(rust_process_dump(pid), call)
+  tibble::new_tibble(
+    dump$frames,
+    nrow = nrow(dump$frames),
+    pid = pid,
+    command = readable_command(dump$command),
+    start = as.POSIXct(dump$start, origin = "1970-01-01"),
+    state = dump$state,
+    system_call = c(dump$system_call, NA_character_)[[1]],
+    children = dump$children,
+    toplevel = dump$toplevel,
+    labels = rlang::set_names(dump$labels$values, dump$labels$keys),
+    is_cut = dump$is_cut,
+    class = "profile_stack"
+  )
+}
+
+# ---- Printing ----------------------------------------------------------------------
+
+#' @rdname dump_stack
+#' @export
+print.profile_stack <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
+#' @rdname dump_stack
+#' @export
+format.profile_stack <- function(x, ..., n = 50, width = NULL) {
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
+  check_count(n, "n", call)
+  width <- line_width(width, call)
+  if (is.null(attr(x, "pid")) || !all(c("name", "filename", "line") %in% names(x))) {
+    # Columns were removed.
+    return(format(as_tibble(x), width = width))
+  }
+  age <- as.numeric(Sys.time()) - as.numeric(attr(x, "start"))
+  head <- c(
+    paste0("<R process ", attr(x, "pid"), ">", if (!is.na(age)) paste0(" started ", ago(age))),
+    shown_name(attr(x, "command"), width),
+    format_activity(attr(x, "state"), attr(x, "system_call"), attr(x, "children"))
+  )
+  labels <- attr(x, "labels")
+  if (length(labels) > 0) {
+    head <- c(head, shown_name(paste0("Labels: ", paste0(names(labels), "=", labels, collapse = ", ")), width))
+  }
+  lines <- if (nrow(x) == 0) "No function is running." else stack_lines(x, n, width)
+  shorten(c(head, "", lines), width)
+}
+
+#' @export
+as_tibble.profile_stack <- function(x, ...) {
+  attributes(x) <- attributes(x)[c("names", "row.names")]
+  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
+}
+
+stack_lines <- function(x, n, width) {
+  number <- rev(seq_len(nrow(x)))
+  place <- ifelse(is.na(x$line), "", paste0("  ", format_place(x$filename, x$line)))
+  lines <- paste0(format(number), ". ", format(paste0(shown_name(x$name, width), "()")), shown_name(place, width))
+  left_out <- nrow(x) - n
+  if (left_out > 0) {
+    inner <- seq_len(ceiling(n / 2))
+    outer <- nrow(x) + 1 - rev(seq_len(n - length(inner)))
+    lines <- c(lines[inner], paste0("... and ", count_of(left_out, "call"), " more ..."), lines[outer])
+  }
+  toplevel <- attr(x, "toplevel")
+  c(
+    trimws(lines, "right"),
+    if (isTRUE(attr(x, "is_cut"))) "... and outer calls, which were not read",
+    if (nrow(toplevel) == 1) paste0("called from ", shown_name(format_place(toplevel$filename, toplevel$line), width))
+  )
+}
+
+# R does not record the file name of the script that Rscript runs.
+format_place <- function(filename, line) {
+  ifelse(filename %in% c("", NA), paste("line", line), paste0(file_name(filename), ":", line))
+}
+
+# What a process is doing: `Sleeping, in the system call clock_nanosleep().`
+format_activity <- function(state, system_call, children) {
+  words <- c(
+    running = "Running", sleeping = "Sleeping", waiting = "Waiting for a device", stopped = "Stopped"
+  )
+  word <- if (state %in% names(words)) words[[state]] else paste0("In the state \"", state, "\"")
+  paste0(
+    word,
+    if (!is.na(system_call)) paste0(", in the system call ", system_call, "()"),
+    if (system_call %in% c("wait4", "waitid")) ", which waits for a child process",
+    ".",
+    if (length(children) > 0) {
+      paste0(
+        " It has started ", if (length(children) == 1) "process " else "the processes ",
+        paste(children, collapse = ", "), "."
+      )
+    }
+  )
+}

@@ -1,0 +1,112 @@
+# Shows again and again where a running R process spends its time.
+
+#' Watch a running R process
+#'
+#' @description
+#' `watch_process()` repeatedly shows where a running R process spends its time, by function and line, until you press
+#' Ctrl-C or the process ends. The process is not stopped.
+#'
+#' In a terminal, each update replaces the previous one. Otherwise, for example in a file, updates are appended.
+#'
+#' From a shell: `Rscript -e 'profile::watch_process(1234)'`.
+#'
+#' @inheritParams profile_process
+#' @param seconds How long to watch.
+#' @param every Seconds between two updates. An update shows the samples since the previous one.
+#' @param n The number of functions and of lines to show.
+#'
+#' @return The profile of the last update, invisibly, see [profile_process()].
+#' @inheritSection profile_process Errors
+#' @seealso [profile_process()] to keep all samples, [dump_stack()] for one stack
+#' @export
+#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' script <- tempfile(fileext = ".R")
+#' writeLines("cat(Sys.getpid(), '\n'); repeat sort(runif(1e5))", script)
+#' output <- pipe(paste(shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)), open = "r")
+#' pid <- as.integer(readLines(output, 1))
+#'
+#' try(watch_process(pid, seconds = 2))
+#' tools::pskill(pid)
+#' try(close(output), silent = TRUE)
+watch_process <- function(
+    pid, seconds = Inf, ..., every = 1, interval = 0.01, clock = c("cpu", "wall"), children = FALSE, n = 10) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  pid <- check_pids(pid, call)
+  check_seconds(seconds, "seconds", call)
+  check_seconds(every, "every", call)
+  check_interval(interval, call)
+  clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
+  check_flag(children, "children", call)
+  check_count(n, "n", call)
+  started <- Sys.time()
+  shown <- 0
+  recorded <- NULL
+  repeat {
+    left <- seconds - as.numeric(difftime(Sys.time(), started, units = "secs"))
+    part <- tryCatch(
+      processes_recorded(pid, min(every, max(left, 0.01)), interval, clock, children, call),
+      profile_error_process = identity
+    )
+    if (inherits(part, "error")) {
+      # A process may have ended between two updates.
+      ended <- if (!is.null(recorded)) setdiff(pid, list_r_processes()$pid)
+      if (length(ended) == 0) rlang::cnd_signal(part)
+      cat("ended: ", paste(ended, collapse = ", "), "\n", sep = "")
+      shown <- 0
+      pid <- setdiff(pid, ended)
+      if (length(pid) == 0) break else next
+    }
+    recorded <- part
+    lines <- watched_lines(recorded, min(every, seconds), n)
+    clear_lines(shown)
+    cat(lines, sep = "\n")
+    shown <- length(lines)
+    pid <- setdiff(pid, recorded$ended)
+    if (recorded$was_stopped || left <= every || length(pid) == 0) {
+      break
+    }
+  }
+  invisible(recorded$profile)
+}
+
+# The lines that are shown for an update.
+watched_lines <- function(recorded, every, n) {
+  x <- recorded$profile
+  width <- line_width(NULL, NULL)
+  values <- x$sample_values
+  cpu <- sum(values$value[values$type == "cpu"], na.rm = TRUE) / 1e9
+  sources <- sub("^pid:", "", x$sources$source_uri)
+  head <- paste0(
+    "<R ", if (length(sources) == 1) "process " else "processes ", paste(sources, collapse = ", "), "> ",
+    trimws(percent(cpu / every)), "% of a CPU, ", count_of(nrow(x$samples), "sample"),
+    if (recorded$unread > 0) paste0(", ", format_count(recorded$unread), " not read"),
+    if (length(recorded$ended) > 0) paste0(", ended: ", paste(recorded$ended, collapse = ", "))
+  )
+  summary <- summary(x)
+  by_line <- utils::head(summary$by_line[!is.na(summary$by_line$line) & summary$by_line$line > 0, ], n)
+  lines <- c(
+    head,
+    if (nrow(summary$by_function) > 0) format_hottest(summary, n, width),
+    if (nrow(by_line) > 0) {
+      c(
+        "  self%  total%  line",
+        paste0(
+          " ", percents(by_line$self_share), "  ", percents(by_line$total_share), "  ",
+          shown_name(format_place(by_line$filename, by_line$line), width)
+        )
+      )
+    },
+    if (nrow(x$samples) == 0 && recorded$unread == 0 && length(recorded$ended) == 0) {
+      "It has used no CPU time; `clock = \"wall\"` shows where it waits."
+    }
+  )
+  shorten(lines, width)
+}
+
+# Moves the cursor of a terminal up, and clears what is below.
+clear_lines <- function(count) {
+  if (count > 0 && isatty(stdout())) {
+    cat(sprintf("\033[%dA\033[J", count))
+  }
+}
