@@ -109,7 +109,8 @@ callees <- function(
 }
 
 # The tree of a profile that need not have been checked, or with `part` the callers or callees of the function `name`.
-tree_of <- function(x, call, by = "function", part = "whole", name = NULL, type = NULL, source_id = NULL, focus = NULL) {
+tree_of <- function(
+    x, call, by = "function", part = "whole", name = NULL, type = NULL, source_id = NULL, focus = NULL) {
   by <- check_choice(by, c("function", "line", "package"), "by", call)
   check_type(type, call)
   x <- as_unchecked_v2(x, call)

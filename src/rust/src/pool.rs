@@ -7,8 +7,8 @@ use profile_core::error::Result;
 use profile_core::limits::cancel::Stop;
 use profile_core::model::Profile;
 
-/// Checks tables of version "2.0" and reads them as one profile, whose sources are those of the profiles in order. User-
-/// defined columns are ignored.
+/// Checks tables of version "2.0" and reads them as one profile, which has the sources of all profiles in order. Columns
+/// of users are ignored.
 ///
 /// The combined tables are R objects, since those keep regular columns in compact form, but R code never sees them.
 pub fn pooled(arena: Arena, profiles: &[Sexp], stop: Stop) -> Result<Profile> {
