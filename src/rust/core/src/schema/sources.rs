@@ -131,7 +131,7 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
         .optional(),
         SourceColumn::own_text(
             ".drop_frames",
-            "a regular expression for [drop_frames()]",
+            "a regular expression for `drop` of [filter_profile()]",
             |s| s.drop_frames.as_deref(),
             |s, expression| s.source.drop_frames = Some(expression),
         )
