@@ -42,13 +42,21 @@ plot.profile_data <- function(
     x, ..., view = c("flame", "time", "lines"), type = NULL, source_id = NULL, n = 15, main = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  view <- check_choice(view, c("flame", "time", "lines"), "view", call)
+  views <- c("flame", "time", "lines")
+  view <- check_choice(view, views, "view", call)
   check_type(type, call)
   if (!is.null(main) && !is_text(main)) {
     abort_argument("`main` must be one string, or `NULL`.", call)
   }
   check_count(n, "n", call)
   x <- as_unchecked_v2(x, call)
+  # In other methods of plot(), `type` is the kind of picture.
+  if (!is.null(type) && type %in% setdiff(views, x$sample_values$type)) {
+    abort_argument(c(
+      paste0("`type` is a sample type, and the profile has none named ", in_quotes(type), "."),
+      i = paste0("Use `view = ", in_quotes(type), "` for the picture.")
+    ), call)
+  }
   drawn <- switch(view,
     flame = plot_flame(x, type, source_id, main, call),
     time = plot_time(x, source_id, main, call),

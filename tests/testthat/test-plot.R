@@ -113,6 +113,7 @@ test_that("a profile that cannot be drawn is an error", {
     plot(empty, view = "time")
     plot(empty, view = "lines")
     plot(x, view = "pie")
+    plot(x, type = "flame")
     plot(x, type = "bytes")
     plot(x, view = "lines", source_id = 1)
     plot(combine_profiles(x, x), view = "time", source_id = 1:2)
