@@ -208,7 +208,7 @@ sum_runs <- function(con, schema, runs, call) {
 # The chosen runs with samples that cannot be summed.
 runs_that_stay <- function(con, schema, fields, chosen) {
   types <- value_types(con, schema)
-  levels <- types$number[types$type %in% levels_in_bytes & types$unit == "bytes"]
+  levels <- types$number[has_role(types$type, types$unit, "level")]
   levels <- DBI::dbQuoteIdentifier(con, intersect(value_column(levels), fields$samples))
   has_sample <- vapply(fields, function(columns) "sample_id" %in% columns, TRUE)
   others <- vapply(setdiff(names(fields)[has_sample], c("samples", table_of_recording)), quoted, "", con = con, schema = schema)
