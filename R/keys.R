@@ -31,6 +31,7 @@ data_model <- function() {
     model$column_names <- split(columns$column, columns$table)
     # Columns of numbers that accept date-times.
     model$times <- columns$column[columns$type == "double" & grepl("^seconds since 1970", columns$unit)]
+    model$file_names$pattern <- utils::glob2rx(tolower(model$file_names$name))
     the$data_model <- model
   }
   the$data_model

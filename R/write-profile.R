@@ -44,7 +44,7 @@ writer_of <- function(path, call) {
   known <- data_model()$file_names
   name <- tolower(basename(path))
   plain <- sub("\\.gz$", "", name)
-  matches <- vapply(tolower(known$name), function(pattern) grepl(utils::glob2rx(pattern), plain), NA)
+  matches <- vapply(known$pattern, grepl, NA, plain, perl = TRUE)
   found <- which(matches & (known$compressed | plain == name))
   if (length(found) > 0) {
     return(known$writer[[found[[which.max(nchar(known$name[found]))]]]])
