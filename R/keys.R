@@ -31,7 +31,10 @@ data_model <- function() {
     model$column_names <- split(columns$column, columns$table)
     # Columns of numbers that accept date-times.
     model$times <- columns$column[columns$type == "double" & grepl("^seconds since 1970", columns$unit)]
-    model$file_names$pattern <- utils::glob2rx(tolower(model$file_names$name))
+    # Patterns of file names: most are a suffix, such as `*.pb`, which is compared faster than a regular expression.
+    names <- tolower(model$file_names$name)
+    model$file_names$suffix <- ifelse(grepl("^[*][^*?]+$", names), substring(names, 2), NA)
+    model$file_names$pattern <- utils::glob2rx(names)
     the$data_model <- model
   }
   the$data_model

@@ -44,7 +44,9 @@ writer_of <- function(path, call) {
   known <- data_model()$file_names
   name <- tolower(basename(path))
   plain <- sub("\\.gz$", "", name)
-  matches <- vapply(known$pattern, grepl, NA, plain, perl = TRUE)
+  matches <- endsWith(plain, known$suffix)
+  others <- which(is.na(matches))
+  matches[others] <- vapply(known$pattern[others], grepl, NA, plain, perl = TRUE)
   found <- which(matches & (known$compressed | plain == name))
   if (length(found) > 0) {
     return(known$writer[[found[[which.max(nchar(known$name[found]))]]]])
