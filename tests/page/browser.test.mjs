@@ -150,7 +150,7 @@ test('the source pane has figures of lines', async () => {
 		page.$$eval(`tr[data-line="${number}"] [data-value]`, (cells) =>
 			cells.map((cell) => Number(cell.dataset.value)),
 		);
-	// Self of a line is that of stacks whose innermost frame with a line is in it.
+	// Self of a line is the self of stacks whose innermost frame with a line is in it.
 	assert.deepEqual(await line(2), [2, 6, 1024]);
 	assert.deepEqual(await line(5), [2, 2, 7168]);
 	assert.deepEqual(await line(4), []);

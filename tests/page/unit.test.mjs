@@ -70,7 +70,7 @@ for (const seed of [1, 2, 3, 4]) {
 	const withStack = samples.filter((sample) => sample.stack.length > 0);
 	const sum = (rows, type) => rows.reduce((total, row) => total + row.values[type], 0);
 
-	test(`figures by function, line and package equal those of the samples, ${seed}`, () => {
+	test(`figures by function, line and package equal the sums of the samples, ${seed}`, () => {
 		const keys = {
 			function: (f) => (f.name === null ? '<unknown>' : f.name),
 			package: (f) => (f.name !== null && f.package) || 'unknown package',
@@ -166,7 +166,7 @@ for (const seed of [1, 2, 3, 4]) {
 		}
 	});
 
-	test(`sums over any range equal those of its samples, ${seed}`, () => {
+	test(`sums over any range equal the sums of its samples, ${seed}`, () => {
 		for (const order of model.orders) {
 			const own = samples.filter((sample) => sample.source === order.source);
 			for (let from = 0; from <= own.length; from += 5) {
@@ -401,7 +401,7 @@ test('names of inherited properties are names as any other', () => {
 	}
 });
 
-test('an address with names of inherited properties is that of the defaults', () => {
+test('an address with names of inherited properties is the address of the defaults', () => {
 	const model = call('readModel', inherited);
 	const defaults = call('defaultState', model);
 	for (const name of INHERITED) {

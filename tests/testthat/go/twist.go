@@ -117,7 +117,7 @@ func (t twister) message(message []byte, is shape) []byte {
 		}
 	}
 	if t.order {
-		// Among those of one kind the order has a meaning.
+		// Among fields of one kind the order has a meaning.
 		rank := map[int]int{}
 		for _, f := range fields {
 			if _, ok := rank[f.number]; !ok {

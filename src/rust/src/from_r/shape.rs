@@ -1,5 +1,5 @@
-//! Checks that hold for all tables, also those of users, whatever their columns mean: lists and data frames of R may
-//! have names that are not text or occur twice, and columns of any kind and length.
+//! Checks that apply to all tables, user-defined ones included, whatever their columns mean: lists and data frames of R
+//! may have names that are not text or occur twice, and columns of any kind and length.
 //!
 //! Columns that have a class or dimensions are checked and converted by `normalize_tables()` in R/tables.R before.
 

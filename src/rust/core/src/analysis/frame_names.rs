@@ -143,7 +143,7 @@ impl FrameNames {
         self.get(self.row(id))
     }
 
-    /// The names by which a user may look for functions: those of all locations, those of functions without a location,
+    /// The names by which a user may look for functions: the names of all locations, of functions without a location,
     /// and [`UNKNOWN`] if there are locations without a symbol.
     pub fn known<'p>(&'p self, profile: &'p Profile) -> Result<Vec<&'p str>> {
         let mut seen: HashSet<&str, RandomState> = HashSet::default();
