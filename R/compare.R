@@ -142,7 +142,7 @@ new_figures <- function(result, is_new, type = NULL) {
   scale <- if (is_time) 1e9 else 1
   figures <- result$figures
   figures[c("self", "total")] <- lapply(figures[c("self", "total")], `/`, scale)
-  is_count <- result$unit == "count" && result$type == "samples"
+  is_count <- has_role(result$type, result$unit, "count")
   list(
     groups = result$groups,
     figures = figures,

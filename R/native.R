@@ -176,7 +176,7 @@ joint_pprof <- function(expr, ...) {
   check_code(substitute(expr), rlang::caller_env(), "joint_pprof", call)
   # Fails before the expression is evaluated, which may take long.
   locate_pprof(call)
-  x <- record_profile(expr, native = TRUE)
+  x <- with_call(record_profile(expr, native = TRUE), call)
   serve_pprof(profile_to_serve(x, call), ...)
 }
 

@@ -183,6 +183,8 @@ functions_among <- function(package, names) {
   list(name = own, exported = unname(exported))
 }
 
+# A regular expression for functions that mainly call others, by the whole name, with or without the name of a package.
+# It has the same meaning in R, in pprof, and in JavaScript.
 plumbing <- function() {
   names <- c(
     "lapply", "sapply", "vapply", "mapply", "rapply", "eapply", "tapply", "apply", "Map", "Filter", "Reduce",

@@ -78,7 +78,9 @@ add_source_text <- function(x, ..., directory = NULL, outside = FALSE) {
   }
   check_flag(outside, "outside", call)
   x <- as_unchecked_v2(x, call)
-  ended <- end_of_recording(x, rust(rust_summarise(x, NULL), call)$time)
+  # This also checks the profile, so it is not left to the evaluation of an argument.
+  sampled <- rust(rust_summarise(x, NULL), call)$time
+  ended <- end_of_recording(x, sampled)
   # Files in `directory` need no message, since the user has named this folder.
   with_source_text(x, ended, call, directory, outside, embeds = is.null(directory) || outside)
 }

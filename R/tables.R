@@ -3,7 +3,8 @@
 # alike. The core checks everything else: names, lengths and types of columns, and all rules for their values.
 
 normalize_tables <- function(x, call) {
-  if (any(Encoding(names(x)) == "bytes")) {
+  tables <- names(x)
+  if (is.null(tables) || anyNA(tables) || any(Encoding(tables) == "bytes")) {
     # R cannot look for a table among such names. The core refuses them.
     rust(rust_validate(x), call)
   }
@@ -12,7 +13,6 @@ normalize_tables <- function(x, call) {
     # As in all tables that this package returns.
     return(x)
   }
-  tables <- names(x)
   for (i in seq_along(tables)) {
     if (is.data.frame(x[[i]])) {
       check_rows(x[[i]], tables[[i]], call)

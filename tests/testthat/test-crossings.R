@@ -110,7 +110,7 @@ test_that("a recording is read, and filtered once", {
   expect_crosses(function() record_profile(NULL), "rust_filter", "rust_read")
 })
 
-test_that("columns and tables of a user take one more crossing", {
+test_that("columns and tables of a user take at most one more crossing", {
   x <- read_rprof(sample_file())
   x$functions$.own <- seq_len(nrow(x$functions))
   x$.mine <- tibble::tibble(sample_id = c(1L, 3L), note = c("a", "b"))

@@ -6,15 +6,9 @@ types <- data_model()$sample_types
 
 # Samples with these values, one for each, of `f` called by `g`, with values of one type.
 profile_of_type <- function(type, unit, value = c(8, 16)) {
-  x <- read_rprof(raw_input(c("sample.interval=20000", rep("\"f\" \"g\" ", length(value)))))
+  x <- read_rprof(write_file("sample.interval=20000", rep("\"f\" \"g\" ", length(value))))
   x$sample_values <- tibble::tibble(sample_id = x$samples$sample_id, type = type, unit = unit, value = value)
   x
-}
-
-raw_input <- function(lines) {
-  path <- withr::local_tempfile(.local_envir = parent.frame())
-  writeLines(lines, path)
-  path
 }
 
 test_that("a type is in the table once, and has a role", {

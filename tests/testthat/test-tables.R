@@ -47,6 +47,29 @@ test_that("a duplicate table is rejected by all functions", {
   expect_all_refuse(c(y, y["samples"]), "Table `samples`: duplicate table name")
 })
 
+test_that("lists of tables without names, or with names that are missing, are rejected by all functions", {
+  class <- class(small_profile())
+  for (x in list(list(), list(1, 2), list(a = 1, NA))) {
+    expect_all_refuse(structure(x, class = class), "Table `meta` is missing")
+  }
+  x <- small_profile()
+  names(x)[[3]] <- NA
+  expect_all_refuse(x, "the name of one of its tables is not valid text: NA")
+})
+
+test_that("a profile is checked even if it has no sources", {
+  x <- small_profile()
+  for (table in c("sources", "samples", "sample_values", "sample_locations")) {
+    x[[table]] <- x[[table]][0, ]
+  }
+  x$locations$line[[1]] <- -1L
+  functions <- list(
+    validate_profile, summary, as_tibble, profile_problems, describe_profile, combine_profiles, profile_page, call_tree,
+    add_packages, add_source_text, annotate_lines, plot_quietly, as_profvis
+  )
+  expect_refused(x, "Table `locations`, column `line`, row 1: must not be negative", functions)
+})
+
 test_that("a duplicate column is rejected by all functions", {
   x <- unclass(small_profile())
   for (table in c("meta", "samples", "functions")) {

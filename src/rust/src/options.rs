@@ -58,9 +58,9 @@ impl Options for WriterOptions<'_> {
     }
 }
 
-/// The page for a list of the options `title`, `generator`, `template`, `style`, `script`,
-/// `plumbing` (strings), `files`, `texts` and `changed` (for each
-/// source file), `found` (names, or NULL), `sources` (a number) and `timeline` (a flag).
+/// The page for a list of the options `title`, `generator`, `template`, `style`, `script`, `plumbing` (strings),
+/// `files`, `texts` and `changed` (for each source file), `found` (names, or NULL), `sources` (a number) and `timeline`
+/// (a flag).
 pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
     let option = |name| option_of(list, name);
     let text = |name| Ok::<_, Error>(option(name)?.text()?.unwrap_or_default());

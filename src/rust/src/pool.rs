@@ -10,7 +10,8 @@ use profile_core::model::Profile;
 /// Checks tables of version "2.0" and reads them as one profile, which has the sources of all profiles in order. Columns
 /// of users are ignored.
 ///
-/// The combined tables are R objects, since those keep regular columns in compact form, but R code never sees them.
+/// The combined tables are R objects, in which regular columns take little memory. R code never sees them, and they are
+/// read and checked as the tables of one profile.
 pub fn pooled(arena: Arena, profiles: &[Sexp], stop: Stop) -> Result<Profile> {
     if let [only] = profiles {
         return from_r::profile(*only, stop);

@@ -158,7 +158,7 @@ mod tests {
     use crate::analysis::testing::profile;
 
     #[test]
-    fn the_main_caller_is_that_of_most_outermost_calls() {
+    fn the_main_caller_has_most_of_the_outermost_calls() {
         let profile = profile(&[
             ("main>f>g>f>g", 2.0),
             ("loop>f", 5.0),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn self_is_that_of_the_package_of_the_innermost_frame() {
+    fn self_counts_for_the_package_of_the_innermost_frame() {
         let mut profile = profile(&[
             ("f>p.a>q.b", 2.0),
             ("q.b>p.a", 3.0),
