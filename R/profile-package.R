@@ -8,6 +8,32 @@
 #' selects a part, [write_profile()] writes a file, and [profile_process()] profiles a process that is already running.
 #' A profile is a list of plain tables, see [profile_data].
 #'
+#' `vignette("cheatsheet", package = "profile")` shows these calls on one page:
+#'
+#' - *Why is my code slow?* [record_profile()], then [profile_page()] or [describe_profile()]
+#' - *Which line takes the time?* [annotate_lines()]; [add_source_text()] if the files have moved
+#' - *Who calls this function? What does it call?* [callers()], [callees()], [call_tree()]
+#' - *What allocates memory?* `summary(x, type = "alloc_size")`; [read_rprofmem()] and [benchmark_profile()] for exact
+#'   amounts
+#' - *Which C, C++, Fortran or Rust function is slow?* [record_profile()] with `native = TRUE`
+#' - *Did it get slower? Is the new version faster?* [benchmark_profile()], [compare_profiles()];
+#'   [expect_no_regression()] in tests
+#' - *What is this process doing? Why does it hang?* [list_r_processes()], [dump_stack()], [watch_process()],
+#'   [profile_process()]
+#' - *What does my service spend its time on? Which route is slow?* [start_agent()], [with_labels()],
+#'   [label_plumber()]
+#' - *How do I open a file of another profiler?* [read_profile()]; [profile_problems()] if it is damaged
+#' - *How do I share a profile, or open it in another viewer?* [write_profile()]: a page, pprof, speedscope, Positron,
+#'   Firefox; [as_profvis()], [serve_pprof()]
+#' - *How do I see only a part?* [filter_profile()]
+#' - *How do I put profiles into a report?* [plot()][plot.profile_data()], [profile_page()] in R Markdown and Quarto
+#' - *How do I calculate with a profile?* [summary()][summary.profile_data()], [as_tibble()][as_tibble.profile_data],
+#'   [dm_from_profile()]
+#' - *How do I keep hundreds of profiles?* [copy_profile_to()], [tbl_profile()], [roll_up_profiles()]
+#' - *How do I send profiles to a collector?* [send_otlp()], [start_agent()]
+#'
+#' All functions, by family:
+#'
 #' ## Record
 #' [record_profile()], [last_profile()]; R and native code under the names of jointprof: [start_profiler()],
 #' [stop_profiler()]
@@ -41,7 +67,8 @@
 #' ## Databases and senders
 #' [copy_profile_to()], [profile_from_con()], [tbl_profile()], [roll_up_profiles()], [prune_profiles()]; [send_otlp()]
 #'
-#' @seealso `vignette("profile", package = "profile")` is an introduction.
+#' @seealso `vignette("profile", package = "profile")` is an introduction, `vignette("cheatsheet", package = "profile")`
+#'   an overview on one page.
 #' @keywords internal
 #' @useDynLib profile, .registration = TRUE
 #' @importFrom tibble as_tibble
