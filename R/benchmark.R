@@ -30,7 +30,8 @@
 #' @param interval Seconds of CPU time between two samples, if time is recorded.
 #'
 #' @return A profile, see [profile_data], with a source for each run, in the order of the runs. For several expressions,
-#'   a list of profiles, named like the expressions.
+#'   a list of profiles, named like the expressions. The table `.comments` contains the name or the code of the
+#'   expression.
 #'
 #' @section Errors:
 #' - errors of the expressions;
@@ -89,7 +90,13 @@ benchmark_profile <- function(
     }
     order <- rev(order)
   }
-  profiles <- lapply(recorded, function(runs) packages_added(bind_profiles(runs, call), call))
+  titles <- names(exprs)
+  titles[titles == ""] <- code_in_one_line(rlang::quo_get_expr(exprs[[1]]))
+  profiles <- Map(function(runs, title) {
+    x <- packages_added(bind_profiles(runs, call), call)
+    x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = title)
+    x
+  }, recorded, titles)
   inform_short_runs(profiles, measure, runs, times)
   if (length(exprs) == 1) profiles[[1]] else rlang::set_names(profiles, names(exprs))
 }

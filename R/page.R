@@ -7,11 +7,16 @@
 #' `profile_page()` creates a page of a profile. Printing the page opens it in the viewer of RStudio, Positron and VS
 #' Code, otherwise in the browser. `write_profile_page()` writes the page to an HTML file, which any browser can open.
 #'
-#' The page has a flame graph, a timeline, a sortable table of functions and lines, callers and callees of each
-#' function, and source code with figures. With `base`, it compares two profiles. Press `?` in the page for help.
+#' The page begins with the lines of code with the largest values and their source code, beside a flame graph. It also
+#' has a timeline, a table of functions, lines or packages, and callers and callees of each function. If periods are
+#' known, values are shown as time. With `base`, the page compares two profiles.
 #'
-#' In R Markdown and Quarto documents with HTML output the page is embedded where it is printed. The chunk option
-#' `out.height` sets its height, `"600px"` by default.
+#' In the page, a click on a box, a row or a line chooses it, a double click on a box zooms in, and Esc goes back. Press
+#' `?` for help.
+#'
+#' In R Markdown and Quarto documents with HTML output the page is embedded where it is printed. The chunk options
+#' `out.width` and `out.height` set its size, `"100%"` and `"600px"` by default; if it is narrower than 1000 pixels, its
+#' parts are one above the other.
 #'
 #' @details
 #' With `base`, `x` and `base` are combined into one tree, which also contains functions that occur in only one of them.
@@ -34,7 +39,7 @@
 #'
 #' The size depends on the number of distinct stacks, and with `timeline = TRUE` on the number of samples. The 252
 #' samples of the example take 3 KB. A million samples of 118,000 different paths take 2.2 MB, or 0.3 MB without the
-#' timeline. The page without data takes 82 KB.
+#' timeline. The page without data takes at most 90 KB.
 #'
 #' ## Privacy
 #'
@@ -47,7 +52,7 @@
 #' session, only source files in the working directory are read. A message lists these files, and files elsewhere that
 #' were left out. To include other files, call [add_source_text()] first; its help describes the rules.
 #'
-#' The last part of the URI of each source is always in the page, as is the title.
+#' The last part of the URI of each source is always in the page, as is the title, which can be recorded code.
 #'
 #' ## Security
 #'
@@ -66,7 +71,8 @@
 #' @param source_text Whether the page contains the text and the paths of source files, as added by [add_source_text()]
 #'   with its default arguments.
 #' @param timeline Whether the page contains the samples in their recorded order.
-#' @param title The title of the page, by default the last part of the URI of the first source.
+#' @param title The title of the page, by default the last part of the URI of the first source, or the code that
+#'   [record_profile()] has recorded.
 #'
 #' @return `profile_page()`: an object of class `profile_page`. Its `print()` method opens the page and returns it
 #'   invisibly. In a non-interactive session it prints the path of the file. `format()` returns a description of the
@@ -173,7 +179,14 @@ as_base <- function(base, call) {
 page_title <- function(x) {
   uri <- x$sources$source_uri
   uri <- uri[!is.na(uri)]
-  title <- if (length(uri) > 0) valid_text(file_name(uri[[1]])) else "Profile"
+  comment <- as.character(x$.comments$comment)
+  title <- if (length(uri) > 0) {
+    valid_text(file_name(uri[[1]]))
+  } else if (length(comment) > 0) {
+    cut_text(valid_text(comment[[1]]), 100, "end")
+  } else {
+    "Profile"
+  }
   more <- nrow(x$sources) - 1
   paste0(title, if (more > 0) paste0(" and ", more, " more"))
 }
@@ -229,23 +242,29 @@ page_files <- function() {
   the$page_files
 }
 
-# Styles and scripts are joined in the order in which the HTML refers to them. Indentation, comments and empty lines, a
-# fifth of the files, are left out.
+# Styles and scripts are joined in the order in which the HTML refers to them. Indentation, comments, empty lines and
+# spaces around punctuation, a quarter of the files, are left out.
 read_page_files <- function() {
   folder <- system.file("page", package = "profile")
   text <- function(name) {
     lines <- sub("^\t+", "", readLines(in_folder(folder, name), encoding = "UTF-8"), perl = TRUE)
-    paste0(lines[!grepl("^(//|/\\*| \\*|$)", lines, perl = TRUE)], "\n", collapse = "")
+    lines[!grepl("^(//|/\\*| \\*|$)", lines, perl = TRUE)]
   }
   template <- text("page.html")
   joined <- function(reference) {
-    found <- regmatches(template, gregexpr(reference, template))[[1]]
-    paste(vapply(sub(reference, "\\1", found), text, ""), collapse = "")
+    names <- sub(reference, "\\1", grep(reference, template, value = TRUE))
+    lines <- unlist(lapply(names, text))
+    # The first one applies to all scripts, which become one.
+    lines <- lines[lines != "'use strict';" | !duplicated(lines)]
+    # Quoted strings and regular expressions are kept as they are.
+    kept <- "(?:'(?:[^'\\\\]|\\\\.)*'|`[^`]*`|\"[^\"]*\"|/(?![ *]).*/[a-z]*)(*SKIP)(*F)"
+    lines <- gsub(paste0(kept, "| ?(=>|[={}?:,;]|&&|\\|\\|) ?"), "\\1", lines, perl = TRUE)
+    paste0(lines, "\n", collapse = "")
   }
-  style <- "<link rel=\"stylesheet\" href=\"([^\"]+)\">\n"
-  script <- "<script src=\"([^\"]+)\"></script>\n"
+  style <- "^<link rel=\"stylesheet\" href=\"([^\"]+)\">$"
+  script <- "^<script src=\"([^\"]+)\"></script>$"
   list(
-    template = gsub(script, "", gsub(style, "", template)),
+    template = paste0(template[!grepl(style, template) & !grepl(script, template)], "\n", collapse = ""),
     style = joined(style),
     script = joined(script)
   )
@@ -284,9 +303,8 @@ knit_print.profile_page <- function(x, options = list(), ...) {
   if (!knitr::is_html_output(excludes = c("markdown", "gfm", "epub", "epub2"))) {
     return(knitr::asis_output("The page of this profile is shown in HTML documents only."))
   }
-  height <- options$out.height %||% "600px"
-  if (is.numeric(height)) {
-    height <- paste0(height, "px")
+  size <- function(given, default) {
+    if (is.numeric(given)) paste0(given, "px") else given %||% default
   }
   attribute <- function(text) {
     text <- gsub("&", "&amp;", text, fixed = TRUE)
@@ -299,7 +317,8 @@ knit_print.profile_page <- function(x, options = list(), ...) {
   Encoding(html) <- "UTF-8"
   frame <- paste0(
     "<iframe title=\"", attribute(paste("Profile:", x$title)), "\" ",
-    "style=\"width: 100%; height: ", attribute(height), "; border: 1px solid #8888\" ",
+    "style=\"width: ", attribute(size(options$out.width, "100%")), "; ",
+    "height: ", attribute(size(options$out.height, "600px")), "; border: 1px solid #8888\" ",
     "srcdoc=\"", attribute(html), "\"></iframe>"
   )
   knitr::raw_html(frame)

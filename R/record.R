@@ -14,7 +14,8 @@
 #' @details
 #' The value of the expression is not returned. Assign it in the expression: `record_profile(y <- work())`.
 #'
-#' The profile contains only the calls of the expression: frames of the callers of `record_profile()` and samples
+#' The profile contains the expression as a comment of its source (table `.comments`), which [profile_page()] shows as
+#' its title, and only the calls of the expression: frames of the callers of `record_profile()` and samples
 #' outside of the expression are removed.
 #'
 #' By default a sample is taken once per `interval` of CPU time, so nothing is recorded while R waits; with
@@ -69,7 +70,8 @@ record_profile <- function(
   if (missing(expr)) {
     abort_missing("expr", call, i = "It is the code to record, as in `record_profile(work())`.")
   }
-  check_code(substitute(expr), rlang::caller_env(), "record_profile", call)
+  code <- substitute(expr)
+  check_code(code, rlang::caller_env(), "record_profile", call)
   check_interval(interval, call)
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
   check_flag(memory, "memory", call)
@@ -93,7 +95,7 @@ record_profile <- function(
   .end_of_recording <- function() {
     options(old)
     the$recording <- FALSE
-    the$last_profile <- tidy_recording(finish(), frames, started, call)
+    the$last_profile <- tidy_recording(finish(), frames, started, code, call)
     ended <<- TRUE
   }
   on.exit(if (!ended) {
@@ -155,14 +157,22 @@ start_native_recording <- function(options, call) {
 }
 
 # Removes the frames of callers, and adds information that can be collected only in this session.
-tidy_recording <- function(x, frames, started, call) {
+tidy_recording <- function(x, frames, started, code, call) {
   x$sources$source_timestamp <- as.numeric(started)
+  x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = code_in_one_line(code))
   # The profiler still runs while it is being stopped.
   x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call, outermost = frames)
   x <- packages_added(without_code_of_callers(x), call)
   x <- with_source_text(x, as.numeric(Sys.time()), call)
   class(x) <- c("profile_recording", class(x))
   x
+}
+
+# Code as a title, such as `for (i in 1:200) lm(dist ~ speed, data = cars)`.
+code_in_one_line <- function(code) {
+  # Long code is not deparsed as a whole.
+  lines <- trimws(deparse(code, 500L, nlines = 20L))
+  cut_text(valid_text(paste(lines, collapse = " ")), 100, "end")
 }
 
 # If there are no samples, functions of callers and of the profiler are removed as well.

@@ -1,6 +1,8 @@
 // The selectors above the picture, and the tabs beside it.
 'use strict';
 
+const TABS = ['code', 'table', 'calls'];
+
 function fillSelect(select, labels) {
 	select.replaceChildren(
 		...labels.map(([value, label]) => element('option', { value: String(value) }, label)),
@@ -8,7 +10,7 @@ function fillSelect(select, labels) {
 }
 
 function typeLabel({ name, unit, factor }) {
-	if (factor) return 'time (samples × interval)';
+	if (factor) return 'time';
 	return unit && unit !== 'count' ? `${visible(name, 60)} (${visible(unit, 30)})` : visible(name, 60);
 }
 
@@ -18,7 +20,8 @@ function showState() {
 	for (const id of ['type', 'source', 'by', 'colour', 'layout', 'unit']) byId(id).value = String(state[id]);
 	byId('hide').checked = state.hide;
 	if (document.activeElement !== byId('search')) byId('search').value = state.q;
-	for (const tab of ['table', 'calls', 'source']) {
+	document.querySelector('main').dataset.tab = state.tab;
+	for (const tab of TABS) {
 		const chosen = tab === state.tab;
 		byId(`tab-${tab}`).setAttribute('aria-selected', String(chosen));
 		byId(`tab-${tab}`).tabIndex = chosen ? 0 : -1;
@@ -34,15 +37,14 @@ function showTab(tab) {
 }
 
 function startTabs() {
-	const tabs = ['table', 'calls', 'source'];
-	for (const tab of tabs) {
+	for (const tab of TABS) {
 		const button = byId(`tab-${tab}`);
 		button.addEventListener('click', () => showTab(tab));
 		button.addEventListener('keydown', (event) => {
-			const by = { ArrowLeft: tabs.length - 1, ArrowRight: 1 }[event.key];
+			const by = { ArrowLeft: TABS.length - 1, ArrowRight: 1 }[event.key];
 			if (!by) return;
 			event.preventDefault();
-			const next = tabs[(tabs.indexOf(tab) + by) % tabs.length];
+			const next = TABS[(TABS.indexOf(tab) + by) % TABS.length];
 			showTab(next);
 			byId(`tab-${next}`).focus();
 		});

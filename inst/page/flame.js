@@ -136,7 +136,7 @@ function drawBoxes(context, boxes, layers, style, top, width, height) {
 		}
 		fill(style.isFaded(group) ? style.faded : style.fill(tree, node, group));
 		if (w > 4 && style.isNative(group)) fill(style.hatch);
-		if (w > 2 && style.isChosen(group)) {
+		if (w > 2 && style.isChosen(group, node)) {
 			context.strokeStyle = style.accent;
 			context.lineWidth = 1.5;
 			context.strokeRect(boxes.x[i] + 0.75, y + 0.75, inner - 1.5, ROW - 2.5);

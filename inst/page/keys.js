@@ -7,7 +7,7 @@ function showHelp() {
 	byId('help').showModal();
 }
 
-/** Esc leaves, one after the other, the zoom, the selection of time, the search and the chosen function. */
+/** Esc leaves, one after the other, the zoom, the selection of time, the search, the chosen function and the tab. */
 function escapeOnce() {
 	const { state } = app;
 	if (zoomBack()) return;
@@ -16,14 +16,14 @@ function escapeOnce() {
 		state.q = '';
 		byId('search').value = '';
 		update('search');
-	} else if (state.tab !== 'table') showTab('table');
-	else if (state.select >= 0) choose(-1);
+	} else if (state.select >= 0 || state.line > 0) choose(-1);
+	else if (state.tab !== app.defaults.tab) showTab(app.defaults.tab);
 }
 
 function stageKey({ key }) {
 	const isAction = (key === 'Enter' || key === ' ') && picture.cursor;
 	if (ARROWS[key]) moveCursor(ARROWS[key]);
-	else if (isAction) activate(picture.cursor);
+	else if (isAction) (key === ' ' ? selectBox : activate)(picture.cursor);
 	return ARROWS[key] || isAction;
 }
 
@@ -58,7 +58,7 @@ function startKeys() {
 			'/': () => byId('search').focus(),
 			'?': showHelp,
 			c: () => showTab('calls'),
-			s: () => showTab('source'),
+			s: () => showTab('code'),
 			t: () => showTab('table'),
 		};
 		if (!actions[event.key]) return;

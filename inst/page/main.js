@@ -80,12 +80,26 @@ function arrangeColours() {
 	});
 }
 
-/** The groups of the chosen item, and their callers and callees. */
+/** The groups of the chosen item or the nodes on the chosen line, and callers and callees. */
 function arrangeChoice() {
 	const { state, itemOf, items } = app;
 	if (state.select >= items.n) state.select = -1;
 	app.chosen = state.select >= 0 ? Uint8Array.from(itemOf, (item) => (item === state.select ? 1 : 0)) : null;
+	app.onLine =
+		state.select < 0 && state.file >= 0 && state.line > 0 ? nodesOnLine(state.file, state.line) : null;
 	arrangeCalls();
+}
+
+/** 1 for each node of the tree with a frame on a line. */
+function nodesOnLine(file, line) {
+	const { model, tree } = app;
+	const groups = app.groupsBy('place');
+	const onLine = new Uint8Array(tree.n);
+	for (let i = 1; i < model.n; i++) {
+		const row = groups.ofFrame[model.frame[i]];
+		if (row >= 0 && groups.file[row] === file && groups.line[row] === line) onLine[tree.nodeOf[i]] = 1;
+	}
+	return onLine;
 }
 
 /** Repeats the steps from `first` on, and draws. */
@@ -107,7 +121,7 @@ function refresh() {
 	showState();
 	drawPicture();
 	drawBrush();
-	const draw = { table: drawTable, calls: drawCalls, source: drawSource };
+	const draw = { code: drawCode, table: drawTable, calls: drawCalls };
 	draw[app.state.tab]();
 	showDetail();
 	saveState(app.state, app.defaults);
@@ -131,7 +145,6 @@ function restore() {
 	Object.assign(app.state, parseHash(location.hash, app.defaults, model));
 	byId('search').value = app.state.q;
 	picture.back = [];
-	if (app.state.selftest) showSelftest(model);
 	update('tree');
 }
 

@@ -94,7 +94,10 @@ function stylePicture() {
 		},
 		isNative: (group) => group >= 0 && native[group] === 1,
 		isFaded: (group) => matches !== null && !isMatch(group),
-		isChosen: (group) => (group < 0 ? isSandwich() : chosen !== null && chosen[group] === 1),
+		isChosen: (group, node) => {
+			if (group < 0) return isSandwich();
+			return chosen?.[group] === 1 || (app.onLine?.[node] === 1 && !isSandwich());
+		},
 		cursor: null,
 	};
 }
@@ -141,12 +144,12 @@ function showZoom(node) {
 	scrollToFocus();
 }
 
-/** Zooms the flame graph to a node, and chooses its function. */
+/** Zooms the flame graph to a node. */
 function zoomTo(node) {
-	const { state, tree, itemOf } = app;
-	if (node !== state.zoom) picture.back.push(state.zoom);
+	if (node !== app.state.zoom) picture.back.push(app.state.zoom);
+	hideTooltip();
 	showZoom(node);
-	choose(node > 0 ? itemOf[tree.group[node]] : -1);
+	refresh();
 }
 
 function zoomBack() {
@@ -156,14 +159,22 @@ function zoomBack() {
 	return true;
 }
 
-/** A click or Enter: zooms the flame graph, or chooses a caller or callee. */
+/** A double click or Enter: zooms the flame graph, or chooses a caller or callee. */
 function activate({ layer, node }) {
-	if (!isSandwich()) {
-		zoomTo(node);
-		return;
-	}
 	const group = picture.layers[layer].tree.group[node];
-	if (group >= 0 && app.itemOf[group] >= 0) choose(app.itemOf[group]);
+	if (!isSandwich()) zoomTo(node);
+	else if (group >= 0 && app.itemOf[group] >= 0) choose(app.itemOf[group]);
+}
+
+/** A click or the space bar: chooses the function of a box; nothing moves. Callers and callees are only described. */
+function selectBox(at) {
+	picture.cursor = at;
+	const group = at ? app.tree.group[at.node] : -1;
+	if (!isSandwich()) choose(group < 0 ? -1 : app.itemOf[group]);
+	else {
+		showDetail();
+		redraw();
+	}
 }
 
 /** Moves the keyboard's cursor. `towards` is 'up', 'down', 'left' or 'right' on the screen. */
@@ -197,63 +208,6 @@ function moveCursor(towards) {
 	redraw();
 }
 
-/** The line below the picture: the box under the pointer or the cursor, else the chosen function. */
-function showDetail() {
-	const { state } = app;
-	const at = picture.hovered ?? picture.cursor;
-	const chosen = state.select >= 0;
-	let text = noValuesText();
-	if (at) text = describeNode(picture.layers[at.layer].tree, at.node);
-	else if (chosen) text = describeItem(state.select);
-	else if (app.tree.width[0] !== 0) text = describeNode(app.tree, 0);
-	byId('detail').textContent = text;
-	byId('go-calls').hidden = !chosen || state.tab === 'calls';
-	byId('go-source').hidden = !chosen || state.tab === 'source' || state.by === 'package';
-}
-
-/** Why the picture is empty. The tree of the model contains the stacks of all samples. */
-function noValuesText() {
-	const { model, amount, state } = app;
-	if (model.n <= 1 || state.brush || state.source >= 0) return 'No samples with a stack.';
-	const hasValues = (_, at) => model.values.some(({ type, node }) => type === at && node.at(-1) > 0);
-	const others = model.types.filter(hasValues).map(({ name }) => visible(name, 60));
-	const choose = others.length > 0 ? ` Choose ${others.join(' or ')}.` : '';
-	return `All values of ${visible(amount.name, 60)} are 0.${choose}`;
-}
-
-/** A value with its share; if there is a base, also the value and share in the base. */
-function sidesText(label, values, row) {
-	const one = (side) =>
-		`${shareText(values[side][row], app.wholes[side])} (${amountText(values[side][row], app.amount.unit)})`;
-	if (!app.model.hasBase) return `${label} ${one(0)}`;
-	return `${label} ${one(0)}, base ${one(1)}, ${changeText(values[0][row], values[1][row])}`;
-}
-
-function describeNode(tree, node) {
-	const group = tree.group[node];
-	const total = sidesText('total', [tree.total, tree.baseTotal], node);
-	if (group < 0) return `${isSandwich() ? rootName() : 'All samples with a stack'} · ${total}`;
-	const self = sidesText('self', [tree.self, tree.baseSelf], node);
-	return [app.labels[group], ...whereText(tree.groups, group), total, self].join(' · ');
-}
-
-function describeItem(item) {
-	const { items, figures } = app;
-	const figuresText = [sidesText('total', figures.total, item), sidesText('self', figures.self, item)];
-	return [visible(items.names[item]), ...whereText(items, item), ...figuresText].join(' · ');
-}
-
-/** File, package and kind of a group, as far as they are known; the kind R is omitted. */
-function whereText(groups, row) {
-	const { strings } = app.model;
-	const file = strings[groups.file[row]];
-	const kind = strings[groups.kind[row]];
-	const parts = [kind === 'r' ? '' : kind];
-	if (groups.by !== 'package') parts.unshift(strings[groups.package[row]]);
-	if (groups.by !== 'place') parts.unshift(baseName(file));
-	return parts.filter(Boolean).map((text) => visible(text, 60));
-}
-
 function startPicture() {
 	const stage = byId('stage');
 	const hover = (event) => {
@@ -264,13 +218,29 @@ function startPicture() {
 		showDetail();
 		redraw();
 	};
-	stage.addEventListener('mousemove', hover);
-	stage.addEventListener('mouseleave', () => hover(null));
-	stage.addEventListener('scroll', redraw, { passive: true });
-	stage.addEventListener('click', (event) => {
+	stage.addEventListener('mousemove', (event) => {
+		hover(event);
+		const at = picture.hovered;
+		if (at) showTooltip(event, describeNode(picture.layers[at.layer].tree, at.node));
+		else hideTooltip();
+	});
+	stage.addEventListener('mouseleave', () => {
+		hover(null);
+		hideTooltip();
+	});
+	stage.addEventListener(
+		'scroll',
+		() => {
+			hideTooltip();
+			redraw();
+		},
+		{ passive: true },
+	);
+	stage.addEventListener('click', (event) => selectBox(nodeAt(event)));
+	stage.addEventListener('dblclick', (event) => {
 		const at = nodeAt(event);
 		if (at) activate(at);
 	});
 	byId('go-calls').addEventListener('click', () => showTab('calls'));
-	byId('go-source').addEventListener('click', () => showTab('source'));
+	byId('go-code').addEventListener('click', () => showTab('code'));
 }

@@ -3,13 +3,13 @@
 
 /** The state that a page starts with, before the hash. */
 function defaultState(model) {
-	const { functions } = model;
+	const { functions, frames, texts } = model;
 	const packages = functions.package.some((row) => row > 0);
 	const files = functions.file.some((row) => row > 0);
 	const time = model.types.findIndex((type) => type.factor);
 	return {
-		// With a base, counts of different periods are compared as time.
-		type: model.hasBase && time >= 0 && model.type === model.counts ? time : model.type,
+		// Counts of samples are shown as time, if their periods are known.
+		type: time >= 0 && model.type === model.counts ? time : model.type,
 		source: -1,
 		by: 'function',
 		colour: packages || !files ? 'package' : 'file',
@@ -20,12 +20,11 @@ function defaultState(model) {
 		q: '',
 		brush: null,
 		sort: '-self',
-		tab: 'table',
+		tab: texts.length > 0 && frames.line.some((line) => line > 0) ? 'code' : 'table',
 		select: -1,
 		file: -1,
 		line: 0,
 		rows: '',
-		selftest: false,
 	};
 }
 
@@ -39,7 +38,7 @@ function parseHash(hash, defaults, model) {
 		colour: ['package', 'file', 'kind'],
 		layout: ['icicle', 'flame'],
 		unit: ['amounts', 'shares'],
-		tab: ['table', 'calls', 'source'],
+		tab: ['code', 'table', 'calls'],
 	};
 	for (const [key, text] of new URLSearchParams(hash.replace(/^#/, ''))) {
 		if (!Object.hasOwn(defaults, key)) continue;

@@ -166,13 +166,20 @@ function drawTable() {
 	panel.scrollTop = top;
 }
 
+/** A click anywhere in a row chooses its item; the button in it is for the keyboard. */
 function startTable() {
 	byId('side').addEventListener('click', (event) => {
-		const button = event.target.closest('button[data-item]');
-		if (!button) return;
+		const button = event.target.closest('tr')?.querySelector('button[data-item]');
+		if (!button || event.target.closest('thead')) return;
 		const item = Number(button.dataset.item);
 		choose(item === app.state.select && app.state.tab === 'table' ? -1 : item);
 		// Choosing draws the panel again.
 		document.querySelector(`#side button[data-item="${item}"]`)?.focus({ preventScroll: true });
 	});
+	byId('side').addEventListener('mousemove', (event) => {
+		const item = event.target.closest('tbody tr')?.querySelector('button[data-item]')?.dataset.item;
+		if (item === undefined || event.target.closest('td')) hideTooltip();
+		else showTooltip(event, describeItem(Number(item)));
+	});
+	byId('side').addEventListener('mouseleave', hideTooltip);
 }

@@ -68,8 +68,11 @@ export const change = makeData(
 );
 
 let files = 0;
-/** Opens the page of these data. */
-export async function open(data, { hash = '', scheme = 'light', width = 1200, height = 800 } = {}) {
+/** Opens the page of these data, by default with the table and the first type. */
+export async function open(
+	data,
+	{ hash = '#tab=table&type=0', scheme = 'light', width = 1200, height = 800 } = {},
+) {
 	const file = join(folder, `${files++}.html`);
 	writeFileSync(file, joinPage(data));
 	const page = await browser.newPage();

@@ -6,7 +6,7 @@ import { browser, change, finish, open, row, rows, runs, small, textOf } from '.
 import { joinPage } from './page.mjs';
 
 const hash = async (page, expected) => {
-	await page.waitForFunction((wanted) => location.hash === wanted, {}, expected);
+	await page.waitForFunction((wanted) => location.hash.includes(wanted), {}, expected);
 };
 /** Waits for a text: the page searches a little after the last key. */
 const shows = (page, selector, text) =>
@@ -16,8 +16,8 @@ const pressIn = async (page, selector, ...keys) => {
 	for (const key of keys) await page.keyboard.press(key);
 };
 
-/** Clicks the box of a function in the flame graph. */
-async function clickBox(page, name) {
+/** The place of the box of a function in the flame graph. */
+async function boxOf(page, name) {
 	const at = await page.evaluate((wanted) => {
 		const { boxes, layers } = picture;
 		const area = document.getElementById('stage').getBoundingClientRect();
@@ -30,8 +30,10 @@ async function clickBox(page, name) {
 		return null;
 	}, name);
 	assert.ok(at, `${name} is not in the picture`);
-	await page.mouse.click(...at);
+	return at;
 }
+const clickBox = async (page, name, count = 1) => page.mouse.click(...(await boxOf(page, name)), { count });
+const stateOf = (page, ...keys) => page.evaluate((wanted) => wanted.map((key) => app.state[key]), keys);
 
 test('the table has self, total, bytes and garbage collection', async () => {
 	const page = await open(small);
@@ -43,17 +45,58 @@ test('the table has self, total, bytes and garbage collection', async () => {
 	await finish(page);
 });
 
-test('a click zooms, Escape goes back, and the address follows', async () => {
+test('a click chooses, a double click zooms, Escape goes back, and the address follows', async () => {
 	const page = await open(small);
+	const item = await page.evaluate(() => app.items.names.indexOf('load'));
 	await clickBox(page, 'load');
-	assert.match(await textOf(page, '#detail'), /^load · work\.R · own · total 42\.9% \(3\)/);
+	assert.match(await textOf(page, '#detail'), /^load · work\.R:2–3 · own · total 42\.9% \(3\)/);
+	assert.deepEqual(await stateOf(page, 'select', 'zoom'), [item, 0]);
+	assert.equal(await textOf(page, '#figures tr.chosen th bdi'), 'load');
+	await clickBox(page, 'load', 2);
 	const zoom = await page.evaluate(() => app.state.zoom);
 	assert.ok(zoom > 0);
 	const width = await page.evaluate(() => picture.boxes.w[picture.boxes.node.indexOf(app.state.zoom)]);
 	assert.ok(width > 500);
-	await page.waitForFunction(() => location.hash.includes('zoom='));
+	await hash(page, `zoom=${zoom}`);
 	await page.keyboard.press('Escape');
-	assert.equal(await page.evaluate(() => app.state.zoom), 0);
+	assert.deepEqual(await stateOf(page, 'select', 'zoom'), [item, 0]);
+	await page.keyboard.press('Escape');
+	assert.deepEqual(await stateOf(page, 'select', 'zoom'), [-1, 0]);
+	// An empty part of the picture.
+	await clickBox(page, 'load');
+	const { x, y, height } = await (await page.$('#stage')).boundingBox();
+	await page.mouse.click(x + 5, y + height - 5);
+	assert.deepEqual(await stateOf(page, 'select'), [-1]);
+	await finish(page);
+});
+
+test('a tooltip describes the box or the row at the pointer', async () => {
+	const page = await open(small);
+	await page.mouse.move(...(await boxOf(page, 'load')));
+	const lines = () => page.$$eval('#tooltip div', (all) => all.map((line) => line.textContent));
+	assert.deepEqual(await lines(), ['load', 'work.R:2–3', 'own', 'total 42.9% (3)', 'self 0.0% (0)']);
+	const inside = await page.$eval('#tooltip', (tip) => {
+		const { left, right, top, bottom } = tip.getBoundingClientRect();
+		return left >= 0 && right <= innerWidth && top >= 0 && bottom <= innerHeight;
+	});
+	assert.ok(inside);
+	await page.mouse.move(5, 5);
+	assert.ok(await page.$eval('#tooltip', (tip) => tip.hidden));
+	await page.hover('#figures tbody tr:nth-child(2) th');
+	assert.equal((await lines())[0], await textOf(page, '#figures tbody tr:nth-child(2) th bdi'));
+	await finish(page);
+});
+
+test('a click anywhere in a row chooses it, and nothing moves', async () => {
+	const page = await open(small, { hash: '#tab=table&type=0', height: 500 });
+	await page.$eval('#panel-table', (panel) => {
+		panel.scrollTop = 40;
+	});
+	const name = await textOf(page, '#figures tbody tr:nth-child(5) th bdi');
+	await page.click('#figures tbody tr:nth-child(5) td:last-child');
+	assert.equal(await textOf(page, '#figures tr.chosen th bdi'), name);
+	assert.equal(await page.$eval('#panel-table', (panel) => panel.scrollTop), 40);
+	assert.equal(await textOf(page, '#figures tbody tr:nth-child(5) th bdi'), name);
 	await finish(page);
 });
 
@@ -64,6 +107,8 @@ test('the flame graph is used with the keyboard', async () => {
 	await page.keyboard.press('ArrowRight');
 	assert.match(await textOf(page, '#detail'), /^load/);
 	await page.keyboard.press('ArrowLeft');
+	await page.keyboard.press(' ');
+	assert.equal(await textOf(page, '#figures tr.chosen th bdi'), 'fit');
 	await page.keyboard.press('Enter');
 	assert.match(await textOf(page, '#detail'), /^fit/);
 	assert.ok((await page.evaluate(() => app.state.zoom)) > 0);
@@ -109,7 +154,7 @@ test('the brush selects samples, by mouse and by keyboard', async () => {
 	await page.keyboard.press('ArrowRight');
 	await page.keyboard.up('Shift');
 	assert.deepEqual(await page.evaluate(() => app.state.brush), [1, 5]);
-	await hash(page, '#brush=1-5');
+	await hash(page, 'brush=1-5');
 	await page.keyboard.press('Escape');
 	assert.equal((await row(page, 'main')).total, 7);
 	await finish(page);
@@ -140,22 +185,105 @@ test('callers and callees of a function', async () => {
 	]);
 	assert.equal(await page.evaluate(() => picture.layers.length), 2);
 	await clickBox(page, 'FUN');
+	assert.equal(await textOf(page, '#panel-calls h3'), 'paste');
+	assert.match(await textOf(page, '#detail'), /^FUN/);
+	await clickBox(page, 'FUN', 2);
 	assert.equal(await textOf(page, '#panel-calls h3'), 'FUN');
 	await finish(page);
 });
 
-test('the source pane has figures of lines', async () => {
-	const page = await open(small, { hash: '#tab=source' });
-	const line = (number) =>
-		page.$$eval(`tr[data-line="${number}"] [data-value]`, (cells) =>
-			cells.map((cell) => Number(cell.dataset.value)),
+test('the page begins with the code: lines with the largest values, and the source text', async () => {
+	const page = await open(small, { hash: '' });
+	assert.deepEqual(await stateOf(page, 'tab', 'type'), ['code', 2]);
+	const hot = () =>
+		page.$$eval('.hot-lines tbody tr', (all) =>
+			all.map((row) => [
+				row.querySelector('th').textContent,
+				row.querySelector('button').textContent,
+				Number(row.querySelector('[data-value]').dataset.value),
+			]),
 		);
 	// Self of a line is the self of stacks whose innermost frame with a line is in it.
-	assert.deepEqual(await line(2), [2, 6, 1024]);
-	assert.deepEqual(await line(5), [2, 2, 7168]);
+	assert.deepEqual(await hot(), [
+		['line 2', 'work.R:2', 2e7],
+		['line 5', 'work.R:5', 2e7],
+		['line 6', 'work.R:6', 2e7],
+		['line 3', 'work.R:3', 1e7],
+	]);
+	await page.select('#type', '0');
+	const line = (number) =>
+		page.$$eval(`#source tr[data-line="${number}"] [data-value]`, (cells) =>
+			cells.map((cell) => Number(cell.dataset.value)),
+		);
+	assert.deepEqual(await line(2), [2, 6, 6, 1024]);
+	assert.deepEqual(await line(5), [2, 2, 2, 7168]);
 	assert.deepEqual(await line(4), []);
-	assert.equal(await textOf(page, 'tr[data-line="4"] .code'), 'line 4');
+	assert.equal(await textOf(page, '#source tr[data-line="4"] .code'), 'line 4');
+	// A click on a line chooses it, and marks the boxes on it.
+	await page.click('.hot-lines tbody tr:nth-child(2) th');
+	assert.deepEqual(await stateOf(page, 'line', 'select'), [5, -1]);
+	assert.equal(await page.$eval('#source tr.chosen', (row) => row.dataset.line), '5');
+	const marked = await page.evaluate(() =>
+		Array.from(app.onLine.keys())
+			.filter((node) => app.onLine[node])
+			.map((node) => app.labels[app.tree.group[node]]),
+	);
+	assert.deepEqual(marked, ['fit']);
+	await page.keyboard.press('Escape');
+	assert.deepEqual(await stateOf(page, 'line'), [0]);
 	await finish(page);
+});
+
+test('for a function without source text, the code shows the lines that call it', async () => {
+	const page = await open(small, { hash: '#type=0' });
+	await clickBox(page, 'paste');
+	assert.match(await textOf(page, '.hot-lines caption'), /^paste has no source text here/);
+	const calls = await page.$$eval('.hot-lines tbody tr', (all) =>
+		all.map((row) => [
+			row.querySelector('button').textContent,
+			Number(row.querySelector('td').dataset.value),
+		]),
+	);
+	assert.deepEqual(calls, [
+		['work.R:2', 2],
+		['work.R:5', 2],
+	]);
+	// The text around the first of them.
+	assert.equal(await page.$eval('#source tr.chosen', (row) => row.dataset.line), '2');
+	await clickBox(page, 'fit');
+	assert.equal(await page.$eval('#source tr.chosen', (row) => row.dataset.line), '5');
+	await finish(page);
+});
+
+test('code of 80 characters and all columns of the table fit at 1400 pixels', async () => {
+	const page = await open(small, { hash: '', width: 1400, height: 900 });
+	await page.evaluate(() => {
+		app.files = null;
+		app.model.texts[0].text = Array(8).fill('x'.repeat(80)).join('\n');
+		drawCode();
+	});
+	const overflows = (id) => page.$eval(id, (box) => box.scrollWidth - box.clientWidth);
+	assert.equal(await overflows('#source'), 0);
+	await page.evaluate(() => showTab('table'));
+	assert.equal(await overflows('#panel-table'), 0);
+	await finish(page);
+});
+
+test('in a narrow window the panes are one above the other, as wide as the window', async () => {
+	for (const width of [600, 420]) {
+		const page = await open(small, { hash: '', width, height: 600 });
+		const boxes = await page.$$eval('#picture, #side', (all) =>
+			all.map((box) => {
+				const { left, top, width, height } = box.getBoundingClientRect();
+				return { left, top, width, height };
+			}),
+		);
+		assert.equal(boxes[0].left, boxes[1].left);
+		// The code is first.
+		assert.ok(boxes[0].top >= boxes[1].top + boxes[1].height);
+		for (const box of boxes) assert.ok(box.width > width - 40 && box.height >= 320, JSON.stringify(box));
+		await finish(page);
+	}
 });
 
 test('selectors of type, run, grouping, colour and layout', async () => {
@@ -187,7 +315,7 @@ test('selectors of type, run, grouping, colour and layout', async () => {
 	await page.click('#hide');
 	assert.equal(await row(page, 'lapply'), undefined);
 	assert.equal((await row(page, 'main')).total, 11);
-	await hash(page, '#hide=1&layout=flame');
+	await hash(page, 'hide=1&layout=flame');
 	await finish(page);
 });
 
@@ -205,7 +333,7 @@ test('the table is sorted by any column', async () => {
 });
 
 test('a comparison has both sides, the change, and what is gone', async () => {
-	const page = await open(change);
+	const page = await open(change, { hash: '#tab=table' });
 	// Amounts are times: samples times the interval of their run.
 	assert.deepEqual(await row(page, 'main'), {
 		name: 'main',

@@ -10,6 +10,7 @@ const folder = new URL('../../inst/page/', import.meta.url);
 const read = (name) => readFileSync(new URL(name, folder), 'utf8');
 const template = read('page.html').replace(/^\t+/gm, '');
 const SCRIPT = /<script src="(.*)"><\/script>\n/g;
+const STRICT = "'use strict';";
 const STYLE = /<link rel="stylesheet" href="(.*)">\n/g;
 
 export const scripts = [...template.matchAll(SCRIPT)].map((match) => match[1]);
@@ -17,9 +18,11 @@ export const scripts = [...template.matchAll(SCRIPT)].map((match) => match[1]);
 /** The functions of the scripts that do not need a document. */
 export function loadScripts() {
 	const context = createContext({ atob, Blob, Response, DecompressionStream, URLSearchParams, Intl });
-	for (const name of ['data', 'tree', 'figures', 'text', 'colours', 'state', 'search', 'selftest']) {
+	for (const name of ['data', 'tree', 'figures', 'text', 'colours', 'state', 'search']) {
 		runInContext(read(`${name}.js`), context, { filename: `${name}.js` });
 	}
+	const selftest = new URL('../testthat/page/selftest.js', import.meta.url);
+	runInContext(readFileSync(selftest, 'utf8'), context, { filename: 'selftest.js' });
 	return (expression) => runInContext(expression, context);
 }
 
@@ -166,12 +169,16 @@ export const inherited = makeData(
 export const encode = (data) => gzipSync(JSON.stringify(data)).toString('base64');
 
 /**
- * As the package joins a page: without indentation and without empty lines and lines that are only
- * comments.
+ * As the package joins a page: without indentation, empty lines, lines that are only comments, and spaces around
+ * punctuation. See R/page.R.
  */
 function joined(names) {
 	const lines = names.flatMap((name) => read(name).split('\n')).map((line) => line.replace(/^\t+/, ''));
-	return lines.filter((line) => !/^(\/\/|\/\*| \*|$)/.test(line)).join('\n');
+	const kept = lines.filter(
+		(line, i) => !/^(\/\/|\/\*| \*|$)/.test(line) && (line !== STRICT || lines.indexOf(STRICT) === i),
+	);
+	const parts = /('(?:[^'\\]|\\.)*'|`[^`]*`|"[^"]*"|\/(?![ *]).*\/[a-z]*)| ?(=>|[={}?:,;]|&&|\|\|) ?/g;
+	return kept.map((line) => line.replace(parts, '$1$2')).join('\n');
 }
 
 export function joinPage(data) {

@@ -39,9 +39,9 @@ test('hostile names, paths and texts are text', async () => {
 	for (const colour of ['file', 'kind', 'package']) await page.select('#colour', colour);
 	for (let item = 0; item < hostile.length; item++) {
 		await page.evaluate((chosen) => choose(chosen), item);
-		for (const tab of ['calls', 'source', 'table']) await page.evaluate((chosen) => showTab(chosen), tab);
+		for (const tab of ['calls', 'code', 'table']) await page.evaluate((chosen) => showTab(chosen), tab);
 	}
-	await page.evaluate(() => showTab('source'));
+	await page.evaluate(() => showTab('code'));
 	assert.equal(await page.evaluate(() => document.title), hostile[0]);
 	assert.equal(await page.evaluate(() => document.querySelectorAll('img, iframe, script').length), 2);
 	const shown = await textOf(page, 'main');
@@ -63,7 +63,7 @@ test('names of inherited properties are names as any other', async () => {
 	assert.equal(await page.evaluate(() => picture.boxes.n), INHERITED.length + 1);
 	for (let item = 0; item < INHERITED.length; item++) {
 		await page.evaluate((chosen) => choose(chosen), item);
-		for (const tab of ['calls', 'source', 'table']) await page.evaluate((chosen) => showTab(chosen), tab);
+		for (const tab of ['calls', 'code', 'table']) await page.evaluate((chosen) => showTab(chosen), tab);
 	}
 	await finish(page);
 });
@@ -122,7 +122,7 @@ for (const [name, data] of Object.entries({
 })) {
 	test(`a profile with ${name}`, async () => {
 		const page = await open(data);
-		for (const tab of ['calls', 'source', 'table']) await page.evaluate((chosen) => showTab(chosen), tab);
+		for (const tab of ['calls', 'code', 'table']) await page.evaluate((chosen) => showTab(chosen), tab);
 		for (const by of ['line', 'package', 'function']) await page.select('#by', by);
 		await page.select('#layout', 'flame');
 		await page.evaluate(() => {
@@ -140,7 +140,7 @@ for (const [name, data] of Object.entries({
 }
 
 for (const scheme of ['light', 'dark']) {
-	for (const width of [1200, 400]) {
+	for (const width of [1400, 600, 420]) {
 		test(`axe finds nothing, ${scheme}, ${width} pixels`, async () => {
 			const page = await open(runs, { scheme, width });
 			await page.evaluate(axe);
@@ -150,8 +150,10 @@ for (const scheme of ['light', 'dark']) {
 				assert.deepEqual(found, [], what);
 			};
 			await check('table');
+			await page.evaluate(() => showTab('code'));
+			await check('code');
 			await page.evaluate(() => choose(1));
-			for (const tab of ['calls', 'source']) {
+			for (const tab of ['calls', 'code']) {
 				await page.evaluate((chosen) => showTab(chosen), tab);
 				await check(tab);
 			}

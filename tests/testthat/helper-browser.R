@@ -87,19 +87,35 @@ next_message <- function() {
 
 # The HTML of a page with this hash, after its scripts have run.
 dump_page <- function(path, hash) {
+  evaluate_in_page(path, hash, "document.documentElement.outerHTML")
+}
+
+# The sums and trees of a page, see page/selftest.js.
+page_selftest <- function(path) {
+  code <- paste(readLines(test_path("page", "selftest.js")), collapse = "\n")
+  json <- evaluate_in_page(path, "", paste0("(() => {", code, "\nreturn JSON.stringify(selftest(app.model)); })()"))
+  jsonlite::fromJSON(json, simplifyVector = TRUE)
+}
+
+# The value of an expression in a page, after its scripts have run.
+evaluate_in_page <- function(path, hash, expression) {
   page <- ask_browser("Target.createTarget", url = "about:blank")$targetId
   on.exit(ask_browser("Target.closeTarget", targetId = page))
   session <- ask_browser("Target.attachToTarget", targetId = page, flatten = TRUE)$sessionId
   ask_browser("Page.navigate", url = paste0("file://", normalizePath(path), "#", hash), session = session)
   # The data are decompressed after the page has been loaded.
-  html <- "new Promise((resolve) => {
+  ready <- "new Promise((resolve) => {
     const look = () => {
-      if (document.body?.classList.contains('ready')) resolve(document.documentElement.outerHTML);
+      if (document.body?.classList.contains('ready')) resolve();
       else setTimeout(look, 5);
     };
     look();
   })"
-  answer <- ask_browser("Runtime.evaluate", expression = html, awaitPromise = TRUE, returnByValue = TRUE, session = session)
+  ask_browser("Runtime.evaluate", expression = ready, awaitPromise = TRUE, session = session)
+  answer <- ask_browser("Runtime.evaluate", expression = expression, returnByValue = TRUE, session = session)
+  if (!is.null(answer$exceptionDetails)) {
+    stop(answer$exceptionDetails$exception$description)
+  }
   answer$result$value
 }
 
@@ -110,6 +126,12 @@ unescape_html <- function(text) {
     text <- gsub(from[[i]], to[[i]], text, fixed = TRUE)
   }
   text
+}
+
+# The HTML of a page of `x` that shows the whole table of the type that summary() shows by default.
+dump_table <- function(x, hash = "", ...) {
+  path <- browser_page(x, ...)
+  dump_page(path, paste0("tab=table&rows=all&type=", max(page_data(path)$type, 0), hash))
 }
 
 # The values of an attribute, in each of the texts; NA where it is missing.
@@ -145,11 +167,6 @@ page_table <- function(html) {
   )
 }
 
-page_selftest <- function(html) {
-  json <- sub("</pre>.*$", "", sub("^.*<pre id=\"selftest\">", "", html))
-  jsonlite::fromJSON(unescape_html(json), simplifyVector = TRUE)
-}
-
 # ---- A profile and what its page shows ----------------------------------------
 
 read_for_page <- function(path) {
@@ -166,7 +183,7 @@ browser_page <- function(x, ..., .local_envir = parent.frame()) {
 expect_shown_functions <- function(file) {
   x <- read_for_page(file)
   functions <- summary(x)$by_function
-  shown <- page_table(dump_page(browser_page(x), "rows=all"))
+  shown <- page_table(dump_table(x))
   name <- enc2utf8(as.character(functions$name))
   name[is.na(name)] <- "<unknown>"
   expect_shown(shown, functions, shown$name, name, basename(file))
@@ -180,7 +197,7 @@ expect_shown_lines <- function(file) {
   if (nrow(lines) == 0) {
     return()
   }
-  shown <- page_table(dump_page(browser_page(x), "by=line&rows=all"))
+  shown <- page_table(dump_table(x, "&by=line"))
   expected <- paste0(enc2utf8(lines$filename), ":", lines$line)
   expect_shown(shown, lines, paste0(shown$filename, ":", shown$line), expected, basename(file))
 }

@@ -62,7 +62,7 @@ test_that("sums, sizes of trees and widths agree with the samples", {
   )
   for (file in files) {
     x <- read_for_page(file)
-    result <- page_selftest(dump_page(browser_page(x), "selftest=1"))
+    result <- page_selftest(browser_page(x))
     has_stack <- x$samples$sample_id %in% x$sample_locations$sample_id
     value_of <- function(type, unit) {
       rows <- x$sample_values$type == type & x$sample_values$unit == unit
@@ -106,7 +106,7 @@ test_that("a comparison has both sides", {
   skip_without_chromium()
   x <- read_for_page(rprof_path("basic_all.out"))
   base <- read_for_page(rprof_path("basic_line.out"))
-  shown <- page_table(dump_page(browser_page(x, base = base), "rows=all"))
+  shown <- page_table(dump_page(browser_page(x, base = base), "tab=table&rows=all"))
   # Amounts are times in nanoseconds, since all intervals are known.
   ours <- summary(x)$by_function
   expect_setequal(shown$name, union(ours$name, summary(base)$by_function$name))
@@ -120,7 +120,7 @@ test_that("hostile names and texts are shown as text", {
   hostile <- c("</script><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "a\u2028b", "\u202eabc", "-->")
   x$functions$name[seq_along(hostile)] <- hostile
   x$functions$filename[seq_along(hostile)] <- hostile
-  html <- dump_page(browser_page(x, title = hostile[[1]]), "rows=all")
+  html <- dump_table(x, title = hostile[[1]])
   shown <- page_table(html)
   expect_setequal(shown$name, summary(x)$by_function$name)
   expect_no_match(html, "<img", fixed = TRUE)

@@ -211,6 +211,8 @@ test_that("documents of knitr embed a page", {
   expect_identical(value("srcdoc"), page_html(page))
   expect_match(unclass(with_output("html", knitr::knit_print(page)))[[1]], "height: 600px;", fixed = TRUE)
   expect_match(unclass(with_output("html", knitr::knit_print(page, list(out.height = "50vh"))))[[1]], "height: 50vh;", fixed = TRUE)
+  sized <- unclass(with_output("html", knitr::knit_print(page, list(out.width = "70%", out.height = "50vh"))))[[1]]
+  expect_match(sized, "width: 70%; height: 50vh;", fixed = TRUE)
   expect_match(knitr::knit_print(page), "in HTML documents only")
   for (format in c("latex", "gfm", "markdown_strict", "epub3")) {
     expect_match(with_output(format, knitr::knit_print(page)), "in HTML documents only", info = format)

@@ -22,6 +22,15 @@ test_that("an expression is recorded, without its callers", {
   expect_gte(x$sources$source_timestamp, before)
   expect_lte(x$sources$source_timestamp, as.numeric(Sys.time()))
   expect_true(".package" %in% names(x$functions))
+  expect_identical(x$.comments, tibble::tibble(source_id = 1L, comment = "{ only_given_ticks() busy(3) }"))
+  expect_match(format(profile_page(x))[[1]], "<profile page> { only_given_ticks() busy(3) }, ", fixed = TRUE)
+})
+
+test_that("the recorded code is one line of at most 100 characters", {
+  expect_identical(code_in_one_line(quote(f(x, y))), "f(x, y)")
+  expect_identical(code_in_one_line(quote(for (i in 1:3) f(i))), "for (i in 1:3) f(i)")
+  long <- code_in_one_line(as.call(c(as.name("f"), as.list(rep(1, 1e5)))))
+  expect_lte(nchar(long), 101)
 })
 
 test_that("R's timer gives samples of the expression", {

@@ -1,5 +1,5 @@
-// With #selftest in the address, the page shows its sums, the sizes of its trees and their widths as
-// JSON. Tests compare them with figures that were computed independently.
+// Evaluated in a page by tests: its sums, the sizes of its trees and their widths. The tests compare them with figures
+// that were computed independently.
 'use strict';
 
 /** Nodes in preorder, with their names. */
@@ -58,8 +58,4 @@ function selftest(model, most = 2000) {
 		return { by, nodes: n - 1, ...root, misplaced: misplaced(tree), list: listNodes(tree, most) };
 	});
 	return { type: model.type, types, trees };
-}
-
-function showSelftest(model) {
-	document.body.append(element('pre', { id: 'selftest' }, JSON.stringify(selftest(model))));
 }

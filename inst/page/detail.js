@@ -1,0 +1,73 @@
+// What is known of a box or a row: the line below the picture, and the tooltip.
+'use strict';
+
+/** The line below the picture: the box under the pointer or the cursor, else the chosen function. */
+function showDetail() {
+	const { state } = app;
+	const at = picture.hovered ?? picture.cursor;
+	const chosen = state.select >= 0;
+	let text = noValuesText();
+	if (at) text = describeNode(picture.layers[at.layer].tree, at.node).join(' · ');
+	else if (chosen) text = describeItem(state.select).join(' · ');
+	else if (app.tree.width[0] !== 0) text = describeNode(app.tree, 0).join(' · ');
+	byId('detail').textContent = text;
+	byId('go-calls').hidden = !chosen || state.tab === 'calls';
+	byId('go-code').hidden = !chosen || state.tab === 'code' || state.by === 'package';
+}
+
+/** Why the picture is empty. The tree of the model contains the stacks of all samples. */
+function noValuesText() {
+	const { model, amount, state } = app;
+	if (model.n <= 1 || state.brush || state.source >= 0) return 'No samples with a stack.';
+	const hasValues = (_, at) => model.values.some(({ type, node }) => type === at && node.at(-1) > 0);
+	const others = model.types.filter(hasValues).map(({ name }) => visible(name, 60));
+	const choose = others.length > 0 ? ` Choose ${others.join(' or ')}.` : '';
+	return `All values of ${visible(amount.name, 60)} are 0.${choose}`;
+}
+
+/** A value with its share; if there is a base, also the value and share in the base. */
+function sidesText(label, values, row) {
+	const one = (side) =>
+		`${shareText(values[side][row], app.wholes[side])} (${amountText(values[side][row], app.amount.unit)})`;
+	if (!app.model.hasBase) return `${label} ${one(0)}`;
+	return `${label} ${one(0)}, base ${one(1)}, ${changeText(values[0][row], values[1][row])}`;
+}
+
+/** The parts of the description of a node: name, places, total and self. */
+function describeNode(tree, node) {
+	const group = tree.group[node];
+	const total = sidesText('total', [tree.total, tree.baseTotal], node);
+	if (group < 0) return [isSandwich() ? rootName() : 'All samples with a stack', total];
+	const self = sidesText('self', [tree.self, tree.baseSelf], node);
+	return [app.labels[group], ...whereText(tree.groups, group, linesOfNode(tree, node)), total, self];
+}
+
+function describeItem(item) {
+	const { items, figures } = app;
+	const figuresText = [sidesText('total', figures.total, item), sidesText('self', figures.self, item)];
+	return [visible(items.names[item]), ...whereText(items, item), ...figuresText];
+}
+
+/** The lines of a function in one node, such as `:3` or `:3–8`. */
+function linesOfNode({ nodeOf, groups }, node) {
+	const { n, frame, frames } = app.model;
+	if (!nodeOf || groups.by !== 'function') return '';
+	let [first, last] = [Infinity, 0];
+	for (let i = 1; i < n; i++) {
+		if (nodeOf[i] !== node || frames.line[frame[i]] <= 0) continue;
+		first = Math.min(first, frames.line[frame[i]]);
+		last = Math.max(last, frames.line[frame[i]]);
+	}
+	return last === 0 ? '' : first === last ? `:${first}` : `:${first}–${last}`;
+}
+
+/** File, package and kind of a group, as far as they are known; the kind R is omitted. */
+function whereText(groups, row, lines = '') {
+	const { strings } = app.model;
+	const file = strings[groups.file[row]];
+	const kind = strings[groups.kind[row]];
+	const parts = [kind === 'r' ? '' : kind];
+	if (groups.by !== 'package') parts.unshift(strings[groups.package[row]]);
+	if (groups.by !== 'place' && file) parts.unshift(baseName(file) + lines);
+	return parts.filter(Boolean).map((text) => visible(text, 60));
+}
