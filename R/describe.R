@@ -150,6 +150,19 @@ described_memory <- function(summary) {
   list(bytes = sum(functions$self_alloc), functions = functions)
 }
 
+# Whether functions of R were recorded.
+is_of_r <- function(x) {
+  any(x$sources$source_type %in% c("rprof", "process")) || "r" %in% x$locations[[".frame_type"]]
+}
+
+# The share of functions that have a file and no package, such as the functions of a script.
+share_of_own_code <- function(x, summary) {
+  functions <- as.list(x$functions)
+  own <- functions$name[functions$filename != "" & is.na(functions[[".package"]])]
+  by_function <- summary$by_function
+  sum(by_function$self_share[by_function$name %in% own])
+}
+
 # Notes that are necessary to interpret the figures.
 described_notes <- function(x, summary, parts) {
   run <- parts$run
@@ -172,7 +185,7 @@ described_notes <- function(x, summary, parts) {
     },
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
     hint_for(x, summary),
-    if (isTRUE(abs(unknown) >= 0.5)) {
+    if (is_of_r(x) && isTRUE(abs(unknown) - share_of_own_code(x, summary) >= 0.5)) {
       "The package of most functions is unknown: load the packages that were used, see ?add_packages."
     },
     if (length(changed) > 0) {

@@ -158,3 +158,17 @@ test_that("arguments are checked", {
     format(describe_profile(x), width = 0)
   })
 })
+
+test_that("packages are advised about for functions of R packages only", {
+  advised <- function(x) any(grepl("package of most functions", as.list(describe_profile(x))$notes))
+  from <- function(name, filename) {
+    path <- withr::local_tempfile(lines = c(
+      "line profiling: sample.interval=10000", "#File 1: script.R", rep(paste0(filename, "\"", name, "\" "), 5)
+    ))
+    read_rprof(path)
+  }
+  # A function of a package that is not loaded, a function of a script, and Go.
+  expect_true(advised(from("function_of_no_package", "")))
+  expect_false(advised(from("function_of_the_script", "1#3 ")))
+  expect_false(advised(read_pprof(data_path("pprof", "go_cpu.pb.gz"))))
+})
