@@ -75,8 +75,9 @@
 #'   [record_profile()] has recorded.
 #'
 #' @return `profile_page()`: an object of class `profile_page`. Its `print()` method opens the page and returns it
-#'   invisibly. In a non-interactive session it prints the path of the file. `format()` returns a description of the
-#'   page.
+#'   invisibly. Without a display, under Rscript and usually over ssh, it writes the page to a file in the working
+#'   directory, or in the directory in the option `profile.page_directory`, and prints its path. The file is named after
+#'   the title and replaces an earlier page, but no other file. `format()` returns a description of the page.
 #'
 #'   `write_profile_page()`: `x`, invisibly.
 #'
@@ -90,7 +91,7 @@
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' page <- profile_page(x)
-#' page
+#' if (interactive()) page
 #'
 #' path <- tempfile(fileext = ".html")
 #' write_profile_page(x, path, source_text = FALSE)
@@ -275,18 +276,51 @@ read_page_files <- function() {
 #' @rdname profile_page
 #' @export
 print.profile_page <- function(x, ...) {
+  viewer <- getOption("viewer")
+  if (!can_show_pages()) {
+    file <- page_file(x$title)
+    writeBin(x$html, file)
+    cat(format(x, ...), paste0("Written to ", file), sep = "\n")
+    return(invisible(x))
+  }
   # Viewers only show files in the directory of the session.
   file <- tempfile("profile-", fileext = ".html")
   writeBin(x$html, file)
-  viewer <- getOption("viewer")
-  if (!rlang::is_interactive()) {
-    cat(format(x, ...), paste0("Written to ", file), sep = "\n")
-  } else if (is.function(viewer)) {
+  if (is.function(viewer)) {
     viewer(file, height = "maximize")
   } else {
     utils::browseURL(file)
   }
   invisible(x)
+}
+
+# Whether there is a viewer, or a display for a browser. There is none under Rscript and usually none over ssh.
+can_show_pages <- function() {
+  if (!rlang::is_interactive()) {
+    return(FALSE)
+  }
+  browser <- getOption("browser")
+  needs_display <- .Platform$OS.type == "unix" && Sys.info()[["sysname"]] != "Darwin" && !is.function(browser)
+  has_display <- any(nzchar(Sys.getenv(c("DISPLAY", "WAYLAND_DISPLAY"))))
+  is.function(getOption("viewer")) || !needs_display || has_display
+}
+
+# The path for a page that cannot be shown, such as `profile-report.R.html`. It replaces pages only.
+page_file <- function(title) {
+  name <- gsub("(^[.-]+|-+$)", "", gsub("[^A-Za-z0-9._]+", "-", substr(title, 1, 60)))
+  folder <- getOption("profile.page_directory", ".")
+  candidates <- paste0("profile-", name, c("", paste0("-", 2:999)), ".html")
+  for (file in if (folder == ".") candidates else file.path(folder, candidates)) {
+    if (!file.exists(file) || is_page_file(file)) {
+      return(file)
+    }
+  }
+  tempfile("profile-", fileext = ".html")
+}
+
+is_page_file <- function(file) {
+  head <- tryCatch(readLines(file, 8, warn = FALSE), error = function(error) "")
+  any(grepl("<meta name=\"generator\" content=\"profile\">", head, fixed = TRUE, useBytes = TRUE))
 }
 
 #' @rdname profile_page

@@ -183,13 +183,34 @@ test_that("printing opens the viewer, or the browser, or says where the file is"
     expect_silent(print(page))
     expect_match(shown[[length(shown)]], "profile-.*[.]html$")
   }
-  withr::local_options(rlang_interactive = FALSE, viewer = show)
-  shown <- list()
-  lines <- utils::capture.output(print(page))
-  expect_length(shown, 0)
-  expect_match(lines[[1]], "^<profile page> my \\\\033 page, [0-9.]+kB$")
-  expect_true(file.exists(sub("^Written to ", "", lines[[2]])))
   expect_error(format(page, 1), class = "rlib_error_dots_nonempty")
+})
+
+test_that("without a display a page is written to a file that stays, and replaces only pages", {
+  page <- profile_page(small_profile(), title = "my \033 page")
+  folder <- withr::local_tempdir()
+  withr::local_dir(folder)
+  printed <- function() utils::capture.output(expect_identical(expect_invisible(print(page)), page))
+  never <- function(...) stop("shown")
+  withr::local_options(rlang_interactive = FALSE, viewer = never, browser = never)
+  lines <- printed()
+  expect_match(lines[[1]], "^<profile page> my \\\\033 page, [0-9.]+kB$")
+  expect_identical(lines[[2]], "Written to profile-my-page.html")
+  expect_identical(file_bytes("profile-my-page.html"), page$html)
+  printed()
+  expect_identical(dir(), "profile-my-page.html")
+  writeLines("something else", "profile-my-page.html")
+  expect_identical(printed()[[2]], "Written to profile-my-page-2.html")
+  expect_identical(readLines("profile-my-page.html"), "something else")
+  dir.create("pages")
+  withr::local_options(profile.page_directory = "pages")
+  expect_identical(printed()[[2]], "Written to pages/profile-my-page.html")
+
+  # Over ssh, in an interactive session.
+  skip_on_os(c("windows", "mac"))
+  withr::local_options(rlang_interactive = TRUE, viewer = NULL, browser = "xdg-open", profile.page_directory = NULL)
+  withr::local_envvar(DISPLAY = "", WAYLAND_DISPLAY = "")
+  expect_identical(printed()[[2]], "Written to profile-my-page-2.html")
 })
 
 test_that("documents of knitr embed a page", {
