@@ -6,7 +6,7 @@
 #' `dump_stack()` returns the stack of a running R process, with files and lines, and reports whether the process
 #' computes, sleeps, or waits in a system call. The process is not stopped.
 #'
-#' From a shell: `Rscript -e 'profile::dump_stack(1234)'`.
+#' From a shell: `profile dump 1234`, see `vignette("processes")`.
 #'
 #' @details
 #' See [profile_process()] for what cannot be seen and which permissions are required.

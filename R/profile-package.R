@@ -11,6 +11,7 @@
 #' `vignette("cheatsheet", package = "profile")` shows these calls on one page:
 #'
 #' - *Why is my code slow?* [record_profile()], then [profile_page()] or [describe_profile()]
+#' - *How do I profile a script?* `profile record script.R` in a shell, see `vignette("processes", package = "profile")`
 #' - *Which line takes the time?* [annotate_lines()]; [add_source_text()] if the files have moved
 #' - *Who calls this function? What does it call?* [callers()], [callees()], [call_tree()]
 #' - *What allocates memory?* `summary(x, type = "alloc_size")`; [read_rprofmem()] and [benchmark_profile()] for exact

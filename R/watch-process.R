@@ -8,7 +8,7 @@
 #'
 #' In a terminal, each update replaces the previous one. Otherwise, for example in a file, updates are appended.
 #'
-#' From a shell: `Rscript -e 'profile::watch_process(1234)'`.
+#' From a shell: `profile top 1234`, see `vignette("processes")`.
 #'
 #' @inheritParams profile_process
 #' @param seconds How long to watch.

@@ -1,0 +1,172 @@
+# tier: gate
+# The shell command exec/profile: as a program, and its parts.
+
+program <- function() {
+  skip_on_cran()
+  skip_on_os("windows")
+  system.file("exec", "profile", package = "profile")
+}
+
+# Runs the program, with a text as its input: list(status, out, err).
+run_program <- function(..., input = character(), env = character(), via = program()) {
+  folder <- withr::local_tempdir()
+  at <- function(name) file.path(folder, name)
+  writeLines(input, at("in"))
+  args <- vapply(c(...), shQuote, "")
+  status <- suppressWarnings(system2(
+    via, args, stdout = at("out"), stderr = at("err"), stdin = at("in"),
+    env = c(paste0("R_LIBS=", shQuote(paste(.libPaths(), collapse = ":"))), env)
+  ))
+  list(status = status, out = readLines(at("out"), warn = FALSE), err = readLines(at("err"), warn = FALSE))
+}
+
+script <- function(..., .local_envir = parent.frame()) {
+  withr::local_tempfile(fileext = ".R", lines = c(...), .local_envir = .local_envir)
+}
+
+# Samples are certain after a while: the script works until R's profiler has written one.
+work <- c(
+  "work <- function() {",
+  "  end <- proc.time()[[1]] + 0.3",
+  "  while (proc.time()[[1]] < end)",
+  "    sort(runif(1e5))",
+  "}",
+  "",
+  "work()"
+)
+
+test_that("the program describes itself, in a screen", {
+  help <- run_program("--help")
+  expect_identical(help$status, 0L)
+  expect_identical(help$err, character())
+  expect_lte(length(help$out), 24)
+  expect_lte(max(nchar(help$out)), 90)
+  for (command in names(shell_commands())) {
+    expect_match(help$out, paste0("^  ", command, " "), all = FALSE)
+    described <- utils::capture.output(expect_identical(shell_command(c(command, "--help")), 0L))
+    expect_match(described[[1]], paste0("usage: profile ", command), fixed = TRUE)
+    expect_lte(length(described), 24)
+  }
+  expect_identical(run_program("--version")$out, paste("profile", getNamespaceVersion("profile")))
+})
+
+test_that("wrong arguments have status 2 and advice", {
+  wrong <- function(...) {
+    message <- utils::capture.output(status <- shell_command(c(...)), type = "message")
+    expect_identical(status, 2L)
+    message
+  }
+  expect_snapshot({
+    wrong("recrd")
+    wrong("record")
+    wrong("record", "there-is-no-such-file.R")
+    wrong("record", "--intervall", "1", "a.R")
+    wrong("record", "--interval", "x", "a.R")
+    wrong("record", "--interval")
+    wrong("record", "--pid", "1", "a.R")
+    wrong("top", "--clock", "sun", "1")
+    wrong("dump")
+    wrong("dump", "x")
+    wrong("convert", "a")
+    wrong("list", "a")
+  })
+})
+
+test_that("arguments are options, values, and what belongs to the script", {
+  command <- shell_commands()$record
+  parsed <- shell_arguments(c("-o", "a.html", "--interval=0.1", "--native", "s.R", "-o", "--x", "1"), command, "record")
+  expect_identical(parsed$options, list(output = "a.html", interval = "0.1", native = TRUE))
+  expect_identical(parsed$values, c("s.R", "-o", "--x", "1"))
+  expect_identical(shell_arguments(c("--", "-x"), command, "record")$values, "-x")
+})
+
+test_that("a script runs as under Rscript, and is recorded with its lines", {
+  program()
+  folder <- withr::local_tempdir()
+  path <- script(
+    work,
+    "cat(commandArgs(TRUE), sep = '|')",
+    "cat('', sub('.*/', '', grep('^--file=', commandArgs(), value = TRUE)), sys.nframe(), ls(), sep = '\\n')",
+    "cat(readLines(file('stdin'), 1), Sys.getenv('R_PROFILE_USER'), '\\n')",
+    "message('to the standard error')",
+    "1 + 1",
+    "quit(status = 3)"
+  )
+  arguments <- c("a b", "--help", "-o", "$HOME", "it's")
+  output <- file.path(folder, "out.pb.gz")
+  recorded <- run_program("record", "-o", output, path, arguments, input = "hello")
+  plain <- run_program(path, arguments, input = "hello", via = file.path(R.home("bin"), "Rscript"))
+  expect_identical(plain$status, 3L)
+  expect_identical(recorded$status, 3L)
+  expect_identical(recorded$out, plain$out)
+  expect_identical(recorded$err[[1]], "to the standard error")
+  expect_match(recorded$err, "^Written to ", all = FALSE)
+  x <- read_profile(output)
+  lines <- summary(x)$by_line
+  lines <- lines[lines$filename == path, ]
+  expect_true(all(lines$line %in% 1:5))
+  expect_gt(nrow(lines), 0)
+})
+
+test_that("a script that fails or is killed is recorded until then", {
+  program()
+  folder <- withr::local_tempdir()
+  ends <- list(list("stop('oops')", 1L), list("tools::pskill(Sys.getpid(), 9)", 137L))
+  for (end in ends) {
+    output <- file.path(folder, "out.html")
+    recorded <- run_program("record", "-o", output, "--quiet", script(work, end[[1]]))
+    expect_identical(recorded$status, end[[2]])
+    expect_identical(any(recorded$err == "Execution halted"), end[[2]] == 1L)
+    expect_true(file.exists(output))
+    unlink(output)
+  }
+})
+
+test_that("an unknown format is reported before the script runs", {
+  path <- script("cat('it runs')")
+  recorded <- run_program("record", "-o", "out.foo", path)
+  expect_identical(recorded$status, 1L)
+  expect_identical(recorded$out, character())
+  expect_match(recorded$err[[1]], "Cannot determine a format from the file name `out.foo`")
+})
+
+test_that("the user's own profile is read, and child processes are not recorded", {
+  program()
+  own <- withr::local_tempfile(lines = "own_variable <- 1")
+  path <- script(
+    work, "cat(exists('own_variable'), Sys.getenv('R_PROFILE_USER') == commandArgs(TRUE), '\\n')",
+    "cat(system2(file.path(R.home('bin'), 'Rscript'), c('-e', shQuote('cat(getTaskCallbackNames())')), stdout = TRUE))"
+  )
+  output <- withr::local_tempfile(fileext = ".html")
+  recorded <- run_program("record", "-o", output, path, own, env = paste0("R_PROFILE_USER=", own))
+  expect_identical(recorded$out, "TRUE TRUE ")
+})
+
+test_that("lines of expressions are moved to their place in the script", {
+  path <- withr::local_tempfile(lines = c(
+    "line profiling: sample.interval=10000", "#File 1: s.R?line=10", "#File 2: s.R?line=20", "#File 3: other.R",
+    "1#2 \"f\" 2#1 \"g\" ", "3#4 \"h\" "
+  ))
+  x <- with_lines_of_script(read_rprof(path), "s.R")
+  lines <- summary(x)$by_line
+  expect_identical(paste0(lines$filename, ":", lines$line), c("other.R:4", "s.R:11", "s.R:20"))
+  expect_no_error(validate_profile(x))
+})
+
+test_that("files are shown, converted and compared", {
+  folder <- withr::local_tempdir()
+  at <- function(name) file.path(folder, name)
+  file <- rprof_path("basic_line.out")
+  quietly <- function(...) utils::capture.output(status <- shell_command(c(...)), type = "message")
+  quietly("convert", file, at("a.pb.gz"))
+  expect_identical(read_profile(at("a.pb.gz"))$sources$source_type, "pprof")
+  withr::with_dir(folder, quietly("page", "a.pb.gz"))
+  expect_true(is_page_file(at("a.html")))
+  dir.create(at("runs"))
+  for (i in 1:3) file.copy(file, at(paste0("runs/", i, ".out")))
+  shown <- utils::capture.output(quietly("compare", "-o", at("difference.html"), at("runs"), at("runs")))
+  expect_match(shown[[1]], "3 runs of base and 3 of new")
+  expect_true(file.exists(at("difference.html")))
+  message <- utils::capture.output(expect_identical(shell_command(c("convert", at("none"), at("b.pb.gz"))), 1L), type = "message")
+  expect_match(message, "none", all = FALSE)
+})
