@@ -8,8 +8,8 @@
 #' Code, otherwise in the browser. `write_profile_page()` writes the page to an HTML file, which any browser can open.
 #'
 #' The page begins with the lines of code with the largest values and their source code, beside a flame graph. It also
-#' has a timeline, a table of functions, lines or packages, and callers and callees of each function. If periods are
-#' known, values are shown as time. With `base`, the page compares two profiles.
+#' has a timeline, a table of functions, lines or packages, and callers and callees of each function. The layout *time*
+#' shows all samples in their order, with a lane for each run. If periods are known, values are shown as time. With `base`, the page compares two profiles.
 #'
 #' In the page, a click on a box, a row or a line chooses it, a double click on a box zooms in, and Esc goes back. Press
 #' `?` for help.
@@ -244,7 +244,7 @@ page_files <- function() {
 }
 
 # Styles and scripts are joined in the order in which the HTML refers to them. Indentation, comments, empty lines and
-# spaces around punctuation, a quarter of the files, are left out.
+# spaces around punctuation, a third of the files, are left out.
 read_page_files <- function() {
   folder <- system.file("page", package = "profile")
   text <- function(name) {
@@ -260,7 +260,13 @@ read_page_files <- function() {
     # Quoted strings and regular expressions are kept as they are.
     kept <- "(?:'(?:[^'\\\\]|\\\\.)*'|`[^`]*`|\"[^\"]*\"|/(?![ *]).*/[a-z]*)(*SKIP)(*F)"
     lines <- gsub(paste0(kept, "| ?(=>|[={}?:,;]|&&|\\|\\|) ?"), "\\1", lines, perl = TRUE)
-    paste0(lines, "\n", collapse = "")
+    if (grepl("script", reference)) {
+      lines <- gsub(paste0(kept, "|\\b(if|for|while|switch|catch) (?=\\()"), "\\1", lines, perl = TRUE)
+      lines <- gsub(paste0(kept, "| ([<>*/%+-]|[<>]=|===|!==) (?![-+])"), "\\1", lines, perl = TRUE)
+    }
+    # A line that ends with one of these continues, and the last statement of a block needs no semicolon.
+    ends <- ifelse(grepl("[;,{([]$", lines), "", "\n")
+    gsub(";}", "}", paste0(lines, ends, collapse = ""), fixed = TRUE)
   }
   style <- "^<link rel=\"stylesheet\" href=\"([^\"]+)\">$"
   script <- "^<script src=\"([^\"]+)\"></script>$"

@@ -20,7 +20,7 @@ function showState() {
 	for (const id of ['type', 'source', 'by', 'colour', 'layout', 'unit']) byId(id).value = String(state[id]);
 	byId('hide').checked = state.hide;
 	if (document.activeElement !== byId('search')) byId('search').value = state.q;
-	document.querySelector('main').dataset.tab = state.tab;
+	Object.assign(document.querySelector('main').dataset, { tab: state.tab, layout: state.layout });
 	for (const tab of TABS) {
 		const chosen = tab === state.tab;
 		byId(`tab-${tab}`).setAttribute('aria-selected', String(chosen));
@@ -53,7 +53,8 @@ function startTabs() {
 
 /** The selectors, with their options and the first step of update() to repeat after a change. */
 function selectors() {
-	const { types, sources, hasBase } = app.model;
+	const { model } = app;
+	const { types, sources, hasBase } = model;
 	const runs = sources.map(({ name, base }, row) => [
 		row,
 		visible(name || `run ${row + 1}`, 60) + (base ? ' (base)' : ''),
@@ -65,7 +66,7 @@ function selectors() {
 		['by', same('function', 'line', 'package'), 'tree'],
 		['colour', hasBase ? [] : same('package', 'file', 'kind'), 'colours'],
 		['unit', hasBase ? same('amounts', 'shares') : [], 'weights'],
-		['layout', same('icicle', 'flame'), 'layout'],
+		['layout', same('icicle', 'flame', ...(model.orders.length > 0 ? ['time'] : [])), 'layout'],
 	];
 }
 
@@ -79,7 +80,7 @@ function startControls() {
 		select.addEventListener('change', () => {
 			state[id] = typeof state[id] === 'number' ? Number(select.value) : select.value;
 			if (id === 'by') forgetNodes();
-			if (id === 'source') state.brush = null;
+			if (id === 'source') state.brush = state.view = null;
 			update(level);
 		});
 	}

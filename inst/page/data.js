@@ -98,6 +98,7 @@ function readOrder(order) {
 		node: undelta(order.node),
 		ends,
 		samples,
+		times: order.times && { ...order.times, sample: undelta(order.times.sample) },
 		values: order.values.map((v) => ({ ...v, sample: undelta(v.sample ?? []), value: v.value ?? [] })),
 	};
 }

@@ -20,7 +20,19 @@ function escapeOnce() {
 	else if (state.tab !== app.defaults.tab) showTab(app.defaults.tab);
 }
 
+const TIMELINE_KEYS = {
+	ArrowLeft: () => panView(-0.1),
+	ArrowRight: () => panView(0.1),
+	'+': () => zoomView(0.7),
+	'=': () => zoomView(0.7),
+	'-': () => zoomView(1 / 0.7),
+};
+
 function stageKey({ key }) {
+	if (isTimeline()) {
+		TIMELINE_KEYS[key]?.();
+		return Object.hasOwn(TIMELINE_KEYS, key);
+	}
 	const isAction = (key === 'Enter' || key === ' ') && picture.cursor;
 	if (ARROWS[key]) moveCursor(ARROWS[key]);
 	else if (isAction) (key === ' ' ? selectBox : activate)(picture.cursor);

@@ -145,6 +145,7 @@ function restore() {
 	Object.assign(app.state, parseHash(location.hash, app.defaults, model));
 	byId('search').value = app.state.q;
 	picture.back = [];
+	timeline.back = [];
 	update('tree');
 }
 
@@ -164,6 +165,7 @@ async function main() {
 	describeProfile();
 	startControls();
 	startPicture();
+	startTimeline();
 	startStrip();
 	startTable();
 	startSearch();

@@ -32,8 +32,10 @@ function arrangePicture() {
 			{ tree: callees, focus: 0, origin, down: 1 },
 		];
 		picture.rows = origin + callees.deepest + 1;
+	} else if (isTimeline()) {
+		arrangeTimeline();
 	} else {
-		const down = state.layout === 'icicle' ? 1 : -1;
+		const down = state.layout === 'flame' ? -1 : 1;
 		if (state.zoom >= tree.n || tree.width[state.zoom] === 0) state.zoom = 0;
 		picture.layers = [{ tree, focus: state.zoom, origin: down > 0 ? 0 : tree.deepest, down }];
 		picture.rows = tree.deepest + 1;
@@ -41,11 +43,13 @@ function arrangePicture() {
 	picture.cursor = null;
 	picture.hovered = null;
 	byId('spacer').style.height = `${picture.rows * ROW}px`;
-	byId('picture-title').textContent = isSandwich() ? 'Callers (above) and callees (below)' : 'Flame graph';
+	const title = isTimeline() ? 'Samples over time' : 'Flame graph';
+	byId('picture-title').textContent = isSandwich() ? 'Callers (above) and callees (below)' : title;
 }
 
 /** Scrolls to the node that fills the width. */
 function scrollToFocus() {
+	if (isTimeline()) return;
 	const stage = byId('stage');
 	const { tree, focus, origin, down } = picture.layers[0];
 	const row = origin + down * tree.depth[focus];
@@ -116,23 +120,30 @@ function drawPicture() {
 	boxes.n = 0;
 	const first = Math.floor(top / ROW);
 	const last = Math.min(picture.rows - 1, Math.ceil((top + height) / ROW));
-	for (let l = 0; l < layers.length; l++) collectBoxes(boxes, layers[l], l, width, first, last);
+	if (isTimeline()) collectTimeline(boxes, width, first, last);
+	else for (let l = 0; l < layers.length; l++) collectBoxes(boxes, layers[l], l, width, first, last);
 	style.cursor = picture.hovered ?? picture.cursor;
 	const context = sizeCanvas(byId('canvas'), width, height);
 	// A flame graph that is lower than its window is aligned to the bottom.
 	const offset = layers[0].down < 0 && layers.length === 1 ? Math.max(0, height - picture.rows * ROW) : 0;
 	picture.offset = offset;
 	drawBoxes(context, boxes, layers, style, top - offset, width, height);
+	if (isTimeline()) drawTimeline(context, style, top, width, height);
 }
 
 const redraw = beforeFrame(drawPicture);
 
-/** The layer and node under the pointer, null if there is none. */
-function nodeAt(event) {
+/** The box under the pointer, -1 if there is none. */
+function boxAtEvent(event) {
 	const stage = byId('stage');
 	const area = stage.getBoundingClientRect();
 	const y = event.clientY - area.top + stage.scrollTop - picture.offset;
-	const i = boxAt(picture.boxes, event.clientX - area.left, Math.floor(y / ROW));
+	return boxAt(picture.boxes, event.clientX - area.left, Math.floor(y / ROW));
+}
+
+/** The layer and node under the pointer, null if there is none. */
+function nodeAt(event) {
+	const i = boxAtEvent(event);
 	const node = i < 0 ? -1 : picture.boxes.node[i];
 	return node < 0 ? null : { layer: picture.boxes.layer[i], node };
 }
@@ -153,6 +164,7 @@ function zoomTo(node) {
 }
 
 function zoomBack() {
+	if (isTimeline()) return viewBack();
 	if (isSandwich() || app.state.zoom === 0) return false;
 	showZoom(picture.back.pop() ?? 0);
 	refresh();
@@ -221,7 +233,9 @@ function startPicture() {
 	stage.addEventListener('mousemove', (event) => {
 		hover(event);
 		const at = picture.hovered;
-		if (at) showTooltip(event, describeNode(picture.layers[at.layer].tree, at.node));
+		const lines = at && describeNode(picture.layers[at.layer].tree, at.node);
+		const shown = isTimeline() ? timelineTooltip(event) : lines;
+		if (shown && !timeline.moved) showTooltip(event, shown);
 		else hideTooltip();
 	});
 	stage.addEventListener('mouseleave', () => {
@@ -236,10 +250,14 @@ function startPicture() {
 		},
 		{ passive: true },
 	);
-	stage.addEventListener('click', (event) => selectBox(nodeAt(event)));
+	stage.addEventListener('click', (event) => {
+		// The end of a drag is not a click.
+		if (!timeline.moved) selectBox(nodeAt(event));
+	});
 	stage.addEventListener('dblclick', (event) => {
 		const at = nodeAt(event);
-		if (at) activate(at);
+		if (isTimeline()) zoomToBox(event);
+		else if (at) activate(at);
 	});
 	byId('go-calls').addEventListener('click', () => showTab('calls'));
 	byId('go-code').addEventListener('click', () => showTab('code'));

@@ -19,6 +19,7 @@ function defaultState(model) {
 		zoom: 0,
 		q: '',
 		brush: null,
+		view: null,
 		sort: '-self',
 		tab: texts.length > 0 && frames.line.some((line) => line > 0) ? 'code' : 'table',
 		select: -1,
@@ -36,7 +37,7 @@ function parseHash(hash, defaults, model) {
 		source: model.sources.keys(),
 		by: ['function', 'line', 'package'],
 		colour: ['package', 'file', 'kind'],
-		layout: ['icicle', 'flame'],
+		layout: ['icicle', 'flame', 'time'],
 		unit: ['amounts', 'shares'],
 		tab: ['code', 'table', 'calls'],
 	};
@@ -45,9 +46,9 @@ function parseHash(hash, defaults, model) {
 		const kind = typeof defaults[key];
 		const isNumber = /^\d{1,9}$/.test(text);
 		const value = kind === 'boolean' ? text !== '0' : kind === 'number' && isNumber ? Number(text) : text;
-		if (key === 'brush') {
+		if (key === 'brush' || key === 'view') {
 			const [from, to] = text.split('-').map(Number);
-			if (from >= 0 && from < to) state.brush = [from, to];
+			if (from >= 0 && from < to) state[key] = [from, to];
 		} else if (typeof value === kind && [...(choices[key] ?? [value])].includes(value)) {
 			state[key] = value;
 		}
@@ -60,7 +61,7 @@ function formatHash(state, defaults) {
 	const out = new URLSearchParams();
 	for (const [key, value] of Object.entries(state)) {
 		if (value === defaults[key]) continue;
-		if (key === 'brush') out.set(key, value.join('-'));
+		if (Array.isArray(value)) out.set(key, value.map(Math.round).join('-'));
 		else if (typeof value === 'boolean') out.set(key, value ? '1' : '0');
 		else out.set(key, value);
 	}

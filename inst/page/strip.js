@@ -2,7 +2,8 @@
 // part of them. The samples of several runs are shown one after the other.
 'use strict';
 
-const STRIP_HEIGHT = 64;
+const STRIP_HEIGHT = 60;
+const AXIS_HEIGHT = 14;
 const GC_LANE = 8;
 
 const strip = {
@@ -69,10 +70,9 @@ function drawStrip() {
 	const { model, tree, colours } = app;
 	const canvas = byId('strip-canvas');
 	const width = byId('strip').clientWidth;
-	sizeCanvas(canvas, width, STRIP_HEIGHT);
-	const context = canvas.getContext('2d', { alpha: false });
+	const context = sizeCanvas(canvas, width, STRIP_HEIGHT + AXIS_HEIGHT);
 	const columns = canvas.width;
-	const rows = canvas.height;
+	const rows = Math.round((canvas.height * STRIP_HEIGHT) / (STRIP_HEIGHT + AXIS_HEIGHT));
 	const pack = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 	const image = context.createImageData(columns, rows);
 	const pixels = new Uint32Array(image.data.buffer);
@@ -104,7 +104,32 @@ function drawStrip() {
 		const x = Math.min(Math.round((start / strip.samples) * columns), columns - 1);
 		for (let y = 0; y < rows; y++) pixels[y * columns + x] = gap;
 	}
+	context.fillStyle = themeColour('--panel');
+	context.fillRect(0, 0, width, STRIP_HEIGHT + AXIS_HEIGHT);
 	context.putImageData(image, 0, 0);
+	drawStripAxis(context, width);
+}
+
+/** The axis of the strip: times of a single run whose samples are regular, otherwise numbers of samples. */
+function drawStripAxis(context, width) {
+	const [part] = strip.parts;
+	const isTime = strip.parts.length === 1 && hasTimes(part) && !(part.order.times?.sample.length > 1);
+	const end = isTime ? laneOf(part.order, true).end : strip.samples;
+	drawTicks(context, 0, end, width, STRIP_HEIGHT + AXIS_HEIGHT / 2, 0, { isTime });
+}
+
+/** Describes a sample: its innermost function, its time, and its run. */
+function describeSample(number) {
+	const part = strip.parts.findLast(({ start }) => start <= number);
+	const { order, start } = part;
+	const node = app.tree.nodeOf[order.node[firstAbove(order.ends, number - start)]];
+	const isTime = hasTimes(part);
+	const lane = laneOf(order, isTime);
+	return [
+		node > 0 ? app.labels[app.tree.group[node]] : 'no stack',
+		`at ${momentText(timeOf(lane, number - start), { isTime })}`,
+		...(strip.parts.length > 1 ? [laneName(lane)] : []),
+	];
 }
 
 /** Draws the selection, and describes it. */
@@ -148,25 +173,29 @@ function moveBrush(direction, resize) {
 
 function startStrip() {
 	const box = byId('strip');
-	const sampleAt = (event) => {
+	const numberAt = (event) => {
 		const area = box.getBoundingClientRect();
 		const share = (event.clientX - area.left) / area.width;
 		return Math.round(Math.min(Math.max(share, 0), 1) * strip.samples);
 	};
 	// Less than three pixels are a click, which removes the selection.
 	const drag = (event) => {
-		const ends = [strip.drag.from, sampleAt(event)].sort((a, b) => a - b);
+		const ends = [strip.drag.from, numberAt(event)].sort((a, b) => a - b);
 		return Math.abs(event.clientX - strip.drag.x) < 3 || ends[0] === ends[1] ? null : ends;
 	};
 	const on = (type, action) => box.addEventListener(type, (event) => strip.drag && action(event));
 	box.addEventListener('pointerdown', (event) => {
-		strip.drag = { from: sampleAt(event), x: event.clientX };
+		strip.drag = { from: numberAt(event), x: event.clientX };
 		box.setPointerCapture(event.pointerId);
 	});
 	on('pointermove', (event) => {
 		app.state.brush = drag(event);
 		drawBrush();
 	});
+	box.addEventListener('mousemove', (event) => {
+		showTooltip(event, describeSample(Math.min(numberAt(event), strip.samples - 1)));
+	});
+	box.addEventListener('mouseleave', hideTooltip);
 	on('pointerup', (event) => {
 		setBrush(drag(event));
 		strip.drag = null;

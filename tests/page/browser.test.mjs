@@ -2,8 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { browser, change, finish, open, row, rows, runs, small, textOf } from './browser.mjs';
-import { joinPage } from './page.mjs';
+import {
+	axe,
+	browser,
+	change,
+	finish,
+	open,
+	profile,
+	row,
+	rows,
+	runs,
+	samples,
+	small,
+	textOf,
+} from './browser.mjs';
+import { joinPage, makeData } from './page.mjs';
 
 const hash = async (page, expected) => {
 	await page.waitForFunction((wanted) => location.hash.includes(wanted), {}, expected);
@@ -394,4 +407,95 @@ test('the page works in a frame without an address', async () => {
 	assert.equal(await inner.$eval('#by', (select) => select.value), 'line');
 	assert.deepEqual(problems, []);
 	await page.close();
+});
+
+test('the time layout shows the samples in their order, and zooms and moves', async () => {
+	const page = await open(small, { hash: '#layout=time&tab=table&type=0' });
+	const boxes = () =>
+		page.evaluate(() => {
+			const { boxes, layers } = picture;
+			return Array.from({ length: boxes.n }, (_, i) => [
+				layers[0].tree.groups.names[layers[0].tree.group[boxes.node[i]]],
+				boxes.row[i],
+				Math.round((8 * boxes.x[i]) / document.getElementById('stage').clientWidth),
+				Math.round((8 * boxes.w[i]) / document.getElementById('stage').clientWidth),
+			]).filter(([, row]) => row <= 3);
+		});
+	// [name, row, first sample, samples]
+	assert.deepEqual((await boxes()).sort(), [
+		['fit', 3, 3, 4],
+		['load', 3, 0, 3],
+		['main', 2, 0, 7],
+	]);
+	assert.equal(await textOf(page, '#picture-title'), 'Samples over time');
+	await page.mouse.move(...(await boxOf(page, 'load')));
+	const lines = () => page.$$eval('#tooltip div', (all) => all.map((line) => line.textContent));
+	assert.deepEqual((await lines()).slice(0, 2), ['load', 'at 10 ms, sample 2']);
+	await clickBox(page, 'load');
+	assert.equal(await textOf(page, '#figures tr.chosen th bdi'), 'load');
+	// The wheel zooms around the pointer.
+	await page.mouse.wheel({ deltaY: -400 });
+	const [[from, to]] = await stateOf(page, 'view');
+	assert.ok(from > 0 && to < 8e7 && to - from < 5e7, `${from} ${to}`);
+	await hash(page, `view=${Math.round(from)}-${Math.round(to)}`);
+	// A drag moves, and chooses nothing.
+	const [x, y] = await boxOf(page, 'load');
+	await page.mouse.move(x, y);
+	await page.mouse.down();
+	await page.mouse.move(x - 100, y, { steps: 3 });
+	await page.mouse.up();
+	const [[moved], select] = await stateOf(page, 'view', 'select');
+	assert.ok(moved > from);
+	assert.equal(select, await page.evaluate(() => app.items.names.indexOf('load')));
+	await page.keyboard.press('Escape');
+	assert.deepEqual(await stateOf(page, 'view'), [null]);
+	// A double click zooms to a box.
+	await clickBox(page, 'fit', 2);
+	assert.deepEqual((await stateOf(page, 'view'))[0].map(Math.round), [3e7, 7e7]);
+	await pressIn(page, '#stage', 'ArrowLeft');
+	assert.deepEqual((await stateOf(page, 'view'))[0].map(Math.round), [2.6e7, 6.6e7]);
+	await pressIn(page, '#stage', '-', '-', '-');
+	assert.deepEqual(await stateOf(page, 'view'), [null]);
+	await page.evaluate(axe);
+	const { violations } = await page.evaluate(() => axe.run());
+	assert.deepEqual(violations, []);
+	await finish(page);
+});
+
+test('the time layout has a lane for each run, gaps, and garbage collections', async () => {
+	const data = structuredClone(runs);
+	data.order[0].times = { start: 100, step: 1e7, sample: [0, 4], at: [0, 1e9] };
+	const page = await open(data, { hash: '#layout=time' });
+	const shown = await page.evaluate(() => ({
+		names: timeline.shown.lanes.map(laneName),
+		ends: timeline.shown.lanes.map(({ end }) => end),
+		gaps: timeline.gaps.length,
+		gc: timeline.gc.length,
+	}));
+	assert.deepEqual(shown.names, ['run 1', 'run 2']);
+	assert.deepEqual(shown.ends, [1.04e9, 4e7]);
+	assert.ok(shown.gaps > 0 && shown.gc > 0);
+	const { x, y, width } = await (await page.$('#stage')).boundingBox();
+	await page.mouse.move(x + width / 2, y + 50);
+	assert.equal(await textOf(page, '#tooltip div'), 'No samples for 960 ms');
+	await finish(page);
+});
+
+test('without an order there is no time layout', async () => {
+	const page = await open(makeData(samples, { ...profile, timeline: false }), { hash: '#layout=time' });
+	assert.deepEqual(await page.$$eval('#layout option', (all) => all.map(({ value }) => value)), [
+		'icicle',
+		'flame',
+	]);
+	assert.equal(await textOf(page, '#picture-title'), 'Flame graph');
+	await finish(page);
+});
+
+test('the strip has a time axis, and describes the sample at the pointer', async () => {
+	const page = await open(small);
+	const { x, y, width } = await (await page.$('#strip')).boundingBox();
+	await page.mouse.move(x + 0.3 * width, y + 20);
+	const lines = await page.$$eval('#tooltip div', (all) => all.map((line) => line.textContent));
+	assert.deepEqual(lines, ['sub', 'at 20 ms']);
+	await finish(page);
 });

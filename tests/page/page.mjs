@@ -18,7 +18,7 @@ export const scripts = [...template.matchAll(SCRIPT)].map((match) => match[1]);
 /** The functions of the scripts that do not need a document. */
 export function loadScripts() {
 	const context = createContext({ atob, Blob, Response, DecompressionStream, URLSearchParams, Intl });
-	for (const name of ['data', 'tree', 'figures', 'text', 'colours', 'state', 'search']) {
+	for (const name of ['data', 'tree', 'figures', 'text', 'colours', 'state', 'search', 'lanes']) {
 		runInContext(read(`${name}.js`), context, { filename: `${name}.js` });
 	}
 	const selftest = new URL('../testthat/page/selftest.js', import.meta.url);
@@ -177,8 +177,18 @@ function joined(names) {
 	const kept = lines.filter(
 		(line, i) => !/^(\/\/|\/\*| \*|$)/.test(line) && (line !== STRICT || lines.indexOf(STRICT) === i),
 	);
-	const parts = /('(?:[^'\\]|\\.)*'|`[^`]*`|"[^"]*"|\/(?![ *]).*\/[a-z]*)| ?(=>|[={}?:,;]|&&|\|\|) ?/g;
-	return kept.map((line) => line.replace(parts, '$1$2')).join('\n');
+	const literal = /'(?:[^'\\]|\\.)*'|`[^`]*`|"[^"]*"|\/(?![ *]).*\/[a-z]*/.source;
+	const without = (line, pattern) =>
+		line.replace(new RegExp(`(${literal})|${pattern.source}`, 'g'), (_, text, part) => text ?? part);
+	const isScript = names[0].endsWith('.js');
+	const short = kept.map((line) => {
+		const out = without(line, / ?(=>|[={}?:,;]|&&|\|\|) ?/);
+		if (!isScript) return out;
+		const keywords = without(out, /\b(if|for|while|switch|catch) (?=\()/);
+		return without(keywords, / ([<>*/%+-]|[<>]=|===|!==) (?![-+])/);
+	});
+	const ended = short.map((line) => line + (/[;,{([]$/.test(line) ? '' : '\n'));
+	return ended.join('').replaceAll(';}', '}');
 }
 
 export function joinPage(data) {

@@ -15,7 +15,7 @@
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
 //! | `sources` | objects with `name`, `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number) and `base` (whether other sources are compared with this one) |
 //! | `values` | objects with `source` and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
-//! | `order` | objects with `source`, columns `node` (delta) and `run`: how many consecutive samples have this node; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order |
+//! | `order` | objects with `source`, columns `node` (delta) and `run`: how many consecutive samples have this node; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps |
 //! | `plumbing` | a regular expression for names of functions |
 //! | `texts` | objects with `file` (a string), `text`, and `changed`: whether it was changed after recording |
 

@@ -9,7 +9,7 @@ use crate::formats;
 use crate::json::Json;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
-use crate::model::{Profile, Source, SourceId, Values};
+use crate::model::{Period, Profile, Source, SourceId, Values};
 
 /// The samples by their source.
 pub struct Samples<'p> {
@@ -129,21 +129,32 @@ impl<'p> Samples<'p> {
     pub fn write_order(&self, json: &mut Json) -> Result<()> {
         for (id, source) in self.profile.source_ids().zip(&self.profile.sources) {
             let recorded = self.of_source.get(id.row());
-            let sorted = self.by_time(recorded)?;
-            let rows = match &sorted {
-                Some(rows) => rows,
+            let timed = self.by_time(recorded)?;
+            let sorted;
+            let rows = match &timed {
+                Some(timed) => {
+                    sorted = timed.iter().map(|&(_, row)| row).try_vec()?;
+                    &sorted
+                }
                 None if self.is_aggregated(source, recorded) => continue,
                 None => recorded,
             };
-            if !rows.is_empty() {
-                json.object(|json| self.write_rows(id, rows, json))?;
+            if rows.is_empty() {
+                continue;
             }
+            json.object(|json| {
+                self.write_rows(id, rows, json)?;
+                match &timed {
+                    Some(timed) => write_times(source, timed, json),
+                    None => Ok(()),
+                }
+            })?;
         }
         Ok(())
     }
 
-    /// The rows sorted by the times of their samples, if all have one.
-    fn by_time(&self, rows: &[u32]) -> Result<Option<Vec<u32>>> {
+    /// The times of samples, in ascending order, and their rows, if all samples have a time.
+    fn by_time(&self, rows: &[u32]) -> Result<Option<Vec<(i64, u32)>>> {
         let times = &self.profile.samples.times;
         let mut timed = with_room(rows.len())?;
         for &row in rows {
@@ -153,7 +164,7 @@ impl<'p> Samples<'p> {
             timed.try_push((times[at].1, row))?;
         }
         timed.sort_unstable();
-        timed.iter().map(|&(_, row)| row).try_vec().map(Some)
+        Ok(Some(timed))
     }
 
     /// Whether samples may be sums of equal ones, so that their order is meaningless. This is assumed for formats whose
@@ -191,6 +202,37 @@ impl<'p> Samples<'p> {
             Ok(())
         })
     }
+}
+
+/// Writes the times of samples. Only the times that differ from the expected ones by more than half a step are written:
+/// regular samples need one.
+fn write_times(source: &Source, timed: &[(i64, u32)], json: &mut Json) -> Result<()> {
+    let start = timed[0].0;
+    // The difference may exceed the range of the type.
+    let since_start = |time: i64| (i128::from(time) - i128::from(start)) as f64;
+    let period = source.period.as_ref().and_then(Period::nanoseconds);
+    let last = since_start(timed[timed.len() - 1].0);
+    let mean = last / (timed.len() - 1).max(1) as f64;
+    let step = period.filter(|&step| step > 0.0).unwrap_or(mean.max(1.0));
+    let mut samples = Vec::new();
+    let mut at = Vec::new();
+    for (sample, &(time, _)) in (0u32..).zip(timed) {
+        let time = since_start(time);
+        let expected = match (samples.last(), at.last()) {
+            (Some(&from), Some(&begin)) => begin + f64::from(sample - from) * step,
+            _ => f64::NEG_INFINITY,
+        };
+        if (time - expected).abs() > step / 2.0 {
+            samples.try_push(sample)?;
+            at.try_push(time)?;
+        }
+    }
+    json.field("times")?.object(|json| {
+        json.field("start")?.number(start as f64 / 1e9)?;
+        json.field("step")?.number(step)?;
+        json.field("sample")?.deltas(samples.iter().copied())?;
+        json.field("at")?.numbers(at.iter().copied())
+    })
 }
 
 /// Writes the values of a type, except those that equal a constant: the first value or 0, whichever is

@@ -319,6 +319,50 @@ fn samples_have_an_order_where_it_is_known() {
 }
 
 #[test]
+fn times_are_stored_where_they_are_not_regular() {
+    let times = |period: Option<f64>, times: &[i64]| {
+        let mut x = profile(SourceKind::named("process"), &vec!["a"; times.len()]);
+        x.sources[0].period = period.map(|value| Period {
+            value,
+            exact: None,
+            type_: Some(ValueType {
+                name: "wall".to_owned(),
+                unit: "nanoseconds".to_owned(),
+            }),
+        });
+        x.samples.times = times.iter().copied().enumerate().collect();
+        let data = data(&page(), &x);
+        let times = &data["order"][0]["times"];
+        let at = times["at"].as_array().unwrap();
+        (
+            times["start"].as_f64().unwrap(),
+            times["step"].as_f64().unwrap(),
+            undelta(&times["sample"]),
+            at.iter().map(|at| at.as_f64().unwrap()).collect::<Vec<_>>(),
+        )
+    };
+    let begin = 1_000_000_000;
+    let at = |offsets: &[i64]| offsets.iter().map(|at| begin + at).collect::<Vec<_>>();
+    assert_eq!(
+        times(Some(10.0), &at(&[0, 10, 21, 30])),
+        (1.0, 10.0, vec![0], vec![0.0])
+    );
+    // A gap, and samples that come earlier.
+    assert_eq!(
+        times(Some(10.0), &at(&[0, 10, 50, 60, 63])),
+        (1.0, 10.0, vec![0, 2, 4], vec![0.0, 50.0, 63.0])
+    );
+    // Without a period, the mean distance is the step.
+    assert_eq!(
+        times(None, &at(&[0, 10, 30])),
+        (1.0, 15.0, vec![0], vec![0.0])
+    );
+    assert_eq!(times(None, &[7]), (7e-9, 1.0, vec![0], vec![0.0]));
+    let extreme = times(None, &[i64::MIN, i64::MAX]);
+    assert_eq!(extreme.3, [0.0]);
+}
+
+#[test]
 fn no_text_leaves_its_place() {
     let long = "x".repeat(1 << 20);
     let hostile = "</script><script>alert(1)</script><!--\"'\u{2028}\u{202e}\u{7f}\0&amp;";

@@ -1,0 +1,122 @@
+// The lanes of the time layout: the samples of each run on an axis of time, or of samples if their period is unknown.
+//
+// A lane consists of segments in which samples follow each other at equal distances. Recorded times begin a new segment
+// where they are irregular; between two segments there may be a gap.
+'use strict';
+
+/** Whether the times of samples are known. */
+function hasTimes({ order }) {
+	return Boolean(order.times) || app.model.sources[order.source].period > 0;
+}
+
+/** The samples of a run; without times, each sample is 1 long. */
+function laneOf(order, isTime) {
+	const { times, samples } = order;
+	const { period, base } = app.model.sources[order.source];
+	const step = isTime ? (times?.step ?? period) : 1;
+	const [sample, at] = isTime && times ? [times.sample, times.at] : [[0], [0]];
+	const end = at.at(-1) + (samples - sample.at(-1)) * step;
+	return { order, step, sample, at, samples, end, offset: 0, base };
+}
+
+/** The lanes of runs, with their rows in the picture, and the depth of each node. */
+function makeLanes(parts, tree) {
+	const isTime = parts.every(hasTimes);
+	const lanes = parts.map(({ order }) => laneOf(order, isTime));
+	// Runs at the same time share the axis; others begin at 0.
+	const starts = lanes.map(({ order }) => (order.times?.start ?? Number.NaN) * 1e9);
+	const first = Math.min(...starts);
+	const ends = lanes.map(({ end }, i) => starts[i] + end);
+	if (Math.max(...starts) < Math.min(...ends)) {
+		lanes.forEach((lane, i) => {
+			lane.offset = starts[i] - first;
+		});
+	}
+	const depth = new Int32Array(tree.n);
+	for (let i = 1; i < tree.n; i++) depth[i] = depth[tree.parent[i]] + 1;
+	let row = 1;
+	for (const lane of lanes) {
+		lane.row = row;
+		lane.deepest = lane.order.node.reduce((most, node) => Math.max(most, depth[tree.nodeOf[node]]), 0);
+		row += lane.deepest + 2;
+	}
+	const end = Math.max(0, ...lanes.map((lane) => lane.offset + lane.end));
+	return { lanes, depth, isTime, end, rows: row };
+}
+
+/** The time at which a sample begins. */
+function timeOf({ sample, at, step, offset }, number) {
+	const segment = firstAbove(sample, number) - 1;
+	return offset + at[segment] + (number - sample[segment]) * step;
+}
+
+/** The segment in which a time is, and where its last sample ends. A sample ends when the next segment begins. */
+function segmentAt(lane, time) {
+	const { sample, at, step, samples, offset } = lane;
+	const segment = firstAbove(at, time - offset) - 1;
+	if (segment < 0) return null;
+	const until = sample[segment + 1] ?? samples;
+	const end = at[segment] + (until - sample[segment]) * step;
+	return { segment, until, end: offset + Math.min(end, at[segment + 1] ?? end) };
+}
+
+/** The sample at a time, -1 in gaps. */
+function sampleAt(lane, time) {
+	const found = segmentAt(lane, time);
+	if (!found || time >= found.end) return -1;
+	const { sample, at, step, offset } = lane;
+	const number = sample[found.segment] + Math.floor((time - offset - at[found.segment]) / step);
+	return Math.min(number, found.until - 1);
+}
+
+/** The gap at a time, as [from, to]; null if there is a sample, or if the lane has begun later or has ended. */
+function gapAt(lane, time) {
+	const found = segmentAt(lane, time);
+	const next = found && lane.at[found.segment + 1];
+	return found && time >= found.end && next !== undefined ? [found.end, lane.offset + next] : null;
+}
+
+/**
+ * Calls `add(from, to, node)` for pieces of the axis in ascending order, with the node of the model that is shown there,
+ * -1 for gaps. With few samples, a piece is a run of equal samples; with many, a column of pixels with the sample in its
+ * middle.
+ */
+function eachPiece(lane, from, to, columns, add) {
+	const { order, sample } = lane;
+	const width = (to - from) / columns;
+	// In a gap, the next sample.
+	const found = segmentAt(lane, from);
+	const first = sampleAt(lane, from) < 0 ? (found?.until ?? 0) : sampleAt(lane, from);
+	let run = firstAbove(order.ends, first);
+	if (width > lane.step / 2) {
+		for (let column = 0; column < columns; column++) {
+			const number = sampleAt(lane, from + (column + 0.5) * width);
+			if (number >= 0) while (order.ends[run] <= number) run++;
+			add(from + column * width, from + (column + 1) * width, number < 0 ? -1 : order.node[run]);
+		}
+		return;
+	}
+	let segment = Math.max(0, firstAbove(sample, first) - 1);
+	let start = first;
+	let reached = from;
+	while (start < lane.samples) {
+		while (sample[segment + 1] <= start) segment++;
+		while (order.ends[run] <= start) run++;
+		const end = Math.min(order.ends[run], sample[segment + 1] ?? Infinity);
+		const begin = timeOf(lane, start);
+		if (begin >= to) break;
+		const next = end === sample[segment + 1] ? timeOf(lane, end) : Infinity;
+		const stop = Math.min(begin + (end - start) * lane.step, next);
+		if (begin > reached) add(reached, Math.min(begin, to), -1);
+		add(Math.max(begin, from), Math.min(stop, to), order.node[run]);
+		reached = stop;
+		start = end;
+	}
+}
+
+/** The distance of ticks: 1, 2 or 5 times a power of ten, so that there are at most `most`. */
+function tickStep(length, most) {
+	const least = length / Math.max(most, 1);
+	const power = 10 ** Math.floor(Math.log10(least));
+	return power * [1, 2, 5, 10].find((factor) => factor * power >= least);
+}
