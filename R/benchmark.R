@@ -46,7 +46,7 @@
 #'   new = for (i in 1:20) paste0("key ", 1:2000),
 #'   runs = 3, times = 20, warmup = 1
 #' )
-#' compare_profiles(runs$base, runs$new)
+#' compare_profiles(runs)
 benchmark_profile <- function(
     ..., runs = 5, times = 1, warmup = 2, measure = NULL, interval = 0.01) {
   call <- rlang::current_env()

@@ -16,7 +16,7 @@
 #' @examples
 #' work <- function(n) for (i in seq_len(n)) sort(paste("key", 1:5000), method = "radix")
 #' runs <- benchmark_profile(base = work(200), new = work(300), runs = 3, warmup = 0, measure = "time")
-#' plot(compare_profiles(runs$base, runs$new))
+#' plot(compare_profiles(runs))
 plot.profile_comparison <- function(x, ..., n = 15, main = NULL) {
   call <- rlang::current_env()
   rlang::check_dots_empty()

@@ -22,7 +22,9 @@
 #'
 #' # Statistics
 #'
-#' `ratio` is the ratio of the geometric means of both versions, with a 95% interval by Welch's test of the logarithms.
+#' `ratio` is the ratio of the geometric means of both versions, with a 95% interval by Welch's test of the logarithms. If
+#' amounts are sampled, half a sample is added to each, so that runs without samples have a logarithm: a version that is
+#' too fast to be sampled takes less. With few samples, `ratio` is therefore closer to 1 than `new / base`.
 #' `p_value` is the p value of this test for a single row: if nothing changed, one of twenty rows has a p value below
 #' 0.05. `p_adjusted` is adjusted for all rows together by Holm's method, with the share of a row as its weight. The
 #' `verdict` is `"more"` or `"less"` if `p_adjusted` is below 0.05, otherwise `"none found"`. This does not mean that
@@ -40,8 +42,9 @@
 #'
 #' The whole run is compared in a separate test; the result is in the attribute `whole`.
 #'
-#' @param base,new Profiles of the old and the new version, see [profile_data]; or lists of profiles. Each
-#'   source is a run.
+#' @param base,new Profiles of the old and the new version, see [profile_data]; or lists of profiles. Each source is a
+#'   run. `base` may also be the result of [benchmark_profile()] for two expressions, without `new`: the expressions named
+#'   `base` and `new` are compared, or the first one with the second one.
 #' @param ... Must be empty.
 #' @param by What is compared: `"function"` (by name), `"line"`, or `"package"` (see [add_packages()]).
 #' @param scale `"amount"`, or `"share"` for shares of the run.
@@ -61,7 +64,7 @@
 #'   \item{name, filename, line, package}{as in [call_tree()]}
 #'   \item{base, new}{double: the geometric mean of the runs, in the unit of the type (seconds for time), or
 #'     as a share}
-#'   \item{ratio}{double: `new` divided by `base`, `Inf` if the row is not in any run of `base`}
+#'   \item{ratio}{double: the estimated ratio of `new` and `base`, `Inf` if the row is not in any run of `base`}
 #'   \item{lower, upper}{double: the 95% interval of the ratio, up to `Inf` if the row is not in any run of
 #'     `base`}
 #'   \item{p_value, p_adjusted}{double: the p values of Welch's test, before and after Holm's adjustment}
@@ -82,12 +85,13 @@
 #' @examples
 #' work <- function(n) for (i in seq_len(n)) sort(paste("key", 1:5000), method = "radix")
 #' runs <- benchmark_profile(base = work(200), new = work(300), runs = 3, warmup = 0, measure = "time")
-#' compare_profiles(runs$base, runs$new)
+#' compare_profiles(runs)
 compare_profiles <- function(
-    base, new, ..., by = c("function", "line", "package"), scale = c("amount", "share"),
+    base, new = NULL, ..., by = c("function", "line", "package"), scale = c("amount", "share"),
     what = c("total", "self"), type = NULL, only = NULL, min_share = 0.01) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
+  versions <- two_versions(base, new, call)
   by <- check_choice(by, c("function", "line", "package"), "by", call)
   scale <- check_choice(scale, c("amount", "share"), "scale", call)
   what <- check_choice(what, c("total", "self"), "what", call)
@@ -96,7 +100,7 @@ compare_profiles <- function(
     abort_argument("`only` must be a character vector of names, or `NULL`.", call)
   }
   check_share(min_share, "min_share", call)
-  data <- figures_of_runs(base, new, type, by, call)
+  data <- figures_of_runs(versions$base, versions$new, type, by, call)
   comparison_of(data, call, by = by, scale = scale, what = what, only = only, min_share = min_share)
 }
 
@@ -116,12 +120,37 @@ comparison_of <- function(
     vctrs::vec_cbind(data$groups[rows, ], compared)[order, ],
     whole = whole,
     runs = c(base = sum(!data$is_new), new = sum(data$is_new)),
-    type = data$type, unit = data$unit, by = by, scale = scale, what = what,
+    type = data$type, unit = data$unit, by = by, scale = scale, what = what, few_samples = few_samples(data),
     class = "profile_comparison"
   )
 }
 
 # ---- Amounts -----------------------------------------------------------------------
+
+# list(base, new). `base` alone may be what benchmark_profile() returns for two expressions: those with the names `base`
+# and `new`, in any order, or the first and the second one.
+two_versions <- function(base, new, call) {
+  if (missing(base)) {
+    abort_missing("base", call, i = "Two profiles are compared: `base`, of the old version, and `new`.")
+  }
+  if (!is.null(new)) {
+    return(list(base = base, new = new))
+  }
+  if (!is_list_of_profiles(base) || !rlang::is_named(base)) {
+    abort_argument(c(
+      "`new` is missing.", i = "Two profiles are compared: `base`, of the old version, and `new`.",
+      i = "The result of `benchmark_profile(base = , new = )` contains both."
+    ), call)
+  }
+  if (length(base) != 2) {
+    names <- paste0("`", shown_label(names(base)), "`", collapse = ", ")
+    abort_argument(c(
+      paste0("`base` must contain two versions, not ", length(base), ": ", names, "."),
+      i = "Choose two of them, as in `compare_profiles(runs$a, runs$b)`."
+    ), call)
+  }
+  if (setequal(names(base), c("base", "new"))) base[c("base", "new")] else rlang::set_names(base, c("base", "new"))
+}
 
 figures_of_runs <- function(base, new, type, by, call) {
   base <- list_of_profiles(base, "base", call)
@@ -143,10 +172,13 @@ new_figures <- function(result, is_new, type = NULL) {
   figures <- result$figures
   figures[c("self", "total")] <- lapply(figures[c("self", "total")], `/`, scale)
   is_count <- has_role(result$type, result$unit, "count")
+  sums <- result$runs$sum / scale
+  # A run can be too short to be sampled.
+  sums[result$runs$samples == 0] <- 0
   list(
     groups = result$groups,
     figures = figures,
-    sums = result$runs$sum / scale,
+    sums = sums,
     samples = result$runs$samples,
     periods = result$runs$period,
     quantum = sample_amounts(result$unit, is_count, result$runs$period) / scale,
@@ -185,7 +217,9 @@ list_of_profiles <- function(x, name, call) {
 comparable <- c(1e-150, 1e150)
 
 check_comparable <- function(data, scale, call) {
-  empty <- which(is.na(data$sums) | data$sums <= 0)
+  # A run without samples takes less than a sample represents. It has no shares.
+  is_short <- data$samples == 0 & scale == "amount" & any(data$sums > 0, na.rm = TRUE)
+  empty <- which((is.na(data$sums) | data$sums <= 0) & !is_short)
   if (length(data$sums) == 0 || !any(data$is_new) || all(data$is_new)) {
     abort_profile(
       "A profile without sources has no runs to compare.", "profile_error_unsupported", call = call
@@ -266,7 +300,8 @@ mean_share <- function(amounts, data) {
 
 # The weight of a run: the part of the mean share that an amount of 1 in this run represents.
 share_weights <- function(data) {
-  ifelse(data$is_new, 0.5 / sum(data$is_new), 0.5 / sum(!data$is_new)) / data$sums
+  weight <- ifelse(data$is_new, 0.5 / sum(data$is_new), 0.5 / sum(!data$is_new)) / data$sums
+  ifelse(data$sums == 0, 0, weight)
 }
 
 # ---- Statistics --------------------------------------------------------------------
@@ -275,6 +310,8 @@ share_weights <- function(data) {
 compared_rows <- function(amounts, data, scale, detectable = TRUE) {
   is_new <- data$is_new
   quantum <- mean(data$quantum)
+  # The logarithm of 0 samples is not finite. So half a sample is added to each amount, for the estimate of the ratio, its
+  # interval and its test alike.
   offset <- if (quantum > 0) rep(quantum / 2, nrow(amounts)) else half_of_smallest(amounts)
   counted <- amounts
   if (scale == "share") {
@@ -288,13 +325,14 @@ compared_rows <- function(amounts, data, scale, detectable = TRUE) {
     base = geometric_mean(base, offset),
     new = geometric_mean(new, offset)
   )
-  columns$ratio <- columns$new / columns$base
+  test <- welch_log(base, new, offset, quantum)
+  columns$ratio <- ifelse(columns$base == 0, columns$new / columns$base, exp(test$log_ratio))
+  columns$ratio[columns$new == 0 & columns$base > 0] <- 0
   rows <- nrow(amounts)
   unknown <- rep(NA_real_, rows)
   columns[c("lower", "upper", "p_value", "p_adjusted", "detectable")] <- list(unknown)
   columns$verdict <- rep(NA_character_, rows)
   if (min(sum(is_new), sum(!is_new)) >= minimum_runs) {
-    test <- welch_log(base, new, offset, quantum)
     columns[c("lower", "upper")] <- ratio_interval(test)
     columns$p_value <- p_value(test)
     # Rows with equal amounts in all runs count as one test.
@@ -341,6 +379,21 @@ geometric_mean <- function(amounts, offset) {
   ifelse(rowSums(amounts) == 0, 0, mean)
 }
 
+# Advice if a version has hardly any samples; otherwise NULL.
+few_samples <- function(data) {
+  if (all(data$quantum == 0)) {
+    return(NULL)
+  }
+  mean <- c(base = mean(data$samples[!data$is_new]), new = mean(data$samples[data$is_new]))
+  if (min(mean) >= 5) {
+    return(NULL)
+  }
+  paste0(
+    "The runs of `", names(which.min(mean)), "` have ", if (min(mean) == 0) "no samples" else "few samples",
+    ", so little is known about them. Use `times` of `benchmark_profile()` to repeat the code in each run."
+  )
+}
+
 # ---- Text --------------------------------------------------------------------------
 
 #' @rdname compare_profiles
@@ -377,6 +430,10 @@ format.profile_comparison <- function(x, ..., n = 20, width = NULL) {
   }
   if (nrow(x) > n) {
     lines <- c(lines, paste0("... and ", format_count(nrow(x) - n), " more rows"))
+  }
+  few <- attr(x, "few_samples")
+  if (!is.null(few)) {
+    lines <- c(lines, wrap("", few, width))
   }
   note <- if (!enough) {
     paste0(

@@ -41,9 +41,9 @@
 #' @examples
 #' work <- function(n) for (i in seq_len(n)) sort(paste("key", 1:5000), method = "radix")
 #' runs <- benchmark_profile(base = work(200), new = work(200), runs = 3, warmup = 0, measure = "time")
-#' expect_no_regression(runs$base, runs$new, tolerance = 0.5, inconclusive = "pass")
+#' expect_no_regression(runs, tolerance = 0.5, inconclusive = "pass")
 expect_no_regression <- function(
-    base, new, ..., tolerance = 0.1, type = NULL, inconclusive = c("warn", "pass", "fail")) {
+    base, new = NULL, ..., tolerance = 0.1, type = NULL, inconclusive = c("warn", "pass", "fail")) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   if (!is.numeric(tolerance) || length(tolerance) != 1 || !isTRUE(tolerance >= 0 && is.finite(tolerance))) {
@@ -51,7 +51,8 @@ expect_no_regression <- function(
   }
   inconclusive <- check_choice(inconclusive, c("warn", "pass", "fail"), "inconclusive", call)
   check_type(type, call)
-  comparison <- comparison_of(figures_of_runs(base, new, type, "function", call), call)
+  versions <- two_versions(base, new, call)
+  comparison <- comparison_of(figures_of_runs(versions$base, versions$new, type, "function", call), call)
   result <- regression_result(attr(comparison, "whole"), tolerance)
   fails <- result == "more" || result == "unclear" && inconclusive == "fail"
   message <- regression_message(comparison, result, tolerance)

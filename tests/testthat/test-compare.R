@@ -373,3 +373,58 @@ test_that("a comparison is drawn", {
     plot(compare_profiles(one, one, scale = "share", min_share = 1, what = "self"))
   })
 })
+
+test_that("estimates lie inside their intervals, and swapping the versions inverts them", {
+  set.seed(11)
+  counts <- c(0, 1, 2, 3, 5, 20, 1000)
+  pairs <- expand.grid(base = counts, new = counts, spread = c(0, 1, 3), runs = c(3, 5))
+  for (i in seq_len(nrow(pairs))) {
+    pair <- pairs[i, ]
+    draw <- function(mean) pmax(0, mean + sample(-pair$spread:pair$spread, pair$runs, TRUE))
+    amounts <- matrix(c(draw(pair$base), draw(pair$new)), 1)
+    if (!any(amounts > 0)) next
+    data <- list(
+      is_new = rep(c(FALSE, TRUE), each = pair$runs), quantum = rep(1, 2 * pair$runs), sums = rep(2000, 2 * pair$runs)
+    )
+    ours <- compared_rows(amounts, data, "amount", detectable = FALSE)
+    info <- paste(amounts, collapse = " ")
+    expect_true(ours$lower <= ours$ratio && ours$ratio <= ours$upper, info = info)
+    back <- compared_rows(amounts[, rev(seq_along(amounts)), drop = FALSE], data, "amount", detectable = FALSE)
+    expect_equal(c(back$ratio, back$lower, back$upper), 1 / c(ours$ratio, ours$upper, ours$lower), info = info)
+    expect_equal(back$p_value, ours$p_value, info = info)
+  }
+})
+
+test_that("a version that is too fast to be sampled takes less, with advice", {
+  fast <- profile_of_runs(list(c("main>f" = 0), c("main>f" = 0), c("main>f" = 1)))
+  x <- compare_profiles(profile_of_runs(base_runs), fast)
+  expect_identical(attr(x, "whole")$verdict, "less")
+  expect_match(format(x), "The runs of `new` have few samples", all = FALSE)
+  none <- filter_profile(fast, focus = "^nothing$")
+  x <- compare_profiles(profile_of_runs(base_runs), none)
+  whole <- attr(x, "whole")
+  expect_identical(whole$verdict, "less")
+  expect_identical(c(whole$new, whole$ratio, whole$lower), c(0, 0, 0))
+  expect_gt(whole$upper, 0)
+  back <- attr(compare_profiles(none, profile_of_runs(base_runs)), "whole")
+  expect_identical(c(back$ratio, back$upper), c(Inf, Inf))
+  expect_equal(back$lower, 1 / whole$upper)
+  # There is nothing to compare if no run has samples, and such runs have no shares.
+  expect_error(compare_profiles(none, none), class = "profile_error_unsupported")
+  expect_error(compare_profiles(profile_of_runs(base_runs), none, scale = "share"), class = "profile_error_unsupported")
+})
+
+test_that("the result of benchmark_profile() is compared by the names of its versions", {
+  base <- profile_of_runs(base_runs)
+  new <- profile_of_runs(new_runs)
+  expected <- compare_profiles(base, new)
+  expect_identical(compare_profiles(list(base = base, new = new)), expected)
+  expect_identical(compare_profiles(list(new = new, base = base)), expected)
+  expect_identical(compare_profiles(list(sub = base, gsub = new)), expected)
+  expect_identical(expect_no_regression(list(new = base, base = new)), compare_profiles(new, base))
+  expect_snapshot(error = TRUE, {
+    compare_profiles(list(a = base, b = new, c = new))
+    compare_profiles(list(base, new))
+    compare_profiles(base)
+  })
+})
