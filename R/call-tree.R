@@ -30,7 +30,7 @@
 #' lines, this limit is raised until at most `n` lines remain. For `callers()` and `callees()`, `min_share` is a share
 #' of the total of the function.
 #'
-#' @param x A profile, see [profile_data]. For `format()` and `print()`, a call tree.
+#' @param x A profile, see [profile_data], or the path of a file. For `format()` and `print()`, a call tree.
 #' @param by `"function"`, `"line"`, or `"package"`.
 #' @param name The name of a function, as [summary()][summary.profile_data()] shows it. `NA` or `"<unknown>"` for all
 #'   code without symbols.

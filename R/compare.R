@@ -42,8 +42,8 @@
 #'
 #' The whole run is compared in a separate test; the result is in the attribute `whole`.
 #'
-#' @param base,new Profiles of the old and the new version, see [profile_data]; or lists of profiles. Each source is a
-#'   run. `base` may also be the result of [benchmark_profile()] for two expressions, without `new`: the expressions named
+#' @param base,new Profiles of the old and the new version, see [profile_data]; lists of profiles; or paths of
+#'   files, for [read_profile()]. Each source is a run. `base` may also be the result of [benchmark_profile()] for two expressions, without `new`: the expressions named
 #'   `base` and `new` are compared, or the first one with the second one.
 #' @param ... Must be empty.
 #' @param by What is compared: `"function"` (by name), `"line"`, or `"package"` (see [add_packages()]).
@@ -203,6 +203,9 @@ list_of_profiles <- function(x, name, call) {
   }
   if (is_profile(x)) {
     return(list(as_unchecked_v2(x, call)))
+  }
+  if (is.character(x) && length(x) > 0 && all(vapply(x, is_path_of_file, NA))) {
+    return(lapply(unname(x), as_unchecked_v2, call))
   }
   if (!is_list_of_profiles(x)) {
     abort_argument(c(

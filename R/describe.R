@@ -15,7 +15,7 @@
 #'
 #' Source code is shown if the profile contains it, or if [add_source_text()] can read it with its default arguments.
 #'
-#' @param x A profile, see [profile_data]. For `format()`, `print()` and `as.list()`, the description of a profile.
+#' @param x A profile, see [profile_data], or the path of a file for [read_profile()]. For `format()`, `print()` and `as.list()`, the description of a profile.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
 #' @param n The maximum number of rows of each table. The call tree has up to twice as many, but fewer if the text would
 #'   exceed `8.5 * n` lines, which is about 60 by default. The tables of packages and memory have half as many.

@@ -65,7 +65,7 @@
 #' function, a row that is not `.inlined` may be added to `locations`, since the remaining function would otherwise
 #' appear to be inlined into the next frame.
 #'
-#' @param x A profile, see [profile_data], of either version, or a dm of its tables.
+#' @param x A profile, see [profile_data], of either version, a dm of its tables, or the path of a file.
 #' @param ... Must be empty.
 #' @param focus,ignore,show,show_from,prune_from A regular expression, or `NULL`.
 #' @param hide A regular expression, `"plumbing"`, or `NULL`.
@@ -164,10 +164,17 @@ drops_of_sources <- function(x, drop, keep, call) {
   list(distinct = drops, of_source = vctrs::vec_match(rules, distinct))
 }
 
-# The tables of version 2.0, which the core checks when it filters them.
+# The tables of version 2.0, which the core checks when it uses them. `x` may be the path of a file.
 as_unchecked_v2 <- function(x, call) {
+  if (!missing(x) && is_path_of_file(x)) {
+    return(read_format(x, "", "2.0", x, call))
+  }
   x <- as_profile(x, call)
   if (identical(profile_version(x), "1.0")) as_v2(x, call) else x
+}
+
+is_path_of_file <- function(x) {
+  is_text(x) && file.exists(x) && !dir.exists(x)
 }
 
 # Evaluates code that uses tables before the core has checked them. If the code fails because the tables are invalid,

@@ -62,11 +62,12 @@
 #'
 #' The page needs a recent browser: Chrome 93, Firefox 113, Safari 16.4, or later.
 #'
-#' @param x A profile, see [profile_data], of either version, or a dm of its tables.
+#' @param x A profile, see [profile_data], of either version, a dm of its tables, or the path of a file for
+#'   [read_profile()].
 #' @param path Path of the file to write. An existing file is replaced when the new one is complete, as in
 #'   [write_pprof()]. The file is compressed if its name ends in `.gz`.
 #' @param ... For `profile_page()` and `write_profile_page()`: must be empty.
-#' @param base Another profile to compare `x` with. If both have three runs or more, functions are grey unless
+#' @param base Another profile to compare `x` with, or the path of a file. If both have three runs or more, functions are grey unless
 #'   [compare_profiles()] finds a difference.
 #' @param source_text Whether the page contains the text and the paths of source files, as added by [add_source_text()]
 #'   with its default arguments.
@@ -169,7 +170,7 @@ functions_found <- function(data, call) {
 }
 
 as_base <- function(base, call) {
-  if (!is_profile(base)) {
+  if (!is_profile(base) && !is_path_of_file(base)) {
     abort_argument(c(
       paste0("`base` must be a profile, or `NULL`, not ", describe_object(base), "."), i = profile_hint(base)
     ), call)

@@ -42,7 +42,7 @@
 #' [profile_page()], [as_profvis()], [describe_profile()], [annotate_lines()] and `plot(view = "lines")` read files by
 #' the same rules, with `outside = FALSE`. To show other files, call `add_source_text()` first.
 #'
-#' @param x A profile, see [profile_data].
+#' @param x A profile, see [profile_data], or the path of a file.
 #' @param ... Must be empty.
 #' @param directory Directories in which to search for files that do not exist at their path, for example because the
 #'   profile was recorded on another machine. For the path `home/me/code/run.R`, the files `home/me/code/run.R`,
@@ -291,7 +291,7 @@ split_text <- function(lines, filename) {
 #' `annotate_lines()` returns the lines of one source file with their self and total, and with their text if it is
 #' available: in the profile, or in a file that [add_source_text()] may read.
 #'
-#' @param x A profile, see [profile_data].
+#' @param x A profile, see [profile_data], or the path of a file.
 #' @param file A file of the profile, or the end of its path, if it is unique. The default is the file whose lines have
 #'   the greatest self, regardless of its sign.
 #' @param ... Must be empty.
