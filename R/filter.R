@@ -74,11 +74,15 @@
 #' @param keep A regular expression of functions that `drop` does not remove. `NULL` for none, or with `drop = TRUE` for
 #'   the expressions in `sources`.
 #'
+#' @param labels Labels of the samples to keep, such as `c(route = "/api")`, see [with_labels()]; or a list with several
+#'   values of a label, such as `list(route = c("/api", "/health"))`. A sample needs one of the values of each label. `NA`
+#'   stands for samples without the label.
+#'
 #' @return A profile of version 2.0.
 #'
 #' @section Errors:
 #' `profile_error_invalid` if `x` is not valid; `profile_error_argument` if an argument is not a single
-#' string, is not a regular expression, or takes too long to match.
+#' string, is not a regular expression, or takes too long to match, or if no sample has a label or its value.
 #'
 #' @seealso [compact_profile()] for tables that you have filtered yourself;
 #'   [serve_pprof()], which offers the same filters.
@@ -95,11 +99,16 @@
 #' # Without functions that only call others:
 #' call_tree(filter_profile(x, hide = "plumbing"))
 #'
+#' # Only the requests of one route:
+#' x <- record_profile(with_labels(c(route = "/report"), for (i in 1:50) lm(dist ~ speed, data = cars)))
+#' try(filter_profile(x, labels = c(route = "/report")))
+#'
 #' # Attribute the time of these functions to their callers:
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' filter_profile(x, drop = "paste|sub|c")
 filter_profile <- function(
     x, ..., focus = NULL, ignore = NULL, hide = NULL, show = NULL, show_from = NULL, prune_from = NULL, drop = NULL,
-    keep = NULL) {
+    keep = NULL, labels = NULL) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   if (identical(hide, "plumbing")) {
@@ -121,12 +130,12 @@ filter_profile <- function(
       "`keep` has no effect without `drop`.", i = "`drop = TRUE` uses the expressions that the profile contains."
     ), call)
   }
-  filter_by(as_unchecked_v2(x, call), given, call, drop, keep)
+  filter_by(as_unchecked_v2(x, call), given, call, drop, keep, labels = check_labels_to_keep(labels, call))
 }
 
 # `given`: expressions, named by the argument of `filter_profile()`. `outermost` is the number of R frames to remove at
 # the outer end of each stack, before the expressions are applied.
-filter_by <- function(x, given, call, drop = NULL, keep = NULL, outermost = 0L) {
+filter_by <- function(x, given, call, drop = NULL, keep = NULL, outermost = 0L, labels = list()) {
   rules <- with_validation(list(x), call, {
     names <- names_of(x)
     matches <- Map(function(expression, argument) {
@@ -137,9 +146,10 @@ filter_by <- function(x, given, call, drop = NULL, keep = NULL, outermost = 0L) 
       list(functions = find(names) | find(x$functions$filename), mappings = find(x$.mappings$filename))
     }, given, names(given))
     drops <- if (is.null(drop)) list(distinct = list(), of_source = integer()) else drops_of_sources(x, drop, keep, call)
-    list(matches = matches, drops = drops)
+    samples <- if (length(labels) > 0) has_labels(x, labels, call)
+    list(matches = matches, drops = drops, samples = samples)
   })
-  filtered(x, rules$matches, rules$drops$distinct, rules$drops$of_source, call, outermost)
+  filtered(x, rules$matches, rules$drops$distinct, rules$drops$of_source, call, outermost, as.integer(rules$samples))
 }
 
 # The functions that each distinct pair of expressions drops, and the number of the pair of each source.
@@ -257,12 +267,12 @@ found_in <- function(texts, expression, what, call, whole = FALSE) {
 }
 
 # Applies filters to a profile.
-filtered <- function(x, matches, drops, drop_of_source, call, outermost) {
+filtered <- function(x, matches, drops, drop_of_source, call, outermost, samples) {
   with_ids <- with_validation(list(x), call, integer_ids(x, own_columns_of(list(x)), call))
   frames <- x$sample_locations
   as_stacks <- has_plain_rows(frames) && length(frames) == 3
   lazy <- lazy_columns(call)
-  left <- rust(rust_filter(with_ids, matches, drops, drop_of_source, outermost, as_stacks, lazy), call)
+  left <- rust(rust_filter(with_ids, matches, drops, drop_of_source, outermost, samples, as_stacks, lazy), call)
   if (is.null(left$frames)) {
     x <- end_inlining(x, left$no_longer_inlined)
     x$sample_locations$depth <- left$depths

@@ -45,8 +45,14 @@ profile_version <- function(x) {
 #' @param ... Must be empty.
 #' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. The default is the type that counts
 #'   samples; if there is none, the default type that a source specifies; otherwise the last type that can be summed.
+#' @param by The key of a label, such as `"route"`, see [with_labels()]. The result is then a table with a row for each of
+#'   its values.
 #'
-#' @return A list of class `profile_summary` with two tibbles, sorted by decreasing self, regardless of its sign:
+#' @return With `by`, a tibble, sorted by decreasing total: a column with the name of the label, which contains its values
+#'   as text, and `NA` for samples without the label; `samples`, the number of samples; `total`, `total_share`, and, if
+#'   known, `total_time` and `total_alloc`, as below. A sample that has several values of the label counts for each.
+#'
+#'   Without `by`, a list of class `profile_summary` with two tibbles, sorted by decreasing self, regardless of its sign:
 #'   \describe{
 #'   \item{by_function}{`name` and the figures below. Functions of the same name in several files are one row. Code
 #'     without symbols, whose functions are unknown, has a row for each program or library that contains it, such as
@@ -67,17 +73,26 @@ profile_version <- function(x) {
 #' @section Errors:
 #' - `profile_error_unsupported` if the profile has no values of `type`, or they cannot be summed;
 #' - `profile_error_invalid` if `object` is not valid;
-#' - `profile_error_argument` if `type` is not a string.
+#' - `profile_error_argument` if `type` is not a string, or if no sample has the label `by`.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' summary(x)
 #' summary(x)$by_line
-summary.profile_data <- function(object, ..., type = NULL) {
+#'
+#' # Which step takes the most time?
+#' x <- record_profile({
+#'   with_labels(c(step = "sort"), for (i in 1:20) sort(runif(1e5)))
+#'   with_labels(c(step = "fit"), for (i in 1:50) lm(dist ~ speed, data = cars))
+#' })
+#' try(summary(x, by = "step"))
+summary.profile_data <- function(object, ..., type = NULL, by = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
   check_type(type, call)
-  summary_of(as_profile(object, call), type, call)
+  x <- as_profile(object, call)
+  summary <- summary_of(x, type, call)
+  if (is.null(by)) summary else label_figures(as_v2(x, call), summary, by, call)
 }
 
 summary_of <- function(x, type, call) {

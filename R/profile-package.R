@@ -22,7 +22,7 @@
 #' - *What is this process doing? Why does it hang?* [list_r_processes()], [dump_stack()], [watch_process()],
 #'   [profile_process()]
 #' - *What does my service spend its time on? Which route is slow?* [start_agent()], [with_labels()],
-#'   [label_plumber()]
+#'   [label_plumber()], `summary(x, by = "route")`
 #' - *How do I open a file of another profiler?* [read_profile()]; [profile_problems()] if it is damaged
 #' - *How do I share a profile, or open it in another viewer?* [write_profile()]: a page, pprof, speedscope, Positron,
 #'   Firefox; [as_profvis()], [serve_pprof()]

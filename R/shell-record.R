@@ -52,7 +52,8 @@ run_recorded <- function(script, args, folder, settings) {
   settings$user_profile <- Sys.getenv("R_PROFILE_USER", NA)
   hook <- file.path(folder, "hook.R")
   # The hook has no other environment than base, since this package is not loaded there.
-  writeLines(c("local({", "settings <-", deparse(settings), "hook <-", deparse(script_hook), "hook(settings)", "})"), hook)
+  code <- c("settings <-", deparse(settings), "hook <-", deparse(script_hook), "hook(settings)")
+  writeLines(c("local({", code, "})"), hook)
   variables <- c(R_PROFILE_USER = Sys.getenv("R_PROFILE_USER", NA))
   Sys.setenv(R_PROFILE_USER = hook)
   on.exit(if (is.na(variables)) Sys.unsetenv("R_PROFILE_USER") else Sys.setenv(R_PROFILE_USER = variables))
@@ -85,7 +86,8 @@ script_hook <- function(settings) {
   file_of <- function(code) {
     found <- NULL
     visit <- function(code) {
-      srcrefs <- list(attr(code, "srcref"), if (is.call(code) && identical(code[[1]], quote(`function`)) && length(code) > 3) code[[4]])
+      is_definition <- is.call(code) && identical(code[[1]], quote(`function`)) && length(code) > 3
+      srcrefs <- list(attr(code, "srcref"), if (is_definition) code[[4]])
       for (srcref in srcrefs) {
         if (is.list(srcref)) srcref <- srcref[[1]]
         if (is.null(found) && inherits(srcref, "srcref")) found <<- attr(srcref, "srcfile")

@@ -700,3 +700,68 @@ test_that("outputs and observers of Shiny are labelled", {
   expect_equal(sort(names(counts)), c("observer=n", "output=text"))
   expect_equal(counts[["output=text"]], 2 * counts[["observer=n"]])
 })
+
+# ---- Figures by label ----------------------------------------------------------------
+
+# Eight samples: the labels of each as `key=value`.
+labelled_profile <- function() {
+  path <- withr::local_tempfile(lines = c("sample.interval=10000", paste0("\"", c("f", "g", "f", "h", "f", "g", "h", "f"), "\" \"main\" ")))
+  x <- read_rprof(path)
+  labels <- list("a", "a", "b", "b", "b", NULL, "a", c("a", "b"))
+  route <- tibble::tibble(sample_id = rep(1:8, lengths(labels)), key = "route", str = unlist(labels), num = NA_real_, unit = NA_character_)
+  size <- tibble::tibble(sample_id = c(1L, 2L), key = "size", str = NA_character_, num = c(512, 1e6), unit = NA_character_)
+  x$.labels <- rbind(route, size)
+  validate_profile(x)
+}
+
+test_that("summary(by = ) has the figures of each value of a label", {
+  x <- labelled_profile()
+  # A sample with two values counts for both; equal totals are in the order of the values.
+  expect_identical(as.list(summary(x, by = "route")), list(
+    route = c("a", "b", NA), samples = c(4L, 4L, 1L), total = c(4, 4, 1), total_share = c(4, 4, 1) / 8,
+    total_time = c(4, 4, 1) / 100
+  ))
+  expect_identical(summary(x, by = "size")$size, c(NA, "1000000", "512"))
+  memory <- read_rprof(rprof_path("basic_mem.out"))
+  memory$.labels <- tibble::tibble(
+    sample_id = memory$samples$sample_id, key = "half",
+    str = rep(c("first", "second"), length.out = nrow(memory$samples)), num = NA_real_, unit = NA_character_
+  )
+  by_half <- summary(memory, by = "half")
+  whole <- summary(memory)
+  expect_equal(sum(by_half$total), attr(whole, "sum"))
+  expect_equal(sum(by_half$total_time), attr(whole, "time"))
+  expect_equal(sum(by_half$total_alloc), sum(whole$by_function$self_alloc))
+})
+
+test_that("filter_profile(labels = ) keeps the samples with these labels", {
+  x <- labelled_profile()
+  ids <- function(labels) filter_profile(x, labels = labels)$samples$sample_id
+  expect_identical(ids(c(route = "a")), c(1L, 2L, 7L, 8L))
+  expect_identical(ids(list(route = c("a", "b"))), c(1:5, 7L, 8L))
+  expect_identical(ids(list(route = NA)), 6L)
+  expect_identical(ids(list(route = c("b", NA))), c(3:6, 8L))
+  expect_identical(ids(list(route = "a", size = 1e6)), 2L)
+  expect_identical(ids(NULL), 1:8)
+  kept <- filter_profile(x, labels = c(route = "a"), focus = "^f$")
+  expect_identical(kept$samples$sample_id, c(1L, 8L))
+  expect_identical(kept$.labels$sample_id, c(1L, 8L, 8L, 1L))
+  expect_no_error(validate_profile(kept))
+  # The result does not depend on how the frames are stored.
+  own <- x
+  own$sample_locations$.own <- 1
+  expect_identical(filter_profile(own, labels = c(route = "b"))$samples, filter_profile(x, labels = c(route = "b"))$samples)
+})
+
+test_that("unknown labels and values are reported", {
+  x <- labelled_profile()
+  expect_snapshot(error = TRUE, {
+    filter_profile(x, labels = c(rout = "a"))
+    filter_profile(x, labels = c(route = "aa"))
+    filter_profile(x, labels = "a")
+    filter_profile(x, labels = list(route = NULL))
+    summary(x, by = "routes")
+    summary(x, by = 1)
+    summary(read_rprof(rprof_path("basic_line.out")), by = "route")
+  })
+})

@@ -139,6 +139,8 @@ pub struct Matches<'call> {
     pub drop_of_source: &'call [i32],
     /// The number of outermost frames to remove.
     pub outermost: Option<i32>,
+    /// 1 for samples to keep, 0 for others; empty to keep all.
+    pub samples: &'call [i32],
 }
 
 /// The same, by row of `locations`.
@@ -175,6 +177,7 @@ impl MatchingLocations<'_> {
         let drops = self.drops.iter().map(|rows| Matching(rows));
         Ok(Filters {
             outermost: usize::try_from(matches.outermost.unwrap_or(0)).unwrap_or(0),
+            samples: matches.samples,
             drop: drops.try_vec()?,
             drop_of_source: matches.drop_of_source,
             focus: matching("focus"),

@@ -70,7 +70,8 @@ fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj, lazy: &Robj) 
 
 // Checks tables of version "2.0" and filters them. `matches`: for each requested filter, by its name,
 // `list(functions, mappings)`, the matching rows of these tables; `drops`: an unnamed list of such lists;
-// `drop_of_source`: which of them applies to each source. `as_stacks`: whether `sample_locations` contains only
+// `drop_of_source`: which of them applies to each source. `samples`: 1 for samples to keep, 0 for others; empty to keep
+// all. `as_stacks`: whether `sample_locations` contains only
 // columns of the schema.
 //
 // Returns a list with `samples` and `outermost`, for each sample whether it and its outermost frame are kept;
@@ -83,6 +84,7 @@ fn rust_filter(
     drops: &Robj,
     drop_of_source: &Robj,
     outermost: &Robj,
+    samples: &Robj,
     as_stacks: &Robj,
     lazy: &Robj,
 ) -> Robj {
@@ -92,6 +94,7 @@ fn rust_filter(
             drops: argument(drops).elements()?,
             drop_of_source: argument(drop_of_source).integers()?,
             outermost: argument(outermost).integers()?.first().copied(),
+            samples: argument(samples).integers()?,
         };
         from_r::with_checked(argument(x), &stop, |list, reading| {
             let locations = matches.locations(&reading.profile)?;

@@ -74,6 +74,9 @@ fn filter_rows(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filte
         if sample % ROWS == 0 {
             cancel::check(stop)?;
         }
+        if !filters.selects(sample) {
+            continue;
+        }
         frames.clear();
         reading.each_frame(sample, |row, location| {
             frames.try_push(Frame::new(profile, location, row))
@@ -129,6 +132,11 @@ fn filter_stacks(
     for (sample, &id) in all.of_sample().iter().enumerate() {
         if sample % ROWS == 0 {
             cancel::check(stop)?;
+        }
+        if !filters.selects(sample) {
+            samples.try_push(false)?;
+            outermost.try_push(false)?;
+            continue;
         }
         let source = source_of(profile, sample);
         let rule = filters.drop_of_source.get(source).copied();

@@ -12,6 +12,8 @@ use super::matching::Matching;
 pub struct Filters<'a> {
     /// The number of outermost R frames to remove, with the native frames among them.
     pub outermost: usize,
+    /// 1 for samples to keep, 0 for others; all are kept if it is empty.
+    pub samples: &'a [i32],
     /// Functions to remove with everything that they called.
     pub drop: Vec<Matching<'a>>,
     /// The index into `drop`, counted from 1, that applies to the samples of each source.
@@ -25,6 +27,11 @@ pub struct Filters<'a> {
 }
 
 impl Filters<'_> {
+    /// Whether a sample is not removed regardless of its stack.
+    pub(super) fn selects(&self, sample: usize) -> bool {
+        self.samples.get(sample) != Some(&0)
+    }
+
     /// Returns whether the sample is kept, and marks the frames to remove.
     pub(super) fn apply(&self, frames: &mut [Frame], source: usize) -> bool {
         if self.outermost > 0 && !cut_outermost(frames, self.outermost) {

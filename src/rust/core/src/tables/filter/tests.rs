@@ -264,3 +264,14 @@ fn integers(values: &[i32]) -> MemoryColumn {
 fn texts(texts: &[&str]) -> MemoryColumn {
     MemoryColumn::Texts(texts.iter().map(|text| Some((*text).into())).collect())
 }
+
+#[test]
+fn samples_are_selected_regardless_of_their_stacks() {
+    let filters = Filters {
+        samples: &[1, 0, 1],
+        ..Filters::default()
+    };
+    let selected: Vec<bool> = (0..4).map(|sample| filters.selects(sample)).collect();
+    assert_eq!(selected, [true, false, true, true]);
+    assert!(Filters::default().selects(0));
+}

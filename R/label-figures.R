@@ -1,0 +1,139 @@
+# Samples by their labels: for `filter_profile(labels = )` and `summary(by = )`.
+
+# The values of labels as text: strings, attributes of OpenTelemetry of other types, and numbers with their unit.
+label_text <- function(labels) {
+  text <- as.character(labels$str)
+  if (!is.null(labels[["value"]])) {
+    text <- ifelse(is.na(text), labels$value, text)
+  }
+  if (!is.null(labels[["num"]])) {
+    number <- number_text(labels$num)
+    unit <- as.character(labels[["unit"]] %||% NA)
+    text <- ifelse(is.na(text) & !is.na(labels$num), paste0(number, ifelse(is.na(unit), "", paste0(" ", unit))), text)
+  }
+  text
+}
+
+# The rows of the table of labels with a key, as list(sample, text); `sample` is the row of the sample.
+labels_with_key <- function(x, key, argument, call) {
+  labels <- as.list(x$.labels)
+  keys <- unique(as.character(labels$key))
+  if (!key %in% keys) {
+    abort_argument(c(
+      paste0("`", argument, "`: no sample has the label `", shown_label(key), "`."),
+      i = did_you_mean(key, keys, "`"),
+      i = if (length(keys) > 0) {
+        paste0("Labels: ", in_backticks(shown_label(utils::head(keys, 10))), if (length(keys) > 10) ", ...", ".")
+      } else {
+        "The profile has no labels, see `with_labels()`."
+      }
+    ), call)
+  }
+  rows <- which(labels$key == key)
+  list(
+    sample = match(labels$sample_id[rows], x$samples$sample_id),
+    text = label_text(lapply(labels[intersect(names(labels), c("str", "value", "num", "unit"))], `[`, rows))
+  )
+}
+
+# A named list of values as text, of which NA stands for samples without the label.
+check_labels_to_keep <- function(labels, call) {
+  if (is.null(labels)) {
+    return(list())
+  }
+  values <- as.list(labels)
+  is_value <- function(value) is.atomic(value) && length(value) > 0 && !is.null(value)
+  if (!rlang::is_named(values) || anyDuplicated(names(values)) || !all(vapply(values, is_value, NA))) {
+    abort_argument(c(
+      "`labels` must be values with names, or `NULL`.",
+      i = "For example `c(route = \"/api\")`, or `list(route = c(\"/api\", \"/health\"))` for several values."
+    ), call)
+  }
+  lapply(values, function(value) {
+    if (is.numeric(value)) ifelse(is.na(value), NA, number_text(value)) else as.character(value)
+  })
+}
+
+number_text <- function(number) {
+  format(number, trim = TRUE, digits = 15, scientific = FALSE)
+}
+
+# For each sample, whether it has one of the values of each label.
+has_labels <- function(x, labels, call) {
+  keep <- rep(TRUE, nrow(x$samples))
+  for (key in names(labels)) {
+    found <- labels_with_key(x, key, "labels", call)
+    wanted <- labels[[key]]
+    # A number is also found without its unit.
+    plain <- sub("^([-+0-9.eE]+) .*", "\\1", found$text)
+    unknown <- setdiff(wanted, c(found$text, plain, NA))
+    if (length(unknown) > 0) {
+      known <- unique(found$text)
+      value <- shown_label(unknown[[1]])
+      abort_argument(c(
+        paste0("`labels`: no sample has the label `", shown_label(key), "` with the value `", value, "`."),
+        i = did_you_mean(unknown[[1]], known, "`"),
+        i = paste0("Values: ", in_backticks(shown_label(utils::head(known, 10))), if (length(known) > 10) ", ...", ".")
+      ), call)
+    }
+    has <- seq_along(keep) %in% found$sample[found$text %in% wanted | plain %in% wanted & !is.na(plain)]
+    if (anyNA(wanted)) {
+      has <- has | !seq_along(keep) %in% found$sample
+    }
+    keep <- keep & has
+  }
+  keep
+}
+
+# The table of `summary(by = key)`. `summary`: of the whole profile.
+label_figures <- function(x, summary, key, call) {
+  if (!is_text(key)) {
+    abort_argument("`by` must be one string, the key of a label, or `NULL`.", call)
+  }
+  found <- labels_with_key(x, key, "by", call)
+  has_stack <- x$samples$sample_id %in% x$sample_locations$sample_id
+  value_of <- function(type, unit) {
+    values <- x$sample_values
+    rows <- which(values$type == type & values$unit == unit)
+    values$value[rows][match(x$samples$sample_id, values$sample_id[rows])]
+  }
+  value <- value_of(attr(summary, "type"), attr(summary, "unit"))
+  counted <- which(has_stack & !is.na(value))
+  # A sample with several values of the label counts for each of them; samples without the label have the value NA.
+  without <- setdiff(counted, found$sample)
+  of_value <- found$sample %in% counted
+  sample <- c(found$sample[of_value], without)
+  text <- c(found$text[of_value], rep(NA_character_, length(without)))
+  pairs <- !duplicated(data.frame(sample, text))
+  sample <- sample[pairs]
+  text <- text[pairs]
+  values <- unique(text)
+  group <- match(text, values)
+  sum_of <- function(amount) as.vector(rowsum(amount[sample], group, reorder = FALSE))
+  total <- sum_of(value)
+  columns <- list(values, as.vector(table(factor(group, seq_along(values)))), total, total / attr(summary, "whole"))
+  names(columns) <- c(key, "samples", "total", "total_share")
+  seconds <- seconds_of_samples(x, value, attr(summary, "type"), attr(summary, "unit"))
+  if (!is.null(seconds)) {
+    columns$total_time <- sum_of(seconds)
+  }
+  if ("total_alloc" %in% names(summary$by_function)) {
+    allocated <- value_of("alloc_size", "bytes")
+    allocated[is.na(allocated)] <- 0
+    columns$total_alloc <- sum_of(allocated)
+  }
+  figures <- tibble::new_tibble(columns, nrow = length(values))
+  figures[order(-abs(figures$total), figures[[key]], method = "radix"), ]
+}
+
+# The seconds that each sample represents; NULL if that is not known for all sources.
+seconds_of_samples <- function(x, value, type, unit) {
+  scales <- c(nanoseconds = 1e-9, microseconds = 1e-6, milliseconds = 1e-3, seconds = 1)
+  if (unit %in% names(scales)) {
+    return(value * scales[[unit]])
+  }
+  period <- x$sources[[".period"]] * unname(scales[x$sources[[".period_unit"]]])
+  if (has_role(type, unit, "count") && length(period) > 0 && !anyNA(period)) {
+    value * period[match(x$samples$source_id, x$sources$source_id)]
+  }
+}
