@@ -228,7 +228,9 @@ text_of_srcrefs <- function(files, anywhere, call) {
   packages <- setdiff(package_of_file(files, anywhere, call), NA)
   environments <- c(list(globalenv()), lapply(intersect(packages, loadedNamespaces()), asNamespace))
   texts <- unlist(lapply(environments, function(env) texts_of_functions(env)), recursive = FALSE)
-  texts <- texts[!duplicated(names(texts))]
+  texts <- texts[!duplicated(data.frame(names(texts), unlist(texts)))]
+  # Different code can have one name: R names code that was parsed from text `<text>`, each time.
+  texts <- texts[!names(texts) %in% names(texts)[duplicated(names(texts))]]
   found <- as.character(intersect(files, names(texts)))
   tibble::new_tibble(list(
     filename = found,

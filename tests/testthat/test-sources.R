@@ -228,3 +228,11 @@ test_that("arguments are checked", {
     add_packages(1)
   })
 })
+
+test_that("different code with the same name has no text", {
+  withr::defer(rm("parsed_one", "parsed_two", envir = globalenv()))
+  eval(parse(text = "parsed_one <- function() {\n  1\n}", keep.source = TRUE), globalenv())
+  expect_match(text_of_srcrefs("<text>", TRUE, NULL)$text, "parsed_one", fixed = TRUE)
+  eval(parse(text = "parsed_two <- function() {\n  2\n}", keep.source = TRUE), globalenv())
+  expect_identical(nrow(text_of_srcrefs("<text>", TRUE, NULL)), 0L)
+})
