@@ -267,10 +267,11 @@ function drawCode() {
 	const text = element('div', { id: 'source', tabIndex: 0, role: 'region', 'aria-label': 'Source text' });
 	const isFunction = state.select >= 0 && state.file < 0 && items.by !== 'package';
 	if (app.groupsBy('place').n === 0) {
-		hot.append(
-			note('No lines were recorded. In R, set options(keep.source = TRUE) before the code is parsed.'),
-		);
-	} else if (isFunction && !files.get(place.file)) {
+		const why = 'No lines were recorded. In R, set options(keep.source = TRUE) before the code is parsed.';
+		panel.replaceChildren(note(why));
+		return;
+	}
+	if (isFunction && !files.get(place.file)) {
 		const name = visible(items.names[state.select], 80);
 		const calls = callingLines();
 		hot.append(...hotTable(`${name} has no source text here. Lines that call it:`, 'Total', calls));

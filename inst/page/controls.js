@@ -20,7 +20,10 @@ function showState() {
 	for (const id of ['type', 'source', 'by', 'colour', 'layout', 'unit']) byId(id).value = String(state[id]);
 	byId('hide').checked = state.hide;
 	if (document.activeElement !== byId('search')) byId('search').value = state.q;
-	Object.assign(document.querySelector('main').dataset, { tab: state.tab, layout: state.layout });
+	Object.assign(document.querySelector('main').dataset, {
+		tab: state.tab,
+		layout: isTimeline() ? 'time' : '',
+	});
 	for (const tab of TABS) {
 		const chosen = tab === state.tab;
 		byId(`tab-${tab}`).setAttribute('aria-selected', String(chosen));

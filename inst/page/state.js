@@ -37,7 +37,7 @@ function parseHash(hash, defaults, model) {
 		source: model.sources.keys(),
 		by: ['function', 'line', 'package'],
 		colour: ['package', 'file', 'kind'],
-		layout: ['icicle', 'flame', 'time'],
+		layout: model.orders.length > 0 ? ['icicle', 'flame', 'time'] : ['icicle', 'flame'],
 		unit: ['amounts', 'shares'],
 		tab: ['code', 'table', 'calls'],
 	};

@@ -488,6 +488,14 @@ test('without an order there is no time layout', async () => {
 		'flame',
 	]);
 	assert.equal(await textOf(page, '#picture-title'), 'Flame graph');
+	assert.equal(await page.$eval('#layout', ({ value }) => value), 'icicle');
+	assert.ok(await page.$eval('#side', ({ clientHeight }) => clientHeight > 200));
+	await finish(page);
+});
+
+test('without lines, the code says how to get them', async () => {
+	const page = await open(makeData([{ stack: ['f', 'g'] }]), { hash: '#tab=code' });
+	assert.match(await textOf(page, '#panel-code'), /^No lines were recorded\..*keep\.source[^.]*\.?$/);
 	await finish(page);
 });
 
