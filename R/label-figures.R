@@ -118,7 +118,10 @@ label_figures <- function(x, summary, key, call) {
     columns$total_time <- sum_of(seconds)
   }
   if ("total_alloc" %in% names(summary$by_function)) {
-    allocated <- value_of("alloc_size", "bytes")
+    # As in the core, the first known type that the profile has.
+    known <- data_model()$sample_types
+    known <- known$type[known$role == "allocated" & known$unit == "bytes"]
+    allocated <- value_of(known[known %in% x$sample_values$type][[1]], "bytes")
     allocated[is.na(allocated)] <- 0
     columns$total_alloc <- sum_of(allocated)
   }
