@@ -100,7 +100,8 @@
 #' call_tree(filter_profile(x, hide = "plumbing"))
 #'
 #' # Only the requests of one route:
-#' x <- record_profile(with_labels(c(route = "/report"), for (i in 1:50) lm(dist ~ speed, data = cars)))
+#' work <- function() for (i in 1:50) lm(dist ~ speed, data = cars)
+#' x <- record_profile(with_labels(c(route = "/report"), work()))
 #' try(filter_profile(x, labels = c(route = "/report")))
 #'
 #' # Attribute the time of these functions to their callers:
