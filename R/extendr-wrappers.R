@@ -24,7 +24,7 @@ rust_convert <- function(x, version, lazy) .Call(wrap__rust_convert, x, version,
 
 rust_combine <- function(profiles, groups, close_gaps, lazy) .Call(wrap__rust_combine, profiles, groups, close_gaps, lazy)
 
-rust_filter <- function(x, matches, drops, drop_of_source, outermost, samples, as_stacks, lazy) .Call(wrap__rust_filter, x, matches, drops, drop_of_source, outermost, samples, as_stacks, lazy)
+rust_filter <- function(x, rules, as_stacks, lazy) .Call(wrap__rust_filter, x, rules, as_stacks, lazy)
 
 rust_compact <- function(x, combines, lazy) .Call(wrap__rust_compact, x, combines, lazy)
 

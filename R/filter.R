@@ -273,7 +273,10 @@ filtered <- function(x, matches, drops, drop_of_source, call, outermost, samples
   frames <- x$sample_locations
   as_stacks <- has_plain_rows(frames) && length(frames) == 3
   lazy <- lazy_columns(call)
-  left <- rust(rust_filter(with_ids, matches, drops, drop_of_source, outermost, samples, as_stacks, lazy), call)
+  rules <- list(
+    matches = matches, drops = drops, drop_of_source = drop_of_source, outermost = outermost, samples = samples
+  )
+  left <- rust(rust_filter(with_ids, rules, as_stacks, lazy), call)
   if (is.null(left$frames)) {
     x <- end_inlining(x, left$no_longer_inlined)
     x$sample_locations$depth <- left$depths

@@ -150,6 +150,17 @@ pub struct MatchingLocations<'call> {
 }
 
 impl<'call> Matches<'call> {
+    /// From the list of `rust_filter()`.
+    pub fn new(rules: &'call Robj) -> Result<Matches<'call>> {
+        Ok(Matches {
+            by_filter: option(rules, "matches")?,
+            drops: option(rules, "drops")?.elements()?,
+            drop_of_source: option(rules, "drop_of_source")?.integers()?,
+            outermost: option(rules, "outermost")?.integers()?.first().copied(),
+            samples: option(rules, "samples")?.integers()?,
+        })
+    }
+
     pub fn locations(&self, profile: &Profile) -> Result<MatchingLocations<'call>> {
         let locations = |found: &Sexp| {
             let rows = |name| {

@@ -68,34 +68,19 @@ fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj, lazy: &Robj) 
     })
 }
 
-// Checks tables of version "2.0" and filters them. `matches`: for each requested filter, by its name,
+// Checks tables of version "2.0" and filters them. `rules` is a list: `matches`: for each requested filter, by its name,
 // `list(functions, mappings)`, the matching rows of these tables; `drops`: an unnamed list of such lists;
-// `drop_of_source`: which of them applies to each source. `samples`: 1 for samples to keep, 0 for others; empty to keep
-// all. `as_stacks`: whether `sample_locations` contains only
-// columns of the schema.
+// `drop_of_source`: which of them applies to each source; `outermost`: the number of outermost frames to remove;
+// `samples`: 1 for samples to keep, 0 for others; empty to keep all. `as_stacks`: whether `sample_locations` contains
+// only columns of the schema.
 //
 // Returns a list with `samples` and `outermost`, for each sample whether it and its outermost frame are kept;
 // `frames`, the columns of the remaining `sample_locations`, or `depths` and `no_longer_inlined`, see
 // `FilteredFrames`; and `rows`, the remaining rows of other tables from which some are removed.
 #[extendr]
-fn rust_filter(
-    x: &Robj,
-    matches: &Robj,
-    drops: &Robj,
-    drop_of_source: &Robj,
-    outermost: &Robj,
-    samples: &Robj,
-    as_stacks: &Robj,
-    lazy: &Robj,
-) -> Robj {
+fn rust_filter(x: &Robj, rules: &Robj, as_stacks: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
-        let matches = Matches {
-            by_filter: argument(matches),
-            drops: argument(drops).elements()?,
-            drop_of_source: argument(drop_of_source).integers()?,
-            outermost: argument(outermost).integers()?.first().copied(),
-            samples: argument(samples).integers()?,
-        };
+        let matches = Matches::new(rules)?;
         from_r::with_checked(argument(x), &stop, |list, reading| {
             let locations = matches.locations(&reading.profile)?;
             let filters = locations.filters(&matches)?;
