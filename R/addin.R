@@ -1,4 +1,5 @@
-# The addin "Profile selection" of RStudio and Positron, see inst/rstudio/addins.dcf. It appears in their menu of addins.
+# The addin "Profile selection" of RStudio and Positron, see inst/rstudio/addins.dcf. It appears in their menu of
+# addins.
 
 # Records the selected code, or the whole document if nothing is selected, and shows the page.
 profile_selection <- function(context = editor_context()) {

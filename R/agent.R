@@ -83,9 +83,9 @@
 #' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times.
 #' @param resource Attributes of the service or job that is profiled: a named character vector, such as
 #'   `c(service.name = "my-api", service.version = "1.2")`. `service.name` is `unknown_service:R` by default.
-#' @param method How samples are taken: `"reader"` reads R's memory, which requires Linux on x86-64 with the GNU C library;
-#'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"` is
-#'   `"reader"` if that works, otherwise `"rprof"`.
+#' @param method How samples are taken: `"reader"` reads R's memory, which requires Linux on x86-64 with the GNU C
+#'   library; `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"`
+#'   is `"reader"` if that works, otherwise `"rprof"`.
 #' @param headers Headers of the requests: a named character vector.
 #' @param timeout For `start_agent()`, the number of seconds that each request may take. For `stop_agent()`, the
 #'   number of seconds to try to send the remaining parts.

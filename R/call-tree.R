@@ -15,7 +15,8 @@
 #' @details
 #' Frames with the same function name are one node. R records a promise with the file in which it was written, so that
 #' one function may appear with several files. `by = "line"` distinguishes files and lines, and `by = "package"` shows
-#' packages only; calls within a package are one node. [add_packages()] describes how packages are determined.
+#' packages only; calls within a package are one node. [add_packages()] describes how R packages are determined. Code
+#' without an R package has the package in the name of a Go function, otherwise the program or library that contains it.
 #'
 #' A recursive function occurs several times on a path. `callees()` and `callers()` start at its outermost call, so
 #' their first row has the same total as in [summary()][summary.profile_data()].
@@ -55,8 +56,8 @@
 #'   \item{filename}{character: its file, for code without symbols the program or library. `NA` if unknown, or
 #'     if there are several.}
 #'   \item{line}{integer: its line with `by = "line"`, else `NA`}
-#'   \item{package}{character: its package, `NA` if the profile does not contain packages (see [add_packages()]) or if
-#'     there are several}
+#'   \item{package}{character: its R package, Go package, program or library, such as `stats`, `net/http` or
+#'     `libblas.so.3`. `NA` if it is unknown or if there are several.}
 #'   \item{self, total}{double: in the unit of the sample type. For `callers()`, self is the value of the samples in
 #'     which the node is the outermost frame.}
 #'   \item{x, width}{double: the left edge and the width of the node in a flame graph. The width is `total`; in

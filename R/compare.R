@@ -22,14 +22,14 @@
 #'
 #' # Statistics
 #'
-#' `ratio` is the ratio of the geometric means of both versions, with a 95% interval by Welch's test of the logarithms. If
-#' amounts are sampled, half a sample is added to each, so that runs without samples have a logarithm: a version that is
-#' too fast to be sampled takes less. With few samples, `ratio` is therefore closer to 1 than `new / base`.
-#' `p_value` is the p value of this test for a single row: if nothing changed, one of twenty rows has a p value below
-#' 0.05. `p_adjusted` is adjusted for all rows together by Holm's method, with the share of a row as its weight. The
-#' `verdict` is `"more"` or `"less"` if `p_adjusted` is below 0.05, otherwise `"none found"`. This does not mean that
-#' there is no difference: `detectable` is the ratio that a comparison of this kind would find in 80% of cases.
-#' Functions with equal amounts in all runs, such as a function and its only caller, count as one row.
+#' `ratio` is the ratio of the geometric means of both versions, with a 95% interval by Welch's test of the logarithms.
+#' If amounts are sampled, half a sample is added to each, so that runs without samples have a logarithm: a version that
+#' is too fast to be sampled takes less. With few samples, `ratio` is therefore closer to 1 than `new / base`. `p_value`
+#' is the p value of this test for a single row: if nothing changed, one of twenty rows has a p value below 0.05.
+#' `p_adjusted` is adjusted for all rows together by Holm's method, with the share of a row as its weight. The `verdict`
+#' is `"more"` or `"less"` if `p_adjusted` is below 0.05, otherwise `"none found"`. This does not mean that there is no
+#' difference: `detectable` is the ratio that a comparison of this kind would find in 80% of cases. Functions with equal
+#' amounts in all runs, such as a function and its only caller, count as one row.
 #'
 #' To find smaller differences, record more runs, or name the functions or packages of interest in `only`: the
 #' fewer rows, the smaller the adjustment.
@@ -43,8 +43,9 @@
 #' The whole run is compared in a separate test; the result is in the attribute `whole`.
 #'
 #' @param base,new Profiles of the old and the new version, see [profile_data]; lists of profiles; or paths of
-#'   files, for [read_profile()]. Each source is a run. `base` may also be the result of [benchmark_profile()] for two expressions, without `new`: the expressions named
-#'   `base` and `new` are compared, or the first one with the second one.
+#'   files, for [read_profile()]. Each source is a run. `base` may also be the result of [benchmark_profile()] for two
+#'   expressions, without `new`: the expressions named `base` and `new` are compared, or the first one with the second
+#'   one.
 #' @param ... Must be empty.
 #' @param by What is compared: `"function"` (by name), `"line"`, or `"package"` (see [add_packages()]).
 #' @param scale `"amount"`, or `"share"` for shares of the run.
@@ -313,8 +314,8 @@ share_weights <- function(data) {
 compared_rows <- function(amounts, data, scale, detectable = TRUE) {
   is_new <- data$is_new
   quantum <- mean(data$quantum)
-  # The logarithm of 0 samples is not finite. So half a sample is added to each amount, for the estimate of the ratio, its
-  # interval and its test alike.
+  # The logarithm of 0 samples is not finite. So half a sample is added to each amount, for the estimate of the ratio,
+  # its interval and its test alike.
   offset <- if (quantum > 0) rep(quantum / 2, nrow(amounts)) else half_of_smallest(amounts)
   counted <- amounts
   if (scale == "share") {

@@ -20,13 +20,13 @@
 #' Days and hours are in UTC. A run belongs to the day or hour in which it began.
 #'
 #' Runs are summed up if they have the same scope, that is, the same service, version and other attributes of the
-#' resource (or, without a scope, the same `source_uri`), the same sample types, and the same values in the other columns of
-#' `sources`, including your own. In the result:
+#' resource (or, without a scope, the same `source_uri`), the same sample types, and the same values in the other
+#' columns of `sources`, including your own. In the result:
 #'
 #' - `source_timestamp` is when the first of the runs began, and `.duration_nanos` is the sum of their durations;
-#' - `source_uri`, `.profile_id`, `.dropped_attributes_count`, and rows of `.source_attributes`, `.comments` and other tables
-#'   with a `source_id`, including your own, are kept if all runs have them in common; others, such as process ids
-#'   that differ, are dropped, and so is `.files`;
+#' - `source_uri`, `.profile_id`, `.dropped_attributes_count`, and rows of `.source_attributes`, `.comments` and other
+#'   tables with a `source_id`, including your own, are kept if all runs have them in common; others, such as process
+#'   ids that differ, are dropped, and so is `.files`;
 #' - samples have no `.timestamp`, trace or span. Samples that differ in other columns are not summed.
 #'
 #' A run is not changed if it is the only one of its day, has no timestamp, or has samples that cannot be summed:
@@ -137,8 +137,8 @@ sample_types_of <- function(con, schema, source_ids) {
   texts
 }
 
-# The types and units of the values that each run has, as a text. A sample with values of one type in two units would not
-# be valid.
+# The types and units of the values that each run has, as a text. A sample with values of one type in two units would
+# not be valid.
 value_types_of <- function(con, schema, source_ids) {
   columns <- Filter(is_value_column, list_fields(con, schema, "samples"))
   texts <- rep("", length(source_ids))

@@ -13,9 +13,9 @@
 #' @details The database has the tables and columns of version 2.0, with the same names; tables and columns
 #' with a leading dot are added when a profile has them. Ids have 64 bits, and primary keys are set.
 #'
-#' Samples of a service repeat their stacks, so stacks are stored once for all profiles, and so are functions, locations,
-#' sets of labels, scopes and resources. A sample is stored in one row, and `sample_values`, `sample_locations` and
-#' `.labels` are views:
+#' Samples of a service repeat their stacks, so stacks are stored once for all profiles, and so are functions,
+#' locations, sets of labels, scopes and resources. A sample is stored in one row, and `sample_values`,
+#' `sample_locations` and `.labels` are views:
 #'
 #' | | |
 #' |---|---|

@@ -15,7 +15,8 @@
 #'
 #' Source code is shown if the profile contains it, or if [add_source_text()] can read it with its default arguments.
 #'
-#' @param x A profile, see [profile_data], or the path of a file for [read_profile()]. For `format()`, `print()` and `as.list()`, the description of a profile.
+#' @param x A profile, see [profile_data], or the path of a file for [read_profile()]. For `format()`, `print()` and
+#'   `as.list()`, the description of a profile.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
 #' @param n The maximum number of rows of each table. The call tree has up to twice as many, but fewer if the text would
 #'   exceed `8.5 * n` lines, which is about 60 by default. The tables of packages and memory have half as many.
@@ -29,14 +30,16 @@
 #'   names will not change:
 #'   \describe{
 #'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`,
-#'     `seconds` (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`, `functions`, `types`
-#'     (a tibble), and `sources` (a tibble with `source_type`, `source_uri`, `source_timestamp`)}
+#'     `seconds` (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`,
+#'     `without_value`, `functions`, `types` (a tibble), and `sources` (a tibble with `source_type`, `source_uri`,
+#'     `source_timestamp`)}
 #'   \item{tree}{tibble: the [call_tree()]}
 #'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function
 #'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
 #'   \item{lines}{tibble: `filename`, `line`, `self`, `total`, `self_share`, `total_share`, `text` (`NA` if
 #'     unknown)}
-#'   \item{packages}{tibble: `package` (`NA` for unknown, `<GC>` for garbage collections), `self`, `self_share`}
+#'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections), `self`,
+#'     `self_share`}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections; `NULL` if they were not recorded}
 #'   \item{allocated}{list: `bytes`, and `functions`, a tibble with `name`, `self_alloc`, `total_alloc`;
 #'     `NULL` if not recorded}

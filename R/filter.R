@@ -75,8 +75,8 @@
 #'   the expressions in `sources`.
 #'
 #' @param labels Labels of the samples to keep, such as `c(route = "/api")`, see [with_labels()]; or a list with several
-#'   values of a label, such as `list(route = c("/api", "/health"))`. A sample needs one of the values of each label. `NA`
-#'   stands for samples without the label.
+#'   values of a label, such as `list(route = c("/api", "/health"))`. A sample needs one of the values of each label.
+#'   `NA` stands for samples without the label.
 #'
 #' @return A profile of version 2.0.
 #'

@@ -9,7 +9,8 @@
 #'
 #' The page begins with the lines of code with the largest values and their source code, beside a flame graph. It also
 #' has a timeline, a table of functions, lines or packages, and callers and callees of each function. The layout *time*
-#' shows all samples in their order, with a lane for each run. If periods are known, values are shown as time. With `base`, the page compares two profiles.
+#' shows all samples in their order, with a lane for each run. If periods are known, values are shown as time. With
+#' `base`, the page compares two profiles.
 #'
 #' In the page, a click on a box, a row or a line chooses it, a double click on a box zooms in, and Esc goes back. Press
 #' `?` for help.
@@ -67,8 +68,8 @@
 #' @param path Path of the file to write. An existing file is replaced when the new one is complete, as in
 #'   [write_pprof()]. The file is compressed if its name ends in `.gz`.
 #' @param ... For `profile_page()` and `write_profile_page()`: must be empty.
-#' @param base Another profile to compare `x` with, or the path of a file. If both have three runs or more, functions are grey unless
-#'   [compare_profiles()] finds a difference.
+#' @param base Another profile to compare `x` with, or the path of a file. If both have three runs or more, functions
+#'   are grey unless [compare_profiles()] finds a difference.
 #' @param source_text Whether the page contains the text and the paths of source files, as added by [add_source_text()]
 #'   with its default arguments.
 #' @param timeline Whether the page contains the samples in their recorded order.
@@ -245,7 +246,7 @@ page_files <- function() {
 }
 
 # Styles and scripts are joined in the order in which the HTML refers to them. Indentation, comments, empty lines and
-# spaces around punctuation, a third of the files, are left out.
+# spaces around punctuation, a third of the files, are left out, and `const` becomes `let`, which is shorter.
 read_page_files <- function() {
   folder <- system.file("page", package = "profile")
   text <- function(name) {
@@ -264,9 +265,10 @@ read_page_files <- function() {
     if (grepl("script", reference)) {
       lines <- gsub(paste0(kept, "|\\b(if|for|while|switch|catch) (?=\\()"), "\\1", lines, perl = TRUE)
       lines <- gsub(paste0(kept, "| ([<>*/%+-]|[<>]=|===|!==) (?![-+])"), "\\1", lines, perl = TRUE)
+      lines <- gsub(paste0(kept, "|\\bconst\\b"), "let", lines, perl = TRUE)
     }
-    # A line that ends with one of these continues, and the last statement of a block needs no semicolon.
-    ends <- ifelse(grepl("[;,{([]$", lines), "", "\n")
+    # No line break is needed after these, and no semicolon after the last statement of a block.
+    ends <- ifelse(grepl("[;,{}([]$", lines), "", "\n")
     gsub(";}", "}", paste0(lines, ends, collapse = ""), fixed = TRUE)
   }
   style <- "^<link rel=\"stylesheet\" href=\"([^\"]+)\">$"

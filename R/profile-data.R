@@ -45,14 +45,16 @@ profile_version <- function(x) {
 #' @param ... Must be empty.
 #' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. The default is the type that counts
 #'   samples; if there is none, the default type that a source specifies; otherwise the last type that can be summed.
-#' @param by The key of a label, such as `"route"`, see [with_labels()]. The result is then a table with a row for each of
-#'   its values.
+#' @param by The key of a label, such as `"route"`, see [with_labels()]. The result is then a table with a row for each
+#'   of its values.
 #'
-#' @return With `by`, a tibble, sorted by decreasing total: a column with the name of the label, which contains its values
-#'   as text, and `NA` for samples without the label; `samples`, the number of samples; `total`, `total_share`, and, if
-#'   known, `total_time` and `total_alloc`, as below. A sample that has several values of the label counts for each.
+#' @return With `by`, a tibble, sorted by decreasing total: a column with the name of the label, which contains its
+#'   values as text, and `NA` for samples without the label; `samples`, the number of samples; `total`, `total_share`,
+#'   and, if known, `total_time` and `total_alloc`, as below. A sample that has several values of the label counts for
+#'   each.
 #'
-#'   Without `by`, a list of class `profile_summary` with two tibbles, sorted by decreasing self, regardless of its sign:
+#'   Without `by`, a list of class `profile_summary` with two tibbles, sorted by decreasing self, regardless of its
+#'   sign:
 #'   \describe{
 #'   \item{by_function}{`name` and the figures below. Functions of the same name in several files are one row. Code
 #'     without symbols, whose functions are unknown, has a row for each program or library that contains it, such as
@@ -66,9 +68,9 @@ profile_version <- function(x) {
 #'   recorded with counts of samples, see *Sample types* in [profile_data].
 #'
 #'   The attributes `type`, `unit` and `sum` contain what was summed, `whole` is the sum of absolute values, and
-#'   `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same
-#'   for samples with a value but without a stack, and `without_value` is the number of samples without a
-#'   value of the type.
+#'   `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and
+#'   `sum_without_stack` are the same for samples with a value but without a stack, and `without_value` is the number of
+#'   samples without a value of the type.
 #'
 #' @section Errors:
 #' - `profile_error_unsupported` if the profile has no values of `type`, or they cannot be summed;

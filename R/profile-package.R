@@ -48,16 +48,16 @@
 #' ## Look
 #' In the browser: [profile_page()], [write_profile_page()]. As text, tables and pictures: [describe_profile()],
 #' [summary()][summary.profile_data()], [plot()][plot.profile_data()], [call_tree()], [callers()], [callees()],
-#' [annotate_lines()], [print()][print.profile_data]. In other viewers: [as_profvis()], [serve_pprof()], [stop_pprof()], [find_pprof()],
-#' [joint_pprof()]
+#' [annotate_lines()], [print()][print.profile_data]. In other viewers: [as_profvis()], [serve_pprof()], [stop_pprof()],
+#' [find_pprof()], [joint_pprof()]
 #'
 #' ## Compare
 #' [compare_profiles()], [benchmark_profile()], [expect_no_regression()]
 #'
 #' ## Edit and combine
 #' [filter_profile()], [combine_profiles()], [compact_profile()]. Add information: [add_packages()],
-#' [add_source_text()]. Other containers: [as_tibble()][as_tibble.profile_data], [dm_from_profile()], [profile_from_dm()],
-#' [profile_v1_from_v2()], [profile_v2_from_v1()]
+#' [add_source_text()]. Other containers: [as_tibble()][as_tibble.profile_data], [dm_from_profile()],
+#' [profile_from_dm()], [profile_v1_from_v2()], [profile_v2_from_v1()]
 #'
 #' ## Processes
 #' [profile_process()], [watch_process()], [dump_stack()], [list_r_processes()]

@@ -26,8 +26,8 @@
 #' @param source_text Whether to add the text of source files.
 #' @param split Whether code and flame graph are side by side (`"h"`) or one above the other (`"v"`).
 #'
-#' @return An object of class `profvis`, an htmlwidget. `x$message` contains `prof`, a data frame with a row for each frame
-#'   of each step, innermost frame first:
+#' @return An object of class `profvis`, an htmlwidget. `x$message` contains `prof`, a data frame with a row for each
+#'   frame of each step, innermost frame first:
 #'   \describe{
 #'   \item{time}{(integer) the step, counted from 1}
 #'   \item{depth}{(integer) the position in the stack: 1 for the outermost frame}

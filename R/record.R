@@ -43,8 +43,8 @@
 #' - errors of the expression;
 #' - `profile_error_argument` for invalid arguments, such as a function instead of a call of it, and for
 #'   `last_profile()` if nothing was recorded in this session;
-#' - `profile_error_unsupported` if R was built without its profiler, or is too old for `clock = "wall"`; with `native = TRUE`, see
-#'   [start_profiler()].
+#' - `profile_error_unsupported` if R was built without its profiler, or is too old for `clock = "wall"`; with `native =
+#'   TRUE`, see [start_profiler()].
 #' @seealso [describe_profile()], [call_tree()], [profile_page()]
 #' @export
 #' @examples

@@ -1,8 +1,8 @@
 # `profile record`: runs a script in a new R process, and records it there with R's profiler.
 #
 # The script is run by Rscript itself, so its arguments, its output, its input and its exit status are those of Rscript.
-# A hook, the user profile of the new process, starts the profiler before the script. When the process has ended, for any
-# reason, this process reads what was recorded.
+# A hook, the user profile of the new process, starts the profiler before the script. When the process has ended, for
+# any reason, this process reads what was recorded.
 
 shell_record <- function(options, values) {
   interval <- shell_number(options, "interval", 0.01)

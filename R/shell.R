@@ -1,5 +1,5 @@
-# The shell command, exec/profile: its arguments, and what each command does. Results are printed to the standard output,
-# messages and errors to the standard error.
+# The shell command, exec/profile: its arguments, and what each command does. Results are printed to the standard
+# output, messages and errors to the standard error.
 
 # A command: `usage`, without the name of the program; `about`, what it does; `options`, see below; `run`, a function of
 # the options and the other arguments. With `rest`, all arguments after the first one that is not an option belong to

@@ -28,7 +28,7 @@ function callRows(tree, rest) {
 	if (tree.self[0] !== 0 || tree.baseSelf?.[0]) {
 		rows.push({ item: -1, label: rest, value: tree.self[0], base: tree.baseSelf?.[0] });
 	}
-	return rows.sort((a, b) => Math.abs(b.value) - Math.abs(a.value) || (b.base ?? 0) - (a.base ?? 0));
+	return rows.sort((a, b) => abs(b.value) - abs(a.value) || (b.base ?? 0) - (a.base ?? 0));
 }
 
 function callsTable(title, tree, rest) {

@@ -55,7 +55,7 @@ function chosenPlace(files) {
 /** The rows of lines with a value, the largest first. Lines with the same value are in the order of their names. */
 function byValue(values, base) {
 	const { rank } = app.groupsBy('place');
-	const size = (row) => Math.max(Math.abs(values[row]), Math.abs(base?.[row] ?? 0));
+	const size = (row) => max(abs(values[row]), abs(base?.[row] ?? 0));
 	const rows = Array.from(values.keys()).filter((row) => size(row) > 0);
 	return rows.sort((a, b) => size(b) - size(a) || rank[a] - rank[b]);
 }
@@ -75,7 +75,7 @@ function placeToShow(files) {
 		const { self } = placeFigures();
 		let most = 0;
 		for (const [line, row] of linesOf(place.file)) {
-			const value = Math.abs(self[0][row]);
+			const value = abs(self[0][row]);
 			if (value > most) [most, place.line] = [value, line];
 		}
 	}
@@ -139,7 +139,7 @@ function hotTable(caption, label, sums) {
 	const { wholes, amount, model, state } = app;
 	const groups = app.groupsBy('place');
 	const rows = byValue(...sums);
-	const largest = rows.length > 0 ? Math.max(...sums.map((values) => Math.abs(values[rows[0]]))) : 0;
+	const largest = rows.length > 0 ? max(...sums.map((values) => abs(values[rows[0]]))) : 0;
 	const body = rows.slice(0, hotLines).map((row) => {
 		const [file, line] = [groups.file[row], groups.line[row]];
 		const place = `${baseName(model.strings[file])}:${line}`;
@@ -152,7 +152,7 @@ function hotTable(caption, label, sums) {
 			),
 		);
 		sums.forEach((values, side) => {
-			cells[side].style.setProperty('--share', `${(100 * Math.abs(values[row])) / largest}%`);
+			cells[side].style.setProperty('--share', `${(100 * abs(values[row])) / largest}%`);
 		});
 		cells.push(element('td', {}, shareText(sums[0][row], wholes[0])));
 		const head = element(
@@ -194,7 +194,7 @@ function sourceColumns() {
 	if (model.hasBase) columns.push(column('Base', places.total[1], size));
 	if (model.bytes >= 0 && model.bytes !== amount.type) {
 		const bytes = column('Bytes', places.own[0], (value) => amountText(value, 'bytes'));
-		bytes.largest = places.own[0].reduce((most, value) => Math.max(most, value), 0);
+		bytes.largest = places.own[0].reduce((most, value) => max(most, value), 0);
 		columns.push(bytes);
 	}
 	return columns;
@@ -204,7 +204,7 @@ function sourceColumns() {
 function sourceTable(numbers, file, rows, here) {
 	const columns = sourceColumns();
 	const total = app.places.total[0];
-	const largest = Math.max(0, ...[...rows.values()].map((row) => Math.abs(total[row])));
+	const largest = max(0, ...[...rows.values()].map((row) => abs(total[row])));
 	const cell = ({ values, show, largest: most }, row) => {
 		const made = element('td', { 'data-value': String(values[row]) }, show(values[row]));
 		if (most > 0) {
@@ -223,7 +223,7 @@ function sourceTable(numbers, file, rows, here) {
 		if (number === here) made.className = 'chosen';
 		if (row !== undefined && largest > 0) {
 			made.classList.add('hot');
-			made.style.setProperty('--heat-share', `${Math.round((40 * Math.abs(total[row])) / largest)}%`);
+			made.style.setProperty('--heat-share', `${round((40 * abs(total[row])) / largest)}%`);
 		}
 		return made;
 	});
@@ -240,10 +240,9 @@ function sourceParts(files, { file, line }) {
 		return [note(why), sourceTable(numbers, file, rows, line)];
 	}
 	const last = lines.length;
-	const from = Math.max(1, Math.min(Math.round(line - SHOWN_LINES / 3), last - SHOWN_LINES + 1));
-	const to = Math.min(last, from + SHOWN_LINES - 1);
-	const step = (label, by) =>
-		moreButton(label, () => showSource(file, Math.min(Math.max(1, line + by), last)));
+	const from = max(1, min(round(line - SHOWN_LINES / 3), last - SHOWN_LINES + 1));
+	const to = min(last, from + SHOWN_LINES - 1);
+	const step = (label, by) => moreButton(label, () => showSource(file, min(max(1, line + by), last)));
 	const numbers = Array.from({ length: to - from + 1 }, (_, i) => from + i);
 	return [
 		...(from > 1 ? [step('Earlier lines', -SHOWN_LINES / 2)] : []),

@@ -11,8 +11,8 @@ function oklch(lightness, chroma, hue) {
 	const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
 	const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
 	const channel = (linear) => {
-		const x = Math.min(Math.max(linear, 0), 1);
-		return Math.round(255 * (x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055));
+		const x = min(max(linear, 0), 1);
+		return round(255 * (x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055));
 	};
 	return [
 		channel(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
@@ -46,13 +46,24 @@ const HUES = [255, 55, 155, 310, 95, 200, 20, 280, 130, 345, 75, 225, 180];
 /** The FNV-1a hash of a text. */
 function hash(text) {
 	let h = 2166136261;
-	const n = Math.min(text.length, 200);
+	const n = min(text.length, 200);
 	for (let i = 0; i < n; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
 	return h >>> 0;
 }
 
 function css([r, g, b]) {
 	return `rgb(${r},${g},${b})`;
+}
+
+const PACKED = new Map();
+
+/** A colour of css() as a pixel of an image. */
+function packed(text) {
+	if (!PACKED.has(text)) {
+		const [r, g, b] = text.match(/\d+/g);
+		PACKED.set(text, ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
+	}
+	return PACKED.get(text);
 }
 
 /** The colour of a category; `shade` from 0 to 1 varies its lightness. */
@@ -68,7 +79,7 @@ function changeColour(scheme, value, base) {
 	let log = 0;
 	if (value > 0 && base > 0) log = Math.log2(value / base);
 	else if (value !== base) log = value > base ? 2 : -2;
-	const strength = Math.min(Math.abs(log) / 2, 1);
+	const strength = min(abs(log) / 2, 1);
 	const [strong, vivid] = scheme === 'light' ? [lightness - 0.1, 1.6] : [lightness, 1.2];
 	return oklch(grey + (strong - grey) * strength, vivid * chroma * strength, log > 0 ? 25 : 255);
 }

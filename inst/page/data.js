@@ -4,6 +4,8 @@
 // root.
 'use strict';
 
+const { abs, ceil, floor, max, min, round } = Math;
+
 const UNKNOWN = '<unknown>';
 const GC = '<GC>';
 
@@ -125,7 +127,7 @@ function addSamples(order, type, factor, from, to, sums) {
 	if (constant !== 0) {
 		let start = from;
 		for (let run = first; start < to; run++) {
-			const end = Math.min(ends[run], to);
+			const end = min(ends[run], to);
 			sums[node[run]] += (end - start) * constant * factor;
 			start = end;
 		}
@@ -169,6 +171,6 @@ function selfByNode(model, amount, wanted, ranges) {
  */
 function wholeOf(model, { type, factor }, wanted, ranges, sums) {
 	const sized = model.values.filter((v) => !ranges && v.type === type && v.whole >= 0 && wanted(v.source));
-	if (sized.length === 0) return sumWithStack(sums.map(Math.abs));
+	if (sized.length === 0) return sumWithStack(sums.map(abs));
 	return sized.reduce((sum, { source, whole }) => sum + whole * (factor?.[source] ?? 1), 0);
 }

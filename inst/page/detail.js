@@ -55,8 +55,8 @@ function linesOfNode({ nodeOf, groups }, node) {
 	let [first, last] = [Infinity, 0];
 	for (let i = 1; i < n; i++) {
 		if (nodeOf[i] !== node || frames.line[frame[i]] <= 0) continue;
-		first = Math.min(first, frames.line[frame[i]]);
-		last = Math.max(last, frames.line[frame[i]]);
+		first = min(first, frames.line[frame[i]]);
+		last = max(last, frames.line[frame[i]]);
 	}
 	return last === 0 ? '' : first === last ? `:${first}` : `:${first}–${last}`;
 }

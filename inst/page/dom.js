@@ -26,7 +26,7 @@ function themeColour(variable) {
 /** Sets the size of a canvas in CSS pixels, and returns its context, scaled to them. */
 function sizeCanvas(canvas, width, height) {
 	const ratio = window.devicePixelRatio || 1;
-	const size = [width, height].map((length) => Math.max(1, Math.round(length * ratio)));
+	const size = [width, height].map((length) => max(1, round(length * ratio)));
 	// Setting the size clears the canvas and takes time.
 	if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
 	canvas.style.width = `${width}px`;

@@ -58,10 +58,15 @@ function collectBoxes(boxes, layer, number, width, first, last) {
 	}
 }
 
+function boxColour(style, tree, node) {
+	const group = tree.group[node];
+	return style.isFaded(group) ? style.faded : style.fill(tree, node, group);
+}
+
 /** The box at a point, -1 if there is none. */
 function boxAt(boxes, x, row) {
 	for (let i = boxes.n - 1; i >= 0; i--) {
-		if (boxes.row[i] === row && x >= boxes.x[i] && x < boxes.x[i] + Math.max(boxes.w[i], 1)) return i;
+		if (boxes.row[i] === row && x >= boxes.x[i] && x < boxes.x[i] + max(boxes.w[i], 1)) return i;
 	}
 	return -1;
 }
@@ -125,7 +130,7 @@ function drawBoxes(context, boxes, layers, style, top, width, height) {
 		const group = tree.group[node];
 		const y = boxes.row[i] * ROW - top;
 		const w = boxes.w[i];
-		const inner = Math.max(w > 3 ? w - 1 : w * 0.9, LEAST);
+		const inner = max(w > 3 ? w - 1 : w * 0.9, LEAST);
 		const fill = (colour) => {
 			context.fillStyle = colour;
 			context.fillRect(boxes.x[i], y, inner, ROW - 1);
@@ -134,7 +139,7 @@ function drawBoxes(context, boxes, layers, style, top, width, height) {
 			fill(style.rest);
 			continue;
 		}
-		fill(style.isFaded(group) ? style.faded : style.fill(tree, node, group));
+		fill(boxColour(style, tree, node));
 		if (w > 4 && style.isNative(group)) fill(style.hatch);
 		if (w > 2 && style.isChosen(group, node)) {
 			context.strokeStyle = style.accent;
@@ -149,7 +154,7 @@ function drawBoxes(context, boxes, layers, style, top, width, height) {
 	context.strokeStyle = style.foreground;
 	context.lineWidth = 2;
 	const y = boxes.row[texts.cursor] * ROW - top;
-	context.strokeRect(boxes.x[texts.cursor] + 1, y + 1, Math.max(boxes.w[texts.cursor] - 3, 1), ROW - 3);
+	context.strokeRect(boxes.x[texts.cursor] + 1, y + 1, max(boxes.w[texts.cursor] - 3, 1), ROW - 3);
 }
 
 /** Upright and italic texts one after the other, since changing the font is slow. */

@@ -23,24 +23,23 @@ function laneOf(order, isTime) {
 function makeLanes(parts, tree) {
 	const isTime = parts.every(hasTimes);
 	const lanes = parts.map(({ order }) => laneOf(order, isTime));
-	// Runs at the same time share the axis; others begin at 0.
-	const starts = lanes.map(({ order }) => (order.times?.start ?? Number.NaN) * 1e9);
-	const first = Math.min(...starts);
-	const ends = lanes.map(({ end }, i) => starts[i] + end);
-	if (Math.max(...starts) < Math.min(...ends)) {
-		lanes.forEach((lane, i) => {
-			lane.offset = starts[i] - first;
-		});
+	// Runs that overlap share the axis; others begin at 0, also those without a start.
+	const starts = lanes.map(({ order }) => (order.times?.start ?? -Infinity) * 1e9);
+	let [first, until] = [-Infinity, -Infinity];
+	for (const i of [...starts.keys()].sort((a, b) => starts[a] - starts[b])) {
+		if (starts[i] >= until) first = starts[i];
+		until = max(until, starts[i] + lanes[i].end);
+		lanes[i].offset = starts[i] - first || 0;
 	}
 	const depth = new Int32Array(tree.n);
 	for (let i = 1; i < tree.n; i++) depth[i] = depth[tree.parent[i]] + 1;
 	let row = 1;
 	for (const lane of lanes) {
 		lane.row = row;
-		lane.deepest = lane.order.node.reduce((most, node) => Math.max(most, depth[tree.nodeOf[node]]), 0);
+		lane.deepest = lane.order.node.reduce((most, node) => max(most, depth[tree.nodeOf[node]]), 0);
 		row += lane.deepest + 2;
 	}
-	const end = Math.max(0, ...lanes.map((lane) => lane.offset + lane.end));
+	const end = max(0, ...lanes.map((lane) => lane.offset + lane.end));
 	return { lanes, depth, isTime, end, rows: row };
 }
 
@@ -57,7 +56,7 @@ function segmentAt(lane, time) {
 	if (segment < 0) return null;
 	const until = sample[segment + 1] ?? samples;
 	const end = at[segment] + (until - sample[segment]) * step;
-	return { segment, until, end: offset + Math.min(end, at[segment + 1] ?? end) };
+	return { segment, until, end: offset + min(end, at[segment + 1] ?? end) };
 }
 
 /** The sample at a time, -1 in gaps. */
@@ -65,8 +64,8 @@ function sampleAt(lane, time) {
 	const found = segmentAt(lane, time);
 	if (!found || time >= found.end) return -1;
 	const { sample, at, step, offset } = lane;
-	const number = sample[found.segment] + Math.floor((time - offset - at[found.segment]) / step);
-	return Math.min(number, found.until - 1);
+	const number = sample[found.segment] + floor((time - offset - at[found.segment]) / step);
+	return min(number, found.until - 1);
 }
 
 /** The gap at a time, as [from, to]; null if there is a sample, or if the lane has begun later or has ended. */
@@ -96,19 +95,19 @@ function eachPiece(lane, from, to, columns, add) {
 		}
 		return;
 	}
-	let segment = Math.max(0, firstAbove(sample, first) - 1);
+	let segment = max(0, firstAbove(sample, first) - 1);
 	let start = first;
 	let reached = from;
 	while (start < lane.samples) {
 		while (sample[segment + 1] <= start) segment++;
 		while (order.ends[run] <= start) run++;
-		const end = Math.min(order.ends[run], sample[segment + 1] ?? Infinity);
+		const end = min(order.ends[run], sample[segment + 1] ?? Infinity);
 		const begin = timeOf(lane, start);
 		if (begin >= to) break;
 		const next = end === sample[segment + 1] ? timeOf(lane, end) : Infinity;
-		const stop = Math.min(begin + (end - start) * lane.step, next);
-		if (begin > reached) add(reached, Math.min(begin, to), -1);
-		add(Math.max(begin, from), Math.min(stop, to), order.node[run]);
+		const stop = min(begin + (end - start) * lane.step, next);
+		if (begin > reached) add(reached, min(begin, to), -1);
+		add(max(begin, from), min(stop, to), order.node[run]);
 		reached = stop;
 		start = end;
 	}
@@ -116,7 +115,7 @@ function eachPiece(lane, from, to, columns, add) {
 
 /** The distance of ticks: 1, 2 or 5 times a power of ten, so that there are at most `most`. */
 function tickStep(length, most) {
-	const least = length / Math.max(most, 1);
-	const power = 10 ** Math.floor(Math.log10(least));
+	const least = length / max(most, 1);
+	const power = 10 ** floor(Math.log10(least));
 	return power * [1, 2, 5, 10].find((factor) => factor * power >= least);
 }

@@ -75,7 +75,7 @@ function arrangeColours() {
 	app.colours = cached(`colours ${state.by} ${by} ${scheme}`, () => {
 		const weight = new Float64Array(groups.n);
 		const self = selfByNode(model, model.types[model.type], () => true, null);
-		for (let i = 1; i < model.n; i++) weight[groups.ofFrame[model.frame[i]]] += Math.abs(self[i]);
+		for (let i = 1; i < model.n; i++) weight[groups.ofFrame[model.frame[i]]] += abs(self[i]);
 		return colourGroups(model, groups, by, weight, scheme);
 	});
 }

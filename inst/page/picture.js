@@ -54,7 +54,7 @@ function scrollToFocus() {
 	const { tree, focus, origin, down } = picture.layers[0];
 	const row = origin + down * tree.depth[focus];
 	if (isSandwich()) stage.scrollTop = (row + 0.5) * ROW - stage.clientHeight / 2;
-	else if (down > 0) stage.scrollTop = Math.max(0, row - 3) * ROW;
+	else if (down > 0) stage.scrollTop = max(0, row - 3) * ROW;
 	else stage.scrollTop = (row + 4) * ROW - stage.clientHeight;
 }
 
@@ -118,14 +118,14 @@ function drawPicture() {
 	const { boxes, layers, style } = picture;
 	const top = stage.scrollTop;
 	boxes.n = 0;
-	const first = Math.floor(top / ROW);
-	const last = Math.min(picture.rows - 1, Math.ceil((top + height) / ROW));
+	const first = floor(top / ROW);
+	const last = min(picture.rows - 1, ceil((top + height) / ROW));
 	if (isTimeline()) collectTimeline(boxes, width, first, last);
 	else for (let l = 0; l < layers.length; l++) collectBoxes(boxes, layers[l], l, width, first, last);
 	style.cursor = picture.hovered ?? picture.cursor;
 	const context = sizeCanvas(byId('canvas'), width, height);
 	// A flame graph that is lower than its window is aligned to the bottom.
-	const offset = layers[0].down < 0 && layers.length === 1 ? Math.max(0, height - picture.rows * ROW) : 0;
+	const offset = layers[0].down < 0 && layers.length === 1 ? max(0, height - picture.rows * ROW) : 0;
 	picture.offset = offset;
 	drawBoxes(context, boxes, layers, style, top - offset, width, height);
 	if (isTimeline()) drawTimeline(context, style, top, width, height);
@@ -138,11 +138,15 @@ function boxAtEvent(event) {
 	const stage = byId('stage');
 	const area = stage.getBoundingClientRect();
 	const y = event.clientY - area.top + stage.scrollTop - picture.offset;
-	return boxAt(picture.boxes, event.clientX - area.left, Math.floor(y / ROW));
+	return boxAt(picture.boxes, event.clientX - area.left, floor(y / ROW));
 }
 
 /** The layer and node under the pointer, null if there is none. */
 function nodeAt(event) {
+	if (isTimeline()) {
+		const { node } = placeAt(event);
+		return node < 0 ? null : { layer: 0, node };
+	}
 	const i = boxAtEvent(event);
 	const node = i < 0 ? -1 : picture.boxes.node[i];
 	return node < 0 ? null : { layer: picture.boxes.layer[i], node };
@@ -215,7 +219,7 @@ function moveCursor(towards) {
 	picture.hovered = null;
 	const stage = byId('stage');
 	const y = (origin + down * tree.depth[next]) * ROW;
-	stage.scrollTop = Math.min(Math.max(stage.scrollTop, y + ROW - stage.clientHeight), y);
+	stage.scrollTop = min(max(stage.scrollTop, y + ROW - stage.clientHeight), y);
 	showDetail();
 	redraw();
 }

@@ -61,7 +61,7 @@ function formatHash(state, defaults) {
 	const out = new URLSearchParams();
 	for (const [key, value] of Object.entries(state)) {
 		if (value === defaults[key]) continue;
-		if (Array.isArray(value)) out.set(key, value.map(Math.round).join('-'));
+		if (Array.isArray(value)) out.set(key, value.map(round).join('-'));
 		else if (typeof value === 'boolean') out.set(key, value ? '1' : '0');
 		else out.set(key, value);
 	}

@@ -26,7 +26,7 @@ function arrangeStrip() {
 	}
 	byId('time').hidden = strip.samples === 0;
 	if (state.brush && state.brush[0] >= strip.samples) state.brush = null;
-	if (state.brush) state.brush = [state.brush[0], Math.min(state.brush[1], strip.samples)];
+	if (state.brush) state.brush = [state.brush[0], min(state.brush[1], strip.samples)];
 }
 
 /** The selected samples of each run, null for all. */
@@ -35,8 +35,8 @@ function brushedRanges() {
 	if (!brush || strip.samples === 0) return null;
 	return strip.parts.map(({ order, start }) => ({
 		order,
-		from: Math.min(Math.max(brush[0] - start, 0), order.samples),
-		to: Math.min(Math.max(brush[1] - start, 0), order.samples),
+		from: min(max(brush[0] - start, 0), order.samples),
+		to: min(max(brush[1] - start, 0), order.samples),
 	}));
 }
 
@@ -59,7 +59,7 @@ function gcByColumn(columns, isGc) {
 		for (let run = 0; run < order.ends.length; run++) {
 			if (!isGc(order.node[run])) continue;
 			const from = run > 0 ? order.ends[run - 1] : 0;
-			shares[Math.floor((start + from) * each)] += (order.ends[run] - from) * each;
+			shares[floor((start + from) * each)] += (order.ends[run] - from) * each;
 		}
 	}
 	return shares;
@@ -72,36 +72,35 @@ function drawStrip() {
 	const width = byId('strip').clientWidth;
 	const context = sizeCanvas(canvas, width, STRIP_HEIGHT + AXIS_HEIGHT);
 	const columns = canvas.width;
-	const rows = Math.round((canvas.height * STRIP_HEIGHT) / (STRIP_HEIGHT + AXIS_HEIGHT));
-	const pack = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+	const rows = round((canvas.height * STRIP_HEIGHT) / (STRIP_HEIGHT + AXIS_HEIGHT));
 	const image = context.createImageData(columns, rows);
 	const pixels = new Uint32Array(image.data.buffer);
-	const theme = (name) => pack(themeColour(name).match(/\d+/g).map(Number));
+	const theme = (name) => packed(themeColour(name));
 	pixels.fill(theme('--strip'));
 	const gcFrames = framesNamed(model, (name) => name === GC);
 	const isGc = (node) => node > 0 && gcFrames[model.frame[node]] === 1;
 	const gc = gcByColumn(columns, isGc);
-	const lane = gcFrames.includes(1) ? Math.round((GC_LANE * rows) / STRIP_HEIGHT) : 0;
+	const lane = gcFrames.includes(1) ? round((GC_LANE * rows) / STRIP_HEIGHT) : 0;
 	const height = rows - lane;
-	const levels = Math.max(model.deepest, 1);
-	const each = Math.min(height / levels, rows / 12);
-	const groupColours = Uint32Array.from(colours.rgb, pack);
+	const levels = max(model.deepest, 1);
+	const each = min(height / levels, rows / 12);
+	const groupColours = Uint32Array.from(colours.css, packed);
 	const gcColour = theme('--gc');
 	const hint = { part: 0, run: 0 };
 	for (let x = 0; x < columns; x++) {
-		let node = sampleNode(Math.floor(((x + 0.5) / columns) * strip.samples), hint);
-		const share = strip.samples > columns ? Math.min(gc[x], 1) : Number(isGc(node));
+		let node = sampleNode(floor(((x + 0.5) / columns) * strip.samples), hint);
+		const share = strip.samples > columns ? min(gc[x], 1) : Number(isGc(node));
 		for (; node > 0; node = model.parent[node]) {
 			const depth = model.depth[node] - 1;
 			const group = tree.groups.ofFrame[model.frame[node]];
-			const end = Math.min(Math.ceil((depth + 1) * each), height);
-			for (let y = Math.floor(depth * each); y < end; y++) pixels[y * columns + x] = groupColours[group];
+			const end = min(ceil((depth + 1) * each), height);
+			for (let y = floor(depth * each); y < end; y++) pixels[y * columns + x] = groupColours[group];
 		}
-		for (let y = rows - Math.ceil(share * lane); y < rows; y++) pixels[y * columns + x] = gcColour;
+		for (let y = rows - ceil(share * lane); y < rows; y++) pixels[y * columns + x] = gcColour;
 	}
 	const gap = theme('--text');
 	for (const { start } of strip.parts.slice(1)) {
-		const x = Math.min(Math.round((start / strip.samples) * columns), columns - 1);
+		const x = min(round((start / strip.samples) * columns), columns - 1);
 		for (let y = 0; y < rows; y++) pixels[y * columns + x] = gap;
 	}
 	context.fillStyle = themeColour('--panel');
@@ -165,10 +164,10 @@ function setBrush(brush) {
 /** Moves (or, with `resize`, resizes) the selection by a hundredth of the strip. */
 function moveBrush(direction, resize) {
 	const { samples } = strip;
-	const step = Math.max(1, Math.round(samples / 100)) * direction;
-	const [from, to] = app.state.brush ?? [0, Math.max(1, Math.round(samples / 10))];
-	const by = Math.min(Math.max(step, -from), samples - to);
-	setBrush(resize ? [from, Math.min(Math.max(to + step, from + 1), samples)] : [from + by, to + by]);
+	const step = max(1, round(samples / 100)) * direction;
+	const [from, to] = app.state.brush ?? [0, max(1, round(samples / 10))];
+	const by = min(max(step, -from), samples - to);
+	setBrush(resize ? [from, min(max(to + step, from + 1), samples)] : [from + by, to + by]);
 }
 
 function startStrip() {
@@ -176,12 +175,12 @@ function startStrip() {
 	const numberAt = (event) => {
 		const area = box.getBoundingClientRect();
 		const share = (event.clientX - area.left) / area.width;
-		return Math.round(Math.min(Math.max(share, 0), 1) * strip.samples);
+		return round(min(max(share, 0), 1) * strip.samples);
 	};
 	// Less than three pixels are a click, which removes the selection.
 	const drag = (event) => {
 		const ends = [strip.drag.from, numberAt(event)].sort((a, b) => a - b);
-		return Math.abs(event.clientX - strip.drag.x) < 3 || ends[0] === ends[1] ? null : ends;
+		return abs(event.clientX - strip.drag.x) < 3 || ends[0] === ends[1] ? null : ends;
 	};
 	const on = (type, action) => box.addEventListener(type, (event) => strip.drag && action(event));
 	box.addEventListener('pointerdown', (event) => {
@@ -193,7 +192,7 @@ function startStrip() {
 		drawBrush();
 	});
 	box.addEventListener('mousemove', (event) => {
-		showTooltip(event, describeSample(Math.min(numberAt(event), strip.samples - 1)));
+		showTooltip(event, describeSample(min(numberAt(event), strip.samples - 1)));
 	});
 	box.addEventListener('mouseleave', hideTooltip);
 	on('pointerup', (event) => {

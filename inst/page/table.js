@@ -81,8 +81,8 @@ function orderedItems(columns) {
 	const byName = (a, b) => items.rank[a] - items.rank[b];
 	if (id === 'name') return rows.sort((a, b) => sign * byName(a, b));
 	const column = columns.find((column) => column.id === id) ?? columns[0];
-	const key = (item) => (column.isChange ? column.values[item] : Math.abs(column.values[item]));
-	const total = (item) => Math.abs(figures.total[0][item]);
+	const key = (item) => (column.isChange ? column.values[item] : abs(column.values[item]));
+	const total = (item) => abs(figures.total[0][item]);
 	return rows.sort((a, b) => sign * (key(a) - key(b)) || total(b) - total(a) || byName(a, b));
 }
 
@@ -129,7 +129,7 @@ function tableRow(columns, largest, item) {
 		);
 		if (largest[c] > 0 && (id === 'self' || id === 'total')) {
 			cell.className = 'bar';
-			cell.style.setProperty('--share', `${(100 * Math.abs(values[item])) / largest[c]}%`);
+			cell.style.setProperty('--share', `${(100 * abs(values[item])) / largest[c]}%`);
 		}
 		return cell;
 	});
@@ -142,9 +142,7 @@ function drawTable() {
 	const columns = tableColumns();
 	const rows = orderedItems(columns);
 	const shown = state.rows === 'all' ? rows : rows.slice(0, Number(state.rows) || SHOWN_ROWS);
-	const largest = columns.map(({ values }) =>
-		rows.reduce((most, item) => Math.max(most, Math.abs(values[item])), 0),
-	);
+	const largest = columns.map(({ values }) => rows.reduce((most, item) => max(most, abs(values[item])), 0));
 	const label = { function: 'Function', place: 'Line', package: 'Package' }[items.by];
 	const count =
 		shown.length < rows.length

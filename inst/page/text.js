@@ -16,7 +16,7 @@ function visible(text, length = 300) {
 
 /** The file name of a path. */
 function baseName(path) {
-	return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
+	return path.slice(max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
 }
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
@@ -52,16 +52,16 @@ const UNITS = new Map([
 function amountText(value, unit) {
 	const known = UNITS.get(unit);
 	if (!known) {
-		const text = Math.abs(value) < 1000 ? short.format(value) : whole.format(value);
+		const text = abs(value) < 1000 ? short.format(value) : whole.format(value);
 		return /^(count)?$/.test(unit) ? text : `${text} ${visible(unit)}`;
 	}
 	const [steps, factor] = known;
-	const size = Math.abs(value * factor);
+	const size = abs(value * factor);
 	let step = steps[0];
 	for (const candidate of steps) if (size >= candidate[1]) step = candidate;
 	const scaled = (value * factor) / step[1];
 	// Three significant digits, as pprof shows them.
-	const digits = Math.abs(scaled) >= 100 ? 0 : Math.abs(scaled) >= 10 ? 1 : 2;
+	const digits = abs(scaled) >= 100 ? 0 : abs(scaled) >= 10 ? 1 : 2;
 	const text = Number.isInteger(scaled) ? String(scaled) : scaled.toFixed(digits);
 	return `${text.replace('-', '−')} ${step[0]}`;
 }
@@ -69,7 +69,7 @@ function amountText(value, unit) {
 function shareText(value, all) {
 	if (all === 0) return '–';
 	const percent = (100 * value) / all;
-	if (percent !== 0 && Math.abs(percent) < 0.05) return `${percent < 0 ? '−' : ''}<0.1%`;
+	if (percent !== 0 && abs(percent) < 0.05) return `${percent < 0 ? '−' : ''}<0.1%`;
 	return `${percent.toFixed(1).replace('-', '−')}%`;
 }
 
@@ -79,8 +79,8 @@ function changeText(value, base) {
 	if (value === 0) return 'gone';
 	const ratio = value / base;
 	if (ratio >= 10) return `×${whole.format(ratio)}`;
-	const percent = Math.round(100 * (ratio - 1));
-	return percent === 0 ? '±0%' : `${percent > 0 ? '+' : '−'}${whole.format(Math.abs(percent))}%`;
+	const percent = round(100 * (ratio - 1));
+	return percent === 0 ? '±0%' : `${percent > 0 ? '+' : '−'}${whole.format(abs(percent))}%`;
 }
 
 /** A count and its noun: "1 sample", "2,000 samples". */

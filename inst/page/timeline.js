@@ -8,6 +8,8 @@ const timeline = {
 	/** [x, width, row] of garbage collections, and [x, width, row, rows] of gaps on the screen. */
 	gc: [],
 	gaps: [],
+	/** Boxes of less than 2 pixels, as an image with a pixel for each column and row, which is drawn higher. */
+	narrow: null,
 	/** Parts of the axis that were shown before. */
 	back: [],
 	drag: null,
@@ -28,14 +30,14 @@ function arrangeTimeline() {
 function viewOf() {
 	const { end } = timeline.shown;
 	const [from, to] = app.state.view ?? [0, end];
-	return from < end ? [from, Math.min(to, end)] : [0, end];
+	return from < end ? [from, min(to, end)] : [0, end];
 }
 
 /** Shows a part of the axis; `length` is at least two samples. */
 function setView(from, length) {
 	const { end, lanes } = timeline.shown;
-	const size = Math.min(Math.max(length, 2 * Math.min(...lanes.map(({ step }) => step))), end);
-	const start = Math.min(Math.max(from, 0), end - size);
+	const size = min(max(length, 2 * min(...lanes.map(({ step }) => step))), end);
+	const start = min(max(from, 0), end - size);
 	app.state.view = size < end ? [start, start + size] : null;
 	hideTooltip();
 	redraw();
@@ -62,14 +64,16 @@ function viewBack() {
 	return true;
 }
 
-/** Zooms to the box at a point. */
+/** Zooms to the box at a point, or around a box that is too narrow. */
 function zoomToBox(event) {
-	const box = boxAtEvent(event);
-	if (box < 0) return;
+	const { node, time } = placeAt(event);
+	if (node <= 0) return;
 	const [from, to] = viewOf();
 	const scale = (to - from) / byId('stage').clientWidth;
+	const box = boxAtEvent(event);
 	timeline.back.push(app.state.view);
-	setView(from + picture.boxes.x[box] * scale, picture.boxes.w[box] * scale);
+	if (box < 0) setView(time - 20 * scale, 40 * scale);
+	else setView(from + picture.boxes.x[box] * scale, picture.boxes.w[box] * scale);
 }
 
 /** Adds the visible boxes, garbage collections and gaps. */
@@ -80,6 +84,10 @@ function collectTimeline(boxes, width, firstRow, lastRow) {
 	const scale = width / (to - from);
 	timeline.gc = [];
 	timeline.gaps = [];
+	const narrow = document.createElement('canvas');
+	[narrow.width, narrow.height] = [width, lastRow - firstRow + 1];
+	const image = narrow.getContext('2d').createImageData(narrow.width, narrow.height);
+	const pixels = new Uint32Array(image.data.buffer);
 	for (const lane of lanes) {
 		if (lane.row > lastRow || lane.row + lane.deepest < firstRow) continue;
 		// The open box at each depth: its node and its start.
@@ -90,8 +98,13 @@ function collectTimeline(boxes, width, firstRow, lastRow) {
 		let last = -1;
 		const close = (d) => {
 			const row = lane.row + d;
-			if (reached - start[d] >= LEAST && row >= firstRow && row <= lastRow)
-				addBox(boxes, start[d], reached - start[d], row, node[d], 0);
+			if (row < firstRow || row > lastRow) return;
+			if (reached - start[d] >= 2) addBox(boxes, start[d], reached - start[d], row, node[d], 0);
+			else {
+				const at = (row - firstRow) * narrow.width;
+				const colour = packed(boxColour(picture.style, tree, node[d]));
+				pixels.fill(colour, at + round(start[d]), at + round(reached));
+			}
 		};
 		eachPiece(lane, from, to, width, (begin, end, of) => {
 			const x = (begin - from) * scale;
@@ -103,11 +116,11 @@ function collectTimeline(boxes, width, firstRow, lastRow) {
 				timeline.gc.push([x, (end - begin) * scale, lane.row]);
 			if (leaf !== last || x - reached > 0.01) {
 				const path = [];
-				for (let n = Math.max(leaf, 0); n > 0; n = tree.parent[n]) path[depth[n]] = n;
+				for (let n = max(leaf, 0); n > 0; n = tree.parent[n]) path[depth[n]] = n;
 				let same = 0;
 				while (x - reached <= 0.01 && same < deepest && path[same + 1] === node[same + 1]) same++;
 				for (let d = same + 1; d <= deepest; d++) close(d);
-				deepest = Math.max(path.length - 1, 0);
+				deepest = max(path.length - 1, 0);
 				for (let d = same + 1; d <= deepest; d++) {
 					node[d] = path[d];
 					start[d] = x;
@@ -118,12 +131,14 @@ function collectTimeline(boxes, width, firstRow, lastRow) {
 		});
 		for (let d = 1; d <= deepest; d++) close(d);
 	}
+	narrow.getContext('2d').putImageData(image, 0, 0);
+	timeline.narrow = narrow;
 }
 
 /** The text of a place on the axis, such as `1.5 s`, `2:05` (minutes) or `sample 7`. */
 function momentText(value, { isTime } = timeline.shown) {
-	if (!isTime) return `sample ${whole.format(Math.floor(value) + 1)}`;
-	const minutes = Math.floor(value / 60e9);
+	if (!isTime) return `sample ${whole.format(floor(value) + 1)}`;
+	const minutes = floor(value / 60e9);
 	const seconds = value / 1e9 - 60 * minutes;
 	if (minutes > 0) return `${minutes}:${seconds < 9.9995 ? '0' : ''}${Number(seconds.toFixed(3))}`;
 	return value === 0 ? '0 s' : amountText(value, 'nanoseconds');
@@ -134,12 +149,17 @@ function laneName({ order, base }) {
 	return visible(name, 60) + (base ? ' (base)' : '');
 }
 
-/** Draws what is around the boxes: gaps, what is not selected, the names of lanes, and the axis. */
+/** Draws what is not a box: narrow boxes, gaps, what is not selected, the names of lanes, and the axis. */
 function drawTimeline(context, style, top, width, height) {
 	const { lanes, isTime } = timeline.shown;
 	const [from, to] = viewOf();
 	const scale = width / (to - from);
 	const ranges = brushedRanges();
+	const first = floor(top / ROW) * ROW - top;
+	context.imageSmoothingEnabled = false;
+	context.drawImage(timeline.narrow, 0, first, width, timeline.narrow.height * ROW);
+	context.fillStyle = style.background;
+	for (let y = first + ROW - 1; y < height; y += ROW) context.fillRect(0, y, width, 1);
 	for (const [x, w, row, rows] of timeline.gaps) {
 		context.fillStyle = style.hatch;
 		context.fillRect(x, row * ROW - top, w, rows * ROW);
@@ -159,7 +179,7 @@ function drawTimeline(context, style, top, width, height) {
 						[0, left],
 						[right, width],
 					])
-				context.fillRect(a, y + ROW, Math.max(0, b - a), lane.deepest * ROW);
+				context.fillRect(a, y + ROW, max(0, b - a), lane.deepest * ROW);
 			context.globalAlpha = 1;
 		}
 		context.fillStyle = style.muted;
@@ -167,7 +187,7 @@ function drawTimeline(context, style, top, width, height) {
 		context.fillText(style.fit[0](`${laneName(lane)} · ${length}`, width - 8), 4, y + ROW / 2);
 	});
 	context.fillStyle = themeColour('--gc');
-	for (const [x, w, row] of timeline.gc) context.fillRect(x, row * ROW - top + ROW - 5, Math.max(w, 1), 4);
+	for (const [x, w, row] of timeline.gc) context.fillRect(x, row * ROW - top + ROW - 5, max(w, 1), 4);
 	context.fillStyle = style.background;
 	context.fillRect(0, 0, width, ROW);
 	drawTicks(context, from, to, width, ROW / 2, height, timeline.shown);
@@ -180,8 +200,8 @@ function drawTicks(context, from, to, width, y, height, axis) {
 	context.font = '11px system-ui, sans-serif';
 	context.textBaseline = 'middle';
 	context.fillStyle = themeColour('--muted');
-	for (let tick = Math.ceil(from / step); tick * step < to; tick++) {
-		const x = Math.round((tick * step - from) * scale);
+	for (let tick = ceil(from / step); tick * step < to; tick++) {
+		const x = round((tick * step - from) * scale);
 		context.fillText(momentText(tick * step, axis), x + 4, y);
 		context.fillRect(x, y - 6, 1, 12);
 		context.globalAlpha = 0.12;
@@ -190,24 +210,45 @@ function drawTicks(context, from, to, width, y, height, axis) {
 	}
 }
 
+/** The lane and the time at a point, the sample there (-1 for none), and its node in this row (-1 for none). */
+function placeAt({ clientX, clientY }) {
+	const stage = byId('stage');
+	const { left, top } = stage.getBoundingClientRect();
+	const { tree } = app;
+	const { lanes, depth } = timeline.shown;
+	const [from, to] = viewOf();
+	// In the middle of the pixel, see eachPiece().
+	const time = from + ((floor(clientX - left) + 0.5) / stage.clientWidth) * (to - from);
+	const row = floor((clientY - top + stage.scrollTop) / ROW);
+	const lane = lanes.findLast((one) => one.row <= row);
+	const number = lane ? sampleAt(lane, time) : -1;
+	if (number < 0) return { lane, row, time, number, node: -1 };
+	const { node: nodes, ends } = lane.order;
+	let node = tree.nodeOf[nodes[firstAbove(ends, number)]];
+	while (depth[node] > row - lane.row) node = tree.parent[node];
+	return { lane, row, time, number, node: node > 0 && depth[node] === row - lane.row ? node : -1 };
+}
+
 /** What is at a point: the lines of a tooltip, beginning with the name of the function; null for nothing. */
 function timelineTooltip(event) {
-	const stage = byId('stage');
-	const area = stage.getBoundingClientRect();
-	const [from, to] = viewOf();
-	const time = from + ((event.clientX - area.left) / area.width) * (to - from);
-	const row = Math.floor((event.clientY - area.top + stage.scrollTop) / ROW);
-	const lane = timeline.shown.lanes.findLast((one) => one.row <= row);
-	if (!lane || row > lane.row + lane.deepest) return null;
-	const gap = gapAt(lane, time);
+	const { lane, row, time, number, node } = placeAt(event);
+	const gap = lane && row <= lane.row + lane.deepest && gapAt(lane, time);
 	if (gap) return [`No samples for ${momentText(gap[1] - gap[0])}`, `at ${momentText(time)}`];
-	const at = nodeAt(event);
-	if (!at) return null;
-	const number = sampleAt(lane, time);
-	const [name, ...rest] = describeNode(app.tree, at.node);
-	const moment = number < 0 ? momentText(time) : momentText(timeOf(lane, number));
-	const sample = timeline.shown.isTime ? `, sample ${whole.format(number + 1)}` : '';
-	return [name, `at ${moment}${number < 0 ? '' : sample}`, ...rest];
+	if (node < 0) return null;
+	const [name, ...rest] = describeNode(app.tree, node);
+	const { isTime } = timeline.shown;
+	let at = `at ${momentText(timeOf(lane, number))}`;
+	const box = boxAtEvent(event);
+	const { x, w } = picture.boxes;
+	const width = byId('stage').clientWidth;
+	const [from, to] = viewOf();
+	if (isTime) {
+		at += `, sample ${whole.format(number + 1)}`;
+		// The length of a box that is visible as a whole.
+		if (box >= 0 && x[box] > 0 && x[box] + w[box] < width)
+			at += `, ${momentText((w[box] * (to - from)) / width)} long`;
+	}
+	return [name, at, ...rest];
 }
 
 function startTimeline() {
@@ -217,9 +258,9 @@ function startTimeline() {
 		(event) => {
 			if (!isTimeline()) return;
 			const { left, width } = stage.getBoundingClientRect();
-			const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
-			// At full size, the wheel scrolls the document around the page.
-			if (!app.state.view && (sideways || event.deltaY > 0)) return;
+			const sideways = event.shiftKey || abs(event.deltaX) > abs(event.deltaY);
+			// At full size, the wheel scrolls the picture, and the document around the page.
+			if (!app.state.view && (sideways || event.deltaY > 0 || stage.scrollTop > 0)) return;
 			if (sideways) panView((event.deltaX || event.deltaY) / width);
 			else zoomView(1.0015 ** event.deltaY, (event.clientX - left) / width);
 			event.preventDefault();
@@ -235,7 +276,7 @@ function startTimeline() {
 		const { drag } = timeline;
 		if (!drag) return;
 		const by = [clientX - drag.x, clientY - drag.y];
-		if (!timeline.moved && Math.max(...by.map(Math.abs)) < 4) return;
+		if (!timeline.moved && max(...by.map(abs)) < 4) return;
 		if (!timeline.moved) stage.setPointerCapture(pointerId);
 		timeline.moved = true;
 		const length = drag.view[1] - drag.view[0];

@@ -9,8 +9,8 @@ function showTooltip({ clientX, clientY }, lines) {
 	const { width, height } = tip.getBoundingClientRect();
 	const below = clientY + 18;
 	const top = below + height < innerHeight ? below : clientY - height - 8;
-	tip.style.left = `${Math.max(4, Math.min(clientX + 14, innerWidth - width - 4))}px`;
-	tip.style.top = `${Math.max(4, top)}px`;
+	tip.style.left = `${max(4, min(clientX + 14, innerWidth - width - 4))}px`;
+	tip.style.top = `${max(4, top)}px`;
 }
 
 function hideTooltip() {

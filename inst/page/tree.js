@@ -154,7 +154,7 @@ function layOut(tree, shares) {
 	const { n, parent } = tree;
 	tree.total = totals(tree, tree.self);
 	tree.baseTotal = tree.baseSelf && totals(tree, tree.baseSelf);
-	const sizes = (self, total) => (self.some((value) => value < 0) ? totals(tree, self.map(Math.abs)) : total);
+	const sizes = (self, total) => (self.some((value) => value < 0) ? totals(tree, self.map(abs)) : total);
 	tree.size = sizes(tree.self, tree.total);
 	const baseSize = tree.baseSelf && sizes(tree.baseSelf, tree.baseTotal);
 	const scale = (size) => (shares && size[0] !== 0 ? 1 / size[0] : 1);
@@ -163,8 +163,8 @@ function layOut(tree, shares) {
 	const inner = new Float64Array(n);
 	const width = new Float64Array(n);
 	for (let i = n - 1; i >= 0; i--) {
-		const larger = Math.max(tree.size[i] * ours, baseSize ? baseSize[i] * base : 0);
-		width[i] = Math.max(larger, inner[i]);
+		const larger = max(tree.size[i] * ours, baseSize ? baseSize[i] * base : 0);
+		width[i] = max(larger, inner[i]);
 		if (i > 0) inner[parent[i]] += width[i];
 	}
 	tree.width = width;
@@ -198,7 +198,7 @@ function sortCallees(tree) {
 	for (let i = 1; i < n; i++) first[parent[i] + 1]++;
 	for (let i = 0; i < n; i++) first[i + 1] += first[i];
 	const next = first.slice();
-	const callees = new Int32Array(Math.max(n - 1, 0));
+	const callees = new Int32Array(max(n - 1, 0));
 	for (let i = 1; i < n; i++) callees[next[parent[i]]++] = i;
 	const { rank } = groups;
 	const order = (a, b) => width[b] - width[a] || rank[group[a]] - rank[group[b]];
@@ -258,7 +258,7 @@ function callersOf(tree, chosen, least = 1 / 4096) {
 	const out = newTree(most);
 	const sides = tree.baseTotal ? [tree.total, tree.baseTotal] : [tree.total];
 	// A caller of a difference is not small because of negative values.
-	const all = [...sides, ...sides.map((total) => total.map(Math.abs))];
+	const all = [...sides, ...sides.map((total) => total.map(abs))];
 	const sums = all.map((total) => {
 		const sum = new Float64Array(most);
 		for (const i of starts) sum[0] += total[i];

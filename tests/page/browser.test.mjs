@@ -431,6 +431,9 @@ test('the time layout shows the samples in their order, and zooms and moves', as
 	await page.mouse.move(...(await boxOf(page, 'load')));
 	const lines = () => page.$$eval('#tooltip div', (all) => all.map((line) => line.textContent));
 	assert.deepEqual((await lines()).slice(0, 2), ['load', 'at 10 ms, sample 2']);
+	await page.mouse.move(...(await boxOf(page, 'fit')));
+	assert.deepEqual((await lines()).slice(0, 2), ['fit', 'at 50 ms, sample 6, 40 ms long']);
+	await page.mouse.move(...(await boxOf(page, 'load')));
 	await clickBox(page, 'load');
 	assert.equal(await textOf(page, '#figures tr.chosen th bdi'), 'load');
 	// The wheel zooms around the pointer.
@@ -459,6 +462,82 @@ test('the time layout shows the samples in their order, and zooms and moves', as
 	await page.evaluate(axe);
 	const { violations } = await page.evaluate(() => axe.run());
 	assert.deepEqual(violations, []);
+	await finish(page);
+});
+
+test('the time layout shows what runs in each column of pixels, also in boxes of a pixel', async () => {
+	let state = 7;
+	const random = (n) => {
+		state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+		return Math.floor((state / 0x80000000) * n);
+	};
+	const path = () => Array.from({ length: 1 + random(3) }, () => `f${random(5)}`);
+	const stacks = Array.from({ length: 30_000 }, (_, i) => (i < 6000 ? ['wide', 'f1'] : path()));
+	const frames = stacks.map((names) => ({
+		stack: names.map((name) => ({ name, file: `${name}.R`, line: 1 })),
+	}));
+	const page = await open(makeData(frames, { sources: [{ period: 1e6 }] }), { hash: '#layout=time' });
+	const { pixels, colours, boxes, width } = await page.evaluate(() => {
+		const { tree } = app;
+		const { width } = canvas;
+		const { row } = timeline.shown.lanes[0];
+		const read = canvas.getContext('2d').getImageData(0, row * ROW, width, 5 * ROW);
+		const all = new Uint32Array(read.data.buffer);
+		const nodes = [...tree.group.keys()];
+		return {
+			width,
+			pixels: [1, 2, 3, 4].map((d) => Array.from(all.subarray((d * ROW + 1) * width, (d * ROW + 2) * width))),
+			boxes: picture.boxes.n,
+			colours: Object.fromEntries([
+				...nodes.map((node) => [
+					tree.groups.names[tree.group[node]],
+					packed(boxColour(picture.style, tree, node)),
+				]),
+				['', packed('rgb(255,255,255)')],
+			]),
+		};
+	});
+	assert.ok(boxes < 600, `${boxes} boxes`);
+	assert.equal(new Set(['', 'wide', 'f0', 'f1', 'f2', 'f3', 'f4'].map((name) => colours[name])).size, 7);
+	const shown = Array.from(
+		{ length: width },
+		(_, x) => stacks[Math.floor(((x + 0.5) * stacks.length) / width)],
+	);
+	// The last row has only the lines of the axis, which are above the others as well.
+	const lines = pixels.pop().map((pixel) => pixel !== colours['']);
+	assert.ok(lines.filter(Boolean).length < 15);
+	const wrong = pixels.flatMap((row, d) => {
+		const boxOf = (x) => shown[x]?.slice(0, d + 1).join();
+		// Wide boxes end a pixel earlier.
+		const isLast = (x) => boxOf(x - 1) === boxOf(x) && boxOf(x + 1) !== boxOf(x);
+		const isRight = (name, x) => row[x] === colours[name] || lines[x] || isLast(x);
+		return shown.flatMap((path, x) => (isRight(path[d] ?? '', x) ? [] : [[d, x, path]]));
+	});
+	assert.deepEqual(wrong, []);
+	// A double click on a pixel zooms around it.
+	const area = await (await page.$('#stage')).boundingBox();
+	const y = await page.evaluate(() => (timeline.shown.lanes[0].row + 1.5) * ROW);
+	await page.mouse.click(area.x + 700, area.y + y, { count: 2 });
+	const [[from, to]] = await stateOf(page, 'view');
+	const middle = ((700.5 / area.width) * 30_000 - from / 1e6) / ((to - from) / 1e6);
+	assert.ok(Math.abs(middle - 0.5) < 0.05, `${middle}`);
+	await finish(page);
+});
+
+test('the wheel scrolls up before it zooms out of the time layout', async () => {
+	const deep = Array.from({ length: 40 }, (_, i) => `f${i}`);
+	const page = await open(makeData(Array(9).fill({ stack: deep })), { hash: '#layout=time' });
+	await page.mouse.move(...(await boxOf(page, 'f0')));
+	const top = () => page.$eval('#stage', (stage) => stage.scrollTop);
+	await page.mouse.wheel({ deltaY: 300 });
+	await page.waitForFunction(() => document.getElementById('stage').scrollTop > 0);
+	assert.deepEqual(await stateOf(page, 'view'), [null]);
+	await page.mouse.wheel({ deltaY: -400 });
+	await page.waitForFunction(() => document.getElementById('stage').scrollTop === 0);
+	assert.deepEqual(await stateOf(page, 'view'), [null]);
+	await page.mouse.wheel({ deltaY: -400 });
+	assert.notDeepEqual(await stateOf(page, 'view'), [null]);
+	assert.equal(await top(), 0);
 	await finish(page);
 });
 

@@ -178,16 +178,17 @@ function joined(names) {
 		(line, i) => !/^(\/\/|\/\*| \*|$)/.test(line) && (line !== STRICT || lines.indexOf(STRICT) === i),
 	);
 	const literal = /'(?:[^'\\]|\\.)*'|`[^`]*`|"[^"]*"|\/(?![ *]).*\/[a-z]*/.source;
-	const without = (line, pattern) =>
-		line.replace(new RegExp(`(${literal})|${pattern.source}`, 'g'), (_, text, part) => text ?? part);
+	const without = (line, pattern, by = '') =>
+		line.replace(new RegExp(`(${literal})|${pattern.source}`, 'g'), (_, text, part) => text ?? part + by);
 	const isScript = names[0].endsWith('.js');
 	const short = kept.map((line) => {
 		const out = without(line, / ?(=>|[={}?:,;]|&&|\|\|) ?/);
 		if (!isScript) return out;
 		const keywords = without(out, /\b(if|for|while|switch|catch) (?=\()/);
-		return without(keywords, / ([<>*/%+-]|[<>]=|===|!==) (?![-+])/);
+		const operators = without(keywords, / ([<>*/%+-]|[<>]=|===|!==) (?![-+])/);
+		return without(operators, /\b()const\b/, 'let');
 	});
-	const ended = short.map((line) => line + (/[;,{([]$/.test(line) ? '' : '\n'));
+	const ended = short.map((line) => line + (/[;,{}([]$/.test(line) ? '' : '\n'));
 	return ended.join('').replaceAll(';}', '}');
 }
 

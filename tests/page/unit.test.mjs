@@ -1,8 +1,9 @@
 // Tests of what the page computes, without a browser.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { encode, INHERITED, inherited, joinPage, loadScripts, makeData } from './page.mjs';
+import { encode, INHERITED, inherited, joinPage, loadScripts, makeData, scripts } from './page.mjs';
 
 const page = loadScripts();
 const call = (name, ...given) => page(name)(...given);
@@ -370,6 +371,15 @@ test('the page without data is at most 90 KB', () => {
 	assert.ok(bytes <= 90 * 1024, `${bytes} bytes`);
 });
 
+test('texts with values have no quoted texts within, which would lose spaces when a page is joined', () => {
+	for (const name of scripts) {
+		const nested = readFileSync(new URL(`../../inst/page/${name}`, import.meta.url), 'utf8')
+			.split('\n')
+			.filter((line) => /`[^`]*\$\{[^}`]*`/.test(line));
+		assert.deepEqual(nested, [], name);
+	}
+});
+
 // ---- Names that objects inherit ----
 
 test('names of inherited properties are names as any other', () => {
@@ -551,19 +561,20 @@ for (const seed of [1, 2, 3, 4]) {
 	});
 }
 
-test('runs at the same time share the axis of time, others begin at 0', () => {
-	page('app = { model: { sources: [{ period: 10 }, { period: 10 }] } }');
+test('runs that overlap share the axis of time, others begin at 0', () => {
+	page('app = { model: { sources: Array(5).fill({ period: 1e9 }) } }');
 	const tree = { n: 2, parent: Int32Array.from([-1, 0]), nodeOf: Int32Array.from([0, 1]) };
-	const parts = (start, other) =>
-		[start, other].map((at) => ({ order: orderOf([1, 1], { start: at, step: 10, sample: [0], at: [0] }) }));
+	// Runs of 2 s.
+	const parts = (...starts) =>
+		starts.map((start) => ({ order: orderOf([1, 1], { start, step: 1e9, sample: [0], at: [0] }) }));
 	const offsets = (...starts) =>
-		Array.from(call('makeLanes', parts(...starts), tree).lanes, ({ offset }) => offset);
-	assert.deepEqual(
-		offsets(1, 1 + 1e-8),
-		[0, 10].map((at) => (at > 0 ? (1 + 1e-8) * 1e9 - 1e9 : 0)),
-	);
-	assert.deepEqual(offsets(1, 2), [0, 0]);
-	const { rows, lanes } = call('makeLanes', parts(1, 2), tree);
+		Array.from(call('makeLanes', parts(...starts), tree).lanes, ({ offset }) => offset / 1e9);
+	assert.deepEqual(offsets(7, 8), [0, 1]);
+	assert.deepEqual(offsets(7, 9), [0, 0]);
+	// A chain of runs that overlap, and two others.
+	assert.deepEqual(offsets(21, 4, 3, 5, 20), [1, 1, 0, 2, 0]);
+	assert.deepEqual(offsets(undefined, 4, 3, undefined), [0, 1, 0, 0]);
+	const { rows, lanes } = call('makeLanes', parts(1, 3), tree);
 	assert.deepEqual([rows, ...lanes.map(({ row }) => row)], [7, 1, 4]);
 });
 

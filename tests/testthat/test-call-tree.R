@@ -209,6 +209,32 @@ test_that("a profile of single frames has no callers", {
   expect_no_error(format(describe_profile(x), width = 5))
 })
 
+test_that("code without an R package belongs to its Go package, program or library", {
+  go <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
+  functions <- summary(go)$by_function
+  functions$file <- go$functions$filename[match(functions$name, go$functions$name)]
+  of_name <- sub("^((.*/)?[^./]+)[.].*", "\\1", sub("[[(].*", "", functions$name))
+  # Assembly functions of internal packages have no package in their names.
+  functions$package <- ifelse(grepl(".", functions$name, fixed = TRUE), of_name, basename(go$.mappings$filename[[1]]))
+  expected <- tapply(functions$self, functions$package, sum)
+  tree <- call_tree(go, by = "package")
+  found <- tapply(tree$self, tree$package, sum)
+  expect_equal(found[found != 0], expected[expected != 0])
+  expect_setequal(as.list(describe_profile(go, n = 100))$packages$package, names(expected[expected != 0]))
+  expect_true(all(c("main", "runtime/pprof", "fmt") %in% tree$package))
+
+  # The module of the innermost frame is in parentheses, in the line after the one of the event.
+  lines <- readLines(data_path("perf", "r.txt.gz"))
+  modules <- sub(".*[(](.*)[)]$", "\\1", lines[grep("^\\S", lines) + 1])
+  modules <- sub("/usr/lib/R/library/stats/libs/stats.so", "stats", modules, fixed = TRUE)
+  modules <- basename(modules)
+  tree <- call_tree(read_profile(data_path("perf", "r.txt.gz")), by = "package")
+  found <- tapply(tree$self, ifelse(is.na(tree$package), "[unknown]", tree$package), sum)
+  found <- found[found > 0]
+  expect_equal(as.list(found), as.list(table(modules)[names(found)]), ignore_attr = TRUE)
+  expect_setequal(names(found), modules)
+})
+
 test_that("a tree is a tibble once rows are selected", {
   tree <- call_tree(sample_profile("1.out"))
   expect_s3_class(as_tibble(tree), c("tbl_df", "tbl", "data.frame"), exact = TRUE)

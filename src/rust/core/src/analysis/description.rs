@@ -6,6 +6,7 @@
 use super::call_tree::{CallTree, Part, call_tree};
 use super::frame_names::FrameNames;
 use super::groups::By;
+use super::packages::package_of;
 use super::sample_types::summed_type;
 use super::summary::{Summary, summarise};
 use super::weights::{Weight, sum_by_stack};
@@ -113,7 +114,7 @@ fn main_callers<'p>(tree: &CallTree<'p>) -> Result<Vec<(&'p str, MainCaller<'p>)
     found.try_vec()
 }
 
-/// Self by package. Garbage collections are a package of their own, so that they do not count as unknown.
+/// Self by package, see [`package_of()`]. Garbage collections are a package of their own, so that they do not count as unknown.
 fn packages<'p>(
     profile: &'p Profile,
     names: &FrameNames,
@@ -132,9 +133,7 @@ fn packages<'p>(
         let Some(&innermost) = frames.first() else {
             continue;
         };
-        let function = profile.function_of(innermost);
-        let package = function.and_then(|function| function.package);
-        let package = match package.map(|package| profile.strings.get(package)) {
+        let package = match package_of(profile, innermost) {
             None if names.of(innermost) == COLLECTION => Some(COLLECTION),
             package => package,
         };

@@ -79,7 +79,7 @@ pub fn file(profile: &Profile, id: LocationId) -> Option<StringId> {
 }
 
 /// The program or library that contains a location, if its name is known.
-fn module(profile: &Profile, id: LocationId) -> Option<StringId> {
+pub fn module(profile: &Profile, id: LocationId) -> Option<StringId> {
     let address = profile.address_of(&profile.locations.get(id));
     let mapping = profile.mappings.get(address.mapping?.row())?;
     Some(mapping.filename).filter(|file| !profile.strings.get(*file).is_empty())

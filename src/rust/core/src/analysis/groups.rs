@@ -5,6 +5,7 @@
 //! function may have several files.
 
 use super::frame_names::{self, FrameNames};
+use super::packages::package_of;
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, written};
@@ -57,7 +58,7 @@ impl<'p> Group<'p> {
 
 /// The common properties of the frames of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Key {
+enum Key<'p> {
     /// The row of the name.
     Function(u32),
     Line {
@@ -66,23 +67,23 @@ enum Key {
         line: i32,
         address: u64,
     },
-    Package(Option<StringId>),
+    Package(Option<&'p str>),
 }
 
 /// The groups of the locations of a profile.
 #[derive(Default)]
-pub struct FrameGroups {
-    keys: Vec<Key>,
-    rows: HashMap<Key, u32, RandomState>,
+pub struct FrameGroups<'p> {
+    keys: Vec<Key<'p>>,
+    rows: HashMap<Key<'p>, u32, RandomState>,
     /// The file and the package of the functions of each group, unless there are several.
     files: Vec<Option<StringId>>,
-    packages: Vec<Option<StringId>>,
+    packages: Vec<Option<&'p str>>,
     /// By location.
     pub of_location: Vec<u32>,
 }
 
-impl FrameGroups {
-    pub fn new(profile: &Profile, names: &FrameNames, by: By) -> Result<FrameGroups> {
+impl<'p> FrameGroups<'p> {
+    pub fn new(profile: &'p Profile, names: &FrameNames, by: By) -> Result<FrameGroups<'p>> {
         let mut groups = FrameGroups::default();
         for location in profile.locations.ids() {
             groups.add(profile, names, location, by)?;
@@ -97,14 +98,14 @@ impl FrameGroups {
     /// Adds the next location.
     fn add(
         &mut self,
-        profile: &Profile,
+        profile: &'p Profile,
         names: &FrameNames,
         location: LocationId,
         by: By,
     ) -> Result<()> {
         let name = names.row(location);
         let file = frame_names::file(profile, location);
-        let package = profile.function_of(location).and_then(|f| f.package);
+        let package = package_of(profile, location);
         let key = match by {
             By::Function => Key::Function(name),
             By::Line | By::Place => Key::Line {
@@ -129,14 +130,15 @@ impl FrameGroups {
                 row
             }
         };
-        let keep = |known: &mut Option<StringId>, found| *known = known.filter(|_| *known == found);
-        keep(&mut self.files[row as usize], file);
-        keep(&mut self.packages[row as usize], package);
+        let known = &mut self.files[row as usize];
+        *known = known.filter(|_| *known == file);
+        let known = &mut self.packages[row as usize];
+        *known = known.filter(|_| *known == package);
         self.of_location.try_push(row)
     }
 
     /// The displayed properties of each group.
-    pub fn shown<'p>(&self, profile: &'p Profile, names: &'p FrameNames) -> Result<Vec<Group<'p>>> {
+    pub fn shown(&self, profile: &'p Profile, names: &'p FrameNames) -> Result<Vec<Group<'p>>> {
         let text = |id: StringId| profile.strings.get(id);
         let groups = self.keys.iter().zip(self.files.iter().zip(&self.packages));
         let groups = groups.map(|(key, (file, package))| {
@@ -148,13 +150,13 @@ impl FrameGroups {
                     line,
                     address,
                 } => (Some(names.get(name)), file.map(text), line, address),
-                Key::Package(package) => (package.map(text), None, 0, 0),
+                Key::Package(package) => (package, None, 0, 0),
             };
             Group {
                 name,
                 filename,
                 line: (line > 0).then_some(line),
-                package: package.map(text),
+                package: *package,
                 address,
             }
         });

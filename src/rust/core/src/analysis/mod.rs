@@ -9,6 +9,7 @@
 //! - [`summary`]: self and total values by function and by line;
 //! - [`total`]: exact sums of values;
 //! - [`frame_names`]: the names under which frames are shown;
+//! - [`packages`]: the package, program or library of a frame;
 //! - [`groups`]: groups of frames, by function, line or package;
 //! - [`runs`]: self and total values by group and run, to compare runs;
 //! - [`paths`]: the prefix tree of stacks;
@@ -35,6 +36,7 @@ pub mod groups;
 pub(crate) mod inlining;
 pub mod label_frames;
 pub(crate) mod measures;
+pub mod packages;
 pub mod paths;
 pub(crate) mod rows_by_source;
 pub mod runs;

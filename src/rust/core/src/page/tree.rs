@@ -6,6 +6,7 @@
 //! nodes.
 
 use crate::analysis::frame_names::{self, FrameNames};
+use crate::analysis::packages::package_of;
 use crate::analysis::paths::{Paths, ROOT};
 use crate::collections::{Interner, Lists, TextList, add};
 use crate::error::Result;
@@ -46,11 +47,11 @@ pub struct Frame {
 
 /// The same with the names of frames and the strings of the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct FunctionKey {
+struct FunctionKey<'p> {
     name: u32,
     file: Option<StringId>,
     line: i64,
-    package: Option<StringId>,
+    package: Option<&'p str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -171,27 +172,26 @@ impl Tree {
 
     fn add_function(&mut self, key: FunctionKey, profile: &Profile, keys: &Keys) -> Result<u32> {
         let text = |id: Option<StringId>| id.map_or("", |id| profile.strings.get(id));
-        let package = text(key.package);
         let function = Function {
             name: self.strings.intern(keys.names.get(key.name))?,
             file: self.strings.intern(text(key.file))?,
             line: key.line,
-            package: self.strings.intern(package)?,
+            package: self.strings.intern(key.package.unwrap_or_default())?,
         };
         add(&mut self.functions, function)
     }
 }
 
 /// The distinct functions and frames of all locations.
-struct Keys {
+struct Keys<'p> {
     names: FrameNames,
-    functions: Interner<Vec<FunctionKey>>,
+    functions: Interner<Vec<FunctionKey<'p>>>,
     frames: Interner<Vec<FrameKey>>,
     of_location: Vec<u32>,
 }
 
-impl Keys {
-    fn new(profile: &Profile) -> Result<Keys> {
+impl<'p> Keys<'p> {
+    fn new(profile: &'p Profile) -> Result<Keys<'p>> {
         let mut keys = Keys {
             names: FrameNames::new(profile)?,
             functions: Interner::default(),
@@ -204,7 +204,7 @@ impl Keys {
                 name: keys.names.row(id),
                 file: frame_names::file(profile, id),
                 line: function.map_or(0, |function| function.start_line),
-                package: function.and_then(|function| function.package),
+                package: package_of(profile, id),
             };
             let key = FrameKey {
                 function: keys.functions.intern(function)?,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::analysis::frame_names::shown;
+use crate::analysis::packages::package_of;
 use crate::io::gzip::Content;
 use crate::io::input::Source as Bytes;
 use crate::model::{LocationId, StackId, is_summable};
@@ -97,8 +98,7 @@ fn node_texts(data: &Value) -> Vec<Vec<FrameText>> {
 fn sample_texts(profile: &Profile) -> Vec<Vec<FrameText>> {
     let text = |location: &LocationId| {
         let function = profile.function_of(*location);
-        let package = function.and_then(|f| f.package);
-        let package = package.map_or("", |id| profile.strings.get(id));
+        let package = package_of(profile, *location).unwrap_or_default();
         let start = function.map_or(0, |f| f.start_line);
         let shown = shown(profile, *location).unwrap();
         let location = profile.locations.get(*location);
