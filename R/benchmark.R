@@ -108,14 +108,20 @@ measure_by <- function(measure, call) {
     return(if (on_ci && can_count) "bytes" else "time")
   }
   measure <- check_choice(measure, c("time", "bytes"), "measure", call)
-  if (measure == "bytes" && !can_count) {
+  if (measure == "bytes") {
+    check_profmem(call)
+  }
+  measure
+}
+
+check_profmem <- function(call) {
+  if (!isTRUE(unname(capabilities("profmem")))) {
     abort_profile(
       "R was built without `Rprofmem()`, so that allocations cannot be recorded.",
       "profile_error_unsupported",
       call = call
     )
   }
-  measure
 }
 
 # Informs about runs that are too short for a comparison.

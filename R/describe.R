@@ -13,6 +13,10 @@
 #' The row `paste  <- make_sales 92%` means that 92% of the total of `paste()` comes from calls in
 #' `make_sales()`. Long names end in `~`.
 #'
+#' Allocated memory is measured by the memory in use at each sample, so the digest says "at least": what was freed before
+#' the next sample is missing. `record_profile(memory = "exact")` also records each vector. If both are known, the
+#' digest shows both.
+#'
 #' Source code is shown if the profile contains it, or if [add_source_text()] can read it with its default arguments.
 #'
 #' @param x A profile, see [profile_data], or the path of a file for [read_profile()]. For `format()`, `print()` and
@@ -41,7 +45,9 @@
 #'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections), `self`,
 #'     `self_share`}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections; `NULL` if they were not recorded}
-#'   \item{allocated}{list: `bytes`, and `functions`, a tibble with `name`, `self_alloc`, `total_alloc`;
+#'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, and `at_least`,
+#'     whether these are lower bounds because memory was measured at each sample; for profiles that also contain
+#'     allocations of [Rprofmem()], `recorded`, a list with their `bytes` and `functions`;
 #'     `NULL` if not recorded}
 #'   \item{notes}{character: irregularities, and whether there are too few samples}
 #'   \item{next_calls}{character: R code}
@@ -74,7 +80,7 @@ describe_profile <- function(x, ..., n = 7, min_share = 0.02, type = NULL) {
     lines = described_lines(summary$by_line, x$.source_text),
     packages = described_packages(found$packages, attr(summary, "whole")),
     gc = described_gc(x, summary),
-    allocated = described_memory(summary)
+    allocated = described_memory(summary, found$recorded)
   )
   parts$notes <- described_notes(x, summary, parts)
   parts$next_calls <- described_calls(parts, attr(summary, "other_types"))
@@ -92,7 +98,7 @@ described_run <- function(x, summary) {
     type = attr(summary, "type"),
     unit = attr(summary, "unit"),
     seconds = attr(summary, "time"),
-    interval = interval_of(x),
+    interval = interval_of(x, !is.null(attr(summary, "time"))),
     without_stack = counted$without_stack,
     without_value = counted$without_value,
     functions = nrow(summary$by_function),
@@ -101,10 +107,11 @@ described_run <- function(x, summary) {
   )
 }
 
-# Seconds between two samples, if all sources have the same interval.
-interval_of <- function(x) {
-  period <- unique(x$sources[[".period"]])
-  unit <- unique(x$sources[[".period_unit"]])
+# Seconds between two samples, if all sources have the same interval. `any`: ignore sources without one.
+interval_of <- function(x, any = FALSE) {
+  has_period <- !(any & is.na(x$sources[[".period"]]))
+  period <- unique(x$sources[[".period"]][has_period])
+  unit <- unique(x$sources[[".period_unit"]][has_period])
   if (length(period) != 1 || length(unit) != 1 || anyNA(c(period, unit))) {
     return(NULL)
   }
@@ -143,14 +150,24 @@ described_gc <- function(x, summary) {
   }
 }
 
-described_memory <- function(summary) {
+# `recorded`: a summary of allocations that were recorded one by one, if there is one.
+described_memory <- function(summary, recorded) {
   functions <- summary$by_function
   if (!"self_alloc" %in% names(functions)) {
     return(NULL)
   }
-  by_self <- order(-abs(functions$self_alloc), functions$name, method = "radix")
-  functions <- functions[by_self, c("name", "self_alloc", "total_alloc")]
-  list(bytes = sum(functions$self_alloc), functions = functions)
+  allocations <- function(name, self, total) {
+    functions <- tibble::tibble(name = name, self_alloc = self, total_alloc = total)
+    functions <- functions[order(-abs(self), name, method = "radix"), ]
+    list(bytes = sum(functions$self_alloc), functions = functions)
+  }
+  memory <- allocations(functions$name, functions$self_alloc, functions$total_alloc)
+  memory$at_least <- attr(summary, "at_least")
+  if (!is.null(recorded)) {
+    rows <- recorded$by_function
+    memory$recorded <- allocations(rows$name, rows$self, rows$total)
+  }
+  memory
 }
 
 # Whether functions of R were recorded.
@@ -183,7 +200,8 @@ described_notes <- function(x, summary, parts) {
       )
     },
     if (run$without_stack > 0) paste0(count_of(run$without_stack, "sample"), " without a stack: not counted."),
-    if (run$without_value > 0) {
+    # Allocations have no counts of samples, and are shown in a table of their own.
+    if (run$without_value > 0 && is.null(parts$allocated$recorded)) {
       paste0(count_of(run$without_value, "sample"), " without a value of ", shown_label(run$type), ": not counted.")
     },
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
@@ -254,10 +272,12 @@ format.profile_description <- function(x, ..., width = NULL) {
   top <- function(rows) utils::head(rows[pmax(abs(rows$self_share), abs(rows$total_share)) >= least, ], n)
   shown <- function(names) shown_name(names, width, ellipsis = "~")
   head <- description_head(parts, width)
-  tables <- if (parts$run$whole > 0) c(
-    description_functions(top(parts$functions), unit, shown),
-    description_lines(top(parts$lines), unit, shown),
-    description_packages(parts$packages[abs(parts$packages$self_share) >= least, ], unit, n, shown),
+  tables <- c(
+    if (parts$run$whole > 0) c(
+      description_functions(top(parts$functions), unit, shown),
+      description_lines(top(parts$lines), unit, shown),
+      description_packages(parts$packages[abs(parts$packages$self_share) >= least, ], unit, n, shown)
+    ),
     description_memory(parts, n, least, shown)
   )
   notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
@@ -351,9 +371,19 @@ description_packages <- function(rows, unit, n, shown) {
 
 description_memory <- function(parts, n, least, shown) {
   memory <- parts$allocated
-  rows <- memory$functions
-  whole <- if (is.null(rows)) 0 else sum(abs(rows$self_alloc))
-  rows <- if (whole > 0) utils::head(rows[abs(rows$self_alloc) >= least * whole, ], max(n %/% 2, 1))
+  table <- function(memory, before, after = NULL) {
+    rows <- memory$functions
+    whole <- sum(abs(rows$self_alloc))
+    rows <- utils::head(rows[abs(rows$self_alloc) >= least * whole, ], max(n %/% 2, 1))
+    if (whole > 0 && nrow(rows) > 0) {
+      description_table(
+        paste0("allocated by itself, of ", before, format_amount(memory$bytes, "bytes"), after),
+        list(shares = list(rows$self_alloc / whole), amount = format_amounts(rows$self_alloc, "bytes")),
+        c("self%", "self"),
+        shown(rows$name)
+      )
+    }
+  }
   c(
     if (!is.null(parts$gc)) {
       c("", paste0(
@@ -361,13 +391,7 @@ description_memory <- function(parts, n, least, shown) {
         format_amount(parts$gc$self, parts$run$unit), " ", shown_label(parts$run$type), ")"
       ))
     },
-    if (NROW(rows) > 0) {
-      description_table(
-        paste0("allocated by itself, of ", format_amount(memory$bytes, "bytes")),
-        list(shares = list(rows$self_alloc / whole), amount = format_amounts(rows$self_alloc, "bytes")),
-        c("self%", "self"),
-        shown(rows$name)
-      )
-    }
+    if (!is.null(memory)) table(memory, if (memory$at_least) "at least "),
+    if (!is.null(memory$recorded)) table(memory$recorded, NULL, ", each vector recorded")
   )
 }

@@ -182,15 +182,16 @@ as_base <- function(base, call) {
 page_title <- function(x) {
   uri <- x$sources$source_uri
   uri <- uri[!is.na(uri)]
-  comment <- as.character(x$.comments$comment)
+  # Several runs of the same code have the same comment.
+  code <- unique(as.character(x$.comments$comment)[!duplicated(x$.comments$source_id)])
   title <- if (length(uri) > 0) {
     valid_text(file_name(uri[[1]]))
-  } else if (length(comment) > 0) {
-    cut_text(valid_text(comment[[1]]), 100, "end")
+  } else if (length(code) > 0) {
+    cut_text(valid_text(code[[1]]), 100, "end")
   } else {
     "Profile"
   }
-  more <- nrow(x$sources) - 1
+  more <- if (length(uri) == 0 && length(code) > 0) length(code) - 1 else nrow(x$sources) - 1
   paste0(title, if (more > 0) paste0(" and ", more, " more"))
 }
 

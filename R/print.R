@@ -335,7 +335,10 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
     head,
     "By function:",
     table(x$by_function, list(name = x$by_function$name)),
-    if (nrow(x$by_line) > 0) c("By line:", table(x$by_line, list(place = place)))
+    if (nrow(x$by_line) > 0) c("By line:", table(x$by_line, list(place = place))),
+    if (isTRUE(attr(x, "at_least")) && any(x$by_function$total_alloc != 0)) {
+      wrap("", "Allocated memory is a lower bound, see `?summary.profile_data`.", width)
+    }
   )
 }
 

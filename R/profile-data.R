@@ -32,7 +32,11 @@ profile_version <- function(x) {
 #'
 #' The memory in use at each sample (`vsize_small`, `vsize_large` and `nodes` of [Rprof()]) cannot be
 #' summed, since the sum would count the same memory several times. `alloc_size` is the memory that was
-#' allocated.
+#' allocated, at least: memory that was freed before the next sample is missing. For exact figures, see
+#' `record_profile(memory = "exact")` and [read_rprofmem()].
+#'
+#' A garbage collection, `<GC>`, takes time but allocates nothing. The memory that its samples report was allocated by
+#' its caller, to which it is added.
 #'
 #' @section Differences:
 #' A difference of two profiles, such as `go tool pprof -proto -diff_base=base.pb.gz new.pb.gz` writes, contains
@@ -68,7 +72,7 @@ profile_version <- function(x) {
 #'   recorded with counts of samples, see *Sample types* in [profile_data].
 #'
 #'   The attributes `type`, `unit` and `sum` contain what was summed, `whole` is the sum of absolute values, and
-#'   `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and
+#'   `at_least` is whether allocated memory is a lower bound, and `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and
 #'   `sum_without_stack` are the same for samples with a value but without a stack, and `without_value` is the number of
 #'   samples without a value of the type.
 #'
@@ -114,7 +118,8 @@ new_summary <- function(summary) {
     counted = summary$counted,
     time = summary$time,
     other_types = summary$other_types,
-    without_symbol = summary$without_symbol
+    without_symbol = summary$without_symbol,
+    at_least = summary$at_least
   )
 }
 

@@ -33,7 +33,10 @@
 #' @param interval Seconds between two samples, measured by `clock`.
 #' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times, which requires
 #'   R 4.4. On Windows, [Rprof()] takes samples at all times.
-#' @param memory,gc,lines Whether to record memory figures, garbage collections, and lines.
+#' @param memory Whether to record the memory in use at each sample, which tells at least how much was allocated. With
+#'   `"exact"`, each vector that is allocated is also recorded, with [Rprofmem()], in a second source. This slows code
+#'   that allocates many vectors.
+#' @param gc,lines Whether to record garbage collections, and lines.
 #' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded.
 #'   This requires Linux on x86-64.
 #'
@@ -43,8 +46,8 @@
 #' - errors of the expression;
 #' - `profile_error_argument` for invalid arguments, such as a function instead of a call of it, and for
 #'   `last_profile()` if nothing was recorded in this session;
-#' - `profile_error_unsupported` if R was built without its profiler, or is too old for `clock = "wall"`; with `native =
-#'   TRUE`, see [start_profiler()].
+#' - `profile_error_unsupported` if R was built without its profiler, is too old for `clock = "wall"`, or cannot record
+#'   allocations; with `native = TRUE`, see [start_profiler()].
 #' @seealso [describe_profile()], [call_tree()], [profile_page()]
 #' @export
 #' @examples
@@ -57,6 +60,12 @@
 #'   stop("Oh no")
 #' }))
 #' last_profile()
+#'
+#' # How much memory does each function allocate?
+#' if (capabilities("profmem")) {
+#'   x <- record_profile(for (i in 1:200) lm(dist ~ speed, data = cars), memory = "exact")
+#'   as.list(describe_profile(x))$allocated$recorded
+#' }
 #'
 #' # With the functions of BLAS:
 #' supported <- Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64"
@@ -74,12 +83,17 @@ record_profile <- function(
   check_code(code, rlang::caller_env(), "record_profile", call)
   check_interval(interval, call)
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
-  check_flag(memory, "memory", call)
+  is_exact <- identical(memory, "exact")
+  if (is_exact) {
+    check_profmem(call)
+  } else if (!rlang::is_bool(memory)) {
+    abort_argument("`memory` must be `TRUE`, `FALSE` or \"exact\".", call)
+  }
   check_flag(gc, "gc", call)
   check_flag(lines, "lines", call)
   check_flag(native, "native", call)
   options <- list(
-    interval = interval, memory.profiling = memory, gc.profiling = gc, line.profiling = lines
+    interval = interval, memory.profiling = !isFALSE(memory), gc.profiling = gc, line.profiling = lines
   )
   options$event <- rprof_event(if (clock == "wall") "elapsed" else "cpu", "`clock = \"wall\"`", call)
   if (isTRUE(the$recording)) {
@@ -89,6 +103,9 @@ record_profile <- function(
   frames <- sys.nframe() - count_label_frames(sys.calls())
   started <- Sys.time()
   finish <- if (native) start_native_recording(options, call) else start_recording(options, call)
+  if (is_exact) {
+    finish <- with_allocations(finish, call)
+  }
   the$recording <- TRUE
   old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
   ended <- FALSE
@@ -153,6 +170,21 @@ start_native_recording <- function(options, call) {
     profile <- stop_run(call, write = FALSE)$profile
     unlink(path)
     profile
+  }
+}
+
+# Also records each allocation, as a second source.
+with_allocations <- function(finish, call) {
+  force(finish)
+  force(call)
+  path <- tempfile("Rprofmem-", fileext = ".out")
+  utils::Rprofmem(path)
+  function() {
+    utils::Rprofmem("")
+    profile <- finish()
+    allocations <- mark_session(read_format(path, "rprofmem", "2.0", NA_character_, call))
+    unlink(path)
+    bind_profiles(list(profile, allocations), call)
   }
 }
 

@@ -123,7 +123,7 @@ function filePicker(files, file) {
 	]);
 	fillSelect(picker, file < 0 ? [[-1, 'choose a file'], ...entries] : entries);
 	picker.value = String(file);
-	picker.addEventListener('change', () => {
+	on(picker, 'change', () => {
 		showSource(Number(picker.value), 0);
 		byId('file').focus();
 	});
@@ -161,7 +161,7 @@ function hotTable(caption, label, sums) {
 			lineText(file, line).trim(),
 		);
 		const made = element('tr', {}, ...cells, head, element('td', {}, button));
-		made.addEventListener('click', () => {
+		on(made, 'click', () => {
 			state.select = -1;
 			showSource(file, line);
 		});

@@ -42,8 +42,8 @@ function showTab(tab) {
 function startTabs() {
 	for (const tab of TABS) {
 		const button = byId(`tab-${tab}`);
-		button.addEventListener('click', () => showTab(tab));
-		button.addEventListener('keydown', (event) => {
+		on(button, 'click', () => showTab(tab));
+		on(button, 'keydown', (event) => {
 			const by = { ArrowLeft: TABS.length - 1, ArrowRight: 1 }[event.key];
 			if (!by) return;
 			event.preventDefault();
@@ -80,7 +80,7 @@ function startControls() {
 		fillSelect(select, labels);
 		// A selector with a single option is hidden.
 		select.parentElement.hidden = labels.length < 2;
-		select.addEventListener('change', () => {
+		on(select, 'change', () => {
 			state[id] = typeof state[id] === 'number' ? Number(select.value) : select.value;
 			if (id === 'by') forgetNodes();
 			if (id === 'source') state.brush = state.view = null;
@@ -89,12 +89,12 @@ function startControls() {
 	}
 	const hide = byId('hide');
 	hide.parentElement.hidden = !model.plumbing;
-	hide.addEventListener('change', () => {
+	on(hide, 'change', () => {
 		state.hide = hide.checked;
 		forgetZoom();
 		update('tree');
 	});
-	byId('reset').addEventListener('click', () => {
+	on(byId('reset'), 'click', () => {
 		const kept = ['type', 'by', 'colour', 'layout', 'unit'].map((key) => [key, state[key]]);
 		Object.assign(state, app.defaults, Object.fromEntries(kept));
 		forgetZoom();
@@ -120,12 +120,13 @@ function describeProfile() {
 	const { model } = app;
 	byId('title').textContent = visible(model.title || 'Profile', 120);
 	document.title = visible(model.title || 'profile', 120);
-	const samples = model.sources.reduce((sum, source) => sum + source.samples, 0);
+	const counted = model.sources.filter((source) => source.samples > 0);
+	const samples = counted.reduce((sum, source) => sum + source.samples, 0);
 	const facts = [plural(samples, 'sample'), plural(new Set(model.functions.name).size, 'function')];
-	const periods = new Set(model.sources.map((source) => source.period));
+	const periods = new Set(counted.map((source) => source.period));
 	const [period] = periods;
 	if (periods.size === 1 && period > 0) facts.push(`every ${amountText(period, 'nanoseconds')}`);
-	if (model.sources.length > 1) facts.push(plural(model.sources.length, 'run'));
+	if (counted.length > 1) facts.push(plural(counted.length, 'run'));
 	const start = model.sources[0]?.start;
 	if (start) facts.push(new Date(start * 1000).toLocaleString());
 	byId('facts').textContent = facts.join(' · ');

@@ -79,10 +79,11 @@ function readModel(data) {
  * `factor` has a number for each source, `type` is a row of the types of the data.
  */
 function amounts(data) {
-	const types = data.types.map(({ name, unit }, type) => ({ name, unit, type, factor: null }));
-	const periods = data.sources.map((source) => source.period);
-	if (data.counts >= 0 && periods.length > 0 && periods.every((period) => period > 0)) {
-		types.push({ name: 'time', unit: 'nanoseconds', type: data.counts, factor: periods });
+	const types = data.types.map((given, type) => ({ ...given, type, factor: null }));
+	const factor = data.sources.map((source) => source.period);
+	const counted = data.sources.filter((source) => source.samples > 0);
+	if (data.counts >= 0 && factor.length > 0 && counted.every((source) => source.period > 0)) {
+		types.push({ name: 'time', unit: 'nanoseconds', type: data.counts, factor });
 	}
 	return types;
 }
@@ -143,11 +144,28 @@ function addSamples(order, type, factor, from, to, sums) {
 
 /**
  * The sum of an amount for each node (self), over the sources for which `wanted` is true; with
- * `ranges` ({order, from, to}), only over the samples in these ranges.
+ * `ranges` ({order, from, to}), only over the samples in these ranges. A garbage collection allocates nothing:
+ * what its samples report was allocated by its caller.
  */
 function selfByNode(model, amount, wanted, ranges) {
 	const sums = new Float64Array(model.n);
-	if (!amount) return sums;
+	if (amount) addSamplesOf(model, amount, wanted, ranges, sums);
+	if (!amount?.allocated) return sums;
+	const { parent, frame } = model;
+	const gcFrames = framesNamed(model, (name) => name === GC);
+	// For nodes in a collection, the node of its caller, otherwise -1.
+	const caller = new Int32Array(model.n).fill(-1);
+	for (let i = 1; i < model.n; i++) {
+		const from = parent[i];
+		caller[i] = caller[from] < 0 && gcFrames[frame[i]] && from > 0 ? from : caller[from];
+		if (caller[i] < 0) continue;
+		sums[caller[i]] += sums[i];
+		sums[i] = 0;
+	}
+	return sums;
+}
+
+function addSamplesOf(model, amount, wanted, ranges, sums) {
 	const factor = (source) => (amount.factor ? amount.factor[source] : 1);
 	if (ranges) {
 		for (const { order, from, to } of ranges) {
@@ -155,14 +173,13 @@ function selfByNode(model, amount, wanted, ranges) {
 				addSamples(order, amount.type, factor(order.source), from, to, sums);
 			}
 		}
-		return sums;
+		return;
 	}
 	for (const { source, type, node, value } of model.values) {
 		if (type !== amount.type || !wanted(source)) continue;
 		const by = factor(source);
 		for (let i = 0; i < node.length; i++) sums[node[i]] += value[i] * by;
 	}
-	return sums;
 }
 
 /**

@@ -3,6 +3,10 @@
 
 const byId = (id) => document.getElementById(id);
 
+function on(target, type, listener, options) {
+	target.addEventListener(type, listener, options);
+}
+
 /** An element with properties and children; strings become text. */
 function element(tag, properties = {}, ...children) {
 	const made = document.createElement(tag);

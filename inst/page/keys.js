@@ -50,13 +50,13 @@ function startKeys() {
 		['stage', stageKey],
 		['strip', stripKey],
 	]) {
-		byId(id).addEventListener('keydown', (event) => {
+		on(byId(id), 'keydown', (event) => {
 			if (action(event)) event.preventDefault();
 		});
 	}
-	byId('show-help').addEventListener('click', showHelp);
-	byId('close-help').addEventListener('click', () => byId('help').close());
-	document.addEventListener('keydown', (event) => {
+	on(byId('show-help'), 'click', showHelp);
+	on(byId('close-help'), 'click', () => byId('help').close());
+	on(document, 'keydown', (event) => {
 		if (byId('help').open || event.ctrlKey || event.metaKey || event.altKey) return;
 		const typing = event.target.matches('input[type=search], select');
 		if (event.key === 'Escape') {

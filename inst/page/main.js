@@ -173,14 +173,14 @@ async function main() {
 	document.body.classList.add('ready');
 	restore();
 	performance.mark('picture');
-	addEventListener('hashchange', restore);
+	on(window, 'hashchange', restore);
 	new ResizeObserver(
 		beforeFrame(() => {
 			drawPicture();
 			drawStrip();
 		}),
 	).observe(byId('stage'));
-	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => update('colours'));
+	on(matchMedia('(prefers-color-scheme: dark)'), 'change', () => update('colours'));
 }
 
 main();

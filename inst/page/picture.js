@@ -234,7 +234,7 @@ function startPicture() {
 		showDetail();
 		redraw();
 	};
-	stage.addEventListener('mousemove', (event) => {
+	on(stage, 'mousemove', (event) => {
 		hover(event);
 		const at = picture.hovered;
 		const lines = at && describeNode(picture.layers[at.layer].tree, at.node);
@@ -242,11 +242,12 @@ function startPicture() {
 		if (shown && !timeline.moved) showTooltip(event, shown);
 		else hideTooltip();
 	});
-	stage.addEventListener('mouseleave', () => {
+	on(stage, 'mouseleave', () => {
 		hover(null);
 		hideTooltip();
 	});
-	stage.addEventListener(
+	on(
+		stage,
 		'scroll',
 		() => {
 			hideTooltip();
@@ -254,15 +255,15 @@ function startPicture() {
 		},
 		{ passive: true },
 	);
-	stage.addEventListener('click', (event) => {
+	on(stage, 'click', (event) => {
 		// The end of a drag is not a click.
 		if (!timeline.moved) selectBox(nodeAt(event));
 	});
-	stage.addEventListener('dblclick', (event) => {
+	on(stage, 'dblclick', (event) => {
 		const at = nodeAt(event);
 		if (isTimeline()) zoomToBox(event);
 		else if (at) activate(at);
 	});
-	byId('go-calls').addEventListener('click', () => showTab('calls'));
-	byId('go-code').addEventListener('click', () => showTab('code'));
+	on(byId('go-calls'), 'click', () => showTab('calls'));
+	on(byId('go-code'), 'click', () => showTab('code'));
 }

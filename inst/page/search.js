@@ -52,7 +52,7 @@ function arrangeSearch() {
 function startSearch() {
 	const input = byId('search');
 	let timer = 0;
-	input.addEventListener('input', () => {
+	on(input, 'input', () => {
 		clearTimeout(timer);
 		timer = setTimeout(() => {
 			app.state.q = input.value;

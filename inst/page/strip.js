@@ -182,20 +182,20 @@ function startStrip() {
 		const ends = [strip.drag.from, numberAt(event)].sort((a, b) => a - b);
 		return abs(event.clientX - strip.drag.x) < 3 || ends[0] === ends[1] ? null : ends;
 	};
-	const on = (type, action) => box.addEventListener(type, (event) => strip.drag && action(event));
-	box.addEventListener('pointerdown', (event) => {
+	const onDrag = (type, action) => on(box, type, (event) => strip.drag && action(event));
+	on(box, 'pointerdown', (event) => {
 		strip.drag = { from: numberAt(event), x: event.clientX };
 		box.setPointerCapture(event.pointerId);
 	});
-	on('pointermove', (event) => {
+	onDrag('pointermove', (event) => {
 		app.state.brush = drag(event);
 		drawBrush();
 	});
-	box.addEventListener('mousemove', (event) => {
+	on(box, 'mousemove', (event) => {
 		showTooltip(event, describeSample(min(numberAt(event), strip.samples - 1)));
 	});
-	box.addEventListener('mouseleave', hideTooltip);
-	on('pointerup', (event) => {
+	on(box, 'mouseleave', hideTooltip);
+	onDrag('pointerup', (event) => {
 		setBrush(drag(event));
 		strip.drag = null;
 	});

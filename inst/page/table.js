@@ -20,7 +20,7 @@ function note(text) {
 
 function moreButton(label, action) {
 	const button = element('button', { type: 'button', className: 'more' }, label);
-	button.addEventListener('click', action);
+	on(button, 'click', action);
 	return button;
 }
 
@@ -92,7 +92,7 @@ function headCell({ id, label }) {
 	const sorted = state.sort === id ? 'ascending' : state.sort === `-${id}` ? 'descending' : 'none';
 	const arrow = { none: '', ascending: '\u00a0▴', descending: '\u00a0▾' }[sorted];
 	const button = element('button', { type: 'button' }, label + arrow);
-	button.addEventListener('click', () => {
+	on(button, 'click', () => {
 		const first = id === 'name' ? id : `-${id}`;
 		const other = id === 'name' ? `-${id}` : id;
 		state.sort = state.sort === first ? other : first;
@@ -166,7 +166,7 @@ function drawTable() {
 
 /** A click anywhere in a row chooses its item; the button in it is for the keyboard. */
 function startTable() {
-	byId('side').addEventListener('click', (event) => {
+	on(byId('side'), 'click', (event) => {
 		const button = event.target.closest('tr')?.querySelector('button[data-item]');
 		if (!button || event.target.closest('thead')) return;
 		const item = Number(button.dataset.item);
@@ -174,10 +174,10 @@ function startTable() {
 		// Choosing draws the panel again.
 		document.querySelector(`#side button[data-item="${item}"]`)?.focus({ preventScroll: true });
 	});
-	byId('side').addEventListener('mousemove', (event) => {
+	on(byId('side'), 'mousemove', (event) => {
 		const item = event.target.closest('tbody tr')?.querySelector('button[data-item]')?.dataset.item;
 		if (item === undefined || event.target.closest('td')) hideTooltip();
 		else showTooltip(event, describeItem(Number(item)));
 	});
-	byId('side').addEventListener('mouseleave', hideTooltip);
+	on(byId('side'), 'mouseleave', hideTooltip);
 }

@@ -253,7 +253,8 @@ function timelineTooltip(event) {
 
 function startTimeline() {
 	const stage = byId('stage');
-	stage.addEventListener(
+	on(
+		stage,
 		'wheel',
 		(event) => {
 			if (!isTimeline()) return;
@@ -267,12 +268,12 @@ function startTimeline() {
 		},
 		{ passive: false },
 	);
-	stage.addEventListener('pointerdown', ({ clientX, clientY, button }) => {
+	on(stage, 'pointerdown', ({ clientX, clientY, button }) => {
 		timeline.moved = false;
 		if (isTimeline() && button === 0)
 			timeline.drag = { x: clientX, y: clientY, view: viewOf(), top: stage.scrollTop };
 	});
-	stage.addEventListener('pointermove', ({ clientX, clientY, pointerId }) => {
+	on(stage, 'pointermove', ({ clientX, clientY, pointerId }) => {
 		const { drag } = timeline;
 		if (!drag) return;
 		const by = [clientX - drag.x, clientY - drag.y];
@@ -284,7 +285,7 @@ function startTimeline() {
 		setView(drag.view[0] - (by[0] / stage.clientWidth) * length, length);
 	});
 	for (const type of ['pointerup', 'pointercancel'])
-		stage.addEventListener(type, () => {
+		on(stage, type, () => {
 			timeline.drag = null;
 		});
 }

@@ -8,7 +8,7 @@
  * The groups of frames. `ofFrame` has the group of each frame. By 'function', a group is a name: a
  * function can appear with several files, since it evaluates arguments that were written elsewhere. By
  * 'line' it is a name, a file and a line or an address. By 'place' it is a file and a line, and frames
- * without a line have no group (-1).
+ * without a file and a line have no group (-1).
  */
 function groupFrames(model, by) {
 	const { functions, frames, strings } = model;
@@ -38,7 +38,7 @@ function groupFrames(model, by) {
 			function: [f < 0 ? -1 : name, text],
 			line: [`${f < 0 ? -1 : name} ${file} ${line} ${address}`, text + where],
 			package: [pkg, pkg > 0 ? strings[pkg] : 'unknown package'],
-			place: [f >= 0 && line > 0 ? `${file} ${line}` : null, `${strings[file]}:${line}`],
+			place: [file > 0 && line > 0 ? `${file} ${line}` : null, `${strings[file]}:${line}`],
 		}[by];
 		if (key === null) {
 			groups.ofFrame[i] = -1;

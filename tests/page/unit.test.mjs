@@ -31,7 +31,7 @@ function randomSamples(seed, count) {
 const twoTypes = {
 	types: [
 		{ name: 'samples', unit: 'count' },
-		{ name: 'alloc_size', unit: 'bytes' },
+		{ name: 'alloc_size', unit: 'bytes', allocated: true },
 	],
 	sources: [{ period: 1e7 }, { period: 2e7, base: true }],
 };
@@ -59,8 +59,14 @@ test('a profile without samples has an empty tree', () => {
 	assert.equal(tree.width[0], 0);
 });
 
-test('time is there only if each period is known', () => {
-	const names = (sources) => call('readModel', makeData([], { sources })).types.map((type) => type.name);
+test('time is there only if the period of each source with counts is known', () => {
+	const names = (sources) =>
+		call(
+			'readModel',
+			makeData([], { sources: sources.map((source) => ({ samples: 1, ...source })) }),
+		).types.map((type) => type.name);
+	const allocations = { period: null, samples: 0 };
+	assert.deepEqual(plain(names([{ period: 1e7 }, allocations])), ['samples', 'time']);
 	assert.deepEqual(plain(names([{ period: 1e7 }, { period: 5 }])), ['samples', 'time']);
 	assert.deepEqual(plain(names([{ period: 1e7 }, { period: null }])), ['samples']);
 });
@@ -75,7 +81,7 @@ for (const seed of [1, 2, 3, 4]) {
 		const keys = {
 			function: (f) => (f.name === null ? '<unknown>' : f.name),
 			package: (f) => (f.name !== null && f.package) || 'unknown package',
-			place: (f) => (f.name !== null && f.line > 0 ? `${f.file}:${f.line}` : null),
+			place: (f) => (f.name !== null && f.file && f.line > 0 ? `${f.file}:${f.line}` : null),
 		};
 		for (const [by, key] of Object.entries(keys)) {
 			const groups = call('groupFrames', model, by);
@@ -91,11 +97,15 @@ for (const seed of [1, 2, 3, 4]) {
 				const named = stack.map(key);
 				for (const name of new Set(named)) if (name !== null) row(name).total += values[0];
 				const innermost = named.findLast((name) => name !== null);
-				if (innermost !== undefined) {
-					row(innermost).self += values[0];
-					row(innermost).bytes += values[1];
-				}
+				if (innermost !== undefined) row(innermost).self += values[0];
+				// A garbage collection and what it calls allocate nothing, but its caller does.
+				const collection = stack.findIndex((frame, i) => i > 0 && frame.name === '<GC>');
+				const allocating = named.slice(0, collection < 0 ? undefined : collection);
+				const owner = allocating.findLast((name) => name !== null);
+				if (owner !== undefined) row(owner).bytes += values[1];
 			}
+			const ranges = model.orders.map((order) => ({ order, from: 0, to: order.samples }));
+			assert.deepEqual(plain(call('selfByNode', model, amount(model, 1), all, ranges)), plain(bytes));
 			assert.equal(groups.n, expected.size, by);
 			for (let i = 0; i < groups.n; i++) {
 				const found = { self: figures.self[0][i], total: figures.total[0][i], bytes: figures.own[0][i] };

@@ -49,7 +49,8 @@ page_nodes <- function(data) {
   )
 }
 
-# The sum of each node by source and type; all sources by default.
+# The sum of each node by source and type; all sources by default. What a garbage collection reports as allocated belongs
+# to its caller.
 page_self <- function(data, type, sources = seq_along(data$sources)) {
   self <- numeric(length(data$nodes$depth))
   for (part in data$values) {
@@ -58,7 +59,21 @@ page_self <- function(data, type, sources = seq_along(data$sources)) {
       self[at] <- self[at] + part$value
     }
   }
-  self
+  belonging(self, data, type)
+}
+
+belonging <- function(self, data, type) {
+  if (!data$types[[type]]$allocated) {
+    return(self)
+  }
+  nodes <- page_nodes(data)
+  owner <- seq_along(self)
+  for (row in seq_along(owner)[-1]) {
+    parent <- nodes$parent[[row]]
+    within <- owner[[parent]] != parent
+    if (within || nodes$name[[row]] %in% "<GC>" && nodes$depth[[row]] > 1) owner[[row]] <- owner[[parent]]
+  }
+  as.vector(tapply(self, factor(owner, seq_along(self)), sum, default = 0))
 }
 
 # Self and total by key; each node has a key or NA. A key that occurs several times on a path is counted once, and a
@@ -87,7 +102,7 @@ page_figures <- function(data, type, sources = seq_along(data$sources), self = p
   nodes <- page_nodes(data)
   name <- ifelse(is.na(nodes$name), "<unknown>", nodes$name)
   name[[1]] <- NA
-  line <- ifelse(!is.na(nodes$line) & nodes$line > 0 & !is.na(nodes$name), paste0(nodes$file, ":", nodes$line), NA)
+  line <- ifelse(nodes$line > 0 & nodes$file != "", paste0(nodes$file, ":", nodes$line), NA)
   list(by_function = page_sums(nodes, name, self), by_line = page_sums(nodes, line, self), left_out = self[[1]])
 }
 

@@ -78,7 +78,7 @@ test_that("a part of the order has the sums of its samples", {
         all <- numeric(nrow(nodes))
         sums <- tapply(order$values[[type]], order$node, sum)
         all[as.integer(names(sums))] <- sums
-        expect_equal(all, page_self(data, type, source), info = file)
+        expect_equal(belonging(all, data, type), page_self(data, type, source), info = file)
       }
       # A part, computed by hand, and by summary() of a profile with only these samples.
       ends <- sort(sample(length(rows), 2, replace = TRUE))

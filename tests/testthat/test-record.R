@@ -158,6 +158,47 @@ test_that("with the wall clock, waiting is recorded", {
   expect_equal(unique(stacks(x)), "Sys.sleep")
 })
 
+test_that("with exact memory, each vector is recorded beside the samples", {
+  skip_without_ticks()
+  skip_if_not(capabilities("profmem"))
+  allocate <- function() numeric(1e5)
+  x <- record_profile({ only_given_ticks(); busy(); for (i in 1:5) allocate() }, interval = 0.9, memory = "exact")
+  expect_no_error(validate_profile(x))
+  expect_equal(x$sources$source_type, c("rprof", "rprofmem"))
+  expect_equal(unique(x$.comments$comment), "{ only_given_ticks() busy() for (i in 1:5) allocate() }")
+  expect_match(format(profile_page(x))[[1]], "allocate() }, ", fixed = TRUE)
+  memory <- as.list(describe_profile(x))$allocated$recorded
+  own <- memory$functions[memory$functions$name == "allocate", ]
+  # A vector has a header of 48 bytes.
+  expect_equal(own$total_alloc, 5 * 800048)
+  outermost <- call_tree(x, type = "alloc_space")
+  expect_false("record_profile" %in% outermost$name)
+  text <- format(describe_profile(x))
+  expect_match(text, "allocated by itself, of .*, each vector recorded", all = FALSE)
+  expect_no_match(text, "without a value")
+  # The next recording does not record them.
+  expect_equal(record_profile(allocate())$sources$source_type, "rprof")
+})
+
+test_that("exact and sampled memory are not added in files", {
+  skip_if_not(capabilities("profmem"))
+  path <- withr::local_tempfile()
+  Rprofmem(path)
+  vector <- numeric(1e5)
+  Rprofmem("")
+  x <- combine_profiles(read_rprof(rprof_path("basic_mem.out")), read_rprofmem(path))
+  file <- withr::local_tempfile()
+  write_pprof(x, file)
+  y <- read_pprof(file)
+  expect_equal(attr(summary(y, type = "alloc_space"), "sum"), attr(summary(x, type = "alloc_space"), "sum"))
+  expect_equal(attr(summary(y, type = "alloc_size"), "sum"), attr(summary(x, type = "alloc_size"), "sum"))
+  expect_equal(attr(summary(y), "at_least"), TRUE)
+  # The interval is that of the samples.
+  run <- as.list(describe_profile(x))$run
+  expect_equal(run$interval, 0.02)
+  expect_equal(run$seconds, 0.02 * run$samples)
+})
+
 test_that("arguments are checked", {
   expect_snapshot(error = TRUE, {
     record_profile(1, interval = 0)

@@ -23,10 +23,13 @@ pub fn description<'call>(
     let mut packages = Tibble::new(arena, description.packages.len())?;
     packages.texts("package", all().map(|(package, _)| *package))?;
     packages.doubles("self", all().map(|(_, sum)| *sum))?;
+    let recorded = description.recorded.as_ref();
+    let recorded = recorded.map(|recorded| summary(arena, profile, recorded));
     arena.list(&[
         ("summary", summary(arena, profile, &description.summary)?),
         ("tree", call_tree(arena, profile, &description.tree)?),
         ("callers", main.finish()?),
         ("packages", packages.finish()?),
+        ("recorded", recorded.unwrap_or(Ok(RObject::null()))?),
     ])
 }

@@ -9,7 +9,7 @@ use profile_core::error::Result;
 use profile_core::model::Profile;
 
 /// `list(by_function, by_line, type, unit, types, counted, whole, without_symbol, other_types,
-/// time)`. `types` contains all sample types; finding them in
+/// time, at_least)`. `types` contains all sample types; finding them in
 /// R would mean searching millions of rows.
 pub fn summary<'call>(
     arena: Arena<'call>,
@@ -51,6 +51,7 @@ pub fn summary<'call>(
             other_types(arena, profile, &summary.counted)?,
         ),
         ("time", time.unwrap_or(Ok(RObject::null()))?),
+        ("at_least", arena.flag(summary.has_lower_bounds)?),
     ])
 }
 

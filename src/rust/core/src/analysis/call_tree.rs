@@ -5,6 +5,7 @@
 //! their total, so the order does not depend on the file.
 
 use super::frame_names::FrameNames;
+use super::garbage_collections::Collections;
 use super::groups::{By, FrameGroups, Group};
 use super::paths::{Path, Paths, ROOT};
 use super::sample_types::summed_type;
@@ -81,6 +82,7 @@ pub fn call_tree<'p>(
         By::Package => Paths::merged(),
         By::Function | By::Line | By::Place => Paths::default(),
     };
+    let collections = Collections::among(names, &[summed]);
     // By path.
     let mut self_ = Vec::new();
     let mut space = Vec::new();
@@ -93,6 +95,7 @@ pub fn call_tree<'p>(
         }
         // Innermost first.
         let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+        let frames = collections.allocating(frames);
         let outermost_chosen = frames.iter().rposition(|frame| is_chosen[frame.row()]);
         let groups = &groups.of_location;
         let node = match (part, outermost_chosen) {

@@ -5,6 +5,7 @@
 
 use super::call_tree::{CallTree, Part, call_tree};
 use super::frame_names::FrameNames;
+use super::garbage_collections::{COLLECTION, Collections};
 use super::groups::By;
 use super::packages::package_of;
 use super::sample_types::summed_type;
@@ -14,11 +15,9 @@ use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
 use crate::model::Profile;
+use crate::model::known_types::ALLOC_SPACE;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
-
-/// The name of the frame of garbage collections in profiles of R. It has no package.
-const COLLECTION: &str = "<GC>";
 
 pub struct Description<'p> {
     pub summary: Summary<'p>,
@@ -29,6 +28,9 @@ pub struct Description<'p> {
     /// Self of each package, if it is not 0, in descending order of the absolute value. `None` is the unknown package,
     /// which comes last among equals.
     pub packages: Vec<(Option<&'p str>, f64)>,
+    /// The memory that each function allocated, if allocations were recorded one by one and the summary has only a lower
+    /// bound.
+    pub recorded: Option<Summary<'p>>,
 }
 
 /// The caller from which most of the total of a function's outermost calls comes.
@@ -58,6 +60,10 @@ pub fn describe<'p>(
     Ok(Description {
         callers: callers.try_vec()?,
         packages: packages(profile, names, wanted, stop)?,
+        recorded: match summary.has_lower_bounds && profile.known(&ALLOC_SPACE).is_some() {
+            true => Some(summarise(profile, names, Some(ALLOC_SPACE.name), stop)?),
+            false => None,
+        },
         summary,
         tree,
     })
@@ -114,14 +120,17 @@ fn main_callers<'p>(tree: &CallTree<'p>) -> Result<Vec<(&'p str, MainCaller<'p>)
     found.try_vec()
 }
 
-/// Self by package, see [`package_of()`]. Garbage collections are a package of their own, so that they do not count as unknown.
+/// Self by package, see [`package_of()`]. Garbage collections are a package of their own, so that they do not count as
+/// unknown.
 fn packages<'p>(
     profile: &'p Profile,
     names: &FrameNames,
     wanted: Option<&str>,
     stop: Stop,
 ) -> Result<Vec<(Option<&'p str>, f64)>> {
-    let weights = [Weight::column(summed_type(profile, wanted)?)];
+    let summed = summed_type(profile, wanted)?;
+    let collections = Collections::among(names, &[summed]);
+    let weights = [Weight::column(summed)];
     let (_, by_stack) = sum_by_stack::<1, 1>(profile, &weights, |_| true, stop)?;
     let mut sums: HashMap<Option<&str>, f64, RandomState> = HashMap::default();
     let mut space = Vec::new();
@@ -130,7 +139,7 @@ fn packages<'p>(
             cancel::check(stop)?;
         }
         let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-        let Some(&innermost) = frames.first() else {
+        let Some(&innermost) = collections.allocating(frames).first() else {
             continue;
         };
         let package = match package_of(profile, innermost) {
@@ -185,7 +194,7 @@ mod tests {
 
     #[test]
     fn self_counts_for_the_package_of_the_innermost_frame() {
-        let mut profile = profile(&[
+        let profile = profile(&[
             ("f>p.a>q.b", 2.0),
             ("q.b>p.a", 3.0),
             ("p.a>q.b", 1.0),
@@ -193,14 +202,6 @@ mod tests {
             ("p.a>collection", 4.0),
             ("p.a>r.b", 0.0),
         ]);
-        let functions: Vec<_> = profile.functions.iter().copied().collect();
-        profile.functions = Default::default();
-        for mut function in functions {
-            if profile.strings.get(function.name) == "collection" {
-                function.name = profile.strings.intern(COLLECTION).unwrap();
-            }
-            profile.functions.push(function).unwrap();
-        }
         let names = FrameNames::new(&profile).unwrap();
         let found = describe(&profile, &names, None, &|| false).unwrap();
         let expected = [

@@ -86,7 +86,7 @@ pub fn module(profile: &Profile, id: LocationId) -> Option<StringId> {
 }
 
 /// 0 if it is unknown.
-fn address(profile: &Profile, id: LocationId) -> u64 {
+pub fn address(profile: &Profile, id: LocationId) -> u64 {
     profile.address_of(&profile.locations.get(id)).address
 }
 
@@ -132,6 +132,11 @@ impl FrameNames {
 
     pub fn get(&self, row: u32) -> &str {
         self.texts.get(row)
+    }
+
+    /// The row of a name.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        (0..self.count() as u32).find(|row| self.get(*row) == name)
     }
 
     /// The number of distinct names.

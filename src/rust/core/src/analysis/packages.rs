@@ -2,7 +2,7 @@
 //! otherwise what contains its code. For Go this is the package in the name of the function, for other native code the
 //! R package of the library, or the program or library.
 
-use super::frame_names::module;
+use super::frame_names::{address, module};
 use super::source_facts::file_name;
 use crate::model::{LocationId, Profile};
 
@@ -15,7 +15,10 @@ pub fn package_of(profile: &Profile, id: LocationId) -> Option<&str> {
         let function = function?;
         go_package(text(function.name), text(function.filename))
     };
-    of_r.or_else(of_go).or_else(|| library_name(text(module(profile, id)?)))
+    // Profilers of languages without machine code have a mapping for all functions, which says nothing.
+    let library = || module(profile, id).filter(|_| address(profile, id) != 0);
+    of_r.or_else(of_go)
+        .or_else(|| library_name(text(library()?)))
 }
 
 /// The name of a program or library, and for the library of an R package the name of the package: R installs it as
@@ -23,7 +26,9 @@ pub fn package_of(profile: &Profile, id: LocationId) -> Option<&str> {
 fn library_name(path: &str) -> Option<&str> {
     let name = file_name(path);
     let extensions = [".so", ".dll", ".dylib"];
-    let stem = extensions.iter().find_map(|extension| name.strip_suffix(extension));
+    let stem = extensions
+        .iter()
+        .find_map(|extension| name.strip_suffix(extension));
     let is_of_package = |stem: &&str| {
         let mut folders = path.rsplit(['/', '\\']).skip(1);
         let is_libs = folders.by_ref().take(2).any(|folder| folder == "libs");
@@ -107,21 +112,23 @@ mod tests {
             native_id: None,
         };
         let mappings = [mapping(file), mapping(empty)].map(|m| profile.add_mapping(m).unwrap());
-        let ids = mappings.map(|mapping| {
-            let address = Address {
-                mapping: Some(mapping),
-                address: 16,
-                is_folded: false,
-                native_id: None,
-            };
-            let location = Location {
-                address: profile.intern_address(address).unwrap(),
-                ..Location::default()
-            };
-            profile.locations.intern(location).unwrap()
-        });
+        let ids =
+            [(mappings[0], 16), (mappings[1], 16), (mappings[0], 0)].map(|(mapping, address)| {
+                let address = Address {
+                    mapping: Some(mapping),
+                    address,
+                    is_folded: false,
+                    native_id: None,
+                };
+                let location = Location {
+                    address: profile.intern_address(address).unwrap(),
+                    ..Location::default()
+                };
+                profile.locations.intern(location).unwrap()
+            });
         let without = profile.frame("f", empty, 0).unwrap();
-        let found = [ids[0], ids[1], without].map(|id| package_of(&profile, id));
-        assert_eq!(found, [Some("libblas.so.3"), None, None]);
+        let [native, unnamed, interpreted] = ids;
+        let found = [native, unnamed, interpreted, without].map(|id| package_of(&profile, id));
+        assert_eq!(found, [Some("libblas.so.3"), None, None, None]);
     }
 }

@@ -5,6 +5,7 @@
 
 use super::differences::BaseSamples;
 use super::frame_names::FrameNames;
+use super::garbage_collections::Collections;
 use super::groups::{By, FrameGroups, Group};
 use super::rows_by_source::RowsBySource;
 use super::sample_types::summed_type;
@@ -54,6 +55,10 @@ pub fn by_run<'p>(
         time => (("time", "nanoseconds"), time),
     };
     let groups = FrameGroups::new(profile, names, by)?;
+    let collections = match &weight {
+        Weight::Column(_) => Collections::among(names, &[summed]),
+        _ => Collections::among(names, &[]),
+    };
     let rows = RowsBySource::new(profile)?;
     let mut counted = with_room(profile.sources.len())?;
     let mut figures = Vec::new();
@@ -61,7 +66,7 @@ pub fn by_run<'p>(
     for run in profile.source_ids() {
         let rows = rows.of(run);
         counted.try_push(sums.add_samples(profile, &weight, rows, stop)?)?;
-        sums.take(profile, &groups, run, &mut figures, stop)?;
+        sums.take(profile, &groups, &collections, run, &mut figures, stop)?;
     }
     let periods = profile.sources.iter();
     let periods = periods.map(|source| {
@@ -139,6 +144,7 @@ impl Sums {
         &mut self,
         profile: &Profile,
         groups: &FrameGroups,
+        collections: &Collections,
         run: SourceId,
         figures: &mut Vec<Figure>,
         stop: Stop,
@@ -156,6 +162,7 @@ impl Sums {
                 continue;
             }
             let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+            let frames = collections.allocating(frames);
             for (depth, location) in frames.iter().enumerate() {
                 let group = groups.of_location[location.row()];
                 let last = &mut self.last_visit[group as usize];

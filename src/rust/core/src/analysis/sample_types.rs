@@ -307,7 +307,8 @@ fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
     Ok(types)
 }
 
-/// The types for sources of Rprof: count, time and allocated memory.
+/// The types for sources of Rprof: count, time and allocated memory. Allocations that were recorded one by one are not
+/// added to the lower bound of `Rprof()`, which counts the same memory.
 fn derived(profile: &Profile) -> Result<Vec<WrittenType<'_>>> {
     let stored = |types: &[&KnownType]| -> Result<Vec<Lookup<'_>>> {
         let values = types.iter().filter_map(|known| profile.known(known));
@@ -320,10 +321,17 @@ fn derived(profile: &Profile) -> Result<Vec<WrittenType<'_>>> {
             times.try_push(time)?;
         }
     }
+    let recorded = stored(&[&ALLOC_SPACE])?;
+    let at_least = stored(&[&ALLOC_SIZE])?;
+    let [recorded, at_least] = match recorded.is_empty() {
+        true => [at_least, recorded],
+        false => [recorded, at_least],
+    };
     let all = [
         (SAMPLES, stored(&[&SAMPLES])?),
         (CPU, times),
-        (ALLOC_SPACE, stored(&[&ALLOC_SPACE, &ALLOC_SIZE])?),
+        (ALLOC_SPACE, recorded),
+        (ALLOC_SIZE, at_least),
     ];
     all.into_iter()
         .filter(|(_, lookups)| !lookups.is_empty())

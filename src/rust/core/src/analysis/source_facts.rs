@@ -64,6 +64,22 @@ fn is_exact(source: &Source, period: &Period) -> bool {
     is_nearly_whole(value) && nearest(value).is_some()
 }
 
+/// The nanoseconds between two counted samples of each source, if all are known. Sources without counts, such as those
+/// of allocations, need no period; theirs is NaN.
+pub fn periods_of_counts(profile: &Profile) -> Result<Option<Vec<f64>>> {
+    let mut periods = with_room(profile.sources.len())?;
+    for (source, count) in profile.sources.iter().zip(counts(profile)?) {
+        let period = source.period.as_ref();
+        match period.and_then(Period::plausible_nanoseconds) {
+            Some(period) => periods.try_push(period)?,
+            None if count == 0.0 => periods.try_push(f64::NAN)?,
+            None => return Ok(None),
+        }
+    }
+    let is_known = periods.iter().any(|period: &f64| !period.is_nan());
+    Ok(is_known.then_some(periods))
+}
+
 /// The nanoseconds between two samples of each source, if all are known.
 pub fn periods(profile: &Profile) -> Result<Option<Vec<f64>>> {
     let mut periods = with_room(profile.sources.len())?;

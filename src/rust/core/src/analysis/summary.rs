@@ -6,12 +6,14 @@
 //! value of all stacks whose innermost frame with a line has this line.
 
 use super::frame_names::FrameNames;
+use super::garbage_collections::{Collections, is_allocation};
 use super::sample_types::summed_type;
 use super::weights::{Counted, Sums, Weight, add, sum_by_stack, type_of};
 use crate::collections::next_row;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, with_room};
+use crate::model::known_types::ALLOC_SIZE;
 use crate::model::{LocationId, Profile, StringId};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -25,6 +27,8 @@ pub struct Summary<'p> {
     pub counted: Counted,
     /// The sampled time of all samples with a stack in seconds, if all sampling periods are known.
     pub time: Option<f64>,
+    /// Whether the allocated memory is a lower bound: memory that was freed before the next sample is not in it.
+    pub has_lower_bounds: bool,
     /// The sum of the absolute values of stacks whose innermost frame has no symbol.
     pub without_symbol: f64,
     /// By the name of the function, see [`super::frame_names`].
@@ -64,17 +68,24 @@ pub fn summarise<'p>(
     stop: Stop,
 ) -> Result<Summary<'p>> {
     let summed = summed_type(profile, wanted)?;
+    // Functions without samples, which only allocated, would be rows without values. Heap profiles have them.
+    let allocated = profile.counts().and(profile.allocated());
     let weights = [
         Weight::column(summed),
         Weight::time(profile)?,
-        // Functions without samples, which only allocated, would be rows without values. Heap profiles have them.
-        Weight::column(profile.counts().and(profile.allocated())),
+        Weight::column(allocated),
     ];
+    let allocations = Allocations {
+        collections: Collections::among(names, &[summed, allocated]),
+        are: [summed, None, allocated].map(is_allocation),
+    };
     // If fewer numbers are summed, more of the sums fit in the processor's cache.
     let (counted, (functions, lines, without_symbol)) = match weights[TIME..] {
-        [Weight::Nothing, Weight::Nothing] => sum::<1>(profile, names, &weights, stop)?,
-        [_, Weight::Nothing] => sum::<2>(profile, names, &weights, stop)?,
-        _ => sum::<3>(profile, names, &weights, stop)?,
+        [Weight::Nothing, Weight::Nothing] => {
+            sum::<1>(profile, names, &weights, &allocations, stop)?
+        }
+        [_, Weight::Nothing] => sum::<2>(profile, names, &weights, &allocations, stop)?,
+        _ => sum::<3>(profile, names, &weights, &allocations, stop)?,
     };
     let [counted, time, _] = counted;
     let has_time = !matches!(weights[TIME], Weight::Nothing);
@@ -82,6 +93,7 @@ pub fn summarise<'p>(
         type_: type_of(summed),
         counted,
         time: has_time.then(|| time.sum / NANOSECONDS),
+        has_lower_bounds: allocated.is_some_and(|values| ALLOC_SIZE == values.type_),
         without_symbol,
         functions,
         lines,
@@ -97,6 +109,7 @@ fn sum<'p, const N: usize>(
     profile: &'p Profile,
     names: &'p FrameNames,
     weights: &[Weight; 3],
+    allocations: &Allocations,
     stop: Stop,
 ) -> Result<([Counted; 3], ByKey<'p>)> {
     let (counted, by_stack) = sum_by_stack::<3, N>(profile, weights, |_| true, stop)?;
@@ -106,7 +119,10 @@ fn sum<'p, const N: usize>(
     for location in profile.locations.ids() {
         let function = profile.function_of(location);
         let line = profile.locations.get(location).line_for_r();
+        // Code without a file has no place.
+        let is_known = |file: &StringId| !profile.strings.get(*file).is_empty();
         let file = function.filter(|_| line > 0).map(|f| f.filename);
+        let file = file.filter(is_known);
         let rows = Rows {
             function: functions.row(Some(names.row(location)))?,
             line: lines.row(file.map(|file| (file, line)))?,
@@ -127,7 +143,14 @@ fn sum<'p, const N: usize>(
         }
         if *sums != [0.0; N] {
             let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-            path.add(frames, sums)?;
+            let allocating = allocations.collections.allocating(frames);
+            if allocating.len() == frames.len() {
+                path.add(frames, sums)?;
+            } else {
+                let [allocated, others] = allocations.split(sums);
+                path.add(frames, &others)?;
+                path.add(allocating, &allocated)?;
+            }
             if frames
                 .first()
                 .is_some_and(|frame| !names.has_symbol(*frame))
@@ -144,6 +167,23 @@ fn sum<'p, const N: usize>(
     let functions = functions.figures(weights, |name| names.get(name))?;
     let lines = lines.figures(weights, |(file, line)| (text(file), line))?;
     Ok((counted, (functions, lines, without_symbol)))
+}
+
+/// Which of the sums are allocations, and the garbage collections whose callers they belong to.
+struct Allocations<'p> {
+    collections: Collections<'p>,
+    are: [bool; 3],
+}
+
+impl Allocations<'_> {
+    /// The allocations, and the other sums.
+    fn split<const N: usize>(&self, sums: &Sums<N>) -> [Sums<N>; 2] {
+        let mut split = [*sums; 2];
+        for (at, is_allocation) in self.are.iter().take(N).enumerate() {
+            split[usize::from(*is_allocation)][at] = 0.0;
+        }
+        split
+    }
 }
 
 /// The rows of a location in the sums by function and by line.

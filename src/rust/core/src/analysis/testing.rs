@@ -1,10 +1,11 @@
 //! Small profiles for tests.
 
+use super::garbage_collections::COLLECTION;
 use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, Source, SourceKind, Values};
 
 /// A profile of these stacks, written `a>b:3>c` (outermost first, with lines), with their counts. Samples alternate
-/// between two sources. A function `p.f` belongs to the package `p`.
+/// between two sources. A function `p.f` belongs to the package `p`, and `collection` is R's garbage collection.
 pub fn profile(stacks: &[(&str, f64)]) -> Profile {
     let mut profile = Profile::default();
     let source = Source {
@@ -39,6 +40,9 @@ pub fn profile(stacks: &[(&str, f64)]) -> Profile {
         function.package = name
             .split_once('.')
             .map(|(package, _)| profile.strings.intern(package).unwrap());
+        if name == "collection" {
+            function.name = profile.strings.intern(COLLECTION).unwrap();
+        }
         profile.functions.push(function).unwrap();
     }
     profile

@@ -2,7 +2,7 @@
 //! stack.
 
 use super::differences::{BaseSamples, Whole};
-use super::source_facts::periods;
+use super::source_facts::periods_of_counts;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, filled};
@@ -54,7 +54,7 @@ impl<'p> Weight<'p> {
         let Some(counts) = profile.counts() else {
             return Ok(Weight::Nothing);
         };
-        let periods = periods(profile)?;
+        let periods = periods_of_counts(profile)?;
         Ok(periods.map_or(Weight::Nothing, |periods| {
             Weight::Time(&counts.column, periods)
         }))

@@ -11,9 +11,9 @@
 //! | `functions` | columns `name`, `file`, `package` (strings) and `line`, the first one; 0 is unknown; and `found`, 1 if a comparison of runs found a difference, which is missing if there are too few runs |
 //! | `frames` | columns `function`, `line` (0: unknown) and `kind` (a string); and `address` (a string) if there are frames without a symbol |
 //! | `nodes` | columns `depth` (delta) and `frame`: the tree in preorder. Node 0 is the root, with depth 0 and frame -1 |
-//! | `types` | objects with `name` and `unit`: the sample types that may be summed |
+//! | `types` | objects with `name`, `unit` and `allocated` (whether the values are allocations, which belong to the caller of a garbage collection): the sample types that may be summed |
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
-//! | `sources` | objects with `name`, `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number) and `base` (whether other sources are compared with this one) |
+//! | `sources` | objects with `name`, `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts) and `base` (whether other sources are compared with this one) |
 //! | `values` | objects with `source` and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
 //! | `order` | objects with `source`, columns `node` (delta) and `run`: how many consecutive samples have this node; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps |
 //! | `plumbing` | a regular expression for names of functions |
@@ -22,6 +22,7 @@
 use super::content::Page;
 use super::samples::Samples;
 use super::tree::{Function, Tree};
+use crate::analysis::garbage_collections::is_allocation;
 use crate::analysis::sample_types::summed_type;
 use crate::analysis::source_facts::file_name;
 use crate::error::Result;
@@ -116,7 +117,8 @@ fn write_types(profile: &Profile, types: &[&Values], json: &mut Json) -> Result<
         types.iter().try_for_each(|values| {
             json.object(|json| {
                 json.field("name")?.text(&values.type_.name)?;
-                json.field("unit")?.text(&values.type_.unit)
+                json.field("unit")?.text(&values.type_.unit)?;
+                json.field("allocated")?.flag(is_allocation(Some(values)))
             })
         })
     })?;
@@ -135,7 +137,7 @@ fn write_types(profile: &Profile, types: &[&Values], json: &mut Json) -> Result<
     field("bytes", profile.allocated())
 }
 
-fn write_source(source: &Source, samples: usize, is_base: bool, json: &mut Json) -> Result<()> {
+fn write_source(source: &Source, samples: f64, is_base: bool, json: &mut Json) -> Result<()> {
     let uri = source.uri.as_deref().unwrap_or_default();
     let period = source.period.as_ref().and_then(Period::nanoseconds);
     json.field("name")?.text(file_name(uri))?;
@@ -143,7 +145,7 @@ fn write_source(source: &Source, samples: usize, is_base: bool, json: &mut Json)
     json.field("period")?.number(period.unwrap_or(f64::NAN))?;
     json.field("start")?
         .number(source.timestamp.unwrap_or(f64::NAN))?;
-    json.field("samples")?.integer(samples as i64)?;
+    json.field("samples")?.number(samples)?;
     json.field("base")?.flag(is_base)
 }
 

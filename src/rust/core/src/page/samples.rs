@@ -40,9 +40,17 @@ impl<'p> Samples<'p> {
         })
     }
 
-    /// The number of samples of a source.
-    pub fn count(&self, source: SourceId) -> usize {
-        self.of_source.get(source.row()).len()
+    /// The number of samples of a source: their counts, if the profile has counts that are not those of a difference.
+    pub fn count(&self, source: SourceId) -> f64 {
+        let rows = self.of_source.get(source.row());
+        let Some(counts) = self.profile.counts() else {
+            return rows.len() as f64;
+        };
+        let counts = rows.iter().map(|&row| counts.column[row as usize]);
+        match counts.clone().any(|count| count < 0.0) {
+            true => rows.len() as f64,
+            false => counts.filter(|count| !count.is_nan()).sum(),
+        }
     }
 
     fn node(&self, row: u32) -> u32 {
