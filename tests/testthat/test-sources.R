@@ -122,37 +122,6 @@ test_that("the text of a package is divided into its files", {
   expect_null(split_text(character(), "a.R"))
 })
 
-test_that("lines have the figures of the summary", {
-  x <- add_source_text(report(), directory = report_files())
-  lines <- annotate_lines(x, "sales.R")
-  by_line <- summary(x)$by_line
-  by_line <- by_line[basename(by_line$filename) == "sales.R", ]
-  expect_equal(lines$line, seq_along(readLines(file.path(report_files(), "sales.R"))))
-  expect_equal(lines$text, readLines(file.path(report_files(), "sales.R")))
-  for (column in c("self", "total", "self_share", "total_share", "self_time", "total_time")) {
-    expect_equal(lines[[column]][by_line$line], by_line[[column]])
-    expect_equal(sum(lines[[column]]), sum(by_line[[column]]))
-  }
-  # Without text: the lines with samples.
-  without <- annotate_lines(report(), "sales.R")
-  expect_equal(without$line, sort(by_line$line))
-  expect_true(all(is.na(without$text)))
-  expect_equal(annotate_lines(x), annotate_lines(x, "sales.R"))
-})
-
-test_that("all figures are kept if the file is shorter than in the profile", {
-  path <- withr::local_tempfile(fileext = ".R", lines = "only")
-  x <- profile_of(path, line = 5L)
-  lines <- annotate_lines(x, path)
-  expect_equal(lines$line, c(1, 5))
-  expect_equal(lines$text, c("only", NA))
-  expect_equal(lines$self, c(0, 252))
-  # Even for very large line numbers.
-  x <- profile_of(path, line = .Machine$integer.max)
-  expect_equal(annotate_lines(x, path)$line, c(1L, .Machine$integer.max))
-  expect_length(format(describe_profile(x)), length(format(describe_profile(profile_of(path, line = 5L)))))
-})
-
 test_that("packages are known by name, file, library or namespace", {
   expect_equal(
     package_in_name(c("dplyr::filter", "a:::b", "std::sort", "::x", "x::", "f", NA), c(FALSE, FALSE, TRUE, FALSE, FALSE, FALSE, FALSE)),

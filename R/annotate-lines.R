@@ -1,0 +1,205 @@
+# The figures of the lines of a source file, and how they print: the code with its time.
+
+#' The figures of the lines of a file
+#'
+#' @description
+#' `annotate_lines()` returns the lines of one source file with their self and total, and with their text if it is
+#' available: in the profile, or in a file that [add_source_text()] may read.
+#'
+#' Printed, they are code with figures: the lines with the largest totals, and a few lines around them. If the interval of
+#' the samples is known, totals are times. `self%` counts the samples in which no frame further inside has a line, and
+#' `alloc` is the memory that was allocated in them, see [summary()][summary.profile_data()].
+#'
+#' @param x A profile, see [profile_data], or the path of its file, for [read_profile()]. For `print()` and `format()`,
+#'   the lines of a file.
+#' @param file A file of the profile, or the end of its path, if it is unique. The default is the file whose lines have
+#'   the greatest self, regardless of its sign.
+#' @param ... Must be empty. For `print()`, arguments of `format()`.
+#' @param n The number of lines to print, `Inf` for all.
+#' @param width The width of the lines, by default the width of the console.
+#' @param type The sample type to sum, as in [summary()][summary.profile_data()].
+#'
+#' @return A tibble of class `profile_lines` with the columns `line`, `text` (`NA` if unknown), the figures of `summary(x)$by_line` (`self`,
+#'   `total`, `self_share`, `total_share`, ...), and `filename`. If the text is known, it has a row for each line of the
+#'   text, with 0 if nothing was recorded, and one row for each line with samples that is missing from the text.
+#'   Otherwise it has a row for each line with samples.
+#'
+#'   The attributes `type`, `unit`, `sum` and `whole` are those of the summary, and `changed` is the value of this column
+#'   in [add_source_text()]. `format()` returns a string for each line of text, `print()` returns `x`, invisibly.
+#' @section Errors:
+#' - `profile_error_argument` if the profile has no lines of `file`, or if the paths of several files end with it;
+#' - the errors of [summary()][summary.profile_data()].
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' annotate_lines(x, "sales.R")
+#'
+#' # As a table
+#' as_tibble(annotate_lines(x, "sales.R"))
+annotate_lines <- function(x, file = NULL, ..., type = NULL) {
+  rlang::check_dots_empty()
+  call <- rlang::current_env()
+  check_type(type, call)
+  x <- as_unchecked_v2(x, call)
+  summary <- summary_of(x, type, call)
+  figures <- summary$by_line
+  no_lines <- all_zero(summary) %||% c("The profile has no lines of files.", i = hint_for(x, summary))
+  file <- find_file(file, figures, no_lines, call)
+  figures <- figures[figures$filename == file, ]
+  figures <- figures[order(figures$line), ]
+  ended <- end_of_recording(x, attr(summary, "time"))
+  source <- with_source_text(x, ended, call, only = file)$.source_text
+  source <- source[match(file, source$filename), ]
+  text <- strsplit(source$text, "\n", fixed = TRUE)[[1]]
+  known <- !is.na(source$text)
+  # A profile can have lines that the text lacks.
+  line <- if (known) sort(union(seq_along(text), figures$line)) else figures$line
+  row <- match(line, figures$line)
+  columns <- as.list(figures[setdiff(names(figures), c("filename", "line"))])
+  columns <- lapply(columns, function(column) {
+    column <- column[row]
+    column[is.na(row)] <- 0
+    column
+  })
+  lines <- c(list(line = line, text = text[line]), columns, list(filename = rep(file, length(line))))
+  sums <- attributes(summary)[c("type", "unit", "sum", "whole", "at_least")]
+  rlang::inject(tibble::new_tibble(
+    lines,
+    nrow = length(line), !!!sums, changed = source$changed, class = "profile_lines"
+  ))
+}
+
+# `no_lines`: the message if there are none.
+find_file <- function(file, figures, no_lines, call) {
+  if (!is.null(file) && !is_text(file)) {
+    abort_argument("`file` must be one string, or `NULL`.", call)
+  }
+  files <- unique(figures$filename)
+  if (length(files) == 0) {
+    abort_argument(gsub("\u00a0", " ", no_lines, fixed = TRUE), call)
+  }
+  if (is.null(file)) {
+    return(names(which.max(rowsum(abs(figures$self), figures$filename, reorder = FALSE)[files, ])) %||% files[[1]])
+  }
+  path <- gsub("\\", "/", c(file, files), fixed = TRUE)
+  at_end <- files[endsWith(paste0("/", path[-1]), paste0("/", path[[1]]))]
+  found <- if (file %in% files) file else at_end
+  if (length(found) != 1) {
+    problem <- if (length(found) == 0) "no lines of" else "several files that end with"
+    shown <- utils::head(if (length(found) == 0) files else found, 5)
+    abort_argument(c(
+      paste0("The profile has ", problem, " `", file, "`."),
+      i = paste0("Files: ", paste0("`", shown, "`", collapse = ", "), if (length(shown) < length(files)) ", ...", ".")
+    ), call)
+  }
+  found
+}
+
+# ---- Printing ----------------------------------------------------------------------
+
+#' @rdname annotate_lines
+#' @export
+print.profile_lines <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
+#' @rdname annotate_lines
+#' @export
+format.profile_lines <- function(x, ..., n = 50, width = NULL) {
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
+  check_shown(n, call)
+  width <- line_width(width, call)
+  if (!is_whole_file(x)) {
+    # Columns or rows were removed.
+    return(format(as_tibble(x), width = width))
+  }
+  shown <- lines_to_show(x, n)
+  c(
+    shorten(lines_head(x), width, "middle"),
+    if (length(shown) > 0) lines_text(x, shown, width),
+    if (isTRUE(attr(x, "changed"))) {
+      wrap("", "The file was changed after the profile was recorded, so lines may differ.", width)
+    },
+    if (all(is.na(x$text))) wrap("", "The text of the file is not known, see `?add_source_text`.", width)
+  )
+}
+
+#' @export
+as_tibble.profile_lines <- function(x, ...) {
+  attributes(x) <- attributes(x)[c("names", "row.names")]
+  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
+}
+
+is_whole_file <- function(x) {
+  columns <- c("line", "text", "self", "total", "self_share", "total_share", "filename")
+  all(columns %in% names(x)) && is.numeric(attr(x, "whole")) && length(unique(x$filename)) == 1 &&
+    !is.unsorted(x$line, strictly = TRUE)
+}
+
+lines_head <- function(x) {
+  amount <- if (is.null(x[["self_time"]])) {
+    paste(format_amount(sum(x$self), attr(x, "unit")), "of", shown_label(attr(x, "type")))
+  } else {
+    format_amount(1e9 * sum(x$self_time), "nanoseconds")
+  }
+  share <- if (attr(x, "whole") > 0) paste0(", ", trimws(percent(sum(x$self_share))), "%")
+  paste0("<lines of ", shown_name(x$filename[[1]], most_characters), "> self: ", amount, share)
+}
+
+# The rows with the largest totals, with two lines before and after each of them.
+lines_to_show <- function(x, n) {
+  if (nrow(x) <= n) {
+    return(seq_len(nrow(x)))
+  }
+  shown <- integer()
+  for (row in order(-abs(x$total), x$line)) {
+    if (x$total[[row]] == 0 && x$self[[row]] == 0) {
+      break
+    }
+    around <- which(abs(x$line - x$line[[row]]) <= 2)
+    more <- union(shown, around)
+    if (length(more) > n) {
+      # At least the line itself.
+      more <- union(shown, row)
+    }
+    if (length(more) > n) {
+      break
+    }
+    shown <- more
+  }
+  sort(shown)
+}
+
+lines_text <- function(x, shown, width) {
+  rows <- lapply(as.list(x), function(column) column[shown])
+  is_used <- rows$total != 0 | rows$self != 0
+  column <- function(head, text) format(c(head, ifelse(is_used, text, "")), justify = "right")
+  columns <- list(
+    format(c("line", rows$line), justify = "right"),
+    column("total%", trimws(percent(rows$total_share))),
+    column("self%", trimws(percent(rows$self_share))),
+    column("total", if (is.null(rows$total_time)) {
+      format_amounts(rows$total, attr(x, "unit"))
+    } else {
+      format_amounts(1e9 * rows$total_time, "nanoseconds")
+    }),
+    if (!is.null(rows$self_alloc) && any(rows$self_alloc != 0)) {
+      column("alloc", ifelse(rows$self_alloc == 0, "", format_amounts(rows$self_alloc, "bytes")))
+    }
+  )
+  figures <- do.call(paste, c(list(""), columns[lengths(columns) > 0]))
+  space <- max(width - nchar(figures[[1]]) - 3, 10)
+  code <- ifelse(is.na(rows$text), "", shown_name(expand_tabs(rows$text), space))
+  lines <- trimws(paste0(figures[-1], "   ", code), "right")
+  gaps <- diff(c(0, shown, nrow(x) + 1)) - 1
+  left_out <- ifelse(gaps > 0, paste0(" ... ", vapply(gaps, count_of, "", "line")), NA)
+  lines <- as.vector(rbind(left_out, c(lines, NA)))
+  c(paste0(figures[[1]], "   code"), lines[!is.na(lines)])
+}
+
+# Indentation with tabs as blanks.
+expand_tabs <- function(text) {
+  gsub("\t", "  ", cut_text(valid_text(text), most_characters, "end"), fixed = TRUE)
+}
