@@ -93,8 +93,8 @@ format.profile_stack <- function(x, ..., n = 50, width = NULL) {
   age <- as.numeric(Sys.time()) - as.numeric(attr(x, "start"))
   head <- c(
     paste0("<R process ", attr(x, "pid"), ">", if (!is.na(age)) paste0(" started ", ago(age))),
-    shown_name(attr(x, "command"), width),
-    format_activity(attr(x, "state"), attr(x, "system_call"), attr(x, "children"))
+    command_lines(attr(x, "command"), width),
+    wrap("", format_activity(attr(x, "state"), attr(x, "system_call"), attr(x, "children")), width)
   )
   labels <- attr(x, "labels")
   if (length(labels) > 0) {

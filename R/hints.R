@@ -60,7 +60,7 @@ describe_class <- function(x, plain) {
   own <- c(
     profile_summary = "a summary of a profile", profile_description = "a description of a profile",
     profile_comparison = "a comparison of profiles", profile_call_tree = "a call tree", profile_stack = "a stack",
-    profile_lines = "the lines of a file",
+    profile_lines = "the lines of a file", profile_processes = "a list of processes",
     profile_page = "a page", tbl_profile = "a profile in a database"
   )
   found <- intersect(class(x), names(own))

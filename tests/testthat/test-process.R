@@ -19,11 +19,20 @@ test_that("the stack of a process that sleeps has functions, lines and state", {
   expect_identical(attr(x, "children"), integer())
   scrub <- function(lines) {
     lines <- gsub("[0-9.]+ (s|min|h) ago", "3 s ago", gsub(pid, "1234", lines, fixed = TRUE))
-    lines[[2]] <- "COMMAND"
+    activity <- grep("^Sleeping", lines)
+    lines <- c(lines[[1]], "COMMAND", lines[-seq_len(activity - 1)])
     sub("call [a-z0-9_]+", "call CALL", lines)
   }
   expect_snapshot(print(x), transform = scrub)
   expect_snapshot(writeLines(format(x, n = 3)), transform = scrub)
+  # No child and no part of the command is left out.
+  parent <- x
+  attr(parent, "children") <- 1000:1060
+  attr(parent, "command") <- paste("R", strrep("long ", 100), "end")
+  text <- format(parent, width = 60)
+  expect_true(all(nchar(text) <= 60))
+  expect_match(paste(text, collapse = " "), paste(1000:1060, collapse = ", *"))
+  expect_match(paste(text, collapse = " "), "(long +){100}end")
   # Printing does not depend on the attributes that other packages drop.
   expect_output(print(x[c("name", "line")]), "tibble")
   expect_identical(nrow(as_tibble(x)), nrow(x))
@@ -42,10 +51,30 @@ test_that("the stack of a process that sleeps has functions, lines and state", {
 
   # The process is in the list of all R processes.
   all <- list_r_processes()
-  expect_identical(names(all), c("pid", "state", "cpu_time", "start", "command"))
+  expect_identical(names(all), c("pid", "state", "cpu_time", "start", "script", "command"))
   expect_true(all(c(pid, Sys.getpid()) %in% all$pid))
   expect_s3_class(all$start, "POSIXct")
   expect_match(all$command[all$pid == pid], "source")
+  expect_identical(all$script[all$pid == pid], NA_character_)
+})
+
+test_that("the list of processes shows whole commands and scripts", {
+  list <- tibble::new_tibble(list(
+    pid = c(7L, 12345L, Sys.getpid()), state = c("running", "sleeping", NA), cpu_time = c(0.126, 86400, NA),
+    start = Sys.time() - c(5, 7.3e5, NA), script = c(paste0("/srv/", strrep("deep/", 20), "app.R"), NA, "own.R"),
+    command = c(
+      paste("R --no-echo --file=app.R --args", paste0("--option-", 1:9, collapse = " ")), "R -e f(\x1b[31m)", "R"
+    )
+  ), nrow = 3, class = "profile_processes")
+  text <- format(list, width = 70)
+  # The number of this process differs in each run.
+  text <- sub(Sys.getpid(), "99", text)
+  expect_snapshot(cat(text, sep = "\n"))
+  expect_identical(format(list[0, ]), "<R processes> 0")
+  expect_match(format(list["pid"]), "tibble", all = FALSE)
+  expect_s3_class(as_tibble(list), c("tbl_df", "tbl", "data.frame"), exact = TRUE)
+  skip_without_processes()
+  expect_match(format(list_r_processes()), "(this process)", fixed = TRUE, all = FALSE)
 })
 
 test_that("real time passes while a process sleeps, CPU time does not", {

@@ -90,8 +90,10 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
 pub fn processes<'call>(arena: Arena<'call>, processes: &[Process]) -> Result<RObject<'call>> {
     let all = || processes.iter();
     let mut commands = Vec::new();
+    let mut scripts = Vec::new();
     for process in all() {
         commands.try_push(process.command()?)?;
+        scripts.try_push(process.script()?)?;
     }
     let mut table = Tibble::new(arena, processes.len())?;
     table.integers("pid", all().map(|process| process.pid))?;
@@ -109,6 +111,7 @@ pub fn processes<'call>(arena: Arena<'call>, processes: &[Process]) -> Result<RO
         "start",
         all().map(|process| process.start().unwrap_or(f64::NAN)),
     )?;
+    table.texts("script", scripts.iter().map(Option::as_deref))?;
     table.texts(
         "command",
         commands.iter().map(|command| Some(command.as_str())),

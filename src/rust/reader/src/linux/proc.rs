@@ -72,9 +72,14 @@ impl Process {
         text.split_ascii_whitespace().next()?.parse().ok()
     }
 
+    /// The program and its arguments, each followed by a 0, except perhaps the last one.
+    fn command_line(&self) -> Vec<u8> {
+        fs::read(message!("/proc/{}/cmdline", self.pid)).unwrap_or_default()
+    }
+
     /// The program and its arguments, with blanks between them.
     pub fn command(&self) -> Result<String> {
-        let mut bytes = fs::read(message!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let mut bytes = self.command_line();
         while bytes.last() == Some(&0) {
             bytes.pop();
         }
@@ -82,6 +87,14 @@ impl Process {
             *byte = b' ';
         }
         owned(&decode(&bytes)?.text)
+    }
+
+    /// The script that R runs, `None` if it runs code from the command line or from its input.
+    pub fn script(&self) -> Result<Option<String>> {
+        match script_in(&self.command_line()) {
+            Some(script) => owned(&decode(script)?.text).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// When it started, in seconds since 1970.
@@ -367,5 +380,44 @@ impl Process {
                 || line.ends_with(b"/libR.so (deleted)")
         };
         maps.split(|&byte| byte == b'\n').any(is_r) && self.mappings().is_ok()
+    }
+}
+
+/// The script in a command line of R: `--file=SCRIPT`, as Rscript passes it, or `-f SCRIPT`. What follows `--args` is for
+/// the script.
+fn script_in(command_line: &[u8]) -> Option<&[u8]> {
+    let mut arguments = command_line.split(|byte| *byte == 0).skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument {
+            b"--args" => return None,
+            b"-f" => return arguments.next().filter(|script| *script != b"-"),
+            _ => {}
+        }
+        if let Some(script) = argument.strip_prefix(b"--file=") {
+            return (script != b"-").then_some(script);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_in_the_command_line() {
+        let cases: [(&[u8], Option<&[u8]>); 8] = [
+            (b"R\0--no-echo\0--file=a b.R\0--args\0x\0", Some(b"a b.R")),
+            (b"R\0-f\0a.R", Some(b"a.R")),
+            (b"R\0--args\0--file=a.R\0", None),
+            (b"R\0--file=-\0", None),
+            (b"R\0-f\0-\0", None),
+            (b"R\0-e\0f()\0", None),
+            (b"R\0-f", None),
+            (b"", None),
+        ];
+        for (command_line, script) in cases {
+            assert_eq!(script_in(command_line), script);
+        }
     }
 }
