@@ -78,8 +78,12 @@ benchmark_profile <- function(
   })
   recorded <- rep(list(list()), length(work))
   order <- seq_along(work)
+  report <- progress_report("Recording runs", "tasks")
+  done <- 0
   for (run in seq_len(warmup + runs)) {
     for (i in order) {
+      show_progress(report, done, (warmup + runs) * length(work))
+      done <- done + 1
       profile <- switch(measure,
         time = run_time(work[[i]], times, interval, call),
         bytes = run_bytes(work[[i]], times, call)

@@ -55,7 +55,9 @@ select_sources <- function(con, source_ids, schema) {
     tables <- setdiff(tables, c("sample_values", names(sets_of_rows)))
   }
   x <- list()
+  report <- progress_report("Loading tables", "tasks")
   for (table in tables) {
+    show_progress(report, match(table, tables) - 1, length(tables))
     fields <- list_fields(con, schema, table)
     if (is_old || belongs(table, fields)) {
       x[[table]] <- select_rows(con, schema, table, source_ids)

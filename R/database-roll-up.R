@@ -78,7 +78,10 @@ roll_up_profiles <- function(con, before, ..., period = c("day", "hour"), schema
     runs_of_groups(con, schema, conditions, seconds, call)
   })
   removed <- 0
-  for (part in parts_of_groups(runs)) {
+  parts <- parts_of_groups(runs)
+  report <- progress_report("Summing runs", "tasks")
+  for (part in parts) {
+    show_progress(report, removed, nrow(runs))
     removed <- removed + in_transaction(con, call = call, {
       wait_for_writers(con, schema)
       sum_runs(con, schema, part, call)

@@ -338,11 +338,13 @@ stored_ids <- function(con, schema, table, key, content, size = 500L) {
 }
 
 # Appends a table in parts, since the driver copies all columns, some of which take no memory in the profile.
-append_table <- function(con, schema, stored, table, claimed, call, size = 1e6) {
+# `advance` is called with the number of rows that are appended next.
+append_table <- function(con, schema, stored, table, claimed, call, advance, size = 1e6) {
   rows <- claimed$rows[[table]]
   n <- length(rows)
   for (before in seq(0, max(n - 1, 0), by = size)) {
     part <- before + seq_len(min(size, n - before))
+    advance(length(part))
     append_rows(con, schema, table, with_database_ids(stored, table, rows[part], part, claimed, call))
   }
 }

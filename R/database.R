@@ -109,8 +109,15 @@ copy_profile_to <- function(con, x, ..., schema = NULL) {
     stored <- with_value_columns(stored, con, schema)
     add_missing_columns(con, schema, stored$tables, call)
     claimed <- claim_ids(con, schema, stored)
-    for (table in intersect(union(stored_key_tables(), names(stored$tables)), names(stored$tables))) {
-      append_table(con, schema, stored, table, claimed, call)
+    tables <- intersect(union(stored_key_tables(), names(stored$tables)), names(stored$tables))
+    report <- progress_report("Storing rows", "tasks", call)
+    rows <- sum(lengths(claimed$rows[tables]))
+    done <- 0
+    for (table in tables) {
+      append_table(con, schema, stored, table, claimed, call, function(n) {
+        show_progress(report, done, rows)
+        done <<- done + n
+      })
     }
   })
   sources <- x$sources

@@ -154,7 +154,8 @@ new_page <- function(x, base, source_text, timeline, title, file, call) {
   }
   # Runs of both profiles are compared if there are enough.
   compares <- length(profiles) == 2 && all(vapply(profiles, function(x) NROW(x$sources), 0L) >= minimum_runs)
-  html <- rust(rust_page(profiles, compares, file, content), call)
+  report <- progress_report("Writing the page", "download")
+  html <- rust(rust_page(profiles, compares, file, content, report), call)
   structure(list(html = html, title = title), class = "profile_page")
 }
 

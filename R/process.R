@@ -111,12 +111,14 @@ profile_process <- function(
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
   check_flag(children, "children", call)
   check_flag(native, "native", call)
-  record_processes(pid, seconds, interval, clock, children, call, native = native)
+  report <- progress_report("Recording", "iterator")
+  record_processes(pid, seconds, interval, clock, children, call, native = native, report = report)
 }
 
 # `check`: whether each stack is read a second time and compared, which only a test switches off.
-record_processes <- function(pid, seconds, interval, clock, children, call, check = TRUE, native = FALSE) {
-  recorded <- processes_recorded(pid, seconds, interval, clock, children, call, check, native)
+record_processes <- function(
+    pid, seconds, interval, clock, children, call, check = TRUE, native = FALSE, report = NULL) {
+  recorded <- processes_recorded(pid, seconds, interval, clock, children, call, check, native, report)
   words <- c(format_unread(recorded), format_problem_counts(recorded$problems))
   if (length(words) > 0) {
     warn_profile(
@@ -133,9 +135,9 @@ record_processes <- function(pid, seconds, interval, clock, children, call, chec
 
 # A list: `profile`; `problems` of native stacks, a table of counts; `unread`, the number of stacks that could not be
 # read; `cut` and `partial`, the numbers of samples without some outer or inner calls; `ended`, the processes that
-# ended; `was_stopped`, whether the user pressed Ctrl-C.
+# ended; `was_stopped`, whether the user pressed Ctrl-C. `report` is of `progress_report()`.
 processes_recorded <- function(
-    pid, seconds, interval, clock, children, call, check = TRUE, native = FALSE) {
+    pid, seconds, interval, clock, children, call, check = TRUE, native = FALSE, report = NULL) {
   settings <- list(
     interval = as.numeric(interval), seconds = as.numeric(seconds), clock = clock, children = children,
     check = check, native = native
@@ -143,7 +145,7 @@ processes_recorded <- function(
   lazy <- lazy_columns(call)
   was_stopped <- FALSE
   result <- tryCatch(
-    rust(rust_processes_record(pid, settings, lazy), call),
+    rust(rust_processes_record(pid, settings, lazy, report), call),
     interrupt = function(condition) {
       was_stopped <<- TRUE
       rust(rust_processes_recorded(lazy), call)

@@ -160,7 +160,8 @@ read_profile <- function(path, ..., version = "2.0", source_uri = path) {
 read_format <- function(path, format, version, source_uri, call, payload = FALSE) {
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(rust_read(input, format, version, payload, lazy_columns(call)), call, reader_hint)
+  report <- progress_report(paste("Reading", shown_name(file_name(gsub("`", "", input$name)), 40)), "download")
+  result <- rust(rust_read(input, format, version, payload, lazy_columns(call), report), call, reader_hint)
   warn_problems(result$counts, input$name, call)
   new_profile_data(result$tables, version)
 }

@@ -157,7 +157,8 @@ write_format <- function(x, path, format, options, call) {
   # Checked first, because users swap the arguments.
   file <- file_path(path, "profile_error_write", call)
   tables <- as_profile(x, call)
-  losses <- rust(rust_write(tables, file, format, options), call)
+  report <- progress_report("Writing", "download")
+  losses <- rust(rust_write(tables, file, format, options, report), call)
   warn_losses(losses, format_path(path), call)
   invisible(x)
 }

@@ -86,7 +86,7 @@ test_that("a trace of Chrome is read", {
   x <- expect_no_warning(read_cpuprofile(data_path("cpuprofile", "trace.json.gz"), source_uri = "trace"))
   expect_equal(nrow(x$sources), 1)
   expect_equal(x$.comments$comment, "CrRendererMain")
-  by_line <- summary(x, type = "samples")$by_line
+  by_line <- call_tree(x, by = "line", type = "samples")
   # The functions `parse` and `sort` are in the first two lines.
   expect_true(all(c(1, 2) %in% by_line$line))
   expect_gt(max(x$locations$.column), 50)

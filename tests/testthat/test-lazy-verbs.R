@@ -101,7 +101,7 @@ if (rlang::is_installed("RSQLite")) {
     one <- rep(1, count)
     ids <- list(sample_id = 1e6 + seq_len(count), source_id = one, stack_id = one, label_set_id = one)
     claimed <- list(ids = ids, rows = list(samples = seq_len(count)))
-    in_transaction(con, append_table(con, NULL, stored, "samples", claimed, NULL, 100), call = NULL)
+    in_transaction(con, append_table(con, NULL, stored, "samples", claimed, NULL, function(n) NULL, 100), call = NULL)
   }
 }
 

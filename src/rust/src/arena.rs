@@ -18,24 +18,16 @@
 use crate::altrep::{self, Of};
 use crate::argument::SEXPTYPE::{self, INTSXP, LGLSXP, RAWSXP, REALSXP, STRSXP, VECSXP};
 use crate::argument::Sexp;
-use crate::guard::guarded;
+use crate::guard::{call_function, guarded};
 use extendr_api::{GetSexp, Robj, SEXP};
 use extendr_ffi::{
-    INTEGER, LOGICAL, R_ClassSymbol, R_GlobalEnv, R_NaString, R_NamesSymbol, R_NilValue,
-    R_RowNamesSymbol, RAW, REAL, Rf_allocVector, Rf_cons, Rf_mkCharLenCE, Rf_protect, Rf_setAttrib,
-    Rf_unprotect, SET_STRING_ELT, SET_VECTOR_ELT, STRING_PTR_RO, VECTOR_ELT, cetype_t,
+    INTEGER, LOGICAL, R_ClassSymbol, R_NaString, R_NamesSymbol, R_NilValue, R_RowNamesSymbol, RAW,
+    REAL, Rf_allocVector, Rf_cons, Rf_mkCharLenCE, Rf_protect, Rf_setAttrib, Rf_unprotect,
+    SET_STRING_ELT, SET_VECTOR_ELT, STRING_PTR_RO, VECTOR_ELT, cetype_t,
 };
 use profile_core::error::Result;
 use profile_core::model::Frames;
 use std::marker::PhantomData;
-
-// Lint: extendr declares the target of SEXP `non_exhaustive`.
-#[allow(improper_ctypes)]
-unsafe extern "C" {
-    // extendr does not declare these functions of R's API.
-    fn Rf_eval(expression: SEXP, environment: SEXP) -> SEXP;
-    fn Rf_lang2(function: SEXP, argument: SEXP) -> SEXP;
-}
 
 /// Creates and protects the objects of one call.
 #[derive(Debug, Clone, Copy)]
@@ -134,13 +126,8 @@ impl<'call> Arena<'call> {
     /// this is an error, and R continues the jump after the entry point has returned.
     pub fn call(self, function: Sexp, argument: RObject) -> Result<RObject<'call>> {
         let (function, argument) = (function.object(), argument.0);
-        // SAFETY: live objects; the call is protected while R evaluates it.
-        self.add(|| unsafe {
-            let call = Rf_protect(Rf_lang2(function, argument));
-            let value = Rf_eval(call, R_GlobalEnv);
-            Rf_unprotect(1);
-            value
-        })
+        // SAFETY: live objects; `add()` runs this in `guarded()`.
+        self.add(|| unsafe { call_function(function, argument) })
     }
 
     pub fn integers(self, len: usize) -> Result<(RObject<'call>, &'call mut [i32])> {

@@ -66,6 +66,16 @@ impl<'call> Sexp<'call> {
         self.0
     }
 
+    /// R's `NULL`.
+    pub fn null() -> Sexp<'call> {
+        // SAFETY: a constant of R.
+        Sexp(unsafe { R_NilValue }, PhantomData)
+    }
+
+    pub fn is_null(self) -> bool {
+        self.kind() == SEXPTYPE::NILSXP
+    }
+
     /// The type of the object.
     pub fn kind(self) -> SEXPTYPE {
         // SAFETY: a live object.

@@ -1,15 +1,17 @@
 //! Reads and writes the files and raw vectors that arguments of entry points specify.
 
 use crate::argument::{RAWSXP, Sexp, argument};
-use crate::guard::stop;
 use crate::options::option;
+use crate::progress::stop_and_report;
 use extendr_api::Robj;
 use profile_core::error::{Error, Result};
 use profile_core::formats::{self, Format, Input, Losses, Problems, Writer};
 use profile_core::io::input::Origin;
+use profile_core::io::observed::Observed;
 use profile_core::limits::memory::owned;
 use profile_core::message;
 use profile_core::model::Profile;
+use std::sync::Arc;
 
 /// The format with this name. An empty name means any format: `None`.
 pub fn format(name: &str) -> Result<Option<&'static Format>> {
@@ -21,9 +23,18 @@ pub fn format(name: &str) -> Result<Option<&'static Format>> {
 }
 
 /// Reads from a file or a raw vector. `input` is a list with `data` (a path or a raw vector)
-/// and the elements that [`origin()`] reads.
-pub fn read(input: &Robj, format: Option<&'static Format>) -> Result<(Profile, Problems)> {
-    let origin = origin(input)?;
+/// and the elements that [`origin()`] reads. `report` is the R function that gets the numbers of bytes, or NULL.
+pub fn read(
+    input: &Robj,
+    format: Option<&'static Format>,
+    report: Sexp,
+) -> Result<(Profile, Problems)> {
+    let observed = Arc::new(Observed::default());
+    let stop = stop_and_report(report, || bytes_of(&observed));
+    let origin = Origin {
+        observed: (!report.is_null()).then(|| observed.clone()),
+        ..origin(input)?
+    };
     let data = option(input, "data")?;
     if data.kind() == RAWSXP {
         return formats::read(Input::Bytes(data.bytes()?), format, origin, &stop);
@@ -44,12 +55,21 @@ pub fn origin(input: &Robj) -> Result<Origin> {
         written: None,
         stored: option(input, "data")?.bytes()?.len() as u64,
         max_memory: max_memory.map(|bytes| bytes as u64),
+        observed: None,
     })
 }
 
-/// Writes a file; returns the information that could not be stored.
-pub fn write(file: &Robj, profile: &Profile, writer: &dyn Writer) -> Result<Losses> {
+/// Writes a file; returns the information that could not be stored. `report` is as for [`read()`].
+pub fn write(file: &Robj, profile: &Profile, writer: &dyn Writer, report: Sexp) -> Result<Losses> {
     let file = argument(file).file()?;
-    formats::write_file(writer, profile, file.path, &stop)
+    let observed = Observed::default();
+    let stop = stop_and_report(report, || bytes_of(&observed));
+    let observed = (!report.is_null()).then_some(&observed);
+    formats::write_file(writer, profile, file.path, observed, &stop)
         .map_err(|error| error.during("write", file.shown))
+}
+
+fn bytes_of(observed: &Observed) -> Option<(f64, f64)> {
+    let (done, size) = observed.progress()?;
+    Some((done as f64, size as f64))
 }

@@ -7,6 +7,7 @@
 //! jump (`outcome.rs`). Users never see that variant.
 
 use extendr_api::SEXP;
+use extendr_ffi::{R_GlobalEnv, R_NilValue, Rf_protect, Rf_unprotect};
 use profile_core::error::{Error, Result};
 use std::ffi::c_void;
 
@@ -14,8 +15,10 @@ use std::ffi::c_void;
 #[allow(improper_ctypes)]
 unsafe extern "C" {
     fn profile_guarded(body: unsafe extern "C" fn(*mut c_void) -> SEXP, data: *mut c_void) -> SEXP;
-    // extendr does not declare this function of R's API.
+    // extendr does not declare these functions of R's API.
     fn R_CheckUserInterrupt();
+    fn Rf_eval(expression: SEXP, environment: SEXP) -> SEXP;
+    fn Rf_lang2(function: SEXP, argument: SEXP) -> SEXP;
 }
 
 /// Calls `body`, which calls functions of R, and returns its result, an R object.
@@ -42,7 +45,21 @@ pub fn stop() -> bool {
     // SAFETY: called from R's thread.
     let checked = guarded(|| unsafe {
         R_CheckUserInterrupt();
-        extendr_ffi::R_NilValue
+        R_NilValue
     });
     checked.is_err()
+}
+
+/// The result of an R function of one argument, which may run any R code. It is not protected.
+///
+/// # Safety
+/// Must be called within [`guarded()`], with live objects.
+pub unsafe fn call_function(function: SEXP, argument: SEXP) -> SEXP {
+    // SAFETY: see above; the call is protected while R evaluates it.
+    unsafe {
+        let call = Rf_protect(Rf_lang2(function, argument));
+        let value = Rf_eval(call, R_GlobalEnv);
+        Rf_unprotect(1);
+        value
+    }
 }

@@ -32,6 +32,7 @@ mod options;
 mod outcome;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod pool;
+mod progress;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod tibble;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]

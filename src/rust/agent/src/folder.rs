@@ -77,7 +77,9 @@ impl Folder {
                 break path;
             }
         };
-        save::replace(&path, |out| out.write_all(bytes).map_err(save::failed))
+        save::replace(&path, None, |out| {
+            out.write_all(bytes).map_err(save::failed)
+        })
     }
 
     pub fn hurry(&mut self, now: Now) {

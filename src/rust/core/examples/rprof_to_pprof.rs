@@ -32,7 +32,7 @@ fn main() -> Result<(), Error> {
         &|| false,
     )?;
     let read = start.elapsed();
-    formats::write_file(&options, &profile, Path::new(to), &|| false)?;
+    formats::write_file(&options, &profile, Path::new(to), None, &|| false)?;
     let write = start.elapsed() - read;
     println!("{from}: read {read:.1?}, written {write:.1?}");
     Ok(())

@@ -1,7 +1,7 @@
 //! Entry points of the profiler of R and native code: the sampler and its recording.
 
 use crate::arena::RObject;
-use crate::argument::{argument, text};
+use crate::argument::{Sexp, argument, text};
 use crate::guard::stop;
 use crate::options::sampler_settings;
 use crate::outcome::outcome;
@@ -93,7 +93,7 @@ fn rust_native_stop(
         let lazy = argument(lazy).flag()?;
         let (mut losses, mut error) = (RObject::null(), RObject::null());
         if !argument(target).strings()?.is_empty() {
-            match files::write(target, &profile, &rprof::Writer) {
+            match files::write(target, &profile, &rprof::Writer, Sexp::null()) {
                 Ok(found) => losses = to_r::losses(arena, &found)?,
                 // The profile is returned even if the file cannot be written.
                 Err(refused @ Error::Write { .. }) => error = arena.text(&message!("{refused}"))?,

@@ -4,6 +4,7 @@ use crate::argument::argument;
 use crate::guard::stop;
 use crate::options::recorder_settings;
 use crate::outcome::outcome;
+use crate::progress::stop_and_report;
 use crate::to_r;
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::Error;
@@ -12,6 +13,7 @@ use profile_reader::dump::dump;
 use profile_reader::process::r_processes;
 use profile_reader::recorder::{self, Recorded};
 use std::cell::RefCell;
+use std::time::Instant;
 
 thread_local! {
     /// The recording that was stopped by Ctrl-C, until R has handled the interrupt.
@@ -19,11 +21,16 @@ thread_local! {
 }
 
 // Records processes and returns the same as `rust_processes_recorded()`. If the user presses Ctrl-C, that function
-// returns what was recorded.
+// returns what was recorded. `report` is an R function that is called with the seconds that have passed and that are
+// to be recorded, or NULL.
 #[extendr]
-fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj) -> Robj {
+fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj, report: &Robj) -> Robj {
     outcome(|arena| {
         let settings = recorder_settings(settings)?;
+        let (start, seconds) = (Instant::now(), settings.duration.as_secs_f64());
+        let stop = stop_and_report(argument(report), || {
+            Some((start.elapsed().as_secs_f64(), seconds))
+        });
         let pids = argument(pids).integers()?;
         let recorded = recorder::record(pids, &settings, &stop)?;
         if recorded.was_stopped {

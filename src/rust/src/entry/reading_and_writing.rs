@@ -7,6 +7,7 @@ use crate::guard::stop;
 use crate::options::{WriterOptions, page, request, writer};
 use crate::outcome::outcome;
 use crate::pool::pooled;
+use crate::progress::stop_and_report;
 use crate::{from_r, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::analysis::frame_names::FrameNames;
@@ -24,12 +25,20 @@ use std::time::UNIX_EPOCH;
 
 // `input` is a result of `profile_input()` in R/read.R. `format` is the name of a format; if it is
 // empty, the format is detected. `payload`: whether to read the original payload of the profile in
-// the file instead. `lazy`: whether columns of samples are computed when their values are needed.
+// the file instead. `lazy`: whether columns of samples are computed when their values are needed. `report` is an R
+// function that is called with the numbers of bytes that were read and that the file has, or NULL.
 #[extendr]
-fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj, lazy: &Robj) -> Robj {
+fn rust_read(
+    input: &Robj,
+    format: &Robj,
+    version: &Robj,
+    payload: &Robj,
+    lazy: &Robj,
+    report: &Robj,
+) -> Robj {
     outcome(|arena| {
         let format = files::format(text(format)?)?;
-        let (mut profile, mut problems) = files::read(input, format)?;
+        let (mut profile, mut problems) = files::read(input, format, argument(report))?;
         if argument(payload).flag()? {
             (profile, problems) = read_payload(profile, files::origin(input)?, &stop)?;
         }
@@ -40,9 +49,9 @@ fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj, lazy: 
 }
 
 // Writes a file in a format, see `writer()` in options.rs. Returns the information that could not be
-// stored in it.
+// stored in it. `report` is as for `rust_read()`.
 #[extendr]
-fn rust_write(x: &Robj, file: &Robj, format: &Robj, options: &Robj) -> Robj {
+fn rust_write(x: &Robj, file: &Robj, format: &Robj, options: &Robj, report: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
         let options = WriterOptions {
@@ -50,7 +59,7 @@ fn rust_write(x: &Robj, file: &Robj, format: &Robj, options: &Robj) -> Robj {
             list: options,
         };
         let writer = writer(text(format)?, &options)?;
-        let losses = files::write(file, &profile, &*writer)?;
+        let losses = files::write(file, &profile, &*writer, argument(report))?;
         to_r::losses(arena, &losses)
     })
 }
@@ -77,10 +86,12 @@ fn rust_written(x: &Robj, format: &Robj, options: &Robj) -> Robj {
 // `content` is an R function that returns the options of the page, see `options::page()`. It gets
 // `list(seconds, runs)`: the sampled time of each source and, if `compares`, the result of `rust_runs()` by function, else
 // NULL. R determines by these which source files have changed and which functions differ, and the tables cross the
-// border only once.
+// border only once. `report` is as for `rust_read()`.
 #[extendr]
-fn rust_page(profiles: &Robj, compares: &Robj, file: &Robj, content: &Robj) -> Robj {
+fn rust_page(profiles: &Robj, compares: &Robj, file: &Robj, content: &Robj, report: &Robj) -> Robj {
     outcome(|arena| {
+        let report = argument(report);
+        let stop = stop_and_report(report, || None);
         let profile = pooled(arena, argument(profiles).elements()?, &stop)?;
         let figures = match argument(compares).flag()? {
             true => {
@@ -95,7 +106,7 @@ fn rust_page(profiles: &Robj, compares: &Robj, file: &Robj, content: &Robj) -> R
         let options = arena.call(argument(content), known)?;
         let page = page(options.read())?;
         if !argument(file).strings()?.is_empty() {
-            files::write(file, &profile, &page)?;
+            files::write(file, &profile, &page, report)?;
             return Ok(RObject::null());
         }
         let mut bytes = Vec::new();

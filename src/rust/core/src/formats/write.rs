@@ -2,6 +2,7 @@
 
 use super::losses::Losses;
 use crate::error::Result;
+use crate::io::observed::Observed;
 use crate::io::{gzip, save};
 use crate::limits::cancel::Stop;
 use crate::model::{Payload, Profile};
@@ -34,11 +35,12 @@ pub trait Writer {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses>;
 }
 
-/// Writes a file. An existing file is replaced when the new one is complete.
+/// Writes a file. An existing file is replaced when the new one is complete. `observed` follows how far it is.
 pub fn write_file(
     writer: &dyn Writer,
     profile: &Profile,
     path: &Path,
+    observed: Option<&Observed>,
     stop: Stop,
 ) -> Result<Losses> {
     let mut losses = Losses::default();
@@ -48,7 +50,7 @@ pub fn write_file(
     };
     let name = path.as_os_str().as_encoded_bytes();
     let gzip = writer.always_gzip() || name.ends_with(b".gz");
-    save::replace(path, |out| match gzip {
+    save::replace(path, observed, |out| match gzip {
         true => gzip::compress(out, write),
         false => write(out),
     })?;

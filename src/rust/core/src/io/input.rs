@@ -1,11 +1,13 @@
 //! Opens input files and describes inputs to readers.
 
 use crate::error::{Error, Result};
+use crate::io::observed::Observed;
 use crate::limits::budget::Budget;
 use crate::limits::memory::owned;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 /// The origin of bytes.
@@ -53,6 +55,8 @@ pub struct Origin {
     /// The memory that the profile may take, in bytes. By default it depends on the size of the
     /// file.
     pub max_memory: Option<u64>,
+    /// Follows how far a file is read.
+    pub observed: Option<Arc<Observed>>,
 }
 
 impl Origin {
@@ -85,6 +89,9 @@ impl InputFile {
             return Err(Error::open(path, error));
         }
         let is_regular = about.is_file();
+        if let Some(observed) = &origin.observed {
+            observed.begin(&file, about.len());
+        }
         let modified = is_regular.then(|| about.modified().ok()).flatten();
         let age = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let origin = Origin {

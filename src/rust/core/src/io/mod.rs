@@ -2,6 +2,7 @@
 
 pub mod gzip;
 pub mod input;
+pub mod observed;
 pub mod pieces;
 pub mod save;
 pub mod source_file;

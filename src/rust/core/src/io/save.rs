@@ -13,6 +13,7 @@
 mod stale;
 
 use crate::error::{Error, Result};
+use crate::io::observed::Observed;
 use crate::limits::memory;
 use foldhash::fast::RandomState;
 use stale::{PREFIX, SUFFIX};
@@ -31,9 +32,13 @@ const MOST_NAMES: u32 = 100;
 /// Creates or replaces the file at `path` with the content that `write` writes.
 ///
 /// If `path` is a symbolic link, the file that it points to is replaced. The new file has the
-/// permissions of the old one, and its owner and group if this user may set them.
-pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    replace_target(path, write).map_err(|error| match error {
+/// permissions of the old one, and its owner and group if this user may set them. `observed` follows the bytes.
+pub fn replace(
+    path: &Path,
+    observed: Option<&Observed>,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    replace_target(path, observed, write).map_err(|error| match error {
         Error::Write { source, .. } => Error::Write {
             path: path.to_owned(),
             source,
@@ -53,7 +58,11 @@ pub fn failed(source: io::Error) -> Error {
     }
 }
 
-fn replace_target(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+fn replace_target(
+    path: &Path,
+    observed: Option<&Observed>,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
     let old = match fs::metadata(path) {
         Ok(about) => Some(about),
         Err(e) if e.kind() == ErrorKind::NotFound => None,
@@ -67,7 +76,7 @@ fn replace_target(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>)
         // Renaming alone would also replace a file that must not be written.
         let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
         if !about.is_file() || is_descriptor(path) {
-            return fill(file, write);
+            return fill(file, observed, write);
         }
     }
     let target = follow(path);
@@ -75,15 +84,26 @@ fn replace_target(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>)
     if let Some(about) = &old {
         copy_permissions(&file, about).map_err(failed)?;
     }
-    fill(file, write)?;
+    fill(file, observed, write)?;
     temporary.rename(&target).map_err(failed)
 }
 
-fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+fn fill(
+    file: File,
+    observed: Option<&Observed>,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
     memory::ensure(BUFFER)?;
+    if let Some(observed) = observed {
+        observed.begin(&file, 0);
+    }
     let mut writer = BufWriter::with_capacity(BUFFER, file);
-    write(&mut writer)?;
-    writer.flush().map_err(failed)
+    let written = write(&mut writer).and_then(|()| writer.flush().map_err(failed));
+    if let Some(observed) = observed {
+        // Some systems do not rename open files.
+        observed.end();
+    }
+    written
 }
 
 /// Gives a new file the owner, the group and the permissions of the old one.
@@ -206,7 +226,9 @@ mod tests {
     }
 
     pub(super) fn text(path: &Path, text: &'static str) -> Result<()> {
-        replace(path, |out| out.write_all(text.as_bytes()).map_err(failed))
+        replace(path, None, |out| {
+            out.write_all(text.as_bytes()).map_err(failed)
+        })
     }
 
     #[test]
@@ -224,7 +246,7 @@ mod tests {
         let dir = Scratch::new("failure");
         let path = dir.0.join("a");
         text(&path, "old").unwrap();
-        let result = replace(&path, |out| {
+        let result = replace(&path, None, |out| {
             out.write_all(&[0; 3 * BUFFER]).map_err(failed)?;
             Err(Error::Interrupted)
         });
@@ -232,7 +254,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(dir.names(), ["a"]);
         let new = dir.0.join("b");
-        assert!(replace(&new, |_| Err(Error::Interrupted)).is_err());
+        assert!(replace(&new, None, |_| Err(Error::Interrupted)).is_err());
         assert_eq!(dir.names(), ["a"]);
     }
 

@@ -185,12 +185,12 @@ fn files_are_written_whole_and_always_alike() {
     let path = std::env::temp_dir().join(format!("profile-pprof-{}.pb.gz", std::process::id()));
     let profile = read_rprof("sample.interval=20000\n\"f\" \n");
     let options = Writer::default();
-    formats::write_file(&options, &profile, &path, &|| false).unwrap();
+    formats::write_file(&options, &profile, &path, None, &|| false).unwrap();
     let first = fs::read(&path).unwrap();
-    let stopped = formats::write_file(&options, &profile, &path, &|| true);
+    let stopped = formats::write_file(&options, &profile, &path, None, &|| true);
     assert!(matches!(stopped, Err(Error::Interrupted)));
     assert_eq!(fs::read(&path).unwrap(), first);
-    formats::write_file(&options, &profile.clone(), &path, &|| false).unwrap();
+    formats::write_file(&options, &profile.clone(), &path, None, &|| false).unwrap();
     assert_eq!(fs::read(&path).unwrap(), first);
     assert_eq!(first[4..8], [0; 4]);
     let (read, _) = formats::read(Input::File(&path), Some(&pprof::FORMAT), origin(), &|| {
