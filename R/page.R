@@ -9,8 +9,8 @@
 #'
 #' The page begins with the lines of code with the largest values and their source code, beside a flame graph. It also
 #' has a timeline, a table of functions, lines or packages, and callers and callees of each function. The layout *time*
-#' shows all samples in their order, with a lane for each run. If periods are known, values are shown as time. With
-#' `base`, the page compares two profiles.
+#' shows all samples in their order, with a lane for each run. Labels, see [with_labels()], select and colour samples.
+#' If periods are known, values are shown as time. With `base`, the page compares two profiles.
 #'
 #' In the page, a click on a box, a row or a line chooses it, a double click on a box zooms in, and Esc goes back. Press
 #' `?` for help.
@@ -32,9 +32,12 @@
 #' - for each source the last part of its URI, its type, its interval and its time stamp;
 #' - with `timeline = TRUE`, all samples in the order in which they were recorded. The order is unknown for samples of
 #'   pprof and OpenTelemetry without a time, and for samples with a count other than 1;
-#' - with `source_text = TRUE`, the text of source files, see [add_source_text()].
+#' - with `source_text = TRUE`, the text of source files, see [add_source_text()];
+#' - with `labels = TRUE`, the labels of samples whose values are text, such as routes, by which the page selects and
+#'   colours samples. Keys with more than 200 values are left out, as are keys that would result in more than 1000
+#'   combinations. Differences of profiles have no labels.
 #'
-#' Labels, attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own.
+#' Attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own.
 #'
 #' ## Size
 #'
@@ -47,7 +50,8 @@
 #' Check the content of a page before you publish it. With `source_text = TRUE` it contains source code, and the paths
 #' of files, which may contain names of users and projects. With `source_text = FALSE` it contains neither: only the
 #' last part of each path is kept, such as `sales.R`. If files in different directories have the same name, a number is
-#' added: `sales.R #1`. Names of functions, packages and sample types are kept, whatever they contain.
+#' added: `sales.R #1`. Names of functions, packages and sample types are kept, whatever they contain. Labels may
+#' contain the addresses of requests or names of users: `labels = FALSE` leaves them out.
 #'
 #' Profiles from somebody else may refer to any file on your computer. So if the profile was not recorded in this
 #' session, only source files in the working directory are read. A message lists these files, and files elsewhere that
@@ -73,6 +77,7 @@
 #' @param source_text Whether the page contains the text and the paths of source files, as added by [add_source_text()]
 #'   with its default arguments.
 #' @param timeline Whether the page contains the samples in their recorded order.
+#' @param labels Whether the page contains the labels of samples, see [with_labels()].
 #' @param title The title of the page, by default the last part of the URI of the first source, or the code that
 #'   [record_profile()] has recorded.
 #'
@@ -98,28 +103,30 @@
 #' path <- tempfile(fileext = ".html")
 #' write_profile_page(x, path, source_text = FALSE)
 #' file.size(path)
-profile_page <- function(x, ..., base = NULL, source_text = TRUE, timeline = TRUE, title = NULL) {
+profile_page <- function(x, ..., base = NULL, source_text = TRUE, timeline = TRUE, labels = TRUE, title = NULL) {
   rlang::check_dots_empty()
-  new_page(x, base, source_text, timeline, title, NULL, rlang::current_env())
+  new_page(x, base, source_text, timeline, labels, title, NULL, rlang::current_env())
 }
 
 #' @rdname profile_page
 #' @export
-write_profile_page <- function(x, path, ..., base = NULL, source_text = TRUE, timeline = TRUE, title = NULL) {
+write_profile_page <- function(
+    x, path, ..., base = NULL, source_text = TRUE, timeline = TRUE, labels = TRUE, title = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
   # Checked first, because users swap the arguments.
   file <- file_path(path, "profile_error_write", call)
-  new_page(x, base, source_text, timeline, title, file, call)
+  new_page(x, base, source_text, timeline, labels, title, file, call)
   invisible(x)
 }
 
 # ---- Input of the core -------------------------------------------------------------
 
 # Writes a page to a file, or returns it if `file` is NULL.
-new_page <- function(x, base, source_text, timeline, title, file, call) {
+new_page <- function(x, base, source_text, timeline, labels, title, file, call) {
   check_flag(source_text, "source_text", call)
   check_flag(timeline, "timeline", call)
+  check_flag(labels, "labels", call)
   if (!is.null(title) && !is_text(title)) {
     abort_argument("`title` must be one string, or `NULL`.", call)
   }
@@ -148,6 +155,7 @@ new_page <- function(x, base, source_text, timeline, title, file, call) {
       found = if (!is.null(known$runs)) functions_found(new_figures(known$runs, profile == 1), call),
       sources = sources[[1]],
       timeline = timeline,
+      labels = labels,
       plumbing = plumbing()
     )
     c(options, page_files())
@@ -265,7 +273,7 @@ read_page_files <- function() {
     kept <- "(?:'(?:[^'\\\\]|\\\\.)*'|`[^`]*`|\"[^\"]*\"|/(?![ *]).*/[a-z]*)(*SKIP)(*F)"
     lines <- gsub(paste0(kept, "| ?(=>|[={}?:,;]|&&|\\|\\|) ?"), "\\1", lines, perl = TRUE)
     if (grepl("script", reference)) {
-      lines <- gsub(paste0(kept, "|\\b(if|for|while|switch|catch) (?=\\()"), "\\1", lines, perl = TRUE)
+      lines <- gsub(paste0(kept, "|\\b(if|for|while|switch|catch|return|of) (?=[[(`'!])"), "\\1", lines, perl = TRUE)
       lines <- gsub(paste0(kept, "| ([<>*/%+-]|[<>]=|===|!==) (?![-+])"), "\\1", lines, perl = TRUE)
       lines <- gsub(paste0(kept, "|\\bconst\\b"), "let", lines, perl = TRUE)
     }
@@ -275,8 +283,9 @@ read_page_files <- function() {
   }
   style <- "^<link rel=\"stylesheet\" href=\"([^\"]+)\">$"
   script <- "^<script src=\"([^\"]+)\"></script>$"
+  html <- template[!grepl(style, template) & !grepl(script, template)]
   list(
-    template = paste0(template[!grepl(style, template) & !grepl(script, template)], "\n", collapse = ""),
+    template = gsub(">\n<", "><", paste0(html, "\n", collapse = ""), fixed = TRUE),
     style = joined(style),
     script = joined(script)
   )

@@ -8,6 +8,8 @@ progress_report <- function(what, type, frame = parent.frame()) {
   if (!rlang::is_interactive()) {
     return(NULL)
   }
+  force(what)
+  force(type)
   force(frame)
   bar <- NULL
   function(progress) {

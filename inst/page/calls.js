@@ -34,7 +34,7 @@ function callRows(tree, rest) {
 function callsTable(title, tree, rest) {
 	const { amount, model } = app;
 	const rows = callRows(tree, rest);
-	const size = (value) => element('td', { 'data-value': String(value) }, amountText(value, amount.unit));
+	const size = (value) => element('td', { 'data-value': value }, amountText(value, amount.unit));
 	const body = rows.slice(0, SHOWN_CALLS).map(({ item, label, value, base }) => {
 		const head = item >= 0 ? nameButton(item, label) : element('bdi', {}, label);
 		const cells = [element('td', {}, shareText(value, tree.size[0])), size(value)];

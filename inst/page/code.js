@@ -122,7 +122,7 @@ function filePicker(files, file) {
 		visible(strings[row], 80) + (files.get(row) ? '' : ' (no text)'),
 	]);
 	fillSelect(picker, file < 0 ? [[-1, 'choose a file'], ...entries] : entries);
-	picker.value = String(file);
+	picker.value = file;
 	on(picker, 'change', () => {
 		showSource(Number(picker.value), 0);
 		byId('file').focus();
@@ -143,13 +143,9 @@ function hotTable(caption, label, sums) {
 	const body = rows.slice(0, hotLines).map((row) => {
 		const [file, line] = [groups.file[row], groups.line[row]];
 		const place = `${baseName(model.strings[file])}:${line}`;
-		const button = element('button', { type: 'button' }, element('bdi', {}, visible(place, 80)));
+		const button = element('button', {}, element('bdi', {}, visible(place, 80)));
 		const cells = sums.map((values) =>
-			element(
-				'td',
-				{ className: 'bar', 'data-value': String(values[row]) },
-				amountText(values[row], amount.unit),
-			),
+			element('td', { className: 'bar', 'data-value': values[row] }, amountText(values[row], amount.unit)),
 		);
 		sums.forEach((values, side) => {
 			cells[side].style.setProperty('--share', `${(100 * abs(values[row])) / largest}%`);
@@ -206,7 +202,7 @@ function sourceTable(numbers, file, rows, here) {
 	const total = app.places.total[0];
 	const largest = max(0, ...[...rows.values()].map((row) => abs(total[row])));
 	const cell = ({ values, show, largest: most }, row) => {
-		const made = element('td', { 'data-value': String(values[row]) }, show(values[row]));
+		const made = element('td', { 'data-value': values[row] }, show(values[row]));
 		if (most > 0) {
 			made.className = 'bar';
 			made.style.setProperty('--share', `${(100 * values[row]) / most}%`);
@@ -218,8 +214,8 @@ function sourceTable(numbers, file, rows, here) {
 		const cells =
 			row === undefined ? [element('td', { colSpan: columns.length })] : columns.map((c) => cell(c, row));
 		const code = element('td', { className: 'code' }, lineText(file, number));
-		const head = element('th', { scope: 'row' }, String(number));
-		const made = element('tr', { 'data-line': String(number) }, head, ...cells, code);
+		const head = element('th', { scope: 'row' }, number);
+		const made = element('tr', { 'data-line': number }, head, ...cells, code);
 		if (number === here) made.className = 'chosen';
 		if (row !== undefined && largest > 0) {
 			made.classList.add('hot');

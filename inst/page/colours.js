@@ -21,20 +21,6 @@ function oklch(lightness, chroma, hue) {
 	];
 }
 
-function luminance(rgb) {
-	const [r, g, b] = rgb.map((value) => {
-		const x = value / 255;
-		return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
-	});
-	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-
-/** WCAG's contrast of two colours. */
-function contrast(one, other) {
-	const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
-	return (high + 0.05) / (low + 0.05);
-}
-
 const SCHEMES = {
 	light: { lightness: 0.85, spread: 0.05, chroma: 0.09, grey: 0.9, text: [24, 26, 32], gc: -2 },
 	dark: { lightness: 0.46, spread: 0.05, chroma: 0.1, grey: 0.37, text: [244, 245, 248], gc: 3 },
@@ -90,17 +76,33 @@ const KINDS = new Map([
 ]);
 
 /**
- * The category of each group, as text: its package, its file or its kind of frame; '' if unknown.
+ * The category of each group, as text: its package, its file, its kind of frame or its main label; '' if unknown.
  * Code outside of packages, such as a script, is categorised by its file also if `by` is 'package'.
  */
 function categories(model, groups, by) {
 	const { strings } = model;
+	const labels = by.startsWith('label') && mainLabels(model, groups, by);
 	return Array.from({ length: groups.n }, (_, row) => {
 		if (groups.names[row] === GC) return GC;
+		if (labels) return labels[row];
 		if (by === 'file') return strings[groups.file[row]];
 		if (by === 'kind') return strings[groups.kind[row]];
 		return strings[groups.package[row]] || strings[groups.file[row]];
 	});
+}
+
+/** For each group, the value of a label that most of its total has; '' for none. */
+function mainLabels(model, groups, key) {
+	const most = new Float64Array(groups.n);
+	const out = Array(groups.n).fill('');
+	for (const label of model.labels) {
+		if (`label ${label.key}` !== key) continue;
+		const self = selfByNode(model, model.types[model.type], (_, set) => label.sets.has(set), null);
+		const [total] = figuresByGroup(model, groups, null, [self], []).total;
+		for (let row = 0; row < groups.n; row++)
+			if (total[row] > most[row]) [most[row], out[row]] = [total[row], label.value];
+	}
+	return out;
 }
 
 /**
@@ -132,10 +134,15 @@ function colourGroups(model, groups, by, weight, scheme) {
 		const shade = (hash(groups.names[row]) % 64) / 63;
 		return categoryColour(scheme, hues.get(key) ?? null, key === GC ? gc : shade);
 	});
-	const named = (key) => (by === 'kind' ? (KINDS.get(key) ?? key) : baseName(key));
+	const named = (key) =>
+		by === 'kind' ? (KINDS.get(key) ?? key) : by.startsWith('label') ? key : baseName(key);
 	const legend = [...hues].map(([key, hue]) => ({ label: named(key), colour: categoryColour(scheme, hue) }));
 	if (category.includes(GC))
 		legend.push({ label: KINDS.get('gc'), colour: categoryColour(scheme, null, gc) });
-	if (category.includes('')) legend.push({ label: `unknown ${by}`, colour: categoryColour(scheme, null) });
+	if (category.includes(''))
+		legend.push({
+			label: `${by.startsWith('label') ? 'no' : 'unknown'} ${by}`,
+			colour: categoryColour(scheme, null),
+		});
 	return { css: rgb.map(css), rgb, legend };
 }

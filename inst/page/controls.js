@@ -4,9 +4,7 @@
 const TABS = ['code', 'table', 'calls'];
 
 function fillSelect(select, labels) {
-	select.replaceChildren(
-		...labels.map(([value, label]) => element('option', { value: String(value) }, label)),
-	);
+	select.replaceChildren(...labels.map(([value, label]) => element('option', { value }, label)));
 }
 
 function typeLabel({ name, unit, factor }) {
@@ -17,7 +15,7 @@ function typeLabel({ name, unit, factor }) {
 /** Shows the state in the selectors. */
 function showState() {
 	const { state } = app;
-	for (const id of ['type', 'source', 'by', 'colour', 'layout', 'unit']) byId(id).value = String(state[id]);
+	for (const id of ['type', 'source', 'label', 'by', 'colour', 'layout', 'unit']) byId(id).value = state[id];
 	byId('hide').checked = state.hide;
 	if (document.activeElement !== byId('search')) byId('search').value = state.q;
 	Object.assign(document.querySelector('main').dataset, {
@@ -26,7 +24,7 @@ function showState() {
 	});
 	for (const tab of TABS) {
 		const chosen = tab === state.tab;
-		byId(`tab-${tab}`).setAttribute('aria-selected', String(chosen));
+		byId(`tab-${tab}`).setAttribute('aria-selected', chosen);
 		byId(`tab-${tab}`).tabIndex = chosen ? 0 : -1;
 		byId(`panel-${tab}`).hidden = !chosen;
 		if (!chosen) byId(`panel-${tab}`).replaceChildren();
@@ -57,7 +55,7 @@ function startTabs() {
 /** The selectors, with their options and the first step of update() to repeat after a change. */
 function selectors() {
 	const { model } = app;
-	const { types, sources, hasBase } = model;
+	const { types, sources, labels, hasBase } = model;
 	const runs = sources.map(({ name, base }, row) => [
 		row,
 		visible(name || `run ${row + 1}`, 60) + (base ? ' (base)' : ''),
@@ -66,8 +64,13 @@ function selectors() {
 	return [
 		['type', types.map((type, row) => [row, typeLabel(type)]), 'weights'],
 		['source', runs.length > 1 ? [[-1, `all ${runs.length}`], ...runs] : runs, 'weights'],
+		[
+			'label',
+			[[-1, 'all'], ...labels.map(({ key, value }, row) => [row, visible(`${key} = ${value}`, 60)])],
+			'weights',
+		],
 		['by', same('function', 'line', 'package'), 'tree'],
-		['colour', hasBase ? [] : same('package', 'file', 'kind'), 'colours'],
+		['colour', hasBase ? [] : same('package', 'file', 'kind', ...labelKeys(model)), 'colours'],
 		['unit', hasBase ? same('amounts', 'shares') : [], 'weights'],
 		['layout', same('icicle', 'flame', ...(model.orders.length > 0 ? ['time'] : [])), 'layout'],
 	];

@@ -66,6 +66,7 @@ function readModel(data) {
 		type: data.type,
 		counts: data.counts,
 		bytes: data.bytes,
+		labels: data.labels.map((label) => ({ ...label, sets: new Set(undelta(label.set)) })),
 		values: data.values.map((v) => ({ ...v, node: undelta(v.node) })),
 		orders: data.order.map(readOrder),
 		hasBase: data.sources.some((source) => source.base),
@@ -99,6 +100,7 @@ function readOrder(order) {
 	return {
 		source: order.source,
 		node: undelta(order.node),
+		set: order.set,
 		ends,
 		samples,
 		times: order.times && { ...order.times, sample: undelta(order.times.sample) },
@@ -129,7 +131,7 @@ function addSamples(order, type, factor, from, to, sums) {
 		let start = from;
 		for (let run = first; start < to; run++) {
 			const end = min(ends[run], to);
-			sums[node[run]] += (end - start) * constant * factor;
+			if (node[run] >= 0) sums[node[run]] += (end - start) * constant * factor;
 			start = end;
 		}
 	}
@@ -138,13 +140,13 @@ function addSamples(order, type, factor, from, to, sums) {
 		const sample = values.sample[i];
 		if (sample >= to) break;
 		while (ends[run] <= sample) run++;
-		sums[node[run]] += (values.value[i] - constant) * factor;
+		if (node[run] >= 0) sums[node[run]] += (values.value[i] - constant) * factor;
 	}
 }
 
 /**
- * The sum of an amount for each node (self), over the sources for which `wanted` is true; with
- * `ranges` ({order, from, to}), only over the samples in these ranges. A garbage collection allocates nothing:
+ * The sum of an amount for each node (self), over the sources and sets of labels for which `wanted` is true;
+ * with `ranges` ({order, from, to}), only over the samples in these ranges that have a node. A garbage collection allocates nothing:
  * what its samples report was allocated by its caller.
  */
 function selfByNode(model, amount, wanted, ranges) {
@@ -152,7 +154,7 @@ function selfByNode(model, amount, wanted, ranges) {
 	if (amount) addSamplesOf(model, amount, wanted, ranges, sums);
 	if (!amount?.allocated) return sums;
 	const { parent, frame } = model;
-	const gcFrames = framesNamed(model, (name) => name === GC);
+	const gcFrames = framesOfGc(model);
 	// For nodes in a collection, the node of its caller, otherwise -1.
 	const caller = new Int32Array(model.n).fill(-1);
 	for (let i = 1; i < model.n; i++) {
@@ -175,8 +177,8 @@ function addSamplesOf(model, amount, wanted, ranges, sums) {
 		}
 		return;
 	}
-	for (const { source, type, node, value } of model.values) {
-		if (type !== amount.type || !wanted(source)) continue;
+	for (const { source, set, type, node, value } of model.values) {
+		if (type !== amount.type || !wanted(source, set)) continue;
 		const by = factor(source);
 		for (let i = 0; i < node.length; i++) sums[node[i]] += value[i] * by;
 	}

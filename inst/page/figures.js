@@ -16,7 +16,7 @@ function figuresByGroup(model, groups, hidden, sides, own) {
 	const add = (sums, row, values, i) => {
 		for (let s = 0; row >= 0 && s < sums.length; s++) sums[s][row] += values[s][i];
 	};
-	const gcFrames = framesNamed(model, (name) => name === GC);
+	const gcFrames = framesOfGc(model);
 	// The group to which a node's own values are attributed, -1 for none.
 	const selfGroup = new Int32Array(n).fill(-1);
 	const open = new Int32Array(groups.n);
@@ -43,6 +43,10 @@ function framesNamed(model, test) {
 	const { strings, functions, frames } = model;
 	const passes = functions.name.map((name) => test(strings[name]));
 	return Uint8Array.from(frames.function, (f) => (f >= 0 && passes[f] ? 1 : 0));
+}
+
+function framesOfGc(model) {
+	return framesNamed(model, (name) => name === GC);
 }
 
 /** The sum of samples with a stack. */

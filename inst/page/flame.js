@@ -101,9 +101,7 @@ function textFitters(context) {
 
 /** Diagonal lines, which mark native frames. */
 function hatching(context, colour) {
-	const tile = document.createElement('canvas');
-	tile.width = 6;
-	tile.height = 6;
+	const tile = element('canvas', { width: 6, height: 6 });
 	const draw = tile.getContext('2d');
 	draw.strokeStyle = colour;
 	draw.globalAlpha = 0.22;

@@ -36,7 +36,7 @@ function makeLanes(parts, tree) {
 	let row = 1;
 	for (const lane of lanes) {
 		lane.row = row;
-		lane.deepest = lane.order.node.reduce((most, node) => max(most, depth[tree.nodeOf[node]]), 0);
+		lane.deepest = lane.order.node.reduce((most, node) => max(most, depth[tree.nodeOf[max(node, 0)]]), 0);
 		row += lane.deepest + 2;
 	}
 	const end = max(0, ...lanes.map((lane) => lane.offset + lane.end));

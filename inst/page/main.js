@@ -33,6 +33,11 @@ function isWanted(source) {
 	return chosen < 0 || source === chosen || sources[source].base !== sources[chosen].base;
 }
 
+/** Whether samples with a set of labels are shown. */
+function hasLabel(set) {
+	return app.model.labels[app.state.label]?.sets.has(set) ?? true;
+}
+
 function arrangeTree() {
 	const { model, state } = app;
 	const groups = app.groupsBy(state.by);
@@ -54,7 +59,8 @@ function arrangeWeights() {
 	app.amount = model.types[state.type] ?? { name: 'samples', unit: 'count', type: -1, factor: null };
 	arrangeStrip();
 	const ranges = brushedRanges();
-	const isOf = (base) => (source) => isWanted(source) && model.sources[source].base === base;
+	const isOf = (base) => (source, set) =>
+		isWanted(source) && model.sources[source].base === base && (ranges || hasLabel(set));
 	const sides = model.hasBase ? [false, true] : [false];
 	app.sides = sides.map((base) => selfByNode(model, app.amount, isOf(base), ranges));
 	app.wholes = sides.map((base, at) => wholeOf(model, app.amount, isOf(base), ranges, app.sides[at]));

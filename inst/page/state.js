@@ -11,6 +11,7 @@ function defaultState(model) {
 		// Counts of samples are shown as time, if their periods are known.
 		type: time >= 0 && model.type === model.counts ? time : model.type,
 		source: -1,
+		label: -1,
 		by: 'function',
 		colour: packages || !files ? 'package' : 'file',
 		hide: false,
@@ -29,14 +30,20 @@ function defaultState(model) {
 	};
 }
 
+/** The keys of labels, as ways to colour. */
+function labelKeys({ labels }) {
+	return [...new Set(labels.map(({ key }) => `label ${key}`))];
+}
+
 /** The state in a hash; missing and invalid values are taken from `defaults`. */
 function parseHash(hash, defaults, model) {
 	const state = { ...defaults };
 	const choices = {
 		type: model.types.keys(),
 		source: model.sources.keys(),
+		label: model.labels.keys(),
 		by: ['function', 'line', 'package'],
-		colour: ['package', 'file', 'kind'],
+		colour: ['package', 'file', 'kind', ...labelKeys(model)],
 		layout: model.orders.length > 0 ? ['icicle', 'flame', 'time'] : ['icicle', 'flame'],
 		unit: ['amounts', 'shares'],
 		tab: ['code', 'table', 'calls'],

@@ -21,7 +21,9 @@ function arrangeStrip() {
 	for (const order of model.orders) {
 		const shown = isWanted(order.source) && order.values.some((v) => v.type === amount?.type);
 		if (!shown || order.samples === 0) continue;
-		strip.parts.push({ order, start: strip.samples });
+		// Samples without the label have no node.
+		const node = order.node.map((at, run) => (hasLabel(order.set?.[run]) ? at : -1));
+		strip.parts.push({ order: { ...order, node }, start: strip.samples });
 		strip.samples += order.samples;
 	}
 	byId('time').hidden = strip.samples === 0;
@@ -77,7 +79,7 @@ function drawStrip() {
 	const pixels = new Uint32Array(image.data.buffer);
 	const theme = (name) => packed(themeColour(name));
 	pixels.fill(theme('--strip'));
-	const gcFrames = framesNamed(model, (name) => name === GC);
+	const gcFrames = framesOfGc(model);
 	const isGc = (node) => node > 0 && gcFrames[model.frame[node]] === 1;
 	const gc = gcByColumn(columns, isGc);
 	const lane = gcFrames.includes(1) ? round((GC_LANE * rows) / STRIP_HEIGHT) : 0;

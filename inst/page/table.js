@@ -19,7 +19,7 @@ function note(text) {
 }
 
 function moreButton(label, action) {
-	const button = element('button', { type: 'button', className: 'more' }, label);
+	const button = element('button', { className: 'more' }, label);
 	on(button, 'click', action);
 	return button;
 }
@@ -91,7 +91,7 @@ function headCell({ id, label }) {
 	const { state } = app;
 	const sorted = state.sort === id ? 'ascending' : state.sort === `-${id}` ? 'descending' : 'none';
 	const arrow = { none: '', ascending: '\u00a0▴', descending: '\u00a0▾' }[sorted];
-	const button = element('button', { type: 'button' }, label + arrow);
+	const button = element('button', {}, label + arrow);
 	on(button, 'click', () => {
 		const first = id === 'name' ? id : `-${id}`;
 		const other = id === 'name' ? `-${id}` : id;
@@ -105,7 +105,7 @@ function headCell({ id, label }) {
 
 /** The name of an item, as a button that chooses it. */
 function nameButton(item, label) {
-	const button = element('button', { type: 'button', 'data-item': String(item) }, element('bdi', {}, label));
+	const button = element('button', { 'data-item': item }, element('bdi', {}, label));
 	if (item === app.state.select) button.setAttribute('aria-current', 'true');
 	return button;
 }
@@ -117,16 +117,12 @@ function tableRow(columns, largest, item) {
 	const head = element('th', { scope: 'row', 'data-name': name }, nameButton(item, visible(name, 120)));
 	if (items.by === 'place') {
 		head.setAttribute('data-file', file);
-		head.setAttribute('data-line', String(items.line[item]));
+		head.setAttribute('data-line', items.line[item]);
 	} else {
 		head.append(element('small', {}, whereText(items, item).join(', ')));
 	}
 	const cells = columns.map(({ id, values, show }, c) => {
-		const cell = element(
-			'td',
-			{ 'data-column': id, 'data-value': String(values[item]) },
-			show(values[item], item),
-		);
+		const cell = element('td', { 'data-column': id, 'data-value': values[item] }, show(values[item], item));
 		if (largest[c] > 0 && (id === 'self' || id === 'total')) {
 			cell.className = 'bar';
 			cell.style.setProperty('--share', `${(100 * abs(values[item])) / largest[c]}%`);

@@ -21,7 +21,7 @@ function isTimeline() {
 
 function arrangeTimeline() {
 	timeline.shown = makeLanes(strip.parts, app.tree);
-	timeline.gcFrames = framesNamed(app.model, (name) => name === GC);
+	timeline.gcFrames = framesOfGc(app.model);
 	picture.layers = [{ tree: app.tree, focus: 0, origin: 0, down: 1 }];
 	picture.rows = timeline.shown.rows;
 }
@@ -84,8 +84,7 @@ function collectTimeline(boxes, width, firstRow, lastRow) {
 	const scale = width / (to - from);
 	timeline.gc = [];
 	timeline.gaps = [];
-	const narrow = document.createElement('canvas');
-	[narrow.width, narrow.height] = [width, lastRow - firstRow + 1];
+	const narrow = element('canvas', { width, height: lastRow - firstRow + 1 });
 	const image = narrow.getContext('2d').createImageData(narrow.width, narrow.height);
 	const pixels = new Uint32Array(image.data.buffer);
 	for (const lane of lanes) {

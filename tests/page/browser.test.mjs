@@ -541,6 +541,87 @@ test('the wheel scrolls up before it zooms out of the time layout', async () => 
 	await finish(page);
 });
 
+test('a label selects samples and colours them, in all views', async () => {
+	const code = (...names) => names.map((name) => ({ name, file: `${name}.R`, line: 1 }));
+	const served = [
+		...Array(4).fill({ stack: code('serve', 'read'), set: 0 }),
+		...Array(6).fill({ stack: code('serve', 'fit'), set: 1 }),
+		{ stack: code('serve', 'read'), set: 2 },
+	];
+	const labels = [
+		{ key: 'route', value: '/a/read', set: [0, 2] },
+		{ key: 'route', value: '/b', set: [1] },
+		{ key: 'user', value: '__proto__', set: [2] },
+	];
+	const page = await open(makeData(served, { labels, sources: [{ period: 1e9 }] }));
+	assert.deepEqual(await page.$$eval('#label option', (all) => all.map((one) => one.textContent)), [
+		'all',
+		'route = /a/read',
+		'route = /b',
+		'user = __proto__',
+	]);
+	await page.select('#label', '0');
+	assert.deepEqual(
+		(await rows(page)).map(({ name, selfAmount }) => [name, selfAmount]),
+		[
+			['read', 5],
+			['serve', 0],
+		],
+	);
+	await hash(page, 'label=0');
+	// The strip and the time layout show the same samples.
+	await page.select('#layout', 'time');
+	const shown = () =>
+		page.evaluate(() =>
+			Array.from({ length: picture.boxes.n }, (_, i) => {
+				const { tree } = app;
+				const { width } = canvas;
+				const samples = Math.round((11 * picture.boxes.w[i]) / width);
+				return `${tree.groups.names[tree.group[picture.boxes.node[i]]]} ${samples}`;
+			}).sort(),
+		);
+	assert.deepEqual(await shown(), ['read 1', 'read 4', 'serve 1', 'serve 4']);
+	// With a part of the time: the last two samples.
+	await page.evaluate(() => setBrush([9, 11]));
+	assert.deepEqual(
+		(await rows(page)).map(({ name, selfAmount }) => [name, selfAmount]),
+		[
+			['read', 1],
+			['serve', 0],
+		],
+	);
+	await page.evaluate(() => setBrush(null));
+	await page.select('#label', '-1');
+	await page.select('#layout', 'icicle');
+	await page.select('#colour', 'label route');
+	assert.deepEqual(await page.$$eval('#legend li', (all) => all.map((one) => one.textContent)), [
+		'/b',
+		'/a/read',
+	]);
+	const colours = await page.evaluate(() =>
+		Object.fromEntries(app.tree.groups.names.map((name, row) => [name, app.colours.css[row]])),
+	);
+	assert.notEqual(colours.read, colours.fit);
+	await page.select('#colour', 'label user');
+	assert.deepEqual(await page.$$eval('#legend li', (all) => all.map((one) => one.textContent)), [
+		'__proto__',
+		'no label user',
+	]);
+	await page.evaluate(axe);
+	const { violations } = await page.evaluate(() => axe.run());
+	assert.deepEqual(violations, []);
+	await page.reload();
+	await page.waitForSelector('body.ready');
+	assert.equal(await page.$eval('#colour', (select) => select.value), 'label user');
+	await finish(page);
+});
+
+test('without labels there is no menu of labels', async () => {
+	const page = await open(small);
+	assert.equal(await page.$eval('#label', (select) => select.parentElement.hidden), true);
+	await finish(page);
+});
+
 test('the time layout has a lane for each run, gaps, and garbage collections', async () => {
 	const data = structuredClone(runs);
 	data.order[0].times = { start: 100, step: 1e7, sample: [0, 4], at: [0, 1e9] };

@@ -32,7 +32,8 @@ function delta(values) {
 
 /**
  * Data as the core writes them. A sample is {stack, source, values}: frames outermost first, as names or
- * as {name, file, line, start, package, kind}, and a value for each of the types.
+ * as {name, file, line, start, package, kind}, a value for each of the types, and with `options.labels` the `set` of its
+ * labels.
  */
 export function makeData(samples, options = {}) {
 	const types = options.types ?? [{ name: 'samples', unit: 'count' }];
@@ -91,21 +92,27 @@ export function makeData(samples, options = {}) {
 			.map((sample, i) => ({ ...sample, node: leaves[i].id }))
 			.filter((s) => (s.source ?? 0) === source);
 		const amountOf = (sample, type) => (sample.values ?? [1])[type] ?? 0;
-		types.forEach((_, type) => {
-			const sums = new Map();
-			for (const sample of own) sums.set(sample.node, (sums.get(sample.node) ?? 0) + amountOf(sample, type));
-			const used = [...sums].filter(([, sum]) => sum !== 0).sort((a, b) => a[0] - b[0]);
-			values.push({
-				source,
-				type,
-				node: delta(used.map(([node]) => node)),
-				value: used.map(([, sum]) => sum),
+		const sets = options.labels ? [...new Set(own.map(({ set }) => set))].sort() : [undefined];
+		for (const set of sets) {
+			types.forEach((_, type) => {
+				const sums = new Map();
+				for (const sample of own.filter((one) => one.set === set || !options.labels))
+					sums.set(sample.node, (sums.get(sample.node) ?? 0) + amountOf(sample, type));
+				const used = [...sums].filter(([, sum]) => sum !== 0).sort((a, b) => a[0] - b[0]);
+				values.push({
+					source,
+					set,
+					type,
+					node: delta(used.map(([node]) => node)),
+					value: used.map(([, sum]) => sum),
+				});
 			});
-		});
+		}
 		const runs = [];
-		for (const { node } of own) {
-			if (runs.length > 0 && runs.at(-1)[0] === node) runs.at(-1)[1]++;
-			else runs.push([node, 1]);
+		for (const { node, set } of own) {
+			const last = runs.at(-1);
+			if (last?.[0] === node && last[2] === set) last[1]++;
+			else runs.push([node, 1, set]);
 		}
 		const ordered = types.map((_, type) => {
 			const constant = type === 0 && own.every((sample) => amountOf(sample, 0) === 1) ? 1 : 0;
@@ -119,6 +126,7 @@ export function makeData(samples, options = {}) {
 				source,
 				node: delta(runs.map(([node]) => node)),
 				run: runs.map(([, n]) => n),
+				...(options.labels ? { set: runs.map(([, , set]) => set) } : {}),
 				values: ordered,
 			});
 	});
@@ -133,6 +141,7 @@ export function makeData(samples, options = {}) {
 		type: types.length > 0 ? 0 : -1,
 		counts: types.findIndex((type) => type.unit === 'count'),
 		bytes: types.findIndex((type) => type.unit === 'bytes'),
+		labels: options.labels ?? [],
 		sources: sources.map((source, i) => ({
 			name: `run ${i + 1}`,
 			type: 'rprof',
@@ -184,7 +193,7 @@ function joined(names) {
 	const short = kept.map((line) => {
 		const out = without(line, / ?(=>|[={}?:,;]|&&|\|\|) ?/);
 		if (!isScript) return out;
-		const keywords = without(out, /\b(if|for|while|switch|catch) (?=\()/);
+		const keywords = without(out, /\b(if|for|while|switch|catch|return|of) (?=[[(`'!])/);
 		const operators = without(keywords, / ([<>*/%+-]|[<>]=|===|!==) (?![-+])/);
 		return without(operators, /\b()const\b/, 'let');
 	});
@@ -203,6 +212,6 @@ export function joinPage(data) {
 		['application/octet-stream">', `$&${encode(data)}`],
 		['</body>', () => `<script>${script}</script></body>`],
 	];
-	const bare = template.replace(STYLE, '').replace(SCRIPT, '');
+	const bare = template.replace(STYLE, '').replace(SCRIPT, '').replace(/>\n</g, '><');
 	return parts.reduce((page, [mark, content]) => page.replace(mark, content), bare);
 }

@@ -156,9 +156,20 @@ test_that("source_text = FALSE leaves out source text and paths", {
   }
 })
 
-test_that("labels, attributes, comments and own tables are not in a page", {
+test_that("labels are in a page unless they are left out", {
   x <- small_profile()
-  x$.labels <- tibble::tibble(sample_id = 1L, key = "secret-key", str = "secret", num = NA_real_, unit = NA_character_)
+  x$.labels <- tibble::tibble(
+    sample_id = c(1L, 1L), key = c("route", "bytes"), str = c("/secret", NA), num = c(NA, 5), unit = NA_character_
+  )
+  data <- page_of(x)
+  expect_equal(data$labels, list(list(key = "route", value = "/secret", set = 0L)))
+  expect_equal(sum(page_self(data, 1)), sum(page_self(page_of(x, labels = FALSE), 1)))
+  expect_no_match(page_of(x, labels = FALSE)$json, "route|secret")
+  expect_error(profile_page(x, labels = "route"), class = "profile_error_argument")
+})
+
+test_that("attributes, comments and own tables are not in a page", {
+  x <- small_profile()
   x$.comments <- tibble::tibble(source_id = 1L, comment = "secret")
   x$.mine <- tibble::tibble(a = "secret")
   x$samples$.mine <- "secret"

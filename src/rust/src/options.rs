@@ -59,8 +59,8 @@ impl Options for WriterOptions<'_> {
 }
 
 /// The page for a list of the options `title`, `generator`, `template`, `style`, `script`, `plumbing` (strings),
-/// `files`, `texts` and `changed` (for each source file), `found` (names, or NULL), `sources` (a number) and `timeline`
-/// (a flag).
+/// `files`, `texts` and `changed` (for each source file), `found` (names, or NULL), `sources` (a number), `timeline`
+/// and `labels` (flags).
 pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
     let option = |name| option_of(list, name);
     let text = |name| Ok::<_, Error>(option(name)?.text()?.unwrap_or_default());
@@ -89,6 +89,7 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         sources: count_of(option("sources")?)?,
         found,
         timeline: option("timeline")?.flag()?,
+        labels: option("labels")?.flag()?,
     })
 }
 

@@ -20,6 +20,8 @@ pub struct Page<'p> {
     pub found: Option<Vec<&'p str>>,
     /// Whether the page contains the order of samples.
     pub timeline: bool,
+    /// Whether the page contains labels of samples.
+    pub labels: bool,
 }
 
 /// The text of a source file.

@@ -14,12 +14,14 @@
 //! | `types` | objects with `name`, `unit` and `allocated` (whether the values are allocations, which belong to the caller of a garbage collection): the sample types that may be summed |
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
 //! | `sources` | objects with `name`, `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts) and `base` (whether other sources are compared with this one) |
-//! | `values` | objects with `source` and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
-//! | `order` | objects with `source`, columns `node` (delta) and `run`: how many consecutive samples have this node; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps |
+//! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. Samples with the same labels belong to the same set |
+//! | `values` | objects with `source`, `set` if there are labels, and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
+//! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps |
 //! | `plumbing` | a regular expression for names of functions |
 //! | `texts` | objects with `file` (a string), `text`, and `changed`: whether it was changed after recording |
 
 use super::content::Page;
+use super::labels::Labels;
 use super::samples::Samples;
 use super::tree::{Function, Tree};
 use crate::analysis::garbage_collections::is_allocation;
@@ -41,7 +43,11 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
     let types = profile.values.iter();
     let types = types.filter(|v| is_summable(&v.type_.name, &v.type_.unit));
     let types = types.try_vec()?;
-    let samples = Samples::new(profile, &tree, &types, stop)?;
+    let labels = match page.labels {
+        true => Labels::new(profile)?,
+        false => Labels::default(),
+    };
+    let samples = Samples::new(profile, &tree, &types, &labels, stop)?;
     let mut json = Json::new(out, stop)?;
     json.object(|json| {
         json.field("format")?.integer(FORMAT)?;
@@ -54,6 +60,16 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
             sources.try_for_each(|(id, source)| {
                 let is_base = id.row() >= page.sources;
                 json.object(|json| write_source(source, samples.count(id), is_base, json))
+            })
+        })?;
+        json.field("labels")?.array(|json| {
+            let mut pairs = (0..).zip(&labels.pairs);
+            pairs.try_for_each(|(row, (key, value))| {
+                json.object(|json| {
+                    json.field("key")?.text(profile.strings.get(*key))?;
+                    json.field("value")?.text(profile.strings.get(*value))?;
+                    json.field("set")?.deltas(labels.sets_with(row))
+                })
             })
         })?;
         json.field("values")?

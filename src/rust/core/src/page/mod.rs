@@ -6,6 +6,7 @@
 //! - `content`: what the caller adds to the profile;
 //! - `data`: the JSON;
 //! - `tree`: the call tree and the names in it;
+//! - `labels`: the labels of samples;
 //! - `samples`: the values of samples, both summed and in order;
 //! - `html`: joins everything to one file.
 //!
@@ -15,6 +16,7 @@
 mod content;
 mod data;
 mod html;
+mod labels;
 mod samples;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The values of samples: their sums for each source, type and node, and the samples in the order
 //! in which they were recorded.
 
+use super::labels::Labels;
 use super::tree::Tree;
 use crate::analysis::differences::{BaseSamples, Whole};
 use crate::collections::Lists;
@@ -8,7 +9,7 @@ use crate::error::Result;
 use crate::formats;
 use crate::json::Json;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
+use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room};
 use crate::model::{Period, Profile, Source, SourceId, Values};
 
 /// The samples by their source.
@@ -18,6 +19,7 @@ pub struct Samples<'p> {
     /// The types that are summed.
     types: &'p [&'p Values],
     of_source: Lists<u32>,
+    labels: &'p Labels,
     base: BaseSamples,
     stop: Stop<'p>,
 }
@@ -27,6 +29,7 @@ impl<'p> Samples<'p> {
         profile: &'p Profile,
         tree: &'p Tree,
         types: &'p [&'p Values],
+        labels: &'p Labels,
         stop: Stop<'p>,
     ) -> Result<Samples<'p>> {
         let sources = profile.samples.source.iter().map(|source| source.row());
@@ -35,6 +38,7 @@ impl<'p> Samples<'p> {
             tree,
             types,
             of_source: Lists::grouped(profile.sources.len(), sources)?,
+            labels,
             base: BaseSamples::new(profile)?,
             stop,
         })
@@ -58,51 +62,65 @@ impl<'p> Samples<'p> {
         self.tree.node_of_stack[stack.row()]
     }
 
-    /// Writes the sums for each source and type, for the nodes at which they are not 0.
+    /// Writes the sums for each source, set of labels and type, for the nodes at which they are not 0.
     pub fn write_sums(&self, json: &mut Json) -> Result<()> {
         let wholes = self.wholes()?;
         let mut sums = filled(self.tree.depths.len() + 1, 0.0)?;
-        let mut nodes = Vec::new();
         for (source, rows) in self.of_source.iter().enumerate() {
-            for (type_, values) in self.types.iter().enumerate() {
-                for (at, &row) in rows.iter().enumerate() {
-                    if at % ROWS == 0 {
-                        cancel::check(self.stop)?;
+            let mut rows = copied(rows)?;
+            rows.sort_unstable_by_key(|&row| (self.labels.set(row), row));
+            for rows in rows.chunk_by(|&a, &b| self.labels.set(a) == self.labels.set(b)) {
+                for (type_, values) in self.types.iter().enumerate() {
+                    let nodes = self.sum_by_node(rows, values, &mut sums)?;
+                    if nodes.is_empty() {
+                        continue;
                     }
-                    let value = values.column[row as usize];
-                    if value != 0.0 && !value.is_nan() {
-                        let node = self.node(row);
-                        let sum: &mut f64 = &mut sums[node as usize];
-                        if *sum == 0.0 {
-                            nodes.try_push(node)?;
+                    json.object(|json| {
+                        json.field("source")?.integer(source as i64)?;
+                        if !self.labels.is_empty() {
+                            let set = self.labels.set(rows[0]);
+                            json.field("set")?.integer(i64::from(set))?;
                         }
-                        *sum += value;
+                        json.field("type")?.integer(type_ as i64)?;
+                        json.field("node")?.deltas(nodes.iter().copied())?;
+                        let sums = nodes.iter().map(|&node| sums[node as usize]);
+                        json.field("value")?.numbers(sums)?;
+                        match &wholes[type_] {
+                            Some(of_source) => json.field("whole")?.number(of_source[source]),
+                            None => Ok(()),
+                        }
+                    })?;
+                    for node in nodes {
+                        sums[node as usize] = 0.0;
                     }
-                }
-                // A node whose sum was 0 meanwhile is in the list twice.
-                nodes.sort_unstable();
-                nodes.dedup();
-                nodes.retain(|&node| sums[node as usize] != 0.0);
-                if nodes.is_empty() {
-                    continue;
-                }
-                json.object(|json| {
-                    json.field("source")?.integer(source as i64)?;
-                    json.field("type")?.integer(type_ as i64)?;
-                    json.field("node")?.deltas(nodes.iter().copied())?;
-                    let sums = nodes.iter().map(|&node| sums[node as usize]);
-                    json.field("value")?.numbers(sums)?;
-                    match &wholes[type_] {
-                        Some(of_source) => json.field("whole")?.number(of_source[source]),
-                        None => Ok(()),
-                    }
-                })?;
-                for node in nodes.drain(..) {
-                    sums[node as usize] = 0.0;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Adds the values of some samples to the sums of their nodes, and returns the nodes whose sums are not 0.
+    fn sum_by_node(&self, rows: &[u32], values: &Values, sums: &mut [f64]) -> Result<Vec<u32>> {
+        let mut nodes = Vec::new();
+        for (at, &row) in rows.iter().enumerate() {
+            if at % ROWS == 0 {
+                cancel::check(self.stop)?;
+            }
+            let value = values.column[row as usize];
+            if value != 0.0 && !value.is_nan() {
+                let node = self.node(row);
+                let sum = &mut sums[node as usize];
+                if *sum == 0.0 {
+                    nodes.try_push(node)?;
+                }
+                *sum += value;
+            }
+        }
+        // A node whose sum was 0 meanwhile is in the list twice.
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.retain(|&node| sums[node as usize] != 0.0);
+        Ok(nodes)
     }
 
     /// For each type with negative values the wholes of all sources, see [`Whole`].
@@ -186,16 +204,18 @@ impl<'p> Samples<'p> {
 
     fn write_rows(&self, source: SourceId, rows: &[u32], json: &mut Json) -> Result<()> {
         let mut nodes = Vec::new();
+        let mut sets = Vec::new();
         let mut runs = Vec::new();
         for (at, &row) in rows.iter().enumerate() {
             if at % ROWS == 0 {
                 cancel::check(self.stop)?;
             }
-            let node = self.node(row);
+            let (node, set) = (self.node(row), self.labels.set(row));
             match runs.last_mut() {
-                Some(run) if nodes.last() == Some(&node) => *run += 1,
+                Some(run) if nodes.last() == Some(&node) && sets.last() == Some(&set) => *run += 1,
                 _ => {
                     nodes.try_push(node)?;
+                    sets.try_push(set)?;
                     runs.try_push(1)?;
                 }
             }
@@ -203,6 +223,10 @@ impl<'p> Samples<'p> {
         json.field("source")?.integer(source.row() as i64)?;
         json.field("node")?.deltas(nodes.iter().copied())?;
         json.field("run")?.integers(runs.iter().copied())?;
+        if !self.labels.is_empty() {
+            let sets = sets.iter().map(|&set| i64::from(set));
+            json.field("set")?.integers(sets)?;
+        }
         json.field("values")?.array(|json| {
             for (type_, values) in self.types.iter().enumerate() {
                 write_values(type_, values, rows, json)?;

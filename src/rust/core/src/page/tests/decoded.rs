@@ -145,7 +145,10 @@ pub fn checked(page: &Page, profile: &Profile) -> Value {
         let rows = undelta(&part["node"]);
         assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
         for (node, value) in rows.into_iter().zip(numbers(&part["value"])) {
-            sums.insert((source, type_, nodes[node].clone()), value);
+            // There is a part for each set of labels.
+            *sums
+                .entry((source, type_, nodes[node].clone()))
+                .or_default() += value;
         }
     }
     assert_eq!(sums, expected);

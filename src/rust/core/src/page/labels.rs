@@ -1,0 +1,119 @@
+//! The labels of samples, by which the page filters and colours.
+//!
+//! Samples with the same labels belong to the same set, and the page has the sums of each set. So labels with many
+//! different values, such as the ids of requests, are left out.
+
+use crate::collections::{Interner, Lists};
+use crate::error::Result;
+use crate::limits::memory::{TryAdd, TryCollect, TryGrow, TryPut, filled};
+use crate::model::{Profile, StringId};
+use foldhash::fast::RandomState;
+use std::collections::{HashMap, HashSet};
+
+/// The maximum number of values of a key, and of sets.
+const MOST_VALUES: usize = 200;
+const MOST_SETS: usize = 1000;
+
+/// A key and its value.
+pub type Pair = (StringId, StringId);
+
+#[derive(Default)]
+pub struct Labels {
+    /// In alphabetical order.
+    pub pairs: Vec<Pair>,
+    /// The rows of the pairs of each set.
+    sets: Interner<Lists<u32>, u32>,
+    /// By sample; empty if there are no labels.
+    set_of_sample: Vec<u32>,
+}
+
+impl Labels {
+    /// The labels with a text as value. The keys with the fewest values come first, until there are too many sets.
+    pub fn new(profile: &Profile) -> Result<Labels> {
+        // In differences, shares are relative to sums of whole sources.
+        let mut columns = profile.values.iter().map(|values| &values.column);
+        if columns.any(|column| column.iter().any(|value| *value < 0.0)) {
+            return Ok(Labels::default());
+        }
+        let mut values: HashMap<StringId, HashSet<StringId, RandomState>, RandomState> =
+            HashMap::default();
+        for (key, value) in texts(profile) {
+            if !values.contains_key(&key) {
+                values.try_put(key, HashSet::default())?;
+            }
+            if let Some(values) = values.get_mut(&key) {
+                values.try_add(value)?;
+            }
+        }
+        let text = |id| profile.strings.get(id);
+        let mut keys = values.iter().filter(|(_, v)| v.len() <= MOST_VALUES);
+        let mut keys = keys.by_ref().map(|(key, v)| (v.len(), *key)).try_vec()?;
+        keys.sort_unstable_by_key(|(count, key)| (*count, text(*key)));
+        let mut labels = Labels::default();
+        for included in 1..=keys.len() {
+            let more = Labels::of_keys(profile, &keys[..included])?;
+            if more.sets.len() > MOST_SETS {
+                break;
+            }
+            labels = more;
+        }
+        Ok(labels)
+    }
+
+    fn of_keys(profile: &Profile, keys: &[(usize, StringId)]) -> Result<Labels> {
+        let mut labels = Labels::default();
+        let is_wanted = |key: &StringId| keys.iter().any(|(_, wanted)| wanted == key);
+        let mut seen: HashSet<Pair, RandomState> = HashSet::default();
+        for pair in texts(profile).filter(|(key, _)| is_wanted(key)) {
+            if seen.try_add(pair)? {
+                labels.pairs.try_push(pair)?;
+            }
+        }
+        let text = |id| profile.strings.get(id);
+        labels
+            .pairs
+            .sort_unstable_by_key(|(key, value)| (text(*key), text(*value)));
+        let mut rows: HashMap<Pair, u32, RandomState> = HashMap::default();
+        for (row, pair) in (0..).zip(&labels.pairs) {
+            rows.try_put(*pair, row)?;
+        }
+        let samples = profile.samples.stack.len();
+        let mut of_sample = filled(samples, Vec::new())?;
+        for label in &profile.labels {
+            let row = label.str.and_then(|value| rows.get(&(label.key, value)));
+            if let Some(row) = row {
+                of_sample[label.sample].try_push(*row)?;
+            }
+        }
+        for list in &mut of_sample {
+            list.sort_unstable();
+            list.dedup();
+            let set = labels.sets.intern(list)?;
+            labels.set_of_sample.try_push(set)?;
+        }
+        Ok(labels)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// The set of a sample, 0 if there are no labels.
+    pub fn set(&self, sample: u32) -> u32 {
+        let set = self.set_of_sample.get(sample as usize);
+        set.copied().unwrap_or(0)
+    }
+
+    /// The sets that contain a pair.
+    pub fn sets_with(&self, pair: u32) -> impl Iterator<Item = u32> {
+        let sets = (0..).zip(self.sets.iter());
+        sets.filter(move |(_, pairs)| pairs.contains(&pair))
+            .map(|(set, _)| set)
+    }
+}
+
+/// The keys and values of all labels with a text.
+fn texts(profile: &Profile) -> impl Iterator<Item = Pair> {
+    let labels = profile.labels.iter();
+    labels.filter_map(|label| Some((label.key, label.str?)))
+}
