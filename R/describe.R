@@ -36,7 +36,7 @@
 #'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`,
 #'     `seconds` (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`,
 #'     `without_value`, `functions`, `types` (a tibble), and `sources` (a tibble with `source_type`, `source_uri`,
-#'     `source_timestamp`)}
+#'     `source_timestamp`, and `command`, the command line of a process, `NA` if unknown)}
 #'   \item{tree}{tibble: the [call_tree()]}
 #'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function
 #'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
@@ -103,7 +103,10 @@ described_run <- function(x, summary) {
     without_value = counted$without_value,
     functions = nrow(summary$by_function),
     types = attr(summary, "types"),
-    sources = tibble::as_tibble(unclass(x$sources)[c("source_type", "source_uri", "source_timestamp")])
+    sources = tibble::tibble(
+      source_type = x$sources$source_type, source_uri = x$sources$source_uri,
+      source_timestamp = x$sources$source_timestamp, command = commands_of(x)
+    )
   )
 }
 
@@ -302,7 +305,7 @@ description_head <- function(parts, width) {
   start <- run$sources$source_timestamp
   c(
     paste(c(paste("<profile>", amount), time, interval, count_of(run$functions, "function")), collapse = ", "),
-    format_sources(run$sources, width, ellipsis = "~"),
+    format_sources(run$sources, width, ellipsis = "~", run$sources$command),
     if (length(start) == 1 && !is.na(start)) {
       # The time of a file of Rprof() is derived from the modification time of the file.
       latest <- run$sources$source_type == "rprof" && !is.na(run$sources$source_uri)

@@ -29,7 +29,8 @@
 #' The page is one HTML file, without links to other files. It contains
 #' - the tree of all stacks, with names, files, lines and packages of functions, and kinds of frames;
 #' - the sums of all sample types that can be summed, for each source;
-#' - for each source the last part of its URI, its type, its interval and its time stamp;
+#' - for each source the last part of its URI, the script or program of its process without arguments, its type, its
+#'   interval and its time stamp;
 #' - with `timeline = TRUE`, all samples in the order in which they were recorded. The order is unknown for samples of
 #'   pprof and OpenTelemetry without a time, and for samples with a count other than 1;
 #' - with `source_text = TRUE`, the text of source files, see [add_source_text()];

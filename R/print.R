@@ -46,7 +46,7 @@ format.profile_data <- function(x, ..., n = 5, width = NULL) {
     paste0("Samples:   ", format_samples(summary)),
     format_left_out(summary, width),
     if (version == "2.0") format_types(attr(summary, "types"), width),
-    if (version == "2.0") format_sources(x$sources, width),
+    if (version == "2.0") format_sources(x$sources, width, command = commands_of(x)),
     format_hottest(summary, n, width),
     format_hint(x, summary, width),
     format_problems(x)
@@ -178,18 +178,32 @@ format_types <- function(types, width) {
   wrap("Values:    ", words, width)
 }
 
-format_sources <- function(sources, width = getOption("width"), ellipsis = NULL) {
+# `command`: the command line of the process of each source, NA if it is unknown.
+format_sources <- function(
+    sources, width = getOption("width"), ellipsis = NULL, command = rep(NA_character_, nrow(sources))) {
   # Columns are used instead of rows of the table, see slice_rows().
   shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, 3)
   type <- shown_label(shown$source_type)
   # The end of a path is more informative than its start.
   uri <- shown_name(shown$source_uri, width - 12 - nchar(type, "width"), "start", ellipsis)
   more <- nrow(sources) - length(type)
+  lines <- paste0(type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri)))
+  # Without the options that Rscript adds, so that the code or the script is visible.
+  command <- gsub(" --(no-echo|no-restore|slave)(?= )", "", sub("^\\S*/", "", utils::head(command, 3)), perl = TRUE)
+  space <- pmax(width - 14 - nchar(lines, "width"), 10)
+  command <- vapply(seq_along(lines), function(i) shown_name(command[[i]], space[[i]], "end", ellipsis), "")
   lines <- c(
-    paste0(type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri))),
+    paste0(lines, ifelse(is.na(command), "", paste0(", ", command))),
     if (more > 0) paste0("and ", more, " more")
   )
   paste0(c("Sources:   ", rep("           ", length(lines)))[seq_along(lines)], lines)
+}
+
+# The command lines of the processes of sources.
+commands_of <- function(x) {
+  attributes <- x[[".source_attributes"]]
+  attributes <- attributes[attributes$key %in% "process.command_line", ]
+  readable_command(as.character(attributes$value)[match(x$sources$source_id, attributes$source_id)])
 }
 
 format_hottest <- function(summary, n, width) {

@@ -184,6 +184,24 @@ test_that("Ctrl-C ends a recording and returns it", {
   wait_for_stack(pid, sleeping_stack)
 })
 
+test_that("processes are shown by what they run", {
+  sources <- tibble::tibble(source_type = "process", source_uri = c("pid:1", "pid:2", NA, "pid:4"))
+  commands <- c(
+    "/usr/lib/R/bin/exec/R --no-echo --no-restore --file=app.R --args 80", "R -e f()\x1b[31m", NA, "never shown"
+  )
+  expect_equal(format_sources(sources, 60, "~", commands), c(
+    "Sources:   process pid:1, R --file=app.R --args 80", "           process pid:2, R -e f()\\033[31m",
+    "           process", "           and 1 more"
+  ))
+  x <- small_profile()
+  x$.source_attributes <- tibble::tibble(
+    source_id = 1L, key = "process.command_line", type = "string", value = "R~+~x", unit = NA_character_
+  )
+  expect_match(format(x), ", R x$", all = FALSE)
+  expect_equal(as.list(describe_profile(x))$run$sources$command, "R x")
+  expect_equal(as.list(describe_profile(small_profile()))$run$sources$command, NA_character_)
+})
+
 test_that("children are recorded", {
   skip_without_processes()
   skip_if_not_installed("parallel")

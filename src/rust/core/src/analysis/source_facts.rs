@@ -162,6 +162,21 @@ pub fn file_name(uri: &str) -> &str {
     parts.find(|part| !part.is_empty()).unwrap_or_default()
 }
 
+/// What the process of a source runs, from its command line: the script of R, otherwise the program. It says more than
+/// the number of the process, and its arguments, which may contain secrets, are left out.
+pub fn program<'p>(profile: &'p Profile, source: &Source) -> Option<&'p str> {
+    let text = |id| profile.strings.get(id);
+    let mut attributes = source.attributes.iter();
+    let command = attributes.find(|attribute| text(attribute.key) == "process.command_line")?;
+    let command = text(command.value.text);
+    let (of_r, _) = command.split_once(" --args").unwrap_or((command, ""));
+    let program = match of_r.split_once(" --file=") {
+        Some((_, script)) => script,
+        None => command.split(' ').next().unwrap_or_default(),
+    };
+    Some(file_name(program)).filter(|name| !name.is_empty())
+}
+
 /// A description of a source of Rprof, such as `Rprof: Rprof.out, 20000 us, memory gc line`.
 pub fn provenance(source: &Source) -> Result<String> {
     let mut text = owned("Rprof: ")?;

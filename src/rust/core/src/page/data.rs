@@ -13,7 +13,7 @@
 //! | `nodes` | columns `depth` (delta) and `frame`: the tree in preorder. Node 0 is the root, with depth 0 and frame -1 |
 //! | `types` | objects with `name`, `unit` and `allocated` (whether the values are allocations, which belong to the caller of a garbage collection): the sample types that may be summed |
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
-//! | `sources` | objects with `name`, `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts) and `base` (whether other sources are compared with this one) |
+//! | `sources` | objects with `name` (of the process, if it is known, and the last part of the URI), `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts) and `base` (whether other sources are compared with this one) |
 //! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. Samples with the same labels belong to the same set |
 //! | `values` | objects with `source`, `set` if there are labels, and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
 //! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps |
@@ -26,11 +26,12 @@ use super::samples::Samples;
 use super::tree::{Function, Tree};
 use crate::analysis::garbage_collections::is_allocation;
 use crate::analysis::sample_types::summed_type;
-use crate::analysis::source_facts::file_name;
+use crate::analysis::source_facts::{file_name, program};
 use crate::error::Result;
 use crate::json::Json;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryCollect;
+use crate::message;
 use crate::model::{Period, Profile, Source, Values, is_summable};
 use std::io::Write;
 
@@ -59,7 +60,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
             let mut sources = profile.source_ids().zip(&profile.sources);
             sources.try_for_each(|(id, source)| {
                 let is_base = id.row() >= page.sources;
-                json.object(|json| write_source(source, samples.count(id), is_base, json))
+                json.object(|json| write_source(profile, source, samples.count(id), is_base, json))
             })
         })?;
         json.field("labels")?.array(|json| {
@@ -153,10 +154,20 @@ fn write_types(profile: &Profile, types: &[&Values], json: &mut Json) -> Result<
     field("bytes", profile.allocated())
 }
 
-fn write_source(source: &Source, samples: f64, is_base: bool, json: &mut Json) -> Result<()> {
+fn write_source(
+    profile: &Profile,
+    source: &Source,
+    samples: f64,
+    is_base: bool,
+    json: &mut Json,
+) -> Result<()> {
     let uri = source.uri.as_deref().unwrap_or_default();
     let period = source.period.as_ref().and_then(Period::nanoseconds);
-    json.field("name")?.text(file_name(uri))?;
+    let name = file_name(uri);
+    match program(profile, source) {
+        Some(program) => json.field("name")?.text(&message!("{program} {name}"))?,
+        None => json.field("name")?.text(name)?,
+    }
     json.field("type")?.text(source.kind.as_str())?;
     json.field("period")?.number(period.unwrap_or(f64::NAN))?;
     json.field("start")?

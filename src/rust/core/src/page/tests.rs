@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::formats::{self, Input};
 use crate::io::input::Origin;
 use crate::model::{
-    Function, Label, Location, Period, Source, SourceId, SourceKind, Stacks, ValueType, Values,
+    Attribute, AttributeValue, Function, Label, Location, Period, Source, SourceId, SourceKind,
+    Stacks, ValueKind, ValueType, Values,
 };
 use data_encoding::BASE64;
 use decoded::{between, checked, data, frame_texts, html, undelta};
@@ -536,4 +537,30 @@ fn labels_with_many_values_are_left_out() {
     // In differences, shares are relative to the sums of sources.
     x.values[0].column = vec![-1.0; 3000].into();
     assert_eq!(checked(&page(), &x)["labels"], serde_json::json!([]));
+}
+
+#[test]
+fn sources_have_the_name_of_what_their_process_runs() {
+    let cases = [
+        (
+            "/usr/lib/R/bin/exec/R --no-echo --file=/srv/my app.R --args --file=x",
+            "my app.R pid:1",
+        ),
+        ("/usr/lib/R/bin/exec/R -e f('token')", "R pid:1"),
+        ("python3 app.py", "python3 pid:1"),
+        ("", "pid:1"),
+    ];
+    for (command, name) in cases {
+        let mut x = profile(SourceKind::RPROF, &["a"]);
+        let [key, text] = ["process.command_line", command].map(|t| x.strings.intern(t).unwrap());
+        let kind = ValueKind::String;
+        let value = AttributeValue { kind, text };
+        x.sources[0].attributes = vec![Attribute {
+            key,
+            value,
+            unit: None,
+        }];
+        x.sources[0].uri = Some("pid:1".to_owned());
+        assert_eq!(checked(&page(), &x)["sources"][0]["name"], name);
+    }
 }
