@@ -25,6 +25,8 @@
 #' Functions have lines if their code was parsed with source references. While the expression runs, the option
 #' `keep.source` is `TRUE`, so that code that it reads with [source()] has lines, even under Rscript. When recording
 #' ends, the text of source files and the packages of functions are added, see [add_source_text()] and [add_packages()].
+#' Functions that were typed at the prompt have no file: their lines are those of a file `<f>` for a function `f`, and
+#' those of functions within the expression are in `<expression>`.
 #'
 #' If a profiler is already running, it is stopped.
 #'
@@ -80,7 +82,8 @@ record_profile <- function(
     abort_missing("expr", call, i = "It is the code to record, as in `record_profile(work())`.")
   }
   code <- substitute(expr)
-  check_code(code, rlang::caller_env(), "record_profile", call)
+  env <- rlang::caller_env()
+  check_code(code, env, "record_profile", call)
   check_interval(interval, call)
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
   is_exact <- identical(memory, "exact")
@@ -112,7 +115,7 @@ record_profile <- function(
   .end_of_recording <- function() {
     options(old)
     the$recording <- FALSE
-    the$last_profile <- tidy_recording(finish(), frames, started, code, call)
+    the$last_profile <- tidy_recording(finish(), frames, started, code, env, call)
     ended <<- TRUE
   }
   on.exit(if (!ended) {
@@ -189,12 +192,13 @@ with_allocations <- function(finish, call) {
 }
 
 # Removes the frames of callers, and adds information that can be collected only in this session.
-tidy_recording <- function(x, frames, started, code, call) {
+tidy_recording <- function(x, frames, started, code, env, call) {
   x$sources$source_timestamp <- as.numeric(started)
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = code_in_one_line(code))
   # The profiler still runs while it is being stopped.
   x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call, outermost = frames)
-  x <- packages_added(without_code_of_callers(x), call)
+  x <- with_typed_code(without_code_of_callers(x), code, env)
+  x <- packages_added(x, call)
   x <- with_source_text(x, as.numeric(Sys.time()), call)
   class(x) <- c("profile_recording", class(x))
   x

@@ -158,6 +158,38 @@ test_that("with the wall clock, waiting is recorded", {
   expect_equal(unique(stacks(x)), "Sys.sleep")
 })
 
+# Evaluates code as if it was typed at the prompt: it has lines, but no file.
+typed <- function(..., env = parent.frame()) {
+  for (lines in list(...)) {
+    # The prompt keeps an expression as one text.
+    source <- srcfilecopy("", paste(lines, collapse = "\n"))
+    eval(parse(text = lines, keep.source = TRUE, srcfile = source), env)
+  }
+}
+
+test_that("code that was typed at the prompt has its text", {
+  skip_without_ticks()
+  typed(
+    c("one <- function() {", "  tick(2)", "}"),
+    c("two <- function() {", "", "  one()", "  tick(1)", "}"),
+    c("x <- record_profile({", "  only_given_ticks()", "  two()", "  lapply(1, function(i) {", "    tick(3)", "  })", "},",
+      "interval = 0.9)")
+  )
+  expect_no_error(validate_profile(x))
+  expect_setequal(grep("^<", x$.source_text$filename, value = TRUE), c("<one>", "<two>", "<expression>"))
+  expect_equal(annotate_lines(x, "<one>")$text, c("one <- function() {", "  tick(2)", "}"))
+  expect_equal(annotate_lines(x, "<one>")$total, c(0, 2, 0))
+  expect_equal(annotate_lines(x, "<two>")$total, c(0, 0, 2, 1, 0))
+  expect_equal(annotate_lines(x, "<expression>")$total, c(0, 0, 0, 0, 3, 0, 0, 0))
+  # A function that is no longer there, or has other code, has no file.
+  remove(one)
+  typed(
+    "two <- function() 1", c("x <- record_profile({", "  only_given_ticks()", "  tick(1)", "}, interval = 0.9)")
+  )
+  y <- with_typed_code(x, NULL, environment())
+  expect_equal(y, x)
+})
+
 test_that("with exact memory, each vector is recorded beside the samples", {
   skip_without_ticks()
   skip_if_not(capabilities("profmem"))
