@@ -215,7 +215,8 @@ described_notes <- function(x, summary, parts) {
     if (length(changed) > 0) {
       paste0(
         "Changed after the profile was recorded, so lines may differ: ",
-        paste(shown_name(file_name(utils::head(changed, 3)), 60, ellipsis = "~"), collapse = ", "), if (length(changed) > 3) ", ...", "."
+        paste(shown_name(file_name(utils::head(changed, 3)), 60, ellipsis = "~"), collapse = ", "),
+        if (length(changed) > 3) ", ...", "."
       )
     }
   )

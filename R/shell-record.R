@@ -111,16 +111,16 @@ script_hook <- function(settings) {
   addTaskCallback(function(expr, value, ok, visible) .name_lines(expr), name = "profile")
 
   file <- file.path(settings$folder, "Rprof.out")
+  arguments <- list(file, interval = settings$interval)
+  # NULL for R's default.
+  arguments$event <- settings$event
   if (settings$native) {
-    start <- getExportedValue("profile", "start_profiler")
+    # The script may have another library.
     loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
-    start(file, interval = settings$interval)
+    do.call(getExportedValue("profile", "start_profiler"), arguments)
   } else {
-    arguments <- list(
-      file, interval = settings$interval, memory.profiling = TRUE, gc.profiling = TRUE, line.profiling = TRUE, numfiles = 1000L
-    )
-    arguments$event <- settings$event
-    do.call(utils::Rprof, arguments)
+    recorded <- list(memory.profiling = TRUE, gc.profiling = TRUE, line.profiling = TRUE, numfiles = 1000L)
+    do.call(utils::Rprof, c(arguments, recorded))
   }
   .end_of_recording <- function() {
     if (settings$native) {

@@ -42,7 +42,9 @@ shell_commands <- function() {
     list = list(usage = "list", about = "Lists running R processes.", options = list(), run = shell_list),
     page = list(
       usage = "page [OPTIONS] FILE", about = "Writes a page that shows a profile in any browser.",
-      options = list(output = output("the page, FILE with .html by default"), base = list("FILE", "a profile to compare with")),
+      options = list(
+        output = output("the page, FILE with .html by default"), base = list("FILE", "a profile to compare with")
+      ),
       run = shell_page
     ),
     convert = list(
@@ -174,7 +176,8 @@ shell_arguments <- function(args, command, name) {
     }
     if (!option %in% names(command$options)) {
       abort_usage(c(
-        paste0("There is no option `", sub("=.*", "", arg), "`."), did_you_mean(paste0("--", option), paste0("--", names(command$options)), "`"),
+        paste0("There is no option `", sub("=.*", "", arg), "`."),
+        did_you_mean(paste0("--", option), paste0("--", names(command$options)), "`"),
         paste0("See `profile ", name, " --help`.")
       ))
     }
