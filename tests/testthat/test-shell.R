@@ -170,3 +170,15 @@ test_that("files are shown, converted and compared", {
   message <- utils::capture.output(expect_identical(shell_command(c("convert", at("none"), at("b.pb.gz"))), 1L), type = "message")
   expect_match(message, "none", all = FALSE)
 })
+
+test_that("native code is recorded with the package from its own library", {
+  skip_without_native()
+  file <- script(work)
+  output <- withr::local_tempfile(fileext = ".pb.gz")
+  # The recorded process would not find the package by itself.
+  ended <- run_program("record", "--native", "--quiet", "-o", output, file, env = c("R_LIBS=", "R_LIBS_USER=/nowhere"))
+  expect_identical(ended$status, 0L)
+  expect_no_match(ended$err, "rror")
+  x <- read_pprof(output)
+  expect_true(nrow(x$samples) == 0 || any(grepl("[.]so", x$.mappings$filename)))
+})
