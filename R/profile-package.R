@@ -14,8 +14,8 @@
 #' - *How do I profile a script?* `profile record script.R` in a shell, see `vignette("processes", package = "profile")`
 #' - *Which line takes the time?* [annotate_lines()]; [add_source_text()] if the files have moved
 #' - *Who calls this function? What does it call?* [callers()], [callees()], [call_tree()]
-#' - *What allocates memory?* `summary(x, type = "alloc_size")`; [read_rprofmem()] and [benchmark_profile()] for exact
-#'   amounts
+#' - *What allocates memory?* `summary(x, type = "alloc_size")`; for exact amounts `record_profile(memory = "exact")`,
+#'   [read_rprofmem()] and [benchmark_profile()]
 #' - *Which C, C++, Fortran or Rust function is slow?* [record_profile()] with `native = TRUE`
 #' - *Did it get slower? Is the new version faster?* [benchmark_profile()], [compare_profiles()];
 #'   [expect_no_regression()] in tests

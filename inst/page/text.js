@@ -48,8 +48,9 @@ const UNITS = new Map([
 	['megabytes', [BYTES, 1024 ** 2]],
 ]);
 
-/** A value with its unit; counts are written out. */
+/** A value with its unit; counts are written out, and 0 needs no unit. */
 function amountText(value, unit) {
+	if (value === 0) return '0';
 	const known = UNITS.get(unit);
 	if (!known) {
 		const text = abs(value) < 1000 ? short.format(value) : whole.format(value);

@@ -160,7 +160,7 @@ test('the brush selects samples, by mouse and by keyboard', async () => {
 	assert.deepEqual(await page.evaluate(() => app.state.brush), [0, 3]);
 	assert.equal((await row(page, 'main')).total, 3);
 	assert.equal((await row(page, 'paste')).bytes, 1024);
-	assert.match(await textOf(page, '#range'), /samples 1 to 3 of 8, 0 ns to 30 ms/);
+	assert.match(await textOf(page, '#range'), /samples 1 to 3 of 8, 0 to 30 ms/);
 	await pressIn(page, '#strip', 'ArrowRight');
 	assert.deepEqual(await page.evaluate(() => app.state.brush), [1, 4]);
 	await page.keyboard.down('Shift');

@@ -98,7 +98,7 @@ test('a difference shows what has become less, and a type without values says so
 	assert.match(await textOf(page, '#figures tbody tr:last-child'), /−25\.0%/);
 	assert.match(await textOf(page, '#legend'), /less.*more/);
 	await page.evaluate(() => choose(app.items.names.indexOf('g')));
-	assert.match(await textOf(page, '#detail'), /^g · total 0\.0% \(0 B\) · self −25\.0% \(−5 B\)/);
+	assert.match(await textOf(page, '#detail'), /^g · total 0\.0% \(0\) · self −25\.0% \(−5 B\)/);
 	await page.select('#type', '1');
 	await page.evaluate(() => choose(-1));
 	assert.equal(await textOf(page, '#detail'), 'All values of inuse_space are 0. Choose alloc_space.');
