@@ -22,8 +22,8 @@ function arrangeStrip() {
 		const shown = isWanted(order.source) && order.values.some((v) => v.type === amount?.type);
 		if (!shown || order.samples === 0) continue;
 		// Samples without the label have no node.
-		const node = order.node.map((at, run) => (hasLabel(order.set?.[run]) ? at : -1));
-		strip.parts.push({ order: { ...order, node }, start: strip.samples });
+		const node = state.label >= 0 && order.node.map((at, run) => (hasLabel(order.set?.[run]) ? at : -1));
+		strip.parts.push({ order: node ? { ...order, node } : order, start: strip.samples });
 		strip.samples += order.samples;
 	}
 	byId('time').hidden = strip.samples === 0;
