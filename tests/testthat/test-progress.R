@@ -66,3 +66,18 @@ test_that("an error in a report ends the work", {
   input <- profile_input(path, NA_character_, NULL)
   expect_error(rust(rust_read(input, "rprof", "2.0", FALSE, FALSE, function(progress) stop("full")), NULL), "full")
 })
+
+test_that("an interrupt during a report stops a recording, and keeps what was recorded", {
+  skip_without_processes()
+  reports <- list()
+  recorded <- processes_recorded(
+    Sys.getpid(), 600, 0.01, "wall", FALSE, NULL, report = function(progress) {
+      reports <<- c(reports, list(progress))
+      rlang::interrupt()
+    }
+  )
+  expect_true(recorded$was_stopped)
+  expect_length(reports, 1)
+  expect_equal(reports[[1]][[2]], 600)
+  expect_no_error(validate_profile(recorded$profile))
+})
