@@ -16,7 +16,8 @@
 #'
 #' The profile contains the expression as a comment of its source (table `.comments`), which [profile_page()] shows as
 #' its title, and only the calls of the expression: frames of the callers of `record_profile()` and samples
-#' outside of the expression are removed.
+#' outside of the expression are removed. If a block of code in braces has source references, its outermost frame is
+#' `<expression>`, which has the lines of the block, so that you see how long each step takes.
 #'
 #' By default a sample is taken once per `interval` of CPU time, so nothing is recorded while R waits; with
 #' `clock = "wall"`, waiting is recorded as well. Code that runs for less than a second has few samples; repeat
@@ -195,6 +196,12 @@ with_allocations <- function(finish, call) {
 tidy_recording <- function(x, frames, started, code, env, call) {
   x$sources$source_timestamp <- as.numeric(started)
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = code_in_one_line(code))
+  of_code <- functions_of_code(x, frames)
+  if (length(of_code) > 0) {
+    x$functions$name[of_code] <- "<expression>"
+    x$functions$system_name[of_code] <- "<expression>"
+    frames <- frames - 1L
+  }
   # The profiler still runs while it is being stopped.
   x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call, outermost = frames)
   x <- with_typed_code(without_code_of_callers(x), code, env)
@@ -202,6 +209,26 @@ tidy_recording <- function(x, frames, started, code, env, call) {
   x <- with_source_text(x, as.numeric(Sys.time()), call)
   class(x) <- c("profile_recording", class(x))
   x
+}
+
+# The rows of the functions of the frame that evaluates the recorded code, which is number `frames` from the outermost
+# one: it has the lines of the code itself. None if the code has no lines, so that the frame says nothing.
+functions_of_code <- function(x, frames) {
+  rows <- unclass(x$sample_locations)
+  at <- match(rows$location_id, x$locations$location_id)
+  type <- x$locations[[".frame_type"]]
+  if (!is.null(type)) {
+    of_r <- type[at] %in% "r"
+    rows <- list(sample_id = rows$sample_id[of_r])
+    at <- at[of_r]
+  }
+  # Frames are stored from the innermost one of each sample on.
+  end <- cumsum(rle(as.integer(rows$sample_id))$lengths)
+  position <- end - frames + 1L
+  at <- unique(at[position[position > c(0L, end[-length(end)])]])
+  if (any(x$locations$line[at] > 0)) {
+    which(x$functions$function_id %in% x$locations$function_id[at])
+  }
 }
 
 # Code as a title, such as `for (i in 1:200) lm(dist ~ speed, data = cars)`.

@@ -321,7 +321,7 @@ test_that("the frame of the function that has the expression has its line", {
 test_that("a recording inside of labels has them, and no frames of its callers", {
   x <- with_labels(c(a = "1"), given_profile(with_labels(c(b = "2"), busy(2))))
   expect_equal(label_text(x), rep("a=1 b=2", 2))
-  expect_equal(call_tree(x)$name[[1]], "busy")
+  expect_equal(setdiff(call_tree(x)$name, "<expression>")[[1]], "busy")
 })
 
 test_that("version 1.0 has no labels, and no frames of them", {
