@@ -1,0 +1,92 @@
+//! Labels of samples in the data of a page.
+
+use super::*;
+use crate::model::Label;
+
+/// Labels a sample.
+fn label(profile: &mut Profile, sample: usize, key: &str, value: &str) {
+    let [key, value] = [key, value].map(|text| profile.strings.intern(text).unwrap());
+    profile.labels.push(Label {
+        sample,
+        key,
+        str: Some(value),
+        num: None,
+        unit: None,
+        other: None,
+    });
+}
+
+#[test]
+fn samples_are_summed_by_their_labels() {
+    let mut x = profile(SourceKind::RPROF, &["ab", "ab", "b", "b", "ab"]);
+    label(&mut x, 0, "route", "/b");
+    label(&mut x, 1, "user", "me");
+    label(&mut x, 1, "route", "/a");
+    label(&mut x, 2, "route", "/a");
+    label(&mut x, 2, "user", "me");
+    // A label may occur twice.
+    label(&mut x, 2, "user", "me");
+    let data = checked(&page(), &x);
+    let parts = data["values"].as_array().unwrap();
+    let sums = parts.iter().map(|part| {
+        let column = |name: &str| {
+            part[name]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|v| v.as_i64().unwrap())
+        };
+        let node = column("node").scan(0, |node, by| {
+            *node += by;
+            Some(*node)
+        });
+        (
+            part["set"].as_i64().unwrap(),
+            node.zip(column("value")).collect::<Vec<_>>(),
+        )
+    });
+    // Nodes: 1 is `b`, 2 is `a` within `b`.
+    assert_eq!(
+        sums.collect::<Vec<_>>(),
+        [
+            (0, vec![(2, 1)]),
+            (1, vec![(1, 1), (2, 1)]),
+            (2, vec![(1, 1), (2, 1)])
+        ]
+    );
+    assert_eq!(
+        data["labels"],
+        serde_json::json!([
+            {"key": "route", "value": "/a", "set": [1]},
+            {"key": "route", "value": "/b", "set": [0]},
+            {"key": "user", "value": "me", "set": [1]},
+        ])
+    );
+    let order = &data["order"][0];
+    assert_eq!(order["run"], serde_json::json!([1, 1, 1, 1, 1]));
+    assert_eq!(order["set"], serde_json::json!([0, 1, 1, 2, 2]));
+    // Without labels there is nothing of them.
+    let mut without = page();
+    without.labels = false;
+    let data = checked(&without, &x);
+    assert_eq!(data["labels"], serde_json::json!([]));
+    assert!(data["order"][0].get("set").is_none() && data["values"][0].get("set").is_none());
+}
+
+#[test]
+fn labels_with_many_values_are_left_out() {
+    let mut x = profile(SourceKind::RPROF, &vec!["a"; 3000]);
+    for sample in 0..3000 {
+        label(&mut x, sample, "id", &sample.to_string());
+        // 60 * 50 sets.
+        label(&mut x, sample, "minute", &(sample % 60).to_string());
+        label(&mut x, sample, "route", &(sample / 60).to_string());
+    }
+    let data = checked(&page(), &x);
+    let labels = data["labels"].as_array().unwrap();
+    assert_eq!(labels.len(), 50);
+    assert!(labels.iter().all(|label| label["key"] == "route"));
+    // In differences, shares are relative to the sums of sources.
+    x.values[0].column = vec![-1.0; 3000].into();
+    assert_eq!(checked(&page(), &x)["labels"], serde_json::json!([]));
+}
