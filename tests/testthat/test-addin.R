@@ -27,7 +27,8 @@ test_that("the selected code is recorded with the lines of the document, and its
   x <- profile_selection(context_of(contents, 2:6))
   expect_match(shown, "[.]html$")
   lines <- summary(x)$by_line
-  expect_identical(lines$line[lines$filename == "Untitled" & lines$total == 3], 4L)
+  # In the function, and its call in the selected code.
+  expect_setequal(lines$line[lines$filename == "Untitled" & lines$total == 3], c(4, 6))
   expect_identical(x$.source_text$text[x$.source_text$filename == "Untitled"], paste0(contents, "\n", collapse = ""))
   expect_identical(x$.comments$comment, "Untitled, line 2")
 })
