@@ -127,7 +127,7 @@ function describeSample(number) {
 	const isTime = hasTimes(part);
 	const lane = laneOf(order, isTime);
 	return [
-		node > 0 ? app.labels[app.tree.group[node]] : 'no stack',
+		node > 0 ? app.labels[app.tree.group[node]] : node === 0 ? 'no stack' : 'another label',
 		`at ${momentText(timeOf(lane, number - start), { isTime })}`,
 		...(strip.parts.length > 1 ? [laneName(lane)] : []),
 	];

@@ -581,6 +581,13 @@ test('a label selects samples and colours them, in all views', async () => {
 			}).sort(),
 		);
 	assert.deepEqual(await shown(), ['read 1', 'read 4', 'serve 1', 'serve 4']);
+	const strip = await (await page.$('#strip')).boundingBox();
+	const texts = [];
+	for (const sample of [0, 5]) {
+		await page.mouse.move(strip.x + (strip.width * (sample + 0.5)) / 11, strip.y + 20);
+		texts.push(await textOf(page, '#tooltip div'));
+	}
+	assert.deepEqual(texts, ['read', 'another label']);
 	// With a part of the time: the last two samples.
 	await page.evaluate(() => setBrush([9, 11]));
 	assert.deepEqual(
