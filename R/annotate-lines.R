@@ -127,10 +127,7 @@ format.profile_lines <- function(x, ..., n = 50, width = NULL) {
 }
 
 #' @export
-as_tibble.profile_lines <- function(x, ...) {
-  attributes(x) <- attributes(x)[c("names", "row.names")]
-  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
-}
+as_tibble.profile_lines <- function(x, ...) without_class(x)
 
 is_whole_file <- function(x) {
   columns <- c("line", "text", "self", "total", "self_share", "total_share", "filename")

@@ -235,10 +235,7 @@ format.profile_call_tree <- function(x, ..., n = 40, min_share = 0.01, width = N
 }
 
 #' @export
-as_tibble.profile_call_tree <- function(x, ...) {
-  attributes(x) <- attributes(x)[c("names", "row.names")]
-  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
-}
+as_tibble.profile_call_tree <- function(x, ...) without_class(x)
 
 is_whole_tree <- function(x) {
   columns <- c("node_id", "parent_id", "depth", "name", "filename", "line", "self", "total")

@@ -454,10 +454,7 @@ format.profile_comparison <- function(x, ..., n = 20, width = NULL) {
 }
 
 #' @export
-as_tibble.profile_comparison <- function(x, ...) {
-  attributes(x) <- attributes(x)[c("names", "row.names")]
-  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
-}
+as_tibble.profile_comparison <- function(x, ...) without_class(x)
 
 # Such as `1.48s -> 1.62s, +9.5% (95% interval -4.1% to +25%): no difference found.`
 format_whole_run <- function(whole, unit) {

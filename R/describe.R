@@ -98,7 +98,7 @@ described_run <- function(x, summary) {
     type = attr(summary, "type"),
     unit = attr(summary, "unit"),
     seconds = attr(summary, "time"),
-    interval = interval_of(x, !is.null(attr(summary, "time"))),
+    interval = interval_of(x, known = !is.null(attr(summary, "time"))),
     without_stack = counted$without_stack,
     without_value = counted$without_value,
     functions = nrow(summary$by_function),
@@ -110,9 +110,9 @@ described_run <- function(x, summary) {
   )
 }
 
-# Seconds between two samples, if all sources have the same interval. `any`: ignore sources without one.
-interval_of <- function(x, any = FALSE) {
-  has_period <- !(any & is.na(x$sources[[".period"]]))
+# Seconds between two samples, if all sources have the same interval. `known`: only sources with an interval count.
+interval_of <- function(x, known = FALSE) {
+  has_period <- !(known & is.na(x$sources[[".period"]]))
   period <- unique(x$sources[[".period"]][has_period])
   unit <- unique(x$sources[[".period_unit"]][has_period])
   if (length(period) != 1 || length(unit) != 1 || anyNA(c(period, unit))) {

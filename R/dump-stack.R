@@ -105,10 +105,7 @@ format.profile_stack <- function(x, ..., n = 50, width = NULL) {
 }
 
 #' @export
-as_tibble.profile_stack <- function(x, ...) {
-  attributes(x) <- attributes(x)[c("names", "row.names")]
-  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
-}
+as_tibble.profile_stack <- function(x, ...) without_class(x)
 
 stack_lines <- function(x, n, width) {
   number <- rev(seq_len(nrow(x)))

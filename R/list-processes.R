@@ -81,7 +81,4 @@ command_lines <- function(command, width, indent = 0) {
 }
 
 #' @export
-as_tibble.profile_processes <- function(x, ...) {
-  attributes(x) <- attributes(x)[c("names", "row.names")]
-  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
-}
+as_tibble.profile_processes <- function(x, ...) without_class(x)

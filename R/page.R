@@ -36,7 +36,7 @@
 #' - with `source_text = TRUE`, the text of source files, see [add_source_text()];
 #' - with `labels = TRUE`, the labels of samples whose values are text, such as routes, by which the page selects and
 #'   colours samples. Keys with more than 200 values are left out, as are keys that would result in more than 1000
-#'   combinations. Differences of profiles have no labels.
+#'   combinations; at most 20 keys are kept. Differences of profiles have no labels.
 #'
 #' Attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own.
 #'

@@ -67,6 +67,12 @@ check_shown <- function(n, call) {
   }
 }
 
+# A tibble with the columns of a table that prints in its own way.
+without_class <- function(x) {
+  attributes(x) <- attributes(x)[c("names", "row.names")]
+  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
+}
+
 format_tables <- function(x) {
   tables <- Filter(is.data.frame, unclass(x))
   rows <- format(vapply(tables, nrow, 0L), big.mark = ",")

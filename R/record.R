@@ -36,9 +36,9 @@
 #' @param interval Seconds between two samples, measured by `clock`.
 #' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times, which requires
 #'   R 4.4. On Windows, [Rprof()] takes samples at all times.
-#' @param memory Whether to record the memory in use at each sample, which tells at least how much was allocated. With
-#'   `"exact"`, each vector that is allocated is also recorded, with [Rprofmem()], in a second source. This slows code
-#'   that allocates many vectors.
+#' @param memory Whether to record the memory in use at each sample, from which a lower bound of the allocated memory is
+#'   computed. With `"exact"`, [Rprofmem()] also records each vector that is allocated, in a second source. This slows
+#'   code that allocates many vectors.
 #' @param gc,lines Whether to record garbage collections, and lines.
 #' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded.
 #'   This requires Linux on x86-64.

@@ -187,13 +187,20 @@ test_that("code that was typed at the prompt has its text", {
   tree <- call_tree(x)
   expect_equal(tree$name[is.na(tree$parent_id)], "<expression>")
   expect_equal(tree$total[[1]], 6)
-  # A function that is no longer there, or has other code, has no file.
-  remove(one)
-  typed(
-    "two <- function() 1", c("x <- record_profile({", "  only_given_ticks()", "  tick(1)", "}, interval = 0.9)")
-  )
-  y <- with_typed_code(x, NULL, environment())
-  expect_equal(y, x)
+})
+
+test_that("functions whose text is unknown keep their lines without a file", {
+  x <- profile_of("", name = "typed_function", line = 3L)
+  files <- function() unique(with_typed_code(x, NULL, environment())$functions$filename)
+  expect_equal(files(), "")
+  # The code has changed: it has too few lines.
+  typed("typed_function <- function() 1")
+  expect_equal(files(), "")
+  typed(c("typed_function <- function() {", "  1", "  2", "}"))
+  expect_equal(files(), "<typed_function>")
+  # Functions of files are not touched.
+  x <- profile_of("a.R", name = "typed_function", line = 3L)
+  expect_equal(files(), "a.R")
 })
 
 test_that("with exact memory, each vector is recorded beside the samples", {

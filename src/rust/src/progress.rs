@@ -1,4 +1,4 @@
-//! Tells R how far long work is, so that it can show a progress bar.
+//! Reports the progress of long operations to R, which shows a progress bar.
 //!
 //! Loops of the core check regularly whether to stop. This check also calls an R function, a few times in a second.
 

@@ -1,7 +1,8 @@
 //! Garbage collections of R, which profilers show as a frame `<GC>` below the function that was allocating.
 //!
-//! A collection takes time, but allocates nothing. The memory that a sample within it reports was allocated by its
-//! caller, before and to start the collection. So allocations of the frame and of what it calls belong to its caller.
+//! A collection takes time, but allocates nothing. If a sample in a collection reports allocated memory, its caller has
+//! allocated it, before the collection began. So allocations of this frame and of its callees are attributed to the
+//! caller.
 
 use super::frame_names::FrameNames;
 use crate::model::known_types::{Role, known_type};

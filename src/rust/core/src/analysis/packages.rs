@@ -15,7 +15,7 @@ pub fn package_of(profile: &Profile, id: LocationId) -> Option<&str> {
         let function = function?;
         go_package(text(function.name), text(function.filename))
     };
-    // Profilers of languages without machine code have a mapping for all functions, which says nothing.
+    // Profilers of interpreted languages have one mapping for all functions, without addresses.
     let library = || module(profile, id).filter(|_| address(profile, id) != 0);
     of_r.or_else(of_go)
         .or_else(|| library_name(text(library()?)))

@@ -35,7 +35,7 @@ pub trait Writer {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses>;
 }
 
-/// Writes a file. An existing file is replaced when the new one is complete. `observed` follows how far it is.
+/// Writes a file. An existing file is replaced when the new one is complete. `observed` reports the position while it is written.
 pub fn write_file(
     writer: &dyn Writer,
     profile: &Profile,

@@ -55,7 +55,7 @@ pub struct Origin {
     /// The memory that the profile may take, in bytes. By default it depends on the size of the
     /// file.
     pub max_memory: Option<u64>,
-    /// Follows how far a file is read.
+    /// Reports the position in a file while it is read.
     pub observed: Option<Arc<Observed>>,
 }
 

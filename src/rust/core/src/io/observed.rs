@@ -1,7 +1,7 @@
-//! The position in the file that is being read or written, by which users see how far the work is.
+//! The position in the file that is being read or written, for progress bars.
 //!
-//! It is the position of a second handle of the same open file, so readers and writers need not count. The position in a
-//! compressed file is that of the compressed bytes, like its size.
+//! A second handle of the same open file reports it, so readers and writers need not count. In a compressed file, both
+//! the position and the size count compressed bytes.
 
 use std::fs::File;
 use std::io::Seek;
@@ -13,7 +13,7 @@ pub struct Observed(Mutex<Option<(File, u64)>>);
 impl Observed {
     /// Begins with an open file. `size` is the number of bytes to read, 0 if it is unknown.
     pub(crate) fn begin(&self, file: &File, size: u64) {
-        // Without a second handle there is nothing to see.
+        // Without a second handle, no progress is reported.
         self.set(file.try_clone().ok().map(|file| (file, size)));
     }
 

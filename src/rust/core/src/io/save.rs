@@ -32,7 +32,7 @@ const MOST_NAMES: u32 = 100;
 /// Creates or replaces the file at `path` with the content that `write` writes.
 ///
 /// If `path` is a symbolic link, the file that it points to is replaced. The new file has the
-/// permissions of the old one, and its owner and group if this user may set them. `observed` follows the bytes.
+/// permissions of the old one, and its owner and group if this user may set them. `observed` reports the position.
 pub fn replace(
     path: &Path,
     observed: Option<&Observed>,

@@ -45,7 +45,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
     let types = types.filter(|v| is_summable(&v.type_.name, &v.type_.unit));
     let types = types.try_vec()?;
     let labels = match page.labels {
-        true => Labels::new(profile)?,
+        true => Labels::new(profile, stop)?,
         false => Labels::default(),
     };
     let samples = Samples::new(profile, &tree, &types, &labels, stop)?;

@@ -5,12 +5,14 @@
 
 use crate::collections::{Interner, Lists};
 use crate::error::Result;
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, TryPut, filled};
 use crate::model::{Profile, StringId};
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 
-/// The maximum number of values of a key, and of sets.
+/// The maximum number of keys, of values of a key, and of sets.
+const MOST_KEYS: usize = 20;
 const MOST_VALUES: usize = 200;
 const MOST_SETS: usize = 1000;
 
@@ -29,7 +31,7 @@ pub struct Labels {
 
 impl Labels {
     /// The labels with a text as value. The keys with the fewest values come first, until there are too many sets.
-    pub fn new(profile: &Profile) -> Result<Labels> {
+    pub fn new(profile: &Profile, stop: Stop) -> Result<Labels> {
         // In differences, shares are relative to sums of whole sources.
         let mut columns = profile.values.iter().map(|values| &values.column);
         if columns.any(|column| column.iter().any(|value| *value < 0.0)) {
@@ -46,11 +48,13 @@ impl Labels {
             }
         }
         let text = |id| profile.strings.get(id);
-        let mut keys = values.iter().filter(|(_, v)| v.len() <= MOST_VALUES);
-        let mut keys = keys.by_ref().map(|(key, v)| (v.len(), *key)).try_vec()?;
+        let keys = values.iter().map(|(key, v)| (v.len(), *key));
+        let mut keys = keys.try_vec()?;
+        keys.retain(|(count, _)| *count <= MOST_VALUES);
         keys.sort_unstable_by_key(|(count, key)| (*count, text(*key)));
         let mut labels = Labels::default();
-        for included in 1..=keys.len() {
+        for included in 1..=keys.len().min(MOST_KEYS) {
+            cancel::check(stop)?;
             let more = Labels::of_keys(profile, &keys[..included])?;
             if more.sets.len() > MOST_SETS {
                 break;

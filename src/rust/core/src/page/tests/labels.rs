@@ -86,6 +86,13 @@ fn labels_with_many_values_are_left_out() {
     let labels = data["labels"].as_array().unwrap();
     assert_eq!(labels.len(), 50);
     assert!(labels.iter().all(|label| label["key"] == "route"));
+    // At most 20 keys are kept.
+    let mut many = profile(SourceKind::RPROF, &["a"]);
+    for key in 10..50 {
+        label(&mut many, 0, &format!("key {key}"), "value");
+    }
+    let data = checked(&page(), &many);
+    assert_eq!(data["labels"].as_array().unwrap().len(), 20);
     // In differences, shares are relative to the sums of sources.
     x.values[0].column = vec![-1.0; 3000].into();
     assert_eq!(checked(&page(), &x)["labels"], serde_json::json!([]));
