@@ -102,7 +102,7 @@
 #' tools::pskill(pid)
 #' try(close(output), silent = TRUE)
 profile_process <- function(
-    pid, seconds = 10, ..., interval = 0.01, clock = c("cpu", "wall"), children = FALSE, native = FALSE) {
+    pid, seconds = 10, ..., interval = 0.01, clock = c("cpu", "wall"), children = FALSE, native = FALSE, pause = TRUE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   pid <- check_pids(pid, call)
@@ -111,14 +111,17 @@ profile_process <- function(
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
   check_flag(children, "children", call)
   check_flag(native, "native", call)
+  check_flag(pause, "pause", call)
+  if (native && !pause) {
+    abort_argument("`native = TRUE` needs `pause = TRUE`: the process must stand still while its stack is copied.", call)
+  }
   report <- progress_report("Recording", "iterator")
-  record_processes(pid, seconds, interval, clock, children, call, native = native, report = report)
+  record_processes(pid, seconds, interval, clock, children, call, pause, native, report)
 }
 
-# `check`: whether each stack is read a second time and compared, which only a test switches off.
 record_processes <- function(
-    pid, seconds, interval, clock, children, call, check = TRUE, native = FALSE, report = NULL) {
-  recorded <- processes_recorded(pid, seconds, interval, clock, children, call, check, native, report)
+    pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
+  recorded <- processes_recorded(pid, seconds, interval, clock, children, call, pause, native, report)
   words <- c(format_unread(recorded), format_problem_counts(recorded$problems))
   if (length(words) > 0) {
     warn_profile(
@@ -134,13 +137,14 @@ record_processes <- function(
 }
 
 # A list: `profile`; `problems` of native stacks, a table of counts; `unread`, the number of stacks that could not be
-# read; `cut` and `partial`, the numbers of samples without some outer or inner calls; `ended`, the processes that
-# ended; `was_stopped`, whether the user pressed Ctrl-C. `report` is of `progress_report()`.
+# read; `cut`, the number of samples without some outer calls; `traced`, the number of samples for which the process could
+# not be stopped, because another process traces it; `pauses`, how long it was stopped each time, in seconds; `ended`, the
+# processes that ended; `was_stopped`, whether the user pressed Ctrl-C. `report` is of `progress_report()`.
 processes_recorded <- function(
-    pid, seconds, interval, clock, children, call, check = TRUE, native = FALSE, report = NULL) {
+    pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
   settings <- list(
     interval = as.numeric(interval), seconds = as.numeric(seconds), clock = clock, children = children,
-    check = check, native = native
+    pause = pause, native = native
   )
   lazy <- lazy_columns(call)
   was_stopped <- FALSE
@@ -153,7 +157,7 @@ processes_recorded <- function(
   )
   list(
     profile = new_profile_data(result$tables, "2.0"), problems = result$counts, unread = result$unread, cut = result$cut,
-    partial = result$partial, ended = result$ended, was_stopped = was_stopped
+    traced = result$traced, pauses = result$pauses, ended = result$ended, was_stopped = was_stopped
   )
 }
 
@@ -169,11 +173,11 @@ format_unread <- function(recorded) {
     if (recorded$cut > 0) {
       paste0(count_of(recorded$cut, "sample"), " had more than 20,000 calls, of which the outer ones were left out.")
     },
-    # In fewer samples, the effect on shares is smaller than the effect of chance.
-    if (recorded$partial > 0.05 * taken) {
+    if (recorded$traced > 0) {
       paste0(
-        count_of(recorded$partial, "sample"), if (recorded$partial == 1) " lacks" else " lack",
-        " the innermost functions, which had returned before they could be read."
+        count_of(recorded$traced, "sample"), if (recorded$traced == 1) " was" else " were",
+        " taken without stopping the process, because another process, such as a debugger, traces it. Functions that",
+        " return quickly have too few samples then."
       )
     }
   )

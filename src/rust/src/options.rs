@@ -108,7 +108,7 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
 }
 
 /// The settings of the recorder for a list of the options `interval` and `seconds` (in seconds), `clock` ("cpu" or
-/// "wall"), `children`, `native` (which pauses the process for each sample), and `check`, which only tests disable.
+/// "wall"), `children`, `pause` and `native`, which are flags.
 pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
     let seconds = |name| -> Result<Duration> {
         let value = option(list, name)?.doubles()?.first().copied();
@@ -124,8 +124,8 @@ pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
             _ => recorder::Clock::Cpu,
         },
         children: option(list, "children")?.flag()?,
-        pause: option(list, "native")?.flag()?,
-        check: option(list, "check")?.flag()?,
+        pause: option(list, "pause")?.flag()?,
+        native: option(list, "native")?.flag()?,
         own: false,
     })
 }

@@ -16,7 +16,8 @@ use profile_core::limits::memory::TryGrow;
 use profile_core::model::Profile;
 use profile_core::retry::Outcome;
 use profile_reader::recorder::Clock;
-use profile_reader::session::{Tick, declare_types};
+use profile_reader::samples::declare_types;
+use profile_reader::session::Tick;
 use profile_reader::source::{TYPES, own_source};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -188,7 +189,7 @@ impl Route for Server {
 
 pub const TAKEN: Tick = Tick::Taken {
     is_cut: false,
-    lacks_inner: false,
+    free: None,
 };
 
 /// What a scripted session has to do, and what it was asked to do.

@@ -7,7 +7,8 @@ use profile_core::joint::Files;
 use profile_core::model::Profile;
 use profile_reader::process::{Placement, Process};
 use profile_reader::recorder::Settings;
-use profile_reader::session::{self, Tick, declare_types};
+use profile_reader::samples::declare_types;
+use profile_reader::session::{self, Tick};
 use std::process;
 use std::time::{Duration, Instant};
 
@@ -49,7 +50,7 @@ impl<'a> OwnSession<'a> {
             clock: timing.clock,
             children: false,
             pause: false,
-            check: true,
+            native: false,
             own: true,
         };
         Ok(OwnSession {

@@ -10,7 +10,7 @@
 
 use profile_reader::memory::{Memory, at, word};
 use profile_reader::process::{Process, ProcessMemory, State, system_call_name};
-use profile_reader::stack::Reader;
+use profile_reader::stack::{Motion, Reader};
 use profile_reader::target::Mapping;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -88,15 +88,6 @@ impl Memory for Noted {
         let words = words.filter(|(_, word)| self.is_anonymous(at(word, 0)));
         notes.words.extend(words.map(|(address, _)| address));
         true
-    }
-
-    /// The records of the own process are followed one by one, so that nothing in between is read.
-    fn is_own(&self) -> bool {
-        true
-    }
-
-    fn is_at_hand(&mut self, address: u64, _size: usize) -> bool {
-        address % WORD == 0 && self.is_anonymous(address)
     }
 }
 
@@ -228,14 +219,10 @@ fn anonymous(pid: i32) -> Result<Vec<Range<u64>>> {
 
 /// Reads the stack several times, as a recorder does.
 fn read(memory: &Noted, mappings: &[Mapping]) -> Result<()> {
-    let mut reader = Reader::open(memory.clone(), mappings, true)?;
+    let mut reader = Reader::open(memory.clone(), mappings)?;
     reader.prepare_with(|| {})?;
-    for shortest_collection in [Duration::ZERO, Duration::MAX, Duration::ZERO] {
-        reader.shortest_collection = shortest_collection;
-        let stack = reader.read()?.ok_or("the stack cannot be read")?;
-        if stack.lacks_inner {
-            return Err("the stack lacks inner calls".into());
-        }
+    for motion in [Motion::Free, Motion::Still, Motion::Free] {
+        reader.read(motion)?.ok_or("the stack cannot be read")?;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@
 
 use crate::memory::{self, Memory, at};
 use crate::names::{Found, Names, text};
+use crate::snapshot::Snapshot;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::{StringId, Strings};
@@ -93,20 +94,19 @@ pub struct Code {
 
 impl Code {
     /// The byte code of an object; `None` if the object is not byte code.
-    pub fn read(memory: &mut impl Memory, object: u64) -> Option<Code> {
-        let code = object_of(memory, object, BCODESXP)?;
+    pub fn read<M: Memory>(snapshot: &mut Snapshot<M>, object: u64) -> Result<Option<Code>> {
+        let code = snapshot.object(object)?;
+        let Some(code) = code.filter(|code| Type::of(at(code, 0)) == BCODESXP) else {
+            return Ok(None);
+        };
         let [instructions, constants] = [CODE, CONSTANTS].map(|field| at(&code, field));
-        let first = object_of(memory, constants, VECSXP)?;
-        Some(Code {
+        let first = snapshot.object(constants)?;
+        let first = first.filter(|first| Type::of(at(first, 0)) == VECSXP);
+        Ok(first.map(|first| Code {
             instructions,
             constants,
             expression: at(&first, DATA),
-        })
-    }
-
-    /// The address of its constants.
-    pub fn constants(self) -> u64 {
-        self.constants
+        }))
     }
 
     /// The position of an instruction.
@@ -169,11 +169,6 @@ impl Positions {
         for position in self.new_positions.drain(..) {
             self.positions.remove(&position);
         }
-    }
-
-    /// The address of the `srcref` of a position, if it was found before.
-    pub fn srcref(&self, code: Code, position: u64) -> Option<u64> {
-        self.positions.get(&(code, position))?.srcref
     }
 
     /// What is known about a position, which is given as a number of words of the instructions.

@@ -1,287 +1,173 @@
-//! Copies of what a stack needs: R's variables, the records of its calls, and variables of its functions.
+//! Copies of pieces of memory, found by their addresses.
 //!
-//! Copying takes two system calls. The first one copies R's variables. One of them is the address of the innermost
-//! record at this moment, which determines what the second system call copies. It begins at the innermost record,
-//! since the innermost calls return soonest, and copies everything twice, to find out what existed the whole time:
-//!
-//! - the innermost record and the position of its function, and R's variables again: if this function has returned by
-//!   then, its position may be a later one, and the record that of a later call;
-//! - the next outer records, the address of the innermost record, and the first ones again, inwards;
-//! - the other records outwards, the address of the innermost record, these again, inwards, and the innermost one.
-//!
-//! A record remains in memory after its call has returned. So a call existed the whole time only if both copies of
-//! its record are the same and it was on the stack in between.
+//! A system call that copies a hundred pieces takes little longer than one that copies a single piece. Consecutive
+//! stacks need mostly the same pieces, so what the last stack needed is copied in one call for the next one. Whatever
+//! else is needed is copied on its own.
 
-use crate::memory::{Memory, Piece, at};
-use crate::pieces::{Group, Key, Kind, NEAR, Sequence};
-use crate::walk::is_same_record;
+use crate::memory::{self, Limited, Memory, Piece};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
 use std::collections::HashMap;
 
-/// The number of innermost pieces that are copied again before the outer ones, because small functions return within
-/// microseconds.
-const INNERMOST: usize = 3;
+/// Pieces with less than this between them are copied together. It takes longer to begin another piece than to copy
+/// this number of bytes.
+const GAP: u64 = 512;
+/// The maximum number of addresses that are remembered for the next call.
+const MOST: usize = 100_000;
 
-type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
-
-/// Something that a stack needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Need {
-    pub key: Key,
-    pub size: usize,
-    /// For records: the number of outer records.
-    pub depth: usize,
-}
-
+/// Copies of pieces of the same size.
 #[derive(Debug, Default)]
-pub struct Copies {
-    /// R's variables, which the first system call copies.
-    variables: Sequence,
-    /// Where each variable is in these copies.
-    places: Map<u64, usize>,
-    /// The variable with the address of the innermost record.
-    head: u64,
-    /// What the second system call copies, for each address of the innermost record, and for unknown ones.
-    plans: Map<u64, Plan>,
-    other: Plan,
-    /// The innermost record whose plan was used for the current copies.
-    current: Option<u64>,
+pub struct Copies<const SIZE: usize> {
+    /// What is copied in one call. Sorted by address.
+    plan: Vec<Piece>,
+    /// The copies of the plan, one after the other, and then those that were not planned.
     bytes: Vec<u8>,
+    starts: HashMap<u64, Start, foldhash::fast::RandomState>,
+    /// The size of the copies of the plan.
+    planned: usize,
+    /// The addresses that were needed in this round, each of them once, in the order in which they were needed.
+    needed: Vec<u64>,
+    round: u64,
+    is_copied: bool,
+    /// Whether the plan differs from what was needed.
+    is_outdated: bool,
 }
 
-/// What the second system call copies.
-#[derive(Debug, Default)]
-struct Plan {
-    sequence: Sequence,
-    /// Where the copies of variables begin.
-    variables: usize,
-    /// Where the addresses of the innermost record are, and the third copy of the innermost piece.
-    checks: [usize; 2],
-    third: usize,
-    places: Map<Key, Place>,
-}
-
-/// Where the two copies of something are, and the number of the check in between. Both copies are the same
-/// if there is only one.
+/// Where a copy starts, and the last round in which it was needed.
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    size: usize,
-    starts: [usize; 2],
-    check: usize,
+struct Start {
+    at: usize,
+    round: u64,
 }
 
-impl Copies {
-    /// Discards the copies.
-    pub fn clear(&mut self) {
-        self.current = None;
-    }
-
-    /// Discards all plans.
-    pub fn forget(&mut self) {
-        self.plans.clear();
-        self.current = None;
-    }
-
-    /// Replaces the variables, and discards all plans. The first variable points to the innermost record.
-    pub fn begin_with(&mut self, variables: &[u64]) -> Result<()> {
-        self.forget();
-        let mut needs = Vec::new();
-        for &address in variables {
-            needs.try_push((0, address, (Kind::Variable, address), 8))?;
+impl<const SIZE: usize> Copies<SIZE> {
+    /// Decides what to copy in one call in the next round: what was needed in this one.
+    pub fn plan(&mut self) -> Result<()> {
+        let is_same = !self.is_outdated && self.needed.len() == self.starts.len();
+        // Without a need, the last round has ended early.
+        if is_same || self.needed.is_empty() {
+            return Ok(());
         }
-        needs.sort_unstable();
-        needs.dedup();
-        let group = Group::of(&needs)?;
-        self.head = variables.first().copied().unwrap_or(0);
-        self.variables = Sequence::default();
-        self.places.clear();
-        let starts = self.variables.add_all(group.pieces.iter())?;
-        for member in &group.members {
-            let start = starts[member.piece] + member.inside;
-            self.places.try_put(member.key.1, start)?;
+        let mut addresses = Vec::new();
+        addresses.try_extend(&self.needed)?;
+        addresses.sort_unstable();
+        self.plan.clear();
+        self.starts.clear();
+        self.planned = 0;
+        for address in addresses {
+            self.add(address)?;
         }
-        self.other = self.plan(&[])?;
+        self.is_outdated = false;
         Ok(())
     }
 
-    /// Makes a plan for stacks with this innermost record.
-    pub fn prepare(&mut self, head: u64, needs: &[Need]) -> Result<()> {
-        let plan = self.plan(needs)?;
-        self.current = self.current.filter(|current| *current != head);
-        self.plans.try_put(head, plan)?;
-        Ok(())
-    }
-
-    /// Copies the variables. Returns the address of the innermost record, or `None` if something cannot be read.
-    pub fn take_variables(&mut self, memory: &mut impl Memory) -> Result<Option<u64>> {
-        self.current = None;
-        let Sequence { pieces, size } = &self.variables;
-        self.bytes.try_fill(*size, 0)?;
-        let Some(bytes) = self.bytes.get_mut(..*size) else {
-            return Ok(None);
-        };
-        let read = memory.read_pieces(pieces, bytes);
-        let head = self.places.get(&self.head).filter(|_| read == pieces.len());
-        Ok(head.map(|start| at(bytes, *start)))
-    }
-
-    /// Copies the rest for this innermost record. Returns the first piece that cannot be read, because it was freed.
-    pub fn take(&mut self, memory: &mut impl Memory, head: u64) -> Result<Option<Piece>> {
-        let plan = self.plans.get(&head).unwrap_or(&self.other);
-        let begin = self.variables.size;
-        let end = begin + plan.sequence.size;
-        self.bytes.try_fill(end, 0)?;
-        let Some(bytes) = self.bytes.get_mut(begin..end) else {
-            return Ok(None);
-        };
-        let read = memory.read_pieces(&plan.sequence.pieces, bytes);
-        self.current = Some(head);
-        Ok(plan.sequence.pieces.get(read).copied())
-    }
-
-    fn plan(&self, needs: &[Need]) -> Result<Plan> {
-        let (records, mut positions) = in_order(needs)?;
-        positions.sort_unstable();
-        positions.dedup();
-        let (records, positions) = (Group::of(&records)?, Group::of(&positions)?);
-        let head = Piece {
-            address: self.head,
-            size: 8,
-        };
-
-        let mut plan = Plan::default();
-        let sequence = &mut plan.sequence;
-        let innermost = records.pieces.len().min(INNERMOST);
-        let mut firsts = sequence.add_all(records.pieces.iter().take(1))?;
-        let starts = sequence.add_all(positions.pieces.iter())?;
-        plan.variables = sequence.size;
-        sequence.add_all(self.variables.pieces.iter())?;
-        // One more, which is the caller of those that are copied again.
-        let next = records.pieces.iter().skip(1).take(INNERMOST);
-        firsts.try_extend(&sequence.add_all(next)?)?;
-        plan.checks[0] = sequence.add(head)?;
-        let mut seconds = sequence.add_all(records.pieces[..innermost].iter().rev())?;
-        seconds.reverse();
-        let next = records.pieces.iter().skip(1 + INNERMOST);
-        firsts.try_extend(&sequence.add_all(next)?)?;
-        plan.checks[1] = sequence.add(head)?;
-        let mut others = sequence.add_all(records.pieces[innermost..].iter().rev())?;
-        others.reverse();
-        seconds.try_extend(&others)?;
-        plan.third = sequence.size;
-        sequence.add_all(records.pieces.iter().take(1))?;
-
-        for member in &records.members {
-            let starts = [&firsts, &seconds].map(|starts| starts[member.piece] + member.inside);
-            let place = Place {
-                size: member.size,
-                starts,
-                check: usize::from(member.piece >= innermost),
-            };
-            plan.places.try_put(member.key, place)?;
-        }
-        for member in &positions.members {
-            let place = Place {
-                size: member.size,
-                starts: [starts[member.piece] + member.inside; 2],
-                check: 0,
-            };
-            plan.places.try_put(member.key, place)?;
-        }
-        Ok(plan)
-    }
-
-    fn current_plan(&self) -> Option<&Plan> {
-        Some(self.plans.get(&self.current?).unwrap_or(&self.other))
-    }
-
-    /// The first copies of records, with their addresses.
-    pub fn first_records(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let keys = self
-            .current_plan()
-            .into_iter()
-            .flat_map(|plan| plan.places.keys());
-        let records = keys.filter(|(kind, _)| *kind == Kind::Record);
-        records.filter_map(|&key| self.get(key).map(|(copies, _)| (key.1, copies[0])))
-    }
-
-    /// The addresses of the innermost record at both checks, if that record was copied before and after the check.
-    pub fn heads(&self) -> [Option<u64>; 2] {
-        self.known_heads().unwrap_or_default()
-    }
-
-    fn known_heads(&self) -> Option<[Option<u64>; 2]> {
-        let (innermost, plan) = (self.current?, self.current_plan()?);
-        let bytes = self.bytes.get(self.variables.size..)?;
-        let [first, second] = plan
-            .checks
-            .map(|start| bytes.get(start..).map(|bytes| at(bytes, 0)));
-        let second = second.filter(|&head| {
-            let place = plan.places.get(&(Kind::Record, head));
-            place.is_some_and(|place| match head == innermost {
-                true => {
-                    let copy = |start: usize| bytes.get(start..start + place.size);
-                    let [first, _] = place.starts;
-                    let both = copy(first).zip(copy(plan.third + first));
-                    both.is_some_and(|(first, third)| is_same_record(first, third))
-                }
-                false => place.check == 1,
-            })
-        });
-        Some([first, second])
-    }
-
-    /// Both copies of something, and the number of the check in between.
-    pub fn get(&self, key: Key) -> Option<([&[u8]; 2], usize)> {
-        let plan = self.current_plan()?;
-        let begin = self.variables.size;
-        let copy = |start: usize, size| self.bytes.get(start..start + size);
-        if key.0 == Kind::Variable {
-            let start = *self.places.get(&key.1)?;
-            let again = begin + plan.variables + start;
-            return Some(([copy(start, 8)?, copy(again, 8)?], 0));
-        }
-        let Place {
-            size,
-            starts,
-            check,
-        } = *plan.places.get(&key)?;
-        let [first, second] = starts.map(|start| copy(begin + start, size));
-        Some(([first?, second?], check))
-    }
-}
-
-/// What a group needs, see [`Group::of`].
-type Needs = Vec<(usize, u64, Key, usize)>;
-
-/// What is copied twice, innermost first, and positions that are copied once. Positions of functions that have called
-/// another one are copied together with the record of their function, since they are usually close to it.
-fn in_order(needs: &[Need]) -> Result<(Needs, Needs)> {
-    let (mut order, mut positions) = (Vec::new(), Vec::new());
-    let mut records = Vec::new();
-    for &Need { key, depth, .. } in needs {
-        if let (Kind::Record, address) = key {
-            records.try_push((address, depth))?;
-        }
-    }
-    records.sort_unstable();
-    for &Need { key, size, depth } in needs {
-        let (kind, address) = key;
-        if kind == Kind::Record {
-            order.try_push((1 + depth, address, key, size))?;
-            continue;
-        }
-        let after = records.partition_point(|record| record.0 < address);
-        match records.get(after) {
-            Some(&(record, depth)) if kind == Kind::Caller || record - address < NEAR => {
-                order.try_push((1 + depth, address, key, size))?;
+    /// Adds an address to the plan. It is not lower than the ones before.
+    fn add(&mut self, address: u64) -> Result<()> {
+        let last = self.plan.last_mut();
+        let near = last.filter(|piece| address - piece.address <= piece.size as u64 + GAP);
+        let at = match near {
+            Some(piece) => {
+                let inside = (address - piece.address) as usize;
+                let before = self.planned - piece.size;
+                piece.size = piece.size.max(inside + SIZE);
+                self.planned = before + piece.size;
+                before + inside
             }
-            _ if kind == Kind::Caller => order.try_push((0, address, key, size))?,
-            _ => positions.try_push((1, address, key, size))?,
+            None => {
+                let at = self.planned;
+                self.plan.try_push(Piece {
+                    address,
+                    size: SIZE,
+                })?;
+                self.planned += SIZE;
+                at
+            }
+        };
+        let start = Start { at, round: 0 };
+        self.starts.try_put(address, start)?;
+        Ok(())
+    }
+
+    /// Begins a round. The copies of the plan are made when the first one is needed.
+    pub fn begin(&mut self) -> Result<()> {
+        self.plan()?;
+        self.needed.clear();
+        self.round += 1;
+        self.is_copied = false;
+        self.bytes.truncate(self.planned);
+        self.bytes.try_fill(self.planned, 0)
+    }
+
+    /// What was at an address when it was copied in this round. `None` if it cannot be read.
+    pub fn get<M: Memory>(
+        &mut self,
+        memory: &mut Limited<M>,
+        address: u64,
+    ) -> Result<Option<[u8; SIZE]>> {
+        if !self.is_copied {
+            self.copy(memory);
+            self.is_copied = true;
+        }
+        if let Some(start) = self.starts.get_mut(&address) {
+            let at = start.at;
+            if start.round != self.round {
+                start.round = self.round;
+                self.needed.try_push(address)?;
+            }
+            return Ok(self.copy_at(at));
+        }
+        let Some(copy) = memory::array::<SIZE>(memory, address) else {
+            return Ok(None);
+        };
+        self.is_outdated = true;
+        if self.needed.len() < MOST {
+            let (at, round) = (self.bytes.len(), self.round);
+            self.bytes.try_extend(&copy)?;
+            self.starts.try_put(address, Start { at, round })?;
+            self.needed.try_push(address)?;
+        }
+        Ok(Some(copy))
+    }
+
+    fn copy_at(&self, at: usize) -> Option<[u8; SIZE]> {
+        self.bytes.get(at..)?.first_chunk().copied()
+    }
+
+    /// Makes the copies of the plan. What cannot be read any more is left out.
+    fn copy<M: Memory>(&mut self, memory: &mut Limited<M>) {
+        let (mut number, mut at) = (0, 0);
+        while let Some(rest) = self.plan.get(number..).filter(|rest| !rest.is_empty()) {
+            let into = self.bytes.get_mut(at..self.planned).unwrap_or_default();
+            let read = memory.read_pieces(rest, into);
+            at += rest
+                .iter()
+                .take(read)
+                .map(|piece| piece.size)
+                .sum::<usize>();
+            number += read;
+            let Some(wrong) = self.plan.get(number) else {
+                return;
+            };
+            self.is_outdated = true;
+            if memory.is_exhausted() {
+                self.starts.retain(|_, start| start.at < at);
+                return;
+            }
+            let missing = at..at + wrong.size;
+            self.starts.retain(|_, start| !missing.contains(&start.at));
+            at = missing.end;
+            number += 1;
         }
     }
-    order.sort_unstable();
-    order.reverse();
-    Ok((order, positions))
+
+    /// What was needed in this round, with the copies, in the order in which it was needed.
+    pub fn needed(&self) -> impl Iterator<Item = (u64, [u8; SIZE])> {
+        let copy = |address: &u64| Some((*address, self.copy_at(self.starts.get(address)?.at)?));
+        self.needed.iter().filter_map(copy)
+    }
+
+    /// The number of different addresses that were needed in this round, up to a maximum.
+    pub fn count(&self) -> usize {
+        self.needed.len()
+    }
 }

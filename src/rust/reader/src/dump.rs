@@ -1,17 +1,18 @@
 //! The current stack of a process, its state and its system call.
 
+use crate::apart;
 use crate::places::Place;
-use crate::process::{Process, ProcessMemory, State, system_call_name};
+use crate::process::{Held, Process, ProcessMemory, State, Stops, Thread, system_call_name};
 use crate::recorder::of_process;
-use crate::stack::{Reader, Stack};
+use crate::stack::{Motion, Reader, Stack};
 use profile_core::analysis::label_frames;
 use profile_core::error::{Error, Result};
+use profile_core::limits::cancel::Stop;
 use profile_core::message;
 use profile_core::model::Strings;
-use std::thread;
 use std::time::{Duration, Instant};
 
-/// The maximum number of attempts to read a stack that keeps changing.
+/// The maximum number of attempts to read a stack of a process that cannot be stopped.
 const TRIES: usize = 40;
 const PAUSE: Duration = Duration::from_micros(500);
 /// The maximum time for all attempts. They take long if the memory of the process is damaged.
@@ -31,36 +32,54 @@ pub struct Dump {
 }
 
 /// Reads the current stack of R in a process.
-pub fn dump(pid: i32) -> Result<Dump> {
+pub fn dump(pid: i32, stop: Stop) -> Result<Dump> {
+    apart::run(stop, |_| dump_here(pid)).0
+}
+
+fn dump_here(pid: i32) -> Result<Dump> {
     let process = Process::find(pid)?;
     let mappings = process.mappings()?;
-    let reader = Reader::open(ProcessMemory::new(pid), &mappings, true);
+    let reader = Reader::open(ProcessMemory::new(pid), &mappings);
     let mut reader = reader.map_err(|error| of_process(pid, error))?;
+    let mut thread = Thread::open(&process, Stops::IfItRuns)?;
     reader.prepare()?;
-    let mut last = None;
     let begin = Instant::now();
+    let mut last = None;
     for _ in 0..TRIES {
-        let state = process.state();
+        let Some(activity) = thread.activity() else {
+            return Err(Error::Process(message!(
+                "Process {pid} ended while it was read."
+            )));
+        };
         let system_call = process.system_call().and_then(system_call_name);
-        if let Some(stack) = reader.read()? {
-            last = Some((stack.clone(), state, system_call));
-            if !stack.lacks_inner {
-                break;
-            }
+        reader.plan()?;
+        let held = thread.hold(activity.state);
+        let motion = match held {
+            Held::Free(_) => Motion::Free,
+            Held::Stopped(_) | Held::Asleep(_) => Motion::Still,
+        };
+        let is_read = reader.read(motion)?.is_some();
+        if is_read && (motion == Motion::Free || thread.is_still(&held)) {
+            last = Some((activity.state, system_call));
+            break;
+        }
+        drop(held);
+        // A stack that takes long to read.
+        if motion == Motion::Still && reader.read(Motion::Free)?.is_some() {
+            last = Some((activity.state, system_call));
+            break;
         }
         if begin.elapsed() > LONGEST {
             break;
         }
-        thread::sleep(PAUSE);
+        std::thread::sleep(PAUSE);
     }
-    let Some((mut stack, Some(state), system_call)) = last else {
-        return Err(match process.state() {
-            None => Error::Process(message!("Process {pid} ended while it was read.")),
-            Some(_) => Error::Process(message!(
-                "The stack of process {pid} changed whenever it was read; try again."
-            )),
-        });
+    let Some((state, system_call)) = last else {
+        return Err(Error::Process(message!(
+            "The stack of process {pid} changed whenever it was read; try again."
+        )));
     };
+    let mut stack = reader.stack().clone();
     let labels = take_labels(&mut stack, &reader.texts)?;
     Ok(Dump {
         process,

@@ -4,12 +4,12 @@
 //! They are found among R's variables by their values. While a closure runs, the first one usually points to its byte
 //! code, and the second one to a variable on the C stack that points into the instructions of that code. A few times,
 //! all variables are searched for such values, which takes longer than many functions run. After that, only the
-//! candidates are copied, together with each stack, and those with such values get a vote. Without a clear majority,
+//! candidates are read, together with the calls, and those with such values get a vote. Without a clear majority,
 //! the line of the innermost function is left out.
 
-use crate::ahead::Ahead;
 use crate::calls::Calls;
 use crate::memory::{self, Memory, at};
+use crate::snapshot::Snapshot;
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -43,11 +43,10 @@ pub struct Search {
     pc_votes: u32,
     code: Candidates,
     pc: Candidates,
-    /// The values of the candidates when the last stack was copied: for the code the value itself, for the position
+    /// The values of the candidates at the last calls: for the code the value itself, for the position
     /// the word that the value points to.
     codes: Vec<Option<u64>>,
     pcs: Vec<Option<u64>>,
-    is_over: bool,
     bytes: Vec<u8>,
 }
 
@@ -91,27 +90,21 @@ impl Candidates {
 }
 
 impl Search {
-    /// The addresses of variables that may be the right ones.
-    pub fn candidates(&self) -> impl Iterator<Item = u64> {
-        let candidates = self.code.0.iter().chain(&self.pc.0);
-        let candidates = candidates.map(|candidate| candidate.0);
-        candidates.filter(|_| !self.is_over)
-    }
-
-    /// Stores the values that the candidates had at the moment of the stack that is being read.
-    pub fn observe<M: Memory>(&mut self, copies: &mut Ahead<M>, target: &Target) -> Result<()> {
+    /// Notes the values that the candidates have at the moment of the snapshot.
+    pub fn observe<M: Memory>(
+        &mut self,
+        snapshot: &mut Snapshot<M>,
+        target: &Target,
+    ) -> Result<()> {
         self.codes.clear();
         self.pcs.clear();
-        if self.is_over {
-            return Ok(());
-        }
         for candidate in &self.code.0 {
-            self.codes.try_push(copies.variable(candidate.0))?;
+            self.codes.try_push(snapshot.variable(candidate.0)?)?;
         }
         for candidate in &self.pc.0 {
-            let variable = copies.variable(candidate.0);
+            let variable = snapshot.variable(candidate.0)?;
             let pc = match variable.filter(|variable| may_be_position(*variable, target)) {
-                Some(variable) => copies.position(variable)?,
+                Some(variable) => snapshot.variable(variable)?,
                 None => None,
             };
             self.pcs.try_push(pc)?;
@@ -152,9 +145,7 @@ impl Search {
             self.scan(memory, target, &code)?;
         }
         self.looks = self.looks.wrapping_add(1);
-        let result = self.result();
-        self.is_over = result.is_some();
-        Ok(result)
+        Ok(self.result())
     }
 
     /// Searches all variables for candidates. This takes longer than many functions run, so the function may have

@@ -9,16 +9,6 @@ pub trait Memory {
     /// Copies what is at `address`. Returns `false` if not all of it can be read.
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool;
 
-    /// Whether this is the memory of the current process.
-    fn is_own(&self) -> bool {
-        false
-    }
-
-    /// Whether this range can be read directly, in nanoseconds, and remains mapped as long as the process exists.
-    fn is_at_hand(&mut self, _address: u64, _size: usize) -> bool {
-        false
-    }
-
     /// Declares that these ranges remain mapped as long as the process exists.
     fn keep_at_hand(&mut self, _parts: &[Range<u64>]) -> Result<()> {
         Ok(())
@@ -67,14 +57,6 @@ impl<M> Limited<M> {
         &mut self.memory
     }
 
-    pub fn inner_ref(&self) -> &M {
-        &self.memory
-    }
-
-    pub fn into_inner(self) -> M {
-        self.memory
-    }
-
     /// Sets a new limit, which replaces the rest of the last one.
     pub fn limit(&mut self, limit: u64) {
         self.left = limit;
@@ -85,10 +67,10 @@ impl<M> Limited<M> {
         self.left == 0
     }
 
-    /// Charges a read to the limit. Returns whether the limit allows it. A system call costs one unit, and so do 8
-    /// pieces or 128 bytes. The cost of bytes includes their processing by the caller.
+    /// Charges a read to the limit. Returns whether the limit allows it. A system call costs one unit, and so do 3
+    /// pieces or a kilobyte. The cost of bytes includes their processing by the caller.
     fn pays(&mut self, pieces: usize, bytes: usize) -> bool {
-        let cost = 1 + pieces / 8 + bytes / 128;
+        let cost = 1 + pieces / 3 + bytes / 1024;
         self.left = self.left.saturating_sub(cost as u64);
         self.left > 0
     }

@@ -2,6 +2,7 @@
 //! `object$name` or `object[[name]]`, else `<Anonymous>`.
 
 use crate::memory::{self, Memory, at, half_at};
+use crate::snapshot::Snapshot;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled, owned, written};
 use profile_core::model::{StringId, Strings};
@@ -17,17 +18,12 @@ const LONGEST_NAME: u64 = 10_000;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// The maximum number of entries. Some processes repeatedly create the calls that they evaluate.
-const MOST_CALLS: usize = 1 << 16;
-
 /// The names of symbols, by address. R never frees a symbol.
 #[derive(Debug, Default)]
 pub struct Names {
     symbols: Map<u64, StringId>,
     /// Symbols that were added since the last `keep()`.
     new: Vec<u64>,
-    /// By the address of a call such as `stats::lm(x)`: the objects that `stats::lm` consists of, besides symbols.
-    members: Map<u64, [u64; 3]>,
 }
 
 /// The result of a lookup.
@@ -53,51 +49,34 @@ impl Names {
         }
     }
 
-    /// The objects that the name of the called function depended on when this call was last seen.
-    pub fn depends_on(&self, call: u64) -> impl Iterator<Item = u64> {
-        self.members.get(&call).into_iter().flatten().copied()
-    }
-
-    /// The name of the function that is called, given the address of the call and its first cell.
-    pub fn of_call(
+    /// The name of the function that is called, given the address of the call.
+    pub fn of_call<M: Memory>(
         &mut self,
-        memory: &mut impl Memory,
-        address: u64,
-        cell: &[u8],
+        snapshot: &mut Snapshot<M>,
+        call: u64,
         texts: &mut Strings,
     ) -> Result<Found> {
-        if Type::of(at(cell, 0)) != LANGSXP {
+        let Some(cell) = snapshot.object(call)? else {
+            return Ok(Found::Damaged);
+        };
+        if Type::of(at(&cell, 0)) != LANGSXP {
             return Ok(Found::Nothing);
         }
-        let head = at(cell, CAR);
+        let head = at(&cell, CAR);
         if let Some(&name) = self.symbols.get(&head) {
             return Ok(Found::Name(name));
         }
-        let Some(object) = memory::array::<CELL>(memory, head) else {
+        let Some(object) = snapshot.object(head)? else {
             return Ok(Found::Damaged);
         };
-        match Type::of(at(&object, 0)) {
-            SYMSXP => self.symbol(memory, head, texts),
-            LANGSXP => {
-                let member = Member::read(memory, head, &object);
-                let name = match &member {
-                    Some(member) => self.of_member(memory, member, texts)?,
-                    None => None,
-                };
-                if let Some(member) = member.filter(|_| name.is_some()) {
-                    if self.members.len() >= MOST_CALLS {
-                        self.members.clear();
-                    }
-                    self.members.try_put(address, member.cells)?;
-                }
-                let name = match name {
-                    Some(name) => texts.intern(&name)?,
-                    None => texts.intern("<Anonymous>")?,
-                };
-                Ok(Found::Name(name))
-            }
-            _ => Ok(Found::Name(texts.intern("<Anonymous>")?)),
-        }
+        let name = match Type::of(at(&object, 0)) {
+            SYMSXP => return self.symbol(snapshot, head, texts),
+            LANGSXP => self.of_member(snapshot, &object, texts)?,
+            _ => None,
+        };
+        texts
+            .intern(name.as_deref().unwrap_or("<Anonymous>"))
+            .map(Found::Name)
     }
 
     /// The name of a symbol.
@@ -125,20 +104,22 @@ impl Names {
         Ok(Found::Name(name))
     }
 
-    /// The text of a call that returns a function. `None` if it is none of the usual ones.
-    fn of_member(
+    /// The text of a call that returns a function, given its first cell, such as `stats::lm`. `None` if it is none of
+    /// the usual ones, which have two arguments.
+    fn of_member<M: Memory>(
         &mut self,
-        memory: &mut impl Memory,
-        member: &Member,
+        snapshot: &mut Snapshot<M>,
+        cell: &[u8; CELL],
         texts: &mut Strings,
     ) -> Result<Option<String>> {
-        let &Member {
-            operator,
-            object,
-            member,
-            ..
-        } = member;
-        let mut symbol = |address| self.symbol(memory, address, texts);
+        let Some(first) = snapshot.object(at(cell, CDR))? else {
+            return Ok(None);
+        };
+        let Some(second) = snapshot.object(at(&first, CDR))? else {
+            return Ok(None);
+        };
+        let [operator, object, member] = [cell, &first, &second].map(|cell| at(cell, CAR));
+        let mut symbol = |address| self.symbol(snapshot, address, texts);
         let (Found::Name(operator), Found::Name(object)) = (symbol(operator)?, symbol(object)?)
         else {
             return Ok(None);
@@ -148,7 +129,7 @@ impl Names {
             "[[" => true,
             _ => return Ok(None),
         };
-        let name = match self.symbol(memory, member, texts)? {
+        let name = match self.symbol(snapshot, member, texts)? {
             Found::Name(name) if has_brackets => {
                 written(format_args!("{}[[{}]]", texts.get(object), texts.get(name)))?
             }
@@ -157,7 +138,7 @@ impl Names {
                 written(format_args!("{object}{operator}{name}"))?
             }
             _ if has_brackets => {
-                let Some(index) = index(memory, member)? else {
+                let Some(index) = index(snapshot, member)? else {
                     return Ok(None);
                 };
                 written(format_args!("{}[[{index}]]", texts.get(object)))?
@@ -165,31 +146,6 @@ impl Names {
             _ => return Ok(None),
         };
         Ok(Some(name))
-    }
-}
-
-/// The elements of a call with two arguments, such as `stats::lm`.
-struct Member {
-    operator: u64,
-    object: u64,
-    member: u64,
-    /// The addresses of its cells.
-    cells: [u64; 3],
-}
-
-impl Member {
-    /// `cell` is the first cell of the call.
-    fn read(memory: &mut impl Memory, address: u64, cell: &[u8; CELL]) -> Option<Member> {
-        let first = at(cell, CDR);
-        let object: [u8; CELL] = memory::array(memory, first)?;
-        let second = at(&object, CDR);
-        let member: [u8; CELL] = memory::array(memory, second)?;
-        Some(Member {
-            operator: at(cell, CAR),
-            object: at(&object, CAR),
-            member: at(&member, CAR),
-            cells: [address, first, second],
-        })
     }
 }
 

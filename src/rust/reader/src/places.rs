@@ -5,7 +5,7 @@ use crate::byte_code::{Builtin, Code, Positions, length};
 use crate::calls::Site;
 use crate::memory::{self, Memory, at, half_at};
 use crate::names::{Found, Names, text};
-use crate::objects::is_same;
+use crate::snapshot::Snapshot;
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled};
@@ -21,8 +21,6 @@ const MOST_ATTRIBUTES: usize = 8;
 /// An environment with the variables of a source file has about ten.
 const MOST_VARIABLES: usize = 64;
 const LARGEST_TABLE: u64 = 4096;
-/// The maximum number of entries. Some processes repeatedly compile the code that they evaluate.
-const MOST_CODES: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
@@ -30,81 +28,41 @@ pub struct Place {
     pub line: i32,
 }
 
-/// The object that determines the place of a site, which may change or be freed when its function returns.
+/// What determines the place of a site, and may change or be freed when its function returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Root {
     Nothing,
-    Srcref {
-        address: u64,
-        object: [u8; CELL],
-    },
+    /// The address of a `srcref`.
+    Srcref(u64),
+    /// A position in byte code.
     Code {
-        object: u64,
         code: Code,
         position: u64,
     },
 }
 
 impl Root {
-    pub fn of(memory: &mut impl Memory, target: &Target, site: Site) -> Root {
-        let found = match site {
-            Site::Unknown => None,
-            Site::Srcref(address) if !is_object(address, target) => None,
-            Site::Srcref(address) => {
-                memory::array(memory, address).map(|object| Root::Srcref { address, object })
-            }
-            Site::Relative { code, instructions } => {
-                Root::of_code(memory, code, |_, _| Some(instructions))
-            }
-            Site::Absolute { code, variable } => Root::of_code(memory, code, |memory, code| {
-                code.position(memory::word(memory, variable)?)
-            }),
+    pub fn of<M: Memory>(snapshot: &mut Snapshot<M>, target: &Target, site: Site) -> Result<Root> {
+        let (object, position) = match site {
+            Site::Srcref(address) if !is_object(address, target) => return Ok(Root::Nothing),
+            Site::Srcref(address) => return Ok(Root::Srcref(address)),
+            Site::Relative { code, instructions } => (code, Ok(instructions)),
+            Site::Absolute { code, variable } => (code, Err(variable)),
         };
-        found.unwrap_or(Root::Nothing)
-    }
-
-    fn of_code<M: Memory>(
-        memory: &mut M,
-        object: u64,
-        position: impl FnOnce(&mut M, Code) -> Option<u64>,
-    ) -> Option<Root> {
-        let code = Code::read(memory, object)?;
-        let position = position(memory, code)?;
-        Some(Root::Code {
-            object,
-            code,
-            position,
+        let Some(code) = Code::read(snapshot, object)? else {
+            return Ok(Root::Nothing);
+        };
+        let position = match position {
+            Ok(instructions) => Some(instructions),
+            Err(variable) => {
+                let instruction = snapshot.variable(variable)?;
+                instruction.and_then(|instruction| code.position(instruction))
+            }
+        };
+        Ok(match position {
+            Some(position) => Root::Code { code, position },
+            None => Root::Nothing,
         })
-    }
-
-    /// The address of the object; 0 if there is none.
-    pub fn object(&self) -> u64 {
-        match *self {
-            Root::Nothing => 0,
-            Root::Srcref { address, .. } => address,
-            Root::Code { object, .. } => object,
-        }
-    }
-
-    /// The addresses of the objects that [`exists()`](Root::exists) reads.
-    pub fn objects(&self) -> impl Iterator<Item = u64> + use<> {
-        let objects = match *self {
-            Root::Nothing => [None; 2],
-            Root::Srcref { address, .. } => [Some(address), None],
-            Root::Code { object, code, .. } => [Some(object), Some(code.constants())],
-        };
-        objects.into_iter().flatten()
-    }
-
-    /// Whether the object still exists. The position may have changed.
-    pub fn exists(&self, memory: &mut impl Memory) -> bool {
-        match *self {
-            Root::Nothing => true,
-            Root::Srcref { address, object } => {
-                memory::array(memory, address).is_some_and(|now| is_same(&now, &object))
-            }
-            Root::Code { object, code, .. } => Code::read(memory, object) == Some(code),
-        }
     }
 }
 
@@ -122,8 +80,6 @@ pub struct Places {
     srcrefs: Map<u64, Srcref>,
     new_srcrefs: Vec<u64>,
     positions: Positions,
-    /// The byte code that was last seen at each address.
-    codes: Map<u64, Code>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -138,9 +94,6 @@ impl Places {
     pub fn keep(&mut self) {
         self.new_srcrefs.clear();
         self.positions.keep();
-        if self.codes.len() > MOST_CODES {
-            self.codes.clear();
-        }
     }
 
     /// Discards the results that were added since the last call of `keep()`.
@@ -151,77 +104,52 @@ impl Places {
         self.positions.forget();
     }
 
-    /// The objects, besides its own, that the place of this site has depended on before: the constants of the byte
-    /// code, and the `srcref` of the position.
-    pub fn depends_on(&self, memory: &mut impl Memory, site: Site) -> [Option<u64>; 2] {
-        let Some(&code) = self.codes.get(&site.object()) else {
-            return [None; 2];
-        };
-        let position = match site {
-            Site::Relative { instructions, .. } => Some(instructions),
-            Site::Absolute { variable, .. } => {
-                memory::word(memory, variable).and_then(|pc| code.position(pc))
-            }
-            Site::Srcref(_) | Site::Unknown => None,
-        };
-        let srcref = position.and_then(|position| self.positions.srcref(code, position));
-        [Some(code.constants()), srcref]
-    }
-
     /// The place in a source file, if it is known, and the builtin that is called there.
-    pub fn of(
+    pub fn of<M: Memory>(
         &mut self,
-        memory: &mut impl Memory,
+        snapshot: &mut Snapshot<M>,
         target: &Target,
         root: Root,
         names: &mut Names,
         texts: &mut Strings,
     ) -> Result<(Option<Place>, Option<Builtin>)> {
-        let (address, srcref, builtin) = match root {
+        let (address, builtin) = match root {
             Root::Nothing => return Ok((None, None)),
-            Root::Srcref { address, object } => (address, object, None),
-            Root::Code {
-                object,
-                code,
-                position,
-            } => {
-                if self.codes.get(&object) != Some(&code) {
-                    self.codes.try_put(object, code)?;
-                }
-                let found = self.positions.of(memory, code, position, names, texts)?;
-                let address = found.srcref.filter(|&address| is_object(address, target));
-                let object = |address| Some((address, memory::array(memory, address)?));
-                let Some((address, object)) = address.and_then(object) else {
-                    return Ok((None, found.builtin));
-                };
-                (address, object, found.builtin)
+            Root::Srcref(address) => (Some(address), None),
+            Root::Code { code, position } => {
+                let found = self.positions.of(snapshot, code, position, names, texts)?;
+                (found.srcref, found.builtin)
             }
         };
-        let place = self.of_srcref(memory, target, address, &srcref, names, texts)?;
+        let place = match address.filter(|&address| is_object(address, target)) {
+            Some(address) => self.of_srcref(snapshot, target, address, names, texts)?,
+            None => None,
+        };
         Ok((place, builtin))
     }
 
-    fn of_srcref(
+    fn of_srcref<M: Memory>(
         &mut self,
-        memory: &mut impl Memory,
+        snapshot: &mut Snapshot<M>,
         target: &Target,
         address: u64,
-        object: &[u8; CELL],
         names: &mut Names,
         texts: &mut Strings,
     ) -> Result<Option<Place>> {
-        let object = &object[..];
-        if Type::of(at(object, 0)) != INTSXP || at(object, LENGTH) == 0 {
+        let Some(object) = snapshot.object(address)? else {
+            return Ok(None);
+        };
+        if Type::of(at(&object, 0)) != INTSXP || at(&object, LENGTH) == 0 {
             return Ok(None);
         }
-        let line = half_at(object, DATA) as i32;
-        let attributes = at(object, ATTRIBUTES);
+        let line = half_at(&object, DATA) as i32;
+        let attributes = at(&object, ATTRIBUTES);
         let known = self.srcrefs.get(&address);
         let known = known.filter(|known| (known.line, known.attributes) == (line, attributes));
         let file = match known {
             Some(known) => known.file,
             None => {
-                let file = file_of(memory, target, attributes, names, texts)?;
+                let file = file_of(snapshot, target, attributes, names, texts)?;
                 let srcref = Srcref {
                     line,
                     attributes,

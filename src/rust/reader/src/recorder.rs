@@ -1,8 +1,9 @@
 //! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::apart;
-use crate::process::{Placement, Process};
-use crate::session::{Session, Tick, declare_types};
+use crate::process::{Placement, Process, Stops, WhyFree};
+use crate::samples::declare_types;
+use crate::session::{Session, Tick};
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
@@ -16,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// The longest time between two checks whether to stop.
 const STEP: Duration = Duration::from_millis(50);
+/// The same while a process is expected to stop.
+const SOON: Duration = Duration::from_millis(1);
 /// The time between two searches for child processes.
 const CHILDREN: Duration = Duration::from_millis(100);
 
@@ -35,13 +38,24 @@ pub struct Settings {
     pub clock: Clock,
     /// Whether processes started by these are recorded as well.
     pub children: bool,
-    /// Whether the processes are stopped while their stacks are read, so that native frames can be found.
+    /// Whether processes that run are stopped while their stacks are read.
     pub pause: bool,
-    /// Whether each stack is read a second time and compared. Only tests disable this.
-    pub check: bool,
+    /// Whether native frames are recorded. Processes are then stopped for each sample.
+    pub native: bool,
     /// Whether a process records itself, possibly for weeks. The command line is then omitted, since it may contain
     /// secrets, and so is the state, if samples are taken by CPU time.
     pub own: bool,
+}
+
+impl Settings {
+    /// When processes are stopped.
+    pub fn stops(&self) -> Stops {
+        match self {
+            Settings { native: true, .. } => Stops::Always,
+            Settings { own: true, .. } | Settings { pause: false, .. } => Stops::Never,
+            _ => Stops::IfItRuns,
+        }
+    }
 }
 
 /// What was recorded.
@@ -52,8 +66,10 @@ pub struct Recorded {
     pub unread: usize,
     /// The number of samples whose outermost calls were left out.
     pub cut: usize,
-    /// The number of samples that lack innermost calls, which returned while they were read.
-    pub partial: usize,
+    /// The number of samples that were read while the process went on, because another process traces it.
+    pub traced: usize,
+    /// How long processes were stopped, each time, in nanoseconds.
+    pub pauses: Vec<u32>,
     /// Problems of native stacks.
     pub problems: Problems,
     /// Processes that ended during the recording.
@@ -66,12 +82,9 @@ impl Recorded {
     fn count(&mut self, tick: Tick, pid: i32) -> Result<()> {
         match tick {
             Tick::Idle => {}
-            Tick::Taken {
-                is_cut,
-                lacks_inner,
-            } => {
+            Tick::Taken { is_cut, free } => {
                 self.cut += usize::from(is_cut);
-                self.partial += usize::from(lacks_inner);
+                self.traced += usize::from(free == Some(WhyFree::Traced));
             }
             Tick::Unread => self.unread += 1,
             Tick::Ended => self.ended.try_push(pid)?,
@@ -82,9 +95,6 @@ impl Recorded {
 
 /// Records processes for the set duration, or until all have ended.
 pub fn record(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded> {
-    if !settings.pause {
-        return record_here(pids, settings, stop);
-    }
     let (recorded, was_stopped) = apart::run(stop, |stop| record_here(pids, settings, stop));
     match recorded {
         Ok(mut recorded) => {
@@ -115,7 +125,7 @@ struct Recorder<'s> {
     settings: &'s Settings,
     recorded: Recorded,
     sessions: Vec<Session<'s>>,
-    /// The native stack of each sample, if processes are stopped.
+    /// The native stack of each sample, if they are recorded.
     natives: Vec<NativeStack>,
     /// Owns copies of unwind tables.
     files: &'s Files,
@@ -182,7 +192,7 @@ impl<'s> Recorder<'s> {
         while begin.elapsed() < self.settings.duration
             && self.sessions.iter().any(|session| !session.has_ended())
         {
-            wait(next, stop)?;
+            self.wait(next, stop)?;
             if self.settings.children && look.elapsed() >= CHILDREN {
                 self.attach_children()?;
                 look = Instant::now();
@@ -198,10 +208,30 @@ impl<'s> Recorder<'s> {
         Ok(())
     }
 
+    /// Waits until the given time, and checks meanwhile whether to stop.
+    fn wait(&mut self, until: Instant, stop: Stop) -> Result<()> {
+        loop {
+            cancel::check(stop)?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            // A process that stops late is to go on at once.
+            let pending = self.sessions.iter_mut().map(Session::is_pending);
+            let step = if pending.fold(false, |any, is| any | is) {
+                SOON
+            } else {
+                STEP
+            };
+            thread::sleep(left.min(step));
+        }
+    }
+
     /// Adds the duration of each recording, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
         for session in &self.sessions {
-            session.finish(&mut self.recorded.profile);
+            session.finish(&mut self.recorded.profile)?;
+            self.recorded.pauses.try_extend(session.pauses())?;
         }
         let mut recordings = Vec::new();
         for session in &mut self.sessions {
@@ -209,7 +239,7 @@ impl<'s> Recorder<'s> {
                 recordings.try_push(native.recording()?)?;
             }
         }
-        if self.settings.pause {
+        if self.settings.native {
             // This cannot be interrupted, so that the recording is not lost if the user presses Ctrl-C now.
             let profile = &mut self.recorded.profile;
             let problems = insert_native(profile, &recordings, &self.natives, &|| false)?;
@@ -223,18 +253,6 @@ impl<'s> Recorder<'s> {
 /// after the system was suspended.
 fn next_tick(last: Instant, interval: Duration, now: Instant) -> Instant {
     (last + interval).max(now)
-}
-
-/// Waits until the given time, and checks meanwhile whether to stop.
-fn wait(until: Instant, stop: Stop) -> Result<()> {
-    loop {
-        cancel::check(stop)?;
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        thread::sleep(left.min(STEP));
-    }
 }
 
 impl Clock {
@@ -278,31 +296,21 @@ mod tests {
     #[test]
     fn what_is_wrong_with_samples_is_counted() {
         let mut recorded = Recorded::default();
-        let taken = |is_cut, lacks_inner| Tick::Taken {
-            is_cut,
-            lacks_inner,
-        };
+        let taken = |is_cut, free| Tick::Taken { is_cut, free };
         for tick in [
             Tick::Idle,
-            taken(false, false),
-            taken(true, false),
-            taken(false, true),
-            taken(true, true),
-            taken(false, true),
+            taken(false, None),
+            taken(true, None),
+            taken(false, Some(WhyFree::Traced)),
+            taken(true, Some(WhyFree::Traced)),
+            taken(false, Some(WhyFree::Slow)),
+            taken(false, Some(WhyFree::Traced)),
             Tick::Unread,
             Tick::Ended,
         ] {
             recorded.count(tick, 7).unwrap();
         }
-        let counts = [recorded.cut, recorded.partial, recorded.unread];
+        let counts = [recorded.cut, recorded.traced, recorded.unread];
         assert_eq!((counts, recorded.ended), ([2, 3, 1], vec![7]));
-    }
-
-    #[test]
-    fn waiting_ends_when_it_is_time_or_when_it_is_stopped() {
-        let now = Instant::now();
-        wait(now, &|| false).unwrap();
-        let later = now + Duration::from_secs(1000);
-        assert!(matches!(wait(later, &|| true), Err(Error::Interrupted)));
     }
 }

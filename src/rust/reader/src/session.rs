@@ -1,20 +1,23 @@
 //! A process that is recorded: at each tick, a sample of it is added to a profile.
+//!
+//! ```text
+//! how long it ran, and its state ──► hold it ──► read its stack ──► let it go on ──► add the sample
+//! ```
 
 use crate::memory::Memory;
 use crate::process::{
-    Activity, NativeReader, Placement, Process, ProcessMemory, State, Thread, gone,
+    Activity, Held, NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree,
 };
 use crate::recorder::{Clock, Settings, of_process};
-use crate::source::{TYPES, source};
-use crate::stack::{Frame, Reader, Stack};
-use profile_core::analysis::label_frames::OUTER_CALLS;
+use crate::samples::{Measured, Samples, declare_types};
+use crate::source::{add_pauses, source};
+use crate::stack::{Motion, Reader};
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
-use profile_core::limits::memory::{TryGrow, TryPut};
-use profile_core::model::{Label, LocationId, Profile, SourceId, StringId, Toplevel, Values};
-use std::collections::HashMap;
+use profile_core::limits::memory::TryGrow;
+use profile_core::model::Profile;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The maximum memory for the native stacks of a process, in bytes.
 const MOST_NATIVE: usize = 512 << 20;
@@ -30,10 +33,7 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     thread: T,
     reader: Reader<M>,
     native: Option<NativeReader<'s>>,
-    /// The source that samples refer to in their profile.
-    source: SourceId,
-    state_key: StringId,
-    frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
+    samples: Samples,
     /// The number of ticks at which the process was not idle.
     looks: u32,
     /// The CPU time and the time of the last sample.
@@ -41,15 +41,23 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     time: Instant,
     begin: Instant,
     has_ended: bool,
+    /// How long the process was stopped, each time, in nanoseconds.
+    pauses: Vec<u32>,
 }
 
-/// What the system reports about the thread that is recorded.
+/// What the system knows and does about the thread that is recorded.
 pub trait Watched {
     /// Its CPU time in nanoseconds, if it is known.
     fn cpu_time(&self) -> Option<u64>;
 
     /// Its state and its processor; `None` if it has ended.
     fn activity(&self) -> Option<Activity>;
+
+    /// Keeps it where it is, given its state.
+    fn hold(&mut self, state: State) -> Held;
+
+    /// Whether it has been where it was since then.
+    fn is_still(&self, held: &Held) -> bool;
 }
 
 impl Watched for Thread {
@@ -59,6 +67,14 @@ impl Watched for Thread {
 
     fn activity(&self) -> Option<Activity> {
         self.activity()
+    }
+
+    fn hold(&mut self, state: State) -> Held {
+        self.hold(state)
+    }
+
+    fn is_still(&self, held: &Held) -> bool {
+        self.is_still(held)
     }
 }
 
@@ -86,22 +102,13 @@ pub enum Tick {
     Taken {
         /// Whether outer calls were left out.
         is_cut: bool,
-        /// Whether inner calls are missing.
-        lacks_inner: bool,
+        /// Why the process was not kept where it was.
+        free: Option<WhyFree>,
     },
     /// The stack changed during all attempts to read it.
     Unread,
     /// The process has ended.
     Ended,
-}
-
-/// Adds the columns of values to a new profile.
-pub fn declare_types(profile: &mut Profile) -> Result<()> {
-    for (name, unit) in TYPES {
-        let column = Values::absent(name, unit, 0)?;
-        profile.values.try_push(column)?;
-    }
-    Ok(())
 }
 
 impl<'s> Session<'s> {
@@ -114,20 +121,16 @@ impl<'s> Session<'s> {
         profile: &mut Profile,
     ) -> Result<Session<'s>> {
         let mappings = process.mappings()?;
-        let memory = ProcessMemory::new(process.pid);
-        let reader = Reader::open(memory, &mappings, settings.check);
+        let reader = Reader::open(ProcessMemory::new(process.pid), &mappings);
         let reader = reader.map_err(|error| of_process(process.pid, error))?;
-        let native = match settings.pause {
-            true => Some(NativeReader::open(
-                process,
-                reader.target(),
-                &mappings,
-                files,
-            )?),
+        let thread = Thread::open(process, settings.stops())?;
+        let native = match settings.native {
+            true => {
+                let native = NativeReader::open(process, reader.target(), &mappings, files)?;
+                Some(native)
+            }
             false => None,
         };
-        let thread = Thread::open(process);
-        let thread = thread.ok_or_else(|| gone(process.pid))?;
         let now = Instant::now();
         let session = Session::of(process, thread, reader, settings, profile, now)?;
         Ok(Session {
@@ -135,6 +138,11 @@ impl<'s> Session<'s> {
             native,
             ..session
         })
+    }
+
+    /// Lets the process go on if it has stopped later than was waited for it. Returns whether it still has not stopped.
+    pub fn is_pending(&mut self) -> bool {
+        self.thread.is_pending()
     }
 }
 
@@ -157,12 +165,11 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             thread,
             reader,
             native: None,
-            source: profile.add_source(source)?,
-            state_key: profile.strings.intern("state")?,
-            frames: HashMap::default(),
+            samples: Samples::of(source, profile)?,
             time: now,
             begin: now,
             has_ended: false,
+            pauses: Vec::new(),
         })
     }
 
@@ -185,9 +192,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
     ) -> Result<()> {
         declare_types(profile)?;
         let source = source(&self.process, settings, profile)?;
-        self.source = profile.add_source(source)?;
-        self.state_key = profile.strings.intern("state")?;
-        self.frames.clear();
+        self.samples = Samples::of(source, profile)?;
         self.begin = now;
         Ok(())
     }
@@ -202,19 +207,23 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.time = now;
     }
 
-    /// Sets how long the process was recorded.
-    pub fn finish(&self, profile: &mut Profile) {
+    /// Sets how long the process was recorded, and how long it was stopped for that.
+    pub fn finish(&self, profile: &mut Profile) -> Result<()> {
         let end = match self.has_ended {
             true => self.time,
             false => Instant::now(),
         };
         self.finish_at(end, profile);
+        match self.pauses.is_empty() {
+            true => Ok(()),
+            false => add_pauses(&self.pauses, &self.samples, profile),
+        }
     }
 
-    /// The same, for a recording that ended at another time.
+    /// The same, for a recording that ended at another time, and without stops.
     pub fn finish_at(&self, end: Instant, profile: &mut Profile) {
         let duration = end.saturating_duration_since(self.begin).as_nanos();
-        profile.sources[self.source.row()].duration = i64::try_from(duration).ok();
+        self.samples.source(profile).duration = i64::try_from(duration).ok();
     }
 
     pub fn pid(&self) -> i32 {
@@ -229,7 +238,12 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.has_ended
     }
 
-    /// The reader of native stacks, if the process is stopped for each sample.
+    /// How long the process was stopped, each time, in nanoseconds.
+    pub fn pauses(&self) -> &[u32] {
+        &self.pauses
+    }
+
+    /// The reader of native stacks, if they are recorded.
     pub fn native(&mut self) -> Option<&mut NativeReader<'s>> {
         self.native.as_mut()
     }
@@ -271,7 +285,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.looks = self.looks.wrapping_add(1);
         let is_told = settings.own && settings.clock == Clock::Cpu;
         let state = match is_told && self.looks % LOOK != 0 {
-            true => None,
+            true => State::Running,
             false => {
                 let Some(activity) = self.thread.activity() else {
                     self.has_ended = true;
@@ -281,136 +295,87 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
                     // The process continues meanwhile.
                     thread::sleep(SETTLE);
                 }
-                Some(activity.state).filter(|_| !is_told)
+                activity.state
             }
         };
-        let still = match &mut self.native {
-            // A process that waits for a device would not stop.
-            Some(native) if state != Some(State::Waiting) && native.size() < MOST_NATIVE => {
-                native.stop()?
-            }
-            _ => None,
-        };
-        let Some(stack) = self.reader.read()? else {
+        let Some((is_cut, free)) = self.read(state)? else {
             // Its time counts for the next sample.
             return Ok(Tick::Unread);
         };
-        let (is_cut, lacks_inner) = (stack.is_cut, stack.lacks_inner);
-        let stack = stack.clone();
         let now = now();
         // The end of a skipped pause may be unknown, so the measured time may be too short. It is at least the CPU
         // time.
         let wall = (now.time - self.time)
             .as_nanos()
             .max(used.unwrap_or(0).into());
-        let values = [
-            used.and_then(|used| i64::try_from(used).ok()),
-            i64::try_from(wall).ok(),
-        ];
+        let measured = Measured {
+            values: [
+                used.and_then(|used| i64::try_from(used).ok()),
+                i64::try_from(wall).ok(),
+            ],
+            date: now.date,
+            state: Some(state).filter(|_| !is_told),
+        };
+        let (stack, texts) = (self.reader.stack(), &self.reader.texts);
         if let Some(native) = &mut self.native {
-            let word = match still {
-                Some(still) => native.resume(still, self.reader.target(), &stack)?,
-                None => None,
-            };
             let recording = self.number;
-            let found = match word {
+            let found = match native.unwind(self.reader.target(), stack)? {
                 Some(word) => NativeStack::At { recording, word },
                 None if native.size() >= MOST_NATIVE => NativeStack::Full,
                 None => NativeStack::Unknown,
             };
             natives.try_push(found)?;
         }
-        self.add(&stack, values, now.date, state, profile)?;
+        self.samples.add(stack, texts, measured, profile)?;
         (self.cpu, self.time) = (cpu, now.time);
-        Ok(Tick::Taken {
-            is_cut,
-            lacks_inner,
-        })
+        self.reader.search_further()?;
+        Ok(Tick::Taken { is_cut, free })
     }
 
-    fn add(
-        &mut self,
-        stack: &Stack,
-        values: [Option<i64>; 2],
-        date: SystemTime,
-        state: Option<State>,
-        profile: &mut Profile,
-    ) -> Result<()> {
-        let sample = profile.samples.len();
-        let mut frames = Vec::new();
-        for &frame in &stack.frames {
-            let location = match self.frames.get(&frame) {
-                Some(&location) => location,
-                None => {
-                    let location = self.location(frame, profile)?;
-                    self.frames.try_put(frame, location)?;
-                    location
+    /// Reads the stack of the process in this state. Returns whether outer calls were left out, and why the process was
+    /// not kept where it was; `None` if the stack could not be read.
+    fn read(&mut self, state: State) -> Result<Option<(bool, Option<WhyFree>)>> {
+        self.reader.plan()?;
+        let mut why = WhyFree::Slow;
+        // A process that has woken up meanwhile is stopped.
+        for state in [state, State::Running] {
+            let held = self.thread.hold(state);
+            if let Held::Free(found) = held {
+                why = found;
+                break;
+            }
+            let native = self.native.as_mut();
+            let mut native = native.filter(|native| native.size() < MOST_NATIVE);
+            if let (Some(native), Held::Stopped(pause)) = (&mut native, &held) {
+                native.copy(pause)?;
+            }
+            let mut is_cut = None;
+            if let Some(stack) = self.reader.read(Motion::Still)? {
+                is_cut = Some(stack.is_cut);
+                if let Some(native) = native {
+                    native.copy_nodes(self.reader.target(), self.reader.stack())?;
                 }
-            };
-            frames.try_push(location)?;
-        }
-        if stack.is_cut {
-            let none = profile.strings.intern("")?;
-            let mark = profile.frame(OUTER_CALLS, none, 0)?;
-            frames.try_push(mark)?;
-        }
-        let id = profile.stacks.intern(&frames)?;
-        if let Some(place) = stack.toplevel {
-            let filename = profile.strings.intern(self.reader.texts.get(place.file))?;
-            let toplevel = Toplevel {
-                sample,
-                filename,
-                line: place.line,
-            };
-            profile.samples.toplevel.try_push(toplevel)?;
-        }
-        profile.samples.source.try_push(self.source)?;
-        profile.samples.stack.try_push(id)?;
-        let since = date.duration_since(UNIX_EPOCH).ok();
-        if let Some(time) = since.and_then(|since| i64::try_from(since.as_nanos()).ok()) {
-            profile.samples.times.try_push((sample, time))?;
-        }
-        for (column, value) in profile.values.iter_mut().zip(values) {
-            match value {
-                Some(value) => {
-                    column.push(value)?;
-                }
-                None => column.column.try_push(f64::NAN)?,
+            }
+            let is_still = self.thread.is_still(&held);
+            self.let_go(held)?;
+            match is_cut {
+                Some(is_cut) if is_still => return Ok(Some((is_cut, None))),
+                // It takes too long to read it while it is stopped.
+                None if is_still => break,
+                _ => {}
             }
         }
-        let Some(state) = state else {
-            return Ok(());
-        };
-        let state = profile.strings.intern(in_a_word(state))?;
-        let label = Label {
-            sample,
-            key: self.state_key,
-            str: Some(state),
-            num: None,
-            unit: None,
-            other: None,
-        };
-        profile.labels.try_push(label)
+        let stack = self.reader.read(Motion::Free)?;
+        let why = Some(why).filter(|why| *why != WhyFree::Unwanted);
+        Ok(stack.map(|stack| (stack.is_cut, why)))
     }
 
-    fn location(&self, frame: Frame, profile: &mut Profile) -> Result<LocationId> {
-        let texts = &self.reader.texts;
-        let (file, line) = match frame.place {
-            Some(place) => (profile.strings.intern(texts.get(place.file))?, place.line),
-            None => (profile.strings.intern("")?, 0),
-        };
-        profile.frame(texts.get(frame.name), file, line)
-    }
-}
-
-/// The state of a thread as the value of a label.
-pub fn in_a_word(state: State) -> &'static str {
-    match state {
-        State::Running => "running",
-        State::Sleeping => "sleeping",
-        State::Waiting => "waiting",
-        State::Stopped => "stopped",
-        State::Ended => "ended",
-        State::Other(_) => "other",
+    fn let_go(&mut self, held: Held) -> Result<()> {
+        if let Held::Stopped(pause) = held {
+            let duration = pause.end().as_nanos();
+            self.pauses
+                .try_push(u32::try_from(duration).unwrap_or(u32::MAX))?;
+        }
+        Ok(())
     }
 }

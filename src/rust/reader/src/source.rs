@@ -2,6 +2,7 @@
 
 use crate::process::Process;
 use crate::recorder::{Clock, Settings};
+use crate::samples::Samples;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;
@@ -72,6 +73,21 @@ pub fn own_source(
     let pid = attribute("process.pid", ValueKind::Int, &message!("{pid}"), profile)?;
     source.attributes.try_push(pid)?;
     Ok(source)
+}
+
+/// Adds how often a process was stopped, how long in total, and for the longest time. The durations are in nanoseconds.
+pub fn add_pauses(pauses: &[u32], samples: &Samples, profile: &mut Profile) -> Result<()> {
+    let longest = pauses.iter().copied().max().unwrap_or(0);
+    let total: u64 = pauses.iter().copied().map(u64::from).sum();
+    for (key, value) in [
+        ("profile.pauses", pauses.len() as u64),
+        ("profile.pauses.total", total),
+        ("profile.pauses.longest", u64::from(longest)),
+    ] {
+        let attribute = attribute(key, ValueKind::Int, &message!("{value}"), profile)?;
+        samples.source(profile).attributes.try_push(attribute)?;
+    }
+    Ok(())
 }
 
 fn attribute(key: &str, kind: ValueKind, text: &str, profile: &mut Profile) -> Result<Attribute> {

@@ -1,15 +1,12 @@
 //! R in a process: the addresses of its variables, and the layout of its records.
 
-use crate::innermost::Registers;
+use crate::fit::Fit;
 use crate::memory::{self, Memory, Piece, at, half_at};
 use crate::symbols::Module;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
-use profile_runtime::contexts::{
-    CALLFLAG, FLAGS, Layout, MOST_RECORDS, NEXT, NODE_STACK_BYTES, RECORD,
-};
-use profile_runtime::objects::{INTSXP, Type};
+use profile_runtime::contexts::{CALLFLAG, FLAGS, Layout, MOST_RECORDS, NEXT, RECORD};
 use std::ops::Range;
 
 /// A part of the address space of a process.
@@ -42,15 +39,6 @@ pub struct Addresses {
     pub head: u64,
     /// `R_Srcref`: the position of the innermost function.
     pub srcref: u64,
-}
-
-impl Addresses {
-    /// The addresses of the variables that are needed for each stack.
-    pub fn of_stack(&self, registers: Option<Registers>) -> [u64; 4] {
-        // If the registers are unknown, another address takes their place.
-        let [code, pc] = registers.map_or([self.srcref; 2], |found| [found.code, found.pc]);
-        [self.head, self.srcref, code, pc]
-    }
 }
 
 /// The values of variables that do not change while R runs.
@@ -253,60 +241,6 @@ impl Target {
             address = next;
         }
         None
-    }
-}
-
-/// Whether the records fit a layout: the node stack was lower when outer calls were made, and each record contains
-/// the place of its call, or a null pointer if the call was made by native code.
-#[derive(Debug)]
-struct Fit {
-    layout: Layout,
-    fits: bool,
-    /// The number of records with the place of the call, and of those with a null pointer.
-    places: usize,
-    nulls: usize,
-    /// The last record, and the top of the node stack in it.
-    record: u64,
-    height: u64,
-}
-
-impl Fit {
-    fn new(layout: Layout, node_stack_end: u64) -> Fit {
-        Fit {
-            layout,
-            fits: true,
-            places: 0,
-            nulls: 0,
-            record: 0,
-            height: node_stack_end,
-        }
-    }
-
-    /// Adds the next outer record.
-    fn add(
-        &mut self,
-        memory: &mut impl Memory,
-        values: &Constants,
-        address: u64,
-        record: &[u8; RECORD],
-    ) {
-        let height = at(record, self.layout.node_stack as usize);
-        let srcref = at(record, self.layout.srcref as usize);
-        let is_srcref = |word| Type::of(word) == INTSXP;
-        let knows = srcref == values.nil
-            || srcref == values.in_byte_code
-            || srcref != 0 && memory::word(memory, srcref).is_some_and(is_srcref);
-        self.fits = height <= self.height && (knows || srcref == 0);
-        self.places += usize::from(knows);
-        self.nulls += usize::from(srcref == 0);
-        self.record = address;
-        self.height = height;
-    }
-
-    /// Checks that the outermost record was made when the node stack was empty.
-    fn finish(&mut self, node_stack_end: u64) {
-        let size = node_stack_end.saturating_sub(self.height);
-        self.fits &= self.places > self.nulls && NODE_STACK_BYTES.contains(&size);
     }
 }
 

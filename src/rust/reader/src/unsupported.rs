@@ -7,6 +7,7 @@ use profile_core::error::{Error, Result};
 use profile_core::joint::{Files, Recording};
 use profile_core::message;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessMemory;
@@ -130,8 +131,38 @@ pub struct NativeReader<'f> {
     files: PhantomData<&'f Files>,
 }
 
-pub struct Still {
+/// A stopped thread. The type has no values.
+#[derive(Debug)]
+pub struct Pause {
     never: Never,
+}
+
+impl Pause {
+    pub fn end(self) -> Duration {
+        match self.never {}
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stops {
+    Never,
+    IfItRuns,
+    Always,
+}
+
+#[derive(Debug)]
+pub enum Held {
+    Stopped(Pause),
+    Asleep(u64),
+    Free(WhyFree),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyFree {
+    Unwanted,
+    Late,
+    Traced,
+    Slow,
 }
 
 impl<'f> NativeReader<'f> {
@@ -144,12 +175,16 @@ impl<'f> NativeReader<'f> {
         match process.never {}
     }
 
-    pub fn stop(&mut self) -> Result<Option<Still>> {
+    pub fn copy(&mut self, _: &Pause) -> Result<()> {
         match self.never {}
     }
 
-    pub fn resume(&mut self, still: Still, _: &Target, _: &Stack) -> Result<Option<usize>> {
-        match still.never {}
+    pub fn copy_nodes(&mut self, _: &Target, _: &Stack) -> Result<()> {
+        match self.never {}
+    }
+
+    pub fn unwind(&mut self, _: &Target, _: &Stack) -> Result<Option<usize>> {
+        match self.never {}
     }
 
     pub fn size(&self) -> usize {
@@ -168,8 +203,20 @@ pub struct Thread {
 }
 
 impl Thread {
-    pub fn open(process: &Process) -> Option<Thread> {
+    pub fn open(process: &Process, _: Stops) -> Result<Thread> {
         match process.never {}
+    }
+
+    pub fn hold(&mut self, _: State) -> Held {
+        match self.never {}
+    }
+
+    pub fn is_still(&self, _: &Held) -> bool {
+        match self.never {}
+    }
+
+    pub fn is_pending(&mut self) -> bool {
+        match self.never {}
     }
 
     pub fn activity(&self) -> Option<Activity> {

@@ -6,7 +6,6 @@ mod fuzz;
 mod image;
 
 mod reader {
-    mod ahead;
     mod byte_code;
     mod calls;
     mod damage;
@@ -16,6 +15,7 @@ mod reader {
     mod places;
     #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
     mod session;
+    mod snapshot;
     mod stack;
     mod symbols;
     mod target;

@@ -41,9 +41,9 @@ fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj, report: &Rob
     })
 }
 
-// Returns `list(tables, counts, unread, cut, partial, ended)` of a recording that the user stopped: the problems of
-// native stacks, the numbers of samples that could not be read, whose outermost calls were omitted and whose
-// innermost calls are missing, and the processes that ended.
+// Returns the same of a recording that the user stopped: the profile, the problems of native stacks, the numbers of
+// samples that could not be read, whose outermost calls were left out and that were read while another process traced
+// theirs, how long processes were stopped each time, and the processes that ended.
 #[extendr]
 fn rust_processes_recorded(lazy: &Robj) -> Robj {
     outcome(|arena| {
@@ -59,7 +59,7 @@ fn rust_processes_recorded(lazy: &Robj) -> Robj {
 fn rust_process_dump(pid: &Robj) -> Robj {
     outcome(|arena| {
         let pid = argument(pid).integers()?.first().copied().unwrap_or(0);
-        to_r::dump(arena, &dump(pid)?)
+        to_r::dump(arena, &dump(pid, &stop)?)
     })
 }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 fn rust_agent_start(settings: &Robj) -> Robj {
     outcome(|arena| {
         if option(settings, "method")?.text()? == Some("auto") {
-            match dump(std::process::id() as i32) {
+            match dump(std::process::id() as i32, &|| false) {
                 Err(error @ (Error::Unsupported(_) | Error::Process(_))) => {
                     return arena.text(&message!("{error}"));
                 }

@@ -9,9 +9,10 @@ use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_reader::dump::Dump;
 use profile_reader::process::Process;
 use profile_reader::recorder::Recorded;
-use profile_reader::session::in_a_word;
+use profile_reader::samples::in_a_word;
 
-/// `list(tables, counts, unread, cut, partial, ended)`: `counts` contains the problems of native stacks.
+/// `list(tables, counts, unread, cut, traced, pauses, ended)`: `counts` contains the problems of native stacks, `pauses` how
+/// long processes were stopped each time, in seconds.
 pub fn recorded<'call>(
     arena: Arena<'call>,
     recorded: &Recorded,
@@ -19,13 +20,16 @@ pub fn recorded<'call>(
     stop: Stop,
 ) -> Result<RObject<'call>> {
     let problems = &recorded.problems;
+    let pauses = recorded.pauses.iter().map(|&pause| f64::from(pause) / 1e9);
+    let pauses = pauses.try_vec()?;
     let tables = tables(arena, &recorded.profile, problems, "2.0", lazy, stop)?;
     arena.list(&[
         ("tables", tables),
         ("counts", counts(arena, problems)?),
         ("unread", arena.number(recorded.unread as f64)?),
         ("cut", arena.number(recorded.cut as f64)?),
-        ("partial", arena.number(recorded.partial as f64)?),
+        ("traced", arena.number(recorded.traced as f64)?),
+        ("pauses", arena.numbers(&pauses)?),
         ("ended", arena.integer_vector(&recorded.ended)?),
     ])
 }

@@ -202,7 +202,7 @@ fn samples_that_lack_outer_calls_are_counted() {
     let mut chunks = world.chunks(1000.0);
     let cut = Tick::Taken {
         is_cut: true,
-        lacks_inner: false,
+        free: None,
     };
     world
         .script

@@ -45,22 +45,24 @@ impl Memory for ProcessMemory {
         self.read_pieces(&[Piece { address, size }], into) == 1
     }
 
-    fn is_own(&self) -> bool {
-        self.own.is_some()
-    }
-
-    fn is_at_hand(&mut self, address: u64, size: usize) -> bool {
-        let own = self.own.as_mut();
-        own.is_some_and(|own| own.contains(address, size))
-    }
-
     fn keep_at_hand(&mut self, parts: &[Range<u64>]) -> Result<()> {
         self.own.as_mut().map_or(Ok(()), |own| own.add(parts))
     }
 
-    fn read_pieces(&mut self, pieces: &[Piece], mut into: &mut [u8]) -> usize {
-        let mut count = 0;
-        for pieces in pieces.chunks(MOST_PIECES) {
+    fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
+        let (mut count, mut start) = (0, 0);
+        if let Some(own) = &mut self.own {
+            for piece in pieces {
+                let part = into.get_mut(start..start + piece.size);
+                if !part.is_some_and(|part| own.read(piece.address, part)) {
+                    break;
+                }
+                start += piece.size;
+                count += 1;
+            }
+        }
+        let mut into = into.get_mut(start..).unwrap_or_default();
+        for pieces in pieces.get(count..).unwrap_or_default().chunks(MOST_PIECES) {
             let size: usize = pieces.iter().map(|piece| piece.size).sum();
             // Reading nothing succeeds.
             if size == 0 {

@@ -1,7 +1,10 @@
-//! Processes on Linux: their [`memory`], what [`proc`] reports about them, why access is refused ([`permission`]),
-//! the names of [`system_calls`], and the [`placement`] of the reading thread on a processor. While a process is
-//! stopped ([`pause`]), its [`native`] stack can be read, by the unwind tables of its [`modules`].
+//! Processes on Linux: their [`memory`], what [`proc`] and [`maps`] report about them, why access is refused
+//! ([`permission`]), the names of [`system_calls`], the [`thread`] that runs R and how it is stopped ([`pause`]), and
+//! the [`placement`] of the reading thread on a processor. While a process is stopped, its [`native`] stack can be
+//! copied, and be unwound by the tables of its [`modules`]; [`evaluator`] finds R in it.
 
+mod evaluator;
+mod maps;
 mod memory;
 mod modules;
 mod native;
@@ -11,10 +14,12 @@ mod permission;
 mod placement;
 mod proc;
 mod system_calls;
+mod thread;
 
 pub use memory::ProcessMemory;
-pub use native::{NativeReader, Still};
-pub use pause::prepare_thread;
+pub use native::NativeReader;
+pub use pause::{Pause, prepare_thread};
 pub use placement::Placement;
-pub use proc::{Activity, Process, State, Thread, clock_of_thread, gone, r_processes};
+pub use proc::{Process, State, gone, r_processes};
 pub use system_calls::system_call_name;
+pub use thread::{Activity, Held, Stops, Thread, WhyFree, clock_of_thread};

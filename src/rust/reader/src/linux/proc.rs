@@ -1,19 +1,18 @@
 //! What `/proc` reports about a process.
 
+use super::maps::{mapping, part};
 use super::memory::ProcessMemory;
 use super::modules::Part;
 use super::permission::not_permitted;
+use super::thread::{Stops, Thread};
 use crate::memory::Memory;
 use crate::target::Mapping;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned, sort_by_key};
 use profile_core::message;
 use profile_core::text::decode;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::unix::fs::FileExt;
-use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A process of this machine.
@@ -62,7 +61,7 @@ impl Process {
 
     /// The CPU time of its first thread, in nanoseconds.
     pub fn cpu_time(&self) -> Option<u64> {
-        Thread::open(self)?.cpu_time()
+        Thread::open(self, Stops::Never).ok()?.cpu_time()
     }
 
     /// The number of the system call in which its first thread is, if it is in one.
@@ -177,90 +176,16 @@ impl Process {
     }
 }
 
-/// The first thread of a process. Its files remain open, since they are read often. After the thread has ended, they
-/// cannot be read.
-#[derive(Debug)]
-pub struct Thread {
-    status: File,
-    times: Option<File>,
-    /// The clock of its CPU time, if the thread belongs to this process.
-    clock: Option<libc::clockid_t>,
-}
-
-/// The clock of the CPU time of a thread of this process. The kernel documents that the ID of the clock contains the
-/// ID of the thread; glibc's `pthread_getcpuclockid()` computes the same.
-pub fn clock_of_thread(thread: u32) -> libc::clockid_t {
-    (!(thread as libc::clockid_t) << 3) | 6
-}
-
-/// The state of a thread, and its processor.
-#[derive(Debug, Clone, Copy)]
-pub struct Activity {
-    pub state: State,
-    /// The processor that it runs on, or last ran on.
-    pub processor: usize,
-}
-
-impl Thread {
-    pub fn open(process: &Process) -> Option<Thread> {
-        let pid = process.pid;
-        let file = |name: &str| File::open(message!("/proc/{pid}/task/{pid}/{name}")).ok();
-        Some(Thread {
-            status: file("stat")?,
-            // Some kernels have no such file.
-            times: file("schedstat"),
-            clock: (u32::try_from(pid) == Ok(process::id()))
-                .then(|| clock_of_thread(process::id())),
-        })
-    }
-
-    /// Its state and its processor; `None` if it has ended.
-    pub fn activity(&self) -> Option<Activity> {
-        let mut bytes = [0; 1024];
-        let length = self.status.read_at(&mut bytes, 0).ok()?;
-        let status = Status::parse(bytes.get(..length)?)?;
-        (status.state != State::Ended).then_some(Activity {
-            state: status.state,
-            processor: status.processor,
-        })
-    }
-
-    /// Its CPU time in nanoseconds.
-    pub fn cpu_time(&self) -> Option<u64> {
-        if let Some(clock) = self.clock {
-            return time_of(clock);
-        }
-        let mut bytes = [0; 128];
-        let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
-        // The first of three numbers: time on a CPU, time waiting for one, number of time slices.
-        let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
-        text.split_ascii_whitespace().next()?.parse().ok()
-    }
-}
-
-fn time_of(clock: libc::clockid_t) -> Option<u64> {
-    let mut time = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: the kernel fills the struct, or fails.
-    let time = unsafe {
-        match libc::clock_gettime(clock, time.as_mut_ptr()) {
-            0 => time.assume_init(),
-            _ => return None,
-        }
-    };
-    let seconds = u64::try_from(time.tv_sec).ok()?;
-    Some(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?)
-}
-
 /// The error if a process has ended.
 pub fn gone(pid: i32) -> Error {
     Error::Process(message!("There is no process {pid}, or it has ended."))
 }
 
 /// The contents of `/proc/PID/stat`.
-struct Status {
-    state: State,
+pub struct Status {
+    pub state: State,
     started: u64,
-    processor: usize,
+    pub processor: usize,
 }
 
 impl Status {
@@ -268,7 +193,7 @@ impl Status {
         Status::parse(&fs::read(message!("/proc/{pid}/stat")).ok()?)
     }
 
-    fn parse(bytes: &[u8]) -> Option<Status> {
+    pub fn parse(bytes: &[u8]) -> Option<Status> {
         // "pid (name) state parent ...": names may have blanks and parentheses.
         let end = bytes.iter().rposition(|&byte| byte == b')')?;
         let rest = std::str::from_utf8(bytes.get(end + 1..)?).ok()?;
@@ -291,64 +216,6 @@ impl Status {
             processor,
         })
     }
-}
-
-/// A line of `/proc/PID/maps`: "start-end rwxp offset device inode path".
-fn mapping(line: &[u8]) -> Option<Mapping> {
-    let text = std::str::from_utf8(line).ok();
-    // A path may have any bytes.
-    let text = match text {
-        Some(text) => text,
-        None => {
-            std::str::from_utf8(line.get(..line.iter().position(|&byte| byte == b'/')?)?).ok()?
-        }
-    };
-    let mut fields = text.split_ascii_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let number = |digits| u64::from_str_radix(digits, 16).ok();
-    let addresses = number(start)?..number(end)?;
-    let may_read = fields.next()?.starts_with('r');
-    let offset = number(fields.next()?)?;
-    // Memory without a file has the inode 0.
-    let inode = fields.nth(1)?;
-    Some(Mapping {
-        addresses,
-        starts_file: may_read && offset == 0 && inode != "0",
-    })
-}
-
-/// The same line, if it belongs to a file.
-fn part(line: &str) -> Result<Option<Part>> {
-    let mut rest = line;
-    let mut fields = || {
-        // The path follows after blanks, and may contain blanks itself.
-        let mut field = || {
-            let (field, behind) = rest.split_once(' ')?;
-            rest = behind.trim_start_matches(' ');
-            Some(field)
-        };
-        let (start, end) = field()?.split_once('-')?;
-        let number = |digits| u64::from_str_radix(digits, 16).ok();
-        let addresses = number(start)?..number(end)?;
-        let is_code = field()?.as_bytes().get(2) == Some(&b'x');
-        let offset = number(field()?)?;
-        let _device = field()?;
-        let inode = field()?.parse().ok()?;
-        Some((addresses, is_code, offset, inode, rest))
-    };
-    let Some((addresses, is_code, offset, inode, path)) = fields() else {
-        return Ok(None);
-    };
-    if !path.starts_with('/') && path != "[vdso]" {
-        return Ok(None);
-    }
-    Ok(Some(Part {
-        addresses,
-        is_code,
-        offset,
-        inode,
-        path: owned(path)?,
-    }))
 }
 
 /// The processes of this system that seem to run R and whose memory may be read, in ascending order.

@@ -13,7 +13,6 @@ pub mod module;
 pub mod objects;
 pub mod process;
 
-use crate::fake::process::{NODE_STACK, NODE_STACK_SIZE, STACK_END};
 use profile_reader::memory::{Memory, Piece};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -107,9 +106,6 @@ impl Space {
     }
 }
 
-/// Larger than the stack of any process here.
-const STACK_SIZE: u64 = 1 << 24;
-
 type Hook = Box<dyn FnMut(&mut Space, u64)>;
 
 /// The memory of a process, shared by the reader and the test, which changes it meanwhile.
@@ -122,10 +118,6 @@ struct Inner {
     reads: u64,
     bytes: u64,
     before_read: Option<Hook>,
-    /// Whether the stack is that of the reader's own process.
-    is_own: bool,
-    /// What can be read directly then.
-    at_hand: Vec<Range<u64>>,
 }
 
 impl FakeMemory {
@@ -136,11 +128,6 @@ impl FakeMemory {
             reads: 0,
             bytes: 0,
             before_read: None,
-            is_own: false,
-            at_hand: vec![
-                STACK_END - STACK_SIZE..STACK_END,
-                NODE_STACK..NODE_STACK + NODE_STACK_SIZE,
-            ],
         })))
     }
 
@@ -170,16 +157,6 @@ impl FakeMemory {
         self.0.borrow_mut().before_read = Some(Box::new(hook));
     }
 
-    /// Sets whether the process is that of the reader, whose stack can be read directly.
-    pub fn set_own(&self, is_own: bool) {
-        self.0.borrow_mut().is_own = is_own;
-    }
-
-    /// Sets what can be read directly if the process is that of the reader.
-    pub fn set_at_hand(&self, ranges: Vec<Range<u64>>) {
-        self.0.borrow_mut().at_hand = ranges;
-    }
-
     pub fn leave_alone(&self) {
         self.0.borrow_mut().before_read = None;
     }
@@ -201,17 +178,6 @@ impl Memory for FakeMemory {
         let mut inner = self.0.borrow_mut();
         inner.calls += 1;
         inner.read(address, into)
-    }
-
-    fn is_own(&self) -> bool {
-        self.0.borrow().is_own
-    }
-
-    fn is_at_hand(&mut self, address: u64, size: usize) -> bool {
-        let inner = self.0.borrow();
-        let end = address.saturating_add(size as u64);
-        let has = |range: &Range<u64>| range.start <= address && end <= range.end;
-        inner.is_own && address % 8 == 0 && inner.at_hand.iter().any(has)
     }
 
     fn read_pieces(&mut self, pieces: &[Piece], mut into: &mut [u8]) -> usize {

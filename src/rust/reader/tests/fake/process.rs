@@ -4,7 +4,7 @@ use super::module::{Hash, Module, SIZE, VARIABLES, WRITABLE};
 use super::objects::Code;
 use super::{FakeMemory, Space};
 use profile_core::error::Result;
-use profile_reader::stack::{Reader, Stack};
+use profile_reader::stack::{Motion, Reader, Stack};
 use profile_reader::target::Mapping;
 use profile_runtime::contexts::{
     BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD, SYSPARENT,
@@ -249,9 +249,9 @@ impl FakeR {
     }
 
     /// Opens a reader of the current state. The memory is returned for changes.
-    pub fn open(&self, check: bool) -> (FakeMemory, Result<Reader<FakeMemory>>) {
+    pub fn open(&self) -> (FakeMemory, Result<Reader<FakeMemory>>) {
         let memory = self.memory();
-        let mut reader = Reader::open(memory.clone(), &self.mappings(), check);
+        let mut reader = Reader::open(memory.clone(), &self.mappings());
         // The tests replace objects immediately.
         if let Ok(reader) = &mut reader {
             reader.shortest_collection = Duration::ZERO;
@@ -261,7 +261,7 @@ impl FakeR {
 
     /// The same, where an error is a failure of the test.
     pub fn reader(&self) -> (FakeMemory, Reader<FakeMemory>) {
-        let (memory, reader) = self.open(true);
+        let (memory, reader) = self.open();
         (memory, reader.unwrap())
     }
 
@@ -278,9 +278,14 @@ pub fn variable(name: &str) -> u64 {
     MODULE + VARIABLES + found.unwrap().1
 }
 
-/// A stack as text, innermost frame first: "f a.R#3". `None` if it could not be read.
+/// The stack of a process that may go on, as text, innermost frame first: "f a.R#3". `None` if it could not be read.
 pub fn frames(reader: &mut Reader<FakeMemory>) -> Option<Vec<String>> {
-    let stack = reader.read().unwrap()?.clone();
+    frames_in(Motion::Free, reader)
+}
+
+/// The same, where the process may stand still.
+pub fn frames_in(motion: Motion, reader: &mut Reader<FakeMemory>) -> Option<Vec<String>> {
+    let stack = reader.read(motion).unwrap()?.clone();
     Some(as_text(&stack, reader))
 }
 
@@ -290,8 +295,7 @@ pub fn as_text(stack: &Stack, reader: &Reader<FakeMemory>) -> Vec<String> {
         Some(place) => format!("{} {}#{}", text(frame.name), text(place.file), place.line),
         None => text(frame.name).to_owned(),
     });
-    let inner = stack.lacks_inner.then(|| "...".to_owned());
-    let mut all: Vec<_> = inner.into_iter().chain(frames).collect();
+    let mut all: Vec<_> = frames.collect();
     if let Some(place) = stack.toplevel {
         all.push(format!("at {}#{}", text(place.file), place.line));
     }

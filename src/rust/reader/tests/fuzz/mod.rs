@@ -3,7 +3,7 @@
 
 use crate::fake::process::{At, FakeR, On, frames};
 use crate::fake::{FakeMemory, Space};
-use profile_reader::stack::Reader;
+use profile_reader::stack::{Motion, Reader};
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
 use std::alloc::{GlobalAlloc, Layout as Size, System};
 use std::cell::Cell;
@@ -223,10 +223,8 @@ pub fn round(number: u64) -> Result<Outcomes, String> {
         change_while_reading(random, &memory, &words, 400);
         is_early = true;
     }
-    let check = random.below(8) != 0;
     let mappings = r.mappings();
-    memory.set_own(random.below(2) == 1);
-    let open = || Reader::open(memory.clone(), &mappings, check);
+    let open = || Reader::open(memory.clone(), &mappings);
     let reader = limited(&memory, &mut outcomes, open)?;
     let Ok(mut reader) = reader else {
         outcomes.refused += 1;
@@ -253,7 +251,8 @@ pub fn round(number: u64) -> Result<Outcomes, String> {
                 .map_err(|error| error.to_string())?;
         }
         let depth = limited(&memory, &mut outcomes, || {
-            let stack = reader.read().map_err(|error| error.to_string());
+            let motion = random.pick(&[Motion::Still, Motion::Free]);
+            let stack = reader.read(motion).map_err(|error| error.to_string());
             stack.map(|stack| stack.map(|stack| stack.frames.len()))
         })??;
         // The stacks have no room for that many records.

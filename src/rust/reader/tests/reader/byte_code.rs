@@ -2,6 +2,7 @@
 
 use crate::fake::objects::Code;
 use crate::fake::process::{At, FakeR, On, frames};
+use profile_reader::stack::Motion;
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
 use profile_runtime::objects::{CAR, CLOSXP, CODE, DATA, LENGTH, PRINTNAME, SPECIALSXP, VALUE};
 
@@ -286,7 +287,7 @@ fn all_frames_but_builtins_have_records() {
     r.enter(g, At::Relative(code, 2));
     let (_, mut reader) = r.reader();
     let names = frames(&mut reader).unwrap();
-    let stack = reader.read().unwrap().unwrap();
+    let stack = reader.read(Motion::Free).unwrap().unwrap();
     assert_eq!(stack.records.len(), stack.frames.len());
     let mut builtins = 0;
     for (name, record) in names.iter().zip(&stack.records) {

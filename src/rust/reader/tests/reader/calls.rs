@@ -3,6 +3,7 @@
 use crate::fake::module::Hash;
 use crate::fake::process::{At, FakeR, NODE_STACK, On, STACK_END, TOPLEVEL, frames, variable};
 use profile_reader::calls::MOST_CALLS;
+use profile_reader::stack::Motion;
 use profile_runtime::contexts::{CALL, CALLFLAG, CLOSURE, Layout, NEXT, RECORD};
 use profile_runtime::objects::{CAR, CELL};
 
@@ -121,19 +122,19 @@ fn deep_stacks_are_cut_and_marked() {
         r.enter(if number < 10 { g } else { f }, At::Nowhere);
     }
     let (_, mut reader) = r.reader();
-    let stack = reader.read().unwrap().unwrap();
+    let stack = reader.read(Motion::Free).unwrap().unwrap();
     assert!(stack.is_cut);
     assert_eq!(stack.frames.len(), MOST_CALLS);
     for _ in 0..9 {
         r.leave();
     }
     let (memory, mut reader) = r.reader();
-    let stack = reader.read().unwrap().unwrap();
+    let stack = reader.read(Motion::Free).unwrap().unwrap();
     assert!(stack.is_cut);
     r.leave();
     // The mark is removed when the stack is no longer too deep.
     memory.change(|space| *space = r.space.clone());
-    let stack = reader.read().unwrap().unwrap();
+    let stack = reader.read(Motion::Free).unwrap().unwrap();
     assert!(!stack.is_cut);
     assert_eq!(stack.frames.len(), MOST_CALLS);
 }

@@ -4,7 +4,7 @@ use crate::fake::Space;
 use crate::fake::module::{Hash, Module};
 use crate::fake::process::{At, FakeR, MODULE, frames};
 use crate::fuzz::{self, Random};
-use profile_reader::stack::Reader;
+use profile_reader::stack::{Motion, Reader};
 use profile_runtime::contexts::Layout;
 use profile_runtime::objects::{CDR, ENVSXP, LENGTH};
 
@@ -13,7 +13,7 @@ fn anything_may_be_unreadable() {
     for layout in Layout::ALL {
         let r = fuzz::process(layout, &mut Random::new(1));
         let (memory, mut reader) = r.reader();
-        let whole = reader.read().unwrap().cloned();
+        let whole = reader.read(Motion::Free).unwrap().cloned();
         assert!(whole.is_some());
         let parts = r.space.regions.iter().flat_map(|region| {
             let size = region.bytes.len() as u64;
@@ -22,13 +22,13 @@ fn anything_may_be_unreadable() {
         for part in parts {
             let mut damaged = r.clone();
             damaged.space.hide(part..part + 32);
-            if let (_, Ok(mut reader)) = damaged.open(true) {
-                reader.read().unwrap();
+            if let (_, Ok(mut reader)) = damaged.open() {
+                reader.read(Motion::Free).unwrap();
             }
             memory.change(|space| space.hide(part..part + 32));
-            reader.read().unwrap();
+            reader.read(Motion::Free).unwrap();
             memory.change(|space| space.holes.clear());
-            assert!(reader.read().unwrap().is_some());
+            assert!(reader.read(Motion::Free).unwrap().is_some());
         }
     }
 }
@@ -43,10 +43,10 @@ fn the_memory_may_be_gone_at_any_moment() {
                 space.regions.clear();
             }
         });
-        let reader = profile_reader::stack::Reader::open(memory, &r.mappings(), true);
+        let reader = profile_reader::stack::Reader::open(memory, &r.mappings());
         if let Ok(mut reader) = reader {
             reader.prepare_with(|| {}).unwrap();
-            reader.read().unwrap();
+            reader.read(Motion::Free).unwrap();
         }
     }
 }
@@ -78,13 +78,12 @@ fn what_would_take_too_long_is_not_read() {
         let srcref = r.srcref(line, file);
         r.enter(f, At::Srcref(srcref));
     }
-    for check in [true, false] {
-        let (memory, reader) = r.open(check);
-        let mut reader = reader.unwrap();
+    for (motion, most) in [(Motion::Free, 1 << 20), (Motion::Still, 2000)] {
+        let (memory, mut reader) = r.reader();
         for _ in 0..2 {
             let before = memory.reads();
-            assert!(reader.read().unwrap().is_none());
-            assert!(memory.reads() - before <= 1 << 20);
+            assert!(reader.read(motion).unwrap().is_none());
+            assert!(memory.reads() - before <= most);
         }
         let before = memory.reads();
         reader.prepare_with(|| {}).unwrap();
@@ -106,6 +105,6 @@ fn many_files_without_r_do_not_take_long() {
     let memory = r.memory();
     let file = r.mappings().into_iter().find(|mapping| mapping.starts_file);
     let mappings = vec![file.unwrap(); 1_000_000];
-    assert!(Reader::open(memory.clone(), &mappings, true).is_err());
+    assert!(Reader::open(memory.clone(), &mappings).is_err());
     assert!(memory.reads() <= 2 << 20);
 }

@@ -2,12 +2,12 @@
 //! line that R itself reported there. Damaged images have no other frames, and while a process goes from one stop to
 //! the next, its stack is that of one of them.
 
-use crate::fake::process::as_text;
+use crate::fake::process::frames_in;
 use crate::fake::{FakeMemory, Space};
 use crate::fuzz::Random;
 use crate::image::{Image, Stop};
 use profile_core::error::Result;
-use profile_reader::stack::Reader;
+use profile_reader::stack::{Motion, Reader};
 use profile_runtime::contexts::Layout;
 use std::cell::RefCell;
 use std::path::Path;
@@ -36,37 +36,33 @@ fn space(image: &Image, stop: &Stop) -> Space {
 /// How a stack is read.
 #[derive(Debug, Clone, Copy)]
 struct Way {
-    is_own: bool,
+    motion: Motion,
     shortest_collection: Duration,
 }
 
 const WAYS: [Way; 3] = [
     Way {
-        is_own: false,
+        motion: Motion::Free,
         shortest_collection: Duration::ZERO,
     },
     Way {
-        is_own: false,
+        motion: Motion::Free,
         shortest_collection: Duration::MAX,
     },
     Way {
-        is_own: true,
+        motion: Motion::Still,
         shortest_collection: Duration::ZERO,
     },
 ];
 
 fn open(image: &Image, memory: &FakeMemory, way: Way) -> Result<Reader<FakeMemory>> {
-    memory.set_own(way.is_own);
-    let mut reader = Reader::open(memory.clone(), &image.mappings, true)?;
-    let target = reader.target();
-    memory.set_at_hand(vec![target.stack.clone(), target.node_stack.clone()]);
+    let mut reader = Reader::open(memory.clone(), &image.mappings)?;
     reader.shortest_collection = way.shortest_collection;
     Ok(reader)
 }
 
-fn frames(reader: &mut Reader<FakeMemory>) -> Option<Vec<String>> {
-    let stack = reader.read().unwrap()?.clone();
-    Some(as_text(&stack, reader))
+fn frames(reader: &mut Reader<FakeMemory>, way: Way) -> Option<Vec<String>> {
+    frames_in(way.motion, reader)
 }
 
 #[test]
@@ -80,7 +76,7 @@ fn every_frame_is_the_one_that_r_reported() {
                 let mut reader = open(&image, &memory, way).unwrap();
                 assert_eq!(reader.target().layout, layout);
                 reader.prepare_with(|| {}).unwrap();
-                let read = frames(&mut reader).unwrap();
+                let read = frames(&mut reader, way).unwrap();
                 assert_eq!(read, stop.frames, "R {version}, {}, {way:?}", stop.name);
             }
         }
@@ -110,15 +106,16 @@ fn while_a_process_goes_on_its_stack_is_that_of_one_stop() {
         let image = load(version);
         let stops: Vec<_> = image.stops.iter().collect();
         for pair in stops.windows(2) {
-            for way in WAYS.iter().filter(|way| way.shortest_collection.is_zero()) {
+            {
+                let way = WAYS[0];
                 let [from, to] = [pair[0], pair[1]];
                 let memory = FakeMemory::new(space(&image, from));
                 let later = Rc::new(RefCell::new(space(&image, to)));
-                let mut reader = open(&image, &memory, *way).unwrap();
+                let mut reader = open(&image, &memory, way).unwrap();
                 reader.prepare_with(|| {}).unwrap();
                 for number in 0.. {
                     let before = memory.reads();
-                    assert_eq!(frames(&mut reader).as_ref(), Some(&from.frames));
+                    assert_eq!(frames(&mut reader, way).as_ref(), Some(&from.frames));
                     if number > memory.reads() - before {
                         break;
                     }
@@ -129,7 +126,7 @@ fn while_a_process_goes_on_its_stack_is_that_of_one_stop() {
                         }
                     });
                     let start = memory.reads();
-                    match frames(&mut reader) {
+                    match frames(&mut reader, way) {
                         None => {}
                         Some(read) if are_of(&read, from) => of_both[0] += 1,
                         Some(read) if are_of(&read, to) => of_both[1] += 1,
@@ -145,7 +142,7 @@ fn while_a_process_goes_on_its_stack_is_that_of_one_stop() {
             }
         }
     }
-    assert!(of_both.iter().all(|&count| count > 500), "{of_both:?}");
+    assert!(of_both.iter().all(|&count| count > 100), "{of_both:?}");
 }
 
 /// The function of a frame, without its place.
@@ -175,7 +172,8 @@ fn without_a_part_of_the_memory_there_are_fewer_frames_or_none() {
         let image = load(version);
         for (number, stop) in image.stops.iter().enumerate() {
             let memory = FakeMemory::new(space(&image, stop));
-            let mut reader = open(&image, &memory, WAYS[number % WAYS.len()]).unwrap();
+            let way = WAYS[number % WAYS.len()];
+            let mut reader = open(&image, &memory, way).unwrap();
             reader.prepare_with(|| {}).unwrap();
             let mut parts: Vec<_> = stop.memory.keys().map(|address| address & !127).collect();
             parts.dedup();
@@ -187,7 +185,7 @@ fn without_a_part_of_the_memory_there_are_fewer_frames_or_none() {
                     (part | 0xfff) + 1
                 };
                 memory.change(|space| space.hide(part..end));
-                match frames(&mut reader) {
+                match frames(&mut reader, way) {
                     Some(read) => {
                         expect_only_frames_of(stop, &read);
                         match read == stop.frames {
@@ -199,14 +197,14 @@ fn without_a_part_of_the_memory_there_are_fewer_frames_or_none() {
                 }
                 if order % 8 == 0 {
                     if let Ok(mut reader) = open(&image, &memory, WAYS[0]) {
-                        if let Some(read) = frames(&mut reader) {
+                        if let Some(read) = frames(&mut reader, WAYS[0]) {
                             expect_only_frames_of(stop, &read);
                         }
                     }
                 }
                 memory.change(|space| space.holes.clear());
             }
-            let is_whole = frames(&mut reader)
+            let is_whole = frames(&mut reader, way)
                 .unwrap()
                 .iter()
                 .map(|frame| name(frame))
@@ -268,10 +266,10 @@ fn with_wrong_words_it_ends() {
                 let before = memory.reads();
                 match round % 10 == 0 {
                     true => match open(&image, &memory, way) {
-                        Ok(mut reader) => drop(frames(&mut reader)),
+                        Ok(mut reader) => drop(frames(&mut reader, way)),
                         Err(_) => refused += 1,
                     },
-                    false => match frames(&mut reader) {
+                    false => match frames(&mut reader, way) {
                         Some(frames) => {
                             assert!(frames.len() < 2000);
                             read += 1;

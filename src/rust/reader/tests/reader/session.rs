@@ -6,11 +6,12 @@ use crate::fake::module::Hash;
 use crate::fake::process::{At, FakeR, HEAP};
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::model::Profile;
-use profile_reader::process::{Activity, Placement, Process, State};
+use profile_reader::process::{Activity, Held, Placement, Process, State, WhyFree};
 use profile_reader::recorder::{Clock, Settings};
-use profile_reader::session::{Moment, Session, Tick, Watched, declare_types};
+use profile_reader::samples::declare_types;
+use profile_reader::session::{Moment, Session, Tick, Watched};
 use profile_runtime::contexts::{CLOENV, Layout};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -18,7 +19,7 @@ const MS: u64 = 1_000_000;
 
 const WHOLE: Tick = Tick::Taken {
     is_cut: false,
-    lacks_inner: false,
+    free: None,
 };
 
 fn settings(clock: Clock) -> Settings {
@@ -27,8 +28,8 @@ fn settings(clock: Clock) -> Settings {
         duration: Duration::MAX,
         clock,
         children: false,
-        pause: false,
-        check: true,
+        pause: true,
+        native: false,
         own: false,
     }
 }
@@ -39,6 +40,12 @@ struct FakeThread {
     cpu: Rc<Cell<Option<u64>>>,
     state: Rc<Cell<Option<State>>>,
     looks: Rc<Cell<u32>>,
+    /// The states in which it was to be held.
+    held: Rc<RefCell<Vec<State>>>,
+    /// Why it cannot be held.
+    free: Rc<Cell<Option<WhyFree>>>,
+    /// The number of times that it wakes up before it is held in vain.
+    wakes: Rc<Cell<u32>>,
 }
 
 impl Watched for FakeThread {
@@ -52,6 +59,21 @@ impl Watched for FakeThread {
         // No processor has this number.
         let processor = usize::MAX;
         Some(Activity { state, processor })
+    }
+
+    fn hold(&mut self, state: State) -> Held {
+        self.held.borrow_mut().push(state);
+        match self.free.get() {
+            Some(why) => Held::Free(why),
+            None => Held::Asleep(1),
+        }
+    }
+
+    fn is_still(&self, held: &Held) -> bool {
+        assert!(matches!(held, Held::Asleep(1)));
+        let wakes = self.wakes.get();
+        self.wakes.set(wakes.saturating_sub(1));
+        wakes == 0
     }
 }
 
@@ -75,6 +97,9 @@ impl Recording {
             cpu: Rc::new(Cell::new(Some(500 * MS))),
             state: Rc::new(Cell::new(Some(State::Running))),
             looks: Rc::default(),
+            held: Rc::default(),
+            free: Rc::default(),
+            wakes: Rc::default(),
         };
         let mut profile = Profile::default();
         declare_types(&mut profile).unwrap();
@@ -286,7 +311,7 @@ fn a_process_ends_once_and_was_recorded_until_then() {
     assert_eq!(recording.tick(), Tick::Idle);
     assert!(recording.session.has_ended());
     recording.pass(1000, 0);
-    recording.session.finish(&mut recording.profile);
+    recording.session.finish(&mut recording.profile).unwrap();
     assert_eq!(recording.profile.sources[0].duration, Some(10 * MS as i64));
     assert_eq!(recording.times(), [(0.0, 10.0)]);
 }
@@ -334,9 +359,10 @@ fn a_stack_without_its_outer_calls_is_marked() {
     }
     let mut recording = Recording::of(&r, settings(Clock::Wall));
     recording.pass(10, 0);
+    // It would stand still for too long.
     let cut = Tick::Taken {
         is_cut: true,
-        lacks_inner: false,
+        free: Some(WhyFree::Slow),
     };
     assert_eq!(recording.tick(), cut);
     let stack = &recording.stacks()[0];
@@ -345,26 +371,52 @@ fn a_stack_without_its_outer_calls_is_marked() {
 }
 
 #[test]
-fn a_stack_whose_inner_calls_change_lacks_them() {
+fn a_stack_that_changes_all_the_time_is_read_only_if_the_process_is_held() {
     let r = process();
     let mut recording = Recording::of(&r, settings(Clock::Wall));
     let inner = r.head;
     recording.memory.before_read(move |space, reads| {
         space.set(inner + CLOENV, HEAP + 64 * (reads % 1000));
     });
-    let lacking = Tick::Taken {
-        is_cut: false,
-        lacks_inner: true,
-    };
-    let ticks: Vec<_> = (0..20).map(|_| recording.tick()).collect();
-    assert!(ticks.contains(&lacking), "{ticks:?}");
-    assert!(
-        ticks
-            .iter()
-            .all(|tick| [lacking, Tick::Unread].contains(tick)),
-        "{ticks:?}"
-    );
-    assert!(recording.stacks().iter().all(|stack| *stack == ["outer"]));
+    recording.thread.free.set(Some(WhyFree::Unwanted));
+    for _ in 0..20 {
+        assert_eq!(recording.tick(), Tick::Unread);
+    }
+    recording.thread.free.set(None);
+    assert_eq!(recording.tick(), WHOLE);
+}
+
+#[test]
+fn a_process_that_wakes_up_meanwhile_is_stopped() {
+    let mut recording = Recording::new(Clock::Wall);
+    recording.thread.state.set(Some(State::Sleeping));
+    recording.thread.wakes.set(1);
+    assert_eq!(recording.tick(), WHOLE);
+    let held = recording.thread.held.take();
+    assert_eq!(held, [State::Sleeping, State::Running]);
+    recording.thread.wakes.set(0);
+    assert_eq!(recording.tick(), WHOLE);
+    assert_eq!(recording.thread.held.take(), [State::Sleeping]);
+    // The state is the one that it was in at the tick.
+    assert_eq!(recording.states(), ["sleeping"; 2]);
+}
+
+#[test]
+fn why_a_process_was_not_held_is_told_unless_that_was_not_wanted() {
+    let mut recording = Recording::new(Clock::Wall);
+    for (why, told) in [
+        (WhyFree::Unwanted, None),
+        (WhyFree::Traced, Some(WhyFree::Traced)),
+        (WhyFree::Late, Some(WhyFree::Late)),
+    ] {
+        recording.thread.free.set(Some(why));
+        let taken = Tick::Taken {
+            is_cut: false,
+            free: told,
+        };
+        assert_eq!(recording.tick(), taken);
+    }
+    assert_eq!(recording.stacks(), [["inner", "outer"]; 3]);
 }
 
 #[test]

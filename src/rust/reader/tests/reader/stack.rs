@@ -2,7 +2,8 @@
 
 use crate::fake::Space;
 use crate::fake::module::Hash;
-use crate::fake::process::{At, FakeR, HEAP, On, frames, variable};
+use crate::fake::process::{At, FakeR, HEAP, On, frames, frames_in, variable};
+use profile_reader::stack::Motion;
 use profile_runtime::contexts::{CALL, CLOENV, CLOSURE, Layout, NEXT};
 use profile_runtime::objects::{ATTRIBUTES, CAR};
 use std::time::Duration;
@@ -42,16 +43,17 @@ fn moments(layout: Layout) -> Moments {
     }
 }
 
-/// A process that calls `a()` and `b()`, and later other functions with records at the same addresses.
+/// A process that calls `a()` and `b()`, and later other functions with records at the same addresses, on both stacks.
 fn other_calls() -> Moments {
     let mut r = FakeR::new(Layout::R_4_4);
     let calls = ["a", "b", "c", "d"].map(|name| r.call_of(name));
-    r.enter(calls[0], At::Nowhere);
+    let nil = r.nil;
+    r.record(On::Node, CLOSURE, calls[0], nil, At::Nowhere);
     r.enter(calls[1], At::Nowhere);
     let mut after = r.clone();
     after.leave();
     after.leave();
-    after.enter(calls[2], At::Nowhere);
+    after.record(On::Node, CLOSURE, calls[2], nil, At::Nowhere);
     after.enter(calls[3], At::Nowhere);
     Moments {
         before: r,
@@ -61,18 +63,15 @@ fn other_calls() -> Moments {
 }
 
 /// The stack that is read if the memory changes before the read with this number, and the stack that is read later.
-/// The process may be that of the reader itself.
-fn changed(moments: &Moments, number: u64, check: bool, is_own: bool) -> [Option<Vec<String>>; 2] {
-    let (memory, reader) = moments.before.open(check);
-    let mut reader = reader.unwrap();
-    memory.set_own(is_own);
+fn changed(moments: &Moments, number: u64, motion: Motion) -> [Option<Vec<String>>; 2] {
+    let (memory, mut reader) = moments.before.reader();
     let after = moments.after.space.clone();
     memory.before_read(move |space, reads| {
         if reads == number {
             *space = after.clone();
         }
     });
-    let first = frames(&mut reader);
+    let first = frames_in(motion, &mut reader);
     memory.leave_alone();
     memory.change(|space| *space = moments.after.space.clone());
     [first, frames(&mut reader)]
@@ -89,14 +88,11 @@ fn the_test_has_two_moments() {
 
 #[test]
 fn a_stack_is_that_of_one_moment() {
-    for (layout, is_own) in Layout::ALL
-        .into_iter()
-        .flat_map(|layout| [(layout, false), (layout, true)])
-    {
+    for layout in Layout::ALL {
         let moments = moments(layout);
         let mut first_of_after = None;
         for number in 0..200 {
-            let [first, second] = changed(&moments, number, true, is_own);
+            let [first, second] = changed(&moments, number, Motion::Free);
             let first = first.unwrap();
             if first == moments.texts[1] {
                 // Nothing of the attempts that failed was kept.
@@ -115,13 +111,11 @@ fn a_stack_is_that_of_one_moment() {
 fn the_stack_of_calls_that_are_known_is_that_of_one_moment_too() {
     let moments = other_calls();
     let mut mixed = 0;
-    for (check, is_own) in [(true, false), (true, true), (false, false)] {
+    for motion in [Motion::Free, Motion::Still] {
         for number in 0..60 {
-            let (memory, reader) = moments.before.open(check);
-            let mut reader = reader.unwrap();
+            let (memory, mut reader) = moments.before.reader();
             // Nothing is freed, so what is the same twice need not be read again.
             reader.shortest_collection = Duration::MAX;
-            memory.set_own(is_own);
             let [before, after] = [&moments.before, &moments.after].map(|r| r.space.clone());
             for space in [&after, &before] {
                 memory.change(|now| *now = space.clone());
@@ -132,9 +126,9 @@ fn the_stack_of_calls_that_are_known_is_that_of_one_moment_too() {
                     *space = after.clone();
                 }
             });
-            let read = frames(&mut reader).unwrap();
+            let read = frames_in(motion, &mut reader).unwrap();
             let is_mixed = moments.texts.iter().all(|text| read != *text);
-            assert!(!(check && is_mixed), "{number}: {read:?}");
+            assert!(!(motion == Motion::Free && is_mixed), "{number}: {read:?}");
             mixed += usize::from(is_mixed);
         }
     }
@@ -143,11 +137,10 @@ fn the_stack_of_calls_that_are_known_is_that_of_one_moment_too() {
 
 /// The stack that is read of a process that calls `a()`, which calls `b()`, then `c()`, which calls `d()`, and so on.
 /// The process continues before three of the reads. The reader has no known records to copy at once.
-fn read_in_a_loop(moments: &[Space; 4], reads: [u64; 3], is_own: bool) -> Option<Vec<String>> {
+fn read_in_a_loop(moments: &[Space; 4], reads: [u64; 3]) -> Option<Vec<String>> {
     let (memory, mut reader) = other_calls().before.reader();
     // The test must not depend on the speed of the machine.
     reader.shortest_collection = Duration::MAX;
-    memory.set_own(is_own);
     memory.change(|now| *now = moments[0].clone());
     let later: Vec<_> = reads.into_iter().zip(moments[1..].to_vec()).collect();
     memory.before_read(move |space, reads| {
@@ -169,18 +162,13 @@ fn in_a_loop_calls_differ_by_their_environments() {
     let [a, b] = [before.space, after.space];
     let mut moments = [a.clone(), b.clone(), a.clone(), b.clone()];
     let records = [before.head, a.word(before.head + NEXT)];
-    let count_mixed = |moments: &[Space; 4], is_own: bool| {
+    let count_mixed = |moments: &[Space; 4]| {
         let mut mixed = 0;
         for first in 0..24 {
             for second in first + 1..25 {
                 for third in second + 1..26 {
-                    let read = read_in_a_loop(moments, [first, second, third], is_own);
-                    let is_mixed = |read: Vec<String>| match read.split_first() {
-                        Some((first, outer)) if first == "..." => {
-                            !texts.iter().any(|text| text[1..] == *outer)
-                        }
-                        _ => !texts.iter().any(|text| read == *text),
-                    };
+                    let read = read_in_a_loop(moments, [first, second, third]);
+                    let is_mixed = |read: Vec<String>| !texts.iter().any(|text| read == *text);
                     mixed += usize::from(read.is_some_and(is_mixed));
                 }
             }
@@ -192,62 +180,32 @@ fn in_a_loop_calls_differ_by_their_environments() {
             space.set(record + CLOENV, HEAP + 64 * number);
         }
     }
-    for is_own in [false, true] {
-        assert_eq!(count_mixed(&moments, is_own), 0);
-    }
+    assert_eq!(count_mixed(&moments), 0);
     for space in &mut moments {
         for record in records {
             space.set(record + CLOENV, HEAP);
         }
     }
-    // In another process, the records of both calls are copied at once.
-    assert!(count_mixed(&moments, true) > 0);
+    assert!(count_mixed(&moments) > 0);
 }
 
 #[test]
 fn without_the_second_reading_stacks_are_of_several_moments() {
     let moments = moments(Layout::R_4_4);
     let mixed = (0..200).filter(|&number| {
-        let [first, _] = changed(&moments, number, false, false);
+        let [first, _] = changed(&moments, number, Motion::Still);
         first.is_some_and(|first| moments.texts.iter().all(|text| first != *text))
     });
     assert!(mixed.count() > 2);
 }
 
 #[test]
-fn records_are_followed_on_both_stacks_of_the_own_process() {
-    let reads = |stacks: [On; 5]| {
-        let mut r = FakeR::new(Layout::R_4_4);
-        let nil = r.nil;
-        for (name, on) in ["a", "b", "c", "d", "e"].into_iter().zip(stacks) {
-            let call = r.call_of(name);
-            r.record(on, CLOSURE, call, nil, At::Nowhere);
-        }
-        let (memory, mut reader) = r.reader();
-        memory.set_own(true);
-        frames(&mut reader).unwrap();
-        let before = memory.reads();
-        assert_eq!(frames(&mut reader).unwrap(), ["e", "d", "c", "b", "a"]);
-        memory.reads() - before
-    };
-    let few = reads([On::C; 5]);
-    assert_eq!(reads([On::Node; 5]), few);
-    assert_eq!(reads([On::C, On::Node, On::Node, On::C, On::Node]), few);
-}
-
-#[test]
 fn a_stack_that_always_changes_is_not_read() {
-    always_changing(false);
-    always_changing(true);
-}
-
-fn always_changing(is_own: bool) {
     let mut r = FakeR::new(Layout::R_4_4);
     let (f, g) = (r.call_of("f"), r.call_of("g"));
     r.enter(f, At::Nowhere);
     let record = r.enter(g, At::Nowhere);
     let (memory, mut reader) = r.reader();
-    memory.set_own(is_own);
     memory.before_read(move |space, reads| {
         let random = reads.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         space.set(record + CALL, if random % 2 == 0 { f } else { g });
@@ -277,7 +235,6 @@ fn a_process_that_ends_meanwhile_has_no_stack() {
     let moments = moments(Layout::R_4_4);
     for number in 0..200 {
         let (memory, mut reader) = moments.before.reader();
-        memory.set_own(number % 2 == 1);
         memory.before_read(move |space, reads| {
             if reads == number / 2 {
                 space.regions.clear();

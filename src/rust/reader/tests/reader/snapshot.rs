@@ -1,8 +1,10 @@
-//! What the last stack needed is read at once.
+//! What one stack needs: few system calls, and one moment.
 
-use crate::fake::Space;
+use crate::fake::module::Hash;
 use crate::fake::objects::Code;
-use crate::fake::process::{At, BC_BODY, BC_PC, FakeR, On, frames};
+use crate::fake::process::{At, BC_BODY, BC_PC, FakeR, On, frames, frames_in};
+use crate::fake::{FakeMemory, Space};
+use profile_reader::stack::{Motion, Reader};
 use profile_runtime::contexts::{CLOSURE, Layout, RECORD};
 use profile_runtime::objects::{CELL, DATA};
 use std::time::Duration;
@@ -27,26 +29,29 @@ fn deep() -> (FakeR, Vec<u64>) {
     (r, records)
 }
 
+/// The number of system calls for a stack.
+fn calls_for(memory: &FakeMemory, reader: &mut Reader<FakeMemory>, motion: Motion) -> u64 {
+    reader.plan().unwrap();
+    let before = memory.calls();
+    assert_eq!(frames_in(motion, reader).unwrap().len(), 21);
+    memory.calls() - before
+}
+
 #[test]
 fn a_stack_like_the_last_one_takes_few_system_calls() {
     let (r, _) = deep();
     let (memory, mut reader) = r.reader();
     // The test must not depend on the speed of the machine.
     reader.shortest_collection = Duration::MAX;
-    let mut calls = || {
-        let before = memory.calls();
-        assert_eq!(frames(&mut reader).unwrap().len(), 21);
-        memory.calls() - before
-    };
-    assert!(calls() > 40);
-    calls();
-    // By now it is known what has to be copied, and the last stacks have records in common.
-    for _ in 0..10 {
-        calls();
+    assert!(calls_for(&memory, &mut reader, Motion::Free) > 40);
+    // For the innermost record, and for all records, variables and objects; the records once more, if they may change.
+    for _ in 0..3 {
+        assert_eq!(calls_for(&memory, &mut reader, Motion::Still), 4);
+        assert_eq!(calls_for(&memory, &mut reader, Motion::Free), 5);
     }
-    // Two system calls copy the records. This is done twice, since the first time is slow. Another one copies calls,
-    // byte code, its constants and srcrefs.
-    assert_eq!(calls(), 5);
+    // If the objects may have been freed meanwhile, the records are read for the third time.
+    reader.shortest_collection = Duration::ZERO;
+    assert_eq!(calls_for(&memory, &mut reader, Motion::Free), 6);
 }
 
 #[test]
@@ -54,17 +59,33 @@ fn a_new_function_in_such_a_stack_takes_few_more() {
     let (mut r, _) = deep();
     let (memory, mut reader) = r.reader();
     reader.shortest_collection = Duration::MAX;
-    for _ in 0..10 {
-        frames(&mut reader).unwrap();
-    }
+    calls_for(&memory, &mut reader, Motion::Free);
     r.leave();
     let call = r.call_of("new");
     r.enter(call, At::Nowhere);
     memory.change(|space| *space = r.space.clone());
-    let before = memory.calls();
+    // One for the call, and four for the name.
+    assert_eq!(calls_for(&memory, &mut reader, Motion::Still), 4 + 1 + 4);
     assert_eq!(frames(&mut reader).unwrap()[0], "new");
-    // Four for the name, and one to check that all 20 calls still exist.
-    assert_eq!(memory.calls() - before, 5 + 4 + 1);
+    assert_eq!(calls_for(&memory, &mut reader, Motion::Still), 4);
+}
+
+#[test]
+fn a_stack_that_takes_too_long_to_read_is_read_while_the_process_goes_on() {
+    let depth = 2500;
+    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, depth);
+    let f = r.call_of("f");
+    for _ in 0..depth {
+        r.enter(f, At::Nowhere);
+    }
+    let (memory, mut reader) = r.reader();
+    let before = memory.reads();
+    assert_eq!(frames_in(Motion::Still, &mut reader), None);
+    assert!(memory.reads() - before <= 2000);
+    assert_eq!(frames(&mut reader).unwrap().len(), depth as usize);
+    // Now it is known what to copy, which takes less time.
+    let read = frames_in(Motion::Still, &mut reader).unwrap();
+    assert_eq!(read.len(), depth as usize);
 }
 
 #[test]
@@ -93,88 +114,6 @@ fn what_is_gone_since_the_last_stack_does_not_matter() {
     r.enter(call, At::Nowhere);
     memory.change(|space| *space = r.space.clone());
     assert_eq!(frames(&mut reader).unwrap()[0], "x");
-}
-
-#[test]
-fn calls_that_are_made_again_meanwhile_are_read_at_once() {
-    let mut r = FakeR::new(Layout::R_4_4);
-    let calls = ["f", "g", "h"].map(|name| r.call_of(name));
-    for call in calls {
-        r.enter(call, At::Nowhere);
-    }
-    let before = r.space.clone();
-    for again in 1..=3 {
-        for _ in 0..again {
-            r.leave();
-        }
-        for &call in &calls[3 - again..] {
-            r.enter(call, At::Nowhere);
-        }
-        let mut at_once = 0;
-        let mut undisturbed = 0;
-        for number in 0..30 {
-            let (memory, mut reader) = r.reader();
-            reader.shortest_collection = Duration::MAX;
-            reader.wait = Duration::MAX;
-            memory.change(|space| *space = before.clone());
-            for _ in 0..3 {
-                let calls = memory.calls();
-                frames(&mut reader).unwrap();
-                undisturbed = memory.calls() - calls;
-            }
-            let after = r.space.clone();
-            memory.before_read(move |space, reads| {
-                if reads == number {
-                    *space = after.clone();
-                }
-            });
-            let calls = memory.calls();
-            assert_eq!(frames(&mut reader).unwrap(), ["h", "g", "f"]);
-            at_once += u32::from(memory.calls() == calls + undisturbed);
-        }
-        assert_eq!(at_once, 30, "{again}");
-    }
-}
-
-/// `f()` calls `g()`, which calls `h()` and `x()` in turn. The reader knows only one of the two.
-#[test]
-fn calls_that_change_all_the_time_give_stacks_that_were_there() {
-    let mut r = FakeR::new(Layout::R_4_4);
-    let calls = ["f", "g", "h", "x"].map(|name| r.call_of(name));
-    for &call in &calls[..3] {
-        r.enter(call, At::Nowhere);
-    }
-    let one = r.space.clone();
-    r.leave();
-    r.enter(calls[3], At::Nowhere);
-    let other = r.space.clone();
-    for period in 1..60 {
-        let (memory, mut reader) = r.reader();
-        reader.shortest_collection = Duration::MAX;
-        memory.change(|space| *space = one.clone());
-        for _ in 0..10 {
-            assert_eq!(frames(&mut reader).unwrap(), ["h", "g", "f"]);
-        }
-        let states = [one.clone(), other.clone()];
-        memory.before_read(move |space, reads| {
-            if reads % period == 0 {
-                *space = states[(reads / period) as usize % 2].clone();
-            }
-        });
-        let mut whole = 0;
-        for _ in 0..20 {
-            let Some(frames) = frames(&mut reader) else {
-                continue;
-            };
-            let frames = frames.join(" ");
-            let is_whole = ["h g f", "x g f"].contains(&&*frames);
-            let is_part = ["... g f", "... f"].contains(&&*frames);
-            assert!(is_whole || is_part, "{period}: {frames}");
-            whole += u32::from(is_whole);
-        }
-        // A copy of three records takes about 20 reads.
-        assert!(period < 40 || whole == 20, "{period}: {whole}");
-    }
 }
 
 /// Both stacks are known. One of them becomes the other one while it is copied, in between any two reads.

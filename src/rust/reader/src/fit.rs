@@ -1,0 +1,60 @@
+//! Tells which layout the records of a process have, since it depends on the version of R.
+
+use crate::memory::{self, Memory, at};
+use crate::target::Constants;
+use profile_runtime::contexts::{Layout, NODE_STACK_BYTES, RECORD};
+use profile_runtime::objects::{INTSXP, Type};
+
+/// Whether the records fit a layout: the node stack was lower when outer calls were made, and each record contains
+/// the place of its call, or a null pointer if the call was made by native code.
+#[derive(Debug)]
+pub struct Fit {
+    pub layout: Layout,
+    pub fits: bool,
+    /// The number of records with the place of the call, and of those with a null pointer.
+    places: usize,
+    pub nulls: usize,
+    /// The last record, and the top of the node stack in it.
+    pub record: u64,
+    pub height: u64,
+}
+
+impl Fit {
+    pub fn new(layout: Layout, node_stack_end: u64) -> Fit {
+        Fit {
+            layout,
+            fits: true,
+            places: 0,
+            nulls: 0,
+            record: 0,
+            height: node_stack_end,
+        }
+    }
+
+    /// Adds the next outer record.
+    pub fn add(
+        &mut self,
+        memory: &mut impl Memory,
+        values: &Constants,
+        address: u64,
+        record: &[u8; RECORD],
+    ) {
+        let height = at(record, self.layout.node_stack as usize);
+        let srcref = at(record, self.layout.srcref as usize);
+        let is_srcref = |word| Type::of(word) == INTSXP;
+        let knows = srcref == values.nil
+            || srcref == values.in_byte_code
+            || srcref != 0 && memory::word(memory, srcref).is_some_and(is_srcref);
+        self.fits = height <= self.height && (knows || srcref == 0);
+        self.places += usize::from(knows);
+        self.nulls += usize::from(srcref == 0);
+        self.record = address;
+        self.height = height;
+    }
+
+    /// Checks that the outermost record was made when the node stack was empty.
+    pub fn finish(&mut self, node_stack_end: u64) {
+        let size = node_stack_end.saturating_sub(self.height);
+        self.fits &= self.places > self.nulls && NODE_STACK_BYTES.contains(&size);
+    }
+}

@@ -1,0 +1,199 @@
+//! Stops, signals and ends of processes: shells that this process has started.
+
+use super::*;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::channel;
+
+/// A shell that runs a script. The tests wait for what it writes, and for states of the process.
+struct Shell {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Shell {
+    fn start(script: &str) -> Shell {
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut shell = Shell {
+            child,
+            input,
+            output,
+        };
+        assert_eq!(shell.line(), "ready");
+        shell
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    fn kill(&self, signal: libc::c_int) {
+        // SAFETY: it has no preconditions.
+        assert_eq!(unsafe { libc::kill(self.pid(), signal) }, 0);
+    }
+
+    fn state(&self) -> char {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        text.rsplit(") ").next().unwrap().chars().next().unwrap()
+    }
+
+    /// Waits until the state is one of these. The limit is for a state that never comes.
+    fn wait_for(&self, states: &[char]) {
+        let begin = Instant::now();
+        while !states.contains(&self.state()) {
+            assert!(
+                begin.elapsed() < Duration::from_secs(300),
+                "{}",
+                self.state()
+            );
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// Runs.
+const LOOP: &str = "trap 'echo signal' USR1; echo ready; while :; do :; done";
+/// Sleeps until its input ends.
+const SLEEP: &str = "trap 'echo signal' USR1; echo ready; while read x; do :; done; exit 7";
+
+/// Stops a process. A busy machine may take longer than the stopper waits.
+fn stop(stopper: &mut Stopper) -> Pause {
+    let pause = (0..600).find_map(|_| stopper.stop().ok()).unwrap();
+    let registers = pause.registers().unwrap();
+    assert_ne!(registers.counter(), 0);
+    assert_ne!(registers.stack_pointer(), 0);
+    pause
+}
+
+#[test]
+fn a_process_is_stopped_until_the_pause_ends() {
+    for script in [LOOP, SLEEP] {
+        let shell = Shell::start(script);
+        let mut stopper = Stopper::new(shell.pid(), true).unwrap();
+        for _ in 0..20 {
+            let pause = stop(&mut stopper);
+            assert_eq!(shell.state(), 't');
+            drop(pause);
+            assert_eq!(status(shell.pid(), "TracerPid:"), Some(0));
+        }
+        shell.wait_for(&['R', 'S']);
+    }
+}
+
+#[test]
+fn signals_arrive_during_a_pause_and_before_one() {
+    let mut shell = Shell::start(LOOP);
+    let mut stopper = Stopper::new(shell.pid(), true).unwrap();
+    for _ in 0..20 {
+        let pause = stop(&mut stopper);
+        shell.kill(libc::SIGUSR1);
+        drop(pause);
+        assert_eq!(shell.line(), "signal");
+        shell.kill(libc::SIGUSR1);
+        drop(stop(&mut stopper));
+        assert_eq!(shell.line(), "signal");
+    }
+}
+
+#[test]
+fn a_signal_that_was_about_to_arrive_is_passed_on() {
+    // The process stops for the signal, before the requested stop.
+    let mut shell = Shell::start(LOOP);
+    let pid = shell.pid();
+    request(libc::PTRACE_SEIZE, pid, 0).unwrap();
+    shell.kill(libc::SIGUSR1);
+    shell.wait_for(&['t']);
+    let mut stopper = Stopper {
+        pid,
+        is_pending: true,
+    };
+    let pause = stop(&mut stopper);
+    assert_eq!(pause.signal, libc::SIGUSR1);
+    drop(pause);
+    assert_eq!(shell.line(), "signal");
+}
+
+#[test]
+fn a_process_that_was_stopped_stays_so() {
+    let shell = Shell::start(LOOP);
+    shell.kill(libc::SIGSTOP);
+    shell.wait_for(&['T']);
+    let mut stopper = Stopper::new(shell.pid(), true).unwrap();
+    for _ in 0..20 {
+        let pause = stop(&mut stopper);
+        assert_eq!(pause.signal, 0);
+        drop(pause);
+        shell.wait_for(&['T']);
+    }
+    shell.kill(libc::SIGCONT);
+    shell.wait_for(&['R', 'S']);
+}
+
+#[test]
+fn it_runs_again_after_a_panic_and_when_the_thread_ends() {
+    let mut shell = Shell::start(LOOP);
+    let pid = shell.pid();
+    let (sender, tracer) = channel();
+    thread::spawn(move || {
+        let _pause = stop(&mut Stopper::new(pid, true).unwrap());
+        sender.send(status(pid, "TracerPid:")).unwrap();
+        panic!("as a test");
+    })
+    .join()
+    .unwrap_err();
+    assert_ne!(tracer.recv().unwrap(), Some(0));
+    shell.wait_for(&['R', 'S']);
+    assert_eq!(status(pid, "TracerPid:"), Some(0));
+    // A pause that is never dropped, by a thread that ends.
+    thread::spawn(move || std::mem::forget(stop(&mut Stopper::new(pid, true).unwrap())))
+        .join()
+        .unwrap();
+    shell.kill(libc::SIGUSR1);
+    assert_eq!(shell.line(), "signal");
+}
+
+#[test]
+fn a_child_that_ends_is_left_to_whom_waits_for_it() {
+    let mut shell = Shell::start(SLEEP);
+    let mut stopper = Stopper::new(shell.pid(), true).unwrap();
+    drop(stop(&mut stopper));
+    shell.input = None;
+    // It ends, whether it is stopped or not.
+    shell.output.read_line(&mut String::new()).unwrap();
+    while stopper.stop().is_ok() {}
+    shell.wait_for(&['Z']);
+    assert_eq!(shell.child.wait().unwrap().code(), Some(7));
+}
+
+#[test]
+fn a_process_that_is_traced_already_is_refused_with_the_name_of_the_tracer() {
+    let shell = Shell::start(LOOP);
+    let _pause = stop(&mut Stopper::new(shell.pid(), true).unwrap());
+    let error = Stopper::new(shell.pid(), true).unwrap_err();
+    assert!(matches!(error, Error::Process(_)));
+    let expected = format!("because process {} (", std::process::id());
+    assert!(error.to_string().contains(&expected), "{error}");
+    let error = Stopper::new(std::process::id() as i32, true).unwrap_err();
+    assert!(error.to_string().contains("cannot stop itself"), "{error}");
+}

@@ -1,0 +1,184 @@
+//! The thread of another process that runs R, or of this one: its CPU time, its state, and how it is kept where it is
+//! while its stack is read.
+//!
+//! A thread that sleeps or waits does not move, and waking it up for nothing would interrupt its system call. Only one
+//! that runs is stopped ([`super::pause`]). The number of its time slices tells whether a sleeping thread has run
+//! meanwhile after all.
+
+use super::pause::{Failure, Pause, Stopper};
+use super::proc::{Process, State, Status, gone};
+use profile_core::error::Result;
+use profile_core::message;
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt;
+use std::process;
+
+/// When a thread is stopped while its stack is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stops {
+    Never,
+    IfItRuns,
+    /// Unless it waits for a device, which prevents it.
+    Always,
+}
+
+/// How a thread is kept where it is.
+#[derive(Debug)]
+pub enum Held {
+    /// It is stopped as long as this exists.
+    Stopped(Pause),
+    /// It sleeps, and has had this number of time slices.
+    Asleep(u64),
+    /// It is not kept, and may go on.
+    Free(WhyFree),
+}
+
+/// Why a thread is not kept where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyFree {
+    /// That was not wanted.
+    Unwanted,
+    /// It does not stop, or has ended.
+    Late,
+    /// Another process, such as a debugger, traces it.
+    Traced,
+    /// It was, but that was too short to read its stack.
+    Slow,
+}
+
+/// The state of a thread, and its processor.
+#[derive(Debug, Clone, Copy)]
+pub struct Activity {
+    pub state: State,
+    /// The processor that it runs on, or last ran on.
+    pub processor: usize,
+}
+
+/// The first thread of a process. Its files remain open, since they are read often. After the thread has ended, they
+/// cannot be read.
+#[derive(Debug)]
+pub struct Thread {
+    status: File,
+    times: Option<File>,
+    /// The clock of its CPU time, if the thread belongs to this process.
+    clock: Option<libc::clockid_t>,
+    stopper: Option<Stopper>,
+    stops: Stops,
+}
+
+/// The clock of the CPU time of a thread of this process. The kernel documents that the ID of the clock contains the
+/// ID of the thread; glibc's `pthread_getcpuclockid()` computes the same.
+pub fn clock_of_thread(thread: u32) -> libc::clockid_t {
+    (!(thread as libc::clockid_t) << 3) | 6
+}
+
+impl Thread {
+    /// Fails with the reason if it has to be stopped and may not be. A thread that another process traces is refused
+    /// only if it always has to be stopped.
+    pub fn open(process: &Process, stops: Stops) -> Result<Thread> {
+        let pid = process.pid;
+        let file = |name: &str| File::open(message!("/proc/{pid}/task/{pid}/{name}"));
+        let is_own = u32::try_from(pid) == Ok(process::id());
+        // A process cannot stop itself.
+        let stops = match stops {
+            Stops::IfItRuns if is_own => Stops::Never,
+            stops => stops,
+        };
+        let stopper = match stops {
+            Stops::Never => None,
+            Stops::IfItRuns | Stops::Always => Some(Stopper::new(pid, stops == Stops::Always)?),
+        };
+        Ok(Thread {
+            status: file("stat").map_err(|_| gone(pid))?,
+            // Some kernels have no such file.
+            times: file("schedstat").ok(),
+            clock: is_own.then(|| clock_of_thread(process::id())),
+            stopper,
+            stops,
+        })
+    }
+
+    /// Its state and its processor; `None` if it has ended.
+    pub fn activity(&self) -> Option<Activity> {
+        let mut bytes = [0; 1024];
+        let length = self.status.read_at(&mut bytes, 0).ok()?;
+        let status = Status::parse(bytes.get(..length)?)?;
+        (status.state != State::Ended).then_some(Activity {
+            state: status.state,
+            processor: status.processor,
+        })
+    }
+
+    /// Its CPU time in nanoseconds.
+    pub fn cpu_time(&self) -> Option<u64> {
+        match self.clock {
+            Some(clock) => time_of(clock),
+            None => Some(self.times()?.0),
+        }
+    }
+
+    /// Its CPU time in nanoseconds, and the number of its time slices so far. A thread that is not on a processor has
+    /// not run as long as this number is the same.
+    fn times(&self) -> Option<(u64, u64)> {
+        let mut bytes = [0; 128];
+        let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        // Time on a processor, time waiting for one, number of time slices.
+        let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
+        let mut fields = text.split_ascii_whitespace();
+        Some((fields.next()?.parse().ok()?, fields.nth(1)?.parse().ok()?))
+    }
+
+    /// Keeps the thread where it is, given its state.
+    pub fn hold(&mut self, state: State) -> Held {
+        if self.clock.is_some() {
+            return Held::Free(WhyFree::Unwanted);
+        }
+        let sleeps = match state {
+            State::Waiting => true,
+            State::Sleeping | State::Stopped => self.stops != Stops::Always,
+            State::Running | State::Ended | State::Other(_) => false,
+        };
+        let slices = if sleeps { self.times() } else { None };
+        if let Some((_, slices)) = slices {
+            return Held::Asleep(slices);
+        }
+        match &mut self.stopper {
+            None => Held::Free(WhyFree::Unwanted),
+            // It would not stop.
+            Some(_) if state == State::Waiting => Held::Free(WhyFree::Late),
+            Some(stopper) => match stopper.stop() {
+                Ok(pause) => Held::Stopped(pause),
+                Err(Failure::Refused) => Held::Free(WhyFree::Traced),
+                Err(Failure::Late | Failure::Ended) => Held::Free(WhyFree::Late),
+            },
+        }
+    }
+
+    /// Whether the thread has been where it was since then.
+    pub fn is_still(&self, held: &Held) -> bool {
+        match held {
+            Held::Stopped(_) => true,
+            Held::Asleep(slices) => self.times().is_some_and(|times| times.1 == *slices),
+            Held::Free(_) => false,
+        }
+    }
+
+    /// Lets the thread go on if it has stopped later than was waited for it. Returns whether it still has not stopped.
+    pub fn is_pending(&mut self) -> bool {
+        self.stopper.as_mut().is_some_and(Stopper::is_pending)
+    }
+}
+
+fn time_of(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the kernel fills the struct, or fails.
+    let time = unsafe {
+        match libc::clock_gettime(clock, time.as_mut_ptr()) {
+            0 => time.assume_init(),
+            _ => return None,
+        }
+    };
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    Some(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?)
+}

@@ -1,0 +1,138 @@
+//! Adds the samples of a process to a profile.
+
+use crate::process::State;
+use crate::source::TYPES;
+use crate::stack::{Frame, Stack};
+use profile_core::analysis::label_frames::OUTER_CALLS;
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryGrow, TryPut};
+use profile_core::model::{
+    Label, LocationId, Profile, Source, SourceId, StringId, Strings, Toplevel, Values,
+};
+use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Adds the columns of values to a new profile.
+pub fn declare_types(profile: &mut Profile) -> Result<()> {
+    for (name, unit) in TYPES {
+        let column = Values::absent(name, unit, 0)?;
+        profile.values.try_push(column)?;
+    }
+    Ok(())
+}
+
+/// What samples of a process refer to in their profile.
+pub struct Samples {
+    source: SourceId,
+    state_key: StringId,
+    frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
+}
+
+/// What was measured of a sample.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured {
+    /// The CPU time and the real time since the last sample, in nanoseconds.
+    pub values: [Option<i64>; 2],
+    pub date: SystemTime,
+    pub state: Option<State>,
+}
+
+impl Samples {
+    pub fn of(source: Source, profile: &mut Profile) -> Result<Samples> {
+        Ok(Samples {
+            source: profile.add_source(source)?,
+            state_key: profile.strings.intern("state")?,
+            frames: HashMap::default(),
+        })
+    }
+
+    /// The source of the samples.
+    pub fn source<'p>(&self, profile: &'p mut Profile) -> &'p mut Source {
+        &mut profile.sources[self.source.row()]
+    }
+
+    /// Adds a sample. `texts` are the names and files of its stack.
+    pub fn add(
+        &mut self,
+        stack: &Stack,
+        texts: &Strings,
+        measured: Measured,
+        profile: &mut Profile,
+    ) -> Result<()> {
+        let sample = profile.samples.len();
+        let mut frames = Vec::new();
+        for &frame in &stack.frames {
+            let location = match self.frames.get(&frame) {
+                Some(&location) => location,
+                None => {
+                    let location = location(frame, texts, profile)?;
+                    self.frames.try_put(frame, location)?;
+                    location
+                }
+            };
+            frames.try_push(location)?;
+        }
+        if stack.is_cut {
+            let none = profile.strings.intern("")?;
+            let mark = profile.frame(OUTER_CALLS, none, 0)?;
+            frames.try_push(mark)?;
+        }
+        let id = profile.stacks.intern(&frames)?;
+        if let Some(place) = stack.toplevel {
+            let filename = profile.strings.intern(texts.get(place.file))?;
+            let toplevel = Toplevel {
+                sample,
+                filename,
+                line: place.line,
+            };
+            profile.samples.toplevel.try_push(toplevel)?;
+        }
+        profile.samples.source.try_push(self.source)?;
+        profile.samples.stack.try_push(id)?;
+        let since = measured.date.duration_since(UNIX_EPOCH).ok();
+        if let Some(time) = since.and_then(|since| i64::try_from(since.as_nanos()).ok()) {
+            profile.samples.times.try_push((sample, time))?;
+        }
+        for (column, value) in profile.values.iter_mut().zip(measured.values) {
+            match value {
+                Some(value) => {
+                    column.push(value)?;
+                }
+                None => column.column.try_push(f64::NAN)?,
+            }
+        }
+        let Some(state) = measured.state else {
+            return Ok(());
+        };
+        let state = profile.strings.intern(in_a_word(state))?;
+        let label = Label {
+            sample,
+            key: self.state_key,
+            str: Some(state),
+            num: None,
+            unit: None,
+            other: None,
+        };
+        profile.labels.try_push(label)
+    }
+}
+
+fn location(frame: Frame, texts: &Strings, profile: &mut Profile) -> Result<LocationId> {
+    let (file, line) = match frame.place {
+        Some(place) => (profile.strings.intern(texts.get(place.file))?, place.line),
+        None => (profile.strings.intern("")?, 0),
+    };
+    profile.frame(texts.get(frame.name), file, line)
+}
+
+/// The state of a thread as the value of a label.
+pub fn in_a_word(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Sleeping => "sleeping",
+        State::Waiting => "waiting",
+        State::Stopped => "stopped",
+        State::Ended => "ended",
+        State::Other(_) => "other",
+    }
+}

@@ -1,0 +1,152 @@
+//! What is read of a process for one stack: R's list of records, its variables, and objects.
+//!
+//! A process that stands still is simply read. One that goes on changes meanwhile: R removes a record and makes another
+//! one within nanoseconds. Therefore the records are read first, then the variables and positions, and then the records
+//! again ([`Snapshot::is_unchanged`]). What is the same both times was the same in between, so all of it is of one
+//! moment. In a loop, the same function is called again, and its record is at the same address. These calls differ in
+//! their environments, since each call has a new one.
+//!
+//! Nothing that was read is trusted: addresses are only passed to the kernel, which rejects invalid ones, except those
+//! of R's stacks and variables in this process, which are always mapped.
+
+use crate::copies::Copies;
+use crate::memory::{self, Limited, Memory, Piece, at};
+use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
+use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
+use profile_runtime::objects::CELL;
+use std::time::{Duration, Instant};
+
+/// The part of a record that is read a second time.
+const IDENTITY: usize = BCPC as usize + 8;
+
+/// The memory of a process, and copies of what one stack needs.
+#[derive(Debug)]
+pub struct Snapshot<M> {
+    memory: Limited<M>,
+    /// The address of the variable that points to the innermost record.
+    head_at: u64,
+    head: u64,
+    records: Copies<RECORD>,
+    variables: Copies<8>,
+    objects: Copies<CELL>,
+    begun: Instant,
+    pieces: Vec<Piece>,
+    again: Vec<u8>,
+}
+
+impl<M: Memory> Snapshot<M> {
+    /// `head_at` is the address of the variable that points to the innermost record.
+    pub fn new(memory: Limited<M>, head_at: u64) -> Snapshot<M> {
+        Snapshot {
+            memory,
+            head_at,
+            head: 0,
+            records: Copies::default(),
+            variables: Copies::default(),
+            objects: Copies::default(),
+            begun: Instant::now(),
+            pieces: Vec::new(),
+            again: Vec::new(),
+        }
+    }
+
+    /// Prepares the next snapshot, so that it takes less time.
+    pub fn plan(&mut self) -> Result<()> {
+        self.records.plan()?;
+        self.variables.plan()?;
+        self.objects.plan()
+    }
+
+    /// Begins a snapshot. Returns the address of the innermost record; `None` if it cannot be read.
+    pub fn begin(&mut self) -> Result<Option<u64>> {
+        self.records.begin()?;
+        self.variables.begin()?;
+        self.objects.begin()?;
+        self.begun = Instant::now();
+        let head = memory::word(&mut self.memory, self.head_at);
+        self.head = head.unwrap_or(0);
+        Ok(head)
+    }
+
+    /// A record of R's list.
+    pub fn record(&mut self, address: u64) -> Result<Option<[u8; RECORD]>> {
+        self.records.get(&mut self.memory, address)
+    }
+
+    /// A variable of one word, of R or of one of its functions.
+    pub fn variable(&mut self, address: u64) -> Result<Option<u64>> {
+        let copy = self.variables.get(&mut self.memory, address)?;
+        Ok(copy.map(u64::from_le_bytes))
+    }
+
+    /// The first words of an object, which are all of it, unless it is a vector.
+    pub fn object(&mut self, address: u64) -> Result<Option<[u8; CELL]>> {
+        self.objects.get(&mut self.memory, address)
+    }
+
+    /// How long ago the snapshot was begun.
+    pub fn age(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Reads the records again. Returns whether they are still those of the same calls, and on the stack.
+    pub fn is_unchanged(&mut self) -> Result<bool> {
+        self.pieces.clear();
+        let address = self.head_at;
+        self.pieces.try_push(Piece { address, size: 8 })?;
+        for (address, _) in self.records.needed() {
+            let size = IDENTITY;
+            self.pieces.try_push(Piece { address, size })?;
+        }
+        // Without a copy of each record, nothing can be compared.
+        let count = self.records.count();
+        if self.pieces.len() <= count {
+            return Ok(false);
+        }
+        self.again.clear();
+        self.again.try_fill(8 + IDENTITY * count, 0)?;
+        if self.memory.read_pieces(&self.pieces, &mut self.again) < self.pieces.len() {
+            return Ok(false);
+        }
+        let (head, records) = self.again.split_at(8);
+        let mut both = self.records.needed().zip(records.chunks_exact(IDENTITY));
+        Ok(at(head, 0) == self.head
+            && both.all(|((_, first), second)| is_same_record(&first, second)))
+    }
+
+    /// Sets the limit on what is read, see [`Limited`].
+    pub fn limit(&mut self, limit: u64) {
+        self.memory.limit(limit);
+    }
+
+    /// Whether the limit was reached.
+    pub fn is_exhausted(&self) -> bool {
+        self.memory.is_exhausted()
+    }
+}
+
+/// What is read only once is not copied for the next stack.
+impl<M: Memory> Memory for Snapshot<M> {
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        self.memory.read(address, into)
+    }
+
+    fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
+        self.memory.read_pieces(pieces, into)
+    }
+}
+
+/// Whether both are copies of the same record. Only the fields that do not change while its function runs are compared.
+fn is_same_record(first: &[u8], second: &[u8]) -> bool {
+    let [next, flags, identity, site] =
+        [NEXT, CALLFLAG, CALLFUN, BCBODY].map(|field| field as usize);
+    [
+        next..next + 8,
+        flags..flags + 4,
+        identity..CLOENV as usize + 8,
+        site..IDENTITY,
+    ]
+    .into_iter()
+    .all(|part| first.get(part.clone()) == second.get(part))
+}
