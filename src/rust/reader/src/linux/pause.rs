@@ -53,18 +53,19 @@ pub enum Failure {
 }
 
 impl Stopper {
-    /// Fails with the reason if the process may not be stopped. If another process traces it, it may be stopped later,
-    /// unless `is_needed`.
-    pub fn new(pid: i32, is_needed: bool) -> Result<Stopper> {
-        let mut stopper = Stopper {
+    pub fn new(pid: i32) -> Stopper {
+        Stopper {
             pid,
             is_pending: false,
-        };
-        match stopper.stop() {
-            Ok(_) | Err(Failure::Late) => Ok(stopper),
-            Err(Failure::Ended) => Err(gone(pid)),
-            Err(Failure::Refused) if !is_needed && tracer(pid).is_some() => Ok(stopper),
-            Err(Failure::Refused) => Err(refused(pid)),
+        }
+    }
+
+    /// Stops the process once. Fails with the reason if that is not possible.
+    pub fn check(&mut self) -> Result<()> {
+        match self.stop() {
+            Ok(_) | Err(Failure::Late) => Ok(()),
+            Err(Failure::Ended) => Err(gone(self.pid)),
+            Err(Failure::Refused) => Err(refused(self.pid)),
         }
     }
 

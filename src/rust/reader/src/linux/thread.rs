@@ -74,8 +74,8 @@ pub fn clock_of_thread(thread: u32) -> libc::clockid_t {
 }
 
 impl Thread {
-    /// Fails with the reason if it has to be stopped and may not be. A thread that another process traces is refused
-    /// only if it always has to be stopped.
+    /// Fails with the reason if it always has to be stopped, and that is not possible. A process whose memory may be read
+    /// may also be stopped, unless another one traces it.
     pub fn open(process: &Process, stops: Stops) -> Result<Thread> {
         let pid = process.pid;
         let file = |name: &str| File::open(message!("/proc/{pid}/task/{pid}/{name}"));
@@ -87,16 +87,20 @@ impl Thread {
         };
         let stopper = match stops {
             Stops::Never => None,
-            Stops::IfItRuns | Stops::Always => Some(Stopper::new(pid, stops == Stops::Always)?),
+            Stops::IfItRuns | Stops::Always => Some(Stopper::new(pid)),
         };
-        Ok(Thread {
+        let mut thread = Thread {
             status: file("stat").map_err(|_| gone(pid))?,
             // Some kernels have no such file.
             times: file("schedstat").ok(),
             clock: is_own.then(|| clock_of_thread(process::id())),
             stopper,
             stops,
-        })
+        };
+        if let (Some(stopper), Stops::Always) = (&mut thread.stopper, stops) {
+            stopper.check()?;
+        }
+        Ok(thread)
     }
 
     /// Its state and its processor; `None` if it has ended.

@@ -23,7 +23,7 @@ fn walked(pid: i32, process: &Process) -> (Vec<String>, bool) {
     let mut memory = ProcessMemory::new(pid);
     let mut modules = RemoteModules::new(memory.clone(), pid, &files);
     modules.update(&process.parts().unwrap()).unwrap();
-    let pause = Stopper::new(pid, true).unwrap().stop().unwrap();
+    let pause = Stopper::new(pid).stop().unwrap();
     let registers = pause.registers().unwrap();
     let pointer = registers.stack_pointer();
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();

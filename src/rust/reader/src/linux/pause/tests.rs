@@ -90,7 +90,7 @@ fn stop(stopper: &mut Stopper) -> Pause {
 fn a_process_is_stopped_until_the_pause_ends() {
     for script in [LOOP, SLEEP] {
         let shell = Shell::start(script);
-        let mut stopper = Stopper::new(shell.pid(), true).unwrap();
+        let mut stopper = Stopper::new(shell.pid());
         for _ in 0..20 {
             let pause = stop(&mut stopper);
             assert_eq!(shell.state(), 't');
@@ -104,7 +104,7 @@ fn a_process_is_stopped_until_the_pause_ends() {
 #[test]
 fn signals_arrive_during_a_pause_and_before_one() {
     let mut shell = Shell::start(LOOP);
-    let mut stopper = Stopper::new(shell.pid(), true).unwrap();
+    let mut stopper = Stopper::new(shell.pid());
     for _ in 0..20 {
         let pause = stop(&mut stopper);
         shell.kill(libc::SIGUSR1);
@@ -139,7 +139,7 @@ fn a_process_that_was_stopped_stays_so() {
     let shell = Shell::start(LOOP);
     shell.kill(libc::SIGSTOP);
     shell.wait_for(&['T']);
-    let mut stopper = Stopper::new(shell.pid(), true).unwrap();
+    let mut stopper = Stopper::new(shell.pid());
     for _ in 0..20 {
         let pause = stop(&mut stopper);
         assert_eq!(pause.signal, 0);
@@ -156,7 +156,7 @@ fn it_runs_again_after_a_panic_and_when_the_thread_ends() {
     let pid = shell.pid();
     let (sender, tracer) = channel();
     thread::spawn(move || {
-        let _pause = stop(&mut Stopper::new(pid, true).unwrap());
+        let _pause = stop(&mut Stopper::new(pid));
         sender.send(status(pid, "TracerPid:")).unwrap();
         panic!("as a test");
     })
@@ -166,7 +166,7 @@ fn it_runs_again_after_a_panic_and_when_the_thread_ends() {
     shell.wait_for(&['R', 'S']);
     assert_eq!(status(pid, "TracerPid:"), Some(0));
     // A pause that is never dropped, by a thread that ends.
-    thread::spawn(move || std::mem::forget(stop(&mut Stopper::new(pid, true).unwrap())))
+    thread::spawn(move || std::mem::forget(stop(&mut Stopper::new(pid))))
         .join()
         .unwrap();
     shell.kill(libc::SIGUSR1);
@@ -176,7 +176,7 @@ fn it_runs_again_after_a_panic_and_when_the_thread_ends() {
 #[test]
 fn a_child_that_ends_is_left_to_whom_waits_for_it() {
     let mut shell = Shell::start(SLEEP);
-    let mut stopper = Stopper::new(shell.pid(), true).unwrap();
+    let mut stopper = Stopper::new(shell.pid());
     drop(stop(&mut stopper));
     shell.input = None;
     // It ends, whether it is stopped or not.
@@ -189,11 +189,11 @@ fn a_child_that_ends_is_left_to_whom_waits_for_it() {
 #[test]
 fn a_process_that_is_traced_already_is_refused_with_the_name_of_the_tracer() {
     let shell = Shell::start(LOOP);
-    let _pause = stop(&mut Stopper::new(shell.pid(), true).unwrap());
-    let error = Stopper::new(shell.pid(), true).unwrap_err();
+    let _pause = stop(&mut Stopper::new(shell.pid()));
+    let error = Stopper::new(shell.pid()).check().unwrap_err();
     assert!(matches!(error, Error::Process(_)));
     let expected = format!("because process {} (", std::process::id());
     assert!(error.to_string().contains(&expected), "{error}");
-    let error = Stopper::new(std::process::id() as i32, true).unwrap_err();
+    let error = Stopper::new(std::process::id() as i32).check().unwrap_err();
     assert!(error.to_string().contains("cannot stop itself"), "{error}");
 }
