@@ -49,7 +49,7 @@ impl<'a> OwnSession<'a> {
             duration: Duration::MAX,
             clock: timing.clock,
             children: false,
-            pause: false,
+            pause: true,
             native: false,
             own: true,
         };

@@ -53,19 +53,13 @@ fn dump_here(pid: i32) -> Result<Dump> {
         };
         let system_call = process.system_call().and_then(system_call_name);
         reader.plan()?;
-        let held = thread.hold(activity.state);
-        let motion = match held {
-            Held::Free(_) => Motion::Free,
-            Held::Stopped(_) | Held::Asleep(_) => Motion::Still,
+        let is_read = match thread.hold(activity.state) {
+            Held::Free(_) => false,
+            Held::Waits(hold) => reader.read_held(|| hold.end())?.is_some(),
+            held => reader.read(Motion::Still)?.is_some() && thread.is_still(&held),
         };
-        let is_read = reader.read(motion)?.is_some();
-        if is_read && (motion == Motion::Free || thread.is_still(&held)) {
-            last = Some((activity.state, system_call));
-            break;
-        }
-        drop(held);
-        // A stack that takes long to read.
-        if motion == Motion::Still && reader.read(Motion::Free)?.is_some() {
+        // A stack that takes long to read, or of a process that cannot be held.
+        if is_read || reader.read(Motion::Free)?.is_some() {
             last = Some((activity.state, system_call));
             break;
         }

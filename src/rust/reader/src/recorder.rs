@@ -52,7 +52,7 @@ impl Settings {
     pub fn stops(&self) -> Stops {
         match self {
             Settings { native: true, .. } => Stops::Always,
-            Settings { own: true, .. } | Settings { pause: false, .. } => Stops::Never,
+            Settings { pause: false, .. } => Stops::Never,
             _ => Stops::IfItRuns,
         }
     }

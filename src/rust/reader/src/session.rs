@@ -339,11 +339,20 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let mut why = WhyFree::Slow;
         // A process that has woken up meanwhile is stopped.
         for state in [state, State::Running] {
-            let held = self.thread.hold(state);
-            if let Held::Free(found) = held {
-                why = found;
-                break;
-            }
+            let held = match self.thread.hold(state) {
+                Held::Free(found) => {
+                    why = found;
+                    break;
+                }
+                Held::Waits(hold) => {
+                    let stack = self.reader.read_held(|| hold.end())?;
+                    match stack.map(|stack| stack.is_cut) {
+                        Some(is_cut) => return Ok(Some((is_cut, None))),
+                        None => break,
+                    }
+                }
+                held => held,
+            };
             let native = self.native.as_mut();
             let mut native = native.filter(|native| native.size() < MOST_NATIVE);
             if let (Some(native), Held::Stopped(pause)) = (&mut native, &held) {

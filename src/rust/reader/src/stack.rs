@@ -69,6 +69,16 @@ pub enum Motion {
     Free,
 }
 
+/// How an attempt knows that the records and variables it has read are of one moment.
+enum OneMoment<'h> {
+    /// The process stands still.
+    Still,
+    /// It was held until this is called, which returns whether it really was.
+    Held(&'h mut dyn FnMut() -> bool),
+    /// They are the same when they are read again.
+    Twice,
+}
+
 /// The result of an attempt to read a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt {
@@ -191,42 +201,61 @@ impl<M: Memory> Reader<M> {
         };
         self.snapshot.limit(limit);
         for _ in 0..tries {
-            let attempt = self.attempt(motion)?;
-            // If the limit was reached, some places may be unknown only for that reason.
-            let is_exhausted = self.snapshot.is_exhausted();
-            if attempt == Attempt::Changed || is_exhausted {
-                self.names.forget();
-                self.places.forget();
-            } else {
-                self.names.keep();
-                self.places.keep();
+            let moment = match motion {
+                Motion::Still => OneMoment::Still,
+                Motion::Free => OneMoment::Twice,
+            };
+            if self.attempt(moment)? != Attempt::Changed {
                 return Ok(Some(&self.stack));
             }
-            if is_exhausted {
+            if self.snapshot.is_exhausted() {
                 break;
             }
         }
         Ok(None)
     }
 
-    fn attempt(&mut self, motion: Motion) -> Result<Attempt> {
+    /// The current stack of a process that is held. `let_go` lets it go on as soon as its records were read, and returns
+    /// whether it was held until then. `None` if it was not, or if it takes too long to look up what they refer to.
+    pub fn read_held(&mut self, let_go: impl FnOnce() -> bool) -> Result<Option<&Stack>> {
+        self.snapshot.limit(MOST_TO_READ);
+        let mut let_go = Some(let_go);
+        let mut let_go = || let_go.take().is_some_and(|let_go| let_go());
+        let attempt = self.attempt(OneMoment::Held(&mut let_go))?;
+        Ok((attempt != Attempt::Changed).then_some(&self.stack))
+    }
+
+    /// Keeps the names and places that were looked up, if they are right.
+    fn attempt(&mut self, moment: OneMoment) -> Result<Attempt> {
+        let attempt = self.take(moment)?;
+        // If the limit was reached, some places may be unknown only for that reason.
+        if attempt == Attempt::Changed || self.snapshot.is_exhausted() {
+            self.names.forget();
+            self.places.forget();
+            return Ok(Attempt::Changed);
+        }
+        self.names.keep();
+        self.places.keep();
+        Ok(attempt)
+    }
+
+    fn take(&mut self, moment: OneMoment) -> Result<Attempt> {
         let (snapshot, target) = (&mut self.snapshot, &self.target);
-        if !self
-            .calls
-            .read(snapshot, target, self.registers, MOST_CALLS)?
-        {
-            return Ok(Attempt::Changed);
-        }
-        if motion == Motion::Free && !snapshot.is_unchanged()? {
-            return Ok(Attempt::Changed);
-        }
-        if !self.look_up()? {
+        let calls = &mut self.calls;
+        let is_list = calls.read(snapshot, target, self.registers, MOST_CALLS)?;
+        let goes_on = !matches!(moment, OneMoment::Still);
+        let is_moment = match moment {
+            OneMoment::Still => true,
+            OneMoment::Held(let_go) => let_go(),
+            OneMoment::Twice => is_list && snapshot.is_unchanged()?,
+        };
+        if !is_list || !is_moment || !self.look_up()? {
             return Ok(Attempt::Changed);
         }
         // The objects that the calls refer to existed when the records were read. If that is recent, they have not
         // been freed since.
         let is_recent = self.snapshot.age() < self.shortest_collection;
-        if motion == Motion::Free && !is_recent && !self.snapshot.is_unchanged()? {
+        if goes_on && !is_recent && !self.snapshot.is_unchanged()? {
             return Ok(Attempt::Changed);
         }
         Ok(match self.calls.is_cut {

@@ -150,9 +150,22 @@ pub enum Stops {
     Always,
 }
 
+/// A hold of the thread of this process. The type has no values.
+#[derive(Debug)]
+pub struct Hold {
+    never: Never,
+}
+
+impl Hold {
+    pub fn end(self) -> bool {
+        match self.never {}
+    }
+}
+
 #[derive(Debug)]
 pub enum Held {
     Stopped(Pause),
+    Waits(Hold),
     Asleep(u64),
     Free(WhyFree),
 }

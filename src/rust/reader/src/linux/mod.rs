@@ -1,9 +1,11 @@
 //! Processes on Linux: their [`memory`], what [`proc`] and [`maps`] report about them, why access is refused
-//! ([`permission`]), the names of [`system_calls`], the [`thread`] that runs R and how it is stopped ([`pause`]), and
+//! ([`permission`]), the names of [`system_calls`], the [`thread`] that runs R and how it is stopped ([`pause`], or [`hold`] in this
+//! process), and
 //! the [`placement`] of the reading thread on a processor. While a process is stopped, its [`native`] stack can be
 //! copied, and be unwound by the tables of its [`modules`]; [`evaluator`] finds R in it.
 
 mod evaluator;
+mod hold;
 mod maps;
 mod memory;
 mod modules;
@@ -16,6 +18,7 @@ mod proc;
 mod system_calls;
 mod thread;
 
+pub use hold::Hold;
 pub use memory::ProcessMemory;
 pub use native::NativeReader;
 pub use pause::{Pause, prepare_thread};

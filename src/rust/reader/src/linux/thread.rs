@@ -5,6 +5,7 @@
 //! that runs is stopped ([`super::pause`]). The number of its time slices tells whether a sleeping thread has run
 //! meanwhile after all.
 
+use super::hold::{Hold, Holder};
 use super::pause::{Failure, Pause, Stopper};
 use super::proc::{Process, State, Status, gone};
 use profile_core::error::Result;
@@ -28,6 +29,8 @@ pub enum Stops {
 pub enum Held {
     /// It is stopped as long as this exists.
     Stopped(Pause),
+    /// It belongs to this process, and waits in the handler of a signal for a moment.
+    Waits(Hold),
     /// It sleeps, and has had this number of time slices.
     Asleep(u64),
     /// It is not kept, and may go on.
@@ -64,6 +67,7 @@ pub struct Thread {
     /// The clock of its CPU time, if the thread belongs to this process.
     clock: Option<libc::clockid_t>,
     stopper: Option<Stopper>,
+    holder: Option<Holder>,
     stops: Stops,
 }
 
@@ -80,21 +84,14 @@ impl Thread {
         let pid = process.pid;
         let file = |name: &str| File::open(message!("/proc/{pid}/task/{pid}/{name}"));
         let is_own = u32::try_from(pid) == Ok(process::id());
-        // A process cannot stop itself.
-        let stops = match stops {
-            Stops::IfItRuns if is_own => Stops::Never,
-            stops => stops,
-        };
-        let stopper = match stops {
-            Stops::Never => None,
-            Stops::IfItRuns | Stops::Always => Some(Stopper::new(pid)),
-        };
+        let may_stop = stops == Stops::Always || stops == Stops::IfItRuns && !is_own;
         let mut thread = Thread {
             status: file("stat").map_err(|_| gone(pid))?,
             // Some kernels have no such file.
             times: file("schedstat").ok(),
             clock: is_own.then(|| clock_of_thread(process::id())),
-            stopper,
+            stopper: may_stop.then(|| Stopper::new(pid)),
+            holder: None,
             stops,
         };
         if let (Some(stopper), Stops::Always) = (&mut thread.stopper, stops) {
@@ -136,7 +133,7 @@ impl Thread {
     /// Keeps the thread where it is, given its state.
     pub fn hold(&mut self, state: State) -> Held {
         if self.clock.is_some() {
-            return Held::Free(WhyFree::Unwanted);
+            return self.hold_own();
         }
         let sleeps = match state {
             State::Waiting => true,
@@ -159,12 +156,30 @@ impl Thread {
         }
     }
 
+    /// Holds the thread of this process, if it runs.
+    fn hold_own(&mut self) -> Held {
+        let runs = || {
+            self.activity()
+                .is_some_and(|now| now.state == State::Running)
+        };
+        if self.stops == Stops::Never || !runs() {
+            return Held::Free(WhyFree::Unwanted);
+        }
+        if self.holder.is_none() {
+            self.holder = Holder::new();
+        }
+        match self.holder.as_mut().and_then(Holder::hold) {
+            Some(hold) => Held::Waits(hold),
+            None => Held::Free(WhyFree::Late),
+        }
+    }
+
     /// Whether the thread has been where it was since then.
     pub fn is_still(&self, held: &Held) -> bool {
         match held {
             Held::Stopped(_) => true,
             Held::Asleep(slices) => self.times().is_some_and(|times| times.1 == *slices),
-            Held::Free(_) => false,
+            Held::Waits(_) | Held::Free(_) => false,
         }
     }
 
