@@ -20,7 +20,7 @@ use profile_core::formats::{self, Input, otlp};
 use profile_core::io::input::Origin;
 use profile_core::limits::memory::{TryGrow, copied, owned};
 use profile_core::message;
-use profile_reader::recorder::Clock;
+use profile_reader::settings::Clock;
 use profile_reader::source::KIND;
 use std::path::PathBuf;
 use std::sync::Arc;

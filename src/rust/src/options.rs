@@ -13,7 +13,7 @@ use profile_core::model::{Payload, Profile};
 use profile_core::page::{Page, SourceText};
 use profile_core::retry::{self, Outcome};
 use profile_core::tables::{Filters, Matching, matching_locations};
-use profile_reader::recorder;
+use profile_reader::settings;
 use profile_sampler as sampler;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -109,19 +109,19 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
 
 /// The settings of the recorder for a list of the options `interval` and `seconds` (in seconds), `clock` ("cpu" or
 /// "wall"), `children`, `pause` and `native`, which are flags.
-pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
+pub fn recorder_settings(list: &Robj) -> Result<settings::Settings> {
     let seconds = |name| -> Result<Duration> {
         let value = option(list, name)?.doubles()?.first().copied();
         let value = value.and_then(|value| Duration::try_from_secs_f64(value).ok());
         // An infinite number becomes a duration longer than any program runs.
         Ok(value.unwrap_or(Duration::from_secs(1 << 40)))
     };
-    Ok(recorder::Settings {
+    Ok(settings::Settings {
         interval: seconds("interval")?,
         duration: seconds("seconds")?,
         clock: match option(list, "clock")?.text()? {
-            Some("wall") => recorder::Clock::Wall,
-            _ => recorder::Clock::Cpu,
+            Some("wall") => settings::Clock::Wall,
+            _ => settings::Clock::Cpu,
         },
         children: option(list, "children")?.flag()?,
         pause: option(list, "pause")?.flag()?,

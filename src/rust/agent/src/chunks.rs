@@ -8,8 +8,8 @@ use crate::source::Recorder;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::model::Profile;
-use profile_reader::recorder::Clock;
 use profile_reader::session::Tick;
+use profile_reader::settings::Clock;
 use std::time::{Duration, Instant};
 
 /// If more time passes between two ticks, the system was suspended or the process was stopped, and it is unknown what

@@ -4,26 +4,17 @@
 //! The compiler stores two tables among the constants of a function. They have an entry for each word of its
 //! instructions: the number of the constant that is the `srcref` of the instruction, and the number of the one that
 //! is the expression it evaluates.
-//!
-//! While a builtin runs, the position of its caller is the instruction that calls it. A builtin is only reported if
-//! all of these conditions hold:
-//!
-//! - The operand of the instruction is the number of its expression in the table. This is true for instructions that
-//!   evaluate this expression, and false for those that fetch the function or evaluate an argument.
-//! - The expression is a call of a function that is given by a symbol.
-//! - The value of the symbol in package base is a builtin.
-//! - The compiler does not replace calls of this builtin with an instruction that does the same, as for `x + y`.
-//!   `Rprof()` does not report such builtins either.
 
+use crate::builtin::{self, Builtin};
 use crate::memory::{self, Memory, at};
-use crate::names::{Found, Names, text};
+use crate::names::{Names, text};
 use crate::snapshot::Snapshot;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
-use profile_core::model::{StringId, Strings};
+use profile_core::model::Strings;
 use profile_runtime::objects::{
-    ATTRIBUTES, BCODESXP, BUILTINSXP, CAR, CELL, CODE, CONSTANTS, DATA, INTSXP, LANGSXP, LENGTH,
-    LISTSXP, STRSXP, SYMSXP, Type, VALUE, VECSXP,
+    ATTRIBUTES, BCODESXP, CAR, CELL, CODE, CONSTANTS, DATA, INTSXP, LENGTH, LISTSXP, STRSXP, Type,
+    VECSXP,
 };
 use std::collections::HashMap;
 
@@ -34,59 +25,11 @@ const MOST_POSITIONS: usize = 1 << 16;
 const SRCREFS: &str = "srcrefsIndex";
 const EXPRESSIONS: &str = "expressionsIndex";
 
-/// Builtins that the compiler replaces with special instructions, which have the call as their operand (see the
-/// functions `cmp...()` and the variable `math1funs` of R's package compiler). Sorted.
-const REPLACED: [&str; 43] = [
-    "!",
-    "!=",
-    "&",
-    "*",
-    "+",
-    "-",
-    "/",
-    ":",
-    "<",
-    "<=",
-    "==",
-    ">",
-    ">=",
-    "^",
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceiling",
-    "cos",
-    "cosh",
-    "cospi",
-    "digamma",
-    "exp",
-    "expm1",
-    "floor",
-    "gamma",
-    "lgamma",
-    "log1p",
-    "seq_along",
-    "seq_len",
-    "sign",
-    "sin",
-    "sinh",
-    "sinpi",
-    "sqrt",
-    "tan",
-    "tanh",
-    "tanpi",
-    "trigamma",
-    "|",
-];
-
 /// Identifies the byte code of a function. R may free it, and reuse the addresses of its instructions and constants
 /// for other code of the same size, such as that of the next loop. That code was compiled from another expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Code {
-    instructions: u64,
+    pub instructions: u64,
     constants: u64,
     /// The first constant.
     expression: u64,
@@ -124,14 +67,6 @@ pub struct Position {
     pub builtin: Option<Builtin>,
 }
 
-/// The call of a builtin function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Builtin {
-    pub name: StringId,
-    /// The address of the call.
-    pub call: u64,
-}
-
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// The results, cached by code and position.
@@ -145,9 +80,9 @@ pub struct Positions {
 
 /// The addresses of the tables of a function; 0 for those that it does not have.
 #[derive(Debug, Default, Clone, Copy)]
-struct Tables {
+pub struct Tables {
     srcrefs: u64,
-    expressions: u64,
+    pub expressions: u64,
 }
 
 impl Positions {
@@ -186,7 +121,7 @@ impl Positions {
         let tables = self.tables(memory, code)?;
         let srcref = entry(memory, tables.srcrefs, position)
             .and_then(|number| constant(memory, code, number));
-        let builtin = builtin(memory, code, tables, position, names, texts)?;
+        let builtin = builtin::at_position(memory, code, tables, position, names, texts)?;
         let found = Position { srcref, builtin };
         self.positions.try_put((code, position), found)?;
         self.new_positions.try_push((code, position))?;
@@ -204,46 +139,8 @@ impl Positions {
     }
 }
 
-fn builtin(
-    memory: &mut impl Memory,
-    code: Code,
-    tables: Tables,
-    position: u64,
-    names: &mut Names,
-    texts: &mut Strings,
-) -> Result<Option<Builtin>> {
-    let Some((call, symbol)) = call_of_builtin(memory, code, tables, position) else {
-        return Ok(None);
-    };
-    let Found::Name(name) = names.symbol(memory, symbol, texts)? else {
-        return Ok(None);
-    };
-    let is_replaced = REPLACED.binary_search(&texts.get(name)).is_ok();
-    Ok((!is_replaced).then_some(Builtin { name, call }))
-}
-
-/// The call that an instruction evaluates, and the symbol of the builtin that it calls.
-fn call_of_builtin(
-    memory: &mut impl Memory,
-    code: Code,
-    tables: Tables,
-    position: u64,
-) -> Option<(u64, u64)> {
-    let number = entry(memory, tables.expressions, position)?;
-    // A word of the instructions takes two integers, of which an operand is the first.
-    let operand = position.checked_add(1)?.checked_mul(2)?;
-    if entry(memory, code.instructions, operand)? != number {
-        return None;
-    }
-    let call = constant(memory, code, number)?;
-    let symbol = at(&object_of(memory, call, LANGSXP)?, CAR);
-    let value = at(&object_of(memory, symbol, SYMSXP)?, VALUE);
-    let function = memory::word(memory, value)?;
-    (Type::of(function) == BUILTINSXP).then_some((call, symbol))
-}
-
 /// An element of an integer vector.
-fn entry(memory: &mut impl Memory, vector: u64, number: u64) -> Option<u64> {
+pub fn entry(memory: &mut impl Memory, vector: u64, number: u64) -> Option<u64> {
     if vector == 0 || number >= length(memory, vector, INTSXP)? {
         return None;
     }
@@ -253,7 +150,7 @@ fn entry(memory: &mut impl Memory, vector: u64, number: u64) -> Option<u64> {
 }
 
 /// The constant with this number.
-fn constant(memory: &mut impl Memory, code: Code, number: u64) -> Option<u64> {
+pub fn constant(memory: &mut impl Memory, code: Code, number: u64) -> Option<u64> {
     if number >= length(memory, code.constants, VECSXP)? {
         return None;
     }
@@ -302,7 +199,7 @@ fn class_of(memory: &mut impl Memory, vector: u64) -> Result<Option<String>> {
 }
 
 /// What is at an address, if it is an object of this type.
-fn object_of(memory: &mut impl Memory, address: u64, kind: Type) -> Option<[u8; CELL]> {
+pub fn object_of(memory: &mut impl Memory, address: u64, kind: Type) -> Option<[u8; CELL]> {
     let object = memory::array(memory, address)?;
     (Type::of(at(&object, 0)) == kind).then_some(object)
 }

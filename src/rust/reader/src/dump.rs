@@ -2,9 +2,10 @@
 
 use crate::apart;
 use crate::places::Place;
-use crate::process::{Held, Process, ProcessMemory, State, Stops, Thread, system_call_name};
+use crate::process::{Process, ProcessMemory, State, Stops, Thread, system_call_name};
+use crate::reading::read;
 use crate::recorder::of_process;
-use crate::stack::{Motion, Reader, Stack};
+use crate::stack::{Reader, Stack};
 use profile_core::analysis::label_frames;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
@@ -52,14 +53,15 @@ fn dump_here(pid: i32) -> Result<Dump> {
             )));
         };
         let system_call = process.system_call().and_then(system_call_name);
-        reader.plan()?;
-        let is_read = match thread.hold(activity.state) {
-            Held::Free(_) => false,
-            Held::Waits(hold) => reader.read_held(|| hold.end())?.is_some(),
-            held => reader.read(Motion::Still)?.is_some() && thread.is_still(&held),
-        };
-        // A stack that takes long to read, or of a process that cannot be held.
-        if is_read || reader.read(Motion::Free)?.is_some() {
+        if read(
+            &mut thread,
+            activity.state,
+            &mut reader,
+            None,
+            &mut Vec::new(),
+        )?
+        .is_some()
+        {
             last = Some((activity.state, system_call));
             break;
         }

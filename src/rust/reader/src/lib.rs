@@ -16,16 +16,19 @@
 //! - [`snapshot`]: what one stack needs, of one moment; [`copies`]: many pieces of memory at once;
 //! - [`calls`]: R's calls;
 //! - [`names`], [`places`]: the functions, files and lines of calls;
-//! - [`byte_code`]: the source reference of a position in byte code, and the builtin that is called there;
+//! - [`byte_code`]: the source reference of a position in byte code; `builtin`: the builtin that is called there;
 //! - [`innermost`]: the position of the innermost function in its byte code;
-//! - [`stack`]: combines all of this into a stack;
-//! - [`dump`]: reads one stack of a process; [`apart`]: a separate thread for work that stops processes;
+//! - [`stack`]: combines all of this into a stack, in several attempts (`attempt`);
+//! - [`reading`]: keeps a thread where it is while its stack is read; [`apart`]: a separate thread for work that stops
+//!   processes; [`dump`]: reads one stack of a process;
 //! - [`session`]: takes a sample of a process at each tick; [`samples`]: adds it to a profile; [`recorder`]: records
-//!   processes into a profile, in which each process is a [`source`].
+//!   processes into a profile, in which each process is a [`source`]; [`settings`]: how.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod apart;
+mod attempt;
+mod builtin;
 pub mod byte_code;
 pub mod calls;
 pub mod copies;
@@ -44,9 +47,11 @@ pub mod places;
     path = "unsupported.rs"
 )]
 pub mod process;
+pub mod reading;
 pub mod recorder;
 pub mod samples;
 pub mod session;
+pub mod settings;
 pub mod snapshot;
 pub mod source;
 pub mod stack;

@@ -1,7 +1,8 @@
 //! Finds places in source files by their `srcref`: an integer vector that begins with the line and has an attribute
 //! with the file. For positions in byte code, the compiler keeps a table of such objects.
 
-use crate::byte_code::{Builtin, Code, Positions, length};
+use crate::builtin::Builtin;
+use crate::byte_code::{Code, Positions, length};
 use crate::calls::Site;
 use crate::memory::{self, Memory, at, half_at};
 use crate::names::{Found, Names, text};

@@ -1,9 +1,10 @@
 //! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::apart;
-use crate::process::{Placement, Process, Stops, WhyFree};
+use crate::process::{Placement, Process, WhyFree};
 use crate::samples::declare_types;
 use crate::session::{Session, Tick};
+use crate::settings::Settings;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
@@ -21,42 +22,6 @@ const STEP: Duration = Duration::from_millis(50);
 const SOON: Duration = Duration::from_millis(1);
 /// The time between two searches for child processes.
 const CHILDREN: Duration = Duration::from_millis(100);
-
-/// When a sample is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
-    /// If the thread has used CPU time since the last sample.
-    Cpu,
-    /// Always.
-    Wall,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Settings {
-    pub interval: Duration,
-    pub duration: Duration,
-    pub clock: Clock,
-    /// Whether processes started by these are recorded as well.
-    pub children: bool,
-    /// Whether processes that run are stopped while their stacks are read.
-    pub pause: bool,
-    /// Whether native frames are recorded. Processes are then stopped for each sample.
-    pub native: bool,
-    /// Whether a process records itself, possibly for weeks. The command line is then omitted, since it may contain
-    /// secrets, and so is the state, if samples are taken by CPU time.
-    pub own: bool,
-}
-
-impl Settings {
-    /// When processes are stopped.
-    pub fn stops(&self) -> Stops {
-        match self {
-            Settings { native: true, .. } => Stops::Always,
-            Settings { pause: false, .. } => Stops::Never,
-            _ => Stops::IfItRuns,
-        }
-    }
-}
 
 /// What was recorded.
 #[derive(Debug, Default)]
@@ -253,16 +218,6 @@ impl<'s> Recorder<'s> {
 /// after the system was suspended.
 fn next_tick(last: Instant, interval: Duration, now: Instant) -> Instant {
     (last + interval).max(now)
-}
-
-impl Clock {
-    /// The name of its sample type.
-    pub fn name(self) -> &'static str {
-        match self {
-            Clock::Cpu => "cpu",
-            Clock::Wall => "wall",
-        }
-    }
 }
 
 /// Adds the process ID to an error about the contents of a process.

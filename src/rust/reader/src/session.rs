@@ -5,19 +5,19 @@
 //! ```
 
 use crate::memory::Memory;
-use crate::process::{
-    Activity, Held, NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree,
-};
-use crate::recorder::{Clock, Settings, of_process};
-use crate::samples::{Measured, Samples, declare_types};
+use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
+use crate::reading::{Watched, read};
+use crate::recorder::of_process;
+use crate::samples::{Measured, Moment, Samples, declare_types};
+use crate::settings::{Clock, Settings};
 use crate::source::{add_pauses, source};
-use crate::stack::{Motion, Reader};
+use crate::stack::Reader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::Profile;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// The maximum memory for the native stacks of a process, in bytes.
 const MOST_NATIVE: usize = 512 << 20;
@@ -43,55 +43,6 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     has_ended: bool,
     /// How long the process was stopped, each time, in nanoseconds.
     pauses: Vec<u32>,
-}
-
-/// What the system knows and does about the thread that is recorded.
-pub trait Watched {
-    /// Its CPU time in nanoseconds, if it is known.
-    fn cpu_time(&self) -> Option<u64>;
-
-    /// Its state and its processor; `None` if it has ended.
-    fn activity(&self) -> Option<Activity>;
-
-    /// Keeps it where it is, given its state.
-    fn hold(&mut self, state: State) -> Held;
-
-    /// Whether it has been where it was since then.
-    fn is_still(&self, held: &Held) -> bool;
-}
-
-impl Watched for Thread {
-    fn cpu_time(&self) -> Option<u64> {
-        self.cpu_time()
-    }
-
-    fn activity(&self) -> Option<Activity> {
-        self.activity()
-    }
-
-    fn hold(&mut self, state: State) -> Held {
-        self.hold(state)
-    }
-
-    fn is_still(&self, held: &Held) -> bool {
-        self.is_still(held)
-    }
-}
-
-/// A point in time, by the clock that measures durations and by the one that shows the date.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment {
-    pub time: Instant,
-    pub date: SystemTime,
-}
-
-impl Moment {
-    pub fn now() -> Moment {
-        Moment {
-            time: Instant::now(),
-            date: SystemTime::now(),
-        }
-    }
 }
 
 /// What happened at a tick.
@@ -298,7 +249,10 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
                 activity.state
             }
         };
-        let Some((is_cut, free)) = self.read(state)? else {
+        let native = self.native.as_mut();
+        let native = native.filter(|native| native.size() < MOST_NATIVE);
+        let (thread, reader, pauses) = (&mut self.thread, &mut self.reader, &mut self.pauses);
+        let Some(free) = read(thread, state, reader, native, pauses)? else {
             // Its time counts for the next sample.
             return Ok(Tick::Unread);
         };
@@ -317,6 +271,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             state: Some(state).filter(|_| !is_told),
         };
         let (stack, texts) = (self.reader.stack(), &self.reader.texts);
+        let is_cut = stack.is_cut;
         if let Some(native) = &mut self.native {
             let recording = self.number;
             let found = match native.unwind(self.reader.target(), stack)? {
@@ -330,61 +285,5 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         (self.cpu, self.time) = (cpu, now.time);
         self.reader.search_further()?;
         Ok(Tick::Taken { is_cut, free })
-    }
-
-    /// Reads the stack of the process in this state. Returns whether outer calls were left out, and why the process was
-    /// not kept where it was; `None` if the stack could not be read.
-    fn read(&mut self, state: State) -> Result<Option<(bool, Option<WhyFree>)>> {
-        self.reader.plan()?;
-        let mut why = WhyFree::Slow;
-        // A process that has woken up meanwhile is stopped.
-        for state in [state, State::Running] {
-            let held = match self.thread.hold(state) {
-                Held::Free(found) => {
-                    why = found;
-                    break;
-                }
-                Held::Waits(hold) => {
-                    let stack = self.reader.read_held(|| hold.end())?;
-                    match stack.map(|stack| stack.is_cut) {
-                        Some(is_cut) => return Ok(Some((is_cut, None))),
-                        None => break,
-                    }
-                }
-                held => held,
-            };
-            let native = self.native.as_mut();
-            let mut native = native.filter(|native| native.size() < MOST_NATIVE);
-            if let (Some(native), Held::Stopped(pause)) = (&mut native, &held) {
-                native.copy(pause)?;
-            }
-            let mut is_cut = None;
-            if let Some(stack) = self.reader.read(Motion::Still)? {
-                is_cut = Some(stack.is_cut);
-                if let Some(native) = native {
-                    native.copy_nodes(self.reader.target(), self.reader.stack())?;
-                }
-            }
-            let is_still = self.thread.is_still(&held);
-            self.let_go(held)?;
-            match is_cut {
-                Some(is_cut) if is_still => return Ok(Some((is_cut, None))),
-                // It takes too long to read it while it is stopped.
-                None if is_still => break,
-                _ => {}
-            }
-        }
-        let stack = self.reader.read(Motion::Free)?;
-        let why = Some(why).filter(|why| *why != WhyFree::Unwanted);
-        Ok(stack.map(|stack| (stack.is_cut, why)))
-    }
-
-    fn let_go(&mut self, held: Held) -> Result<()> {
-        if let Held::Stopped(pause) = held {
-            let duration = pause.end().as_nanos();
-            self.pauses
-                .try_push(u32::try_from(duration).unwrap_or(u32::MAX))?;
-        }
-        Ok(())
     }
 }

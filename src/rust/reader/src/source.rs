@@ -1,8 +1,8 @@
 //! Describes each recorded process as a source of the profile: what was measured, and which process it was.
 
 use crate::process::Process;
-use crate::recorder::{Clock, Settings};
 use crate::samples::Samples;
+use crate::settings::{Clock, Settings};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::script::{DATE, beginning, checked, next_profile, seconds, sum};
 use crate::sink::To;
-use profile_reader::recorder::Clock;
+use profile_reader::settings::Clock;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 

@@ -1,9 +1,25 @@
-//! The lines of `/proc/PID/maps`, which describe the address space of a process.
+//! The lines of `/proc/PID/maps`, which describe the address space of a process, and where the files in it are.
 
-use super::modules::Part;
 use crate::target::Mapping;
 use profile_core::error::Result;
 use profile_core::limits::memory::owned;
+use profile_core::message;
+use profile_unwind::image::PAGE;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// A part of the address space that is not anonymous.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub addresses: Range<u64>,
+    pub is_code: bool,
+    /// The offset in the file.
+    pub offset: u64,
+    pub inode: u64,
+    pub path: String,
+}
 
 /// A line of `/proc/PID/maps`: "start-end rwxp offset device inode path".
 pub fn mapping(line: &[u8]) -> Option<Mapping> {
@@ -61,4 +77,21 @@ pub fn part(line: &str) -> Result<Option<Part>> {
         inode,
         path: owned(path)?,
     }))
+}
+
+/// The file of a module, if it is not the one at its path, because it was deleted or replaced, or because the process has
+/// a different view of the file system. It remains open, so that it can be read after the process has ended.
+pub fn other_file(pid: i32, path: &str, inode: u64, code: &Range<u64>) -> Option<File> {
+    let is_it = |path: &Path| fs::metadata(path).is_ok_and(|about| about.ino() == inode);
+    if inode == 0 || is_it(Path::new(path)) {
+        return None;
+    }
+    // The first of these is accessible to root only.
+    let end = code.end.next_multiple_of(PAGE);
+    let candidates = [
+        message!("/proc/{pid}/map_files/{:x}-{end:x}", code.start),
+        message!("/proc/{pid}/root{path}"),
+    ];
+    let found = candidates.iter().find(|path| is_it(Path::new(path)));
+    File::open(found?).ok()
 }

@@ -5,6 +5,7 @@
 //! Libraries may be unloaded, and others loaded at the same addresses. While the process is stopped,
 //! [`RemoteModules::verify`] checks whether the known modules are still at their addresses.
 
+use super::maps::{Part, other_file};
 use crate::memory::{Memory, Piece};
 use profile_core::error::Result;
 use profile_core::joint::{Files, Module, Role};
@@ -16,7 +17,7 @@ use std::fs::{self, File};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// More modules than a process has.
 const MOST_MODULES: usize = 4096;
@@ -28,17 +29,6 @@ const MOST_NOTES: u64 = 1 << 16;
 const IDENTITY: usize = 16;
 /// The loader's name for the code that the kernel adds to each process (vDSO).
 const VDSO: &str = "linux-vdso.so.1";
-
-/// A part of the address space that is not anonymous.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    pub addresses: Range<u64>,
-    pub is_code: bool,
-    /// The offset in the file.
-    pub offset: u64,
-    pub inode: u64,
-    pub path: String,
-}
 
 pub struct RemoteModules<'f, M> {
     memory: M,
@@ -258,7 +248,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
             UnwindTables::new(&header, self.files.keep(bytes))
         }));
         // The process may end before the file is needed.
-        entry.file = entry.other_file(self.pid);
+        entry.file = other_file(self.pid, &entry.path, entry.inode, &entry.image.code);
         Ok(())
     }
 
@@ -300,26 +290,5 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
             all.try_push(module)?;
         }
         Ok(all)
-    }
-}
-
-impl Entry<'_> {
-    /// Its file, if it is not the one at its path, because it was deleted or replaced, or because the process has a
-    /// different view of the file system. It remains open, so that it can be read after the process has ended.
-    fn other_file(&self, pid: i32) -> Option<File> {
-        let is_it = |path: &Path| fs::metadata(path).is_ok_and(|about| about.ino() == self.inode);
-        if self.inode == 0 || is_it(Path::new(&self.path)) {
-            return None;
-        }
-        // The first of these is accessible to root only.
-        let code = &self.image.code;
-        let near = |start: u64, end: u64| message!("/proc/{pid}/map_files/{start:x}-{end:x}");
-        let end = code.end.next_multiple_of(PAGE);
-        let candidates = [
-            near(code.start, end),
-            message!("/proc/{pid}/root{}", self.path),
-        ];
-        let found = candidates.iter().find(|path| is_it(Path::new(path)));
-        File::open(found?).ok()
     }
 }

@@ -1,8 +1,7 @@
 //! What `/proc` reports about a process.
 
-use super::maps::{mapping, part};
+use super::maps::{Part, mapping, part};
 use super::memory::ProcessMemory;
-use super::modules::Part;
 use super::permission::not_permitted;
 use super::thread::{Stops, Thread};
 use crate::memory::Memory;

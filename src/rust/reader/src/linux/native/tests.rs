@@ -1,6 +1,6 @@
 //! Native stacks and modules of a process that waits.
 
-use super::super::modules::Part;
+use super::super::maps::Part;
 use super::super::pause::Stopper;
 use super::*;
 use profile_core::joint::Role;
