@@ -4,7 +4,7 @@
 #'
 #' @description
 #' `dump_stack()` returns the stack of a running R process, with files and lines, and reports whether the process
-#' computes, sleeps, or waits in a system call. The process is not stopped.
+#' computes, sleeps, or waits in a system call. If it runs, it is stopped for a moment.
 #'
 #' From a shell: `profile dump 1234`, see `vignette("processes")`.
 #'

@@ -4,7 +4,7 @@
 #'
 #' @description
 #' `profile_process()` records where a running R process spends its time, and returns a profile. The process needs no
-#' preparation. It is not stopped, except with `native = TRUE`, which also records native code.
+#' preparation. While it runs, it is stopped for a moment for each sample.
 #'
 #' @details
 #' A sample contains the functions that were running, with files and lines if their code has source references (see *Why
@@ -13,20 +13,38 @@
 #' `sleeping`, `waiting` for a disk, or `stopped`. Samples also have the labels that the process has set with
 #' [with_labels()]. A label with the key `state` does not replace the state of the process: samples have both.
 #'
-#' R's list of calls is read from the memory of the process. The list may change meanwhile, so it is read twice and
-#' compared. A sample is the stack at the time of the first reading. If some calls have changed meanwhile, the sample
-#' contains the calls that were certainly on the stack at that time, and is completed from a similar stack: a recent
-#' sample, or a stack that is seen within 0.15 milliseconds. Without such a stack, the innermost calls are missing, and
-#' their time is attributed to the function that called them. If this applies to more than 5% of the samples, there is a
-#' warning of class `profile_warning_incomplete`. The warning also counts stacks that could not be read at all. They are
-#' rare, even if a program only calls functions that take about a microsecond.
-#'
-#' In programs with functions that take 4 to 160 microseconds, the shares of lines in 3,000 samples were within 7
-#' percentage points of the shares of `Rprof()`; chance explains 3 points. Without functions that take less than 40
-#' microseconds, they were within 2 points. With `native = TRUE`, the stack does not change while it is read.
+#' R's list of calls is read from the memory of the process. A process that sleeps or waits is read as it is. One that
+#' runs is stopped meanwhile, so each sample is the stack of one moment, however fast it changes: the shares of lines are
+#' those of [Rprof()], apart from chance.
 #'
 #' While recording, this R process avoids the CPU on which the other process runs. If all CPUs are busy, or there is
 #' only one, too many samples are taken while the process makes system calls.
+#'
+#' @section How the process is stopped:
+#' By `ptrace()`, as debuggers do:
+#' - It is stopped for 0.02 to 0.1 ms in most samples, longer if its stack is deep or contains new functions, and for
+#'   some milliseconds if all CPUs are busy, since the recorder may then have to wait for a CPU. How often the process was
+#'   stopped, how long in total, and the longest time are in `.source_attributes`, as `profile.pauses`,
+#'   `profile.pauses.total` and `profile.pauses.longest`, in nanoseconds.
+#' - A stack that would take more than about 2 ms to read is read while the process goes on, as with `pause = FALSE`.
+#' - Only R's thread is stopped; other threads continue.
+#' - A process that waits in a system call is not stopped, except with `native = TRUE`. The system then interrupts and
+#'   continues the system call, as for a signal without a handler: `Sys.sleep()` takes as long as usual, and sockets and
+#'   pipes lose no data. A few system calls, such as `epoll_wait()`, fail with `EINTR`. Programs that use them handle
+#'   this, since signals have the same effect.
+#' - Signals are delivered as usual. A process that was already stopped remains stopped.
+#' - It is traced while it is stopped, so no debugger can be attached during that time. If a debugger is attached, the
+#'   process is not stopped, and a warning says for how many samples; with `native = TRUE`, there is an error.
+#'
+#' If this R process is interrupted, fails, or is killed, the kernel lets the other process go on.
+#'
+#' @section Without stopping the process:
+#' With `pause = FALSE`, the list of calls is read twice and compared, in at most five attempts for each sample. If it
+#' changes each time, there is no sample, and a warning of class `profile_warning_incomplete` says how often this has
+#' happened. The time of such samples counts for the next one. No stack is wrong, but functions that return after a few
+#' microseconds have too few samples, and others too many. In a program with functions that take 4 to 16 microseconds, the
+#' shares of lines differed by up to 26 percentage points from those of [Rprof()]; with functions that take a
+#' microsecond, nine of ten stacks could not be read.
 #'
 #' @section What cannot be seen:
 #' - Some builtin functions. R does not record calls of builtins unless [Rprof()] runs. If byte-compiled code calls a
@@ -40,26 +58,14 @@
 #' - More than 20,000 calls of a stack: a call named `<outer calls not read>` replaces the outer calls.
 #'
 #' @section Native code:
-#' With `native = TRUE`, the process is stopped while its stacks are read and copied. Samples then have native frames
-#' between R frames, like samples of [start_profiler()]: functions of C, C++, Fortran and Rust, with files and lines if
+#' With `native = TRUE`, the process is stopped for each sample, also while it sleeps, and its native stack is copied.
+#' Samples then have native frames between R frames, like samples of [start_profiler()]: functions of C, C++, Fortran and Rust, with files and lines if
 #' they were compiled with `-g`, and a row in `.mappings` for each library. The column `.frame_type` of `locations` is
 #' `"r"` or `"native"`. The sections *Names of native functions* and *Incomplete samples* in [start_profiler()] apply as
 #' well. Names are looked up when recording ends. The files of libraries in a container are found. Separate files with
 #' debug information are found only on this system.
 #'
-#' Effects on the process:
-#' - It is stopped for 0.05 to 0.15 ms in most samples, longer if its stack is deep, and up to tens of
-#'   milliseconds if all CPUs are busy, since the recorder may then have to wait for a CPU.
-#' - Only R's thread is stopped; other threads continue.
-#' - The system interrupts and continues system calls in which the process waits, as for a signal without a handler:
-#'   `Sys.sleep()` takes as long as usual, and sockets and pipes lose no data. A few system calls, such as
-#'   `epoll_wait()`, fail with `EINTR`. Programs that use them handle this, since signals have the same effect.
-#' - Signals are delivered as usual. A process that was already stopped remains stopped.
-#' - It is traced while it is stopped, so no debugger can be attached during that time. If a debugger is already
-#'   attached, there is an error. If a debugger is attached later, samples have no native frames.
-#'
-#' If this R process is interrupted, fails, or is killed, the kernel continues the other process. While the other
-#' process waits for a device, it is not stopped, and samples have no native frames.
+#' While the process waits for a device, it is not stopped, and samples have no native frames.
 #'
 #' @section Permissions:
 #' Users can profile their own processes, and root all processes. If the kernel module Yama is active with
@@ -75,7 +81,9 @@
 #' @param clock `"cpu"` for samples while the process uses CPU time, `"wall"` for samples at all times.
 #' @param children Whether to also record R processes that the process has started or will start, for example by
 #'   `parallel::mclapply()` or the package callr.
-#' @param native Whether to record native code as well. The process is stopped for each sample, see *Native code*.
+#' @param native Whether to record native code as well, see *Native code*.
+#' @param pause Whether to stop the process for a moment for each sample while it runs. See *Without stopping the
+#'   process* for what `FALSE` means. `native = TRUE` needs `TRUE`.
 #'
 #' @return A profile of version 2.0, see [profile_data]. Each process is a source of type `"process"`. Its process
 #'   id, command line and start are in `.source_attributes`.

@@ -4,7 +4,8 @@
 #'
 #' @description
 #' `watch_process()` repeatedly shows where a running R process spends its time, by function and line, until you press
-#' Ctrl-C or the process ends. The process is not stopped.
+#' Ctrl-C or the process ends. While it runs, it is stopped for a moment for each sample, see
+#' [profile_process()].
 #'
 #' In a terminal, each update replaces the previous one. Otherwise, for example in a file, updates are appended.
 #'
@@ -29,7 +30,8 @@
 #' tools::pskill(pid)
 #' try(close(output), silent = TRUE)
 watch_process <- function(
-    pid, seconds = Inf, ..., every = 1, interval = 0.01, clock = c("cpu", "wall"), children = FALSE, n = 10) {
+    pid, seconds = Inf, ..., every = 1, interval = 0.01, clock = c("cpu", "wall"), children = FALSE, n = 10,
+    pause = TRUE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   pid <- check_pids(pid, call)
@@ -39,13 +41,14 @@ watch_process <- function(
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
   check_flag(children, "children", call)
   check_count(n, "n", call)
+  check_flag(pause, "pause", call)
   started <- Sys.time()
   shown <- 0
   recorded <- NULL
   repeat {
     left <- seconds - as.numeric(difftime(Sys.time(), started, units = "secs"))
     part <- tryCatch(
-      processes_recorded(pid, min(every, max(left, 0.01)), interval, clock, children, call),
+      processes_recorded(pid, min(every, max(left, 0.01)), interval, clock, children, call, pause),
       profile_error_process = identity
     )
     if (inherits(part, "error")) {

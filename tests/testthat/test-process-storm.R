@@ -90,85 +90,81 @@ test_that("tests that hang in R CMD check are found", {
   x <- wait_for_stack(test, c("Sys.sleep", "nap"))
   expect_identical(nrow(x), 2L)
   expect_identical(attr(x, "children"), integer())
-  # The R processes that have started it wait for a shell.
-  waiting <- setdiff(started()$pid, test)
-  expect_gt(length(waiting), 0)
+  # The R processes that have started it wait for a shell, if they have not just been started themselves.
+  waiting <- NULL
+  expect_true(wait_for(function() {
+    waiting <<- setdiff(started()$pid, test)
+    waits <- function(pid) {
+      x <- tryCatch(dump_stack(pid), profile_error_process = function(e) NULL)
+      any(c("system", "system2") %in% x$name)
+    }
+    length(waiting) > 0 && all(vapply(waiting, waits, NA))
+  }))
   for (pid in waiting) {
     x <- dump_stack(pid)
-    expect_true(any(c("system", "system2") %in% x$name))
     expect_match(attr(x, "system_call"), "wait4|waitid|read|select|poll")
     expect_length(attr(x, "children"), 1)
   }
 })
 
-test_that("a process does not notice 1,000 looks", {
+# Each function returns TRUE if a system call has returned what it returns without a recorder. Then the next one is
+# tried, in another round.
+unharmed_code <- c(
+  "nap <- function() {",
+  "  begin <- Sys.time()",
+  "  is.null(Sys.sleep(0.01)) && as.numeric(difftime(Sys.time(), begin, units = 'secs')) > 0.0099",
+  "}",
+  "server <- serverSocket(port <- as.integer(Sys.getenv('TEST_PORT')))",
+  "out <- socketConnection(port = port, open = 'wb', blocking = TRUE)",
+  "inn <- socketAccept(server, open = 'rb', blocking = TRUE)",
+  "bytes <- as.raw(sample(0:255, 5e4, TRUE))",
+  "sockets <- function() {",
+  "  writeBin(bytes, out)",
+  "  flush(out)",
+  "  got <- raw()",
+  "  while (length(got) < length(bytes)) got <- c(got, readBin(inn, raw(), length(bytes) - length(got)))",
+  "  identical(got, bytes)",
+  "}",
+  "selects <- function() {",
+  "  begin <- Sys.time()",
+  "  !socketSelect(list(inn), timeout = 0.01) && as.numeric(difftime(Sys.time(), begin, units = 'secs')) > 0.0099",
+  "}",
+  "timers <- function() {",
+  "  setTimeLimit(elapsed = 0.02, transient = TRUE)",
+  "  on.exit(setTimeLimit())",
+  "  tryCatch({ repeat for (i in 1:100) sqrt(i) }, error = function(e) grepl('elapsed time limit', conditionMessage(e)))",
+  "}",
+  "children <- function() {",
+  "  identical(system('exit 3'), 3L) && identical(system('echo 5; sleep 0.01', intern = TRUE), '5')",
+  "}",
+  "rounds <- 0",
+  "ready()",
+  "repeat {",
+  "  rounds <- rounds + 1",
+  "  right <- c(nap(), sockets(), selects(), timers(), children())",
+  "  cat(rounds, right, '\\n', file = Sys.getenv('TEST_LOG'), append = TRUE)",
+  "}"
+)
+
+test_that("system calls of a process return what they return without a recorder, with 5,000 stops", {
   skip_without_processes()
-  if (!has_compiler("CC")) skip("there is no compiler")
-  dir <- withr::local_tempdir()
-  # Unlike other system calls, this one is interrupted by any stop or signal.
-  writeLines(c(
-    "#include <errno.h>",
-    "#include <sys/epoll.h>",
-    "#include <unistd.h>",
-    "void wait_ms(int *ms, int *interrupted) {",
-    "  struct epoll_event event;",
-    "  int file = epoll_create1(0);",
-    "  *interrupted = epoll_wait(file, &event, 1, *ms) < 0 && errno == EINTR;",
-    "  close(file);",
-    "}"
-  ), file.path(dir, "wait.c"))
-  withr::with_dir(dir, run_tool(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "wait.c")))
-  at <- function(name) file.path(dir, name)
-  pid <- local_r_process(c(
-    sprintf("dll <- dyn.load('%s')", at("wait.so")),
-    "work <- function(n) {",
-    "  x <- 1",
-    "  for (i in seq_len(n)) x <- (x * 16807) %% 2147483647",
-    "  x",
-    "}",
-    "nap <- function(ms) {",
-    "  begin <- Sys.time()",
-    "  interrupted <- .C(dll$wait_ms, as.integer(ms), 0L)[[2]]",
-    "  Sys.sleep(ms / 1000)",
-    "  c(interrupted, as.numeric(difftime(Sys.time(), begin, units = 'secs')) * 1000 / ms)",
-    "}",
-    "rounds <- 0",
-    "ready()",
-    "repeat {",
-    "  rounds <- rounds + 1",
-    "  result <- work(20000)",
-    "  naps <- nap(20)",
-    sprintf("  cat(rounds, result, naps, '\\n', file = '%s', append = TRUE)", at("log")),
-    "}"
-  ))
-  seen <- list()
-  for (i in 1:1000) {
-    seen[[i]] <- dump_stack(pid)
-  }
-  read_log <- function() {
-    lines <- readLines(at("log"), warn = FALSE)
-    complete <- lines[grepl(" $", lines)]
-    utils::read.table(text = complete, col.names = c("round", "result", "interrupted", "nap"))
-  }
-  log <- NULL
-  expect_true(wait_for(function() is_written(at("log")) && nrow(log <<- read_log()) > 2))
-  expect_identical(log$round, seq_len(nrow(log)))
-  x <- 1
-  for (i in seq_len(20000)) x <- (x * 16807) %% 2147483647
-  expect_identical(unique(log$result), as.integer(x))
-  expect_identical(sum(log$interrupted), 0L)
-  # Two waits, neither of which was shorter than requested, apart from the resolution of the clocks.
-  expect_gt(min(log$nap), 1.9)
-  states <- vapply(seen, attr, "", "state")
-  expect_true(all(states %in% c("running", "sleeping", "waiting")), info = paste(unique(states), collapse = " "))
-  functions <- unlist(lapply(seen, function(x) x$name))
-  expect_true(all(c("work", "nap") %in% functions))
-  # The process would have detected a stop.
+  log <- withr::local_tempfile()
+  withr::local_envvar(TEST_LOG = log, TEST_PORT = as.character(free_port()))
+  pid <- local_r_process(unharmed_code)
+  stops <- 0
+  # `native = TRUE` also stops it while it waits.
   expect_true(wait_for(function() {
-    tools::pskill(pid, tools::SIGSTOP)
-    tools::pskill(pid, tools::SIGCONT)
-    sum(read_log()$interrupted) > 0
+    for (native in c(FALSE, TRUE)) {
+      stops <<- stops + length(processes_recorded(pid, 2, 0.001, "wall", FALSE, NULL, native = native)$pauses)
+    }
+    stops >= 5000
   }))
+  lines <- readLines(log)
+  lines <- lines[grepl(" $", lines)]
+  found <- utils::read.table(text = lines, col.names = c("round", "nap", "sockets", "selects", "timers", "children"))
+  expect_identical(found$round, seq_len(nrow(found)))
+  expect_gt(nrow(found), 0)
+  expect_true(all(found[-1] == "TRUE"), info = paste(utils::tail(lines[grepl("FALSE", lines)], 3), collapse = "\n"))
 })
 
 test_that("thousands of stacks of calls that alternate are never mixed", {
@@ -183,7 +179,7 @@ test_that("thousands of stacks of calls that alternate are never mixed", {
   }
 })
 
-test_that("a process that a debugger traces cannot be stopped", {
+test_that("a process that a debugger traces is read while it goes on, and native code needs a stop", {
   skip_without_processes()
   skip_if(Sys.which("strace") == "" && Sys.which("gdb") == "", "no other tracer")
   pid <- local_r_process(process_code("lines.R"))
@@ -198,4 +194,11 @@ test_that("a process that a debugger traces cannot be stopped", {
   expect_true(wait_for(function() is_traced(pid)))
   error <- expect_error(profile_process(pid, native = TRUE), class = "profile_error_process")
   expect_match(conditionMessage(error), "because process [0-9]+ \\((strace|gdb)\\) traces it")
+  recorded <- NULL
+  expect_true(wait_for(function() {
+    recorded <<- processes_recorded(pid, 0.5, 0.01, "cpu", FALSE, NULL)
+    recorded$traced > 0
+  }))
+  expect_identical(length(recorded$pauses), 0L)
+  expect_match(format_unread(recorded), "another process, such as a debugger, traces it", all = FALSE)
 })

@@ -133,14 +133,21 @@ test_that("a process that runs is recorded", {
   expect_equal(sum(read_pprof(path)$sample_values$value), sum(values$value))
 })
 
-test_that("stacks of calls that alternate are never mixed", {
+test_that("stacks of calls that alternate are never mixed, whether the process is stopped or goes on", {
   skip_without_processes()
   pid <- local_r_process(process_code("chains.R"))
-  x <- profile_until(pid, clock = "wall", interval = 1e-3)
-  for (names in unique(functions_of_samples(x))) {
-    names <- grep("^[ab][0-9]+$", names, value = TRUE)
-    letter <- substr(names, 1, 1)[seq_len(min(1, length(names)))]
-    expect_identical(rev(names), paste0(rep(letter, length(names)), seq_along(names)))
+  for (pause in c(TRUE, FALSE)) {
+    x <- profile_until(pid, clock = "wall", interval = 1e-3, pause = pause)
+    for (names in unique(functions_of_samples(x))) {
+      names <- grep("^[ab][0-9]+$", names, value = TRUE)
+      letter <- substr(names, 1, 1)[seq_len(min(1, length(names)))]
+      expect_identical(rev(names), paste0(rep(letter, length(names)), seq_along(names)))
+    }
+    attributes <- x[[".source_attributes"]]
+    pauses <- as.numeric(attributes$value[grepl("^profile[.]pauses", attributes$key)])
+    # How often, in total, and the longest one.
+    expect_length(pauses, if (pause) 3 else 0)
+    if (pause) expect_true(pauses[[3]] <= pauses[[2]] && pauses[[2]] <= pauses[[1]] * pauses[[3]])
   }
 })
 
@@ -298,6 +305,8 @@ test_that("a process that does not run R is an error with the reason", {
     profile_process(1, 1, 2)
     profile_process(1, clock = "x")
     profile_process(1, children = 1)
+    profile_process(1, pause = NA)
+    profile_process(1, native = TRUE, pause = FALSE)
     watch_process(1, every = 0)
     watch_process(1, n = 0)
   })
