@@ -9,7 +9,7 @@
 #   profile_error_unsupported  a valid request that is not supported here
 #   profile_error_budget       a file would take more memory than its size suggests (path, needed)
 #   profile_error_memory       an allocation failed
-#   profile_error_process      a running process cannot be inspected
+#   profile_error_process      a process, running or in a core file, cannot be inspected
 #   profile_error_pprof        the pprof tool did not start, or its port is in use
 #   profile_error_send         a server did not accept a profile (endpoint, status, attempts)
 #   profile_error_argument     an argument is not as documented

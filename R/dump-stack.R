@@ -1,19 +1,32 @@
-# The stack of a running R process at one moment, and how it prints.
+# The stack of an R process at one moment, of a running one or from a core file, and how it prints.
 
-#' Show the stack of a running R process
+#' Show the stack of an R process, running or from a core file
 #'
 #' @description
 #' `dump_stack()` returns the stack of a running R process, with files and lines, and reports whether the process
 #' computes, sleeps, or waits in a system call. If it runs, it is stopped for a moment.
 #'
-#' From a shell: `profile dump 1234`, see `vignette("processes")`.
+#' If a process crashed, or was killed because it hung, `dump_stack("core.1234")` returns its stack from the core file.
+#'
+#' From a shell: `profile dump 1234` or `profile dump core.1234`, see `vignette("processes")`.
 #'
 #' @details
 #' See [profile_process()] for what cannot be seen and which permissions are required.
 #'
-#' @inheritParams profile_process
-#' @param pid The id of the process, see [list_r_processes()].
+#' @section Core files:
+#' Linux writes a core file when a process crashes, if the limit on its size allows it (`ulimit -c unlimited`). Where it
+#' is depends on the system: see core(5) and, with systemd, coredumpctl(1). `kill -ABRT 1234` ends a process with a core
+#' file. `gcore 1234`, a part of GDB, writes a core file and lets the process continue.
+#'
+#' The core file is enough: `dump_stack()` needs neither debug symbols nor the R installation of the process, which may
+#' have run in a container, on another machine, or with another version of R. It reads only the parts that it needs, so
+#' the core file may be larger than the memory.
+#'
+#' Decompress core files of systemd-coredump first: `coredumpctl dump -o core 1234`, or `zstd -d FILE`.
+#'
+#' @param pid The id of the process, see [list_r_processes()], or the path of a core file.
 #' @param x A stack.
+#' @param ... Must be empty.
 #' @param n The number of calls to print; in longer stacks, the calls in the middle are left out.
 #' @param width The width of the lines, by default the width of the console.
 #'
@@ -28,7 +41,20 @@
 #'   ids of processes that it has started; `toplevel`, a row with file and line from which the outermost function
 #'   was called; `labels`, a named vector, see [with_labels()]; `is_cut`, whether outer calls were left out, because
 #'   the stack has more than 20,000 calls.
-#' @inheritSection profile_process Errors
+#'
+#'   From a core file, `start` is `NA`, `children` is empty, and there are two more attributes: `core`, the path of the
+#'   file, and `signal`, the name of the signal that ended the process, such as `"SIGSEGV"`, or `NA`. If a signal ended
+#'   it, `state` is `"killed"`.
+#'
+#' @section Errors:
+#' - `profile_error_process` if there is no such process, if it does not run R, or if the system does not permit
+#'   reading its memory; or if R's stack cannot be read from a core file, because the process did not run R, or a part
+#'   of its memory is missing; the message gives the reason;
+#' - `profile_error_open` if a core file cannot be opened;
+#' - `profile_error_parse` if the file is not a core file, is compressed, or is damaged;
+#' - `profile_error_unsupported` for processes on systems other than Linux on x86-64 with the GNU C library, and for
+#'   core files of other machines;
+#' - `profile_error_argument` for invalid arguments.
 #' @seealso [profile_process()]
 #' @export
 #' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
@@ -49,17 +75,22 @@
 #' try(close(output), silent = TRUE)
 dump_stack <- function(pid) {
   call <- rlang::current_env()
-  pid <- check_pids(pid, call)
-  if (length(pid) != 1) {
-    abort_argument("`pid` must be the number of one process.", call)
+  core <- if (!missing(pid) && is_core_path(pid)) file_path(pid, "profile_error_open", call)
+  if (is.null(core)) {
+    pid <- check_pids(pid, call)
+    if (length(pid) != 1) {
+      abort_argument("`pid` must be the number of one process.", call)
+    }
+    dump <- rust(rust_process_dump(pid), call)
+  } else {
+    dump <- rust(rust_core_dump(core), call)
   }
-  dump <- rust(rust_process_dump(pid), call)
-  tibble::new_tibble(
+  x <- tibble::new_tibble(
     dump$frames,
     nrow = nrow(dump$frames),
-    pid = pid,
+    pid = dump$pid,
     command = readable_command(dump$command),
-    start = as.POSIXct(dump$start, origin = "1970-01-01"),
+    start = as.POSIXct(if (is.nan(dump$start)) NA_real_ else dump$start, origin = "1970-01-01"),
     state = dump$state,
     system_call = c(dump$system_call, NA_character_)[[1]],
     children = dump$children,
@@ -68,6 +99,16 @@ dump_stack <- function(pid) {
     is_cut = dump$is_cut,
     class = "profile_stack"
   )
+  if (!is.null(core)) {
+    attr(x, "core") <- core[[2]]
+    attr(x, "signal") <- c(dump$signal, NA_character_)[[1]]
+  }
+  x
+}
+
+# A number in quotes is a mistake, unless there is such a file: the kernel may be set up to name core files so.
+is_core_path <- function(pid) {
+  is_path(pid) && nzchar(pid) && (!grepl("^ *[0-9]+ *$", pid) || file.exists(pid))
 }
 
 # ---- Printing ----------------------------------------------------------------------
@@ -92,9 +133,13 @@ format.profile_stack <- function(x, ..., n = 50, width = NULL) {
   }
   age <- as.numeric(Sys.time()) - as.numeric(attr(x, "start"))
   head <- c(
-    paste0("<R process ", attr(x, "pid"), ">", if (!is.na(age)) paste0(" started ", ago(age))),
+    paste0(
+      "<R process ", attr(x, "pid"), ">",
+      if (!is.na(age)) paste0(" started ", ago(age)),
+      if (!is.null(attr(x, "core"))) shown_name(paste0(" from ", attr(x, "core")), width)
+    ),
     command_lines(attr(x, "command"), width),
-    wrap("", format_activity(attr(x, "state"), attr(x, "system_call"), attr(x, "children")), width)
+    wrap("", format_activity(attr(x, "state"), attr(x, "system_call"), attr(x, "children"), attr(x, "signal")), width)
   )
   labels <- attr(x, "labels")
   if (length(labels) > 0) {
@@ -131,11 +176,17 @@ format_place <- function(filename, line) {
 }
 
 # What a process is doing: `Sleeping, in the system call clock_nanosleep().`
-format_activity <- function(state, system_call, children) {
+format_activity <- function(state, system_call, children, signal = NULL) {
   words <- c(
     running = "Running", sleeping = "Sleeping", waiting = "Waiting for a device", stopped = "Stopped"
   )
-  word <- if (state %in% names(words)) words[[state]] else paste0("In the state \"", state, "\"")
+  word <- if (state == "killed") {
+    paste("Killed by", signal)
+  } else if (state %in% names(words)) {
+    words[[state]]
+  } else {
+    paste0("In the state \"", state, "\"")
+  }
   paste0(
     word,
     if (!is.na(system_call)) paste0(", in the system call ", system_call, "()"),

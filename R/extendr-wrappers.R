@@ -62,6 +62,8 @@ rust_processes_recorded <- function(lazy) .Call(wrap__rust_processes_recorded, l
 
 rust_process_dump <- function(pid) .Call(wrap__rust_process_dump, pid)
 
+rust_core_dump <- function(file) .Call(wrap__rust_core_dump, file)
+
 rust_processes <- function() .Call(wrap__rust_processes)
 
 rust_agent_start <- function(settings) .Call(wrap__rust_agent_start, settings)

@@ -37,7 +37,8 @@ shell_commands <- function() {
       run = shell_top
     ),
     dump = list(
-      usage = "dump PID...", about = "Prints the stacks of running R processes.", options = list(), run = shell_dump
+      usage = "dump PID|CORE...", about = "Prints the stacks of running R processes, or in core files.",
+      options = list(), run = shell_dump
     ),
     list = list(usage = "list", about = "Lists running R processes.", options = list(), run = shell_list),
     page = list(
@@ -241,10 +242,13 @@ shell_top <- function(options, values) {
 }
 
 shell_dump <- function(options, values) {
-  pids <- shell_pids(values)
-  for (i in seq_along(pids)) {
+  if (length(values) == 0) {
+    abort_usage("Expected the number of a process, or a core file. `profile list` lists R processes.")
+  }
+  for (i in seq_along(values)) {
     if (i > 1) cat("\n")
-    print(dump_stack(pids[[i]]))
+    is_number <- grepl("^[0-9]+$", values[[i]])
+    print(dump_stack(if (is_number) as.numeric(values[[i]]) else values[[i]]))
   }
 }
 

@@ -66,7 +66,6 @@ test_that("wrong arguments have status 2 and advice", {
     wrong("record", "--pid", "1", "a.R")
     wrong("top", "--clock", "sun", "1")
     wrong("dump")
-    wrong("dump", "x")
     wrong("convert", "a")
     wrong("list", "a")
   })

@@ -86,7 +86,8 @@ pub enum Error {
         allowed: u64,
     },
 
-    /// A running process cannot be inspected: it ended, does not run R, or the system does not permit it.
+    /// A process cannot be inspected: it ended, does not run R, or the system does not permit it; or its core file
+    /// lacks a part of its memory.
     #[error("{0}")]
     Process(String),
 

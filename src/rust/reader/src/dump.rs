@@ -1,16 +1,19 @@
-//! The current stack of a process, its state and its system call.
+//! The current stack of a process, its state and its system call; or those in a core file.
 
 use crate::apart;
+use crate::core_file::CoreFile;
 use crate::places::Place;
-use crate::process::{Process, ProcessMemory, State, Stops, Thread, system_call_name};
+use crate::process::{Process, ProcessMemory, Stops, Thread, system_call_name};
 use crate::reading::read;
 use crate::recorder::of_process;
-use crate::stack::{Reader, Stack};
+use crate::samples::in_a_word;
+use crate::stack::{Motion, Reader, Stack};
 use profile_core::analysis::label_frames;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
 use profile_core::message;
 use profile_core::model::Strings;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The maximum number of attempts to read a stack of a process that cannot be stopped.
@@ -20,16 +23,25 @@ const PAUSE: Duration = Duration::from_micros(500);
 const LONGEST: Duration = Duration::from_secs(2);
 
 pub struct Dump {
-    pub process: Process,
+    pub pid: i32,
+    /// The program and its arguments.
+    pub command: String,
+    /// When it started, in seconds since 1970, if that is known.
+    pub start: Option<f64>,
+    /// The processes that it started and that still run.
+    pub children: Vec<i32>,
     /// Without the frames of labels.
     pub stack: Stack,
     /// Keys and values.
     pub labels: Vec<(String, String)>,
     /// The names of functions and files.
     pub texts: Strings,
-    pub state: State,
+    /// The state of its thread, as a word.
+    pub state: &'static str,
     /// The system call that its thread is in.
     pub system_call: Option<&'static str>,
+    /// The signal that ended it.
+    pub signal: Option<&'static str>,
 }
 
 /// Reads the current stack of R in a process.
@@ -78,13 +90,58 @@ fn dump_here(pid: i32) -> Result<Dump> {
     let mut stack = reader.stack().clone();
     let labels = take_labels(&mut stack, &reader.texts)?;
     Ok(Dump {
-        process,
+        pid,
+        command: process.command()?,
+        start: process.start(),
+        children: process.children()?,
         stack,
         labels,
         texts: reader.texts,
-        state,
+        state: in_a_word(state),
         system_call,
+        signal: None,
     })
+}
+
+/// Reads the stack of R in a core file. `shown` is its path in messages.
+pub fn dump_core(path: &Path, shown: &str) -> Result<Dump> {
+    let mut core = CoreFile::open(path, shown)?;
+    let read = stack_in(&mut core);
+    let (stack, labels, texts) = read.map_err(|error| core.explained(error))?;
+    let state = match (core.signal, core.system_call) {
+        (Some(_), _) => "killed",
+        (None, Some(_)) => "sleeping",
+        (None, None) => "running",
+    };
+    Ok(Dump {
+        pid: core.pid,
+        command: core.command()?,
+        start: None,
+        children: Vec::new(),
+        stack,
+        labels,
+        texts,
+        state,
+        system_call: core.system_call.and_then(system_call_name),
+        signal: core.signal,
+    })
+}
+
+type Found = (Stack, Vec<(String, String)>, Strings);
+
+/// The stack, its labels, and the names of functions and files.
+fn stack_in(core: &mut CoreFile) -> Result<Found> {
+    core.complete_symbols()?;
+    let mut reader = Reader::open(&mut core.memory, &core.mappings)?;
+    reader.prepare_with(|| {})?;
+    let Some(stack) = reader.read(Motion::Free)? else {
+        return Err(Error::Process(message!(
+            "R's stack cannot be read: it is damaged, or was just changed."
+        )));
+    };
+    let mut stack = stack.clone();
+    let labels = take_labels(&mut stack, &reader.texts)?;
+    Ok((stack, labels, reader.texts))
 }
 
 /// Removes the frames of labels from a stack, and returns the labels.

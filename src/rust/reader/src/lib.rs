@@ -20,7 +20,9 @@
 //! - [`innermost`]: the position of the innermost function in its byte code;
 //! - [`stack`]: combines all of this into a stack, in several attempts (`attempt`);
 //! - [`reading`]: keeps a thread where it is while its stack is read; [`apart`]: a separate thread for work that stops
-//!   processes; [`dump`]: reads one stack of a process;
+//!   processes;
+//! - [`core_file`]: the memory of a process that has ended, from its core file;
+//! - [`dump`]: reads one stack of a process, or the stack in a core file;
 //! - [`session`]: takes a sample of a process at each tick; [`samples`]: adds it to a profile; [`recorder`]: records
 //!   processes into a profile, in which each process is a [`source`]; [`settings`]: how.
 
@@ -31,7 +33,9 @@ mod attempt;
 mod builtin;
 pub mod byte_code;
 pub mod calls;
+mod command_line;
 pub mod copies;
+pub mod core_file;
 pub mod dump;
 pub mod fit;
 pub mod innermost;

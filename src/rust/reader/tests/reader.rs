@@ -8,6 +8,10 @@ mod image;
 mod reader {
     mod byte_code;
     mod calls;
+    #[cfg(unix)]
+    mod core_file;
+    #[cfg(unix)]
+    mod core_search;
     mod damage;
     mod images;
     mod innermost;

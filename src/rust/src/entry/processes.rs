@@ -9,7 +9,7 @@ use crate::to_r;
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::Error;
 use profile_core::message;
-use profile_reader::dump::dump;
+use profile_reader::dump::{dump, dump_core};
 use profile_reader::process::r_processes;
 use profile_reader::recorder::{self, Recorded};
 use std::cell::RefCell;
@@ -63,6 +63,16 @@ fn rust_process_dump(pid: &Robj) -> Robj {
     })
 }
 
+// Returns the same for the process of a core file.
+#[extendr]
+fn rust_core_dump(file: &Robj) -> Robj {
+    outcome(|arena| {
+        let file = argument(file).file()?;
+        let dump = dump_core(file.path, file.shown);
+        to_r::dump(arena, &dump.map_err(|error| error.shown_as(file.shown))?)
+    })
+}
+
 // Returns the processes that run R.
 #[extendr]
 fn rust_processes() -> Robj {
@@ -74,5 +84,6 @@ extendr_module! {
     fn rust_processes_record;
     fn rust_processes_recorded;
     fn rust_process_dump;
+    fn rust_core_dump;
     fn rust_processes;
 }

@@ -34,9 +34,9 @@ pub fn recorded<'call>(
     ])
 }
 
-/// `list(frames, toplevel, labels, is_cut, state, system_call, command, start, children)`: `frames` is a tibble,
-/// innermost frame first; `toplevel` is a tibble with the place where the outermost function was called, if it is
-/// known.
+/// `list(frames, toplevel, labels, is_cut, pid, state, signal, system_call, command, start, children)`: `frames` is a
+/// tibble, innermost frame first; `toplevel` is a tibble with the place where the outermost function was called, if it
+/// is known; `signal` and `system_call` are empty if there is none.
 pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
     let frames = || dump.stack.frames.iter();
     let mut table = Tibble::new(arena, dump.stack.frames.len())?;
@@ -70,23 +70,19 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
         ("keys", arena.texts(&label(|(key, _)| key)?)?),
         ("values", arena.texts(&label(|(_, value)| value)?)?),
     ])?;
-    let mut system_call = Vec::new();
-    if let Some(name) = dump.system_call {
-        system_call.try_push(name)?;
-    }
+    let optional = |text: Option<&str>| arena.texts(&text.into_iter().try_vec()?);
     arena.list(&[
         ("frames", table.finish()?),
         ("toplevel", called_from.finish()?),
         ("labels", labels),
         ("is_cut", arena.flag(dump.stack.is_cut)?),
-        ("state", arena.text(in_a_word(dump.state))?),
-        ("system_call", arena.texts(&system_call)?),
-        ("command", arena.text(&dump.process.command()?)?),
-        (
-            "start",
-            arena.number(dump.process.start().unwrap_or(f64::NAN))?,
-        ),
-        ("children", arena.integer_vector(&dump.process.children()?)?),
+        ("pid", arena.integer_vector(&[dump.pid])?),
+        ("state", arena.text(dump.state)?),
+        ("signal", optional(dump.signal)?),
+        ("system_call", optional(dump.system_call)?),
+        ("command", arena.text(&dump.command)?),
+        ("start", arena.number(dump.start.unwrap_or(f64::NAN))?),
+        ("children", arena.integer_vector(&dump.children)?),
     ])
 }
 

@@ -4,6 +4,7 @@ use super::maps::{Part, mapping, part};
 use super::memory::ProcessMemory;
 use super::permission::not_permitted;
 use super::thread::{Stops, Thread};
+use crate::command_line;
 use crate::memory::Memory;
 use crate::target::Mapping;
 use profile_core::error::{Error, Result};
@@ -77,14 +78,7 @@ impl Process {
 
     /// The program and its arguments, with blanks between them.
     pub fn command(&self) -> Result<String> {
-        let mut bytes = self.command_line();
-        while bytes.last() == Some(&0) {
-            bytes.pop();
-        }
-        for byte in bytes.iter_mut().filter(|byte| **byte == 0) {
-            *byte = b' ';
-        }
-        owned(&decode(&bytes)?.text)
+        command_line::text(self.command_line())
     }
 
     /// The script that R runs, `None` if it runs code from the command line or from its input.

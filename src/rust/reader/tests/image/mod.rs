@@ -20,6 +20,8 @@
 // The recorder and the tests do not use everything.
 #![allow(unused)]
 
+pub mod core;
+
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;

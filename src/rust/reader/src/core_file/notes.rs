@@ -1,0 +1,212 @@
+//! The notes of a core file: the process, its threads, and the files that it had mapped.
+//!
+//! A note consists of three numbers of four bytes (the size of the owner's name, the size of the content, the type),
+//! the name and the content, each padded to a multiple of four bytes.
+
+use super::input::Input;
+use crate::memory::{at, half_at};
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryGrow, filled, sort_by_key};
+use std::ops::Range;
+
+/// The types of notes that are used.
+const THREAD: u32 = 1;
+const PROCESS: u32 = 3;
+const AUXILIARY: u32 = 6;
+const FILES: u32 = 0x4649_4c45;
+/// The sizes of `struct elf_prstatus` and `struct elf_prpsinfo` of Linux on x86-64.
+const THREAD_SIZE: usize = 336;
+const PROCESS_SIZE: usize = 136;
+/// More than a process has: each thread has half a dozen notes.
+const MOST_NOTES: usize = 1 << 20;
+/// Larger than these notes are: Linux limits the list of files to 16 MB (`core_file_note_size_limit`).
+const MOST_AUXILIARY: u64 = 4096;
+const MOST_FILES: u64 = 64 << 20;
+
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// The ID of the process, which is that of its first thread.
+    pub pid: Option<i32>,
+    /// The signal that ended the process, or 0.
+    pub signal: i16,
+    /// The number of the system call in which its first thread was.
+    pub system_call: Option<i64>,
+    /// The program and its arguments, shortened.
+    pub short_command: Vec<u8>,
+    /// What the kernel passed to the program's loader.
+    pub auxiliary: Vec<u8>,
+    pub mapped: Mapped,
+}
+
+/// The files that the process had mapped.
+#[derive(Debug, Default)]
+pub struct Mapped {
+    /// In the order of their addresses.
+    pub parts: Vec<Part>,
+    /// The paths of all parts.
+    names: Vec<u8>,
+}
+
+/// A part of the address space that is a part of a file.
+#[derive(Debug, Clone)]
+pub struct Part {
+    pub addresses: Range<u64>,
+    /// The offset in the file.
+    pub offset: u64,
+    name: Range<usize>,
+}
+
+impl Mapped {
+    /// The address of the first file whose path ends with one of these texts; the first text takes precedence.
+    pub fn start_of(&self, ends: &[&str]) -> Option<u64> {
+        // The kernel marks the paths of files that were deleted or replaced.
+        let ends_with = |path: &[u8], end: &str| {
+            let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+            path.ends_with(end.as_bytes())
+        };
+        ends.iter().find_map(|end| {
+            let mut starts = self.parts.iter().filter(|part| part.offset == 0);
+            let found = starts.find(|part| {
+                let path = self.names.get(part.name.clone());
+                path.is_some_and(|path| ends_with(path, end))
+            });
+            found.map(|part| part.addresses.start)
+        })
+    }
+}
+
+impl Notes {
+    /// Reads the notes in these ranges of the file.
+    pub fn read(input: &Input, ranges: &[Range<u64>]) -> Result<Notes> {
+        let mut notes = Notes::default();
+        let mut threads = Vec::new();
+        let mut count = 0;
+        for range in ranges {
+            if !input.has(range.start, range.end - range.start) {
+                return Err(input.cut_off(range.start, "the notes about the process"));
+            }
+            let mut from = range.start;
+            while range.end - from >= 12 && count < MOST_NOTES {
+                count += 1;
+                let head = input.array::<12>(from).unwrap_or_default();
+                let [name, size, kind] = [0, 4, 8].map(|offset| half_at(&head, offset));
+                let [padded, padded_size] =
+                    [name, size].map(|size| u64::from(size).next_multiple_of(4));
+                let start = from + 12 + padded;
+                let end = start + u64::from(size);
+                if end > range.end {
+                    return Err(input.damaged(from, "The note is longer than its segment."));
+                }
+                let owner = input.array::<4>(from + 12).unwrap_or_default();
+                if name >= 4 && owner == *b"CORE" {
+                    notes.add(input, kind, start..end, &mut threads)?;
+                }
+                from = (start + padded_size).min(range.end);
+            }
+        }
+        // The kernel writes the thread first that caused the core file.
+        notes.signal = threads.first().map_or(0, |thread: &Thread| thread.signal);
+        let first = threads.first().map(|thread| thread.id);
+        notes.pid = notes.pid.or(first);
+        let of_r = threads.iter().find(|thread| Some(thread.id) == notes.pid);
+        notes.system_call = of_r.and_then(|thread| thread.system_call);
+        Ok(notes)
+    }
+
+    fn add(
+        &mut self,
+        input: &Input,
+        kind: u32,
+        content: Range<u64>,
+        threads: &mut Vec<Thread>,
+    ) -> Result<()> {
+        let size = content.end - content.start;
+        match kind {
+            THREAD => {
+                if let Some(content) = input.array::<THREAD_SIZE>(content.start) {
+                    threads.try_push(Thread::of(&content))?;
+                }
+            }
+            PROCESS if self.pid.is_none() => {
+                if let Some(content) = input.array::<PROCESS_SIZE>(content.start) {
+                    self.pid = Some(half_at(&content, 24) as i32);
+                    let command = content.get(56..).unwrap_or_default();
+                    let length = command.iter().position(|&byte| byte == 0);
+                    let command = command.get(..length.unwrap_or(command.len()));
+                    self.short_command.try_extend(command.unwrap_or_default())?;
+                }
+            }
+            AUXILIARY if size <= MOST_AUXILIARY => {
+                self.auxiliary = filled(size as usize, 0)?;
+                input.read(content.start, &mut self.auxiliary);
+            }
+            FILES if size <= MOST_FILES => {
+                let mut bytes = filled(size as usize, 0)?;
+                input.read(content.start, &mut bytes);
+                self.mapped = Mapped::read(bytes, || {
+                    input.damaged(content.start, "The list of mapped files is damaged.")
+                })?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A thread: the start of `struct elf_prstatus`, and its registers, of which `orig_rax` is the number of the system
+/// call, or -1.
+struct Thread {
+    id: i32,
+    signal: i16,
+    system_call: Option<i64>,
+}
+
+impl Thread {
+    fn of(content: &[u8; THREAD_SIZE]) -> Thread {
+        let number = at(content, 112 + 15 * 8) as i64;
+        Thread {
+            id: half_at(content, 32) as i32,
+            signal: at(content, 12) as i16,
+            system_call: (number >= 0).then_some(number),
+        }
+    }
+}
+
+impl Mapped {
+    /// The content of a note: the number of parts and the size of a page; for each part its start, its end and its
+    /// offset in pages; and the paths, each of which ends with a zero.
+    fn read(bytes: Vec<u8>, damaged: impl Fn() -> profile_core::error::Error) -> Result<Mapped> {
+        const HEAD: usize = 16;
+        const PART: usize = 24;
+        let (count, page) = (at(&bytes, 0), at(&bytes, 8));
+        let names_at = usize::try_from(count)
+            .ok()
+            .and_then(|count| count.checked_mul(PART)?.checked_add(HEAD))
+            .filter(|&names_at| names_at <= bytes.len());
+        let names_at = names_at.ok_or_else(&damaged)?;
+        let mut parts = Vec::new();
+        let mut name = names_at;
+        let numbers = bytes.get(HEAD..names_at).unwrap_or_default();
+        for part in numbers.chunks_exact(PART) {
+            let rest = bytes.get(name..).unwrap_or_default();
+            let length = rest.iter().position(|&byte| byte == 0);
+            let end = name + length.ok_or_else(&damaged)?;
+            let offset = at(part, 16).checked_mul(page).ok_or_else(&damaged)?;
+            let addresses = at(part, 0)..at(part, 8);
+            if addresses.is_empty() || offset.checked_add(addresses.end).is_none() {
+                return Err(damaged());
+            }
+            parts.try_push(Part {
+                addresses,
+                offset,
+                name: name..end,
+            })?;
+            name = end + 1;
+        }
+        sort_by_key(&mut parts, |part| part.addresses.start)?;
+        Ok(Mapped {
+            parts,
+            names: bytes,
+        })
+    }
+}
