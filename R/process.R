@@ -13,6 +13,10 @@
 #' `sleeping`, `waiting` for a disk, or `stopped`. Samples also have the labels that the process has set with
 #' [with_labels()]. A label with the key `state` does not replace the state of the process: samples have both.
 #'
+#' Functions have the names by which they were called, as in [Rprof()]. A function that was called by a name that many
+#' have, such as `FUN` in [lapply()], or without a name, is shown with the place where it was defined, as in
+#' `FUN (report.R:12)`, if it has a source reference.
+#'
 #' R's list of calls is read from the memory of the process. A process that sleeps or waits is read as it is. One that
 #' runs is stopped meanwhile, so each sample is the stack of one moment, however fast it changes: the shares of lines are
 #' those of [Rprof()], apart from chance.

@@ -223,7 +223,8 @@ test_that("children are recorded", {
     children <<- attr(dump_stack(pid), "children")
     length(children) == 2
   }))
-  for (child in children) wait_for_stack(child, c("Sys.sleep", "FUN", "lapply"))
+  work <- "FUN (code.R:1)"
+  for (child in children) wait_for_stack(child, c("Sys.sleep", work, "lapply"))
   x <- profile_until(
     pid, function(x) length(unique(x$samples$source_id)) == 3, clock = "wall", children = TRUE, seconds = 0.5
   )
@@ -231,9 +232,9 @@ test_that("children are recorded", {
   frames <- as_tibble(x)
   is_child <- x$sources$source_uri != paste0("pid:", pid)
   for (source in x$sources$source_id[is_child]) {
-    expect_true("FUN" %in% frames$name[frames$source_id == source])
+    expect_true(work %in% frames$name[frames$source_id == source])
   }
-  expect_false("FUN" %in% frames$name[frames$source_id %in% x$sources$source_id[!is_child]])
+  expect_false(work %in% frames$name[frames$source_id %in% x$sources$source_id[!is_child]])
   expect_output(print(dump_stack(pid)), "started the processes")
 })
 

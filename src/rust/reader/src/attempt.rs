@@ -4,11 +4,12 @@
 use crate::builtin::Builtin;
 use crate::calls::{MOST_CALLS, OnStack};
 use crate::memory::Memory;
-use crate::names::Found;
+use crate::names::{Found, Names};
 use crate::places::{Place, Root};
 use crate::stack::{Frame, Reader};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
+use profile_core::model::StringId;
 
 /// How an attempt knows that the records and variables it has read are of one moment.
 pub enum OneMoment<'h> {
@@ -92,7 +93,10 @@ impl<M: Memory> Reader<M> {
             }
             let (names, snapshot) = (&mut self.names, &mut self.snapshot);
             match names.of_call(snapshot, call.call, &mut self.texts)? {
-                Found::Name(name) => self.add(Frame { name, place }, call.record)?,
+                Found::Name(name) => {
+                    let name = self.told_apart(name, call.function)?;
+                    self.add(Frame { name, place }, call.record)?;
+                }
                 // Like `Rprof()`, omits what is not a call.
                 Found::Nothing => {}
                 Found::Damaged => return Ok(false),
@@ -104,6 +108,24 @@ impl<M: Memory> Reader<M> {
         }
         self.stack.toplevel = place;
         Ok(true)
+    }
+
+    /// The name of a function. If many have it, the place where this one was defined is added.
+    fn told_apart(&mut self, name: StringId, function: u64) -> Result<StringId> {
+        if !Names::is_common(self.texts.get(name)) {
+            return Ok(name);
+        }
+        let definition = self.places.of_definition(
+            &mut self.snapshot,
+            &self.target,
+            function,
+            &mut self.names,
+            &mut self.texts,
+        )?;
+        match definition {
+            Some(place) => self.names.at(place, name, &mut self.texts),
+            None => Ok(name),
+        }
     }
 
     fn add(&mut self, frame: Frame, record: OnStack) -> Result<()> {

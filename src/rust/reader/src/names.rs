@@ -1,7 +1,9 @@
 //! The names of functions, as `Rprof()` prints them: that of the symbol that was called, or `pkg::name`,
-//! `object$name` or `object[[name]]`, else `<Anonymous>`.
+//! `object$name` or `object[[name]]`, else `<Anonymous>`. Names that many functions have are followed by the place where
+//! the function was defined, if that is known.
 
 use crate::memory::{self, Memory, at, half_at};
+use crate::places::Place;
 use crate::snapshot::Snapshot;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled, owned, written};
@@ -18,12 +20,26 @@ const LONGEST_NAME: u64 = 10_000;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
+/// The names under which functions call those that they were given as an argument.
+const COMMON: [&str; 8] = [
+    "<Anonymous>",
+    "FUN",
+    "fun",
+    "fn",
+    "func",
+    ".f",
+    ".fn",
+    ".fun",
+];
+
 /// The names of symbols, by address. R never frees a symbol.
 #[derive(Debug, Default)]
 pub struct Names {
     symbols: Map<u64, StringId>,
     /// Symbols that were added since the last `keep()`.
     new: Vec<u64>,
+    /// Names with the places of definitions.
+    placed: Map<(StringId, Place), StringId>,
 }
 
 /// The result of a lookup.
@@ -77,6 +93,27 @@ impl Names {
         texts
             .intern(name.as_deref().unwrap_or("<Anonymous>"))
             .map(Found::Name)
+    }
+
+    /// Whether functions with this name need a place to be told apart.
+    pub fn is_common(name: &str) -> bool {
+        COMMON.contains(&name)
+    }
+
+    /// The name with the place of the definition, such as `FUN (report.R:12)`.
+    pub fn at(&mut self, place: Place, name: StringId, texts: &mut Strings) -> Result<StringId> {
+        if let Some(&known) = self.placed.get(&(name, place)) {
+            return Ok(known);
+        }
+        let file = texts
+            .get(place.file)
+            .rsplit(['/', '\\'])
+            .next()
+            .unwrap_or_default();
+        let text = written(format_args!("{} ({file}:{})", texts.get(name), place.line))?;
+        let placed = texts.intern(&text)?;
+        self.placed.try_put((name, place), placed)?;
+        Ok(placed)
     }
 
     /// The name of a symbol.

@@ -12,8 +12,8 @@ use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled};
 use profile_core::model::{StringId, Strings};
 use profile_runtime::objects::{
-    ATTRIBUTES, CAR, CDR, CELL, DATA, ENVSXP, FRAME, HASHTAB, INTSXP, LENGTH, LISTSXP, STRSXP, TAG,
-    Type, VECSXP,
+    ATTRIBUTES, CAR, CDR, CELL, CLOSXP, DATA, ENVSXP, FRAME, HASHTAB, INTSXP, LENGTH, LISTSXP,
+    STRSXP, TAG, Type, VECSXP,
 };
 use std::collections::HashMap;
 
@@ -127,6 +127,32 @@ impl Places {
             None => None,
         };
         Ok((place, builtin))
+    }
+
+    /// Where a closure was defined, if it has a source reference.
+    pub fn of_definition<M: Memory>(
+        &mut self,
+        snapshot: &mut Snapshot<M>,
+        target: &Target,
+        closure: u64,
+        names: &mut Names,
+        texts: &mut Strings,
+    ) -> Result<Option<Place>> {
+        let (mut address, mut kind, mut next) = (closure, CLOSXP, ATTRIBUTES);
+        for _ in 0..MOST_ATTRIBUTES {
+            let object = snapshot.object(address)?;
+            let Some(object) = object.filter(|object| Type::of(at(object, 0)) == kind) else {
+                return Ok(None);
+            };
+            if kind == LISTSXP {
+                let tag = names.symbol(snapshot, at(&object, TAG), texts)?;
+                if matches!(tag, Found::Name(tag) if texts.get(tag) == "srcref") {
+                    return self.of_srcref(snapshot, target, at(&object, CAR), names, texts);
+                }
+            }
+            (address, kind, next) = (at(&object, next), LISTSXP, CDR);
+        }
+        Ok(None)
     }
 
     fn of_srcref<M: Memory>(

@@ -2,7 +2,7 @@
 
 use crate::fake::process::{At, FakeR, On, frames};
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
-use profile_runtime::objects::{CAR, CDR, CLOSXP, DATA, INTSXP, LENGTH, PRINTNAME};
+use profile_runtime::objects::{ATTRIBUTES, CAR, CDR, CLOSXP, DATA, INTSXP, LENGTH, PRINTNAME};
 
 /// The name that is reported for a call.
 fn name(r: &FakeR, call: u64) -> String {
@@ -163,4 +163,34 @@ fn damaged_members_are_anonymous() {
         r.space.set(element + LENGTH as u64, length);
         assert_eq!(name(&r, call), "<Anonymous>");
     }
+}
+
+#[test]
+fn names_that_many_functions_have_are_followed_by_the_place_of_the_definition() {
+    let mut r = FakeR::new(Layout::R_4_4);
+    let file = r.srcfile("/srv/app/report.R");
+    let here = r.srcref(12, file);
+    let (nil, name, other) = (r.nil, r.symbol("srcref"), r.symbol("class"));
+    let function = r.cell(CLOSXP, [nil; 3]);
+    r.attribute(function, &[(other, nil), (name, here)]);
+    let without = r.cell(CLOSXP, [nil; 3]);
+    let inner = r.call_of("f");
+    let anonymous = r.call(&[inner]);
+    let [common, own] = ["FUN", "square"].map(|name| r.call_of(name));
+    let of = |call, function| {
+        let mut r = r.clone();
+        r.record(On::C, CLOSURE, call, function, At::Nowhere);
+        r.frames()
+    };
+    assert_eq!(of(common, function), ["FUN (report.R:12)"]);
+    assert_eq!(of(anonymous, function), ["<Anonymous> (report.R:12)"]);
+    assert_eq!(of(own, function), ["square"]);
+    for damaged in [without, nil, 0, 8, u64::MAX, here] {
+        assert_eq!(of(common, damaged), ["FUN"]);
+    }
+    // A list of attributes without an end.
+    let list = r.space.word(function + ATTRIBUTES as u64);
+    r.space.set(list + CDR as u64, list);
+    r.record(On::C, CLOSURE, common, function, At::Nowhere);
+    assert_eq!(r.frames(), ["FUN"]);
 }
