@@ -2,14 +2,18 @@
 //! places.
 
 use crate::builtin::Builtin;
-use crate::calls::{MOST_CALLS, OnStack};
+use crate::calls::{Calls, MOST_CALLS, OnStack, Registers};
+use crate::frames::{Frame, Place, Stack};
+use crate::innermost::Search;
 use crate::memory::Memory;
 use crate::names::{Found, Names};
-use crate::places::{Place, Root};
-use crate::stack::{Frame, Reader};
+use crate::places::{Places, Root};
+use crate::snapshot::Snapshot;
+use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_core::model::StringId;
+use profile_core::model::{StringId, Strings};
+use std::time::Duration;
 
 /// How an attempt knows that the records and variables it has read are of one moment.
 pub enum OneMoment<'h> {
@@ -29,6 +33,24 @@ pub enum Attempt {
     Partial,
     /// The process has changed meanwhile, or its memory is damaged.
     Changed,
+}
+
+/// Reads the stack of R in a process, repeatedly.
+#[derive(Debug)]
+pub struct Reader<M> {
+    pub(crate) snapshot: Snapshot<M>,
+    pub(crate) target: Target,
+    pub(crate) calls: Calls,
+    pub(crate) names: Names,
+    pub(crate) places: Places,
+    pub(crate) search: Search,
+    pub(crate) registers: Option<Registers>,
+    pub(crate) stack: Stack,
+    /// The names of functions and files.
+    pub texts: Strings,
+    /// The minimum time of a garbage collection. Within this time, the objects of a call still exist, even if the
+    /// call has just returned.
+    pub shortest_collection: Duration,
 }
 
 impl<M: Memory> Reader<M> {

@@ -1,27 +1,20 @@
-//! Finds what belongs to a position in byte code: the place in a source file, and the builtin function that is called
-//! there.
+//! R's byte code in memory.
 //!
 //! The compiler stores two tables among the constants of a function. They have an entry for each word of its
 //! instructions: the number of the constant that is the `srcref` of the instruction, and the number of the one that
 //! is the expression it evaluates.
 
-use crate::builtin::{self, Builtin};
 use crate::memory::{self, Memory, at};
-use crate::names::{Names, text};
+use crate::names::text;
 use crate::snapshot::Snapshot;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, TryPut};
-use profile_core::model::Strings;
 use profile_runtime::objects::{
     ATTRIBUTES, BCODESXP, CAR, CELL, CODE, CONSTANTS, DATA, INTSXP, LENGTH, LISTSXP, STRSXP, Type,
     VECSXP,
 };
-use std::collections::HashMap;
 
 /// The compiler's tables are among this many constants at the end.
 const TABLES: u64 = 4;
-/// The maximum number of entries. Some processes repeatedly compile the code that they evaluate.
-const MOST_POSITIONS: usize = 1 << 16;
 const SRCREFS: &str = "srcrefsIndex";
 const EXPRESSIONS: &str = "expressionsIndex";
 
@@ -59,84 +52,11 @@ impl Code {
     }
 }
 
-/// What is known about a position.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Position {
-    /// An object that should be a `srcref`.
-    pub srcref: Option<u64>,
-    pub builtin: Option<Builtin>,
-}
-
-type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
-
-/// The results, cached by code and position.
-#[derive(Debug, Default)]
-pub struct Positions {
-    tables: Map<Code, Tables>,
-    positions: Map<(Code, u64), Position>,
-    new_tables: Vec<Code>,
-    new_positions: Vec<(Code, u64)>,
-}
-
 /// The addresses of the tables of a function; 0 for those that it does not have.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Tables {
-    srcrefs: u64,
+    pub srcrefs: u64,
     pub expressions: u64,
-}
-
-impl Positions {
-    /// Keeps the results that were added since the last call, because nothing changed while they were read.
-    pub fn keep(&mut self) {
-        self.new_tables.clear();
-        self.new_positions.clear();
-        if self.positions.len() > MOST_POSITIONS {
-            self.tables.clear();
-            self.positions.clear();
-        }
-    }
-
-    /// Discards the results that were added since the last call of `keep()`.
-    pub fn forget(&mut self) {
-        for code in self.new_tables.drain(..) {
-            self.tables.remove(&code);
-        }
-        for position in self.new_positions.drain(..) {
-            self.positions.remove(&position);
-        }
-    }
-
-    /// What is known about a position, which is given as a number of words of the instructions.
-    pub fn of(
-        &mut self,
-        memory: &mut impl Memory,
-        code: Code,
-        position: u64,
-        names: &mut Names,
-        texts: &mut Strings,
-    ) -> Result<Position> {
-        if let Some(&known) = self.positions.get(&(code, position)) {
-            return Ok(known);
-        }
-        let tables = self.tables(memory, code)?;
-        let srcref = entry(memory, tables.srcrefs, position)
-            .and_then(|number| constant(memory, code, number));
-        let builtin = builtin::at_position(memory, code, tables, position, names, texts)?;
-        let found = Position { srcref, builtin };
-        self.positions.try_put((code, position), found)?;
-        self.new_positions.try_push((code, position))?;
-        Ok(found)
-    }
-
-    fn tables(&mut self, memory: &mut impl Memory, code: Code) -> Result<Tables> {
-        if let Some(&tables) = self.tables.get(&code) {
-            return Ok(tables);
-        }
-        let tables = find_tables(memory, code.constants)?;
-        self.tables.try_put(code, tables)?;
-        self.new_tables.try_push(code)?;
-        Ok(tables)
-    }
 }
 
 /// An element of an integer vector.
@@ -168,8 +88,9 @@ pub fn length(memory: &mut impl Memory, vector: u64, of: Type) -> Option<u64> {
 }
 
 /// Finds the tables among the constants of byte code: integer vectors of the classes `SRCREFS` and `EXPRESSIONS`.
-fn find_tables(memory: &mut impl Memory, constants: u64) -> Result<Tables> {
+pub fn find_tables(memory: &mut impl Memory, code: Code) -> Result<Tables> {
     let mut tables = Tables::default();
+    let constants = code.constants;
     let count = length(memory, constants, VECSXP).unwrap_or(0);
     for number in count.saturating_sub(TABLES)..count {
         let Some(vector) = memory::word(memory, data(constants, number.wrapping_mul(8))) else {

@@ -1,6 +1,5 @@
 //! R's calls, as its list of records has them, from the innermost to the outermost one.
 
-use crate::innermost::Registers;
 use crate::memory::{Memory, at, half_at};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
@@ -46,6 +45,13 @@ pub enum Site {
     Relative { code: u64, instructions: u64 },
     /// A position in byte code: the address of the variable that points to the next instruction.
     Absolute { code: u64, variable: u64 },
+}
+
+/// The addresses of `R_BCbody` and `R_BCpc`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers {
+    pub code: u64,
+    pub pc: u64,
 }
 
 /// The calls of a stack. The buffer is reused.

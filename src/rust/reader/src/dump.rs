@@ -2,12 +2,12 @@
 
 use crate::apart;
 use crate::core_file::CoreFile;
-use crate::places::Place;
+use crate::frames::{Place, Stack};
 use crate::process::{Process, ProcessMemory, Stops, Thread, system_call_name};
 use crate::reading::read;
-use crate::recorder::of_process;
 use crate::samples::in_a_word;
-use crate::stack::{Motion, Reader, Stack};
+use crate::source::of_process;
+use crate::stack::{Motion, Reader};
 use profile_core::analysis::label_frames;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;

@@ -1,7 +1,6 @@
 //! Tells which layout the records of a process have, since it depends on the version of R.
 
 use crate::memory::{self, Memory, at};
-use crate::target::Constants;
 use profile_runtime::contexts::{Layout, NODE_STACK_BYTES, RECORD};
 use profile_runtime::objects::{INTSXP, Type};
 
@@ -31,19 +30,18 @@ impl Fit {
         }
     }
 
-    /// Adds the next outer record.
+    /// Adds the next outer record. `markers` are the objects that stand for no `srcref` and for byte code.
     pub fn add(
         &mut self,
         memory: &mut impl Memory,
-        values: &Constants,
+        markers: [u64; 2],
         address: u64,
         record: &[u8; RECORD],
     ) {
         let height = at(record, self.layout.node_stack as usize);
         let srcref = at(record, self.layout.srcref as usize);
         let is_srcref = |word| Type::of(word) == INTSXP;
-        let knows = srcref == values.nil
-            || srcref == values.in_byte_code
+        let knows = markers.contains(&srcref)
             || srcref != 0 && memory::word(memory, srcref).is_some_and(is_srcref);
         self.fits = height <= self.height && (knows || srcref == 0);
         self.places += usize::from(knows);

@@ -7,7 +7,7 @@
 //! candidates are read, together with the calls, and those with such values get a vote. Without a clear majority,
 //! the line of the innermost function is left out.
 
-use crate::calls::Calls;
+use crate::calls::{Calls, Registers};
 use crate::memory::{self, Memory, at};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
@@ -27,13 +27,6 @@ const ENOUGH: u32 = 12;
 const SCANS: u32 = 4;
 const SCAN_AGAIN: u32 = 64;
 const SCAN_WITHOUT: u32 = 4;
-
-/// The addresses of `R_BCbody` and `R_BCpc`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Registers {
-    pub code: u64,
-    pub pc: u64,
-}
 
 /// The search for these variables.
 #[derive(Debug, Default)]

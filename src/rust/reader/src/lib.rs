@@ -16,9 +16,9 @@
 //! - [`snapshot`]: what one stack needs, of one moment; [`copies`]: many pieces of memory at once;
 //! - [`calls`]: R's calls;
 //! - [`names`], [`places`]: the functions, files and lines of calls;
-//! - [`byte_code`]: the source reference of a position in byte code; `builtin`: the builtin that is called there;
+//! - `positions`: the source reference of a position in [`byte_code`]; `builtin`: the builtin that is called there;
 //! - [`innermost`]: the position of the innermost function in its byte code;
-//! - [`stack`]: combines all of this into a stack, in several attempts (`attempt`);
+//! - [`stack`]: combines all of this into [`frames`], in several attempts (`attempt`);
 //! - [`reading`]: keeps a thread where it is while its stack is read; [`apart`]: a separate thread for work that stops
 //!   processes;
 //! - [`core_file`]: the memory of a process that has ended, from its core file;
@@ -38,10 +38,12 @@ pub mod copies;
 pub mod core_file;
 pub mod dump;
 pub mod fit;
+pub mod frames;
 pub mod innermost;
 pub mod memory;
 pub mod names;
 pub mod places;
+mod positions;
 #[cfg_attr(
     all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"),
     path = "linux/mod.rs"

@@ -2,8 +2,8 @@
 //! `object$name` or `object[[name]]`, else `<Anonymous>`. Names that many functions have are followed by the place where
 //! the function was defined, if that is known.
 
+use crate::frames::Place;
 use crate::memory::{self, Memory, at, half_at};
-use crate::places::Place;
 use crate::snapshot::Snapshot;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled, owned, written};

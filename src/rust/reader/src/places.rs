@@ -2,10 +2,12 @@
 //! with the file. For positions in byte code, the compiler keeps a table of such objects.
 
 use crate::builtin::Builtin;
-use crate::byte_code::{Code, Positions, length};
+use crate::byte_code::{Code, length};
 use crate::calls::Site;
+use crate::frames::Place;
 use crate::memory::{self, Memory, at, half_at};
 use crate::names::{Found, Names, text};
+use crate::positions::Positions;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 use profile_core::error::Result;
@@ -22,12 +24,6 @@ const MOST_ATTRIBUTES: usize = 8;
 /// An environment with the variables of a source file has about ten.
 const MOST_VARIABLES: usize = 64;
 const LARGEST_TABLE: u64 = 4096;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place {
-    pub file: StringId,
-    pub line: i32,
-}
 
 /// What determines the place of a site, and may change or be freed when its function returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,6 @@ use profile_core::formats::problems::Problems;
 use profile_core::joint::{Files, NativeStack, insert_native};
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::TryGrow;
-use profile_core::message;
 use profile_core::model::Profile;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -218,14 +217,6 @@ impl<'s> Recorder<'s> {
 /// after the system was suspended.
 fn next_tick(last: Instant, interval: Duration, now: Instant) -> Instant {
     (last + interval).max(now)
-}
-
-/// Adds the process ID to an error about the contents of a process.
-pub fn of_process(pid: i32, error: Error) -> Error {
-    match error {
-        Error::Process(why) => Error::Process(message!("Cannot look into process {pid}. {why}")),
-        other => other,
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Adds the samples of a process to a profile.
 
+use crate::frames::{Frame, Stack};
 use crate::process::State;
 use crate::source::TYPES;
-use crate::stack::{Frame, Stack};
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};

@@ -7,10 +7,9 @@
 use crate::memory::Memory;
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
 use crate::reading::{Watched, read};
-use crate::recorder::of_process;
 use crate::samples::{Measured, Moment, Samples, declare_types};
 use crate::settings::{Clock, Settings};
-use crate::source::{add_pauses, source};
+use crate::source::{about_pauses, of_process, source};
 use crate::stack::Reader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
@@ -165,10 +164,12 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             false => Instant::now(),
         };
         self.finish_at(end, profile);
-        match self.pauses.is_empty() {
-            true => Ok(()),
-            false => add_pauses(&self.pauses, &self.samples, profile),
+        if !self.pauses.is_empty() {
+            let about = about_pauses(&self.pauses, profile)?;
+            let attributes = &mut self.samples.source(profile).attributes;
+            attributes.try_extend_from(about.into_iter())?;
         }
+        Ok(())
     }
 
     /// The same, for a recording that ended at another time, and without stops.

@@ -1,9 +1,8 @@
 //! Describes each recorded process as a source of the profile: what was measured, and which process it was.
 
 use crate::process::Process;
-use crate::samples::Samples;
 use crate::settings::{Clock, Settings};
-use profile_core::error::Result;
+use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;
 use profile_core::model::known_types::{CPU, WALL};
@@ -36,6 +35,14 @@ pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> 
         attribute("process.creation.time", &utc(start))?;
     }
     Ok(source)
+}
+
+/// Adds the process ID to an error about the contents of a process.
+pub fn of_process(pid: i32, error: Error) -> Error {
+    match error {
+        Error::Process(why) => Error::Process(message!("Cannot look into process {pid}. {why}")),
+        other => other,
+    }
 }
 
 /// A source with what is known about every process, including one that records itself in another way. `interval` is
@@ -75,19 +82,17 @@ pub fn own_source(
     Ok(source)
 }
 
-/// Adds how often a process was stopped, how long in total, and for the longest time. The durations are in nanoseconds.
-pub fn add_pauses(pauses: &[u32], samples: &Samples, profile: &mut Profile) -> Result<()> {
+/// How often a process was stopped, how long in total, and for the longest time. The durations are in nanoseconds.
+pub fn about_pauses(pauses: &[u32], profile: &mut Profile) -> Result<[Attribute; 3]> {
     let longest = pauses.iter().copied().max().unwrap_or(0);
     let total: u64 = pauses.iter().copied().map(u64::from).sum();
-    for (key, value) in [
-        ("profile.pauses", pauses.len() as u64),
-        ("profile.pauses.total", total),
-        ("profile.pauses.longest", u64::from(longest)),
-    ] {
-        let attribute = attribute(key, ValueKind::Int, &message!("{value}"), profile)?;
-        samples.source(profile).attributes.try_push(attribute)?;
-    }
-    Ok(())
+    let mut number =
+        |key, value: u64| attribute(key, ValueKind::Int, &message!("{value}"), profile);
+    Ok([
+        number("profile.pauses", pauses.len() as u64)?,
+        number("profile.pauses.total", total)?,
+        number("profile.pauses.longest", longest.into())?,
+    ])
 }
 
 fn attribute(key: &str, kind: ValueKind, text: &str, profile: &mut Profile) -> Result<Attribute> {

@@ -1,19 +1,21 @@
-//! R's stack at one moment: functions, files and lines.
-//!
-//! A stack is read in attempts (`attempt.rs`): one if the process is kept where it is, and several if it goes on.
+//! Reads R's stack at one moment: in one attempt (`attempt.rs`) if the process is kept where it is, and in several if it
+//! goes on.
 
 use crate::attempt::{Attempt, OneMoment};
-use crate::calls::{Calls, OnStack};
-use crate::innermost::{Registers, Search};
+use crate::calls::Calls;
+use crate::frames::Stack;
+use crate::innermost::Search;
 use crate::memory::{Limited, Memory};
 use crate::names::Names;
-use crate::places::{Place, Places};
+use crate::places::Places;
 use crate::snapshot::Snapshot;
 use crate::target::{Mapping, Target};
 use profile_core::error::Result;
-use profile_core::model::{StringId, Strings};
+use profile_core::model::Strings;
 use std::thread;
 use std::time::Duration;
+
+pub use crate::attempt::Reader;
 
 /// The maximum number of attempts to read a stack of a process that goes on.
 const TRIES: usize = 5;
@@ -37,26 +39,6 @@ const MOST_TO_PREPARE: u64 = 2 << 20;
 const MOST_WHILE_STILL: u64 = 2000;
 const MOST_TO_READ: u64 = 1 << 20;
 
-/// A call on the stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Frame {
-    pub name: StringId,
-    /// The place of the function, if its code has source references.
-    pub place: Option<Place>,
-}
-
-/// A stack, innermost frame first.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Stack {
-    pub frames: Vec<Frame>,
-    /// The record of each frame. Builtins called by byte code have no record.
-    pub records: Vec<OnStack>,
-    /// Where the outermost function was called.
-    pub toplevel: Option<Place>,
-    /// Whether outer frames were left out, because the stack is too deep.
-    pub is_cut: bool,
-}
-
 /// Whether a process goes on while its stack is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Motion {
@@ -64,24 +46,6 @@ pub enum Motion {
     Still,
     /// It goes on, or is a file, which never does.
     Free,
-}
-
-/// Reads the stack of R in a process, repeatedly.
-#[derive(Debug)]
-pub struct Reader<M> {
-    pub(crate) snapshot: Snapshot<M>,
-    pub(crate) target: Target,
-    pub(crate) calls: Calls,
-    pub(crate) names: Names,
-    pub(crate) places: Places,
-    search: Search,
-    pub(crate) registers: Option<Registers>,
-    pub(crate) stack: Stack,
-    /// The names of functions and files.
-    pub texts: Strings,
-    /// The minimum time of a garbage collection. Within this time, the objects of a call still exist, even if the
-    /// call has just returned.
-    pub shortest_collection: Duration,
 }
 
 impl<M: Memory> Reader<M> {

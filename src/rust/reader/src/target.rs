@@ -216,6 +216,7 @@ impl Target {
         is_readable: &mut bool,
     ) -> Option<[Fit; Layout::ALL.len()]> {
         let end = self.values.node_stack_end;
+        let markers = [self.values.nil, self.values.in_byte_code];
         let mut fits = Layout::ALL.map(|layout| Fit::new(layout, end));
         let mut address = memory::word(memory, self.addresses.head)?;
         // To detect a cycle: the last record whose number is a power of two.
@@ -230,7 +231,7 @@ impl Target {
                 earlier = address;
             }
             for fit in fits.iter_mut().filter(|fit| fit.fits) {
-                fit.add(memory, &self.values, address, &record);
+                fit.add(memory, markers, address, &record);
             }
             let next = at(&record, NEXT as usize);
             if next == 0 {

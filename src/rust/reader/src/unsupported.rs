@@ -1,7 +1,7 @@
 //! Stubs for unsupported systems: finding a process is an error.
 
+use crate::frames::Stack;
 use crate::memory::Memory;
-use crate::stack::Stack;
 use crate::target::{Mapping, Target};
 use profile_core::error::{Error, Result};
 use profile_core::joint::{Files, Recording};
@@ -73,10 +73,6 @@ pub fn clock_of_thread(_: u32) -> i32 {
     -1
 }
 
-pub fn gone(_: i32) -> Error {
-    unsupported()
-}
-
 pub fn r_processes() -> Result<Vec<Process>> {
     Err(unsupported())
 }
@@ -91,10 +87,6 @@ impl Process {
     }
 
     pub fn state(&self) -> Option<State> {
-        match self.never {}
-    }
-
-    pub fn cpu_time(&self) -> Option<u64> {
         match self.never {}
     }
 
@@ -217,6 +209,10 @@ pub struct Thread {
 
 impl Thread {
     pub fn open(process: &Process, _: Stops) -> Result<Thread> {
+        match process.never {}
+    }
+
+    pub fn cpu_time_of(process: &Process) -> Option<u64> {
         match process.never {}
     }
 

@@ -7,7 +7,7 @@ use profile_core::error::Result;
 use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_reader::dump::Dump;
-use profile_reader::process::Process;
+use profile_reader::process::{Process, Thread};
 use profile_reader::recorder::Recorded;
 use profile_reader::samples::in_a_word;
 
@@ -101,11 +101,8 @@ pub fn processes<'call>(arena: Arena<'call>, processes: &[Process]) -> Result<RO
         .map(|process| process.state().map(in_a_word))
         .try_vec()?;
     table.texts("state", states.iter().copied())?;
-    let times = all().map(|process| {
-        process
-            .cpu_time()
-            .map_or(f64::NAN, |time| time as f64 / 1e9)
-    });
+    let times = all()
+        .map(|process| Thread::cpu_time_of(process).map_or(f64::NAN, |time| time as f64 / 1e9));
     table.doubles("cpu_time", times)?;
     table.doubles(
         "start",

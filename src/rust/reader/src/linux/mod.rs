@@ -23,6 +23,6 @@ pub use memory::ProcessMemory;
 pub use native::NativeReader;
 pub use pause::{Pause, prepare_thread};
 pub use placement::Placement;
-pub use proc::{Process, State, gone, r_processes};
+pub use proc::{Process, State, r_processes};
 pub use system_calls::system_call_name;
 pub use thread::{Activity, Held, Stops, Thread, WhyFree, clock_of_thread};

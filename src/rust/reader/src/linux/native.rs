@@ -9,8 +9,8 @@ use super::memory::ProcessMemory;
 use super::modules::RemoteModules;
 use super::pause::Pause;
 use super::proc::Process;
+use crate::frames::Stack;
 use crate::memory::{Memory, at};
-use crate::stack;
 use crate::symbols;
 use crate::target::{Mapping, Target};
 use profile_core::error::{Error, Result};
@@ -146,7 +146,7 @@ impl<'f> NativeReader<'f> {
     }
 
     /// Copies the used part of R's node stack, given R's stack, while the process is still stopped.
-    pub fn copy_nodes(&mut self, target: &Target, stack: &stack::Stack) -> Result<()> {
+    pub fn copy_nodes(&mut self, target: &Target, stack: &Stack) -> Result<()> {
         let records = stack.records.iter().map(|record| record.address);
         let height = records.filter(|address| target.node_stack.contains(address));
         self.nodes.addresses = 0..0;
@@ -161,7 +161,7 @@ impl<'f> NativeReader<'f> {
 
     /// Finds the native frames of what was copied. The process may go on. Returns the number of the first word of the
     /// tick; `None` if the frames cannot be found.
-    pub fn unwind(&mut self, target: &Target, stack: &stack::Stack) -> Result<Option<usize>> {
+    pub fn unwind(&mut self, target: &Target, stack: &Stack) -> Result<Option<usize>> {
         let Some(registers) = self.registers.take().filter(|_| !stack.is_cut) else {
             return Ok(None);
         };

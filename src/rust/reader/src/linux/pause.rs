@@ -7,8 +7,7 @@
 //! A signal that arrives during the pause is passed on. A process that was already stopped by a signal remains
 //! stopped. System calls are restarted by the kernel, as after `SIGSTOP` and `SIGCONT`.
 
-use super::permission::not_permitted;
-use super::proc::gone;
+use super::permission::{gone, not_permitted};
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_unwind::Registers;

@@ -1,8 +1,13 @@
-//! Explains why the system does not permit reading the memory of a process.
+//! Explains why a process cannot be read: it has ended, or the system does not permit reading its memory.
 
 use profile_core::error::Error;
 use profile_core::message;
 use std::fs;
+
+/// The error if a process has ended.
+pub fn gone(pid: i32) -> Error {
+    Error::Process(message!("There is no process {pid}, or it has ended."))
+}
 
 /// The rules of `ptrace(2)`: the process belongs to the same user and is not protected, or the reader has the
 /// capability SYS_PTRACE. The security module Yama often permits descendants only.

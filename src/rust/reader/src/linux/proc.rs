@@ -2,8 +2,7 @@
 
 use super::maps::{Part, mapping, part};
 use super::memory::ProcessMemory;
-use super::permission::not_permitted;
-use super::thread::{Stops, Thread};
+use super::permission::{gone, not_permitted};
 use crate::command_line;
 use crate::memory::Memory;
 use crate::target::Mapping;
@@ -57,11 +56,6 @@ impl Process {
         let status = Status::read(self.pid)?;
         let is_same = status.started == self.started && status.state != State::Ended;
         is_same.then_some(status.state)
-    }
-
-    /// The CPU time of its first thread, in nanoseconds.
-    pub fn cpu_time(&self) -> Option<u64> {
-        Thread::open(self, Stops::Never).ok()?.cpu_time()
     }
 
     /// The number of the system call in which its first thread is, if it is in one.
@@ -167,11 +161,6 @@ impl Process {
             )),
         }
     }
-}
-
-/// The error if a process has ended.
-pub fn gone(pid: i32) -> Error {
-    Error::Process(message!("There is no process {pid}, or it has ended."))
 }
 
 /// The contents of `/proc/PID/stat`.

@@ -7,7 +7,8 @@
 
 use super::hold::{Hold, Holder};
 use super::pause::{Failure, Pause, Stopper};
-use super::proc::{Process, State, Status, gone};
+use super::permission::gone;
+use super::proc::{Process, State, Status};
 use profile_core::error::Result;
 use profile_core::message;
 use std::fs::File;
@@ -98,6 +99,11 @@ impl Thread {
             stopper.check()?;
         }
         Ok(thread)
+    }
+
+    /// The CPU time of the first thread of a process, in nanoseconds.
+    pub fn cpu_time_of(process: &Process) -> Option<u64> {
+        Thread::open(process, Stops::Never).ok()?.cpu_time()
     }
 
     /// Its state and its processor; `None` if it has ended.
