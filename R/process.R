@@ -46,9 +46,10 @@
 #' With `pause = FALSE`, the list of calls is read twice and compared, in at most five attempts for each sample. If it
 #' changes each time, there is no sample, and a warning of class `profile_warning_incomplete` says how often this has
 #' happened. The time of such samples counts for the next one. No stack is wrong, but functions that return after a few
-#' microseconds have too few samples, and others too many. In a program with functions that take 4 to 16 microseconds, the
-#' shares of lines differed by up to 26 percentage points from those of [Rprof()]; with functions that take a
-#' microsecond, nine of ten stacks could not be read.
+#' microseconds have too few samples, and others too many. If functions took 4 to 16 microseconds, the shares of lines
+#' differed by up to 14 percentage points from those of [Rprof()]; if they took 40 to 160 microseconds, by no more than
+#' chance explains. A third of the stacks of `lm()`, and nine of ten stacks of functions that take a microsecond, could
+#' not be read.
 #'
 #' @section What cannot be seen:
 #' - Some builtin functions. R does not record calls of builtins unless [Rprof()] runs. If byte-compiled code calls a
