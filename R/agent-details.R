@@ -1,10 +1,10 @@
 # The help page about how the agent works, for readers of the status and of the samples. The code is in agent.R,
-# agent-rprof.R and relay.R.
+# agent-rprof.R and forward.R.
 
 #' How the agent takes and sends samples
 #'
 #' [start_agent()] takes samples by one of two methods. This page describes the samples of each method, and how
-#' profiles are sent over HTTP and HTTPS.
+#' profiles are sent to a server.
 #'
 #' @section Reading R's memory:
 #' With `method = "reader"`, the thread of the agent reads R's stack from memory, as [profile_process()] does for
@@ -28,21 +28,27 @@
 #' is called; this time is counted as `paused`. [record_profile()] and [start_profiler()] interrupt the agent in the
 #' same way. The agent does not start while another profiler is running.
 #'
-#' @section HTTP and HTTPS:
-#' The thread sends profiles to an `http://` URL itself, without using proxies.
+#' @section The spool and the forwarder:
+#' The thread of the agent does not use the network. It writes each part to a file in a folder, the spool; another R
+#' process, the forwarder, sends the files with the package curl, as [send_otlp()] does, with the same environment
+#' variables for certificates and proxies. The agent starts the forwarder, and restarts it if it is killed. All agents of a
+#' user on a machine with the same target (the URL, headers, and settings for proxies and TLS) share a spool and a
+#' forwarder. The forwarder ends about five seconds after the last agent, however that agent ended; if the server
+#' accepts parts, it first sends all that remain.
 #'
-#' The thread cannot encrypt. To send to an `https://` URL, it starts a helper: another R process, which sends
-#' with the package curl, as [send_otlp()] does, with the same environment variables for certificates and proxies. All
-#' agents of a user on a machine share one helper if they use the same library and the same settings for proxies and
-#' TLS. If the helper is killed, an agent restarts it and repeats the requests that were being sent, so a part may
-#' arrive twice. The helper ends about five seconds after the last agent, however that agent ended.
+#' The forwarder takes about 100 MB of memory and 0.15 percent of a core while it waits. To do without it, let the agent
+#' write to a folder, and call [forward_profiles()] in another container.
 #'
-#' The helper takes about 100 MB of memory and 0.15 percent of a core while it waits. Agents pass requests to it
-#' through a folder, one at a time from each agent. The folder is next to the session's temporary directory, usually
-#' in `/tmp`; its name is `profile-relay-`, followed by the user id and by letters and digits. Only this user can read
-#' it. It contains the headers of a request, possibly with secrets, until the server has responded. The helper removes
-#' the folder when it ends.
+#' The spool is a folder in `profile-spool-`, followed by the user id, next to the session's temporary directory, usually in
+#' `/tmp`, or in the argument `spool`. Only this user can read it. It contains a file for each part; for the fraction of a
+#' second that the forwarder takes to start, it also contains the headers, possibly with secrets. It is removed when all
+#' parts are sent and there is neither an agent nor a forwarder.
 #'
-#' @seealso [start_agent()]; `vignette("always-on", package = "profile")`
+#' The name of a file consists of the time, an id of the agent, a number, and the number of samples, such as
+#' `1795713328239-94310fa9df47-000000-18.otlp.gz`. It contains a complete message in the format of [write_otlp()], which
+#' [read_otlp()] reads. A file that is being sent ends in `.sending`; one that the server has accepted or refused ends in
+#' `.sent` or `.refused` until its agent has counted it.
+#'
+#' @seealso [start_agent()], [forward_profiles()]; `vignette("always-on", package = "profile")`
 #' @name agent_details
 NULL

@@ -50,6 +50,7 @@ start_rprof_method <- function(settings, call) {
   rust(rust_agent_start(c(settings, list(method = "rprof"))), call)
   tryCatch(start_rprof(settings), error = function(error) {
     rust(rust_agent_stop(0), NULL)
+    rust(rust_agent_clear(), NULL)
     refuse(paste0("`Rprof()` cannot be started: ", shown_text(conditionMessage(error))))
   })
 }

@@ -7,7 +7,7 @@ new_agent_status <- function(counts) {
   is_paused <- resume_agent()
   time <- function(seconds) as.POSIXct(c(seconds, NA_real_)[[1]], origin = "1970-01-01")
   numbers <- c(
-    "taken", "sent", "queued", "open", "dropped", "dropped_full", "dropped_refused", "dropped_lost", "unread", "cut",
+    "taken", "found", "sent", "queued", "open", "dropped", "dropped_full", "dropped_refused", "dropped_lost", "unread", "cut",
     "paused", "rejected", "chunks_sent", "chunks_queued", "bytes_queued", "cpu_time"
   )
   values <- lapply(rlang::set_names(numbers), function(name) if (state == "none") 0 else counts[[name]])
@@ -26,7 +26,8 @@ new_agent_status <- function(counts) {
         clock = if (is.null(run)) NA_character_ else run$clock,
         interval = if (is.null(run)) NA_real_ else run$interval,
         every = if (is.null(run)) NA_real_ else run$every,
-        method = if (is.null(run)) NA_character_ else run$method
+        method = if (is.null(run)) NA_character_ else run$method,
+        spool = if (is.null(run$spool)) NA_character_ else run$spool
       )
     ),
     class = "profile_agent_status"
@@ -58,7 +59,8 @@ describe_agent_status <- function(x, now) {
       " every ", format(x$every), " s"
     ),
     paste0(
-      "Samples: ", format_count(x$taken), " taken = ", format_count(x$sent), " sent + ", format_count(x$queued),
+      "Samples: ", format_count(x$taken), " taken",
+      if (x$found > 0) paste0(" + ", format_count(x$found), " of earlier processes"), " = ", format_count(x$sent), " sent + ", format_count(x$queued),
       " queued + ", format_count(x$open), " in the current part + ", format_count(x$dropped), " dropped"
     ),
     if (x$dropped > 0) {
@@ -73,7 +75,10 @@ describe_agent_status <- function(x, now) {
     if (x$unread > 0) paste0("Stacks that could not be read: ", format_count(x$unread)),
     if (x$rejected > 0) paste0("Profiles rejected by the server: ", format_count(x$rejected)),
     if (x$chunks_queued > 0) {
-      paste0("Queue: ", count_of(x$chunks_queued, "part"), ", ", mebibytes(x$bytes_queued))
+      paste0(
+        "Queue: ", count_of(x$chunks_queued, "part"), ", ", mebibytes(x$bytes_queued), ", in ", x$spool,
+        if (x$state == "stopped") "; the next agent with this target sends them"
+      )
     },
     if (!is.na(x$last_sent)) paste0("Last sent: ", since(x$last_sent)),
     if (!is.na(x$last_error)) paste0("Last error, ", since(x$last_error_time), ": ", x$last_error),

@@ -1,7 +1,7 @@
 # The agent: a thread that continuously profiles this process and sends the profiles, see src/rust/agent.
 #
 # R starts it, stops it, and queries its status. Everything else happens without R, except that chunks for an R
-# function wait until R calls it.
+# function wait in a temporary spool until R calls it.
 
 #' Continuously profile this R process
 #'
@@ -32,24 +32,28 @@
 #' |---|---|
 #' | a URL | sent to an OpenTelemetry server, by the rules of [send_otlp()] for endpoints |
 #' | `NULL` | sent in the same way, to the URL in the environment variables of [send_otlp()] |
-#' | a folder | written to files in the format of [write_pprof()]; a file gets its final name when it is complete |
+#' | a folder | written to files in the format of [write_pprof()]; a file gets its final name when it is complete. [forward_profiles()] can send them from there |
 #' | a function | passed to this function, as an object like the result of [profile_process()] |
 #'
 #' Samples are sent in parts, one every `every` seconds. After a gap of more than two seconds, for example because the
 #' system was suspended, a new part begins.
 #'
-#' Parts that cannot be sent yet wait in a queue of at most 16 MB, after compression; the option
-#' `profile.agent_queue_mb` changes this limit. If the queue is full, the oldest parts are dropped and counted. Errors
-#' are retried by the rules of [send_otlp()], but any number of times; `Retry-After` is respected up to an hour. Parts
-#' that the server refuses, or to which it does not respond in time, are dropped and counted.
+#' For a URL, each complete part is first written to a folder, the spool. A separate R process, the forwarder, sends the
+#' parts from there, see [agent_details]. The spool has at most 16 MB for each agent, after compression; the option
+#' `profile.agent_queue_mb` changes this limit. If it is full, the oldest parts are dropped and counted. Errors are retried by the
+#' rules of [send_otlp()], but any number of times, and timeouts as well; `Retry-After` is respected up to an hour. Parts
+#' that the server refuses, and parts that cannot be written, for example because the disk is full, are dropped and counted.
 #'
 #' If `to` is a function, R's thread calls it when R is idle: after a command at R's prompt, and, if the package later
 #' is installed, whenever an application with an event loop, such as a Shiny app or a plumber API, waits for requests.
 #' In a script that only computes, `agent_status()` and `stop_agent()` call it. If the function fails, the part is
 #' dropped and counted.
 #'
-#' When R quits, or the package is unloaded, the agent tries for up to three seconds to send the remaining parts. If the
-#' process is killed, the last parts are lost, and nothing else remains.
+#' When R quits, or the package is unloaded, the agent waits for up to three seconds until the remaining parts are sent. If
+#' parts remain then, or if the process is killed, they stay in the spool: the forwarder continues to send them, or the next
+#' agent of this user on this machine with the same URL, headers, and settings for proxies and TLS has them sent. Its status
+#' counts their samples as `found`. A process that is killed loses only the current part. A part may arrive twice, if the
+#' forwarder is killed after the server has accepted it; the profile id is the same then.
 #'
 #' ## Profile an application without changing its code
 #'
@@ -75,6 +79,8 @@
 #'   argument `resource` takes precedence;
 #' - `OTEL_SDK_DISABLED=true`, which prevents `R_PROFILE_AGENT` from starting the agent.
 #'
+#' `R_PROFILE_AGENT_SPOOL` is the default of `spool`.
+#'
 #' @param to Where to send profiles: the URL of a server, the path of a folder, a function, or `NULL` to use
 #'   environment variables. See *Where profiles go*.
 #' @param ... Must be empty.
@@ -87,8 +93,13 @@
 #'   library; `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"`
 #'   is `"reader"` if that works, otherwise `"rprof"`.
 #' @param headers Headers of the requests: a named character vector.
-#' @param timeout For `start_agent()`, the number of seconds that each request may take. For `stop_agent()`, the
-#'   number of seconds to try to send the remaining parts.
+#' @param timeout For `start_agent()`, the number of seconds that each request may take; agents that share a forwarder use
+#'   the value of the agent that has started it. For `stop_agent()`, the number of seconds to wait until the remaining parts
+#'   are sent.
+#' @param spool For a URL: a folder in which parts wait until they are sent, which must not be accessible to others. It is
+#'   created if it does not exist. `NULL` is the folder in the environment variable `R_PROFILE_AGENT_SPOOL`, or a folder
+#'   next to the temporary folders of R sessions, usually in `/tmp`. Provide a folder that outlives a container if parts
+#'   should as well.
 #'
 #' @return `start_agent()`: `NULL`, invisibly.
 #'
@@ -97,36 +108,39 @@
 #'   \describe{
 #'   \item{state}{`"running"`, `"paused"` if another profiler runs instead of the agent's, `"stopped"`, `"failed"` if
 #'   the thread has ended on its own, or `"none"` if no agent was started in this process}
-#'   \item{taken}{number of samples that were taken. It always equals `sent + queued + open + dropped`}
+#'   \item{taken}{number of samples that were taken}
+#'   \item{found}{number of samples that earlier processes have left in the spool. `taken + found` always equals
+#'   `sent + queued + open + dropped`}
 #'   \item{sent}{samples that have arrived}
-#'   \item{queued, open}{samples in the queue, and samples in the current part}
-#'   \item{dropped}{samples that were lost: the sum of `dropped_full` (the queue was full), `dropped_refused` (the
-#'   server or function refused them, or it is unknown whether they have arrived), and `dropped_lost` (they could
-#'   not be sent before the end, or memory ran out)}
+#'   \item{queued, open}{samples in the spool, and samples in the current part}
+#'   \item{dropped}{samples that were lost: the sum of `dropped_full` (the spool was full), `dropped_refused` (the
+#'   server or function refused them), and `dropped_lost` (they could not be written, for example because the disk or
+#'   memory was full, or files in the spool were removed)}
 #'   \item{unread}{number of times that a stack could not be read because it changed during each attempt. These do not
 #'   count as samples; their time is part of the next sample}
 #'   \item{cut}{samples whose outer calls were left out, because the stack had more than 20,000 calls}
 #'   \item{paused}{seconds without samples, because other code used R's profiler, or because it was not yet restarted
 #'   for the agent}
 #'   \item{rejected}{profiles that the server rejected, in parts that it accepted}
-#'   \item{chunks_sent, chunks_queued, bytes_queued}{number of parts that were sent and that are queued, and the size
-#'   of the queue in bytes}
+#'   \item{chunks_sent, chunks_queued, bytes_queued}{number of parts that were sent and that are in the spool, and their
+#'   size in bytes}
 #'   \item{cpu_time}{seconds of CPU time that the thread has used}
 #'   \item{last_sent}{when the last part was sent, as `POSIXct`}
 #'   \item{last_error, last_error_time}{the last error, and when it occurred}
 #'   \item{since, until}{when the agent was started and stopped}
 #'   \item{pid, to, clock, interval, every, method}{the process and the arguments}
+#'   \item{spool}{the folder in which parts wait, `NA` if `to` is a folder}
 #'   }
 #'
 #' @section Errors:
 #' - `profile_error_argument` for invalid arguments, if the agent is already running (`start_agent()`), and if it is
 #'   not running (`stop_agent()`);
-#' - `profile_error_unsupported` on other systems, if `Rprof()` cannot be used, for `https://` if curl is not installed,
-#'   and if the folder of the helper belongs to another user or can be read by others;
-#' - `profile_error_write` if a folder does not exist, or the folder of the helper cannot be created;
+#' - `profile_error_unsupported` on other systems, if `Rprof()` cannot be used, for a URL if curl is not installed, and if
+#'   the spool belongs to another user or can be read by others;
+#' - `profile_error_write` if a folder does not exist, or the spool cannot be created;
 #' - `profile_error_process` if R's memory cannot be read;
 #' - `profile_error_memory` if there is not enough memory.
-#' @seealso [profile_process()] to profile a process from outside
+#' @seealso [profile_process()] to profile a process from outside; [forward_profiles()] to send profiles in a folder
 #' @export
 #' @examples
 #' supported <- Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64"
@@ -148,7 +162,8 @@ start_agent <- function(
     resource = character(),
     method = c("auto", "reader", "rprof"),
     headers = character(),
-    timeout = 10) {
+    timeout = 10,
+    spool = NULL) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   check_interval(interval, call)
@@ -160,20 +175,21 @@ start_agent <- function(
   if (agent_state() == "running") {
     abort_argument("The agent is running already; `stop_agent()` stops it.", call)
   }
-  megabytes <- number_option("profile.agent_queue_mb", 16, call)
+  if (!is.null(spool) && (!is_path(spool) || spool == "")) {
+    abort_argument("`spool` must be the path of a folder, or `NULL`.", call)
+  }
   resource <- agent_resource(resource, call)
   settings <- c(
     list(
       interval = as.numeric(interval), every = as.numeric(every), clock = clock,
-      keys = as.list(enc2utf8(names(resource))), values = as.list(enc2utf8(unname(resource))),
-      queue = megabytes * 2^20
+      keys = as.list(enc2utf8(names(resource))), values = as.list(enc2utf8(unname(resource)))
     ),
-    agent_target(to, headers, timeout, resource, call)
+    agent_target(to, headers, timeout, resource, spool, call)
   )
   method <- start_sampling(settings, method, call)
   agent$run <- list(
     pid = Sys.getpid(), since = Sys.time(), until = NULL, to = settings$shown, clock = clock, interval = interval,
-    every = every, method = method
+    every = every, method = method, spool = if (settings$kind != "folder") settings$path[[1]]
   )
   agent$give <- if (is.function(to)) to
   stop_agent_at_quit()
@@ -246,9 +262,12 @@ check_every <- function(every, interval, call) {
 # ---- Where profiles go ---------------------------------------------------------------
 
 # The part of the settings that depends on `to`, see src/rust/src/agent.rs. `shown` is for messages.
-agent_target <- function(to, headers, timeout, resource, call) {
+agent_target <- function(to, headers, timeout, resource, spool, call) {
+  limit <- number_option("profile.agent_queue_mb", 16, call) * 2^20
   if (is.function(to)) {
-    return(list(kind = "function", shown = "a function"))
+    # Both folders are removed at the end.
+    path <- file.path(tempfile("profile-agent-"), "spool")
+    return(list(kind = "function", shown = "a function", path = c(path, path), limit = limit))
   }
   if (identical(to, "")) {
     abort_argument("`to` must not be an empty string.", call)
@@ -261,24 +280,7 @@ agent_target <- function(to, headers, timeout, resource, call) {
   if (!is.null(to) && !grepl("^[A-Za-z][A-Za-z0-9+.-]*://", to)) {
     return(agent_folder(to, resource, call))
   }
-  url <- otlp_url(to, call, "to")
-  headers <- otlp_headers(headers, FALSE, TRUE, call)
-  limit <- number_option("profile.otlp_max_response", 4 * 2^20, call)
-  is_secure <- grepl("^https:", url, ignore.case = TRUE)
-  c(
-    list(
-      shown = shown_url(url), timeout = as.numeric(timeout), backoff = number_option("profile.otlp_backoff", 1, call),
-      limit = limit
-    ),
-    if (is_secure) relay_target(url, headers, timeout, limit, call) else http_target(url, headers)
-  )
-}
-
-http_target <- function(url, headers) {
-  lines <- lapply(seq_along(headers), function(i) {
-    c(charToRaw(names(headers)[[i]]), charToRaw(": "), charToRaw(headers[[i]]), charToRaw("\r\n"))
-  })
-  list(kind = "http", url = url, headers = as.raw(unlist(lines)))
+  forward_target(to, headers, timeout, spool, limit, call)
 }
 
 agent_folder <- function(to, resource, call) {
@@ -339,18 +341,26 @@ deliver_chunks <- function() {
   agent$is_giving <- TRUE
   on.exit(agent$is_giving <- FALSE)
   repeat {
-    chunk <- rust(rust_agent_chunk(lazy_columns(NULL)), NULL)
-    if (is.null(chunk)) {
+    waiting <- spooled_files(agent$run$spool)
+    if (length(waiting) == 0) {
       return()
+    }
+    taken <- take_file(waiting[[1]])
+    if (is.null(taken)) {
+      next
     }
     error <- tryCatch(
       {
-        agent$give(mark_session(new_profile_data(chunk$tables, "2.0")))
+        tables <- rust(rust_agent_chunk(c(taken$held, taken$held), lazy_columns(NULL)), NULL)
+        agent$give(mark_session(new_profile_data(tables, "2.0")))
         NULL
       },
       error = function(error) paste0("The function failed: ", shown_text(conditionMessage(error)))
     )
-    rust(rust_agent_given(chunk$number, error), NULL)
+    if (!is.null(error)) {
+      write_report(agent$run$spool, error)
+    }
+    finish_file(taken, list(kind = if (is.null(error)) "sent" else "refused", rejected = 0))
   }
 }
 

@@ -74,10 +74,8 @@ rust_agent_rprof <- function() .Call(wrap__rust_agent_rprof)
 
 rust_agent_stop <- function(seconds) .Call(wrap__rust_agent_stop, seconds)
 
-rust_agent_chunk <- function(lazy) .Call(wrap__rust_agent_chunk, lazy)
-
-rust_agent_given <- function(number, error) .Call(wrap__rust_agent_given, number, error)
+rust_agent_chunk <- function(path, lazy) .Call(wrap__rust_agent_chunk, path, lazy)
 
 rust_agent_clear <- function() .Call(wrap__rust_agent_clear)
 
-rust_relay <- function(folder, close) .Call(wrap__rust_relay, folder, close)
+rust_forwarder <- function(folder, is_last) .Call(wrap__rust_forwarder, folder, is_last)

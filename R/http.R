@@ -59,23 +59,12 @@ new_request <- function(request) {
   handle
 }
 
-# Sends the request once.
+# Sends the request once. In the result, `status` is 0 if there is no answer, and `failure` is curl's message if the
+# answer is incomplete, with the class of curl's error if there is one.
 attempt_request <- function(handle, pool, request) {
-  attempt <- begin_attempt(handle, pool, request)
-  on.exit(attempt$cancel())
-  curl::multi_run(pool = pool)
-  attempt$answer()
-}
-
-# Adds the request to the pool. In the final result of `answer()`, `status` is 0 if there is no answer, and `failure` is
-# curl's message if the answer is incomplete, with the class of curl's error if there is one.
-begin_attempt <- function(handle, pool, request) {
-  force(handle)
-  force(request)
   pieces <- list()
   size <- 0
   failure <- NA_character_
-  has_ended <- FALSE
   # Bytes beyond the limit are discarded until the timeout, since curl cannot be stopped here.
   keep <- function(bytes, end) {
     size <<- size + length(bytes)
@@ -85,26 +74,22 @@ begin_attempt <- function(handle, pool, request) {
   }
   seen <- watch_traffic(handle)
   # The pool keeps the connection open for the next attempt.
-  done <- function(response) has_ended <<- TRUE
-  fail <- function(message) {
-    failure <<- message
-    has_ended <<- TRUE
-  }
+  done <- function(response) NULL
+  fail <- function(message) failure <<- message
   curl::multi_add(handle, done = done, data = keep, fail = fail, pool = pool)
+  on.exit(curl::multi_cancel(handle))
   start <- proc.time()[["elapsed"]]
-  answer <- function() {
-    data <- curl::handle_data(handle)
-    list(
-      status = as.integer(data$status_code),
-      failure = failure,
-      seen = seen(),
-      late = proc.time()[["elapsed"]] - start >= 0.99 * request$timeout,
-      headers = data$headers,
-      body = unlist(pieces),
-      size = size
-    )
-  }
-  list(has_ended = function() has_ended, answer = answer, cancel = function() curl::multi_cancel(handle))
+  curl::multi_run(pool = pool)
+  data <- curl::handle_data(handle)
+  list(
+    status = as.integer(data$status_code),
+    failure = failure,
+    seen = seen(),
+    late = proc.time()[["elapsed"]] - start >= 0.99 * request$timeout,
+    headers = data$headers,
+    body = unlist(pieces),
+    size = size
+  )
 }
 
 # Records what is sent and received. The types are defined by curl's debug function,
@@ -209,7 +194,7 @@ status_problem <- function(answer, request, call) {
 
 # ---- Whether to try again, and when ------------------------------------------
 
-# The rules of the core, which the agent uses as well. `asked` is the header `Retry-After`.
+# The rules of the core, which `forward_profiles()` uses as well. `asked` is the header `Retry-After`.
 retry_rule <- function(result, status, attempt, first, asked, call) {
   rust(rust_retry(result, as.numeric(status), as.numeric(attempt), as.numeric(first), asked, current_time()), call)
 }

@@ -31,7 +31,7 @@
 #' - *How do I calculate with a profile?* [summary()][summary.profile_data()], [as_tibble()][as_tibble.profile_data],
 #'   [dm_from_profile()]
 #' - *How do I keep hundreds of profiles?* [copy_profile_to()], [tbl_profile()], [roll_up_profiles()]
-#' - *How do I send profiles to a collector?* [send_otlp()], [start_agent()]
+#' - *How do I send profiles to a collector?* [send_otlp()], [start_agent()], [forward_profiles()]
 #'
 #' All functions, by family:
 #'
@@ -66,7 +66,8 @@
 #' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()]
 #'
 #' ## Databases and senders
-#' [copy_profile_to()], [profile_from_con()], [tbl_profile()], [roll_up_profiles()], [prune_profiles()]; [send_otlp()]
+#' [copy_profile_to()], [profile_from_con()], [tbl_profile()], [roll_up_profiles()], [prune_profiles()]; [send_otlp()],
+#' [forward_profiles()]
 #'
 #' @seealso `vignette("profile", package = "profile")` is an introduction, `vignette("cheatsheet", package = "profile")`
 #'   an overview on one page.

@@ -19,8 +19,8 @@ crates <- c(
   core = "core/src", runtime = "runtime/src", unwind = "unwind/src", sampler = "sampler/src", binding = "src",
   reader = "reader/src", agent = "agent/src"
 )
-# Modules of these crates still import each other.
-exceptions <- c("reader", "agent")
+# Modules of this crate still import each other.
+exceptions <- "reader"
 
 # ---- Reading Rust --------------------------------------------------------------------
 

@@ -31,11 +31,11 @@ busy_loop <- compiler::cmpfun(function(n) {
 # Computes until the agent has taken this number of samples since its start.
 work_until_taken <- function(n = 20) work_until(function() agent_status()$taken >= n)
 
-# Isolates a test from the user's environment, and stops the agent at the end of the test. The time limit for requests
-# is long enough that none is late; tests in Rust cover late requests.
-local_agent <- function(to, ..., every = 0.05, timeout = 300, envir = parent.frame()) {
+# Stops the agent at the end of the test. It has its own spool, and so its own forwarder. The time limit for requests is
+# long enough that none is late.
+local_agent <- function(to, ..., every = 0.05, timeout = 300, spool = local_spool(envir), envir = parent.frame()) {
   if (identical(list(...)$method, "rprof")) skip_without_rprof_agent() else skip_without_agent()
-  start_agent(to, ..., every = every, timeout = timeout)
+  start_agent(to, ..., every = every, timeout = timeout, spool = spool)
   withr::defer(if (agent_status()$state %in% c("running", "paused", "failed")) stop_agent(0), envir = envir)
 }
 
@@ -47,10 +47,10 @@ stop_when_sent <- function() {
   status
 }
 
-# Expects that the counts add up: each sample was sent, is queued or in the open chunk, or was dropped.
+# Expects that the counts add up: each sample was sent, is queued or in the open part, or was dropped.
 expect_complete <- function(status) {
   testthat::expect_s3_class(status, "profile_agent_status")
-  testthat::expect_identical(status$sent + status$queued + status$open + status$dropped, status$taken)
+  testthat::expect_identical(status$sent + status$queued + status$open + status$dropped, status$taken + status$found)
   testthat::expect_identical(status$dropped_full + status$dropped_refused + status$dropped_lost, status$dropped)
 }
 
@@ -95,7 +95,8 @@ expect_legal <- function(profiles) {
 
 # Runs code in a new R process and returns its output. The program `timeout` ends it, since R's own limit may wait
 # forever for a process whose end the thread of the package later has already noticed.
-agent_script <- function(code, environment = character(), status = 0L) {
+agent_script <- function(code, environment = character(), status = 0L, spool = local_spool(parent.frame())) {
+  environment <- c(R_PROFILE_AGENT_SPOOL = spool, environment)
   path <- withr::local_tempfile(fileext = ".R")
   writeLines(code, path)
   out <- withr::local_tempfile()
@@ -110,43 +111,48 @@ agent_script <- function(code, environment = character(), status = 0L) {
 # Code of a script to save `status`. The file gets its final name when it is complete.
 save_status <- function(path) sprintf("saveRDS(status, '%1$s.new'); invisible(file.rename('%1$s.new', '%1$s'))", path)
 
-# ---- HTTPS -------------------------------------------------------------------
+# ---- The forwarder -----------------------------------------------------------
 
-# A folder for temporary files of other processes, so that they do not share a helper with other tests.
-local_relay_base <- function(envir = parent.frame()) {
+# A folder for spools. At the end of the test, forwarders whose spools are in it are killed.
+local_spool <- function(envir = parent.frame()) {
   base <- normalizePath(withr::local_tempdir(.local_envir = envir))
-  withr::local_envvar(TMPDIR = base, .local_envir = envir)
-  withr::defer(tools::pskill(relay_helpers(base), tools::SIGKILL), envir)
+  Sys.chmod(base, "700")
+  withr::defer(tools::pskill(forwarders(base), tools::SIGKILL), envir)
   base
 }
 
-# The helpers of agents (see R/relay.R) whose folders are in this folder.
-relay_helpers <- function(base) {
-  is_helper <- function(pid) {
+# The forwarders (see R/forward.R) whose spools are in this folder.
+forwarders <- function(base) {
+  is_forwarder <- function(pid) {
     bytes <- tryCatch(
       suppressWarnings(readBin(file.path("/proc", pid, "cmdline"), "raw", 4096)),
       error = function(error) raw()
     )
     words <- rawToChar(replace(bytes, bytes == 0, charToRaw(" ")))
-    # A helper is first a shell, and then R.
-    grepl("run_relay", words, fixed = TRUE) && grepl(base, words, fixed = TRUE) &&
+    # A forwarder is first a shell, and then R.
+    grepl("run_forwarder", words, fixed = TRUE) && grepl(base, words, fixed = TRUE) &&
       basename(Sys.readlink(file.path("/proc", pid, "exe"))) == "R"
   }
   pids <- grep("^[0-9]+$", dir("/proc"), value = TRUE)
-  as.integer(Filter(is_helper, pids))
+  as.integer(Filter(is_forwarder, pids))
 }
 
-# Waits until there is one helper, and returns it. On a slow machine, an agent may start a second helper before the
-# first one has its lock; the helper without a lock ends.
-the_only_helper <- function(base) {
-  testthat::expect_true(wait_for(function() length(relay_helpers(base)) == 1))
-  relay_helpers(base)
+# Waits until there is one forwarder, and returns it. On a slow machine, an agent may start a second one before the first
+# one has its lock; the one without a lock ends.
+the_only_forwarder <- function(base) {
+  testthat::expect_true(wait_for(function() length(forwarders(base)) == 1))
+  forwarders(base)
 }
 
-relay_folders <- function(base) dir(base, "^profile-relay-", full.names = TRUE)
+# The folders of the spools, and their chunks.
+spools <- function(base) dir(base, "^[0-9a-f]{16}$", full.names = TRUE)
+chunks_in <- function(base) dir(spools(base), "[.](otlp[.]gz|sending)$", full.names = TRUE)
 
-# Expects that neither a helper nor its folder remains.
-expect_no_relay <- function(bases) {
-  testthat::expect_true(wait_for(function() length(unlist(lapply(bases, relay_helpers))) == 0))
-  testthat::expect_true(wait_for(function() length(unlist(lapply(bases, relay_folders))) == 0))
+# The number of samples in chunks, by their names.
+samples_in <- function(chunks) sum(as.numeric(sub(".*-([0-9]+)[.].*", "\\1", chunks)))
+
+# Expects that neither a forwarder nor a spool remains.
+expect_no_spool <- function(base) {
+  testthat::expect_true(wait_for(function() length(forwarders(base)) == 0))
+  testthat::expect_true(wait_for(function() length(spools(base)) == 0))
 }

@@ -43,7 +43,7 @@ delays <- function(.local_envir = parent.frame()) {
   function() passed
 }
 
-# Replaces the results of curl until the end of the test by these: lists with some of the fields of `begin_attempt()`,
+# Replaces the results of curl until the end of the test by these: lists with some of the fields of `attempt_request()`,
 # and `seen`, the names of the events that were seen. The last one is repeated.
 fake_answers <- function(..., .local_envir = parent.frame()) {
   answers <- list(...)

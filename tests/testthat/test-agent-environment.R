@@ -14,8 +14,12 @@ test_that("a script is profiled without changing it", {
     OTEL_SERVICE_NAME = "my-api", R_LIBS = libraries
   )
   expect_identical(agent_script(code, variables), "done")
-  profiles <- lapply(server$requests(), profile_of_request)
-  expect_gte(samples_of(profiles), 20)
+  # If the forwarder does not start in time, it sends them later.
+  profiles <- list()
+  expect_true(wait_for(function() {
+    profiles <<- lapply(server$requests(), profile_of_request)
+    samples_of(profiles) >= 20
+  }))
   expect_true(has_seen(profiles, "f"))
   x <- profiles[[1]]
   attributes <- rlang::set_names(x$.resource_attributes$value, x$.resource_attributes$key)

@@ -681,7 +681,7 @@ test_that("functions that return functions force their arguments", {
   }
   expect_equal(late, list())
   # The check finds the functions for which it is made.
-  expect_true(all(c("endpoint_hook", "start_recording", "transaction_of", "savepoint_of", "begin_attempt") %in% factories))
+  expect_true(all(c("endpoint_hook", "start_recording", "transaction_of", "savepoint_of", "new_sender") %in% factories))
 })
 
 test_that("outputs and observers of Shiny are labelled", {

@@ -6,14 +6,13 @@ use crate::guard::stop;
 use crate::options::option;
 use crate::to_r;
 use extendr_api::Robj;
-use profile_agent::chunks::Timing;
-use profile_agent::handle::{self, Settings, Status};
-use profile_agent::http::direct::Endpoint;
-use profile_agent::http::url::Url;
-use profile_agent::http::{Target, Way};
-use profile_agent::relay;
+use profile_agent::counts::Counts;
+use profile_agent::forward;
+use profile_agent::handle::{self, Settings};
+use profile_agent::recorder::Timing;
 use profile_agent::sink::To;
 use profile_agent::source::Source;
+use profile_agent::spool::read;
 use profile_agent::system::{Log, is_profiled};
 use profile_core::error::{Error, Result};
 use profile_core::formats::{self, Input, otlp};
@@ -22,16 +21,14 @@ use profile_core::limits::memory::{TryGrow, copied, owned};
 use profile_core::message;
 use profile_reader::settings::Clock;
 use profile_reader::source::KIND;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Reads the settings from a list: `method`, "reader" (or "auto", the same here) or "rprof"; `interval` and `every` in
-/// seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `queue` in bytes; `kind`, "http",
-/// "relay", "folder" or "function". For HTTP: `url`, `headers` (bytes), `timeout` and `backoff` in seconds, and `limit`,
-/// the maximum size of a response in bytes. For a relay: `shown`, the URL without secrets; `path`, its folder; `head`,
-/// `command` and `environment` (bytes); and `timeout`, `backoff` and `limit`. For a folder: `path`, and `name`, the
-/// prefix of file names.
+/// seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `kind`, "folder", "function" or
+/// "forward"; and `path`, the folder, or the spool. For a folder: `name`, the prefix of file names. For a spool: `limit`,
+/// its maximum size in bytes; and for a forwarder: `target`, `command` and `environment` (bytes).
 pub fn settings(list: &Robj) -> Result<Settings> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;
@@ -40,29 +37,19 @@ pub fn settings(list: &Robj) -> Result<Settings> {
         resource.try_push((text(key)?, text(value)?))?;
     }
     let text = |name| Ok::<_, Error>(option(list, name)?.text()?.unwrap_or_default());
+    let path = PathBuf::from(option(list, "path")?.file()?.path);
+    let limit = || Ok::<_, Error>(number(list, "limit")? as usize);
     let to = match text("kind")? {
-        "http" => To::Http(target(
-            list,
-            Way::Direct(Endpoint {
-                url: Url::parse(text("url")?)?,
-                headers: bytes(list, "headers")?,
-            }),
-        )?),
-        "relay" => To::Http(target(
-            list,
-            Way::Relay(relay::Settings {
-                folder: PathBuf::from(option(list, "path")?.file()?.path),
-                head: bytes(list, "head")?,
-                shown: owned(text("shown")?)?,
+        "folder" => To::Folder(path, owned(text("name")?)?),
+        "function" => To::Spool(path, limit()?, None),
+        _ => {
+            let settings = forward::Settings {
+                target: bytes(list, "target")?,
                 command: bytes(list, "command")?,
                 environment: bytes(list, "environment")?,
-            }),
-        )?),
-        "folder" => {
-            let folder = option(list, "path")?.file()?;
-            To::Folder(PathBuf::from(folder.path), owned(text("name")?)?)
+            };
+            To::Spool(path, limit()?, Some(settings))
         }
-        _ => To::R,
     };
     Ok(Settings {
         source: match text("method")? {
@@ -79,16 +66,6 @@ pub fn settings(list: &Robj) -> Result<Settings> {
         },
         to,
         resource,
-        queue: number(list, "queue")? as usize,
-    })
-}
-
-fn target(list: &Robj, way: Way) -> Result<Target> {
-    Ok(Target {
-        way,
-        timeout: duration(list, "timeout")?,
-        first: duration(list, "backoff")?,
-        most: number(list, "limit")? as usize,
     })
 }
 
@@ -109,33 +86,34 @@ fn duration(list: &Robj, name: &str) -> Result<Duration> {
 }
 
 /// The status of the agent as a list; NULL if there is no agent.
-pub fn status(arena: Arena<'_>, status: Option<Status>) -> Result<RObject<'_>> {
-    let Some(status) = status else {
+pub fn status(arena: Arena<'_>, counts: Option<Counts>) -> Result<RObject<'_>> {
+    let Some(counts) = counts else {
         return Ok(RObject::null());
     };
-    let counts = &status.counts;
+    let (moves, waiting) = (&counts.moves, counts.waiting);
     let number = |count: u64| arena.number(count as f64);
     let (error, error_time) = match &counts.last_error {
         Some((why, time)) => (arena.text(why)?, *time),
         None => (RObject::null(), f64::NAN),
     };
     arena.list(&[
-        ("running", arena.flag(status.is_running)?),
+        ("running", arena.flag(!counts.ended)?),
         ("taken", number(counts.taken)?),
-        ("sent", number(counts.sent)?),
-        ("queued", number(status.samples)?),
+        ("found", number(moves.found)?),
+        ("sent", number(moves.sent)?),
+        ("queued", number(waiting.samples)?),
         ("open", number(counts.open)?),
         ("dropped", number(counts.dropped())?),
-        ("dropped_full", number(counts.full)?),
-        ("dropped_refused", number(counts.refused)?),
-        ("dropped_lost", number(counts.lost)?),
+        ("dropped_full", number(moves.full)?),
+        ("dropped_refused", number(moves.refused)?),
+        ("dropped_lost", number(moves.lost)?),
         ("unread", number(counts.unread)?),
         ("cut", number(counts.cut)?),
         ("paused", arena.number(counts.paused.as_secs_f64())?),
-        ("rejected", number(counts.rejected)?),
-        ("chunks_sent", number(counts.chunks_sent)?),
-        ("chunks_queued", number(status.chunks as u64)?),
-        ("bytes_queued", number(status.bytes as u64)?),
+        ("rejected", number(moves.rejected)?),
+        ("chunks_sent", number(moves.chunks_sent)?),
+        ("chunks_queued", number(waiting.chunks)?),
+        ("bytes_queued", number(waiting.bytes)?),
         ("cpu_time", arena.number(counts.cpu as f64 / 1e9)?),
         (
             "last_sent",
@@ -162,25 +140,23 @@ pub fn rprof(arena: Arena<'_>) -> Result<RObject<'_>> {
     arena.list(&[("path", path), ("user", arena.text(user)?)])
 }
 
-/// The oldest chunk as `list(number, tables)`; NULL if there is none.
-pub fn chunk(arena: Arena<'_>, lazy: bool) -> Result<RObject<'_>> {
-    let Some(chunk) = handle::front() else {
-        return Ok(RObject::null());
+/// The tables of a chunk in the spool.
+pub fn chunk<'a>(arena: Arena<'a>, path: &Path, lazy: bool) -> Result<RObject<'a>> {
+    let failed = |source| Error::Open {
+        path: path.to_path_buf(),
+        source,
     };
+    let bytes = read(path, u64::MAX).map_err(failed)??;
     let origin = Origin {
         name: message!("a chunk of the agent"),
-        stored: chunk.bytes.len() as u64,
+        stored: bytes.len() as u64,
         ..Origin::default()
     };
-    let input = Input::Bytes(&chunk.bytes);
+    let input = Input::Bytes(&bytes);
     let (mut profile, problems) = formats::read(input, Some(&otlp::FORMAT), origin, &stop)?;
     // The same kind as the sources that `profile_process()` records.
     for source in &mut profile.sources {
         source.kind = KIND;
     }
-    let tables = to_r::tables(arena, &profile, &problems, "2.0", lazy, &stop)?;
-    arena.list(&[
-        ("number", arena.number(chunk.number as f64)?),
-        ("tables", tables),
-    ])
+    to_r::tables(arena, &profile, &problems, "2.0", lazy, &stop)
 }

@@ -1,10 +1,10 @@
 //! Groups the samples of a session into chunks. Each chunk is a profile of a few seconds.
 
 use crate::now::Now;
-use crate::queue::Queue;
+use crate::recorder::{GAP, Recorder, Timing};
 use crate::session::Session;
 use crate::sink::Encoder;
-use crate::source::Recorder;
+use crate::state::State;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::model::Profile;
@@ -12,26 +12,14 @@ use profile_reader::session::Tick;
 use profile_reader::settings::Clock;
 use std::time::{Duration, Instant};
 
-/// If more time passes between two ticks, the system was suspended or the process was stopped, and it is unknown what
-/// happened meanwhile. A chunk ends at such a gap. Even on a busy machine, the thread is late by no more than a tenth
-/// of this.
-pub const GAP: Duration = Duration::from_secs(2);
 /// How often the session is reopened.
 const REOPEN: Duration = Duration::from_secs(600);
 /// After this many ticks without CPU time, R is assumed to be waiting for something.
 const IDLE: u32 = 3;
 
-/// When samples are taken, and how long a chunk is.
-#[derive(Debug, Clone, Copy)]
-pub struct Timing {
-    pub interval: Duration,
-    pub every: Duration,
-    pub clock: Clock,
-}
-
 pub struct Chunks<'a, S> {
     timing: Timing,
-    queue: &'a Queue,
+    state: &'a State,
     encoder: &'a Encoder,
     session: S,
     /// The open chunk.
@@ -48,7 +36,7 @@ impl<'a, S: Session> Chunks<'a, S> {
     /// The session was opened for the first chunk, `profile`.
     pub fn new(
         timing: Timing,
-        queue: &'a Queue,
+        state: &'a State,
         encoder: &'a Encoder,
         session: S,
         profile: Profile,
@@ -56,7 +44,7 @@ impl<'a, S: Session> Chunks<'a, S> {
     ) -> Chunks<'a, S> {
         Chunks {
             timing,
-            queue,
+            state,
             encoder,
             session,
             profile,
@@ -73,8 +61,8 @@ impl<'a, S: Session> Chunks<'a, S> {
         let mut complete = std::mem::take(&mut self.profile);
         if !complete.samples.is_empty() {
             let labelled = take_labels(&mut complete, &|| false);
-            let encoded = labelled.and_then(|()| self.encoder.encode(&complete));
-            self.queue.add(encoded, now);
+            let encoded = labelled.and_then(|()| self.encoder.encode(&mut complete));
+            self.state.add(encoded, now);
         }
         drop(complete);
         self.begin = now.instant;
@@ -117,15 +105,15 @@ impl<S: Session> Recorder for Chunks<'_, S> {
             _ => 0,
         };
         match tick {
-            Tick::Taken { is_cut, .. } => self.queue.took(is_cut),
-            Tick::Unread => self.queue.missed(),
+            Tick::Taken { is_cut, .. } => self.state.took(is_cut),
+            Tick::Unread => self.state.missed(),
             Tick::Idle | Tick::Ended => {}
         }
         Ok(())
     }
 
     fn recover(&mut self, error: Error, now: Now) -> Result<()> {
-        self.queue.add(Err(error), now);
+        self.state.add(Err(error), now);
         self.profile = Profile::default();
         self.session.reopen(&mut self.profile)?;
         self.begin = now.instant;

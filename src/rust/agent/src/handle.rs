@@ -3,13 +3,13 @@
 //! A forked process inherits the static variable but not the thread. It therefore discards the value without taking
 //! any of its locks, which the thread may have held at the time of the fork.
 
-use crate::chunks::Timing;
-use crate::http;
+use crate::counts::Counts;
 use crate::now::Now;
-use crate::queue::{Chunk, Counts, Queue};
+use crate::recorder::Timing;
 use crate::run::{Job, run};
 use crate::sink::To;
 use crate::source::Source;
+use crate::state::State;
 use crate::system::{self, Log};
 use profile_core::error::{Error, Result};
 use profile_core::message;
@@ -31,7 +31,9 @@ static IS_LEFT: AtomicBool = AtomicBool::new(false);
 struct Agent {
     pid: u32,
     source: Source,
-    queue: Arc<Queue>,
+    state: Arc<State>,
+    /// Whether R's thread takes the chunks.
+    gives: bool,
     thread: Option<JoinHandle<()>>,
     /// The channel is disconnected when the thread ends.
     ended: Receiver<Result<()>>,
@@ -42,19 +44,6 @@ pub struct Settings {
     pub timing: Timing,
     pub to: To,
     pub resource: Vec<(String, String)>,
-    /// The maximum size of all queued chunks, in bytes.
-    pub queue: usize,
-}
-
-/// The state of the agent, with its counts.
-#[derive(Debug, Clone)]
-pub struct Status {
-    pub is_running: bool,
-    pub counts: Counts,
-    /// The number of queued chunks, of their samples and of their bytes.
-    pub chunks: usize,
-    pub samples: u64,
-    pub bytes: usize,
 }
 
 fn lock() -> MutexGuard<'static, Option<Agent>> {
@@ -72,7 +61,7 @@ fn lock() -> MutexGuard<'static, Option<Agent>> {
 /// Starts the agent. A previous agent must have been stopped.
 pub fn start(settings: Settings) -> Result<()> {
     let mut slot = lock();
-    if slot.as_ref().is_some_and(|agent| agent.status().is_running) {
+    if slot.as_ref().is_some_and(|agent| !agent.status().ended) {
         return Err(Error::Unsupported(message!(
             "The agent is running already."
         )));
@@ -81,7 +70,8 @@ pub fn start(settings: Settings) -> Result<()> {
         // Its thread may have ended without being stopped.
         agent.stop(Duration::ZERO);
     }
-    let queue = Arc::new(Queue::new(settings.queue));
+    let state = Arc::new(State::new(settings.to.open()?));
+    let gives = settings.to.is_r();
     let job = Job {
         source: settings.source.clone(),
         timing: settings.timing,
@@ -89,7 +79,7 @@ pub fn start(settings: Settings) -> Result<()> {
         resource: settings.resource,
     };
     let (sender, ready) = sync_channel(1);
-    let shared = Arc::clone(&queue);
+    let shared = Arc::clone(&state);
     let body = move || run(job, &shared, &sender);
     let thread = system::without_signals(|| {
         let named = thread::Builder::new().name(message!("profile-agent"));
@@ -101,13 +91,15 @@ pub fn start(settings: Settings) -> Result<()> {
         Ok(()) => {}
         Err(error) => {
             let _ = thread.join();
+            state.leave(gives, Now::read());
             return Err(error);
         }
     }
     *slot = Some(Agent {
         pid: process::id(),
         source: settings.source,
-        queue,
+        state,
+        gives,
         thread: Some(thread),
         ended: ready,
     });
@@ -115,7 +107,7 @@ pub fn start(settings: Settings) -> Result<()> {
 }
 
 /// The current status of the agent, or its last one if it was stopped.
-pub fn status() -> Option<Status> {
+pub fn status() -> Option<Counts> {
     lock().as_ref().map(Agent::status)
 }
 
@@ -127,34 +119,21 @@ pub fn log() -> Option<Arc<Log>> {
     }
 }
 
-/// Stops the agent if it is running. Within the timeout, it sends what is queued. Chunks for an R function stay in
-/// the queue.
-pub fn stop(timeout: Duration) -> Option<Status> {
+/// Stops the agent if it is running. Within the timeout, it sends the chunks in the spool. Those for an R function stay
+/// there.
+pub fn stop(timeout: Duration) -> Option<Counts> {
     let mut slot = lock();
     let agent = slot.as_mut()?;
     agent.stop(timeout);
     Some(agent.status())
 }
 
-/// The oldest chunk, to be passed to an R function.
-pub fn front() -> Option<Chunk> {
-    lock().as_ref()?.queue.front()
-}
-
-/// Reports the result for a chunk that R has taken: sent, or an error.
-pub fn given(number: u64, error: Option<String>) {
-    if let Some(agent) = lock().as_ref() {
-        match error {
-            None => agent.queue.sent(number, 0, Now::read()),
-            Some(error) => agent.queue.refused(number, error, Now::read()),
-        }
-    }
-}
-
-/// Drops the chunks that are still queued after the agent was stopped.
+/// Drops the chunks for an R function that remain after the agent was stopped.
 pub fn clear() {
-    if let Some(agent) = lock().as_ref() {
-        agent.queue.clear();
+    if let Some(agent) = lock().as_ref().filter(|agent| agent.gives) {
+        let now = Now::read();
+        agent.state.spool(now, |spool| spool.scan());
+        agent.state.leave(true, now);
     }
 }
 
@@ -162,19 +141,18 @@ pub fn clear() {
 /// library is still running, in which case the library must stay in memory.
 pub fn abandon() -> bool {
     stop(Duration::ZERO);
-    IS_LEFT.load(Ordering::Acquire) || http::is_resolving()
+    IS_LEFT.load(Ordering::Acquire)
 }
 
 impl Agent {
-    fn status(&self) -> Status {
-        let (counts, chunks, samples, bytes) = self.queue.all();
-        Status {
-            is_running: self.thread.is_some() && !counts.ended,
-            counts,
-            chunks,
-            samples,
-            bytes,
+    fn status(&self) -> Counts {
+        if self.gives && self.thread.is_some() {
+            // R's thread may just have taken chunks.
+            self.state.spool(Now::read(), |spool| spool.scan());
         }
+        let mut counts = self.state.counts();
+        counts.ended |= self.thread.is_none();
+        counts
     }
 
     fn stop(&mut self, timeout: Duration) {
@@ -184,7 +162,7 @@ impl Agent {
         // Releases the file of R's profiler. The thread has its own reference to it.
         self.source = Source::Reader;
         let deadline = Instant::now() + timeout;
-        self.queue.stop(deadline);
+        self.state.stop(deadline);
         system::ring(&thread);
         let left = (deadline + GRACE).saturating_duration_since(Instant::now());
         match self.ended.recv_timeout(left) {
@@ -192,7 +170,7 @@ impl Agent {
                 // The thread is blocked on a file. It ends when it can, and uses only its own data.
                 IS_LEFT.store(true, Ordering::Release);
                 let why = message!("The thread did not end in time.");
-                self.queue.note(why, Now::read());
+                self.state.note(why, Now::read());
             }
             _ => {
                 // The thread has only a few instructions left.

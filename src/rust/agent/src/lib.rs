@@ -2,41 +2,46 @@
 //! chunks.
 //!
 //! ```text
-//! Session (of the reader) ──► Profile ──► chunk ──► Queue ──► Sink: HTTP, a folder, or a function of R
-//!        each interval      ▲   each part, as bytes  bounded
-//! Log (of R's profiler) ────┘
+//! Session (of the reader) ──► Profile ──► chunk ──► Spool ──► a forwarder, which sends it with curl
+//!        each interval      ▲   each part, a file   bounded └─► a function of R
+//! Log (of R's profiler) ────┘                  └──► a file of the user
 //!        each second
 //! ```
 //!
-//! A single thread does all this and never calls R: signals are blocked in it, and panics are caught. It must not
-//! block on the network, since it would take no samples meanwhile. Requests are therefore sent piece by piece,
-//! between two samples.
+//! A single thread does all this and never calls R: signals are blocked in it, and panics are caught. It does not use
+//! the network, and has no queue in memory: what was recorded before the process is killed is sent nevertheless.
 //!
 //! - [`handle`]: the only agent of a process: start, stop and status; a forked process does not inherit it;
 //! - [`run`]: the main loop of the thread; [`now`]: the time, which it passes to everything else;
-//! - [`source`]: where samples come from; [`chunks`]: makes chunks of the samples of a [`session`] of the reader;
-//!   [`rprof`]: makes chunks of the samples of R's own profiler;
-//! - [`queue`]: chunks that wait to be sent, and the counts: each sample is open, queued, sent or dropped;
-//! - [`sink`]: where chunks are sent: [`http`], if encrypted with the help of [`relay`]; [`folder`]; or R;
-//! - [`system`]: what the standard library lacks: clocks, signals, non-blocking sockets, file locks, the file of R's
-//!   profiler.
+//! - [`source`]: where samples come from; [`recorder`]: what takes them: [`chunks`] makes chunks of the samples of a
+//!   [`session`] of the reader, [`rprof`] of those of R's own profiler;
+//! - [`state`]: what both threads know, with the [`counts`]: each sample is open, in the spool, sent or dropped;
+//! - [`spool`]: the folder with the chunks that wait to be sent, the only queue; [`lock`]: shows which processes use it;
+//!   [`serve`]: the forwarder's part of that; [`folder`]: files for the user;
+//! - [`sink`]: where chunks go, and their encoding; [`forward`]: has them sent by a forwarder, another R process, which
+//!   it starts when [`watch`] says so;
+//! - [`system`]: what the standard library lacks: clocks, signals, file locks, the file of R's profiler.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod chunks;
+pub mod counts;
 pub mod folder;
+pub mod forward;
 pub mod handle;
-pub mod http;
+pub mod lock;
 pub mod now;
-pub mod queue;
-pub mod relay;
+pub mod recorder;
 pub mod rprof;
 pub mod run;
 #[cfg(test)]
 mod script;
+pub mod serve;
 pub mod session;
 pub mod sink;
 pub mod source;
+pub mod spool;
+pub mod state;
 #[cfg_attr(
     all(target_os = "linux", target_pointer_width = "64"),
     path = "linux/mod.rs"
@@ -46,3 +51,4 @@ pub mod source;
     path = "unsupported.rs"
 )]
 pub mod system;
+pub mod watch;

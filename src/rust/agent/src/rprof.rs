@@ -4,11 +4,10 @@
 //! their memory, and lets the core parse them. Any other call of `Rprof()` ends the agent's profile; only R's thread
 //! can start it again.
 
-use crate::chunks::{GAP, Timing};
 use crate::now::Now;
-use crate::queue::Queue;
+use crate::recorder::{GAP, Recorder, Timing};
 use crate::sink::Encoder;
-use crate::source::Recorder;
+use crate::state::State;
 use crate::system::Log;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
@@ -32,14 +31,14 @@ const COUNT: (&str, &str) = SAMPLES.key();
 pub struct Rprof<'a> {
     log: Arc<Log>,
     timing: Timing,
-    queue: &'a Queue,
+    state: &'a State,
     encoder: &'a Encoder,
     /// The file was read, and is freed, up to this offset.
     offset: u64,
     /// The start of a line that is not complete yet.
     text: Vec<u8>,
     follower: Follower,
-    /// The number of samples of this chunk that the queue has counted.
+    /// The number of samples of this chunk that the state has counted.
     counted: usize,
     begin: Now,
     /// Whether R has opened the file.
@@ -51,7 +50,7 @@ pub struct Rprof<'a> {
 impl<'a> Rprof<'a> {
     pub fn open(
         timing: Timing,
-        queue: &'a Queue,
+        state: &'a State,
         encoder: &'a Encoder,
         log: Arc<Log>,
         now: Now,
@@ -59,7 +58,7 @@ impl<'a> Rprof<'a> {
         Rprof {
             log,
             timing,
-            queue,
+            state,
             encoder,
             offset: 0,
             text: Vec::new(),
@@ -107,7 +106,7 @@ impl<'a> Rprof<'a> {
 
     fn count(&mut self, samples: usize) {
         for _ in self.counted..samples {
-            self.queue.took(false);
+            self.state.took(false);
         }
         self.counted = self.counted.max(samples);
     }
@@ -120,8 +119,8 @@ impl<'a> Rprof<'a> {
             if !profile.samples.is_empty() {
                 self.count(profile.samples.len());
                 let complete = self.complete(&mut profile, end);
-                let encoded = complete.and_then(|()| self.encoder.encode(&profile));
-                self.queue.add(encoded, now);
+                let encoded = complete.and_then(|()| self.encoder.encode(&mut profile));
+                self.state.add(encoded, now);
             }
         }
         self.start(now);
@@ -182,7 +181,7 @@ impl Recorder for Rprof<'_> {
         self.has_begun |= is_written;
         self.drain(now)?;
         if self.has_begun && !is_written {
-            self.queue
+            self.state
                 .paused(now.instant.saturating_duration_since(last.instant));
         }
         // Ticks may be slightly early or late.
@@ -197,7 +196,7 @@ impl Recorder for Rprof<'_> {
     }
 
     fn recover(&mut self, error: Error, now: Now) -> Result<()> {
-        self.queue.add(Err(error), now);
+        self.state.add(Err(error), now);
         self.text = Vec::new();
         self.start(now);
         self.follower.skip()

@@ -1,17 +1,19 @@
 //! The main loop of the agent's thread: takes a sample at each tick, and sends between ticks.
 
-use crate::chunks::Timing;
+use crate::forward::Forward;
 use crate::now::Now;
-use crate::queue::Queue;
-use crate::sink::{Encoder, Sink, To};
-use crate::source::{Recorder, Source};
-use crate::system::{self, Alarm, Waiting};
+use crate::recorder::{Recorder, Timing};
+use crate::sink::{Encoder, To};
+use crate::source::Source;
+use crate::state::State;
+use crate::system::{self, Alarm};
 use profile_core::error::Result;
 use profile_core::joint::Files;
 use profile_core::message;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest time between two checks for a stop request.
@@ -30,10 +32,14 @@ pub struct Job {
 }
 
 /// Runs until it is stopped. `ready` receives whether samples can be taken and sending can start.
-pub fn run(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
-    let ended = catch_unwind(AssertUnwindSafe(|| work(job, queue, ready)));
+pub fn run(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
+    let gives = job.to.is_r();
+    let ended = catch_unwind(AssertUnwindSafe(|| work(job, state, ready)));
     let why = ended.err().map(|panic| in_words(&*panic));
-    queue.end(why, Now::read());
+    if !gives {
+        state.leave(false, Now::read());
+    }
+    state.end(why, Now::read());
 }
 
 fn in_words(panic: &(dyn Any + Send)) -> String {
@@ -42,20 +48,21 @@ fn in_words(panic: &(dyn Any + Send)) -> String {
     message!("Internal error: {}.", why.unwrap_or("a panic"))
 }
 
-fn work(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
+fn work(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
     let files = Files::default();
     let encoder = Encoder::new(&job.to, job.resource);
     let now = Now::read();
-    let opened = job
-        .source
-        .open(job.timing, queue, &encoder, &files, now)
-        .and_then(|recorder| Ok((recorder, Sink::open(job.to, now)?)));
-    let (mut recorder, mut sink) = match opened {
-        Ok(opened) => opened,
+    let opened = job.source.open(job.timing, state, &encoder, &files, now);
+    let mut recorder = match opened {
+        Ok(recorder) => recorder,
         Err(error) => {
             let _ = ready.send(Err(error));
             return;
         }
+    };
+    let mut sender = match job.to {
+        To::Spool(_, _, Some(settings)) => Some(Forward::new(settings, now)),
+        To::Spool(_, _, None) | To::Folder(..) => None,
     };
     // If the receiver no longer exists, the thread will be asked to stop as well.
     let _ = ready.send(Ok(()));
@@ -64,8 +71,8 @@ fn work(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
         Source::Rprof(_) => None,
     };
     let system = System { alarm };
-    record(&mut *recorder, &mut sink, queue, &system);
-    send_rest(&mut sink, queue, &system);
+    record(&mut *recorder, &mut sender, state, &system);
+    send_rest(&mut sender, state, &system);
 }
 
 /// Time as it passes for the loop. Tests use another one, whose time passes only while the loop waits.
@@ -75,10 +82,9 @@ trait Clock {
     fn used(&self) -> u64;
     /// Whether [`Clock::rest()`] detects that R computes.
     fn can_rest(&self) -> bool;
-    /// Waits until a connection is ready or the time has elapsed.
-    fn wait(&self, waiting: Option<Waiting>, longest: Duration);
-    /// The same, or until R computes. Returns whether it does.
-    fn rest(&self, waiting: Option<Waiting>, longest: Duration) -> bool;
+    fn wait(&self, time: Duration);
+    /// Waits until R computes, but not longer than this. Returns whether it does.
+    fn rest(&self, longest: Duration) -> bool;
 }
 
 struct System {
@@ -98,39 +104,42 @@ impl Clock for System {
         self.alarm.is_some()
     }
 
-    fn wait(&self, waiting: Option<Waiting>, longest: Duration) {
-        system::wait(waiting, longest);
+    fn wait(&self, time: Duration) {
+        thread::sleep(time);
     }
 
-    fn rest(&self, waiting: Option<Waiting>, longest: Duration) -> bool {
+    fn rest(&self, longest: Duration) -> bool {
         match &self.alarm {
-            Some(alarm) => alarm.wait(waiting, longest),
+            Some(alarm) => alarm.wait(longest),
             None => {
-                self.wait(waiting, longest);
+                self.wait(longest);
                 true
             }
         }
     }
 }
 
+/// Has the chunks sent, if that is the task of this thread.
+type Sender = Option<Forward>;
+
 /// Records until the agent is asked to stop.
-fn record(recorder: &mut dyn Recorder, sink: &mut Sink, queue: &Queue, clock: &dyn Clock) {
+fn record(recorder: &mut dyn Recorder, sender: &mut Sender, state: &State, clock: &dyn Clock) {
     let mut result = recorder.prepare();
     let mut next = clock.now().instant;
-    while !queue.is_stopped() {
+    while !state.is_stopped() {
         if let Err(error) = result {
             next = clock.now().instant + REST;
-            wait(next, queue, sink, clock);
+            wait(next, state, sender, clock);
             result = recorder.recover(error, clock.now());
             continue;
         }
         let rests = recorder.is_idle() && clock.can_rest();
         match rests {
-            true => rest(queue, sink, clock),
-            false => wait(next, queue, sink, clock),
+            true => rest(state, sender, clock),
+            false => wait(next, state, sender, clock),
         }
         result = recorder.tick(clock.now(), rests);
-        queue.used(clock.used());
+        state.used(clock.used());
         // Ticks that were missed are skipped.
         next = (next + recorder.pause()).max(clock.now().instant);
     }
@@ -138,56 +147,55 @@ fn record(recorder: &mut dyn Recorder, sink: &mut Sink, queue: &Queue, clock: &d
     match result {
         Ok(()) => {
             if let Err(error) = recorder.finish(now) {
-                queue.note(message!("{error}"), now);
+                state.note(message!("{error}"), now);
             }
         }
-        Err(error) => queue.add(Err(error), now),
+        Err(error) => state.add(Err(error), now),
     }
 }
 
-/// Sends what is queued, until the deadline.
-fn send_rest(sink: &mut Sink, queue: &Queue, clock: &dyn Clock) {
+/// Waits until the chunks in the spool are sent, or until the deadline.
+fn send_rest(sender: &mut Sender, state: &State, clock: &dyn Clock) {
     let now = clock.now();
-    let deadline = queue.deadline().unwrap_or(now.instant);
-    sink.hurry(deadline, now);
+    let deadline = state.deadline().unwrap_or(now.instant);
+    if let Some(sender) = sender {
+        sender.hurry(now);
+    }
     loop {
         let now = clock.now();
-        if now.instant >= deadline || sink.is_done(queue) {
+        if let Some(sender) = sender {
+            sender.step(state, now);
+        }
+        if sender.is_none() || now.instant >= deadline || state.is_empty() {
             break;
         }
-        sink.step(queue, now);
-        clock.wait(sink.waiting(), STEP / 10);
+        clock.wait(STEP);
     }
-    queue.used(clock.used());
+    state.used(clock.used());
 }
 
 /// Waits until this time, and sends meanwhile.
-fn wait(until: Instant, queue: &Queue, sink: &mut Sink, clock: &dyn Clock) {
+fn wait(until: Instant, state: &State, sender: &mut Sender, clock: &dyn Clock) {
     loop {
         let now = clock.now();
-        sink.step(queue, now);
+        if let Some(sender) = sender {
+            sender.step(state, now);
+        }
         let left = until.saturating_duration_since(now.instant);
-        if left.is_zero() || queue.is_stopped() {
+        if left.is_zero() || state.is_stopped() {
             return;
         }
-        clock.wait(sink.waiting(), left.min(STEP));
+        clock.wait(left.min(STEP));
     }
 }
 
-/// Waits until R resumes, and sends meanwhile.
-fn rest(queue: &Queue, sink: &mut Sink, clock: &dyn Clock) {
-    let until = clock.now().instant + LONGEST;
-    loop {
-        let now = clock.now();
-        sink.step(queue, now);
-        let left = until.saturating_duration_since(now.instant);
-        if left.is_zero() || queue.is_stopped() {
-            return;
-        }
-        let longest = if queue.is_empty() { LONGEST } else { STEP };
-        if clock.rest(sink.waiting(), left.min(longest)) {
-            return;
-        }
+/// Sends, and waits until R resumes. A request to stop ends the wait as well.
+fn rest(state: &State, sender: &mut Sender, clock: &dyn Clock) {
+    if let Some(sender) = sender {
+        sender.step(state, clock.now());
+    }
+    if !state.is_stopped() {
+        clock.rest(LONGEST);
     }
 }
 

@@ -1,30 +1,27 @@
-//! What the tests of this crate share: a clock that they move, and servers, sessions and helpers that do what a test
-//! says.
+//! What the tests of this crate share: a clock that they move, spools in temporary folders, and sessions that do what a
+//! test says.
 
-use crate::http::Route;
-use crate::http::finished::Finished;
-use crate::http::response::{Progress, Response};
+use crate::counts::Counts;
 use crate::now::Now;
-use crate::queue::{Counts, Queue};
-use crate::relay::site::Site;
 use crate::session::Session;
-use crate::system::Waiting;
+use crate::spool::Spool;
+use crate::state::{State, Store};
 use profile_core::error::{Error, Result};
 use profile_core::formats::{self, Input, otlp};
 use profile_core::io::input::Origin;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::Profile;
-use profile_core::retry::Outcome;
 use profile_reader::samples::declare_types;
 use profile_reader::session::Tick;
 use profile_reader::settings::Clock;
 use profile_reader::source::{TYPES, own_source};
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
+use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 pub type Shared<T> = Rc<RefCell<T>>;
@@ -66,44 +63,101 @@ impl Now {
     }
 }
 
-// ---- The queue -----------------------------------------------------------------
+// ---- The spool -----------------------------------------------------------------
+
+/// A path that no other test uses, at which nothing is.
+pub fn temporary() -> PathBuf {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    std::env::temp_dir().join(format!("profile-test-{process}-{number}"))
+}
+
+/// A folder that is removed with its parent at the end of a test.
+pub struct Folder(PathBuf);
+
+impl Deref for Folder {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.0.parent().unwrap());
+    }
+}
+
+/// A state with a spool of at most so many bytes, in a new folder.
+pub fn spooled(limit: usize) -> (State, Folder) {
+    let folder = Folder(temporary().join("spool"));
+    (again(&folder, limit), folder)
+}
+
+/// Another agent with the same folder.
+pub fn again(folder: &Path, limit: usize) -> State {
+    State::new(Store::Spool(
+        Spool::open(folder.to_path_buf(), limit).unwrap(),
+    ))
+}
 
 /// The counts, after a check that each sample is counted once.
-pub fn checked(queue: &Queue) -> Counts {
-    let (counts, _, queued, _) = queue.all();
-    let sum = counts.open + queued + counts.sent + counts.dropped();
-    assert_eq!(counts.taken, sum, "{counts:?}");
+pub fn checked(state: &State) -> Counts {
+    let counts = state.counts();
+    let sum = counts.open + counts.waiting.samples + counts.moves.sent + counts.dropped();
+    assert_eq!(counts.taken + counts.moves.found, sum, "{counts:?}");
     counts
 }
 
 /// Adds a chunk of so many samples that consists of this byte.
-pub fn add_chunk(queue: &Queue, samples: u64, byte: u8, now: Now) {
+pub fn add_chunk(state: &State, samples: u64, byte: u8, now: Now) {
     for _ in 0..samples {
-        queue.took(false);
+        state.took(false);
     }
-    queue.add(Ok(vec![byte; 10]), now);
+    state.add(Ok(vec![byte; 10]), now);
 }
 
 /// The last error.
-pub fn last_error(queue: &Queue) -> String {
-    checked(queue).last_error.unwrap_or_default().0
+pub fn last_error(state: &State) -> String {
+    checked(state).last_error.unwrap_or_default().0
 }
 
-/// The profile in the oldest chunk, which is removed as if it had been sent.
-pub fn next_profile(queue: &Queue, now: Now) -> Option<Profile> {
-    let chunk = queue.front()?;
-    let input = Input::Bytes(&chunk.bytes);
+/// The names of the files in a folder except the lock, in order.
+pub fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "lock")
+        .collect::<Vec<_>>();
+    names.sort();
+    names
+}
+
+/// Does what a forwarder does with a file of a chunk.
+pub fn rename(folder: &Path, file: &str, extension: &str) {
+    let (chunk, _) = file.split_once('.').unwrap();
+    let new = folder.join(format!("{chunk}.{extension}"));
+    fs::rename(folder.join(file), new).unwrap();
+}
+
+pub fn scan(state: &State, now: Now) {
+    state.spool(now, |spool| spool.scan());
+}
+
+/// The profile in the oldest chunk, which is sent.
+pub fn next_profile(state: &State, folder: &Path, now: Now) -> Option<Profile> {
+    let file = files(folder).into_iter().next()?;
+    let bytes = fs::read(folder.join(&file)).unwrap();
+    let input = Input::Bytes(&bytes);
     let read = formats::read(input, Some(&otlp::FORMAT), Origin::default(), &|| false);
     let (profile, problems) = read.unwrap();
     assert!(problems.is_empty());
-    assert_eq!(
-        sum(
-            &profile,
-            profile.sources[0].default_type.as_deref().unwrap()
-        ) > 0.0,
-        chunk.samples > 0
-    );
-    queue.sent(chunk.number, 0, now);
+    let type_ = profile.sources[0].default_type.as_deref().unwrap();
+    assert!(sum(&profile, type_) > 0.0);
+    assert_eq!(profile.sources[0].profile_id.as_ref().unwrap().len(), 32);
+    rename(folder, &file, "sent");
+    scan(state, now);
     Some(profile)
 }
 
@@ -115,74 +169,6 @@ pub fn sum(profile: &Profile, name: &str) -> f64 {
         "nanoseconds"
     };
     profile.value(name, unit).unwrap().column.iter().sum()
-}
-
-// ---- A server ------------------------------------------------------------------
-
-/// How a request ended without an answer.
-pub fn ended(outcome: Outcome) -> Finished {
-    Finished::new("http://a", outcome, "why".into())
-}
-
-/// An answer without a body; `headers` are lines.
-pub fn answered(status: u16, headers: &str) -> Finished {
-    let text = format!("HTTP/1.1 {status} \r\nContent-Length: 0\r\n{headers}\r\n");
-    let mut response = Response::default();
-    let progress = response.add(text.as_bytes(), 0).unwrap();
-    assert_eq!(progress, Progress::Complete);
-    Finished::answered("http://a", &response)
-}
-
-/// The requests that a scripted server has got.
-#[derive(Default)]
-pub struct Requests {
-    /// The first byte of the body, the timeout, and the deadline.
-    pub begun: Vec<(u8, Duration, Option<Instant>)>,
-    pub is_open: bool,
-    /// How the open request ends at the next step.
-    pub answer: Option<Finished>,
-    /// Why the next request cannot begin.
-    pub refusal: Option<Error>,
-    pub hurried: Option<Instant>,
-}
-
-pub struct Server(pub Shared<Requests>);
-
-impl Route for Server {
-    fn begin(
-        &mut self,
-        body: &Arc<Vec<u8>>,
-        timeout: Duration,
-        end: Option<Instant>,
-        _: Now,
-    ) -> Result<()> {
-        let mut requests = self.0.borrow_mut();
-        assert!(!requests.is_open);
-        if let Some(error) = requests.refusal.take() {
-            return Err(error);
-        }
-        requests.begun.push((body[0], timeout, end));
-        requests.is_open = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Queue, _: Now) -> Option<Finished> {
-        let mut requests = self.0.borrow_mut();
-        if !requests.is_open {
-            return None;
-        }
-        let answer = requests.answer.take();
-        requests.is_open = answer.is_none();
-        answer
-    }
-
-    fn waiting(&self) -> Option<Waiting> {
-        None
-    }
-
-    fn hurry(&mut self, deadline: Instant) {
-        self.0.borrow_mut().hurried = Some(deadline);
-    }
 }
 
 // ---- A session of the reader -----------------------------------------------------
@@ -266,68 +252,5 @@ impl Session for Scripted {
 
     fn finish_at(&mut self, end: Instant, _: &mut Profile) {
         self.0.borrow_mut().ends.push(end);
-    }
-}
-
-// ---- A helper ------------------------------------------------------------------
-
-/// The state of a scripted folder of a helper.
-#[derive(Default)]
-pub struct Helper {
-    /// Whether the helper removes the folder.
-    pub is_closing: bool,
-    pub is_running: bool,
-    /// Whether another agent may start the helper.
-    pub is_turn_of_other: bool,
-    /// Whether this agent is the one that may.
-    pub has_turn: bool,
-    pub cannot_start: bool,
-    pub starts: usize,
-    pub looks: usize,
-}
-
-pub struct Place {
-    pub folder: PathBuf,
-    pub helper: Shared<Helper>,
-}
-
-impl Site for Place {
-    fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    fn enter(&mut self) -> Result<bool> {
-        let mut helper = self.helper.borrow_mut();
-        helper.looks += 1;
-        Ok(!helper.is_closing)
-    }
-
-    fn is_helped(&self) -> Result<bool> {
-        Ok(self.helper.borrow().is_running)
-    }
-
-    fn take_turn(&self) -> Result<bool> {
-        let mut helper = self.helper.borrow_mut();
-        helper.has_turn = !helper.is_turn_of_other;
-        Ok(helper.has_turn)
-    }
-
-    fn end_turn(&self) -> Result<()> {
-        self.helper.borrow_mut().has_turn = false;
-        Ok(())
-    }
-
-    fn start(&mut self) -> io::Result<()> {
-        let mut helper = self.helper.borrow_mut();
-        assert!(helper.has_turn);
-        helper.starts += 1;
-        match helper.cannot_start {
-            true => Err(ErrorKind::PermissionDenied.into()),
-            false => Ok(()),
-        }
-    }
-
-    fn said(&self) -> String {
-        ": broken".into()
     }
 }

@@ -1,7 +1,7 @@
 //! The session of the reader that takes the samples of this process. Tests of [`crate::chunks`] use another one, which
 //! follows a script.
 
-use crate::chunks::Timing;
+use crate::recorder::Timing;
 use profile_core::error::Result;
 use profile_core::joint::Files;
 use profile_core::model::Profile;

@@ -1,26 +1,42 @@
-//! Sends chunks to their destination.
+//! Where chunks go, and how they are encoded.
 
 use crate::folder::Folder;
-use crate::http::{Http, Target};
-use crate::now::Now;
-use crate::queue::Queue;
-use crate::system::Waiting;
+use crate::forward::Settings;
+use crate::spool::Spool;
+use crate::state::Store;
+use data_encoding::HEXLOWER;
 use profile_core::error::Result;
 use profile_core::formats::{Writer, otlp, pprof};
 use profile_core::io::gzip;
 use profile_core::limits::memory::Growing;
 use profile_core::model::Profile;
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// The destination of chunks, as specified by R.
 #[derive(Debug, Clone)]
 pub enum To {
-    Http(Target),
     /// A folder, and the prefix of the file names.
     Folder(PathBuf, String),
-    /// R takes them from the queue.
-    R,
+    /// The spool in this folder, of at most so many bytes. A forwarder sends the chunks, or R's thread takes them.
+    Spool(PathBuf, usize, Option<Settings>),
+}
+
+impl To {
+    pub fn open(&self) -> Result<Store> {
+        Ok(match self {
+            To::Folder(path, name) => Store::Folder(Folder {
+                path: path.clone(),
+                name: name.clone(),
+            }),
+            To::Spool(path, limit, _) => Store::Spool(Spool::open(path.clone(), *limit)?),
+        })
+    }
+
+    /// Whether R's thread takes the chunks.
+    pub fn is_r(&self) -> bool {
+        matches!(self, To::Spool(_, _, None))
+    }
 }
 
 /// Encodes chunks.
@@ -34,7 +50,7 @@ impl Encoder {
     pub fn new(to: &To, resource: Vec<(String, String)>) -> Encoder {
         match to {
             To::Folder(..) => Encoder::Pprof(pprof::Writer::default()),
-            To::Http(_) | To::R => Encoder::Otlp(otlp::Writer {
+            To::Spool(..) => Encoder::Otlp(otlp::Writer {
                 aggregate: true,
                 resource,
                 ..otlp::Writer::default()
@@ -42,8 +58,14 @@ impl Encoder {
         }
     }
 
-    /// The encoded profile, compressed.
-    pub fn encode(&self, profile: &Profile) -> Result<Vec<u8>> {
+    /// The encoded profile, compressed. It gets an id, by which a server recognises a chunk that arrives twice.
+    #[expect(clippy::disallowed_methods, reason = "the id has 16 bytes")]
+    pub fn encode(&self, profile: &mut Profile) -> Result<Vec<u8>> {
+        if let (Encoder::Otlp(_), Some(source)) = (self, profile.sources.first_mut()) {
+            let half = |part: u8| u128::from(RandomState::new().hash_one(part));
+            let id = (half(0) << 64) | half(1);
+            source.profile_id = Some(HEXLOWER.encode(&id.to_be_bytes()));
+        }
         let mut bytes = Vec::new();
         gzip::compress(&mut Growing(&mut bytes), |out| {
             let never = &|| false;
@@ -54,57 +76,5 @@ impl Encoder {
             .map(drop)
         })?;
         Ok(bytes)
-    }
-}
-
-/// Sends chunks, one after the other.
-pub enum Sink {
-    Http(Box<Http>),
-    Folder(Folder),
-    R,
-}
-
-impl Sink {
-    pub fn open(to: To, now: Now) -> Result<Sink> {
-        Ok(match to {
-            To::Http(target) => Sink::Http(Box::new(Http::open(target, now)?)),
-            To::Folder(path, name) => Sink::Folder(Folder::new(path, name, now)),
-            To::R => Sink::R,
-        })
-    }
-
-    /// Does everything that is possible without blocking.
-    pub fn step(&mut self, queue: &Queue, now: Now) {
-        match self {
-            Sink::Http(http) => http.step(queue, now),
-            Sink::Folder(folder) => folder.step(queue, now),
-            Sink::R => {}
-        }
-    }
-
-    /// What the next step waits for.
-    pub fn waiting(&self) -> Option<Waiting> {
-        match self {
-            Sink::Http(http) => http.waiting(),
-            Sink::Folder(_) | Sink::R => None,
-        }
-    }
-
-    /// The agent is stopping: makes a last attempt, without a delay, until the deadline.
-    pub fn hurry(&mut self, deadline: Instant, now: Now) {
-        match self {
-            Sink::Http(http) => http.hurry(deadline, now),
-            Sink::Folder(folder) => folder.hurry(now),
-            Sink::R => {}
-        }
-    }
-
-    /// Whether nothing more can be sent after `hurry()`.
-    pub fn is_done(&self, queue: &Queue) -> bool {
-        match self {
-            Sink::Http(http) => http.has_given_up() || queue.is_empty(),
-            Sink::Folder(folder) => folder.has_given_up() || queue.is_empty(),
-            Sink::R => true,
-        }
     }
 }

@@ -5,23 +5,9 @@ use profile_core::error::{Error, Result};
 use profile_core::message;
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-#[derive(Debug, Clone, Copy)]
-pub struct Waiting;
-
-impl Waiting {
-    pub fn to_read(_: &TcpStream) -> Waiting {
-        Waiting
-    }
-
-    pub fn to_write(_: &TcpStream) -> Waiting {
-        Waiting
-    }
-}
 
 pub struct Alarm;
 
@@ -30,7 +16,7 @@ impl Alarm {
         None
     }
 
-    pub fn wait(&self, _: Option<Waiting>, longest: Duration) -> bool {
+    pub fn wait(&self, longest: Duration) -> bool {
         thread::sleep(longest);
         false
     }
@@ -50,18 +36,6 @@ pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     start()
 }
 
-pub fn wait(_: Option<Waiting>, longest: Duration) {
-    thread::sleep(longest);
-}
-
-pub fn connect(_: &SocketAddr) -> io::Result<TcpStream> {
-    Err(ErrorKind::Unsupported.into())
-}
-
-pub fn is_connected(_: &TcpStream) -> io::Result<bool> {
-    Ok(false)
-}
-
 /// Succeeds, so that the error is the later one that explains why there is no agent.
 pub fn make_private_folder(_: &Path) -> io::Result<bool> {
     Ok(true)
@@ -79,15 +53,15 @@ pub fn is_same_file(_: &File, _: &Path) -> bool {
     false
 }
 
-pub fn lock(_: &File, _: u8, _: bool) -> io::Result<bool> {
+pub fn lock(_: &File, _: u64, _: u64) -> io::Result<bool> {
     Err(ErrorKind::Unsupported.into())
 }
 
-pub fn unlock(_: &File, _: u8) -> io::Result<()> {
+pub fn unlock(_: &File, _: u64, _: u64) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-pub fn is_locked(_: &File, _: u8) -> io::Result<bool> {
+pub fn is_locked(_: &File, _: u64, _: u64) -> io::Result<bool> {
     Err(ErrorKind::Unsupported.into())
 }
 

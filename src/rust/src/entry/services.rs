@@ -1,4 +1,4 @@
-//! Entry points of the agent, and of the helper that sends its requests.
+//! Entry points of the agent, and of the forwarder that sends its chunks.
 
 use crate::agent;
 use crate::arena::RObject;
@@ -7,7 +7,7 @@ use crate::options::option;
 use crate::outcome::outcome;
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_agent::handle;
-use profile_agent::relay::lock::serve;
+use profile_agent::serve::serve;
 use profile_core::error::Error;
 use profile_core::message;
 use profile_reader::dump::dump;
@@ -54,23 +54,16 @@ fn rust_agent_stop(seconds: &Robj) -> Robj {
     })
 }
 
-// Returns the oldest chunk for a function of R, as `list(number, tables)`, or NULL.
+// Returns the tables of the chunk in a file of the spool, for a function of R.
 #[extendr]
-fn rust_agent_chunk(lazy: &Robj) -> Robj {
-    outcome(|arena| agent::chunk(arena, argument(lazy).flag()?))
-}
-
-// Reports that the R function was called with the chunk of this number. `error` is its error, or NULL.
-#[extendr]
-fn rust_agent_given(number: &Robj, error: &Robj) -> Robj {
-    outcome(|_| {
-        let number = argument(number).doubles()?.first().copied();
-        handle::given(number.unwrap_or(-1.0) as u64, argument(error).owned_text()?);
-        Ok(RObject::null())
+fn rust_agent_chunk(path: &Robj, lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let file = argument(path).file()?;
+        agent::chunk(arena, file.path, argument(lazy).flag()?)
     })
 }
 
-// Drops the chunks that remain after the agent was stopped.
+// Drops the chunks for a function of R that remain after the agent was stopped.
 #[extendr]
 fn rust_agent_clear() -> Robj {
     outcome(|_| {
@@ -79,12 +72,12 @@ fn rust_agent_clear() -> Robj {
     })
 }
 
-// Returns what the helper that sends requests of agents must do, see `serve()`. `folder` contains the requests.
+// Returns how the forwarder of a folder continues, see `serve()`.
 #[extendr]
-fn rust_relay(folder: &Robj, close: &Robj) -> Robj {
+fn rust_forwarder(folder: &Robj, is_last: &Robj) -> Robj {
     outcome(|arena| {
         let folder = argument(folder).file()?;
-        arena.text(serve(folder.path, argument(close).flag()?)?)
+        arena.text(serve(folder.path, argument(is_last).flag()?)?)
     })
 }
 
@@ -95,7 +88,6 @@ extendr_module! {
     fn rust_agent_rprof;
     fn rust_agent_stop;
     fn rust_agent_chunk;
-    fn rust_agent_given;
     fn rust_agent_clear;
-    fn rust_relay;
+    fn rust_forwarder;
 }

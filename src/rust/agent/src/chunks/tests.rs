@@ -1,14 +1,17 @@
 use super::*;
 use crate::script::{
-    Script, Scripted, Shared, TAKEN, begin_profile, beginning, checked, last_error, next_profile,
-    seconds, sum,
+    Folder, Script, Scripted, Shared, TAKEN, begin_profile, beginning, checked, last_error,
+    next_profile, seconds, spooled, sum,
 };
 use crate::sink::To;
+use profile_reader::recorder::Clock;
+use std::path::PathBuf;
 
 const INTERVAL: f64 = 0.01;
 
 struct World {
-    queue: Queue,
+    state: State,
+    folder: Folder,
     encoder: Encoder,
     script: Shared<Script>,
     start: Now,
@@ -16,9 +19,11 @@ struct World {
 
 impl World {
     fn new() -> World {
+        let (state, folder) = spooled(1 << 20);
         World {
-            queue: Queue::new(1 << 20),
-            encoder: Encoder::new(&To::R, Vec::new()),
+            state,
+            folder,
+            encoder: Encoder::new(&To::Spool(PathBuf::new(), 0, None), Vec::new()),
             script: Shared::default(),
             start: beginning(),
         }
@@ -35,7 +40,7 @@ impl World {
         let session = Scripted(self.script.clone());
         Chunks::new(
             timing,
-            &self.queue,
+            &self.state,
             &self.encoder,
             session,
             profile,
@@ -45,7 +50,7 @@ impl World {
 
     /// The number of samples of the next chunk.
     fn next(&self) -> Option<f64> {
-        let profile = next_profile(&self.queue, self.start)?;
+        let profile = next_profile(&self.state, &self.folder, self.start)?;
         assert_eq!(profile.functions.len(), 1);
         Some(sum(&profile, "cpu") / 1e7)
     }
@@ -71,7 +76,7 @@ fn a_chunk_is_as_long_as_requested() {
     for tick in 1..=120 {
         let now = world.start.after(f64::from(tick) * INTERVAL);
         chunks.tick(now, false).unwrap();
-        let counts = checked(&world.queue);
+        let counts = checked(&world.state);
         // A tick that ends a chunk is the first sample of the next one.
         let open = if tick < 50 { tick } else { tick % 50 + 1 };
         assert_eq!((counts.taken, counts.open), (tick as u64, open as u64));
@@ -86,8 +91,8 @@ fn a_chunk_is_as_long_as_requested() {
         world.calls(),
         ["prepare", "continue", "continue", "continue"]
     );
-    let counts = checked(&world.queue);
-    assert_eq!((counts.sent, counts.chunks_sent), (120, 3));
+    let counts = checked(&world.state);
+    assert_eq!((counts.moves.sent, counts.moves.chunks_sent), (120, 3));
 }
 
 #[test]
@@ -104,8 +109,8 @@ fn chunks_without_samples_are_not_sent() {
     }
     chunks.finish(world.start.after(2.5)).unwrap();
     assert_eq!(world.ends().len(), 3);
-    assert!(world.queue.is_empty());
-    let counts = checked(&world.queue);
+    assert!(world.state.is_empty());
+    let counts = checked(&world.state);
     assert_eq!((counts.taken, counts.unread), (0, 1));
 }
 
@@ -118,7 +123,7 @@ fn a_gap_ends_a_chunk_and_is_not_counted() {
     // Late, but no gap.
     now = now.after(GAP.as_secs_f64() + INTERVAL);
     chunks.tick(now, false).unwrap();
-    assert!(world.queue.is_empty() && world.calls().is_empty());
+    assert!(world.state.is_empty() && world.calls().is_empty());
     // The process was stopped.
     let last = now;
     now = now.after(GAP.as_secs_f64() + INTERVAL + 0.001);
@@ -142,10 +147,10 @@ fn a_gap_ends_a_chunk_and_is_not_counted() {
     // The next chunk begins after the gap.
     chunks.last = now.after(99.9);
     chunks.tick(chunks.last, false).unwrap();
-    assert!(world.queue.is_empty());
+    assert!(world.state.is_empty());
     chunks.tick(now.after(100.0), false).unwrap();
     assert_eq!(world.next(), Some(2.0));
-    checked(&world.queue);
+    checked(&world.state);
 }
 
 #[test]
@@ -161,7 +166,7 @@ fn the_session_is_reopened_every_ten_minutes() {
         };
         assert_eq!(world.calls(), expected, "{second}");
     }
-    assert_eq!(checked(&world.queue).taken, 1300);
+    assert_eq!(checked(&world.state).taken, 1300);
 }
 
 #[test]
@@ -212,7 +217,7 @@ fn samples_that_lack_outer_calls_are_counted() {
     for _ in 0..3 {
         chunks.tick(world.start, false).unwrap();
     }
-    let counts = checked(&world.queue);
+    let counts = checked(&world.state);
     assert_eq!((counts.taken, counts.cut, counts.unread), (2, 1, 1));
 }
 
@@ -233,9 +238,9 @@ fn an_error_costs_the_open_chunk_only() {
     let now = world.start.after(6.9);
     chunks.recover(error, now).unwrap();
     assert_eq!(world.calls(), ["reopen"]);
-    let counts = checked(&world.queue);
-    assert_eq!((counts.taken, counts.lost, counts.open), (4, 2, 0));
-    assert!(last_error(&world.queue).contains("a stack"));
+    let counts = checked(&world.state);
+    assert_eq!((counts.taken, counts.moves.lost, counts.open), (4, 2, 0));
+    assert!(last_error(&world.state).contains("a stack"));
     // The time without samples is a gap, and the new chunk has its full length.
     chunks.tick(now, false).unwrap();
     assert_eq!(world.calls(), ["continue", "skip"]);
@@ -247,7 +252,7 @@ fn an_error_costs_the_open_chunk_only() {
         [world.next(), world.next(), world.next()],
         [Some(2.0), Some(2.0), None]
     );
-    checked(&world.queue);
+    checked(&world.state);
 }
 
 #[test]
@@ -278,12 +283,12 @@ fn an_error_at_the_end_of_a_chunk_does_not_lose_it() {
     let error = chunks.recover(error, now).unwrap_err();
     chunks.recover(error, now).unwrap();
     assert_eq!(world.calls(), ["continue", "reopen", "reopen"]);
-    assert!(last_error(&world.queue).contains("two"));
+    assert!(last_error(&world.state).contains("two"));
     chunks.tick(now, false).unwrap();
     chunks.finish(now).unwrap();
     assert_eq!(
         [world.next(), world.next(), world.next()],
         [Some(1.0), Some(1.0), None]
     );
-    assert_eq!(checked(&world.queue).dropped(), 0);
+    assert_eq!(checked(&world.state).dropped(), 0);
 }

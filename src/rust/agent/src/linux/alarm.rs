@@ -5,7 +5,7 @@
 //! expires at the first kernel tick at which R computes. Its signal is sent only to the agent's thread, where all
 //! signals are blocked, and is read from a file descriptor.
 
-use super::{Waiting, time_of};
+use super::time_of;
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::thread::JoinHandleExt;
@@ -59,25 +59,18 @@ impl Alarm {
         (result == 0).then_some(Alarm { timer, signals })
     }
 
-    /// Waits until R's thread computes or calls [`ring()`], until a connection is ready, or until the time has
-    /// elapsed. Returns whether it was R's thread.
-    pub fn wait(&self, waiting: Option<Waiting>, longest: Duration) -> bool {
+    /// Waits until R's thread computes or calls [`ring()`], or until the time has elapsed. Returns whether it was R's
+    /// thread.
+    pub fn wait(&self, longest: Duration) -> bool {
         self.set(Duration::from_nanos(1));
-        let to_read = libc::pollfd {
+        let mut poll = libc::pollfd {
             fd: self.signals.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
-        let mut poll = [to_read; 2];
-        let mut count = 1;
-        if let Some(waiting) = waiting {
-            poll[1].fd = waiting.file;
-            poll[1].events = waiting.events;
-            count = 2;
-        }
         let time = time_of(longest);
-        // SAFETY: the array has at least `count` structs. If the call fails, the caller checks its state again.
-        unsafe { libc::ppoll(poll.as_mut_ptr(), count, &raw const time, ptr::null()) };
+        // SAFETY: it is one struct. If the call fails, the caller checks its state again.
+        unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, ptr::null()) };
         // Read first: since Linux 6.13, setting the timer discards its pending signal.
         let has_rung = self.has_rung();
         self.set(Duration::ZERO);
@@ -169,9 +162,9 @@ mod tests {
                 while !is_asleep(id) {
                     thread::yield_now();
                 }
-                assert!(!alarm.wait(None, Duration::from_millis(50)));
+                assert!(!alarm.wait(Duration::from_millis(50)));
                 drop(go);
-                let has_rung = alarm.wait(None, Duration::from_secs(300));
+                let has_rung = alarm.wait(Duration::from_secs(300));
                 is_heard.store(true, Ordering::Relaxed);
                 assert!(has_rung);
             })

@@ -41,14 +41,10 @@ pub fn is_same_file(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Locks a byte for this process, unless another process holds a conflicting lock. Shared locks do not conflict with
-/// each other.
-pub fn lock(file: &File, byte: u8, is_shared: bool) -> io::Result<bool> {
-    let kind = match is_shared {
-        true => libc::F_RDLCK,
-        false => libc::F_WRLCK,
-    };
-    match control(file, libc::F_SETLK, kind, byte) {
+/// Locks bytes for this process, unless another process holds a conflicting lock. A `count` of 0 means all bytes from
+/// `start` on.
+pub fn lock(file: &File, start: u64, count: u64) -> io::Result<bool> {
+    match control(file, libc::F_SETLK, libc::F_WRLCK, start, count) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(false),
@@ -56,22 +52,29 @@ pub fn lock(file: &File, byte: u8, is_shared: bool) -> io::Result<bool> {
     }
 }
 
-pub fn unlock(file: &File, byte: u8) -> io::Result<()> {
-    control(file, libc::F_SETLK, libc::F_UNLCK, byte).map(drop)
+pub fn unlock(file: &File, start: u64, count: u64) -> io::Result<()> {
+    control(file, libc::F_SETLK, libc::F_UNLCK, start, count).map(drop)
 }
 
-/// Whether another process has locked a byte.
-pub fn is_locked(file: &File, byte: u8) -> io::Result<bool> {
-    let kind = control(file, libc::F_GETLK, libc::F_WRLCK, byte)?;
+/// Whether another process has locked one of these bytes.
+pub fn is_locked(file: &File, start: u64, count: u64) -> io::Result<bool> {
+    let kind = control(file, libc::F_GETLK, libc::F_WRLCK, start, count)?;
     Ok(kind != libc::F_UNLCK)
 }
 
-fn control(file: &File, what: libc::c_int, kind: libc::c_int, byte: u8) -> io::Result<libc::c_int> {
+fn control(
+    file: &File,
+    what: libc::c_int,
+    kind: libc::c_int,
+    start: u64,
+    count: u64,
+) -> io::Result<libc::c_int> {
+    let offset = |bytes| libc::off_t::try_from(bytes).map_err(|_| ErrorKind::InvalidInput);
     let mut range = libc::flock {
         l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: libc::off_t::from(byte),
-        l_len: 1,
+        l_start: offset(start)?,
+        l_len: offset(count)?,
         l_pid: 0,
     };
     // SAFETY: the file is open, and the kernel reads and writes the struct.

@@ -1,26 +1,30 @@
 use super::*;
-use crate::script::{DATE, beginning, checked, next_profile, seconds, sum};
+use crate::script::{DATE, Folder, beginning, checked, next_profile, seconds, spooled, sum};
 use crate::sink::To;
 use profile_reader::settings::Clock;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::path::PathBuf;
 
 const HEADER: &str = "line profiling: sample.interval=20000\n";
 
 /// The agent's thread and R, which writes to the log.
 struct World {
     log: Arc<Log>,
-    queue: Queue,
+    state: State,
+    folder: Folder,
     encoder: Encoder,
     start: Now,
 }
 
 impl World {
     fn new() -> World {
+        let (state, folder) = spooled(1 << 20);
         World {
             log: Arc::new(Log::create().unwrap()),
-            queue: Queue::new(1 << 20),
-            encoder: Encoder::new(&To::R, Vec::new()),
+            state,
+            folder,
+            encoder: Encoder::new(&To::Spool(PathBuf::new(), 0, None), Vec::new()),
             start: beginning(),
         }
     }
@@ -32,7 +36,7 @@ impl World {
             clock: Clock::Wall,
         };
         let log = Arc::clone(&self.log);
-        Rprof::open(timing, &self.queue, &self.encoder, log, self.start)
+        Rprof::open(timing, &self.state, &self.encoder, log, self.start)
     }
 
     /// Opens the log as R does.
@@ -42,13 +46,13 @@ impl World {
     }
 
     /// The numbers of chunks, of samples, and of samples in the open chunk.
-    fn counts(&self) -> (usize, u64, u64) {
-        let counts = checked(&self.queue);
-        (self.queue.all().1, counts.taken, counts.open)
+    fn counts(&self) -> (u64, u64, u64) {
+        let counts = checked(&self.state);
+        (counts.waiting.chunks, counts.taken, counts.open)
     }
 
     fn next(&self) -> Profile {
-        next_profile(&self.queue, self.start).unwrap()
+        next_profile(&self.state, &self.folder, self.start).unwrap()
     }
 }
 
@@ -112,7 +116,7 @@ fn each_line_is_a_sample_of_one_chunk() {
         assert_eq!(times(&profile), (begin, duration));
         assert_eq!(profile.sources[0].default_type.as_deref(), Some("wall"));
     }
-    assert_eq!(checked(&world.queue).sent, 6);
+    assert_eq!(checked(&world.state).moves.sent, 6);
 }
 
 #[test]
@@ -163,7 +167,7 @@ fn chunks_are_as_long_as_requested_and_know_all_files() {
         [&one, &two, &three].map(times),
         [(0.0, 4.875), (4.875, 5.0), (9.875, 2.625)]
     );
-    assert_eq!(checked(&world.queue).paused, Duration::ZERO);
+    assert_eq!(checked(&world.state).paused, Duration::ZERO);
 }
 
 #[test]
@@ -218,7 +222,7 @@ fn a_gap_ends_a_chunk() {
 fn the_time_in_which_others_use_the_profiler_is_counted() {
     let world = World::new();
     let mut rprof = world.rprof(100.0);
-    let paused = || checked(&world.queue).paused.as_secs_f64();
+    let paused = || checked(&world.state).paused.as_secs_f64();
     // R has not started it yet.
     rprof.tick(world.start.after(1.0), false).unwrap();
     let r = world.r();
@@ -275,8 +279,8 @@ fn an_error_costs_the_open_chunk_only() {
     assert_eq!(world.counts(), (1, 2, 1));
     let now = world.start.after(6.0);
     rprof.recover(Error::Process("a line".into()), now).unwrap();
-    let counts = checked(&world.queue);
-    assert_eq!((counts.lost, counts.open), (1, 0));
+    let counts = checked(&world.state);
+    assert_eq!((counts.moves.lost, counts.open), (1, 0));
     // Files are still known; the rest of the line is lost.
     r.write_all(b"\"f\" \n1#4 \"f\" \n").unwrap();
     rprof.finish(now.after(0.5)).unwrap();
@@ -284,5 +288,5 @@ fn an_error_costs_the_open_chunk_only() {
     let profile = world.next();
     assert_eq!(frames(&profile).last().unwrap(), "f:a.R:4");
     assert_eq!(times(&profile), (6.0, 0.5));
-    checked(&world.queue);
+    checked(&world.state);
 }

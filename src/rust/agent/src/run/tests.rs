@@ -1,10 +1,9 @@
 use super::*;
-use crate::http::Http;
+use crate::forward::Settings;
 use crate::script::{
-    Requests, Server, Shared, add_chunk, answered, beginning, checked, ended, last_error, seconds,
+    Folder, Shared, add_chunk, beginning, checked, files, last_error, rename, seconds, spooled,
 };
 use profile_core::error::Error;
-use profile_core::retry::Outcome;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -60,13 +59,13 @@ impl Clock for Rc<Moved> {
         self.can_rest
     }
 
-    fn wait(&self, waiting: Option<Waiting>, longest: Duration) {
-        assert!(waiting.is_none() && longest <= STEP);
+    fn wait(&self, time: Duration) {
+        assert!(time <= STEP);
         self.waits.set(self.waits.get() + 1);
-        self.pass(longest.as_secs_f64());
+        self.pass(time.as_secs_f64());
     }
 
-    fn rest(&self, _: Option<Waiting>, longest: Duration) -> bool {
+    fn rest(&self, longest: Duration) -> bool {
         self.rests.borrow_mut().push(longest.as_secs_f64());
         let end = self.elapsed.get() + longest.as_secs_f64();
         let ring = self
@@ -100,7 +99,7 @@ struct Calls {
 struct Scripted<'a> {
     calls: Shared<Calls>,
     clock: Rc<Moved>,
-    queue: &'a Queue,
+    state: &'a State,
     is_idle: bool,
 }
 
@@ -137,7 +136,7 @@ impl Recorder for Scripted<'_> {
         let (time, is_idle, fails) = next.unwrap_or_default();
         self.clock.pass(time);
         self.is_idle = is_idle;
-        self.queue.took(false);
+        self.state.took(false);
         match fails {
             true => Err(Error::Process("a tick".into())),
             false => Ok(()),
@@ -146,7 +145,7 @@ impl Recorder for Scripted<'_> {
 
     fn recover(&mut self, error: Error, now: Now) -> Result<()> {
         self.log("recover");
-        self.queue.add(Err(error), now);
+        self.state.add(Err(error), now);
         match self.calls.borrow_mut().recoveries.pop_front() {
             Some(true) => Err(Error::Process("a recovery".into())),
             _ => Ok(()),
@@ -155,34 +154,34 @@ impl Recorder for Scripted<'_> {
 
     fn finish(&mut self, now: Now) -> Result<()> {
         self.log("finish");
-        self.queue.add(Ok(vec![1]), now);
+        self.state.add(Ok(vec![1]), now);
         self.calls.borrow_mut().end.take().map_or(Ok(()), Err)
     }
 }
 
 struct World {
-    queue: Rc<Queue>,
+    state: Rc<State>,
+    folder: Rc<Folder>,
     calls: Shared<Calls>,
-    requests: Shared<Requests>,
     clock: Rc<Moved>,
-    sink: Sink,
+    sender: Sender,
 }
 
 impl World {
     fn new(can_rest: bool) -> World {
         let start = beginning();
-        let requests = Shared::<Requests>::default();
-        let route = Box::new(Server(requests.clone()));
+        let (state, folder) = spooled(1000);
+        // The tests play the forwarder.
+        let settings = Settings {
+            target: Vec::new(),
+            command: b"/bin/true\0".to_vec(),
+            environment: Vec::new(),
+        };
         World {
-            queue: Rc::new(Queue::new(1000)),
+            state: Rc::new(state),
+            folder: Rc::new(folder),
             calls: Shared::default(),
-            requests,
-            sink: Sink::Http(Box::new(Http::new(
-                route,
-                seconds(10.0),
-                seconds(1.0),
-                start,
-            ))),
+            sender: Some(Forward::new(settings, start)),
             clock: Rc::new(Moved {
                 start,
                 elapsed: Cell::new(0.0),
@@ -203,26 +202,38 @@ impl World {
             .push_back((time, Box::new(event)));
     }
 
+    /// At this time, a forwarder has sent all chunks.
+    fn sends_all(&self, time: f64) {
+        let folder = self.folder.clone();
+        self.at(time, move || {
+            for file in files(&folder) {
+                if file.ends_with(".otlp.gz") {
+                    rename(&folder, &file, "sent");
+                }
+            }
+        });
+    }
+
     /// Records until the agent is asked to stop at this time, with this timeout. Returns the calls.
     fn record(&mut self, stop: f64, timeout: f64) -> Vec<String> {
-        let (queue, clock) = (self.queue.clone(), self.clock.clone());
+        let (state, clock) = (self.state.clone(), self.clock.clone());
         self.at(stop, move || {
-            queue.stop(clock.now().instant + seconds(timeout))
+            state.stop(clock.now().instant + seconds(timeout))
         });
         let mut recorder = Scripted {
             calls: self.calls.clone(),
             clock: self.clock.clone(),
-            queue: &self.queue,
+            state: &self.state,
             is_idle: false,
         };
-        record(&mut recorder, &mut self.sink, &self.queue, &self.clock);
-        checked(&self.queue);
+        record(&mut recorder, &mut self.sender, &self.state, &self.clock);
+        checked(&self.state);
         std::mem::take(&mut self.calls.borrow_mut().log)
     }
 
     fn send_rest(&mut self) -> f64 {
-        send_rest(&mut self.sink, &self.queue, &self.clock);
-        checked(&self.queue);
+        send_rest(&mut self.sender, &self.state, &self.clock);
+        checked(&self.state);
         self.clock.elapsed.get()
     }
 }
@@ -250,7 +261,7 @@ fn ticks_are_regular_and_those_that_were_missed_are_skipped() {
         "finish 0.13",
     ];
     assert_eq!(calls, expected);
-    assert_eq!(checked(&world.queue).cpu, 130);
+    assert_eq!(checked(&world.state).cpu, 130);
 }
 
 #[test]
@@ -288,18 +299,24 @@ fn what_is_queued_is_sent_while_r_is_idle() {
         .borrow_mut()
         .ticks
         .extend([(0.0, true, false), (0.0, true, false)]);
-    add_chunk(&world.queue, 1, 1, world.clock.start);
-    let requests = world.requests.clone();
-    world.at(0.12, move || {
-        requests.borrow_mut().answer = Some(answered(200, ""))
-    });
+    add_chunk(&world.state, 1, 1, world.clock.start);
+    world.sends_all(0.12);
     world.clock.rings.borrow_mut().push_back(5.0);
     // A request to stop ends the rest, as it rings.
-    world.clock.rings.borrow_mut().push_front(0.5);
-    let calls = world.record(0.5, 0.0);
-    assert_eq!(calls, ["prepare 0", "tick 0", "rested 0.5", "finish 0.5"]);
-    assert_eq!(*world.clock.rests.borrow(), [0.05, 0.05, 0.05, 0.85]);
-    assert_eq!(checked(&world.queue).sent, 1);
+    world.clock.rings.borrow_mut().push_front(1.5);
+    let calls = world.record(1.5, 0.0);
+    assert_eq!(
+        calls,
+        [
+            "prepare 0",
+            "tick 0",
+            "rested 1",
+            "rested 1.5",
+            "finish 1.5"
+        ]
+    );
+    assert_eq!(*world.clock.rests.borrow(), [1.0, 1.0]);
+    assert_eq!(checked(&world.state).moves.sent, 1);
 }
 
 #[test]
@@ -347,9 +364,9 @@ fn after_an_error_it_rests_and_tries_again() {
     assert_eq!(calls, expected);
     // Chunks are sent meanwhile: the loop looks every 50 milliseconds.
     assert!(world.clock.waits.get() >= 200);
-    let counts = checked(&world.queue);
-    assert_eq!((counts.taken, counts.lost), (4, 2));
-    assert!(last_error(&world.queue).contains("a recovery"));
+    let counts = checked(&world.state);
+    assert_eq!((counts.taken, counts.moves.lost), (4, 2));
+    assert!(last_error(&world.state).contains("a recovery"));
 }
 
 #[test]
@@ -367,7 +384,7 @@ fn a_failed_preparation_is_an_error_that_passes() {
             "finish 5.02"
         ]
     );
-    assert!(last_error(&world.queue).contains("a preparation"));
+    assert!(last_error(&world.state).contains("a preparation"));
 }
 
 #[test]
@@ -387,52 +404,48 @@ fn it_can_be_stopped_at_any_moment() {
         .ticks
         .push_back((0.01, false, true));
     assert_eq!(world.record(0.005, 0.0), ["prepare 0", "tick 0"]);
-    let counts = checked(&world.queue);
-    assert_eq!((counts.taken, counts.lost), (1, 1));
-    assert!(last_error(&world.queue).contains("a tick"));
+    let counts = checked(&world.state);
+    assert_eq!((counts.taken, counts.moves.lost), (1, 1));
+    assert!(last_error(&world.state).contains("a tick"));
     // Before it starts.
     let mut world = World::new(false);
-    world.queue.stop(world.clock.now().instant);
+    world.state.stop(world.clock.now().instant);
     assert_eq!(world.record(9.0, 0.0), ["prepare 0", "finish 0"]);
     // The last chunk fails.
     let mut world = World::new(false);
     world.calls.borrow_mut().end = Some(Error::Process("the end".into()));
     world.record(0.01, 0.0);
-    assert!(last_error(&world.queue).contains("the end"));
+    assert!(last_error(&world.state).contains("the end"));
 }
 
 #[test]
 fn what_is_queued_at_the_end_is_sent_before_the_deadline() {
-    // The server answers in time.
+    // The forwarder sends it in time.
     let mut world = World::new(false);
-    let requests = world.requests.clone();
     world.record(0.02, 3.0);
-    world.at(1.0, move || {
-        requests.borrow_mut().answer = Some(answered(200, ""))
-    });
-    assert_eq!(world.send_rest(), 1.005);
-    let counts = checked(&world.queue);
-    assert_eq!((counts.sent, counts.cpu), (counts.taken, 1005));
+    world.sends_all(1.0);
+    assert_eq!(world.send_rest(), 1.02);
+    let counts = checked(&world.state);
+    assert_eq!((counts.moves.sent, counts.cpu), (counts.taken, 1020));
     // It does not.
     let mut world = World::new(false);
     world.record(0.02, 3.0);
     let end = world.send_rest();
-    assert!((3.02..3.03).contains(&end), "{end}");
-    assert_eq!(world.requests.borrow().begun.len(), 1);
-    assert_eq!(checked(&world.queue).sent, 0);
-    // It fails, which is final.
-    let mut world = World::new(false);
-    let requests = world.requests.clone();
-    world.record(0.02, 3.0);
-    world.at(1.0, move || {
-        requests.borrow_mut().answer = Some(ended(Outcome::Closed))
-    });
-    assert_eq!(world.send_rest(), 1.005);
+    assert!((3.02..3.07).contains(&end), "{end}");
+    let counts = checked(&world.state);
+    assert_eq!(
+        (counts.moves.sent, counts.waiting.samples),
+        (0, counts.taken)
+    );
     // There is no time.
     let mut world = World::new(false);
     world.record(0.02, 0.0);
     assert_eq!(world.send_rest(), world.clock.elapsed.get());
-    assert!(world.requests.borrow().begun.is_empty());
+    // There is nothing to do.
+    let mut world = World::new(false);
+    world.sender = None;
+    world.record(0.02, 3.0);
+    assert_eq!(world.send_rest(), 0.02);
 }
 
 #[test]

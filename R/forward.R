@@ -1,0 +1,428 @@
+# Sends the profiles in a folder to a server with curl, by the rules of `send_otlp()`: `forward_profiles()`, and the
+# forwarder, an R process that sends the chunks of agents. The core has no encryption, and the thread of an agent must not
+# call R. So the agent writes chunks to a folder, its spool, and one forwarder for all agents of a user with the same
+# target sends them. src/rust/agent/src is the agent's side: `spool` defines the names of files, `lock` shows which
+# processes exist, and `forward` starts the forwarder, which ends when there is no agent left.
+
+#' Send the profiles in a folder to an OpenTelemetry collector
+#'
+#' @description
+#' `forward_profiles()` sends the profiles that [start_agent()] writes to a folder to an OpenTelemetry collector, and
+#' removes each file that the server has accepted. Run it in a separate process next to a service, such as a sidecar
+#' container that shares a folder with it: the process of the service then needs neither the network nor any secrets.
+#'
+#' Usually you need not call it: an agent whose `to` is a URL starts a forwarder itself.
+#'
+#' @details
+#' `from` is one of these folders:
+#' - the argument `to` of [start_agent()], with files in the format of [write_pprof()]. Such a file does not contain the
+#'   attributes of the service, so provide `resource`. There should be only one call for a folder at a time;
+#' - the spool that [agent_status()] reports, with parts that an agent could not send before it ended.
+#'
+#' The oldest profile is sent first. Transient errors are retried by the rules of [send_otlp()], and here also timeouts.
+#' A file that the server refuses, or that is no profile, is renamed: `.refused` is appended to its name. If the process is
+#' killed after the server has accepted a profile, the same profile is sent again. It then has the same profile id, so that
+#' a server can recognize it.
+#'
+#' The environment variables of [send_otlp()] apply.
+#'
+#' @inheritParams send_otlp
+#' @param from The path of a folder.
+#' @param to The URL of the server, or `NULL` to use environment variables, see [send_otlp()].
+#' @param resource Attributes of the service, for profiles in the format of [write_pprof()]: a named character vector.
+#' @param once If `FALSE`, new files are sent as they appear, until the call is interrupted. If `TRUE`, the call ends when
+#'   the folder is empty.
+#' @param retries The maximum number of consecutive retries. By default, there is no limit.
+#'
+#' @return If `once`, invisibly, the number of profiles that were `sent` and `refused`: an integer vector with these names.
+#'
+#' @section Errors:
+#' `profile_error_send` if a profile could not be sent after `retries` retries, with the fields described in
+#' [send_otlp()]; `profile_error_open` if the folder cannot be read; `profile_error_argument` for invalid arguments, and if
+#' another process forwards the spool; `profile_error_unsupported` if curl is not installed, and if a spool belongs to
+#' another user.
+#'
+#' @section Messages:
+#' `profile_message_retry` announces each delay, and `profile_message_forward` reports a refused profile, or what a server
+#' says about a profile that it has accepted.
+#'
+#' @seealso [start_agent()], [send_otlp()]
+#' @export
+#' @examples
+#' folder <- tempfile("profiles-")
+#' dir.create(folder)
+#' # This folder is empty, so nothing is sent.
+#' if (rlang::is_installed("curl")) {
+#'   print(forward_profiles(folder, "http://localhost:4318", once = TRUE))
+#' }
+forward_profiles <- function(from, to = NULL, ..., resource = character(), headers = character(), timeout = 10,
+                             once = FALSE, retries = Inf) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  if (missing(from)) {
+    abort_missing("from", call)
+  }
+  if (!is_path(from) || from == "") {
+    abort_argument(paste0("`from` must be the path of a folder, not ", describe_object(from), "."), call)
+  }
+  check_texts(resource, "resource", call)
+  check_flag(once, "once", call)
+  if (!identical(retries, Inf)) {
+    check_sending(timeout, retries, call)
+  }
+  check_sending(timeout, 0, call)
+  need_package("curl", call)
+  request <- forward_request(to, headers, timeout, call)
+  folder <- native_text(from)
+  if (is.na(folder) || !dir.exists(folder)) {
+    abort_profile(
+      paste0("Cannot read `", shown_text(from), "`: there is no such folder."), "profile_error_open",
+      path = shown_text(from), call = call
+    )
+  }
+  folder <- normalizePath(folder)
+  path <- c(folder, folder)
+  is_spool <- file.exists(file.path(folder, "lock"))
+  if (is_spool) {
+    if (rust(rust_forwarder(path, FALSE), call) == "end") {
+      abort_argument("Another process forwards the profiles of this folder.", call)
+    }
+    on.exit(rust(rust_forwarder(path, TRUE), NULL))
+  }
+  tell <- function(kind, text) {
+    class <- if (kind == "again") "profile_message_retry" else "profile_message_forward"
+    inform_profile(text, class)
+  }
+  sender <- new_sender(folder, request, resource, tell)
+  repeat {
+    has_sent <- sender$step()
+    if (sender$attempts() > retries) {
+      abort_send(list(bullets = c(x = sender$last())), request, sender$attempts(), call)
+    }
+    if (once && sender$is_idle()) {
+      return(invisible(sender$counts()))
+    }
+    if (!has_sent) {
+      sleep(forward_pause[["idle"]])
+    }
+  }
+}
+
+# What to send besides the profile, see `new_request()`.
+forward_request <- function(to, headers, timeout, call, argument = "to") {
+  url <- otlp_url(to, call, argument)
+  headers <- otlp_headers(headers, FALSE, TRUE, call)
+  # Headers are sent unchanged.
+  Encoding(headers) <- "bytes"
+  list(
+    url = url, shown = shown_url(url), headers = headers, coding = "protobuf", timeout = as.numeric(timeout),
+    limit = number_option("profile.otlp_max_response", 4 * 2^20, call),
+    backoff = number_option("profile.otlp_backoff", 1, call),
+    tls = if (grepl("^https:", url, ignore.case = TRUE)) {
+      # The forwarder has another working directory.
+      vapply(tls_files(call) %||% character(), normalizePath, "")
+    }
+  )
+}
+
+# ---- For the agent ---------------------------------------------------------------------
+
+# The part of the settings that depends on `to`, see src/rust/src/agent.rs.
+forward_target <- function(to, headers, timeout, spool, limit, call) {
+  need_package("curl", call)
+  request <- forward_request(to, headers, timeout, call)
+  environment <- forward_environment()
+  folder <- spool_folder(request, environment, spool, call)
+  # If the forwarder is killed, its temporary files are removed with the folder.
+  environment[["TMPDIR"]] <- folder
+  list(
+    kind = "forward", shown = request$shown, path = c(folder, folder), limit = limit,
+    target = serialize(request, NULL, version = 3), command = lines_for_c(forward_command(folder)),
+    environment = lines_for_c(paste0(names(environment), "=", environment))
+  )
+}
+
+# The environment variables for the forwarder: all variables of this process, except those that would configure R
+# differently or start an agent in the forwarder, and those that it does not need. They are copied now, since another
+# thread must not read them while R changes them.
+forward_environment <- function() {
+  variables <- Sys.getenv()
+  variables <- rlang::set_names(as.character(variables), names(variables))
+  other <- "^(OTEL_.*|R_PROFILE_AGENT.*|R_PROFILE|R_PROFILE_USER|R_ENVIRON|R_ENVIRON_USER|R_TESTS|R_LIBS|R_DEFAULT_PACKAGES)$"
+  c(
+    variables[!grepl(other, names(variables))],
+    R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep),
+    R_DEFAULT_PACKAGES = "NULL"
+  )
+}
+
+# Agents with the same target share a spool and a forwarder, and an agent sends what an earlier one has left. The name is
+# in a private folder, since the hash is computed from secrets.
+spool_folder <- function(request, environment, spool, call) {
+  if (is.null(spool)) {
+    spool <- Sys.getenv("R_PROFILE_AGENT_SPOOL")
+  }
+  is_own <- spool != ""
+  base <- if (is_own) {
+    file_path(spool, "profile_error_write", call)[[1]]
+  } else {
+    file.path(dirname(tempdir()), paste0("profile-spool-", file.info(tempdir())$uid))
+  }
+  if (!dir.exists(dirname(base))) {
+    abort_profile(
+      paste0("Cannot write to `", shown_text(spool), "`: there is no such folder."), "profile_error_write",
+      path = shown_text(spool), call = call
+    )
+  }
+  target <- list(
+    request[c("url", "headers", "tls")],
+    environment[grepl("_proxy$|^(SSL|CURL|OPENSSL)_", names(environment), ignore.case = TRUE)],
+    # Containers may share a temporary folder, but not a network.
+    if (!is_own) Sys.readlink("/proc/self/ns/net")
+  )
+  # The forwarder has another working directory.
+  file.path(normalizePath(dirname(base)), basename(base), substr(rlang::hash(target), 1, 16))
+}
+
+# The shell ends at once, so that the forwarder is not a child of R.
+forward_command <- function(folder) {
+  c(
+    "/bin/sh", "-c", "\"$@\" &", "sh", file.path(R.home("bin"), "Rscript"), "--vanilla", "-e",
+    "profile:::run_forwarder(commandArgs(TRUE)[[1]])", folder
+  )
+}
+
+lines_for_c <- function(texts) {
+  as.raw(unlist(lapply(texts, function(text) c(charToRaw(text), as.raw(0)))))
+}
+
+# ---- The forwarder ---------------------------------------------------------------------
+
+# Seconds between two checks for files: when idle, and after something was sent, since other files often follow.
+forward_pause <- c(idle = 0.25, busy = 0.02)
+# Seconds to wait for another agent, and the age in seconds from which other files are removed.
+forward_patience <- 5
+forward_age <- 60
+
+# Runs until there is no agent, and nothing that can be sent; or until another forwarder has taken over.
+run_forwarder <- function(folder) {
+  Sys.umask("077")
+  setwd(folder)
+  path <- c(folder, folder)
+  target <- file.path(folder, "target")
+  if (rust(rust_forwarder(path, FALSE), NULL) == "end") {
+    unlink(target)
+    return(invisible())
+  }
+  # It contains secrets, so it is removed at once.
+  request <- read_target(target)
+  unlink(target)
+  tidy_spool(folder, all = TRUE)
+  sender <- new_sender(folder, request, character(), function(kind, text) write_report(folder, text))
+  now <- function() proc.time()[["elapsed"]]
+  last_agent <- last_sent <- last_tidy <- now()
+  repeat {
+    if (sender$step()) {
+      last_sent <- now()
+    }
+    state <- rust(rust_forwarder(path, FALSE), NULL)
+    if (state == "end") {
+      return(invisible())
+    }
+    if (state == "send") {
+      last_agent <- now()
+    }
+    is_stuck <- sender$is_idle() || sender$attempts() > 0
+    if (is_stuck && now() - last_agent > forward_patience) {
+      rust(rust_forwarder(path, TRUE), NULL)
+      return(invisible())
+    }
+    if (now() - last_tidy > forward_age) {
+      tidy_spool(folder)
+      last_tidy <- now()
+    }
+    Sys.sleep(forward_pause[[if (now() - last_sent > 0.5) "idle" else "busy"]])
+  }
+}
+
+read_target <- function(path) {
+  unserialize(readBin(path, "raw", file.size(path)))
+}
+
+# What agents report as the last error. If the disk is full, they report nothing.
+write_report <- function(folder, text) {
+  new <- file.path(folder, "report.new")
+  report <- file.path(folder, "report")
+  try(
+    suppressWarnings({
+      writeBin(charToRaw(enc2utf8(text)), new)
+      file.rename(new, report)
+    }),
+    silent = TRUE
+  )
+}
+
+# Removes temporary files of processes that were killed, and touches the lock, so that programs that remove old temporary
+# files keep it.
+tidy_spool <- function(folder, all = FALSE) {
+  Sys.setFileTime(file.path(folder, "lock"), Sys.time())
+  files <- list.files(folder, "^Rtmp|[.]new$")
+  files <- file.path(folder, setdiff(files, basename(tempdir())))
+  age <- if (all) 0 else forward_age
+  unlink(files[which(Sys.time() - file.mtime(files) > age)], recursive = TRUE)
+}
+
+# ---- Sending -----------------------------------------------------------------------------
+
+# Sends the files in a folder, one at a time, the oldest first. `tell()` is called with what happened to a file, "again",
+# "sent" or "refused", and a text.
+new_sender <- function(folder, request, resource, tell) {
+  force(request)
+  force(resource)
+  force(tell)
+  counts <- c(sent = 0L, refused = 0L)
+  attempts <- 0
+  next_time <- 0
+  last <- NA_character_
+  pool <- curl::new_pool()
+  # Of a forwarder that was killed.
+  for (file in list.files(folder, "[.]sending$", full.names = TRUE)) {
+    file.rename(file, sub("[.]sending$", ".otlp.gz", file))
+  }
+  files <- function() spooled_files(folder)
+  # Returns whether a file was sent or refused.
+  step <- function() {
+    if (current_time() < next_time || length(waiting <- files()) == 0) {
+      return(FALSE)
+    }
+    taken <- take_file(waiting[[1]])
+    if (is.null(taken)) {
+      return(FALSE)
+    }
+    result <- forward_file(taken, request, resource, attempts + 1, pool)
+    if (result$kind == "again") {
+      attempts <<- attempts + 1
+      next_time <<- current_time() + result$wait
+    } else {
+      attempts <<- 0
+      counts[[result$kind]] <<- counts[[result$kind]] + 1L
+    }
+    finish_file(taken, result)
+    if (!is.na(result$text)) {
+      last <<- result$text
+      tell(result$kind, result$text)
+    }
+    result$kind != "again"
+  }
+  list(
+    step = step, is_idle = function() length(files()) == 0, attempts = function() attempts, last = function() last,
+    counts = function() counts
+  )
+}
+
+# The oldest file comes first: chunks of agents have names that begin with the time.
+spooled_files <- function(folder) {
+  chunks <- list.files(folder, "[.]otlp[.]gz$", full.names = TRUE)
+  files <- list.files(folder, "[.]pb[.]gz$", full.names = TRUE)
+  c(sort(chunks), files[order(file.mtime(files), nchar(files), files)])
+}
+
+is_chunk <- function(path) grepl("[.]otlp[.]gz$", path)
+
+# Takes a chunk, so that its agent does not drop it meanwhile. NULL if the agent has just dropped it.
+take_file <- function(path) {
+  held <- if (is_chunk(path)) sub("[.]otlp[.]gz$", ".sending", path) else path
+  if (held != path && !suppressWarnings(file.rename(path, held))) {
+    return(NULL)
+  }
+  list(path = path, held = held)
+}
+
+# After a chunk has got its last name, it is not sent again, and its agent counts and removes it.
+finish_file <- function(taken, result) {
+  if (!is_chunk(taken$path)) {
+    switch(result$kind, sent = unlink(taken$path), refused = file.rename(taken$path, paste0(taken$path, ".refused")))
+    return()
+  }
+  end <- switch(result$kind,
+    again = ".otlp.gz",
+    sent = paste0(".sent", if (result$rejected > 0) paste0("-", format(result$rejected, scientific = FALSE))),
+    refused = ".refused"
+  )
+  file.rename(taken$held, sub("[.]sending$", end, taken$held))
+}
+
+# Sends a file once. In the result, `kind` is "sent", "refused" or "again"; `text` is NA if there is nothing to say.
+forward_file <- function(taken, request, resource, attempt, pool) {
+  refused <- function(error) {
+    list(kind = "refused", text = paste0("`", basename(taken$path), "`: ", shown_text(conditionMessage(error))))
+  }
+  tryCatch(
+    {
+      request$body <- if (is_chunk(taken$path)) {
+        readBin(taken$held, "raw", file.size(taken$held))
+      } else {
+        message_of_file(taken$path, resource)
+      }
+      answer <- attempt_request(new_request(request), pool, request)
+      forward_result(answer, request, attempt)
+    },
+    profile_error = refused
+  )
+}
+
+# The profile id is computed from the file, so that it is the same if the file is sent again.
+message_of_file <- function(path, resource) {
+  x <- suppressWarnings(read_pprof(path, source_uri = NA), "profile_warning")
+  x$sources$.profile_id <- rep(rlang::hash_file(path), nrow(x$sources))
+  gzip(suppressWarnings(otlp_message(x, FALSE, TRUE, resource, NULL), "profile_warning"))
+}
+
+# A server that does not answer in time may have got the profile, which is nevertheless sent again: its profile id shows
+# that it is the same.
+forward_result <- function(answer, request, attempt) {
+  problem <- problem_with(answer, request, NULL)
+  if (is.null(problem)) {
+    return(forward_success(answer, request))
+  }
+  rule <- retry_rule(problem$result, answer$status, attempt, request$backoff, retry_after(answer, NULL), NULL)
+  wait <- max(rule$wait, rule$asked)
+  # A longer delay is an error.
+  again <- (rule$again || problem$result == "late") && wait <= 3600
+  list(kind = if (again) "again" else "refused", wait = wait, text = forward_problem(problem, answer, request))
+}
+
+forward_success <- function(answer, request) {
+  report <- read_answer(answer, request, success = TRUE, NULL)
+  said <- function(text) paste0(c(text, report$message[report$message != ""]), collapse = ": ")
+  list(
+    kind = "sent", rejected = if (report$read) report$rejected else 0,
+    text = if (!report$read || !is.na(answer$failure)) {
+      paste0(request$shown, ": HTTP ", answer$status, ": the answer does not conform to OTLP.")
+    } else if (report$rejected > 0) {
+      said(paste0(request$shown, " rejected ", format(report$rejected, scientific = FALSE), " profiles"))
+    } else if (report$message != "") {
+      said(paste0(request$shown, ": HTTP ", answer$status))
+    } else {
+      NA_character_
+    }
+  )
+}
+
+forward_problem <- function(problem, answer, request) {
+  shown <- request$shown
+  why <- if (is.na(answer$failure)) "" else curl_message(answer, NULL)
+  text <- switch(problem$result,
+    not_sent = paste0("No connection to ", shown),
+    closed = paste0(shown, " closed the connection without an answer"),
+    late = return(paste0(shown, " did not answer in time")),
+    tls = paste0("The TLS connection to ", shown, " failed"),
+    not_http = return(paste0("The answer of ", shown, " is not HTTP/1")),
+    too_large = return(paste0("The answer of ", shown, " is too large")),
+    {
+      why <- problem$answer %||% ""
+      paste0(shown, ": HTTP ", answer$status)
+    }
+  )
+  paste0(c(text, why[why != ""]), collapse = ": ")
+}

@@ -1,0 +1,36 @@
+//! What takes samples: the interface of the main loop to [`crate::chunks`] and [`crate::rprof`].
+
+use crate::now::Now;
+use profile_core::error::{Error, Result};
+use profile_reader::recorder::Clock;
+use std::time::Duration;
+
+/// If more time passes between two ticks, the system was suspended or the process was stopped, and it is unknown what
+/// happened meanwhile. A chunk ends at such a gap. Even on a busy machine, the thread is late by no more than a tenth
+/// of this.
+pub const GAP: Duration = Duration::from_secs(2);
+
+/// When samples are taken, and how long a chunk is.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    pub interval: Duration,
+    pub every: Duration,
+    pub clock: Clock,
+}
+
+/// Takes samples and groups them into chunks.
+pub trait Recorder {
+    /// The time between two ticks.
+    fn pause(&self) -> Duration;
+    /// Whether R is waiting, so that no tick is needed until it computes.
+    fn is_idle(&self) -> bool;
+    /// Preparations before the first tick that need R to run.
+    fn prepare(&mut self) -> Result<()>;
+    /// Takes the samples that are available, and starts a new chunk if the current one is complete. `has_rested` if
+    /// R was idle for most of the time since the last tick.
+    fn tick(&mut self, now: Now, has_rested: bool) -> Result<()>;
+    /// After an error: discards the open chunk and starts a new one.
+    fn recover(&mut self, error: Error, now: Now) -> Result<()>;
+    /// Takes the last samples and ends the last chunk.
+    fn finish(&mut self, now: Now) -> Result<()>;
+}
