@@ -296,7 +296,8 @@ new_sender <- function(folder, request, resource, tell) {
       return(FALSE)
     }
     taken <- take_file(waiting[[1]])
-    if (is.null(taken)) {
+    # The folder may have been removed meanwhile.
+    if (is.null(taken) || !file.exists(taken$held)) {
       return(FALSE)
     }
     result <- forward_file(taken, request, resource, attempts + 1, pool)
@@ -349,7 +350,8 @@ finish_file <- function(taken, result) {
     sent = paste0(".sent", if (result$rejected > 0) paste0("-", format(result$rejected, scientific = FALSE))),
     refused = ".refused"
   )
-  file.rename(taken$held, sub("[.]sending$", end, taken$held))
+  # Fails if the folder was removed meanwhile.
+  suppressWarnings(file.rename(taken$held, sub("[.]sending$", end, taken$held)))
 }
 
 # Sends a file once. In the result, `kind` is "sent", "refused" or "again"; `text` is NA if there is nothing to say.

@@ -350,7 +350,7 @@ test_that("databases", {
 right_arguments <- function(path) {
   list(
     x = quote(x), object = quote(x), path = path, con = quote(con), base = quote(x), new = quote(x), name = "work", value = 1,
-    unit = "bytes", pid = quote(Sys.getpid()), before = quote(Sys.time()), handler = quote(function(x) x),
+    unit = "bytes", from = "/no/such/folder", pid = quote(Sys.getpid()), before = quote(Sys.time()), handler = quote(function(x) x),
     labels = quote(c(a = "b")), expr = quote(1 + 1), pr = 1
   )
 }
@@ -362,7 +362,7 @@ wrong_values <- list(
 )
 
 # These calls must not start a server or a recording, or wait for processes and servers.
-with_effects <- c("serve_pprof", "joint_pprof", "start_agent", "start_profiler", "send_otlp", "watch_process", "profile_process")
+with_effects <- c("serve_pprof", "joint_pprof", "start_agent", "start_profiler", "send_otlp", "forward_profiles", "watch_process", "profile_process")
 
 test_that("no exported function ends in an error of an internal call", {
   x <- local_files()
