@@ -29,25 +29,25 @@
 #' same way. The agent does not start while another profiler is running.
 #'
 #' @section The spool and the forwarder:
-#' The thread of the agent does not use the network. It writes each part to a file in a folder, the spool; another R
-#' process, the forwarder, sends the files with the package curl, as [send_otlp()] does, with the same environment
-#' variables for certificates and proxies. The agent starts the forwarder, and restarts it if it is killed. All agents of a
-#' user on a machine with the same target (the URL, headers, and settings for proxies and TLS) share a spool and a
-#' forwarder. The forwarder ends about five seconds after the last agent, however that agent ended; if the server
-#' accepts parts, it first sends all that remain.
+#' The thread of the agent does not use the network. It writes each part to a file
+#' in a folder, the spool; another R process, the forwarder, sends the files with the package curl, as [send_otlp()]
+#' does, with the same environment variables for certificates and proxies. The agent starts the forwarder, and restarts
+#' it if it is killed. All agents of a user on a machine with the same target (the URL, headers, and settings for
+#' proxies and TLS) share a spool and a forwarder. The forwarder ends about five seconds after the last agent, however
+#' that agent ended; if the server accepts parts, it first sends all that remain.
 #'
 #' The forwarder takes about 100 MB of memory and 0.15 percent of a core while it waits. To do without it, let the agent
 #' write to a folder, and call [forward_profiles()] in another container.
 #'
-#' The spool is a folder in `profile-spool-`, followed by the user id, next to the session's temporary directory, usually in
-#' `/tmp`, or in the argument `spool`. Only this user can read it. It contains a file for each part; for the fraction of a
-#' second that the forwarder takes to start, it also contains the headers, possibly with secrets. It is removed when all
-#' parts are sent and there is neither an agent nor a forwarder.
+#' The spool is a folder in `profile-spool-`, followed by the user id, next to the session's temporary directory,
+#' usually in `/tmp`, or in the argument `spool`. Only this user can read it. It contains a file for each part; for the
+#' fraction of a second that the forwarder takes to start, it also contains the headers, possibly with secrets. It is
+#' removed when all parts are sent and there is neither an agent nor a forwarder.
 #'
 #' The name of a file consists of the time, an id of the agent, a number, and the number of samples, such as
 #' `1795713328239-94310fa9df47-000000-18.otlp.gz`. It contains a complete message in the format of [write_otlp()], which
-#' [read_otlp()] reads. A file that is being sent ends in `.sending`; one that the server has accepted or refused ends in
-#' `.sent` or `.refused` until its agent has counted it.
+#' [read_otlp()] reads. A file that is being sent ends in `.sending`; one that the server has accepted or refused ends
+#' in `.sent` or `.refused` until its agent has counted it.
 #'
 #' @seealso [start_agent()], [forward_profiles()]; `vignette("always-on", package = "profile")`
 #' @name agent_details

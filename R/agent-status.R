@@ -7,8 +7,8 @@ new_agent_status <- function(counts) {
   is_paused <- resume_agent()
   time <- function(seconds) as.POSIXct(c(seconds, NA_real_)[[1]], origin = "1970-01-01")
   numbers <- c(
-    "taken", "found", "sent", "queued", "open", "dropped", "dropped_full", "dropped_refused", "dropped_lost", "unread", "cut",
-    "paused", "rejected", "chunks_sent", "chunks_queued", "bytes_queued", "cpu_time"
+    "taken", "found", "sent", "queued", "open", "dropped", "dropped_full", "dropped_refused", "dropped_lost", "unread",
+    "cut", "paused", "rejected", "chunks_sent", "chunks_queued", "bytes_queued", "cpu_time"
   )
   values <- lapply(rlang::set_names(numbers), function(name) if (state == "none") 0 else counts[[name]])
   structure(
@@ -60,8 +60,9 @@ describe_agent_status <- function(x, now) {
     ),
     paste0(
       "Samples: ", format_count(x$taken), " taken",
-      if (x$found > 0) paste0(" + ", format_count(x$found), " of earlier processes"), " = ", format_count(x$sent), " sent + ", format_count(x$queued),
-      " queued + ", format_count(x$open), " in the current part + ", format_count(x$dropped), " dropped"
+      if (x$found > 0) paste0(" + ", format_count(x$found), " of earlier processes"), " = ",
+      format_count(x$sent), " sent + ", format_count(x$queued), " queued + ", format_count(x$open),
+      " in the current part + ", format_count(x$dropped), " dropped"
     ),
     if (x$dropped > 0) {
       paste0(

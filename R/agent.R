@@ -14,8 +14,8 @@
 #' `agent_status()` reports the state of the agent and how many samples were taken, sent and dropped. `stop_agent()`
 #' stops the agent.
 #'
-#' The agent requires Linux, with R 4.2 or later on x86-64 with the GNU C library, and R 4.3 or later elsewhere. See
-#' `method`.
+#' To send to a server, the agent needs the package curl. It requires Linux, with R 4.2 or later on x86-64 with the GNU
+#' C library, and R 4.3 or later elsewhere. See `method`.
 #'
 #' @details
 #' ## What is recorded
@@ -40,20 +40,22 @@
 #'
 #' For a URL, each complete part is first written to a folder, the spool. A separate R process, the forwarder, sends the
 #' parts from there, see [agent_details]. The spool has at most 16 MB for each agent, after compression; the option
-#' `profile.agent_queue_mb` changes this limit. If it is full, the oldest parts are dropped and counted. Errors are retried by the
-#' rules of [send_otlp()], but any number of times, and timeouts as well; `Retry-After` is respected up to an hour. Parts
-#' that the server refuses, and parts that cannot be written, for example because the disk is full, are dropped and counted.
+#' `profile.agent_queue_mb` changes this limit. If it is full, the oldest parts are dropped and counted. Errors are
+#' retried by the rules of [send_otlp()], but any number of times, and timeouts as well; `Retry-After` is respected up
+#' to an hour. Parts that the server refuses, and parts that cannot be written, for example because the disk is full,
+#' are dropped and counted.
 #'
 #' If `to` is a function, R's thread calls it when R is idle: after a command at R's prompt, and, if the package later
 #' is installed, whenever an application with an event loop, such as a Shiny app or a plumber API, waits for requests.
 #' In a script that only computes, `agent_status()` and `stop_agent()` call it. If the function fails, the part is
 #' dropped and counted.
 #'
-#' When R quits, or the package is unloaded, the agent waits for up to three seconds until the remaining parts are sent. If
-#' parts remain then, or if the process is killed, they stay in the spool: the forwarder continues to send them, or the next
-#' agent of this user on this machine with the same URL, headers, and settings for proxies and TLS has them sent. Its status
-#' counts their samples as `found`. A process that is killed loses only the current part. A part may arrive twice, if the
-#' forwarder is killed after the server has accepted it; the profile id is the same then.
+#' When R quits, or the package is unloaded, the agent waits for up to three seconds until the remaining parts are sent;
+#' it does not wait if the server is unavailable. If parts remain, or if the process is killed, they stay in the spool:
+#' the forwarder continues to send them, or the next agent of this user on this machine with the same URL, headers, and
+#' settings for proxies and TLS has them sent. Its status counts their samples as `found`. A process that is killed
+#' loses only the current part. A part may arrive twice, if the forwarder is killed after the server has accepted it;
+#' the profile id is the same then.
 #'
 #' ## Profile an application without changing its code
 #'
@@ -93,13 +95,13 @@
 #'   library; `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"`
 #'   is `"reader"` if that works, otherwise `"rprof"`.
 #' @param headers Headers of the requests: a named character vector.
-#' @param timeout For `start_agent()`, the number of seconds that each request may take; agents that share a forwarder use
-#'   the value of the agent that has started it. For `stop_agent()`, the number of seconds to wait until the remaining parts
-#'   are sent.
-#' @param spool For a URL: a folder in which parts wait until they are sent, which must not be accessible to others. It is
-#'   created if it does not exist. `NULL` is the folder in the environment variable `R_PROFILE_AGENT_SPOOL`, or a folder
-#'   next to the temporary folders of R sessions, usually in `/tmp`. Provide a folder that outlives a container if parts
-#'   should as well.
+#' @param timeout For `start_agent()`, the number of seconds that each request may take; agents that share a forwarder
+#'   use the value of the agent that has started it. For `stop_agent()`, the number of seconds to wait until the
+#'   remaining parts are sent, if the server is available.
+#' @param spool For a URL: a folder in which parts wait until they are sent, which must not be accessible to others. It
+#'   is created if it does not exist. `NULL` is the folder in the environment variable `R_PROFILE_AGENT_SPOOL`, or a
+#'   folder next to the temporary folders of R sessions, usually in `/tmp`. Provide a folder that outlives a container
+#'   if parts should as well.
 #'
 #' @return `start_agent()`: `NULL`, invisibly.
 #'
@@ -135,8 +137,8 @@
 #' @section Errors:
 #' - `profile_error_argument` for invalid arguments, if the agent is already running (`start_agent()`), and if it is
 #'   not running (`stop_agent()`);
-#' - `profile_error_unsupported` on other systems, if `Rprof()` cannot be used, for a URL if curl is not installed, and if
-#'   the spool belongs to another user or can be read by others;
+#' - `profile_error_unsupported` on other systems, if `Rprof()` cannot be used, for a URL if curl is not installed, and
+#'   if the spool belongs to another user or can be read by others;
 #' - `profile_error_write` if a folder does not exist, or the spool cannot be created;
 #' - `profile_error_process` if R's memory cannot be read;
 #' - `profile_error_memory` if there is not enough memory.

@@ -1,7 +1,7 @@
 # Sends the profiles in a folder to a server with curl, by the rules of `send_otlp()`: `forward_profiles()`, and the
-# forwarder, an R process that sends the chunks of agents. The core has no encryption, and the thread of an agent must not
-# call R. So the agent writes chunks to a folder, its spool, and one forwarder for all agents of a user with the same
-# target sends them. src/rust/agent/src is the agent's side: `spool` defines the names of files, `lock` shows which
+# forwarder, an R process that sends the chunks of agents. The core has no encryption, and the thread of an agent must
+# not call R. So the agent writes chunks to a folder, its spool, and one forwarder for all agents of a user with the
+# same target sends them. src/rust/agent/src is the agent's side: `spool` defines the names of files, `lock` shows which
 # processes exist, and `forward` starts the forwarder, which ends when there is no agent left.
 
 #' Send the profiles in a folder to an OpenTelemetry collector
@@ -20,9 +20,9 @@
 #' - the spool that [agent_status()] reports, with parts that an agent could not send before it ended.
 #'
 #' The oldest profile is sent first. Transient errors are retried by the rules of [send_otlp()], and here also timeouts.
-#' A file that the server refuses, or that is no profile, is renamed: `.refused` is appended to its name. If the process is
-#' killed after the server has accepted a profile, the same profile is sent again. It then has the same profile id, so that
-#' a server can recognize it.
+#' A file that the server refuses, or that is no profile, is renamed: `.refused` is appended to its name. If the process
+#' is killed after the server has accepted a profile, the same profile is sent again. It then has the same profile id,
+#' so that a server can recognize it.
 #'
 #' The environment variables of [send_otlp()] apply.
 #'
@@ -30,21 +30,22 @@
 #' @param from The path of a folder.
 #' @param to The URL of the server, or `NULL` to use environment variables, see [send_otlp()].
 #' @param resource Attributes of the service, for profiles in the format of [write_pprof()]: a named character vector.
-#' @param once If `FALSE`, new files are sent as they appear, until the call is interrupted. If `TRUE`, the call ends when
-#'   the folder is empty.
+#' @param once If `FALSE`, new files are sent as they appear, until the call is interrupted. If `TRUE`, the call ends
+#'   when the folder is empty.
 #' @param retries The maximum number of consecutive retries. By default, there is no limit.
 #'
-#' @return If `once`, invisibly, the number of profiles that were `sent` and `refused`: an integer vector with these names.
+#' @return If `once`, invisibly, the number of profiles that were `sent` and `refused`: an integer vector with these
+#'   names.
 #'
 #' @section Errors:
-#' `profile_error_send` if a profile could not be sent after `retries` retries, with the fields described in
-#' [send_otlp()]; `profile_error_open` if the folder cannot be read; `profile_error_argument` for invalid arguments, and if
-#' another process forwards the spool; `profile_error_unsupported` if curl is not installed, and if a spool belongs to
-#' another user.
+#' `profile_error_send` if a profile could not be sent after `retries` retries, with the fields
+#' described in [send_otlp()]; `profile_error_open` if the folder cannot be read; `profile_error_argument` for invalid
+#' arguments, and if another process forwards the spool; `profile_error_unsupported` if curl is not installed, and if a
+#' spool belongs to another user.
 #'
 #' @section Messages:
-#' `profile_message_retry` announces each delay, and `profile_message_forward` reports a refused profile, or what a server
-#' says about a profile that it has accepted.
+#' `profile_message_retry` announces each delay, and `profile_message_forward` reports a refused
+#' profile, or what a server says about a profile that it has accepted.
 #'
 #' @seealso [start_agent()], [send_otlp()]
 #' @export
@@ -156,8 +157,8 @@ forward_environment <- function() {
   )
 }
 
-# Agents with the same target share a spool and a forwarder, and an agent sends what an earlier one has left. The name is
-# in a private folder, since the hash is computed from secrets.
+# Agents with the same target share a spool and a forwarder, and an agent sends what an earlier one has left. The name
+# is in a private folder, since the hash is computed from secrets.
 spool_folder <- function(request, environment, spool, call) {
   if (is.null(spool)) {
     spool <- Sys.getenv("R_PROFILE_AGENT_SPOOL")
@@ -218,12 +219,16 @@ run_forwarder <- function(folder) {
   request <- read_target(target)
   unlink(target)
   tidy_spool(folder, all = TRUE)
-  sender <- new_sender(folder, request, character(), function(kind, text) write_report(folder, text))
+  note_available(folder)
+  sender <- new_sender(folder, request, character(), function(kind, text) {
+    write_report(folder, text, if (kind == "again") "unavailable" else "report")
+  })
   now <- function() proc.time()[["elapsed"]]
   last_agent <- last_sent <- last_tidy <- now()
   repeat {
     if (sender$step()) {
       last_sent <- now()
+      note_available(folder)
     }
     state <- rust(rust_forwarder(path, FALSE), NULL)
     if (state == "end") {
@@ -249,10 +254,11 @@ read_target <- function(path) {
   unserialize(readBin(path, "raw", file.size(path)))
 }
 
-# What agents report as the last error. If the disk is full, they report nothing.
-write_report <- function(folder, text) {
-  new <- file.path(folder, "report.new")
-  report <- file.path(folder, "report")
+# What agents report as the last error. If the disk is full, they report nothing. While the file "unavailable" exists,
+# an agent that is stopped does not wait until its parts are sent.
+write_report <- function(folder, text, name = "report") {
+  report <- file.path(folder, name)
+  new <- paste0(report, ".new")
   try(
     suppressWarnings({
       writeBin(charToRaw(enc2utf8(text)), new)
@@ -262,8 +268,16 @@ write_report <- function(folder, text) {
   )
 }
 
-# Removes temporary files of processes that were killed, and touches the lock, so that programs that remove old temporary
-# files keep it.
+# The last error remains, for agents that have not seen it.
+note_available <- function(folder) {
+  unavailable <- file.path(folder, "unavailable")
+  if (file.exists(unavailable)) {
+    suppressWarnings(file.rename(unavailable, file.path(folder, "report")))
+  }
+}
+
+# Removes temporary files of processes that were killed, and touches the lock, so that programs that remove old
+# temporary files keep it.
 tidy_spool <- function(folder, all = FALSE) {
   Sys.setFileTime(file.path(folder, "lock"), Sys.time())
   files <- list.files(folder, "^Rtmp|[.]new$")
@@ -274,8 +288,8 @@ tidy_spool <- function(folder, all = FALSE) {
 
 # ---- Sending -----------------------------------------------------------------------------
 
-# Sends the files in a folder, one at a time, the oldest first. `tell()` is called with what happened to a file, "again",
-# "sent" or "refused", and a text.
+# Sends the files in a folder, one at a time, the oldest first. `tell()` is called with what happened to a file,
+# "again", "sent" or "refused", and a text.
 new_sender <- function(folder, request, resource, tell) {
   force(request)
   force(resource)

@@ -1,7 +1,7 @@
 # tier: gate
-# The agent in this process: its samples, and the profiles that arrive. The rules for time, errors and counts are tested
-# in Rust, in src/rust/agent, with a clock that the tests move. test-agent-robust.R tests events in the process, and
-# test-agent-environment.R starting by environment variables.
+# The agent in this process: its samples, and the profiles that arrive. The rules for time and counts are tested in Rust,
+# in src/rust/agent, with a clock that the tests move. test-agent-robust.R tests events in the process,
+# test-agent-forward.R the forwarder, and test-agent-environment.R starting by environment variables.
 
 test_that("every sample arrives, with its CPU time, stack, labels and resource", {
   server <- http_server(list(headers = protobuf()))

@@ -30,6 +30,16 @@ pub struct Moves {
     pub why: Option<String>,
 }
 
+impl Moves {
+    pub fn lost(samples: u64, why: Option<String>) -> Moves {
+        Moves {
+            lost: samples,
+            why,
+            ..Moves::default()
+        }
+    }
+}
+
 /// The counts since the start of the agent.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {

@@ -40,6 +40,7 @@ pub struct Forward {
     watch: Watch,
     next: Instant,
     pause: Duration,
+    is_unavailable: bool,
     /// The child process that was started, until it has ended. It ends at once and leaves the forwarder to the system:
     /// otherwise, forwarders that end after the agent would remain as zombies.
     child: Option<i32>,
@@ -52,6 +53,7 @@ impl Forward {
             watch: Watch::new(now.instant),
             next: now.instant,
             pause: LOOK,
+            is_unavailable: false,
             child: None,
         }
     }
@@ -63,11 +65,9 @@ impl Forward {
         self.next = now.instant + self.pause;
         state.spool(now, |spool| spool.scan());
         state.spool(now, |spool| {
-            let started = self.look(spool, now.instant);
-            started.map(|why| Moves {
-                why,
-                ..Moves::default()
-            })
+            self.is_unavailable = spool.is_unavailable;
+            let failure = self.look(spool, now.instant)?;
+            Ok(Moves::lost(0, failure))
         });
     }
 
@@ -99,13 +99,9 @@ impl Forward {
         let _ = fs::remove_file(&new);
         system::create_private(&new)?.write_all(&self.settings.target)?;
         fs::rename(new, target)?;
-        let Settings {
-            command,
-            environment,
-            ..
-        } = &self.settings;
-        let log = spool.folder().join(LOG);
-        self.child = Some(system::start(command, environment, &log)?);
+        let (settings, log) = (&self.settings, spool.folder().join(LOG));
+        let child = system::start(&settings.command, &settings.environment, &log)?;
+        self.child = Some(child);
         Ok(())
     }
 
@@ -118,6 +114,11 @@ impl Forward {
     pub fn hurry(&mut self, now: Now) {
         self.pause = HURRY;
         self.next = now.instant;
+    }
+
+    /// Whether there is nothing to wait for at the end. What remains is sent later.
+    pub fn is_done(&self, state: &State) -> bool {
+        self.is_unavailable || state.is_empty()
     }
 }
 
@@ -144,80 +145,4 @@ impl Drop for Forward {
 }
 
 #[cfg(all(test, target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
-mod tests {
-    use super::*;
-    use crate::script::{add_chunk, beginning, checked, last_error, spooled};
-
-    #[test]
-    fn a_forwarder_is_started_and_its_results_are_counted() {
-        let (state, folder) = spooled(1000);
-        let now = beginning();
-        let settings = Settings {
-            target: b"secret".to_vec(),
-            command: b"/bin/sh\0-c\0echo '100% broken'; echo $A\0".to_vec(),
-            environment: b"A=1\0".to_vec(),
-        };
-        let mut forward = Forward::new(settings, now);
-        add_chunk(&state, 3, 1, now);
-        add_chunk(&state, 4, 2, now.after(1.0));
-        add_chunk(&state, 5, 3, now.after(2.0));
-        forward.step(&state, now);
-        while forward.has_child() {
-            thread::yield_now();
-        }
-        assert_eq!(fs::read(folder.join("target")).unwrap(), b"secret");
-        assert_eq!(fs::read(folder.join("log")).unwrap(), b"100% broken\n1\n");
-        assert_eq!(checked(&state).waiting.chunks, 3);
-        let mut files = fs::read_dir(&*folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "gz"))
-            .map(|path| path.with_extension("").with_extension(""))
-            .collect::<Vec<_>>();
-        files.sort();
-        for (file, outcome) in files.iter().zip(["sent", "refused", "sent-300"]) {
-            fs::rename(file.with_extension("otlp.gz"), file.with_extension(outcome)).unwrap();
-        }
-        fs::write(folder.join("report"), "http://a: HTTP 503").unwrap();
-        forward.step(&state, now.after(0.9));
-        assert_eq!(checked(&state).waiting.chunks, 3);
-        forward.step(&state, now.after(1.0));
-        let counts = checked(&state);
-        assert_eq!(
-            (
-                counts.moves.sent,
-                counts.moves.refused,
-                counts.moves.rejected
-            ),
-            (8, 4, 300)
-        );
-        assert_eq!(last_error(&state), "http://a: HTTP 503");
-        // It has ended without having been there.
-        forward.step(&state, now.after(20.0));
-        assert_eq!(
-            last_error(&state),
-            "The forwarder did not start: 100% broken 1."
-        );
-        state.leave(false, now);
-        assert!(!folder.exists());
-    }
-
-    #[test]
-    fn a_forwarder_that_cannot_be_started_is_an_error() {
-        let (state, folder) = spooled(1000);
-        let now = beginning();
-        let settings = Settings {
-            target: Vec::new(),
-            command: b"/no/such/program\0".to_vec(),
-            environment: Vec::new(),
-        };
-        Forward::new(settings, now).step(&state, now);
-        let error = last_error(&state);
-        assert!(
-            error.starts_with("The forwarder cannot be started: "),
-            "{error}"
-        );
-        state.leave(false, now);
-        assert!(!folder.exists());
-    }
-}
+mod tests;

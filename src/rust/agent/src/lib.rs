@@ -16,8 +16,8 @@
 //! - [`source`]: where samples come from; [`recorder`]: what takes them: [`chunks`] makes chunks of the samples of a
 //!   [`session`] of the reader, [`rprof`] of those of R's own profiler;
 //! - [`state`]: what both threads know, with the [`counts`]: each sample is open, in the spool, sent or dropped;
-//! - [`spool`]: the folder with the chunks that wait to be sent, the only queue; [`lock`]: shows which processes use it;
-//!   [`serve`]: the forwarder's part of that; [`folder`]: files for the user;
+//! - [`spool`]: the folder with the chunks that wait to be sent, the only queue; [`names`]: of its files; [`lock`]: shows
+//!   which processes use it; [`serve`]: the forwarder's part of that; [`folder`]: files for the user;
 //! - [`sink`]: where chunks go, and their encoding; [`forward`]: has them sent by a forwarder, another R process, which
 //!   it starts when [`watch`] says so;
 //! - [`system`]: what the standard library lacks: clocks, signals, file locks, the file of R's profiler.
@@ -30,6 +30,7 @@ pub mod folder;
 pub mod forward;
 pub mod handle;
 pub mod lock;
+pub mod names;
 pub mod now;
 pub mod recorder;
 pub mod rprof;

@@ -46,7 +46,6 @@ impl Role {
 #[derive(Debug)]
 pub struct Lock {
     folder: PathBuf,
-    path: PathBuf,
     file: File,
 }
 
@@ -54,7 +53,6 @@ impl Lock {
     /// Creates the folder and its parent if they are missing. Chunks contain the names of files and functions, so other
     /// users must not be able to read them.
     pub fn open(folder: &Path) -> Result<Lock> {
-        let path = folder.join(NAME);
         let failed = |source| Error::Write {
             path: folder.to_path_buf(),
             source,
@@ -67,10 +65,9 @@ impl Lock {
                 )));
             }
         }
-        let file = system::open_private(&path).map_err(failed)?;
+        let file = system::open_private(&folder.join(NAME)).map_err(failed)?;
         Ok(Lock {
             folder: folder.to_path_buf(),
-            path,
             file,
         })
     }
@@ -81,7 +78,7 @@ impl Lock {
 
     /// Whether the path still refers to the file that is open here. It may have been removed.
     pub fn is_current(&self) -> bool {
-        system::is_same_file(&self.file, &self.path)
+        system::is_same_file(&self.file, &self.folder.join(NAME))
     }
 
     /// Takes or keeps a role, unless another process has it.
@@ -113,11 +110,8 @@ impl Lock {
         fs::remove_dir_all(&aside).map_err(|error| self.failed(error))?;
         // A folder of the user stays.
         let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(OURS.as_bytes());
-        if let Some(parent) = self
-            .folder
-            .parent()
-            .filter(|parent| parent.file_name().is_some_and(is_ours))
-        {
+        let parent = self.folder.parent();
+        if let Some(parent) = parent.filter(|parent| parent.file_name().is_some_and(is_ours)) {
             // Fails while there are folders for other targets.
             let _ = fs::remove_dir(parent);
         }
@@ -125,56 +119,10 @@ impl Lock {
     }
 
     fn failed(&self, source: io::Error) -> Error {
-        let path = self.path.clone();
+        let path = self.folder.clone();
         Error::Write { path, source }
     }
 }
 
 #[cfg(all(test, target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
-mod tests {
-    use super::*;
-    use crate::script::temporary;
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    #[test]
-    fn folders_are_private() {
-        let base = temporary();
-        assert!(system::make_private_folder(&base).unwrap());
-        let folder = base.join("a");
-        let lock = Lock::open(&folder).unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&folder), mode(&lock.path)), (0o700, 0o600));
-        assert!(lock.take(Role::Agent(7)).unwrap() && lock.is_current());
-        // The locks of the same process do not count.
-        assert!(!lock.is_taken(Role::Agent(7)).unwrap());
-        fs::remove_file(&lock.path).unwrap();
-        assert!(!lock.is_current());
-        Lock::open(&folder).unwrap();
-        assert!(!lock.is_current());
-        let open = base.join("b");
-        fs::create_dir(&open).unwrap();
-        fs::set_permissions(&open, fs::Permissions::from_mode(0o710)).unwrap();
-        let link = base.join("c");
-        symlink(&folder, &link).unwrap();
-        fs::write(base.join("d"), "").unwrap();
-        for name in ["b", "c", "d"] {
-            assert!(Lock::open(&base.join(name)).is_err(), "{name}");
-        }
-        fs::remove_dir_all(&base).unwrap();
-    }
-
-    #[test]
-    fn a_folder_is_removed_when_nobody_needs_it() {
-        let folder = temporary().join("a");
-        let lock = Lock::open(&folder).unwrap();
-        assert!(!lock.remove(|_| true).unwrap());
-        assert!(folder.exists());
-        assert!(lock.remove(|_| false).unwrap());
-        assert!(!folder.parent().unwrap().exists());
-        // It is another folder now.
-        assert!(!lock.is_current());
-        let again = Lock::open(&folder).unwrap();
-        assert!(!lock.remove(|_| false).unwrap());
-        assert!(again.remove(|_| false).unwrap());
-    }
-}
+mod tests;

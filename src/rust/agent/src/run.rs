@@ -154,22 +154,20 @@ fn record(recorder: &mut dyn Recorder, sender: &mut Sender, state: &State, clock
     }
 }
 
-/// Waits until the chunks in the spool are sent, or until the deadline.
+/// Waits until the chunks in the spool are sent or cannot be sent now, or until the deadline.
 fn send_rest(sender: &mut Sender, state: &State, clock: &dyn Clock) {
     let now = clock.now();
     let deadline = state.deadline().unwrap_or(now.instant);
     if let Some(sender) = sender {
         sender.hurry(now);
-    }
-    loop {
-        let now = clock.now();
-        if let Some(sender) = sender {
+        loop {
+            let now = clock.now();
             sender.step(state, now);
+            if now.instant >= deadline || sender.is_done(state) {
+                break;
+            }
+            clock.wait(STEP);
         }
-        if sender.is_none() || now.instant >= deadline || state.is_empty() {
-            break;
-        }
-        clock.wait(STEP);
     }
     state.used(clock.used());
 }

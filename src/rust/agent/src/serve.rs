@@ -1,7 +1,7 @@
 //! The forwarder's part of the locks: whether it continues to send the chunks in a folder.
 
 use crate::lock::{Lock, Role};
-use crate::spool::has_chunks;
+use crate::names::has_chunks;
 use profile_core::error::Result;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -36,21 +36,4 @@ pub fn serve(folder: &Path, is_last: bool) -> Result<&'static str> {
 }
 
 #[cfg(all(test, target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
-mod tests {
-    use super::*;
-    use crate::script::temporary;
-    use std::fs;
-
-    #[test]
-    fn a_forwarder_removes_its_folder_at_its_end() {
-        let folder = temporary().join("a");
-        assert_eq!(serve(&folder, false).unwrap(), "wait");
-        fs::write(folder.join("1-2-3-4.otlp.gz"), "").unwrap();
-        assert_eq!(serve(&folder, true).unwrap(), "end");
-        assert!(folder.exists());
-        assert_eq!(serve(&folder, false).unwrap(), "wait");
-        fs::remove_file(folder.join("1-2-3-4.otlp.gz")).unwrap();
-        assert_eq!(serve(&folder, true).unwrap(), "end");
-        assert!(!folder.exists());
-    }
-}
+mod tests;

@@ -9,12 +9,12 @@
 //! The forwarder is another process, or R's thread if a function of R gets the chunks. Files are renamed, so each of
 //! these steps happens completely or not at all.
 //!
-//! A name consists of the time, so that names sort by age, the id of the agent, a number, and the number of samples.
 //! Agents with the same target share a folder; each one holds a lock for its id. An agent adopts the chunks of agents
 //! that have ended: it takes the lock for their id, and counts their samples as found.
 
 use crate::counts::{Moves, Waiting};
 use crate::lock::{Lock, Role};
+use crate::names::{COMPLETE, Name, has_chunks, name};
 use crate::now::Now;
 use crate::system;
 use profile_core::error::{Error, Result};
@@ -28,10 +28,9 @@ use std::process;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-const COMPLETE: &str = "otlp.gz";
-const SENDING: &str = "sending";
-/// What a forwarder last reported, on one line after the time.
+/// What a forwarder last reported: about a chunk, or why it waits to repeat a request.
 const REPORT: &str = "report";
+const UNAVAILABLE: &str = "unavailable";
 const MOST_REPORT: u64 = 4096;
 /// How often to try to enter a folder that another process is removing, and the delay.
 const TRIES: usize = 40;
@@ -59,60 +58,29 @@ pub struct Spool {
     chunks: Vec<Chunk>,
     next: u64,
     reported: Option<SystemTime>,
+    /// Whether the forwarder waits to repeat a request.
+    pub is_unavailable: bool,
 }
 
-/// The parts of a file name.
-struct Name<'n> {
-    chunk: &'n str,
-    id: u64,
-    samples: u64,
-    extension: &'n str,
-}
-
-impl Name<'_> {
-    fn parse(file: &str) -> Option<Name<'_>> {
-        let (chunk, extension) = file.split_once('.')?;
-        let mut parts = chunk.split('-').skip(1);
-        let id = u64::from_str_radix(parts.next()?, 16).ok()?;
-        let samples = parts.nth(1)?.parse().ok()?;
-        // The lock for the id is at this offset, which must not overflow.
-        (id >> 48 == 0 && parts.next().is_none()).then_some(Name {
-            chunk,
-            id,
-            samples,
-            extension,
-        })
-    }
-
-    fn is_chunk(&self) -> bool {
-        [COMPLETE, SENDING].contains(&self.extension)
-    }
-}
-
-/// Whether there are chunks in a folder, so that it must not be removed.
-pub fn has_chunks(folder: &Path) -> bool {
-    let is_chunk = |file: &str| Name::parse(file).is_some_and(|name| name.is_chunk());
-    fs::read_dir(folder).is_ok_and(|mut entries| {
-        entries
-            .any(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_chunk)))
-    })
+fn new_ids() -> Result<Vec<u64>> {
+    // Process ids are not unique, since containers may share a folder.
+    let mut ids = Vec::new();
+    ids.try_push(RandomState::new().hash_one(process::id()) >> 16)?;
+    Ok(ids)
 }
 
 impl Spool {
     /// Fails if the folder cannot be used, with the reason.
     pub fn open(folder: PathBuf, limit: usize) -> Result<Spool> {
-        // Process ids are not unique, since containers may share a folder.
-        let id = RandomState::new().hash_one(process::id()) >> 16;
-        let mut ids = Vec::new();
-        ids.try_push(id)?;
         let mut spool = Spool {
             folder,
             limit: limit as u64,
             lock: None,
-            ids,
+            ids: new_ids()?,
             chunks: Vec::new(),
             next: 0,
             reported: None,
+            is_unavailable: false,
         };
         spool.enter()?;
         Ok(spool)
@@ -133,7 +101,11 @@ impl Spool {
     /// Takes or keeps the locks of this agent, which keep the folder from being removed. Creates the folder if it is
     /// missing.
     pub fn enter(&mut self) -> Result<&Lock> {
-        for _ in 0..TRIES {
+        for attempt in 0..TRIES {
+            if attempt == TRIES / 2 {
+                // The lock was removed, and another agent has adopted these chunks.
+                self.ids = new_ids()?;
+            }
             let lock = match self.lock.take() {
                 Some(lock) if lock.is_current() => lock,
                 old => {
@@ -157,20 +129,20 @@ impl Spool {
     /// Adds a chunk, and drops the oldest chunks if there is no room.
     pub fn put(&mut self, bytes: &[u8], samples: u64, now: Now) -> Result<Moves> {
         self.enter()?;
-        let millis = now.unix().unwrap_or(0.0) * 1000.0;
         let (id, next) = (self.ids.first().copied().unwrap_or(0), self.next);
         self.next += 1;
-        let name = message!("{:013}-{id:012x}-{next:06}-{samples}", millis as u64);
+        let name = name(now, id, next, samples);
         let new = self.path(&name, "new");
         if let Err(error) = self.write(&new, &name, bytes) {
             let _ = fs::remove_file(new);
             return Err(self.failed(error));
         }
         self.add(&name, samples, bytes.len() as u64)?;
-        let mut moves = match self.waiting().bytes > self.limit {
-            true => self.scan()?,
-            false => Moves::default(),
-        };
+        let mut moves = Moves::default();
+        if self.waiting().bytes > self.limit {
+            // Some chunks may have been sent.
+            moves = self.scan().unwrap_or_default();
+        }
         while self.waiting().bytes > self.limit {
             let Some(oldest) = self.droppable() else {
                 break;
@@ -219,11 +191,13 @@ impl Spool {
         for chunk in &mut self.chunks {
             chunk.missed = chunk.missed.saturating_add(1);
         }
+        self.is_unavailable = false;
         for entry in entries.flatten() {
             let file = entry.file_name();
             let file = file.to_str().unwrap_or_default();
-            if file == REPORT {
-                moves.why = self.report(&entry);
+            if [REPORT, UNAVAILABLE].contains(&file) {
+                self.is_unavailable |= file == UNAVAILABLE;
+                moves.why = self.report(&entry).or(moves.why);
             }
             if let Some(name) = Name::parse(file).filter(|name| self.owns(name.id)) {
                 self.see(&name, &entry, &mut moves);
@@ -289,7 +263,7 @@ impl Spool {
     /// What the forwarder has reported since the last scan.
     fn report(&mut self, entry: &fs::DirEntry) -> Option<String> {
         let changed = entry.metadata().and_then(|about| about.modified()).ok();
-        if changed == self.reported {
+        if changed <= self.reported {
             return None;
         }
         self.reported = changed;

@@ -71,14 +71,7 @@ impl State {
     }
 
     pub fn note(&self, why: String, now: Now) {
-        let why = Some(why);
-        lock(&self.counts).add(
-            Moves {
-                why,
-                ..Moves::default()
-            },
-            now,
-        );
+        lock(&self.counts).add(Moves::lost(0, Some(why)), now);
     }
 
     // ---- Chunks ------------------------------------------------------------------
@@ -91,11 +84,7 @@ impl State {
             Store::Folder(folder) => folder.put(&bytes, samples, now),
             Store::Spool(spool) => spool.put(&bytes, samples, now),
         });
-        let moves = stored.unwrap_or_else(|error| Moves {
-            lost: samples,
-            why: Some(message!("{error}")),
-            ..Moves::default()
-        });
+        let moves = stored.unwrap_or_else(|error| Moves::lost(samples, Some(message!("{error}"))));
         self.count(&store, moves, samples, now);
     }
 
@@ -114,10 +103,8 @@ impl State {
     pub fn spool(&self, now: Now, act: impl FnOnce(&mut Spool) -> Result<Moves>) {
         let mut store = lock(&self.store);
         if let Store::Spool(spool) = &mut *store {
-            let moves = act(spool).unwrap_or_else(|error| Moves {
-                why: Some(message!("{error}")),
-                ..Moves::default()
-            });
+            let moves = act(spool);
+            let moves = moves.unwrap_or_else(|error| Moves::lost(0, Some(message!("{error}"))));
             self.count(&store, moves, 0, now);
         }
     }
@@ -147,14 +134,7 @@ impl State {
         let mut counts = lock(&self.counts);
         counts.ended = true;
         let lost = std::mem::take(&mut counts.open);
-        counts.add(
-            Moves {
-                lost,
-                why,
-                ..Moves::default()
-            },
-            now,
-        );
+        counts.add(Moves::lost(lost, why), now);
     }
 
     /// Leaves the spool. If `clears`, drops its chunks, since nobody will send them.
@@ -162,68 +142,10 @@ impl State {
         self.spool(now, |spool| {
             let lost = if clears { spool.clear() } else { 0 };
             spool.leave();
-            Ok(Moves {
-                lost,
-                ..Moves::default()
-            })
+            Ok(Moves::lost(lost, None))
         });
     }
 }
 
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
-mod tests {
-    use super::*;
-    use crate::script::{add_chunk, beginning, checked, spooled};
-    use profile_core::error::Error;
-
-    #[test]
-    fn every_sample_is_somewhere() {
-        let (state, folder) = spooled(1000);
-        let now = beginning();
-        state.took(true);
-        state.add(Err(Error::Memory), now);
-        assert_eq!(checked(&state).moves.lost, 1);
-        add_chunk(&state, 5, 1, now);
-        state.took(false);
-        state.missed();
-        state.end(Some("panic".into()), now);
-        let counts = checked(&state);
-        assert_eq!((counts.moves.lost, counts.open, counts.unread), (2, 0, 1));
-        assert!(!state.is_empty() && counts.ended);
-        state.leave(true, now);
-        let counts = checked(&state);
-        assert_eq!((counts.moves.lost, counts.taken, counts.cut), (7, 7, 1));
-        assert_eq!(counts.last_error.unwrap().0, "panic");
-        assert!(state.is_empty() && !folder.exists());
-    }
-
-    #[test]
-    fn times_are_those_of_the_caller() {
-        let (state, _folder) = spooled(1000);
-        let now = beginning();
-        let moves = |chunks_sent| Moves {
-            chunks_sent,
-            ..Moves::default()
-        };
-        state.spool(now, |_| Ok(moves(0)));
-        assert_eq!(checked(&state).last_sent, None);
-        state.spool(now, |_| Ok(moves(2)));
-        state.note("why".into(), now.after(2.0));
-        let counts = checked(&state);
-        assert_eq!(
-            (counts.last_sent, counts.moves.chunks_sent),
-            (Some(784_111_747.0), 2)
-        );
-        assert_eq!(counts.last_error, Some(("why".into(), 784_111_749.0)));
-        state.paused(Duration::from_secs(1));
-        state.paused(Duration::from_secs(2));
-        state.used(5);
-        state.used(7);
-        let counts = checked(&state);
-        assert_eq!((counts.paused, counts.cpu), (Duration::from_secs(3), 7));
-        assert!(!state.is_stopped() && state.deadline().is_none());
-        state.stop(now.instant);
-        assert!(state.is_stopped());
-        assert_eq!(state.deadline(), Some(now.instant));
-    }
-}
+mod tests;

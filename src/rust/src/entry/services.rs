@@ -13,15 +13,18 @@ use profile_core::message;
 use profile_reader::dump::dump;
 use std::time::Duration;
 
-// Starts the agent. `settings` is a list, see `agent::settings()`. With the method "auto", R's memory is read once, since
-// the thread could not distinguish a failure of this from others. If that is not possible, the agent is not started, and
-// the reason is returned; otherwise NULL.
+// Starts the agent. `settings` is a list, see `agent::settings()`. R's memory is read once first, unless the method is
+// "rprof", since the thread could not distinguish a failure of this from others. If that is not possible and the method
+// is "auto", the agent is not started, and the reason is returned; otherwise NULL.
 #[extendr]
 fn rust_agent_start(settings: &Robj) -> Robj {
     outcome(|arena| {
-        if option(settings, "method")?.text()? == Some("auto") {
+        let method = option(settings, "method")?.text()?;
+        if method != Some("rprof") {
             match dump(std::process::id() as i32, &|| false) {
-                Err(error @ (Error::Unsupported(_) | Error::Process(_))) => {
+                Err(error @ (Error::Unsupported(_) | Error::Process(_)))
+                    if method == Some("auto") =>
+                {
                     return arena.text(&message!("{error}"));
                 }
                 found => found.map(drop)?,

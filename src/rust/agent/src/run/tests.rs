@@ -6,6 +6,7 @@ use crate::script::{
 use profile_core::error::Error;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::fs;
 use std::rc::Rc;
 
 type Event = (f64, Box<dyn FnOnce()>);
@@ -437,6 +438,12 @@ fn what_is_queued_at_the_end_is_sent_before_the_deadline() {
         (counts.moves.sent, counts.waiting.samples),
         (0, counts.taken)
     );
+    // The server is unavailable.
+    let mut world = World::new(false);
+    world.record(0.02, 3.0);
+    fs::write(world.folder.join("unavailable"), "http://a: HTTP 503").unwrap();
+    assert_eq!(world.send_rest(), 0.02);
+    assert_eq!(last_error(&world.state), "http://a: HTTP 503");
     // There is no time.
     let mut world = World::new(false);
     world.record(0.02, 0.0);

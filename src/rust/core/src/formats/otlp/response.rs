@@ -29,22 +29,6 @@ pub enum Coding {
     Text,
 }
 
-impl Coding {
-    /// The encoding of a body with this content type. The server should answer in the encoding of the request, but the
-    /// header is authoritative.
-    pub fn of_type(text: &str) -> Coding {
-        let type_ = text.split(';').next().unwrap_or_default().trim();
-        let is = |name: &str| type_.eq_ignore_ascii_case(name);
-        if is("application/json") {
-            Coding::Json
-        } else if is("application/x-protobuf") || is("application/protobuf") {
-            Coding::Protobuf
-        } else {
-            Coding::Text
-        }
-    }
-}
-
 /// The response to a successful request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accepted {
