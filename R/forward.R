@@ -218,7 +218,7 @@ run_forwarder <- function(folder) {
   # It contains secrets, so it is removed at once.
   request <- read_target(target)
   unlink(target)
-  tidy_spool(folder, all = TRUE)
+  tidy_spool(folder)
   note_available(folder)
   sender <- new_sender(folder, request, character(), function(kind, text) {
     write_report(folder, text, if (kind == "again") "unavailable" else "report")
@@ -276,14 +276,14 @@ note_available <- function(folder) {
   }
 }
 
-# Removes temporary files of processes that were killed, and touches the lock, so that programs that remove old
-# temporary files keep it.
-tidy_spool <- function(folder, all = FALSE) {
+# Removes temporary files of forwarders and agents that were killed, and touches the lock, so that programs that remove
+# old temporary files keep it. An agent that runs renames its new files at once.
+tidy_spool <- function(folder) {
   Sys.setFileTime(file.path(folder, "lock"), Sys.time())
-  files <- list.files(folder, "^Rtmp|[.]new$")
-  files <- file.path(folder, setdiff(files, basename(tempdir())))
-  age <- if (all) 0 else forward_age
-  unlink(files[which(Sys.time() - file.mtime(files) > age)], recursive = TRUE)
+  new <- list.files(folder, "[.]new$", full.names = TRUE)
+  age <- as.numeric(difftime(Sys.time(), file.mtime(new), units = "secs"))
+  unlink(new[which(age > forward_age)])
+  unlink(file.path(folder, setdiff(list.files(folder, "^Rtmp"), basename(tempdir()))), recursive = TRUE)
 }
 
 # ---- Sending -----------------------------------------------------------------------------

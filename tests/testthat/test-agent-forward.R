@@ -256,6 +256,20 @@ test_that("the forwarder has only variables that it needs", {
   expect_identical(sum(names(variables) == "R_LIBS"), 1L)
 })
 
+test_that("files of processes that were killed are removed, but not those that an agent is writing", {
+  folder <- withr::local_tempdir()
+  at <- function(name) file.path(folder, name)
+  old <- Sys.time() - 1000
+  for (name in c("lock", "1-2-3-4.new", "5-6-7-8.new", "5-6-7-8.otlp.gz", "log")) file.create(at(name))
+  Sys.setFileTime(at("5-6-7-8.new"), old)
+  Sys.setFileTime(at("5-6-7-8.otlp.gz"), old)
+  Sys.setFileTime(at("lock"), old)
+  dir.create(at("Rtmpabc"))
+  tidy_spool(folder)
+  expect_setequal(dir(folder), c("lock", "1-2-3-4.new", "5-6-7-8.otlp.gz", "log"))
+  expect_gt(as.numeric(difftime(file.mtime(at("lock")), old, units = "secs")), 900)
+})
+
 test_that("agents share a spool if they have the same target", {
   skip_without_agent()
   skip_without_curl()
