@@ -36,7 +36,7 @@
 #' proxies and TLS) share a spool and a forwarder. The forwarder ends about five seconds after the last agent, however
 #' that agent ended; if the server accepts parts, it first sends all that remain.
 #'
-#' The forwarder takes about 100 MB of memory and 0.15 percent of a core while it waits. To do without it, let the agent
+#' The forwarder takes about 100 MB of memory, and 0.3 percent of a core while it waits. To do without it, let the agent
 #' write to a folder, and call [forward_profiles()] in another container.
 #'
 #' The spool is a folder in `profile-spool-`, followed by the user id, next to the session's temporary directory,
