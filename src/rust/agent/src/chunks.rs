@@ -9,7 +9,6 @@ use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::model::Profile;
 use profile_reader::session::Tick;
-use profile_reader::settings::Clock;
 use std::time::{Duration, Instant};
 
 /// How often the session is reopened.

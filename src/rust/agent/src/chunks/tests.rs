@@ -4,7 +4,7 @@ use crate::script::{
     next_profile, seconds, spooled, sum,
 };
 use crate::sink::To;
-use profile_reader::recorder::Clock;
+use profile_reader::settings::Clock;
 use std::path::PathBuf;
 
 const INTERVAL: f64 = 0.01;
