@@ -8,8 +8,13 @@
 #'
 #' @section Reading R's memory:
 #' With `method = "reader"`, the thread of the agent reads R's stack from memory, as [profile_process()] does for
-#' another process. This needs no signal and does not stop R. So the agent does not interfere with [Rprof()],
-#' `profvis::profvis()`, [start_profiler()] or debuggers, and they do not interfere with the agent.
+#' another process. If R's thread runs, it gets a signal, and waits in its handler while its calls are copied: for some
+#' ten microseconds, at most for a millisecond. So the shares of lines are those of [Rprof()], also for functions that
+#' take a few microseconds. A thread that sleeps or waits in a system call gets no signal. The signal is the last one
+#' of the real-time signals that the process does not use when the agent takes its first sample.
+#'
+#' The agent does not interfere with [Rprof()], `profvis::profvis()`, [start_profiler()] or debuggers, and they do not
+#' interfere with the agent. If all CPUs are busy, too many samples are taken while R makes system calls.
 #'
 #' A sample has two values: the CPU time of R's thread since the previous sample (type `cpu`), and the elapsed time
 #' (type `wall`).
