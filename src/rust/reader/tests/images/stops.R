@@ -21,6 +21,15 @@ name_of <- function(call) {
   if (is_member) paste0(as.character(head[[2]]), operator, as.character(head[[3]])) else "<Anonymous>"
 }
 
+# The same, with the place of the definition if many functions have this name.
+full_name_of <- function(call, srcref) {
+  name <- name_of(call)
+  if (is.null(srcref) || !name %in% c("FUN", "<Anonymous>")) {
+    return(name)
+  }
+  paste0(name, " (", attr(srcref, "srcfile")$filename, ":", srcref[[1]], ")")
+}
+
 place_of <- function(srcref, line = srcref[[1]]) {
   if (is.null(srcref)) "" else paste0(" ", attr(srcref, "srcfile")$filename, "#", line)
 }
@@ -48,7 +57,7 @@ tell <- function(stop, has_source = TRUE) {
   frames <- character()
   # A function is where it has made the next inner call.
   for (i in seq_len(own - 1)) {
-    name <- name_of(calls[[i]])
+    name <- full_name_of(calls[[i]], attr(sys.function(i), "srcref"))
     frames <- c(frames, paste0(name, places[[i + 1]]), of_stop[names(of_stop) == name])
   }
   writeLines(enc2utf8(c(paste("stop", stop), paste("frame", rev(frames)), "ready")), useBytes = TRUE)
