@@ -33,7 +33,7 @@ pub fn frames(dump: &Dump) -> Vec<String> {
 
 /// The frames of a stop. Those of labels are removed.
 fn expected(stop: &Stop) -> Vec<String> {
-    let of_labels = ["leaf stops.R#79", "run stops.R#238", "eval", "eval"];
+    let of_labels = ["leaf stops.R#88", "run stops.R#247", "eval", "eval"];
     match stop.name == "labels" {
         true => of_labels.map(str::to_owned).to_vec(),
         false => stop.frames.clone(),
