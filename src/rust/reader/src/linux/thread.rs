@@ -141,13 +141,7 @@ impl Thread {
         if self.clock.is_some() {
             return self.hold_own();
         }
-        let sleeps = match state {
-            State::Waiting => true,
-            State::Sleeping | State::Stopped => self.stops != Stops::Always,
-            State::Running | State::Ended | State::Other(_) => false,
-        };
-        let slices = if sleeps { self.times() } else { None };
-        if let Some((_, slices)) = slices {
+        if let Some(slices) = self.slices_if_asleep(state) {
             return Held::Asleep(slices);
         }
         match &mut self.stopper {
@@ -160,6 +154,22 @@ impl Thread {
                 Err(Failure::Late | Failure::Ended) => Held::Free(WhyFree::Late),
             },
         }
+    }
+
+    /// The number of its time slices so far, if it sleeps and need not be stopped.
+    fn slices_if_asleep(&self, state: State) -> Option<u64> {
+        let sleeps = |state| match state {
+            State::Waiting => true,
+            State::Sleeping | State::Stopped => self.stops != Stops::Always,
+            State::Running | State::Ended | State::Other(_) => false,
+        };
+        if !sleeps(state) {
+            return None;
+        }
+        // They are counted first. A thread that sleeps after that, and has had no other time slice later, has not run
+        // in between.
+        let (_, slices) = self.times()?;
+        sleeps(self.activity()?.state).then_some(slices)
     }
 
     /// Holds the thread of this process, if it runs.
