@@ -1,7 +1,9 @@
 //! Stops, signals and ends of processes: shells that this process has started.
 
+use super::super::proc::{Process, State};
+use super::super::thread::{Held, Stops, Thread};
 use super::*;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::channel;
 
@@ -196,4 +198,34 @@ fn a_process_that_is_traced_already_is_refused_with_the_name_of_the_tracer() {
     assert!(error.to_string().contains(&expected), "{error}");
     let error = Stopper::new(std::process::id() as i32).check().unwrap_err();
     assert!(error.to_string().contains("cannot stop itself"), "{error}");
+}
+
+#[test]
+fn a_thread_that_sleeps_is_not_stopped_and_its_waking_is_noticed() {
+    let mut shell = Shell::start(SLEEP);
+    shell.wait_for(&['S']);
+    let open = |shell: &Shell| {
+        let process = Process::find(shell.pid()).unwrap();
+        Thread::open(&process, Stops::IfItRuns).unwrap()
+    };
+    let mut thread = open(&shell);
+    let held = thread.hold(State::Sleeping);
+    assert!(matches!(held, Held::Asleep(_)), "{held:?}");
+    assert!(thread.is_still(&held));
+    shell.input.as_mut().unwrap().write_all(b"go\n").unwrap();
+    let begin = Instant::now();
+    while thread.is_still(&held) {
+        assert!(begin.elapsed() < Duration::from_secs(300));
+        thread::sleep(Duration::from_millis(1));
+    }
+    // One that has woken up since its state was read is stopped.
+    let shell = Shell::start(LOOP);
+    let mut thread = open(&shell);
+    let held = (0..600).find_map(|_| match thread.hold(State::Sleeping) {
+        Held::Stopped(pause) => Some(pause),
+        Held::Free(_) => None,
+        held => panic!("{held:?}"),
+    });
+    assert_eq!(shell.state(), 't');
+    drop(held);
 }
