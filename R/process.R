@@ -82,7 +82,8 @@
 #' @param seconds How long to record. `Inf` to record until the process ends or you press Ctrl-C, which returns
 #'   what was recorded.
 #' @param ... Must be empty.
-#' @param interval Seconds between two samples.
+#' @param interval Seconds between two samples, on average: the times are irregular, so that they are not in step with
+#'   the process.
 #' @param clock `"cpu"` for samples while the process uses CPU time, `"wall"` for samples at all times.
 #' @param children Whether to also record R processes that the process has started or will start, for example by
 #'   `parallel::mclapply()` or the package callr.

@@ -12,6 +12,7 @@ use profile_core::joint::{Files, NativeStack, insert_native};
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::Profile;
+use profile_core::retry::chance;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -167,7 +168,8 @@ impl<'s> Recorder<'s> {
                 let tick = session.tick(self.settings, profile, natives, &placement)?;
                 recorded.count(tick, session.pid())?;
             }
-            next = next_tick(next, self.settings.interval, Instant::now());
+            let interval = around(self.settings.interval, chance());
+            next = next_tick(next, interval, Instant::now());
         }
         Ok(())
     }
@@ -213,6 +215,13 @@ impl<'s> Recorder<'s> {
     }
 }
 
+/// A duration that differs from the interval by up to a quarter, for a random number between 0 and 1. Samples at regular
+/// times may be in step with the process, or with a timer of the kernel: such stops, 1,000 times a second, kept up to a
+/// quarter of the signals from an `Rprof()` in the process.
+fn around(interval: Duration, chance: f64) -> Duration {
+    interval.mul_f64(0.75 + chance / 2.0)
+}
+
 /// The time of the tick after the one that was due at `last`. Ticks that were missed are skipped: there are many of them
 /// after the system was suspended.
 fn next_tick(last: Instant, interval: Duration, now: Instant) -> Instant {
@@ -222,6 +231,19 @@ fn next_tick(last: Instant, interval: Duration, now: Instant) -> Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ticks_are_irregular() {
+        let interval = Duration::from_millis(100);
+        for (chance, milliseconds) in [(0.0, 75), (0.5, 100), (1.0, 125)] {
+            assert_eq!(
+                around(interval, chance),
+                Duration::from_millis(milliseconds)
+            );
+        }
+        let ten: Vec<_> = (0..10).map(|_| around(interval, super::chance())).collect();
+        assert!(ten.iter().any(|other| *other != ten[0]));
+    }
 
     #[test]
     fn ticks_that_were_missed_are_skipped() {
