@@ -47,9 +47,8 @@
 #' changes each time, there is no sample, and a warning of class `profile_warning_incomplete` says how often this has
 #' happened. The time of such samples counts for the next one. No stack is wrong, but functions that return after a few
 #' microseconds have too few samples, and others too many. If functions took 4 to 16 microseconds, the shares of lines
-#' differed by up to 14 percentage points from those of [Rprof()]; if they took 40 to 160 microseconds, by no more than
-#' chance explains. A third of the stacks of `lm()`, and nine of ten stacks of functions that take a microsecond, could
-#' not be read.
+#' differed by up to 25 percentage points from those of [Rprof()]; if they took 40 to 160 microseconds, by one point. Two
+#' thirds of the stacks of `lm()`, and nine of ten stacks of functions that take a microsecond, could not be read.
 #'
 #' @section What cannot be seen:
 #' - Some builtin functions. R does not record calls of builtins unless [Rprof()] runs. If byte-compiled code calls a
