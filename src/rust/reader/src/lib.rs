@@ -24,7 +24,7 @@
 //! - [`core_file`]: the memory of a process that has ended, from its core file;
 //! - [`dump`]: reads one stack of a process, or the stack in a core file;
 //! - [`session`]: takes a sample of a process at each tick; [`samples`]: adds it to a profile; [`recorder`]: records
-//!   processes into a profile, in which each process is a [`source`]; [`settings`]: how.
+//!   processes into a profile, in which each process is a [`source`]; [`settings`]: how; [`states`]: of the threads.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
@@ -61,5 +61,6 @@ pub mod settings;
 pub mod snapshot;
 pub mod source;
 pub mod stack;
+pub mod states;
 pub mod symbols;
 pub mod target;

@@ -9,6 +9,8 @@ use profile_core::message;
 use std::marker::PhantomData;
 use std::time::Duration;
 
+pub use crate::states::{Activity, State, Stops, WhyFree};
+
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessMemory;
 
@@ -33,22 +35,6 @@ pub struct Process {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Never {}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    Running,
-    Sleeping,
-    Waiting,
-    Stopped,
-    Ended,
-    Other(char),
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Activity {
-    pub state: State,
-    pub processor: usize,
-}
 
 /// The scheduling of a thread, which remains unchanged.
 pub struct Placement;
@@ -135,13 +121,6 @@ impl Pause {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stops {
-    Never,
-    IfItRuns,
-    Always,
-}
-
 /// A hold of the thread of this process. The type has no values.
 #[derive(Debug)]
 pub struct Hold {
@@ -160,14 +139,6 @@ pub enum Held {
     Waits(Hold),
     Asleep(u64),
     Free(WhyFree),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyFree {
-    Unwanted,
-    Late,
-    Traced,
-    Slow,
 }
 
 impl<'f> NativeReader<'f> {

@@ -18,11 +18,12 @@ mod proc;
 mod system_calls;
 mod thread;
 
+pub use crate::states::{Activity, State, Stops, WhyFree};
 pub use hold::Hold;
 pub use memory::ProcessMemory;
 pub use native::NativeReader;
 pub use pause::{Pause, prepare_thread};
 pub use placement::Placement;
-pub use proc::{Process, State, r_processes};
+pub use proc::{Process, r_processes};
 pub use system_calls::system_call_name;
-pub use thread::{Activity, Held, Stops, Thread, WhyFree, clock_of_thread};
+pub use thread::{Held, Thread, clock_of_thread};

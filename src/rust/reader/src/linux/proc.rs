@@ -5,6 +5,7 @@ use super::memory::ProcessMemory;
 use super::permission::{gone, not_permitted};
 use crate::command_line;
 use crate::memory::Memory;
+use crate::states::State;
 use crate::target::Mapping;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned, sort_by_key};
@@ -21,21 +22,6 @@ pub struct Process {
     /// When it started, in clock ticks since the system was booted. A later process with the same ID has another
     /// start time.
     started: u64,
-}
-
-/// The state of a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// It runs, or waits for a CPU.
-    Running,
-    Sleeping,
-    /// It waits for a disk or another device, and cannot be interrupted.
-    Waiting,
-    /// Stopped by a signal or a debugger.
-    Stopped,
-    /// The process has ended, and its parent has not noticed it yet.
-    Ended,
-    Other(char),
 }
 
 impl Process {

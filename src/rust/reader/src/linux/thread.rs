@@ -8,22 +8,14 @@
 use super::hold::{Hold, Holder};
 use super::pause::{Failure, Pause, Stopper};
 use super::permission::gone;
-use super::proc::{Process, State, Status};
+use super::proc::{Process, Status};
+use crate::states::{Activity, State, Stops, WhyFree};
 use profile_core::error::Result;
 use profile_core::message;
 use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 use std::process;
-
-/// When a thread is stopped while its stack is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stops {
-    Never,
-    IfItRuns,
-    /// Unless it waits for a device, which prevents it.
-    Always,
-}
 
 /// How a thread is kept where it is.
 #[derive(Debug)]
@@ -36,27 +28,6 @@ pub enum Held {
     Asleep(u64),
     /// It is not kept, and may go on.
     Free(WhyFree),
-}
-
-/// Why a thread is not kept where it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyFree {
-    /// That was not wanted.
-    Unwanted,
-    /// It does not stop, or has ended.
-    Late,
-    /// Another process, such as a debugger, traces it.
-    Traced,
-    /// It was, but that was too short to read its stack.
-    Slow,
-}
-
-/// The state of a thread, and its processor.
-#[derive(Debug, Clone, Copy)]
-pub struct Activity {
-    pub state: State,
-    /// The processor that it runs on, or last ran on.
-    pub processor: usize,
 }
 
 /// The first thread of a process. Its files remain open, since they are read often. After the thread has ended, they

@@ -1,8 +1,9 @@
 //! Stops, signals and ends of processes: shells that this process has started.
 
-use super::super::proc::{Process, State};
-use super::super::thread::{Held, Stops, Thread};
+use super::super::proc::Process;
+use super::super::thread::{Held, Thread};
 use super::*;
+use crate::states::{State, Stops};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::channel;

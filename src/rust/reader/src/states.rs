@@ -1,0 +1,46 @@
+//! What is known about a thread that is recorded, and what is done with it.
+
+/// The state of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It runs, or waits for a CPU.
+    Running,
+    Sleeping,
+    /// It waits for a disk or another device, and cannot be interrupted.
+    Waiting,
+    /// Stopped by a signal or a debugger.
+    Stopped,
+    /// The process has ended, and its parent has not noticed it yet.
+    Ended,
+    Other(char),
+}
+
+/// The state of a thread, and its processor.
+#[derive(Debug, Clone, Copy)]
+pub struct Activity {
+    pub state: State,
+    /// The processor that it runs on, or last ran on.
+    pub processor: usize,
+}
+
+/// When a thread is stopped while its stack is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stops {
+    Never,
+    IfItRuns,
+    /// Unless it waits for a device, which prevents it.
+    Always,
+}
+
+/// Why a thread is not kept where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyFree {
+    /// That was not wanted.
+    Unwanted,
+    /// It does not stop, or has ended.
+    Late,
+    /// Another process, such as a debugger, traces it.
+    Traced,
+    /// It was, but that was too short to read its stack.
+    Slow,
+}
