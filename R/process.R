@@ -63,11 +63,11 @@
 #'
 #' @section Native code:
 #' With `native = TRUE`, the process is stopped for each sample, also while it sleeps, and its native stack is copied.
-#' Samples then have native frames between R frames, like samples of [start_profiler()]: functions of C, C++, Fortran and Rust, with files and lines if
-#' they were compiled with `-g`, and a row in `.mappings` for each library. The column `.frame_type` of `locations` is
-#' `"r"` or `"native"`. The sections *Names of native functions* and *Incomplete samples* in [start_profiler()] apply as
-#' well. Names are looked up when recording ends. The files of libraries in a container are found. Separate files with
-#' debug information are found only on this system.
+#' Samples then have native frames between R frames, like samples of [start_profiler()]: functions of C, C++, Fortran and
+#' Rust, with files and lines if they were compiled with `-g`, and a row in `.mappings` for each library. The column
+#' `.frame_type` of `locations` is `"r"` or `"native"`. The sections *Names of native functions* and *Incomplete samples*
+#' in [start_profiler()] apply as well. Names are looked up when recording ends. The files of libraries in a container are
+#' found. Separate files with debug information are found only on this system.
 #'
 #' While the process waits for a device, it is not stopped, and samples have no native frames.
 #'

@@ -88,6 +88,10 @@ pub fn read<M: Memory>(
             _ => {}
         }
     }
+    // What was copied of its native stack is of another moment.
+    if let Some(native) = native {
+        native.discard();
+    }
     let is_read = reader.read(Motion::Free)?.is_some();
     let why = Some(why).filter(|why| *why != WhyFree::Unwanted);
     Ok(is_read.then_some(why))

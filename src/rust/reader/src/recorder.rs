@@ -216,8 +216,8 @@ impl<'s> Recorder<'s> {
 }
 
 /// A duration that differs from the interval by up to a quarter, for a random number between 0 and 1. Samples at regular
-/// times may be in step with the process, or with a timer of the kernel: such stops, 1,000 times a second, kept up to a
-/// quarter of the signals from an `Rprof()` in the process.
+/// times may be in step with the process, or with a timer of the kernel: with such stops, 1,000 times a second, a sixth of
+/// the signals for an `Rprof()` in the process did not come.
 fn around(interval: Duration, chance: f64) -> Duration {
     interval.mul_f64(0.75 + chance / 2.0)
 }

@@ -155,6 +155,10 @@ impl<'f> NativeReader<'f> {
         match self.never {}
     }
 
+    pub fn discard(&mut self) {
+        match self.never {}
+    }
+
     pub fn copy_nodes(&mut self, _: &Target, _: &Stack) -> Result<()> {
         match self.never {}
     }

@@ -8,7 +8,7 @@
 
 use std::mem::zeroed;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,9 @@ const FREE: u32 = 0;
 const ASKED: u32 = 1;
 const HELD: u32 = 2;
 
+/// Whether there is a holder.
+static EXISTS: AtomicBool = AtomicBool::new(false);
+
 /// The number of signals that R's thread has handled.
 static HANDLED: AtomicU32 = AtomicU32::new(0);
 
@@ -44,8 +47,19 @@ pub struct Holder {
 pub struct Hold;
 
 impl Holder {
-    /// `None` if all signals that programs may define are in use.
+    /// `None` if there is another holder, or if all signals that programs may define are in use.
     pub fn new() -> Option<Holder> {
+        if EXISTS.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let holder = Holder::with_signal();
+        if holder.is_none() {
+            EXISTS.store(false, Ordering::Release);
+        }
+        holder
+    }
+
+    fn with_signal() -> Option<Holder> {
         let unused = |signal: &libc::c_int| {
             // SAFETY: the struct consists of integers, and the kernel fills it.
             unsafe {
@@ -105,6 +119,7 @@ impl Drop for Holder {
             // SAFETY: these are no functions.
             unsafe { libc::signal(self.signal, action) };
         }
+        EXISTS.store(false, Ordering::Release);
     }
 }
 
@@ -189,6 +204,7 @@ mod tests {
         unsafe { libc::signal(last, libc::SIG_IGN) };
         let mut holder = Holder::new().unwrap();
         assert_eq!(holder.signal, last - 1);
+        assert!(Holder::new().is_none());
         let mut held = 0;
         for _ in 0..1000 {
             if let Some(hold) = holder.hold() {
@@ -215,6 +231,7 @@ mod tests {
         let signal = holder.signal;
         drop(holder);
         assert_eq!(action(signal), libc::SIG_DFL);
+        assert!(Holder::new().is_some());
         // SAFETY: this is no function.
         unsafe { libc::signal(last, libc::SIG_DFL) };
     }

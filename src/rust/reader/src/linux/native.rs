@@ -145,6 +145,11 @@ impl<'f> NativeReader<'f> {
         Ok(())
     }
 
+    /// Discards what was copied.
+    pub fn discard(&mut self) {
+        self.registers = None;
+    }
+
     /// Copies the used part of R's node stack, given R's stack, while the process is still stopped.
     pub fn copy_nodes(&mut self, target: &Target, stack: &Stack) -> Result<()> {
         let records = stack.records.iter().map(|record| record.address);
