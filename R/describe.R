@@ -230,6 +230,7 @@ described_calls <- function(parts, other_types) {
   is_short <- function(name) length(name) > 0 && nchar(valid_text(name[[1]])) <= 500
   file <- parts$lines$filename
   c(
+    if (is_snapshot(parts$run)) "holders(x)",
     if (length(other_types) > 0) paste0("describe_profile(x, type = ", in_quotes(other_types[[1]]), ")"),
     if (is_short(hottest)) paste0("callers(x, ", in_quotes(hottest[[1]]), ")"),
     if (is_short(file)) paste0("annotate_lines(x, ", in_quotes(file[[1]]), ")"),
@@ -307,13 +308,20 @@ description_head <- function(parts, width) {
   c(
     paste(c(paste("<profile>", amount), time, interval, count_of(run$functions, "function")), collapse = ", "),
     format_sources(run$sources, width, ellipsis = "~", run$sources$command),
-    if (length(start) == 1 && !is.na(start)) {
+    if (length(start) == 1) {
       # The time of a file of Rprof() is derived from the modification time of the file.
       latest <- run$sources$source_type == "rprof" && !is.na(run$sources$source_uri)
-      time <- as.POSIXct(start, origin = "1970-01-01", tz = "UTC")
-      paste0("Recorded:  ", format(time, "%Y-%m-%d %H:%M:%S UTC"), if (latest) " or before")
+      format_recorded(start, latest)
     }
   )
+}
+
+# `latest`: whether the time is the latest one that is possible. Nothing if the time is unknown.
+format_recorded <- function(start, latest = FALSE) {
+  if (!is.na(start)) {
+    time <- as.POSIXct(start, origin = "1970-01-01", tz = "UTC")
+    paste0("Recorded:  ", format(time, "%Y-%m-%d %H:%M:%S UTC"), if (latest) " or before")
+  }
 }
 
 description_tree <- function(tree, n, least, width) {

@@ -42,6 +42,8 @@ rust_frame_names <- function(x) .Call(wrap__rust_frame_names, x)
 
 rust_runs <- function(profiles, sample_type, by) .Call(wrap__rust_runs, profiles, sample_type, by)
 
+rust_holders <- function(profiles, base, min_share, most) .Call(wrap__rust_holders, profiles, base, min_share, most)
+
 rust_frames <- function(x, lazy) .Call(wrap__rust_frames, x, lazy)
 
 rust_profvis <- function(x, filenames, texts) .Call(wrap__rust_profvis, x, filenames, texts)

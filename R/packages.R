@@ -23,6 +23,8 @@
 #' loaded, `filter()` is attributed to stats. Most packages are installed without source references, so their functions
 #' have no file. [record_profile()] adds packages when recording ends, in the session in which they were used.
 #'
+#' Frames of heap snapshots, see [holders()], are not functions and have no package.
+#'
 #' Existing values are kept, so you can set some packages yourself.
 #'
 #' @param x A profile, see [profile_data].
@@ -63,10 +65,11 @@ with_packages <- function(x, call) {
     file = package_of_library(x),
     namespace = package_with_function(functions)
   )
+  of_heap <- is_of_heap(x)
   package <- functions[[".package"]] %||% rep(NA_character_, length(functions$name))
   from <- functions[[".package_from"]] %||% rep(NA_character_, length(functions$name))
   for (i in seq_along(rules)) {
-    new <- is.na(package) & !is.na(rules[[i]])
+    new <- is.na(package) & !is.na(rules[[i]]) & !of_heap
     package[new] <- rules[[i]][new]
     from[new] <- names(rules)[[i]]
   }
@@ -81,6 +84,13 @@ is_native <- function(x) {
 
 is_native_location <- function(x) {
   x$locations[[".frame_type"]] %in% "native" | !is.na(x$locations[[".address"]] %||% NA)
+}
+
+# Whether each function is a frame of heap snapshots, such as `numeric` or `$x`, and not code. The core has the same
+# types, in analysis/heap_frames.rs.
+is_of_heap <- function(x) {
+  types <- c("root", "binding", "element", "attribute", "environment", "code", "type")
+  x$functions$function_id %in% x$locations$function_id[x$locations[[".frame_type"]] %in% types]
 }
 
 package_in_name <- function(name, is_native) {

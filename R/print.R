@@ -6,12 +6,14 @@
 #' self. The figures agree with [summary()][summary.profile_data()], whose help describes which samples are counted; the
 #' number of other samples is shown as *left out*.
 #'
+#' Of a snapshot of the heap, `print()` shows the size, the process, and what holds most of the memory, see [holders()].
+#'
 #' Control characters in names and paths, and characters that change the direction of text, are shown as
 #' escape sequences such as `\033`, so that they have no effect on the terminal. Long names are shortened.
 #'
 #' @param x A profile, see [profile_data], or a summary of one.
 #' @param ... Passed on to `format()`, for which it must be empty.
-#' @param n The number of rows to show: functions of a profile, 5 by default; rows of each table of a
+#' @param n The number of rows to show: functions of a profile, or paths of a snapshot, 5 by default; rows of each table of a
 #'   summary, by default as many as tibbles show.
 #' @param width The width of the lines, by default the width of the console, `getOption("width")`.
 #'
@@ -33,6 +35,10 @@ format.profile_data <- function(x, ..., n = 5, width = NULL) {
   rlang::check_dots_empty(call = call)
   check_shown(n, call)
   width <- line_width(width, call)
+  snapshot <- if (is_snapshot(x)) snapshot_lines(x, n, width)
+  if (!is.null(snapshot)) {
+    return(shorten(snapshot, width))
+  }
   version <- profile_version(x)
   head <- paste0("<profile ", shown_name(version, 20), ">")
   summary <- tryCatch(summary(x), profile_error = identity)

@@ -16,6 +16,7 @@
 #' - *Who calls this function? What does it call?* [callers()], [callees()], [call_tree()]
 #' - *What allocates memory?* `summary(x, type = "alloc_size")`; for exact amounts `record_profile(memory = "exact")`,
 #'   [read_rprofmem()] and [benchmark_profile()]
+#' - *Who holds the memory? What has grown?* [holders()], and [compare_profiles()] for two snapshots
 #' - *Which C, C++, Fortran or Rust function is slow?* [record_profile()] with `native = TRUE`
 #' - *Did it get slower? Is the new version faster?* [benchmark_profile()], [compare_profiles()];
 #'   [expect_no_regression()] in tests
@@ -48,7 +49,7 @@
 #' ## Look
 #' In the browser: [profile_page()], [write_profile_page()]. As text, tables and pictures: [describe_profile()],
 #' [summary()][summary.profile_data()], [plot()][plot.profile_data()], [call_tree()], [callers()], [callees()],
-#' [annotate_lines()], [print()][print.profile_data]. In other viewers: [as_profvis()], [serve_pprof()], [stop_pprof()],
+#' [holders()], [annotate_lines()], [print()][print.profile_data]. In other viewers: [as_profvis()], [serve_pprof()], [stop_pprof()],
 #' [find_pprof()], [joint_pprof()]
 #'
 #' ## Compare

@@ -10,7 +10,7 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::analysis::call_tree::Part;
 use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::groups::By;
-use profile_core::analysis::{call_tree, description, runs, summary};
+use profile_core::analysis::{call_tree, description, holders, runs, summary};
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::SourceId;
 
@@ -103,6 +103,29 @@ fn rust_runs(profiles: &Robj, sample_type: &Robj, by: &Robj) -> Robj {
     })
 }
 
+// Returns the paths that hold most of the memory in use, see `to_r/holders.rs`. If `base`, the number of sources that
+// are compared with the others, is not 0: those below which it has changed most. `most`: the maximum number of rows.
+#[extendr]
+fn rust_holders(profiles: &Robj, base: &Robj, min_share: &Robj, most: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = pooled(arena, argument(profiles).elements()?, &stop)?;
+        let base = argument(base).integers()?.first().copied();
+        let number = |of: &Robj| {
+            let number = argument(of).doubles().map(|all| all.first().copied());
+            number.map(|number| number.unwrap_or_default())
+        };
+        let request = holders::Request {
+            base: base.map_or(0, |base| base.max(0) as usize),
+            min_share: number(min_share)?,
+            // Infinity is the largest number.
+            most: number(most)? as usize,
+        };
+        let names = FrameNames::new(&profile)?;
+        let holders = holders::holders(&profile, &names, &request, &stop)?;
+        to_r::holders(arena, &profile, holders.as_ref())
+    })
+}
+
 // Returns a tibble with a row for each frame of each sample.
 #[extendr]
 fn rust_frames(x: &Robj, lazy: &Robj) -> Robj {
@@ -131,6 +154,7 @@ extendr_module! {
     fn rust_call_tree;
     fn rust_frame_names;
     fn rust_runs;
+    fn rust_holders;
     fn rust_frames;
     fn rust_profvis;
 }

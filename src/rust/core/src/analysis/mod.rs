@@ -17,6 +17,8 @@
 //! - [`rows_by_source`]: the samples of each source;
 //! - [`measures`]: values for viewers that show one number for each sample;
 //! - [`call_tree`]: self and total values by path;
+//! - [`holders`]: the paths that hold most of the memory in use, or below which it has grown;
+//! - [`heap_frames`]: frames of heap snapshots, which are not calls;
 //! - [`description`]: everything that the digest of a profile shows;
 //! - [`combine`]: combines several profiles;
 //! - [`compact`]: finds the used rows of edited tables;
@@ -35,6 +37,8 @@ pub mod differences;
 pub mod frame_names;
 pub mod garbage_collections;
 pub mod groups;
+pub mod heap_frames;
+pub mod holders;
 pub(crate) mod inlining;
 pub mod label_frames;
 pub(crate) mod measures;

@@ -3,11 +3,15 @@
 //! R package of the library, or the program or library.
 
 use super::frame_names::{address, module};
+use super::heap_frames::is_of_heap;
 use super::source_facts::file_name;
 use crate::model::{LocationId, Profile};
 
-/// The package of a location, `None` if it is unknown.
+/// The package of a location, `None` if it is unknown. What holds memory in a heap snapshot is not code of a package.
 pub fn package_of(profile: &Profile, id: LocationId) -> Option<&str> {
+    if is_of_heap(profile, id) {
+        return None;
+    }
     let text = |id| profile.strings.get(id);
     let function = profile.function_of(id);
     let of_r = function.and_then(|function| function.package).map(text);
@@ -130,5 +134,29 @@ mod tests {
         let [native, unnamed, interpreted] = ids;
         let found = [native, unnamed, interpreted, without].map(|id| package_of(&profile, id));
         assert_eq!(found, [Some("libblas.so.3"), None, None, None]);
+    }
+
+    #[test]
+    fn what_holds_memory_has_no_package() {
+        let mut profile = Profile::default();
+        let file = profile.strings.intern("a.go").unwrap();
+        let id = profile.frame("stats.x", file, 0).unwrap();
+        assert_eq!(package_of(&profile, id), Some("stats"));
+        for text in [
+            "root",
+            "binding",
+            "element",
+            "attribute",
+            "environment",
+            "code",
+            "type",
+        ] {
+            let location = Location {
+                frame_type: profile.frame_type(text).unwrap(),
+                ..profile.locations.get(id)
+            };
+            let of_heap = profile.locations.intern(location).unwrap();
+            assert_eq!(package_of(&profile, of_heap), None, "{text}");
+        }
     }
 }

@@ -206,6 +206,12 @@ impl Profile {
         self.values.iter().find(|values| *known == values.type_)
     }
 
+    /// The values of memory (`bytes`) or objects (`count`) in use: of the first known type that the profile has.
+    pub fn in_use(&self, unit: &str) -> Option<&Values> {
+        let mut known = known_types::with_role(Role::InUse, unit);
+        known.find_map(|known| self.known(known))
+    }
+
     /// The values of allocated memory: of the first known type that the profile has.
     pub fn allocated(&self) -> Option<&Values> {
         let mut known = known_types::with_role(Role::Allocated, "bytes");
