@@ -42,19 +42,33 @@
 #'
 #' The whole run is compared in a separate test; the result is in the attribute `whole`.
 #'
+#' # Memory in use
+#'
+#' Snapshots of the heap are not sampled, so their differences are exact: two of them are enough, and there are no
+#' statistics. If `base` and `new` are snapshots, `by` is `"path"` by default, which compares the memory below each path
+#' of [holders()]. A step of a path is compared only with a step of the same name below the same path. A row goes down as
+#' long as one step keeps 80% of the growth of its start; where the growth is divided, further rows begin.
+#'
+#' `by = "path"` also compares other profiles of memory in use, such as heap profiles of Go, or snapshots that were read
+#' from a format that does not say what they are, such as pprof. Each side must have one
+#' source. `scale`, `what`, `type` and `only` have no meaning here; `min_share` is a share of the sum of all changes,
+#' growth and decrease alike.
+#'
 #' @param base,new Profiles of the old and the new version, see [profile_data]; lists of profiles; or paths of
 #'   files, for [read_profile()]. Each source is a run. `base` may also be the result of [benchmark_profile()] for two
 #'   expressions, without `new`: the expressions named `base` and `new` are compared, or the first one with the second
 #'   one.
 #' @param ... Must be empty.
-#' @param by What is compared: `"function"` (by name), `"line"`, or `"package"` (see [add_packages()]).
+#' @param by What is compared: `"function"` (by name), `"line"`, `"package"` (see [add_packages()]), or `"path"` for
+#'   memory in use, which is the default for snapshots of the heap.
 #' @param scale `"amount"`, or `"share"` for shares of the run.
 #' @param what `"total"` for the amount of a function and everything that it called, or `"self"` for the amount of the
 #'   function alone.
 #' @param type The sample type, as in [summary()][summary.profile_data()]. `NULL` for the sampled time, or if it is not
 #'   known for the default type.
 #' @param only Names of functions or packages to compare. `NULL` for all rows that `min_share` selects.
-#' @param min_share The smallest share of the runs, averaged over both versions, of rows to compare.
+#' @param min_share The smallest share of the runs, averaged over both versions, of rows to compare; by path, the
+#'   smallest share of all changes.
 #' @param x A comparison.
 #' @param n The number of rows to print.
 #' @param width The width of the lines, by default the width of the console.
@@ -76,11 +90,22 @@
 #'   Attributes: `whole`, a tibble with one row and these columns from `base` on, for the whole run; `runs`,
 #'   the number of runs of each version; `type` and `unit`; `by`, `scale` and `what`.
 #'
+#'   With `by = "path"`, a tibble of class `profile_growth`, in descending order of `growth`:
+#'   \describe{
+#'   \item{base, new}{double: the bytes below this path, 0 if it does not exist}
+#'   \item{growth}{double: `new - base`, in bytes; negative for a decrease}
+#'   \item{objects}{double: the growth of the number of objects below this path, `NA` if they were not counted}
+#'   \item{held_by}{character: the path, as in [holders()]}
+#'   }
+#'   Rows may be part of other rows. Attributes: `whole`, a tibble with one row and the columns `base`, `new`, `growth`
+#'   and `objects` of all memory; `objects`, the number of objects of `base` and `new`; `type` and `unit`.
+#'
 #' @section Errors:
 #' - `profile_error_unsupported` if the runs cannot be compared: a run has no values of the type, amounts are below
 #'   1e-150 or above 1e150, or counts of samples have different or partly unknown periods;
 #' - `profile_error_invalid` if a profile is not valid;
-#' - `profile_error_argument` for other invalid arguments.
+#' - `profile_error_argument` for other invalid arguments, such as `by = "path"` for profiles without memory in use or
+#'   with several sources.
 #' @seealso [expect_no_regression()], [benchmark_profile()]; `profile_page(new, base = base)` for a picture
 #' @export
 #' @examples
@@ -88,12 +113,14 @@
 #' runs <- benchmark_profile(base = work(200), new = work(300), runs = 3, warmup = 0, measure = "time")
 #' compare_profiles(runs)
 compare_profiles <- function(
-    base, new = NULL, ..., by = c("function", "line", "package"), scale = c("amount", "share"),
+    base, new = NULL, ..., by = c("function", "line", "package", "path"), scale = c("amount", "share"),
     what = c("total", "self"), type = NULL, only = NULL, min_share = 0.01) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
+  by_default <- missing(by)
+  given <- c(scale = !missing(scale), what = !missing(what), type = !is.null(type), only = !is.null(only))
   versions <- two_versions(base, new, call)
-  by <- check_choice(by, c("function", "line", "package"), "by", call)
+  by <- check_choice(by, c("function", "line", "package", "path"), "by", call)
   scale <- check_choice(scale, c("amount", "share"), "scale", call)
   what <- check_choice(what, c("total", "self"), "what", call)
   check_type(type, call)
@@ -101,6 +128,10 @@ compare_profiles <- function(
     abort_argument("`only` must be a character vector of names, or `NULL`.", call)
   }
   check_share(min_share, "min_share", call)
+  versions <- list(base = list_of_profiles(versions$base, "base", call), new = list_of_profiles(versions$new, "new", call))
+  if (by == "path" || by_default && all(vapply(unlist(versions, recursive = FALSE), is_snapshot, NA))) {
+    return(growth_by_path(versions, given, min_share, call))
+  }
   data <- figures_of_runs(versions$base, versions$new, type, by, call)
   comparison_of(data, call, by = by, scale = scale, what = what, only = only, min_share = min_share)
 }

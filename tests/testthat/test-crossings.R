@@ -62,6 +62,9 @@ test_that("verbs that look at a profile cross once", {
   expect_crosses(function() callers(x, "lm"), "rust_call_tree")
   expect_crosses(function() annotate_lines(x), "rust_summarise")
   expect_crosses(function() as_profvis(x), "rust_profvis")
+  snapshot <- models_snapshot()
+  expect_crosses(function() holders(snapshot), "rust_holders")
+  expect_crosses(function() format(snapshot), "rust_holders")
 })
 
 test_that("a page crosses once, with or without a base and a comparison of runs", {
@@ -81,6 +84,8 @@ test_that("comparisons cross once, whatever the number of profiles", {
   expect_crosses(function() compare_profiles(x, x), "rust_runs")
   expect_crosses(function() compare_profiles(runs, runs), "rust_runs")
   expect_crosses(function() compare_profiles(runs, x, by = "package"), "rust_runs")
+  snapshot <- models_snapshot()
+  expect_crosses(function() compare_profiles(snapshot, snapshot), "rust_holders")
   expect_crosses(function() expect_no_regression(runs, runs, tolerance = 1), "rust_runs")
 })
 
