@@ -67,9 +67,9 @@ format.profile_growth <- function(x, ..., n = 20, width = NULL) {
   amounts <- function(values) format_amounts(values, unit)
   counts <- vapply(attr(x, "objects"), format_count, "")
   head <- paste0(
-    "<growth by path> ", shown_label(attr(x, "type")), " ", amounts(whole$base), " -> ", amounts(whole$new), ", ",
+    "<growth by path> ", shown_label(attr(x, "type")), " ", amounts(whole$base), "\u00a0->\u00a0", amounts(whole$new), ", ",
     with_sign(whole$growth, amounts),
-    if (!is.na(whole$objects)) paste0("; objects ", counts[["base"]], " -> ", counts[["new"]])
+    if (!is.na(whole$objects)) paste0("; objects\u00a0", counts[["base"]], "\u00a0->\u00a0", counts[["new"]])
   )
   shown <- utils::head(x, n)
   columns <- list(

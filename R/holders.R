@@ -20,7 +20,8 @@
 #'
 #' The innermost frame of a stack in a snapshot is the type of the objects, such as `numeric`. It is not a step of the
 #' path. Snapshots are recognised by the types of their frames (`.frame_type` in `locations`), and, if a format such as
-#' pprof has removed these, by the names of their roots.
+#' pprof has removed these, by the names of their roots. Collapsed stacks do not say what their values are: set `type`
+#' and `unit` in the table `sample_values`.
 #'
 #' All sources are summed: of a profile that contains several snapshots, the memory is counted several times.
 #'
