@@ -10,7 +10,10 @@ use crate::formats;
 use crate::json::Json;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room};
-use crate::model::{Period, Profile, Source, SourceId, Values};
+use crate::model::{Period, Profile, Source, SourceId, SourceKind, Values};
+
+/// A snapshot of the heap: its samples are groups of objects, which exist at the same time.
+const HEAP: SourceKind = SourceKind::named("heap");
 
 /// The samples by their source.
 pub struct Samples<'p> {
@@ -194,11 +197,12 @@ impl<'p> Samples<'p> {
     }
 
     /// Whether samples may be sums of equal ones, so that their order is meaningless. This is assumed for formats whose
-    /// files are aggregated, and if a sample has a count that is not 1.
+    /// files are aggregated, for snapshots, and if a sample has a count that is not 1.
     fn is_aggregated(&self, source: &Source, rows: &[u32]) -> bool {
         let is_once = |counts: &Values| rows.iter().all(|&row| counts.column[row as usize] == 1.0);
         let format = formats::named(source.kind.as_str());
         format.is_some_and(|format| format.is_aggregated)
+            || source.kind == HEAP
             || !self.profile.counts().is_none_or(is_once)
     }
 

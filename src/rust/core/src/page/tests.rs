@@ -142,6 +142,15 @@ fn a_page_of_nothing_is_a_page() {
 }
 
 #[test]
+fn the_samples_of_a_heap_snapshot_have_no_order() {
+    let mut x = profile(SourceKind::named("heap"), &["ab", "b"]);
+    x.values = vec![values("inuse_space", "bytes", &[8.0, 16.0])];
+    let data = checked(&page(), &x);
+    assert_eq!(data["order"], serde_json::json!([]));
+    assert_eq!(data["sources"][0]["type"], "heap");
+}
+
+#[test]
 fn only_what_samples_have_is_in_the_data() {
     let mut x = profile(SourceKind::RPROF, &["ab"]);
     let unused = x
