@@ -12,6 +12,11 @@
 #' shows all samples in their order, with a lane for each run. Labels, see [with_labels()], select and colour samples.
 #' If periods are known, values are shown as time. With `base`, the page compares two profiles.
 #'
+#' The page of a heap snapshot, whose sources have the type `"heap"`, shows what holds the memory: boxes are coloured by
+#' their kind, such as a variable (`binding`) or a type of objects. With another snapshot as `base` it begins with what
+#' has grown most; runs are not compared. pprof files and text have no place for kinds: read from them, a snapshot is
+#' shown as any other profile.
+#'
 #' In the page, a click on a box, a row or a line chooses it, a double click on a box zooms in, and Esc goes back. Press
 #' `?` for help.
 #'
@@ -140,6 +145,8 @@ new_page <- function(x, base, source_text, timeline, labels, title, file, call) 
   } else {
     profiles <- with_distinct_files(profiles)
   }
+  # The objects of two moments are what they are: there are no runs to compare, and no functions that only call others.
+  is_snapshot <- "heap" %in% as.list(x$sources)$source_type
   # The core calls this function when it has checked the profiles.
   content <- function(known) {
     sources <- vapply(profiles, function(x) nrow(x$sources), 0L)
@@ -157,12 +164,13 @@ new_page <- function(x, base, source_text, timeline, labels, title, file, call) 
       sources = sources[[1]],
       timeline = timeline,
       labels = labels,
-      plumbing = plumbing()
+      plumbing = if (is_snapshot) "" else plumbing()
     )
     c(options, page_files())
   }
   # Runs of both profiles are compared if there are enough.
-  compares <- length(profiles) == 2 && all(vapply(profiles, function(x) NROW(x$sources), 0L) >= minimum_runs)
+  enough <- all(vapply(profiles, function(x) NROW(x$sources), 0L) >= minimum_runs)
+  compares <- length(profiles) == 2 && enough && !is_snapshot
   report <- progress_report("Writing the page", "download")
   html <- rust(rust_page(profiles, compares, file, content, report), call)
   structure(list(html = html, title = title), class = "profile_page")
@@ -256,8 +264,9 @@ page_files <- function() {
   the$page_files
 }
 
-# Styles and scripts are joined in the order in which the HTML refers to them. Indentation, comments, empty lines and
-# spaces around punctuation, a third of the files, are left out, and `const` becomes `let`, which is shorter.
+# Styles and scripts are joined in the order in which the HTML refers to them. Indentation, comments, empty lines,
+# spaces around signs, parentheses around a single parameter, and quotes around attributes of one word, a third of the
+# files, are left out, and `const` becomes `let`, which is shorter.
 read_page_files <- function() {
   folder <- system.file("page", package = "profile")
   text <- function(name) {
@@ -272,19 +281,27 @@ read_page_files <- function() {
     lines <- lines[lines != "'use strict';" | !duplicated(lines)]
     # Quoted strings and regular expressions are kept as they are.
     kept <- "(?:'(?:[^'\\\\]|\\\\.)*'|`[^`]*`|\"[^\"]*\"|/(?![ *]).*/[a-z]*)(*SKIP)(*F)"
-    lines <- gsub(paste0(kept, "| ?(=>|[={}?:,;]|&&|\\|\\|) ?"), "\\1", lines, perl = TRUE)
+    without <- function(pattern, by = "") gsub(paste0(kept, "|", pattern), by, lines, perl = TRUE)
     if (grepl("script", reference)) {
-      lines <- gsub(paste0(kept, "|\\b(if|for|while|switch|catch|return|of) (?=[[(`'!])"), "\\1", lines, perl = TRUE)
-      lines <- gsub(paste0(kept, "| ([<>*/%+-]|[<>]=|===|!==) (?![-+])"), "\\1", lines, perl = TRUE)
-      lines <- gsub(paste0(kept, "|\\bconst\\b"), "let", lines, perl = TRUE)
+      lines <- without("\\((\\w+)\\) (?==>)", "\\1")
+      lines <- without("\\bconst\\b", "let")
+      lines <- without("\\b0(?=[.]\\d)")
+      # A space is needed between words, and between signs.
+      lines <- without("(?<![+-]) (?=[^\\w$])|(?<=[^\\w$]) (?![+-])")
+    } else {
+      lines <- without(" ?([={}:,;]) ?", "\\1")
     }
-    # No line break is needed after these, and no semicolon after the last statement of a block.
-    ends <- ifelse(grepl("[;,{}([]$", lines), "", "\n")
+    # Statements end with a semicolon, so no line break is needed after a sign. The last statement of a block needs no
+    # semicolon.
+    ends <- ifelse(grepl("[^\\w'\"`]$", lines, perl = TRUE), "", "\n")
     gsub(";}", "}", paste0(lines, ends, collapse = ""), fixed = TRUE)
   }
   style <- "^<link rel=\"stylesheet\" href=\"([^\"]+)\">$"
   script <- "^<script src=\"([^\"]+)\"></script>$"
   html <- template[!grepl(style, template) & !grepl(script, template)]
+  # The core looks for tags with the quotes.
+  body <- !grepl("^<(meta|script)", html)
+  html[body] <- gsub("=\"([\\w-]+)\"", "=\\1", html[body], perl = TRUE)
   list(
     template = gsub(">\n<", "><", paste0(html, "\n", collapse = ""), fixed = TRUE),
     style = joined(style),

@@ -41,7 +41,7 @@ function callsTable(title, tree, rest) {
 		if (model.hasBase) cells.push(size(base), element('td', {}, changeText(value, base)));
 		return element('tr', {}, element('th', { scope: 'row' }, head), ...cells);
 	});
-	const labels = ['Function', 'Share', 'Total'];
+	const labels = [word('Function', 'Holder'), 'Share', 'Total'];
 	if (model.hasBase) labels.push('Base', 'Change');
 	const more = rows.length > SHOWN_CALLS ? ` (${SHOWN_CALLS} of ${rows.length})` : '';
 	return makeTable('calls', title + more, labels, body);
@@ -52,9 +52,9 @@ function drawCalls() {
 	const parts = sandwich
 		? [
 				element('h3', {}, element('bdi', {}, visible(items.names[state.select], 80))),
-				callsTable('Called by', sandwich.callers, '(outermost)'),
-				callsTable('Calls', sandwich.callees, '(itself)'),
+				callsTable(word('Called by', 'Held by'), sandwich.callers, '(outermost)'),
+				callsTable(word('Calls', 'Holds'), sandwich.callees, '(itself)'),
 			]
-		: [note('Choose a function in the picture or in the table to see its callers and callees.')];
+		: [note('Choose a box in the picture or a row in the table.')];
 	byId('panel-calls').replaceChildren(...parts);
 }

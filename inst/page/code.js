@@ -144,11 +144,10 @@ function hotTable(caption, label, sums) {
 		const [file, line] = [groups.file[row], groups.line[row]];
 		const place = `${baseName(model.strings[file])}:${line}`;
 		const button = element('button', {}, element('bdi', {}, visible(place, 80)));
-		const cells = sums.map((values) =>
-			element('td', { className: 'bar', 'data-value': values[row] }, amountText(values[row], amount.unit)),
-		);
-		sums.forEach((values, side) => {
-			cells[side].style.setProperty('--share', `${(100 * abs(values[row])) / largest}%`);
+		const cells = sums.map((values) => {
+			const cell = element('td', { 'data-value': values[row] }, amountText(values[row], amount.unit));
+			setBar(cell, values[row] / largest);
+			return cell;
 		});
 		cells.push(element('td', {}, shareText(sums[0][row], wholes[0])));
 		const head = element(
@@ -203,10 +202,7 @@ function sourceTable(numbers, file, rows, here) {
 	const largest = max(0, ...[...rows.values()].map((row) => abs(total[row])));
 	const cell = ({ values, show, largest: most }, row) => {
 		const made = element('td', { 'data-value': values[row] }, show(values[row]));
-		if (most > 0) {
-			made.className = 'bar';
-			made.style.setProperty('--share', `${(100 * values[row]) / most}%`);
-		}
+		if (most > 0) setBar(made, values[row] / most);
 		return made;
 	};
 	const body = numbers.map((number) => {
@@ -259,7 +255,7 @@ function drawCode() {
 		role: 'region',
 		'aria-label': 'Lines with the largest values',
 	});
-	const text = element('div', { id: 'source', tabIndex: 0, role: 'region', 'aria-label': 'Source text' });
+	const text = element('div', { id: 'text', tabIndex: 0, role: 'region', 'aria-label': 'Source text' });
 	const isFunction = state.select >= 0 && state.file < 0 && items.by !== 'package';
 	if (app.groupsBy('place').n === 0) {
 		const why = 'No lines were recorded. In R, set options(keep.source = TRUE) before the code is parsed.';
@@ -277,7 +273,7 @@ function drawCode() {
 		hot.append(...hotTable('Lines with the largest values', 'Self', self));
 	}
 	text.append(filePicker(files, place.file), ...sourceParts(files, place));
-	const top = [byId('hot')?.scrollTop ?? 0, byId('source')?.scrollTop ?? 0];
+	const top = [byId('hot')?.scrollTop ?? 0, byId('text')?.scrollTop ?? 0];
 	panel.replaceChildren(hot, text);
 	hot.scrollTop = top[0];
 	text.scrollTop = top[1];

@@ -1,8 +1,6 @@
 // The selectors above the picture, and the tabs beside it.
 'use strict';
 
-const TABS = ['code', 'table', 'calls'];
-
 function fillSelect(select, labels) {
 	select.replaceChildren(...labels.map(([value, label]) => element('option', { value }, label)));
 }
@@ -32,6 +30,7 @@ function showState() {
 }
 
 function showTab(tab) {
+	if (!TABS.includes(tab)) return;
 	app.state.tab = tab;
 	update('calls');
 	if (document.activeElement?.id.startsWith('go-')) byId(`tab-${tab}`).focus();
@@ -55,7 +54,7 @@ function startTabs() {
 /** The selectors, with their options and the first step of update() to repeat after a change. */
 function selectors() {
 	const { model } = app;
-	const { types, sources, labels, hasBase } = model;
+	const { types, sources, labels, hasBase, heap } = model;
 	const runs = sources.map(({ name, base }, row) => [
 		row,
 		visible(name || `run ${row + 1}`, 60) + (base ? ' (base)' : ''),
@@ -69,15 +68,29 @@ function selectors() {
 			[[-1, 'all'], ...labels.map(({ key, value }, row) => [row, visible(`${key} = ${value}`, 60)])],
 			'weights',
 		],
-		['by', same('function', 'line', 'package'), 'tree'],
-		['colour', hasBase ? [] : same('package', 'file', 'kind', ...labelKeys(model)), 'colours'],
+		['by', heap ? [] : same('function', 'line', 'package'), 'tree'],
+		[
+			'colour',
+			hasBase ? [] : same(...(heap ? [] : ['package', 'file']), 'kind', ...labelKeys(model)),
+			'colours',
+		],
 		['unit', hasBase ? same('amounts', 'shares') : [], 'weights'],
 		['layout', same('icicle', 'flame', ...(model.orders.length > 0 ? ['time'] : [])), 'layout'],
 	];
 }
 
+/** Replaces the texts of the page by those for heap snapshots; what has none is hidden. */
+function describeHeap() {
+	TABS.shift();
+	for (const made of document.querySelectorAll('[data-heap]')) {
+		made.textContent = made.dataset.heap;
+		made.hidden = !made.textContent;
+	}
+}
+
 function startControls() {
 	const { model, state } = app;
+	if (model.heap) describeHeap();
 	for (const [id, labels, level] of selectors()) {
 		const select = byId(id);
 		fillSelect(select, labels);
@@ -125,11 +138,14 @@ function describeProfile() {
 	document.title = visible(model.title || 'profile', 120);
 	const counted = model.sources.filter((source) => source.samples > 0);
 	const samples = counted.reduce((sum, source) => sum + source.samples, 0);
-	const facts = [plural(samples, 'sample'), plural(new Set(model.functions.name).size, 'function')];
+	const facts = [
+		plural(samples, word('sample', 'path')),
+		plural(new Set(model.functions.name).size, word('function', 'holder')),
+	];
 	const periods = new Set(counted.map((source) => source.period));
 	const [period] = periods;
 	if (periods.size === 1 && period > 0) facts.push(`every ${amountText(period, 'nanoseconds')}`);
-	if (counted.length > 1) facts.push(plural(counted.length, 'run'));
+	if (counted.length > 1) facts.push(plural(counted.length, word('run', 'snapshot')));
 	const start = model.sources[0]?.start;
 	if (start) facts.push(new Date(start * 1000).toLocaleString());
 	byId('facts').textContent = facts.join(' · ');
@@ -148,8 +164,7 @@ function describeLeftOut() {
 }
 
 function drawLegend() {
-	const { colours, model } = app;
-	const scheme = app.dark ? 'dark' : 'light';
+	const { colours, model, scheme } = app;
 	const change = (label, value) => ({ label, colour: changeColour(scheme, value, 0) });
 	let { legend } = colours;
 	if (model.hasBase) {

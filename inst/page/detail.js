@@ -12,7 +12,7 @@ function showDetail() {
 	else if (app.tree.width[0] !== 0) text = describeNode(app.tree, 0).join(' · ');
 	byId('detail').textContent = text;
 	byId('go-calls').hidden = !chosen || state.tab === 'calls';
-	byId('go-code').hidden = !chosen || state.tab === 'code' || state.by === 'package';
+	byId('go-code').hidden = !chosen || state.tab === 'code' || state.by === 'package' || app.model.heap;
 }
 
 /** Why the picture is empty. The tree of the model contains the stacks of all samples. */
@@ -25,27 +25,37 @@ function noValuesText() {
 	return `All values of ${visible(amount.name, 60)} are 0.${choose}`;
 }
 
-/** A value with its share; if there is a base, also the value and share in the base. */
-function sidesText(label, values, row) {
-	const one = (side) =>
-		`${shareText(values[side][row], app.wholes[side])} (${amountText(values[side][row], app.amount.unit)})`;
-	if (!app.model.hasBase) return `${label} ${one(0)}`;
-	return `${label} ${one(0)}, base ${one(1)}, ${changeText(values[0][row], values[1][row])}`;
+/**
+ * Total and self with their shares; if there is a base, also the values and shares in the base. In heap snapshots, only
+ * types have a self value, which is their total.
+ */
+function sidesTexts(total, self, row) {
+	const both = [total, self].map((values, i) => {
+		const one = (side) =>
+			`${shareText(values[side][row], app.wholes[side])} (${amountText(values[side][row], app.amount.unit)})`;
+		const text = `${i ? 'self' : 'total'} ${one(0)}`;
+		if (!app.model.hasBase) return text;
+		return `${text}, base ${one(1)}, ${changeText(values[0][row], values[1][row])}`;
+	});
+	return app.model.heap ? [both[0]] : both;
 }
 
 /** The parts of the description of a node: name, places, total and self. */
 function describeNode(tree, node) {
 	const group = tree.group[node];
-	const total = sidesText('total', [tree.total, tree.baseTotal], node);
-	if (group < 0) return [isSandwich() ? rootName() : 'All samples with a stack', total];
-	const self = sidesText('self', [tree.self, tree.baseSelf], node);
-	return [app.labels[group], ...whereText(tree.groups, group, linesOfNode(tree, node)), total, self];
+	const all = word('All samples with a stack', 'All memory');
+	const texts = sidesTexts([tree.total, tree.baseTotal], [tree.self, tree.baseSelf], node);
+	if (group < 0) return [isSandwich() ? rootName() : all, texts[0]];
+	return [app.labels[group], ...whereText(tree.groups, group, linesOfNode(tree, node)), ...texts];
 }
 
 function describeItem(item) {
 	const { items, figures } = app;
-	const figuresText = [sidesText('total', figures.total, item), sidesText('self', figures.self, item)];
-	return [visible(items.names[item]), ...whereText(items, item), ...figuresText];
+	return [
+		visible(items.names[item]),
+		...whereText(items, item),
+		...sidesTexts(figures.total, figures.self, item),
+	];
 }
 
 /** The lines of a function in one node, such as `:3` or `:3–8`. */

@@ -18,8 +18,10 @@ function element(tag, properties = {}, ...children) {
 	return made;
 }
 
-function darkScheme() {
-	return matchMedia('(prefers-color-scheme: dark)').matches;
+/** Draws a bar in a cell of a table, `share` of its width. */
+function setBar(cell, share) {
+	cell.className = 'bar';
+	cell.style.setProperty('--share', `${100 * abs(share)}%`);
 }
 
 /** A colour that style.css defines. */

@@ -7,6 +7,7 @@
 'use strict';
 
 const app = { cache: new Map() };
+const DARK = matchMedia('(prefers-color-scheme: dark)');
 
 /** The steps, in order; each uses the results of the previous steps. */
 const STEPS = [
@@ -76,13 +77,12 @@ function arrangeColours() {
 	const { model, state } = app;
 	const groups = app.groupsBy(state.by);
 	const by = state.by === 'package' ? 'package' : state.colour;
-	app.dark = darkScheme();
-	const scheme = app.dark ? 'dark' : 'light';
-	app.colours = cached(`colours ${state.by} ${by} ${scheme}`, () => {
+	app.scheme = DARK.matches ? 'dark' : 'light';
+	app.colours = cached(`colours ${state.by} ${by} ${app.scheme}`, () => {
 		const weight = new Float64Array(groups.n);
 		const self = selfByNode(model, model.types[model.type], () => true, null);
 		for (let i = 1; i < model.n; i++) weight[groups.ofFrame[model.frame[i]]] += abs(self[i]);
-		return colourGroups(model, groups, by, weight, scheme);
+		return colourGroups(model, groups, by, weight, app.scheme);
 	});
 }
 
@@ -186,7 +186,7 @@ async function main() {
 			drawStrip();
 		}),
 	).observe(byId('stage'));
-	on(matchMedia('(prefers-color-scheme: dark)'), 'change', () => update('colours'));
+	on(DARK, 'change', () => update('colours'));
 }
 
 main();

@@ -44,7 +44,9 @@ function arrangePicture() {
 	picture.hovered = null;
 	byId('spacer').style.height = `${picture.rows * ROW}px`;
 	const title = isTimeline() ? 'Samples over time' : 'Flame graph';
-	byId('picture-title').textContent = isSandwich() ? 'Callers (above) and callees (below)' : title;
+	byId('picture-title').textContent = isSandwich()
+		? word('Callers (above) and callees (below)', 'Held by (above), holds (below)')
+		: title;
 }
 
 /** Scrolls to the node that fills the width. */
@@ -60,9 +62,8 @@ function scrollToFocus() {
 
 /** The style of boxes. It depends on the scheme, the colours, the search and the chosen function. */
 function stylePicture() {
-	const { model, tree, colours, state, matches, chosen, labels } = app;
+	const { model, tree, colours, state, matches, chosen, labels, scheme } = app;
 	const { groups } = tree;
-	const scheme = app.dark ? 'dark' : 'light';
 	const context = byId('canvas').getContext('2d', { alpha: false });
 	const scale = app.wholes.map((whole) => (state.unit === 'shares' ? 1 / (whole || 1) : 1));
 	const sides = (at, node) => [at.total[node] * scale[0], at.baseTotal[node] * scale[1]];

@@ -1,9 +1,12 @@
 // The state of the view, and its form in the hash of the address, so that a link shows the same view.
 'use strict';
 
+/** The tabs; a heap snapshot has no code. */
+const TABS = ['code', 'table', 'calls'];
+
 /** The state that a page starts with, before the hash. */
 function defaultState(model) {
-	const { functions, frames, texts } = model;
+	const { functions, frames, texts, heap, hasBase } = model;
 	const packages = functions.package.some((row) => row > 0);
 	const files = functions.file.some((row) => row > 0);
 	const time = model.types.findIndex((type) => type.factor);
@@ -13,7 +16,7 @@ function defaultState(model) {
 		source: -1,
 		label: -1,
 		by: 'function',
-		colour: packages || !files ? 'package' : 'file',
+		colour: heap ? 'kind' : packages || !files ? 'package' : 'file',
 		hide: false,
 		layout: 'icicle',
 		unit: 'amounts',
@@ -21,7 +24,7 @@ function defaultState(model) {
 		q: '',
 		brush: null,
 		view: null,
-		sort: '-self',
+		sort: heap ? (hasBase ? '-totalChange' : '-total') : '-self',
 		tab: texts.length > 0 && frames.line.some((line) => line > 0) ? 'code' : 'table',
 		select: -1,
 		file: -1,
@@ -46,7 +49,7 @@ function parseHash(hash, defaults, model) {
 		colour: ['package', 'file', 'kind', ...labelKeys(model)],
 		layout: model.orders.length > 0 ? ['icicle', 'flame', 'time'] : ['icicle', 'flame'],
 		unit: ['amounts', 'shares'],
-		tab: ['code', 'table', 'calls'],
+		tab: TABS,
 	};
 	for (const [key, text] of new URLSearchParams(hash.replace(/^#/, ''))) {
 		if (!Object.hasOwn(defaults, key)) continue;

@@ -123,10 +123,7 @@ function tableRow(columns, largest, item) {
 	}
 	const cells = columns.map(({ id, values, show }, c) => {
 		const cell = element('td', { 'data-column': id, 'data-value': values[item] }, show(values[item], item));
-		if (largest[c] > 0 && (id === 'self' || id === 'total')) {
-			cell.className = 'bar';
-			cell.style.setProperty('--share', `${(100 * abs(values[item])) / largest[c]}%`);
-		}
+		if (largest[c] > 0 && (id === 'self' || id === 'total')) setBar(cell, values[item] / largest[c]);
 		return cell;
 	});
 	return element('tr', { className: item === state.select ? 'chosen' : '' }, head, ...cells);
@@ -135,11 +132,12 @@ function tableRow(columns, largest, item) {
 function drawTable() {
 	const { state, items, matches } = app;
 	const panel = byId('panel-table');
-	const columns = tableColumns();
+	// In heap snapshots, only types have a self value, which is their total.
+	const columns = tableColumns().filter(({ id }) => !app.model.heap || !/^self/.test(id));
 	const rows = orderedItems(columns);
 	const shown = state.rows === 'all' ? rows : rows.slice(0, Number(state.rows) || SHOWN_ROWS);
 	const largest = columns.map(({ values }) => rows.reduce((most, item) => max(most, abs(values[item])), 0));
-	const label = { function: 'Function', place: 'Line', package: 'Package' }[items.by];
+	const label = { function: word('Function', 'Holder'), place: 'Line', package: 'Package' }[items.by];
 	const count =
 		shown.length < rows.length
 			? `${whole.format(shown.length)} of ${whole.format(rows.length)}`

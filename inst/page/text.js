@@ -84,6 +84,11 @@ function changeText(value, base) {
 	return percent === 0 ? '±0%' : `${percent > 0 ? '+' : '−'}${whole.format(abs(percent))}%`;
 }
 
+/** One of two texts: for a profile of functions, or for a heap snapshot. */
+function word(ofFunctions, ofHeap) {
+	return app.model.heap ? ofHeap : ofFunctions;
+}
+
 /** A count and its noun: "1 sample", "2,000 samples". */
 function plural(n, noun) {
 	return `${whole.format(n)} ${noun}${n === 1 ? '' : 's'}`;

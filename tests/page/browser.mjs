@@ -66,6 +66,39 @@ export const change = makeData(
 	],
 	{ ...profile, sources: [{ period: 1e7 }, { period: 2e7, base: true }] },
 );
+/** Heap snapshots, by source: a path has the kinds and names of its frames, and bytes and objects. */
+const snapshots = (sources, ...paths) => ({
+	...makeData(
+		paths.map(([source, bytes, objects, ...frames]) => ({
+			stack: frames.map((text) => {
+				const [kind, name] = text.split(': ');
+				return { name, kind };
+			}),
+			source,
+			values: [bytes, objects],
+		})),
+		{
+			title: 'pid:123',
+			types: [
+				{ name: 'inuse_space', unit: 'bytes' },
+				{ name: 'inuse_objects', unit: 'count' },
+			],
+			sources: sources.map((source) => ({ type: 'heap', period: null, ...source })),
+			timeline: false,
+		},
+	),
+	counts: -1,
+	bytes: -1,
+	plumbing: '',
+});
+const held = (source, fits, cache) => [
+	[source, fits, 1000, 'root: globalenv', 'binding: $fits <list>', 'element: [[*]] <lm>', 'type: numeric'],
+	[source, 2000, 2, 'root: globalenv', 'binding: $f()', 'environment: closure env', 'type: environment'],
+	[source, cache, 50, 'root: namespace:own', 'binding: $cache [shared]', 'type: character'],
+	[source, 500, 1, 'root: free cells of R', 'type: cells'],
+];
+export const heap = snapshots([{}], ...held(0, 6000, 1500));
+export const growth = snapshots([{}, { base: true }], ...held(0, 6000, 1500), ...held(1, 3000, 1600));
 
 let files = 0;
 /** Opens the page of these data, by default with the table and the first type. */

@@ -7,6 +7,8 @@ import {
 	browser,
 	change,
 	finish,
+	growth,
+	heap,
 	open,
 	profile,
 	row,
@@ -46,6 +48,8 @@ async function boxOf(page, name) {
 	return at;
 }
 const clickBox = async (page, name, count = 1) => page.mouse.click(...(await boxOf(page, name)), { count });
+// biome-ignore lint/performance/useDomNodeTextContent: textContent has the texts that are hidden, too.
+const visibleText = (page, selector) => page.$eval(selector, (found) => found.innerText);
 const stateOf = (page, ...keys) => page.evaluate((wanted) => wanted.map((key) => app.state[key]), keys);
 
 test('the table has self, total, bytes and garbage collection', async () => {
@@ -225,17 +229,17 @@ test('the page begins with the code: lines with the largest values, and the sour
 	]);
 	await page.select('#type', '0');
 	const line = (number) =>
-		page.$$eval(`#source tr[data-line="${number}"] [data-value]`, (cells) =>
+		page.$$eval(`#text tr[data-line="${number}"] [data-value]`, (cells) =>
 			cells.map((cell) => Number(cell.dataset.value)),
 		);
 	assert.deepEqual(await line(2), [2, 6, 6, 1024]);
 	assert.deepEqual(await line(5), [2, 2, 2, 7168]);
 	assert.deepEqual(await line(4), []);
-	assert.equal(await textOf(page, '#source tr[data-line="4"] .code'), 'line 4');
+	assert.equal(await textOf(page, '#text tr[data-line="4"] .code'), 'line 4');
 	// A click on a line chooses it, and marks the boxes on it.
 	await page.click('.hot-lines tbody tr:nth-child(2) th');
 	assert.deepEqual(await stateOf(page, 'line', 'select'), [5, -1]);
-	assert.equal(await page.$eval('#source tr.chosen', (row) => row.dataset.line), '5');
+	assert.equal(await page.$eval('#text tr.chosen', (row) => row.dataset.line), '5');
 	const marked = await page.evaluate(() =>
 		Array.from(app.onLine.keys())
 			.filter((node) => app.onLine[node])
@@ -262,9 +266,9 @@ test('for a function without source text, the code shows the lines that call it'
 		['work.R:5', 2],
 	]);
 	// The text around the first of them.
-	assert.equal(await page.$eval('#source tr.chosen', (row) => row.dataset.line), '2');
+	assert.equal(await page.$eval('#text tr.chosen', (row) => row.dataset.line), '2');
 	await clickBox(page, 'fit');
-	assert.equal(await page.$eval('#source tr.chosen', (row) => row.dataset.line), '5');
+	assert.equal(await page.$eval('#text tr.chosen', (row) => row.dataset.line), '5');
 	await finish(page);
 });
 
@@ -276,7 +280,7 @@ test('code of 80 characters and all columns of the table fit at 1400 pixels', as
 		drawCode();
 	});
 	const overflows = (id) => page.$eval(id, (box) => box.scrollWidth - box.clientWidth);
-	assert.equal(await overflows('#source'), 0);
+	assert.equal(await overflows('#text'), 0);
 	await page.evaluate(() => showTab('table'));
 	assert.equal(await overflows('#panel-table'), 0);
 	await finish(page);
@@ -672,5 +676,55 @@ test('the strip has a time axis, and describes the sample at the pointer', async
 	await page.mouse.move(x + 0.3 * width, y + 20);
 	const lines = await page.$$eval('#tooltip div', (all) => all.map((line) => line.textContent));
 	assert.deepEqual(lines, ['sub', 'at 20 ms']);
+	await finish(page);
+});
+
+test('a heap snapshot is coloured by kind, and speaks of holders and memory', async () => {
+	const page = await open(heap, { hash: '' });
+	assert.equal(await textOf(page, '#facts'), '4 paths · 12 holders');
+	assert.match(await textOf(page, '#detail'), /^All memory · total 100\.0% \(9\.77 kB\)$/);
+	const legend = await page.$$eval('#legend li', (all) => all.map((one) => one.textContent));
+	assert.deepEqual(legend.sort(), ['binding', 'element', 'environment', 'root', 'type']);
+	await page.mouse.move(...(await boxOf(page, '$fits <list>')));
+	const tooltip = await page.$$eval('#tooltip div', (all) => all.map((line) => line.textContent));
+	assert.deepEqual(tooltip, ['$fits <list>', 'binding', 'total 60.0% (5.86 kB)']);
+	// The largest first; only types have a value of their own.
+	const [first, second] = await rows(page);
+	assert.deepEqual(first, { name: 'globalenv', total: 8000, totalAmount: 8000 });
+	assert.equal(second.total, 6000);
+	assert.match(await textOf(page, '#figures caption'), /^Holders: 12$/);
+	// What is about functions, lines and time is hidden, as are menus with one option.
+	for (const id of ['time', 'tab-code', 'go-code', 'hide', 'by', 'colour', 'source'])
+		assert.ok(!(await page.$eval(`#${id}`, (found) => found.checkVisibility())), id);
+	await page.keyboard.press('s');
+	assert.deepEqual(await stateOf(page, 'tab'), ['table']);
+	await clickBox(page, '$fits <list>');
+	await page.click('#go-calls');
+	assert.match(await textOf(page, '#panel-calls'), /Held by.*globalenv.*Holds.*\[\[\*\]\] <lm>/);
+	const main = await visibleText(page, 'main');
+	assert.doesNotMatch(main, /\b(function|calle[er]|called|self|sample|code|time|run)s?\b/i);
+	await page.evaluate(() => showHelp());
+	const help = await visibleText(page, '#help');
+	assert.doesNotMatch(help, /function|callee|self|sample|native|\bruns?\b/i);
+	assert.match(help, /types of objects/);
+	await finish(page);
+});
+
+test('two heap snapshots show what has grown first', async () => {
+	const page = await open(growth, { hash: '' });
+	const [first, second, third] = await rows(page);
+	assert.deepEqual(first, { name: 'globalenv', total: 8000, totalBase: 5000, totalChange: 3000 });
+	assert.deepEqual([second.totalChange, third.totalChange], [3000, 3000]);
+	assert.equal((await row(page, 'namespace:own')).totalChange, -100);
+	assert.match(await textOf(page, '#facts'), /2 snapshots$/);
+	assert.equal(
+		await page.$eval('#source', (select) => select.parentElement.textContent.split(' ')[0]),
+		'Snapshot',
+	);
+	const legend = await page.$$eval('#legend li', (all) => all.map((one) => one.textContent));
+	assert.deepEqual(legend, ['less than base', 'same', 'more than base']);
+	await page.mouse.move(...(await boxOf(page, '$fits <list>')));
+	const tooltip = await page.$$eval('#tooltip div', (all) => all.map((line) => line.textContent));
+	assert.match(tooltip.at(-1), /^total 60\.0% \(5\.86 kB\), base 42\.3% \(2\.93 kB\), \+100%$/);
 	await finish(page);
 });

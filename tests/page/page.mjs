@@ -178,8 +178,8 @@ export const inherited = makeData(
 export const encode = (data) => gzipSync(JSON.stringify(data)).toString('base64');
 
 /**
- * As the package joins a page: without indentation, empty lines, lines that are only comments, and spaces around
- * punctuation. See R/page.R.
+ * As the package joins a page: without indentation, empty lines, lines that are only comments, spaces around
+ * signs, parentheses around a single parameter, and quotes around attributes of one word. See R/page.R.
  */
 function joined(names) {
 	const lines = names.flatMap((name) => read(name).split('\n')).map((line) => line.replace(/^\t+/, ''));
@@ -188,16 +188,18 @@ function joined(names) {
 	);
 	const literal = /'(?:[^'\\]|\\.)*'|`[^`]*`|"[^"]*"|\/(?![ *]).*\/[a-z]*/.source;
 	const without = (line, pattern, by = '') =>
-		line.replace(new RegExp(`(${literal})|${pattern.source}`, 'g'), (_, text, part) => text ?? part + by);
+		line.replace(
+			new RegExp(`(${literal})|${pattern.source}`, 'g'),
+			(_, text, part) => text ?? (part ?? '') + by,
+		);
 	const isScript = names[0].endsWith('.js');
 	const short = kept.map((line) => {
-		const out = without(line, / ?(=>|[={}?:,;]|&&|\|\|) ?/);
-		if (!isScript) return out;
-		const keywords = without(out, /\b(if|for|while|switch|catch|return|of) (?=[[(`'!])/);
-		const operators = without(keywords, / ([<>*/%+-]|[<>]=|===|!==) (?![-+])/);
-		return without(operators, /\b()const\b/, 'let');
+		if (!isScript) return without(line, / ?([={}:,;]) ?/);
+		const arrows = without(line, /\((\w+)\) (?==>)/);
+		const short = without(without(arrows, /\b()const\b/, 'let'), /\b()0(?=[.]\d)/);
+		return without(short, /()(?<![+-]) (?=[^\w$])|(?<=[^\w$]) (?![+-])/);
 	});
-	const ended = short.map((line) => line + (/[;,{}([]$/.test(line) ? '' : '\n'));
+	const ended = short.map((line) => line + (/[^\w'"`]$/.test(line) ? '' : '\n'));
 	return ended.join('').replaceAll(';}', '}');
 }
 
@@ -212,6 +214,8 @@ export function joinPage(data) {
 		['application/octet-stream">', `$&${encode(data)}`],
 		['</body>', () => `<script>${script}</script></body>`],
 	];
-	const bare = template.replace(STYLE, '').replace(SCRIPT, '').replace(/>\n</g, '><');
+	const html = template.replace(STYLE, '').replace(SCRIPT, '');
+	const short = html.replace(/^(?!<(meta|script)).*$/gm, (line) => line.replace(/="([\w-]+)"/g, '=$1'));
+	const bare = short.replace(/>\n</g, '><');
 	return parts.reduce((page, [mark, content]) => page.replace(mark, content), bare);
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { axe, change, finish, open, profile, rows, runs, samples, textOf } from './browser.mjs';
+import { axe, change, finish, growth, heap, open, profile, rows, runs, samples, textOf } from './browser.mjs';
 import { INHERITED, inherited, makeData } from './page.mjs';
 
 const hostile = [
@@ -164,13 +164,20 @@ for (const scheme of ['light', 'dark']) {
 	}
 }
 
-test('the comparison is accessible, too', async () => {
-	const page = await open(change);
-	await page.evaluate(axe);
-	const { violations } = await page.evaluate(() => axe.run());
-	assert.deepEqual(
-		violations.map(({ id }) => id),
-		[],
-	);
-	await finish(page);
-});
+for (const [name, data] of Object.entries({ comparison: change, 'heap snapshot': heap, growth })) {
+	test(`the page is accessible, too: ${name}`, async () => {
+		const page = await open(data);
+		await page.evaluate(axe);
+		const check = async () => {
+			const { violations } = await page.evaluate(() => axe.run());
+			assert.deepEqual(
+				violations.map(({ id }) => id),
+				[],
+			);
+		};
+		await check();
+		await page.evaluate(() => showHelp());
+		await check();
+		await finish(page);
+	});
+}

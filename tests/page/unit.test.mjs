@@ -338,6 +338,31 @@ test('text is legible on each colour', () => {
 	}
 });
 
+test('a kind of a heap snapshot has the same colour on all pages', () => {
+	const kinds = [...page('HELD')];
+	const colourOf = (data) => {
+		const model = call('readModel', data);
+		const groups = call('groupFrames', model, 'function');
+		const { rgb } = call('colourGroups', model, groups, 'kind', new Float64Array(groups.n), 'light');
+		return new Map([...groups.names].map((name, row) => [name, plain(rgb[row])]));
+	};
+	const all = colourOf(makeData([{ stack: kinds.map((kind) => ({ name: kind, kind })) }]));
+	assert.equal(new Set([...all.values()].map(String)).size, kinds.length);
+	for (const kind of kinds) {
+		const one = colourOf(
+			makeData([
+				{
+					stack: [
+						{ name: kind, kind },
+						{ name: 'other', kind: 'native' },
+					],
+				},
+			]),
+		);
+		assert.deepEqual(one.get(kind), all.get(kind));
+	}
+});
+
 test('groups know for which functions a difference was found', () => {
 	const data = makeData([{ stack: ['f', 'g'] }, { stack: ['h'] }]);
 	assert.deepEqual(

@@ -44,6 +44,45 @@ test_that("packages, plumbing and source text are in a page", {
   expect_equal(page_of(x, base = y)$texts[[1]]$text, "as it was\n")
 })
 
+test_that("a heap snapshot has the kinds of its frames, and nothing of functions", {
+  snapshots <- heap_page_snapshots()
+  data <- page_of(snapshots$after)
+  name <- data$strings[data$functions$name[data$frames$`function` + 1] + 1]
+  kind <- data$strings[data$frames$kind + 1]
+  locations <- snapshots$after$locations
+  expect_equal(kind, locations$.frame_type[match(name, snapshots$after$functions$name)])
+  # Names of types, such as `numeric`, are also names of functions of base.
+  expect_setequal(data$functions$package, 0)
+  expect_identical(data$plumbing, "")
+  expect_length(data$order, 0)
+  expect_length(data$texts, 0)
+  expect_equal(data$types[[data$type + 1]]$name, "inuse_space")
+  expect_equal(data$sources[[1]]$type, "heap")
+  figures <- page_figures(data, data$type + 1)$by_function
+  expect_equal(figures$total[figures$key == "$fits <list>"], 9.4e6)
+  # pprof has no place for kinds.
+  path <- withr::local_tempfile(fileext = ".pb.gz")
+  write_pprof(snapshots$after, path)
+  back <- page_of(read_pprof(path))
+  expect_equal(back$strings[back$frames$kind + 1], rep("", length(back$frames$kind)))
+  figures <- page_figures(back, back$type + 1)$by_function
+  expect_equal(figures$total[figures$key == "$fits <list>"], 9.4e6)
+})
+
+test_that("heap snapshots are compared without a verdict about runs", {
+  snapshots <- heap_page_snapshots()
+  of <- function(x) combine_profiles(rep(list(x), 3))
+  data <- page_of(of(snapshots$after), base = of(snapshots$before))
+  expect_null(data$functions$found)
+  expect_equal(lengths(lapply(data$sources, `[[`, "base")), rep(1, 6))
+  data <- page_of(snapshots$after, base = snapshots$before)
+  fits <- function(source) {
+    figures <- page_figures(data, data$type + 1, source)$by_function
+    figures$total[figures$key == "$fits <list>"]
+  }
+  expect_equal(c(fits(1), fits(2)), c(9.4e6, 4e6))
+})
+
 # ---- Texts -------------------------------------------------------------------------
 
 hostile <- c(
