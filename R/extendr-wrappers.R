@@ -66,6 +66,10 @@ rust_process_dump <- function(pid) .Call(wrap__rust_process_dump, pid)
 
 rust_core_dump <- function(file) .Call(wrap__rust_core_dump, file)
 
+rust_own_heap <- function(least, lazy) .Call(wrap__rust_own_heap, least, lazy)
+
+rust_process_heap <- function(pid, lazy) .Call(wrap__rust_process_heap, pid, lazy)
+
 rust_processes <- function() .Call(wrap__rust_processes)
 
 rust_agent_start <- function(settings) .Call(wrap__rust_agent_start, settings)

@@ -5,7 +5,7 @@
 #'
 #' @description
 #' `holders()` answers *Who holds the memory?* It returns the paths below which most of the memory in use is, for
-#' snapshots of the heap of R and for any other profile with memory in use, such as the heap profiles of Go.
+#' snapshots of the heap of R by [memory_profile()] and for any other profile with memory in use, such as the heap profiles of Go.
 #'
 #' In a snapshot, a path leads from a root, such as the global environment or a package, over variables, elements,
 #' attributes and environments to the objects that would be freed without it:
@@ -49,7 +49,7 @@
 #' - `profile_error_argument` if the profile has no memory in use, and for other invalid arguments;
 #' - `profile_error_unsupported` if the values are too large to be summed;
 #' - `profile_error_invalid` if `x` is not valid.
-#' @seealso [compare_profiles()] shows what has grown between two snapshots, [call_tree()] the whole tree
+#' @seealso [memory_profile()] takes snapshots, [compare_profiles()] shows what has grown between two snapshots, [call_tree()] the whole tree
 #' @export
 #' @examples
 #' x <- read_pprof(system.file("samples/proto/go_heap.pb.gz", package = "profile"))
@@ -185,12 +185,13 @@ shortened_path <- function(path, width) {
   while (outer + inner < count) {
     from_inner <- size[[count - inner]] <= space
     from_outer <- size[[outer + 1]] <= space
-    if (from_inner && (inner <= outer || !from_outer)) {
-      space <- space - size[[count - inner]]
-      inner <- inner + 1
-    } else if (from_outer) {
+    # The variable after the root comes first.
+    if (from_outer && (outer <= inner || !from_inner)) {
       space <- space - size[[outer + 1]]
       outer <- outer + 1
+    } else if (from_inner) {
+      space <- space - size[[count - inner]]
+      inner <- inner + 1
     } else {
       break
     }

@@ -16,7 +16,8 @@
 #' - *Who calls this function? What does it call?* [callers()], [callees()], [call_tree()]
 #' - *What allocates memory?* `summary(x, type = "alloc_size")`; for exact amounts `record_profile(memory = "exact")`,
 #'   [read_rprofmem()] and [benchmark_profile()]
-#' - *Who holds the memory? What has grown?* [holders()], and [compare_profiles()] for two snapshots
+#' - *Who holds the memory? What has grown?* [memory_profile()] takes a snapshot, of this session or of a running process;
+#'   [holders()], and [compare_profiles()] for two snapshots
 #' - *Which C, C++, Fortran or Rust function is slow?* [record_profile()] with `native = TRUE`
 #' - *Did it get slower? Is the new version faster?* [benchmark_profile()], [compare_profiles()];
 #'   [expect_no_regression()] in tests
@@ -61,7 +62,7 @@
 #' [profile_from_dm()], [profile_v1_from_v2()], [profile_v2_from_v1()]
 #'
 #' ## Processes
-#' [profile_process()], [watch_process()], [dump_stack()], [list_r_processes()]
+#' [profile_process()], [memory_profile()], [watch_process()], [dump_stack()], [list_r_processes()]
 #'
 #' ## Agent and labels
 #' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()]

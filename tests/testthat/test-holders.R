@@ -101,8 +101,8 @@ test_that("holders are printed in lines", {
 test_that("long paths lose their middle", {
   path <- "globalenv > $a > $b > $c > $d > $last <data.frame>"
   expect_identical(shorten_path(path, 50), path)
-  expect_identical(plain(shorten_path(path, 49)), "globalenv > $a > ~ > $c > $d > $last <data.frame>")
-  expect_identical(plain(shorten_path(path, 40)), "globalenv > ~ > $d > $last <data.frame>")
+  expect_identical(plain(shorten_path(path, 49)), "globalenv > $a > $b > ~ > $d > $last <data.frame>")
+  expect_identical(plain(shorten_path(path, 40)), "globalenv > $a > ~ > $last <data.frame>")
   expect_identical(plain(shorten_path(path, 34)), "globalenv > ~ > $last <data.frame>")
   expect_identical(plain(shorten_path("globalenv > $name_of_a_variable", 20)), "global~ > $name_of_~")
   expect_identical(plain(shorten_path(strrep("a", 30), 10)), "aaaaaaaaa~")

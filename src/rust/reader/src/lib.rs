@@ -11,7 +11,7 @@
 //!
 //! - [`memory`]: the memory of a process; [`process`]: a real process, its memory, what `/proc` reports about it, and
 //!   how it is stopped;
-//! - [`symbols`]: the variables that a module exports;
+//! - [`symbols`]: the variables that a module exports; `exports`: those of R;
 //! - [`target`]: R in a process: the addresses of its variables; [`fit`]: how its records are laid out;
 //! - [`snapshot`]: what one stack needs, of one moment; [`copies`]: many pieces of memory at once;
 //! - [`calls`]: R's calls;
@@ -22,6 +22,7 @@
 //! - [`reading`]: keeps a thread where it is while its stack is read; [`apart`]: a separate thread for work that stops
 //!   processes;
 //! - [`core_file`]: the memory of a process that has ended, from its core file;
+//! - [`heap`]: all objects of R, and what holds them;
 //! - [`dump`]: reads one stack of a process, or the stack in a core file;
 //! - [`session`]: takes a sample of a process at each tick; [`samples`]: adds it to a profile; [`recorder`]: records
 //!   processes into a profile, in which each process is a [`source`]; [`settings`]: how; [`states`]: of the threads.
@@ -37,8 +38,10 @@ mod command_line;
 pub mod copies;
 pub mod core_file;
 pub mod dump;
+mod exports;
 pub mod fit;
 pub mod frames;
+pub mod heap;
 pub mod innermost;
 pub mod memory;
 pub mod names;

@@ -23,18 +23,43 @@ pub const TYPES: [(&str, &str); 2] = [CPU.key(), WALL.key()];
 pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> Result<Source> {
     let interval = settings.interval.as_nanos() as f64;
     let mut source = own_source(process.pid, settings.clock, interval, &TYPES, profile)?;
+    let command = match settings.own {
+        true => None,
+        false => Some(process.command()?),
+    };
+    describe(process, command, &mut source, profile)?;
+    Ok(source)
+}
+
+/// The source of a process of which something else is recorded than samples of its time.
+pub fn process_source(
+    process: &Process,
+    kind: SourceKind,
+    profile: &mut Profile,
+) -> Result<Source> {
+    let mut source = bare_source(process.pid, profile)?;
+    source.kind = kind;
+    describe(process, Some(process.command()?), &mut source, profile)?;
+    Ok(source)
+}
+
+fn describe(
+    process: &Process,
+    command: Option<String>,
+    source: &mut Source,
+    profile: &mut Profile,
+) -> Result<()> {
     let mut attribute = |key: &str, text: &str| {
         let attribute = attribute(key, ValueKind::String, text, profile)?;
         source.attributes.try_push(attribute)
     };
-    if !settings.own {
-        let command = process.command()?;
+    if let Some(command) = command {
         attribute("process.command_line", &command)?;
     }
     if let Some(start) = process.start() {
         attribute("process.creation.time", &utc(start))?;
     }
-    Ok(source)
+    Ok(())
 }
 
 /// Adds the process ID to an error about the contents of a process.
@@ -58,6 +83,21 @@ pub fn own_source(
         name: owned(clock.name())?,
         unit: owned("nanoseconds")?,
     };
+    let mut source = bare_source(pid, profile)?;
+    source.default_type = Some(owned(clock.name())?);
+    source.period = Some(Period {
+        value: interval,
+        exact: None,
+        type_: Some(value),
+    });
+    for &(name, unit) in types {
+        let type_ = SampleType::new(owned(name)?, owned(unit)?, &source.types)?;
+        source.types.try_push(type_)?;
+    }
+    Ok(source)
+}
+
+fn bare_source(pid: i32, profile: &mut Profile) -> Result<Source> {
     let mut source = Source {
         kind: KIND,
         uri: Some(written(format_args!("pid:{pid}"))?),
@@ -65,21 +105,24 @@ pub fn own_source(
             .duration_since(UNIX_EPOCH)
             .ok()
             .map(|since| since.as_secs_f64()),
-        default_type: Some(owned(clock.name())?),
-        period: Some(Period {
-            value: interval,
-            exact: None,
-            type_: Some(value),
-        }),
         ..Source::default()
     };
-    for &(name, unit) in types {
-        let type_ = SampleType::new(owned(name)?, owned(unit)?, &source.types)?;
-        source.types.try_push(type_)?;
-    }
     let pid = attribute("process.pid", ValueKind::Int, &message!("{pid}"), profile)?;
     source.attributes.try_push(pid)?;
     Ok(source)
+}
+
+/// Adds numbers to the attributes of a source.
+pub fn add_numbers(
+    source: &mut Source,
+    numbers: &[(&str, u64)],
+    profile: &mut Profile,
+) -> Result<()> {
+    for &(key, value) in numbers {
+        let attribute = attribute(key, ValueKind::Int, &message!("{value}"), profile)?;
+        source.attributes.try_push(attribute)?;
+    }
+    Ok(())
 }
 
 /// How often a process was stopped, how long in total, and for the longest time. The durations are in nanoseconds.

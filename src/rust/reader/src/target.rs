@@ -1,10 +1,9 @@
 //! R in a process: the addresses of its variables, and the layout of its records.
 
+use crate::exports::Exports;
 use crate::fit::Fit;
 use crate::memory::{self, Memory, Piece, at, half_at};
-use crate::symbols::Module;
 use profile_core::error::{Error, Result};
-use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_runtime::contexts::{CALLFLAG, FLAGS, Layout, MOST_RECORDS, NEXT, RECORD};
 use std::ops::Range;
@@ -51,7 +50,7 @@ pub struct Constants {
     /// `R_SrcfileSymbol`.
     pub srcfile: u64,
     /// `R_BCNodeStackEnd`.
-    node_stack_end: u64,
+    pub(crate) node_stack_end: u64,
 }
 
 const HEAD: &str = "R_GlobalContext";
@@ -68,57 +67,13 @@ const NAMES: [&str; 7] = [
     STACK_START,
 ];
 
-/// The addresses of R's variables.
-///
-/// A program that contains R has its own copies of the variables that it uses, which are made by the loader and also
-/// used by libR. So each variable is taken from the first module that exports it, and the program comes before
-/// libraries.
-#[derive(Debug, Default)]
-struct Exports {
-    addresses: [Option<u64>; NAMES.len()],
-    /// The address ranges of all variables of these modules.
-    variables: Vec<Range<u64>>,
-}
-
-impl Exports {
-    fn find(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Exports> {
-        let mut found = Exports::default();
-        for mapping in mappings.iter().filter(|mapping| mapping.starts_file) {
-            let Some(module) = Module::at(memory, mapping.addresses.start)? else {
-                continue;
-            };
-            let mut has_any = false;
-            for (address, name) in found.addresses.iter_mut().zip(NAMES) {
-                if address.is_none() {
-                    *address = module.find(memory, name);
-                    has_any |= address.is_some();
-                }
-            }
-            if has_any {
-                found
-                    .variables
-                    .try_extend_from(module.variables.into_iter())?;
-            }
-            if found.addresses.iter().all(Option::is_some) {
-                break;
-            }
-        }
-        Ok(found)
-    }
-
-    fn get(&self, name: &str) -> Option<u64> {
-        let number = NAMES.iter().position(|known| *known == name)?;
-        self.addresses[number]
-    }
-}
-
 /// The maximum number of attempts to read the records until all of them are valid.
 const TRIES: usize = 200;
 
 impl Target {
     /// Finds R. `mappings` are those of the process, in the order of their addresses.
     pub fn open(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Target> {
-        let found = Exports::find(memory, mappings)?;
+        let found = Exports::find(memory, mappings, NAMES)?;
         if found.get(HEAD).is_none() {
             return Err(Error::Process(message!(
                 "It does not run R: no part of it has R's variables."

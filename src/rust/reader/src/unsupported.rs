@@ -1,10 +1,12 @@
 //! Stubs for unsupported systems: finding a process is an error.
 
 use crate::frames::Stack;
+use crate::heap::snapshot::Snapshot;
 use crate::memory::Memory;
 use crate::target::{Mapping, Target};
 use profile_core::error::{Error, Result};
 use profile_core::joint::{Files, Recording};
+use profile_core::limits::cancel::Stop;
 use profile_core::message;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -51,7 +53,7 @@ impl Placement {
 
 fn unsupported() -> Error {
     Error::Unsupported(message!(
-        "Other processes can be looked into on Linux only, on x86-64 with the GNU C library."
+        "The memory of processes can be looked into on Linux only, on x86-64 with the GNU C library."
     ))
 }
 
@@ -60,6 +62,14 @@ pub fn clock_of_thread(_: u32) -> i32 {
 }
 
 pub fn r_processes() -> Result<Vec<Process>> {
+    Err(unsupported())
+}
+
+pub fn own_heap(_: Option<u64>) -> Result<Snapshot> {
+    Err(unsupported())
+}
+
+pub fn heap_of(_: i32, _: Option<u64>, _: Stop) -> Result<Snapshot> {
     Err(unsupported())
 }
 

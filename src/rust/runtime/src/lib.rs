@@ -7,4 +7,5 @@
 #![forbid(unsafe_code)]
 
 pub mod contexts;
+pub mod heap;
 pub mod objects;

@@ -34,6 +34,18 @@ pub const CONSTANTS: usize = SECOND;
 pub const LENGTH: usize = 32;
 pub const DATA: usize = 48;
 
+/// The number of elements for which a growable vector has memory.
+pub const TRUE_LENGTH: usize = 40;
+
+/// Flags in the first word: the object has a class; it is a vector whose data is computed (ALTREP); the first flag of
+/// its type, which marks growable vectors; it was in use at the last garbage collection.
+pub const HAS_CLASS: u64 = 1 << 6;
+pub const ALTREP: u64 = 1 << 7;
+pub const GROWABLE: u64 = 1 << 13;
+pub const MARK: u64 = 1 << 24;
+/// In the upper bits of the first word: the number in a cell or promise, or 0 if it has a pointer to a value.
+pub const EXTRA: u32 = 48;
+
 /// A type of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Type(pub u8);
@@ -55,8 +67,16 @@ pub const LANGSXP: Type = Type(6);
 pub const SPECIALSXP: Type = Type(7);
 pub const BUILTINSXP: Type = Type(8);
 pub const CHARSXP: Type = Type(9);
+pub const LGLSXP: Type = Type(10);
 pub const INTSXP: Type = Type(13);
 pub const REALSXP: Type = Type(14);
+pub const CPLXSXP: Type = Type(15);
 pub const STRSXP: Type = Type(16);
+pub const DOTSXP: Type = Type(17);
 pub const VECSXP: Type = Type(19);
+pub const EXPRSXP: Type = Type(20);
 pub const BCODESXP: Type = Type(21);
+pub const EXTPTRSXP: Type = Type(22);
+pub const WEAKREFSXP: Type = Type(23);
+pub const RAWSXP: Type = Type(24);
+pub const S4SXP: Type = Type(25);

@@ -10,7 +10,7 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::Error;
 use profile_core::message;
 use profile_reader::dump::{dump, dump_core};
-use profile_reader::process::r_processes;
+use profile_reader::process::{heap_of, own_heap, r_processes};
 use profile_reader::recorder::{self, Recorded};
 use std::cell::RefCell;
 use std::time::Instant;
@@ -73,6 +73,31 @@ fn rust_core_dump(file: &Robj) -> Robj {
     })
 }
 
+// Returns a snapshot of R's heap in this process. `least` is the number of bytes that an object must retain to have a
+// frame of its own, or no number.
+#[extendr]
+fn rust_own_heap(least: &Robj, lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let least = argument(least)
+            .doubles()?
+            .first()
+            .map(|&bytes| bytes as u64);
+        // R must not run before the snapshot is complete.
+        let heap = own_heap(least)?;
+        to_r::heap(arena, &heap, argument(lazy).flag()?, &stop)
+    })
+}
+
+// Returns the same of another process.
+#[extendr]
+fn rust_process_heap(pid: &Robj, lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let pid = argument(pid).integers()?.first().copied().unwrap_or(0);
+        let heap = heap_of(pid, None, &stop)?;
+        to_r::heap(arena, &heap, argument(lazy).flag()?, &stop)
+    })
+}
+
 // Returns the processes that run R.
 #[extendr]
 fn rust_processes() -> Robj {
@@ -85,5 +110,7 @@ extendr_module! {
     fn rust_processes_recorded;
     fn rust_process_dump;
     fn rust_core_dump;
+    fn rust_own_heap;
+    fn rust_process_heap;
     fn rust_processes;
 }

@@ -4,9 +4,11 @@ use super::result::{counts, tables};
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
+use profile_core::formats::problems::Problems;
 use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_reader::dump::Dump;
+use profile_reader::heap::snapshot::Snapshot;
 use profile_reader::process::{Process, Thread};
 use profile_reader::recorder::Recorded;
 use profile_reader::samples::in_a_word;
@@ -32,6 +34,23 @@ pub fn recorded<'call>(
         ("pauses", arena.numbers(&pauses)?),
         ("ended", arena.integer_vector(&recorded.ended)?),
     ])
+}
+
+/// The tables of a snapshot.
+pub fn heap<'call>(
+    arena: Arena<'call>,
+    heap: &Snapshot,
+    lazy: bool,
+    stop: Stop,
+) -> Result<RObject<'call>> {
+    tables(
+        arena,
+        &heap.profile,
+        &Problems::default(),
+        "2.0",
+        lazy,
+        stop,
+    )
 }
 
 /// `list(frames, toplevel, labels, is_cut, pid, state, signal, system_call, command, start, children)`: `frames` is a

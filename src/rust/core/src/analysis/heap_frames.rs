@@ -23,15 +23,24 @@ const HOLDERS: [&str; 6] = [
 ];
 
 /// Names of roots, and their beginnings if more follows.
-const ROOTS: [&str; 6] = [
+const ROOTS: [&str; 14] = [
     "globalenv",
     "base",
+    "R itself",
+    "calls",
+    "lazy loading",
+    "attached environment",
+    ".Last.value",
     "protect stack",
+    "byte code stack",
+    "finalizers and weak references",
+    "symbol table",
     "no holder found",
     "free cells of R",
     "not R's heap",
 ];
-const ROOTS_OF: [&str; 5] = [
+const ROOTS_OF: [&str; 6] = [
+    "several roots",
     "namespace:",
     "package:",
     "imports of ",

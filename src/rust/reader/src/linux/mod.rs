@@ -5,6 +5,7 @@
 //! copied, and be unwound by the tables of its [`modules`]; [`evaluator`] finds R in it.
 
 mod evaluator;
+mod heap;
 mod hold;
 mod maps;
 mod memory;
@@ -19,6 +20,7 @@ mod system_calls;
 mod thread;
 
 pub use crate::states::{Activity, State, Stops, WhyFree};
+pub use heap::{heap_of, own_heap};
 pub use hold::Hold;
 pub use memory::ProcessMemory;
 pub use native::NativeReader;

@@ -94,7 +94,7 @@ fn stack() -> Option<Range<u64>> {
 }
 
 /// The addresses in a line of `/proc/self/maps`, if they can be read.
-fn readable(line: &str) -> Option<Range<u64>> {
+pub fn readable(line: &str) -> Option<Range<u64>> {
     let (addresses, rest) = line.split_once(' ')?;
     let (start, end) = addresses.split_once('-')?;
     let start = u64::from_str_radix(start, 16).ok()?;

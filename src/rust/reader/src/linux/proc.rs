@@ -100,6 +100,15 @@ impl Process {
         Ok(children)
     }
 
+    /// The memory that it takes, in bytes.
+    pub fn resident(&self) -> Option<u64> {
+        let text = fs::read_to_string(message!("/proc/{}/statm", self.pid)).ok()?;
+        let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        // SAFETY: it has no preconditions.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        pages.checked_mul(u64::try_from(page).ok()?)
+    }
+
     /// The parts of its address space.
     pub fn mappings(&self) -> Result<Vec<Mapping>> {
         let bytes = fs::read(message!("/proc/{}/maps", self.pid));

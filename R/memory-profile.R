@@ -1,0 +1,104 @@
+# Takes snapshots of R's heap with `memory_profile()`. The core finds all objects and what holds them, see
+# src/rust/reader/src/heap.
+
+#' Who holds the memory?
+#'
+#' @description
+#' `memory_profile()` takes a snapshot of all objects in the memory of R, of this session or of another R process, and of
+#' what holds them. The result is a profile like any other: print it, or use [holders()] for a table, [call_tree()] for all
+#' paths, [write_profile_page()] for a picture, and [compare_profiles()] for what has grown between two snapshots. The
+#' process needs no preparation.
+#'
+#' @details
+#' R frees an object when nothing refers to it any more. So memory is occupied by what somebody holds, often without
+#' knowing: a model keeps the data of the function that made it, a callback keeps the session that registered it. A
+#' snapshot shows for all objects the path by which they are held, such as
+#' `globalenv > $fits > [[*]] <lm> > $terms <terms> > attr ".Environment" > $raw <data.frame>`.
+#'
+#' The size of a path is exactly what would be freed if its last step were removed. An object that is held in several
+#' ways belongs to the last object that they have in common. There, its step is the shortest of these ways, followed by
+#' `[shared]`. An object that several roots hold has a root of its own that names two of them:
+#' `globalenv $p & namespace:app $plots [shared]`. Steps are
+#'
+#' - `$name`, a variable of an environment or a named element of a list, with its class, or `()` if it is a function;
+#' - `[[*]]`, all other elements of a list together;
+#' - `attr "name"`, an attribute; `in code`, a constant or function in the code of a function;
+#' - `closure env`, `promise env` and `parent env`, the environments of functions, of arguments that were not evaluated
+#'   yet, and around an environment;
+#' - `kept by pointer`, what an external pointer protects; `finalizer`.
+#'
+#' Only what holds 1/20,000 of all objects or more has a step of its own. The rest is counted for its holder, by type.
+#' Steps that repeat, as in a list of lists of lists, are one step.
+#'
+#' The first frames, roots, are tried in this order, and an object belongs to the first group of roots that reaches it:
+#' the global environment, namespaces and `base`; calls that are running (`call of f()`); copies of namespaces, such as
+#' attached packages and imports; R's stacks; finalizers; variables in C code of packages (`C variables of Rcpp.so`), and
+#' of R. `no holder found` are objects to which nothing leads. In another process, these are mostly objects that R would
+#' free at its next garbage collection.
+#'
+#' Two roots are not objects of R: `free cells of R` is memory that R keeps for new objects, and `not R's heap` is the
+#' rest of the memory of the process (*resident set size*): code, and memory that C code has allocated. R does not know the
+#' memory of external pointers and of ALTREP objects of packages. Such objects have types that say so, such as
+#' `external pointer (native memory unknown)`.
+#'
+#' @section Another process:
+#' It is stopped by `ptrace()`, as in [profile_process()], while its objects are copied: about 0.1 seconds for a million
+#' objects. Only the start of vectors of numbers is copied, not the numbers. The copy takes as much memory as these
+#' objects. If R is just collecting garbage or changing its lists of objects, the process goes on and is stopped again
+#' some milliseconds later. Permissions are those of [profile_process()]. A process that another one traces cannot be stopped.
+#'
+#' @param pid The id of an R process, see [list_r_processes()]; `NULL` for this session.
+#' @param ... Must be empty.
+#' @param gc Whether to collect garbage first, so that only objects that something holds are left. Other processes are
+#'   never made to collect garbage.
+#'
+#' @return A profile of version 2.0, see [profile_data]. A sample is a group of objects of one type and path; its stack is
+#'   the path, from the type (innermost) to the root. Sample types are `inuse_space`, in bytes, and `inuse_objects`, a count.
+#'   The source has the type `"heap"`, and the column `.frame_type` of `locations` is `"root"`, `"binding"`, `"element"`,
+#'   `"attribute"`, `"environment"`, `"code"` or `"type"`.
+#'
+#'   `.source_attributes` contains what is known about the process, and, with sizes in bytes: `profile.heap.used` and
+#'   `profile.heap.objects`, all objects; `profile.heap.data`, the data of vectors, which is 8 times the `Vcells` of
+#'   [gc()]; `profile.heap.free`; `profile.heap.unheld`, objects without holders; `profile.heap.resident`, all memory of
+#'   the process; for another process `profile.pauses.total`, how long it was stopped, in nanoseconds.
+#'
+#' @section Errors:
+#' - `profile_error_process` if there is no such process, if it does not run R, if its objects are stored in an unknown
+#'   way, if it cannot be stopped, or if the system does not permit it; the message gives the reason;
+#' - `profile_error_unsupported` on systems other than Linux on x86-64 with the GNU C library;
+#' - `profile_error_memory` if there is not enough memory for the snapshot;
+#' - `profile_error_argument` for invalid arguments.
+#' @seealso [holders()], [compare_profiles()]
+#' @export
+#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' before <- memory_profile()
+#' handlers <- lapply(1:3, function(i) {
+#'   data <- runif(1e5)
+#'   function() mean(data)
+#' })
+#' after <- memory_profile()
+#' holders(after, n = 3)
+#' compare_profiles(before, after)
+memory_profile <- function(pid = NULL, ..., gc = TRUE) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  check_flag(gc, "gc", call)
+  if (!is.null(pid)) {
+    pid <- check_pids(pid, call)
+    if (length(pid) > 1) {
+      abort_argument("`pid` must be the number of one process.", call)
+    }
+  }
+  if (is.null(pid) || pid == Sys.getpid()) {
+    if (gc) {
+      base::gc()
+    }
+    return(own_heap(numeric(), call))
+  }
+  new_profile_data(rust(rust_process_heap(pid, lazy_columns(call)), call), "2.0")
+}
+
+# `least` is the number of bytes that an object must retain to have a step of its own; none for one that fits the heap.
+own_heap <- function(least, call) {
+  new_profile_data(rust(rust_own_heap(least, lazy_columns(call)), call), "2.0")
+}

@@ -1,0 +1,293 @@
+//! Copies R's heap, and what its roots need, while the process is stopped.
+//!
+//! As little as possible is done before the process goes on: memory is copied in large parts, and of data outside of
+//! R's pages only the start. Everything else, such as checks, follows afterwards.
+
+use super::copied::{Copied, Part};
+use super::cycle::Cycle;
+use super::known::Known;
+use super::lists::{class_at, damaged};
+use super::node::{Node, needed};
+use super::roots::Library;
+use crate::memory::{self, Memory, at, half_at};
+use crate::target::{Mapping, Target};
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryGrow, filled};
+use profile_runtime::contexts::{MOST_RECORDS, NEXT as OUTER, RECORD};
+use profile_runtime::heap::{
+    CLASS, CLASSES, COUNT, HEADS, NEXT, PAGE, PAGE_CLASSES, PAGE_COUNT, PAGES,
+};
+use profile_runtime::objects::CELL;
+use std::ops::Range;
+
+/// Pages are close together, so they are copied with what is around them.
+const CHUNK: u64 = 1 << 20;
+/// More variables than a library has.
+const MOST_VARIABLES: u64 = 64 << 20;
+/// The words of a table that are checked first, and the size of a page.
+const PROBE: usize = 8 * 32;
+const STEP: usize = 4096;
+/// The bytes of a large object that are copied at once.
+const LARGE_STEP: usize = 16 << 20;
+
+struct Chunk {
+    start: u64,
+    end: u64,
+    part: usize,
+}
+
+struct Copy<'c, M> {
+    memory: &'c mut M,
+    mappings: &'c [Mapping],
+    copied: Copied,
+    /// The parts with pages, in the order of their addresses, and the numbers of these parts.
+    chunks: Vec<Chunk>,
+}
+
+/// Copies what a snapshot needs. `heap_at` is the address of R's heap. `None` if R is just collecting garbage, unless
+/// that `may_collect`.
+pub fn copy(
+    memory: &mut impl Memory,
+    mappings: &[Mapping],
+    target: &Target,
+    known: &Known,
+    heap_at: u64,
+    libraries: &[Library],
+    may_collect: bool,
+) -> Result<Option<Copied>> {
+    let mut copy = Copy {
+        memory,
+        mappings,
+        copied: Copied::default(),
+        chunks: Vec::new(),
+    };
+    // The roots change fastest.
+    copy.records(target)?;
+    copy.range(known.protected.clone())?;
+    copy.range(target.node_stack.start..known.node_stack_top.min(target.node_stack.end))?;
+    for class in PAGE_CLASSES..CLASSES {
+        let head = class_at(copy.memory, heap_at, class)?;
+        let is_complete = copy.large(&head)?;
+        if !is_complete && !may_collect {
+            return Ok(None);
+        }
+    }
+    for class in 0..PAGE_CLASSES {
+        let head = class_at(copy.memory, heap_at, class)?;
+        copy.pages(&head)?;
+    }
+    copy.range(heap_at..heap_at + (CLASS * CLASSES) as u64)?;
+    for library in libraries {
+        for range in &library.variables {
+            copy.range(range.clone())?;
+        }
+    }
+    for range in &target.variables {
+        let before = copy.copied.parts.len();
+        copy.range(range.clone())?;
+        copy.tables(before, &target.variables)?;
+    }
+    let mut copied = copy.copied;
+    copied.drop_contained();
+    Ok(Some(copied))
+}
+
+impl<M: Memory> Copy<'_, M> {
+    fn range(&mut self, range: Range<u64>) -> Result<()> {
+        let size = range.end.saturating_sub(range.start);
+        if size == 0 || size > MOST_VARIABLES {
+            return Ok(());
+        }
+        let mut bytes = filled(size as usize, 0)?;
+        if self.memory.read(range.start, &mut bytes) {
+            let address = range.start;
+            return self.copied.parts.try_push(Part { address, bytes });
+        }
+        // A page of it may not be readable.
+        let mut address = range.start;
+        while address < range.end {
+            let end = (address / 4096 + 1).saturating_mul(4096).min(range.end);
+            let mut bytes = filled((end - address) as usize, 0)?;
+            if self.memory.read(address, &mut bytes) {
+                self.copied.parts.try_push(Part { address, bytes })?;
+            }
+            address = end;
+        }
+        Ok(())
+    }
+
+    fn records(&mut self, target: &Target) -> Result<()> {
+        let head = target.addresses.head;
+        self.range(head..head + 8)?;
+        let mut address = memory::word(self.memory, head).ok_or_else(damaged)?;
+        let mut cycle = Cycle::default();
+        for _ in 0..MOST_RECORDS {
+            if cycle.has(address) {
+                break;
+            }
+            let record = memory::array::<RECORD>(self.memory, address).ok_or_else(damaged)?;
+            let mut bytes = Vec::new();
+            bytes.try_extend(&record)?;
+            self.copied.parts.try_push(Part { address, bytes })?;
+            address = at(&record, OUTER as usize);
+            if address == 0 {
+                return Ok(());
+            }
+        }
+        Err(damaged())
+    }
+
+    fn pages(&mut self, head: &[u8; CLASS]) -> Result<()> {
+        let mut address = at(head, PAGES);
+        let mut cycle = Cycle::default();
+        for _ in 0..=half_at(head, PAGE_COUNT) {
+            if address == 0 {
+                return Ok(());
+            }
+            if cycle.has(address) {
+                break;
+            }
+            address = self.page(address)?;
+        }
+        match address {
+            0 => Ok(()),
+            _ => Err(damaged()),
+        }
+    }
+
+    /// Makes sure that a page is copied. Returns the address of the next one.
+    fn page(&mut self, address: u64) -> Result<u64> {
+        let end = address.saturating_add(PAGE as u64);
+        let after = self.chunks.partition_point(|chunk| chunk.start <= address);
+        let known = after
+            .checked_sub(1)
+            .and_then(|before| self.chunks.get(before));
+        if let Some(chunk) = known.filter(|chunk| end <= chunk.end) {
+            let bytes = &self.copied.parts[chunk.part].bytes;
+            return Ok(at(bytes, (address - chunk.start) as usize));
+        }
+        let mapping = self
+            .mappings
+            .iter()
+            .find(|mapping| mapping.addresses.contains(&address));
+        // The heap may have grown since the mappings were read.
+        let (start, end) = match mapping {
+            Some(mapping) if end <= mapping.addresses.end => {
+                let chunk = address / CHUNK * CHUNK;
+                let last = chunk.saturating_add(CHUNK + PAGE as u64);
+                (
+                    chunk.max(mapping.addresses.start),
+                    last.min(mapping.addresses.end),
+                )
+            }
+            _ => (address, end),
+        };
+        let mut bytes = filled((end - start) as usize, 0)?;
+        if !self.memory.read(start, &mut bytes) {
+            return Err(damaged());
+        }
+        let next = at(&bytes, (address - start) as usize);
+        let place = self.chunks.partition_point(|chunk| chunk.start <= start);
+        let part = self.copied.parts.len();
+        self.chunks.try_push(Chunk { start, end, part })?;
+        if let Some(moved) = self.chunks.get_mut(place..) {
+            moved.rotate_right(1);
+        }
+        self.copied.parts.try_push(Part {
+            address: start,
+            bytes,
+        })?;
+        Ok(next)
+    }
+
+    /// Returns whether the lists have all objects. While R marks what is in use, it takes objects out of their lists.
+    fn large(&mut self, head: &[u8; CLASS]) -> Result<bool> {
+        let count = u64::from(half_at(head, COUNT));
+        let before = self.copied.parts.len() as u64;
+        // R may be just about to count an object.
+        let mut left = count + 1;
+        for (pointer, _) in HEADS {
+            let list = at(head, pointer);
+            let first = memory::word(self.memory, list.wrapping_add(NEXT as u64));
+            let mut address = first.ok_or_else(damaged)?;
+            let mut cycle = Cycle::default();
+            while address != list {
+                if cycle.has(address) {
+                    return Err(damaged());
+                }
+                let start = memory::array::<CELL>(self.memory, address).ok_or_else(damaged)?;
+                let size = usize::try_from(needed(Node::new(&start))).map_err(|_| damaged())?;
+                let mut bytes = Vec::new();
+                bytes.try_extend(&start)?;
+                self.extend(address, &mut bytes, size)?;
+                self.copied.parts.try_push(Part { address, bytes })?;
+                address = at(&start, NEXT);
+                left = left.checked_sub(1).ok_or_else(damaged)?;
+            }
+        }
+        Ok(self.copied.parts.len() as u64 >= before + count)
+    }
+
+    /// Reads the rest of an object. Its length may be damaged, so memory is only allocated as far as there is something
+    /// to read.
+    fn extend(&mut self, address: u64, bytes: &mut Vec<u8>, size: usize) -> Result<()> {
+        while bytes.len() < size {
+            let start = bytes.len();
+            bytes.try_fill(size.min(start + LARGE_STEP), 0)?;
+            let rest = bytes.get_mut(start..).unwrap_or_default();
+            if !self.memory.read(address.saturating_add(start as u64), rest) {
+                return Err(damaged());
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the tables that variables refer to, see [`super::roots`]. `from` is the number of the first part with
+    /// these variables.
+    fn tables(&mut self, from: usize, variables: &[Range<u64>]) -> Result<()> {
+        let mut found = Vec::new();
+        for part in self.copied.parts.get(from..).unwrap_or_default() {
+            for word in part.bytes.chunks_exact(8) {
+                let word = at(word, 0);
+                let is_variable = variables.iter().any(|part| part.contains(&word));
+                if word >= 4096 && word % 8 == 0 && !is_variable && !self.is_in_chunk(word) {
+                    found.try_push(word)?;
+                }
+            }
+        }
+        for address in found {
+            let mut bytes = filled(PROBE, 0)?;
+            if !self.memory.read(address, &mut bytes) || !self.are_in_chunks(&bytes) {
+                continue;
+            }
+            loop {
+                // Up to the end of a page, since the next one may not be readable.
+                let start = address + bytes.len() as u64;
+                let mut step = filled(STEP - start as usize % STEP, 0)?;
+                if !self.memory.read(start, &mut step) {
+                    break;
+                }
+                bytes.try_extend(&step)?;
+                if !self.are_in_chunks(&step) {
+                    break;
+                }
+            }
+            self.copied.parts.try_push(Part { address, bytes })?;
+        }
+        Ok(())
+    }
+
+    fn are_in_chunks(&self, words: &[u8]) -> bool {
+        words
+            .chunks_exact(8)
+            .all(|word| self.is_in_chunk(at(word, 0)))
+    }
+
+    fn is_in_chunk(&self, address: u64) -> bool {
+        let after = self.chunks.partition_point(|chunk| chunk.start <= address);
+        let before = after
+            .checked_sub(1)
+            .and_then(|before| self.chunks.get(before));
+        before.is_some_and(|chunk| address < chunk.end)
+    }
+}

@@ -1,0 +1,151 @@
+//! What is known of R's objects by the addresses that R exports, and texts of names.
+
+use super::node::{LONGEST_TEXT, Node};
+use super::objects::Objects;
+use crate::exports::Exports;
+use crate::memory::{Memory, Piece, at};
+use crate::target::Mapping;
+use profile_core::error::{Error, Result};
+use profile_core::limits::memory::owned;
+use profile_core::message;
+use profile_core::text::decode;
+use profile_runtime::objects::{
+    ATTRIBUTES, CAR, CDR, CHARSXP, LISTSXP, PRINTNAME, STRSXP, SYMSXP, TAG,
+};
+use std::ops::Range;
+
+/// Addresses of objects and stacks.
+#[derive(Debug, Clone)]
+pub struct Known {
+    pub nil: u64,
+    pub global: u64,
+    pub base: u64,
+    pub empty: u64,
+    pub unbound: u64,
+    pub missing: u64,
+    /// The registry of namespaces, an environment.
+    pub namespaces: u64,
+    /// Symbols.
+    pub names_symbol: u64,
+    pub class_symbol: u64,
+    pub name_symbol: u64,
+    /// The stack of protected objects.
+    pub protected: Range<u64>,
+    pub node_stack_top: u64,
+}
+
+const NAMES: [&str; 13] = [
+    "R_NilValue",
+    "R_GlobalEnv",
+    "R_BaseEnv",
+    "R_EmptyEnv",
+    "R_UnboundValue",
+    "R_MissingArg",
+    "R_NamespaceRegistry",
+    "R_NamesSymbol",
+    "R_ClassSymbol",
+    "R_NameSymbol",
+    "R_PPStack",
+    "R_PPStackTop",
+    "R_BCNodeStackTop",
+];
+
+/// More attributes than an object has.
+const MOST_ATTRIBUTES: usize = 1000;
+
+/// Where R's variables with these addresses are.
+#[derive(Debug, Clone)]
+pub struct Places {
+    pieces: [Piece; NAMES.len()],
+}
+
+impl Places {
+    pub fn find(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Places> {
+        let exports = Exports::find(memory, mappings, NAMES)?;
+        let mut pieces = [Piece {
+            address: 0,
+            size: 8,
+        }; NAMES.len()];
+        for (piece, name) in pieces.iter_mut().zip(NAMES) {
+            piece.address = exports.get(name).ok_or_else(|| unknown(name))?;
+        }
+        Ok(Places { pieces })
+    }
+}
+
+impl Known {
+    pub fn read(memory: &mut impl Memory, places: &Places) -> Result<Known> {
+        let mut words = [0; 8 * NAMES.len()];
+        if memory.read_pieces(&places.pieces, &mut words) < places.pieces.len() {
+            return Err(Error::Process(message!("Its memory cannot be read.")));
+        }
+        let word = |name| {
+            let number = NAMES.iter().position(|known| *known == name);
+            at(&words, number.unwrap_or(NAMES.len()) * 8)
+        };
+        // A number of pointers, an `int`.
+        let protected = word("R_PPStackTop") & 0x7fff_ffff;
+        let stack = word("R_PPStack");
+        Ok(Known {
+            nil: word("R_NilValue"),
+            global: word("R_GlobalEnv"),
+            base: word("R_BaseEnv"),
+            empty: word("R_EmptyEnv"),
+            unbound: word("R_UnboundValue"),
+            missing: word("R_MissingArg"),
+            namespaces: word("R_NamespaceRegistry"),
+            names_symbol: word("R_NamesSymbol"),
+            class_symbol: word("R_ClassSymbol"),
+            name_symbol: word("R_NameSymbol"),
+            protected: stack..stack.saturating_add(protected * 8),
+            node_stack_top: word("R_BCNodeStackTop"),
+        })
+    }
+
+    /// The bytes of a string or of the name of a symbol; empty for other objects.
+    pub fn text_bytes<'m>(&self, objects: &Objects<'m>, address: u64) -> &'m [u8] {
+        let text = match objects.typed(address, SYMSXP) {
+            Some(symbol) => symbol.word(PRINTNAME),
+            None => address,
+        };
+        let text = objects.typed(text, CHARSXP).map_or(&[][..], Node::text);
+        text.get(..LONGEST_TEXT as usize).unwrap_or(text)
+    }
+
+    /// The same as text.
+    pub fn text(&self, objects: &Objects, address: u64) -> Result<String> {
+        owned(&decode(self.text_bytes(objects, address))?.text)
+    }
+
+    /// The value of an attribute.
+    pub fn attribute(&self, objects: &Objects, node: Node, name: u64) -> Option<u64> {
+        if node.type_() == CHARSXP {
+            return None;
+        }
+        let mut cell = node.word(ATTRIBUTES);
+        for _ in 0..MOST_ATTRIBUTES {
+            if cell == self.nil {
+                return None;
+            }
+            let attribute = objects.typed(cell, LISTSXP)?;
+            if attribute.word(TAG) == name {
+                return Some(attribute.word(CAR));
+            }
+            cell = attribute.word(CDR);
+        }
+        None
+    }
+
+    /// The first string of a character vector.
+    pub fn first_text(&self, objects: &Objects, address: u64) -> Option<u64> {
+        let vector = objects.typed(address, STRSXP)?;
+        let is_plain = !vector.is_altrep() && vector.pointers() > 0;
+        is_plain.then(|| vector.element(0))
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::Process(message!(
+        "It runs a version of R whose heap is unknown: it has no variable `{name}`."
+    ))
+}

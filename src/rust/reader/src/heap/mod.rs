@@ -1,0 +1,43 @@
+//! All objects of R in the memory of a process, and what holds them.
+//!
+//! ```text
+//! View ──► Objects ──► Roots ──► Graph ──► Dominators ──► Naming ──► the model of the core
+//! ```
+//!
+//! - [`view`]: memory that is looked at; [`copying`]: copies the heap of another process, [`copied`]: the copy;
+//! - [`lists`]: where the heap is; [`objects`]: its objects, each with a number; [`node`]: one object; `cycle`: endless
+//!   lists of them;
+//! - [`known`]: the addresses of R's objects with special roles;
+//! - [`roots`]: what R itself holds, in phases: among others the calls that are [`running`], and [`variables`] of C code;
+//! - [`walk`]: from the roots through all references, which become a [`graph`]; [`dominators`]: which object retains
+//!   which;
+//! - [`steps`]: what a reference means; [`texts`]: the names of steps; [`paths`]: sequences of steps; [`ways`]: to objects
+//!   with several holders; [`naming`]: the path of each object; [`sums`] of them;
+//! - [`snapshot`]: all of this for a process, as a profile.
+//!
+//! No function of R is called, and nothing in the memory is trusted: only addresses that [`objects`] knows are followed.
+
+pub mod copied;
+pub mod copying;
+mod cycle;
+pub mod dominators;
+pub mod graph;
+pub mod known;
+pub mod lists;
+pub mod naming;
+pub mod node;
+pub mod objects;
+pub mod paths;
+pub mod roots;
+pub mod running;
+pub mod snapshot;
+pub mod steps;
+pub mod sums;
+pub mod texts;
+pub mod variables;
+pub mod view;
+pub mod walk;
+pub mod ways;
+
+#[cfg(test)]
+mod tests;

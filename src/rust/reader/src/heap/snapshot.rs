@@ -1,0 +1,237 @@
+//! A snapshot of R's heap as a profile: a sample is a group of objects of one class and one path, its stack is the path
+//! from the class, innermost, to the root.
+
+use super::dominators::Dominators;
+use super::graph::{Graph, Kind as Placed};
+use super::known::Known;
+use super::naming::Naming;
+use super::objects::Objects;
+use super::paths::{Node, PathId};
+use super::roots::{self, Library};
+use super::steps::Kind;
+use super::sums::Sum;
+use super::view::View;
+use super::walk::walk;
+use crate::source::add_numbers;
+use crate::target::Target;
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryCollect, TryGrow, TryPut, owned};
+use profile_core::model::{
+    Location, LocationId, Profile, SampleType, Source, SourceId, SourceKind, StringId, Values,
+};
+use profile_runtime::heap::{CLASS, CLASSES};
+use std::collections::HashMap;
+
+/// The kind of such sources.
+pub const KIND: SourceKind = SourceKind::named("heap");
+/// The sample types.
+pub const TYPES: [(&str, &str); 2] = [("inuse_space", "bytes"), ("inuse_objects", "count")];
+
+/// What retains less than this part of the heap, or less than this number of bytes, has no step of its own.
+const SHARE: u64 = 20_000;
+const LEAST: u64 = 2048;
+/// The most steps of all paths. With more of them, what retains little has no step of its own.
+const MOST_STEPS: usize = 4_500;
+
+/// A snapshot, and what it says about the heap as a whole.
+pub struct Snapshot {
+    pub profile: Profile,
+    pub heap: Heap,
+}
+
+/// Sizes are in bytes.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Heap {
+    /// In use: all objects that something holds, and those that R has not freed yet.
+    pub used: u64,
+    pub objects: u64,
+    /// The data of vectors: 8 times the `Vcells` of R's `gc()`.
+    pub data: u64,
+    /// Memory of R's pages that no object uses.
+    pub free: u64,
+    /// Objects that nothing holds, as far as is known.
+    pub unheld: u64,
+    /// The number of objects that something holds, although R has not marked them as in use yet, because it was stopped
+    /// during a garbage collection.
+    pub unmarked: u64,
+    /// References that lead to no object.
+    pub wrong: u64,
+}
+
+/// What is known about R in a process before its heap is read.
+pub struct About<'a> {
+    pub target: &'a Target,
+    pub known: &'a Known,
+    /// The address of R's heap.
+    pub heap_at: u64,
+    pub libraries: &'a [Library],
+    /// The memory of the process, if it is known.
+    pub resident: Option<u64>,
+    /// What retains fewer bytes has no step of its own; `None` for a number that fits the heap.
+    pub least: Option<u64>,
+}
+
+/// Takes a snapshot. `source` is added to `profile`.
+pub fn take<'m>(
+    memory: &mut impl View<'m>,
+    about: &About,
+    mut profile: Profile,
+    mut source: Source,
+) -> Result<Snapshot> {
+    let known = about.known;
+    let objects = Objects::read(memory, about.heap_at, known.nil)?;
+    let lists = about.heap_at..about.heap_at + (CLASS * CLASSES) as u64;
+    let libraries = about.libraries;
+    let (roots, symbols) = roots::find(memory, about.target, known, libraries, &objects, &lists)?;
+    let graph = walk(&objects, &symbols, &roots)?;
+    let dominators = Dominators::find(&graph, &objects)?;
+    let mut least = about
+        .least
+        .unwrap_or((objects.used_bytes / SHARE).max(LEAST));
+    let naming = loop {
+        let naming = Naming::find(known, &objects, &graph, &dominators, &roots, least)?;
+        // Roots always have a step, and there may be many of them.
+        let is_most = least > objects.used_bytes;
+        if about.least.is_some() || is_most || naming.paths.nodes.len() <= MOST_STEPS {
+            break naming;
+        }
+        least = least.saturating_mul(2);
+    };
+    let heap = heap(&graph, &objects);
+    source.default_type = Some(owned(TYPES[0].0)?);
+    let numbers = [
+        ("profile.heap.used", heap.used),
+        ("profile.heap.objects", heap.objects),
+        ("profile.heap.data", heap.data),
+        ("profile.heap.free", heap.free),
+        ("profile.heap.unheld", heap.unheld),
+        ("profile.heap.wrong_references", heap.wrong),
+        ("profile.heap.resident", about.resident.unwrap_or(0)),
+    ];
+    add_numbers(&mut source, &numbers, &mut profile)?;
+    for (name, unit) in TYPES {
+        let type_ = SampleType::new(owned(name)?, owned(unit)?, &source.types)?;
+        source.types.try_push(type_)?;
+        profile.values.try_push(Values::absent(name, unit, 0)?)?;
+    }
+    let mut builder = Builder {
+        source: profile.add_source(source)?,
+        none: profile.strings.intern("")?,
+        profile,
+        locations: HashMap::default(),
+    };
+    builder.add_paths(&naming)?;
+    builder.add_other("free cells of R", "free cells", heap.free)?;
+    if let Some(resident) = about.resident {
+        let other = resident.saturating_sub(heap.used.saturating_add(heap.free));
+        builder.add_other("not R's heap", "native memory and code", other)?;
+    }
+    Ok(Snapshot {
+        profile: builder.profile,
+        heap,
+    })
+}
+
+fn heap(graph: &Graph, objects: &Objects) -> Heap {
+    let mut heap = Heap {
+        data: objects.data_bytes,
+        wrong: graph.wrong,
+        ..Heap::default()
+    };
+    for (object, place) in graph.places.iter().enumerate() {
+        let object = object as u32;
+        let size = objects.size(object);
+        let holder = match place.kind() {
+            Placed::Vertex(vertex) | Placed::Leaf(vertex) => vertex,
+            Placed::Shared(row) => graph.shared[row as usize].first,
+            Placed::Unreached | Placed::Reserved => continue,
+        };
+        heap.objects += 1;
+        heap.used = heap.used.saturating_add(size);
+        heap.unmarked += u64::from(!objects.is_used(object));
+        if holder >= graph.unheld {
+            heap.unheld = heap.unheld.saturating_add(size);
+        }
+    }
+    heap.free = objects.bytes().saturating_sub(heap.used);
+    heap
+}
+
+struct Builder {
+    profile: Profile,
+    source: SourceId,
+    none: StringId,
+    locations: HashMap<Node, LocationId, foldhash::fast::RandomState>,
+}
+
+impl Builder {
+    fn add_paths(&mut self, naming: &Naming) -> Result<()> {
+        // In the order of paths, so that equal heaps have equal profiles.
+        let mut sums = naming
+            .sums
+            .by_key
+            .iter()
+            .map(|(&key, &sum)| (key, sum))
+            .try_vec()?;
+        sums.sort_unstable_by_key(|&((path, class), _)| (path, class));
+        for ((path, class), sum) in sums {
+            self.add_path(naming, path, class, sum)?;
+        }
+        Ok(())
+    }
+
+    fn add_path(&mut self, naming: &Naming, path: PathId, class: u64, sum: Sum) -> Result<()> {
+        let mut stack = Vec::new();
+        let text = naming.texts_of.class(class)?;
+        stack.try_push(self.location(&text, "type")?)?;
+        let mut has_root = false;
+        for node in naming.paths.upwards(path) {
+            has_root |= node.kind == Kind::Root;
+            let known = self.locations.get(&node).copied();
+            let location = match known {
+                Some(location) => location,
+                None => {
+                    let location = self.location(&naming.text(node)?, node.kind.word())?;
+                    self.locations.try_put(node, location)?;
+                    location
+                }
+            };
+            stack.try_push(location)?;
+        }
+        if !has_root {
+            let several = naming.texts.first().map_or("", String::as_str);
+            stack.try_push(self.location(several, Kind::Root.word())?)?;
+        }
+        self.add_sample(&stack, sum)
+    }
+
+    /// Memory that belongs to no object.
+    fn add_other(&mut self, root: &str, type_: &str, bytes: u64) -> Result<()> {
+        let stack = [
+            self.location(type_, "type")?,
+            self.location(root, Kind::Root.word())?,
+        ];
+        self.add_sample(&stack, Sum { bytes, objects: 0 })
+    }
+
+    fn add_sample(&mut self, stack: &[LocationId], sum: Sum) -> Result<()> {
+        let stack = self.profile.stacks.intern(stack)?;
+        self.profile.samples.stack.try_push(stack)?;
+        self.profile.samples.source.try_push(self.source)?;
+        for (values, value) in self.profile.values.iter_mut().zip([sum.bytes, sum.objects]) {
+            values.push(i64::try_from(value).unwrap_or(i64::MAX))?;
+        }
+        Ok(())
+    }
+
+    fn location(&mut self, text: &str, type_: &str) -> Result<LocationId> {
+        let function = self.profile.named_function(text, self.none)?;
+        let frame_type = self.profile.frame_type(type_)?;
+        self.profile.locations.intern(Location {
+            function: Some(function),
+            line: Some(0),
+            frame_type,
+            ..Location::default()
+        })
+    }
+}

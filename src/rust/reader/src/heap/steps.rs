@@ -1,0 +1,222 @@
+//! What a reference from one object to another means to people: a binding, an element, an attribute, an environment.
+//!
+//! Some objects are only means: cells of lists, hash tables, promises, calls, byte code. A reference to or from them is
+//! no step of its own, but determines the meaning of the references that follow ([`Part`]).
+
+use super::known::Known;
+use super::node::Node;
+use super::objects::Objects;
+use profile_runtime::objects::{
+    ATTRIBUTES, BCODESXP, CHARSXP, CLOSXP, DOTSXP, ENVSXP, EXPRSXP, EXTPTRSXP, FIRST, LANGSXP,
+    LISTSXP, PRINTNAME, PROMSXP, SECOND, STRSXP, SYMSXP, TAG, THIRD, Type, VECSXP, WEAKREFSXP,
+};
+
+/// What an object is a part of, which decides what its references mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Part {
+    None,
+    /// The variables of an environment.
+    Variables,
+    Attributes,
+    /// A pairlist.
+    List,
+    Code,
+}
+
+impl Part {
+    const ALL: [Part; 5] = [
+        Part::None,
+        Part::Variables,
+        Part::Attributes,
+        Part::List,
+        Part::Code,
+    ];
+
+    /// The part with this number.
+    pub fn of_number(number: u32) -> Part {
+        Part::ALL
+            .get(number as usize)
+            .copied()
+            .unwrap_or(Part::None)
+    }
+}
+
+/// The kinds of steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Root,
+    Binding,
+    Element,
+    Attribute,
+    Closure,
+    Parent,
+    Promise,
+    Code,
+    Pointer,
+    Finalizer,
+}
+
+impl Kind {
+    /// The frame type.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Root => "root",
+            Kind::Binding => "binding",
+            Kind::Element | Kind::Pointer | Kind::Finalizer => "element",
+            Kind::Attribute => "attribute",
+            Kind::Closure | Kind::Parent | Kind::Promise => "environment",
+            Kind::Code => "code",
+        }
+    }
+}
+
+/// A step: its kind, and the address of its name, or 0.
+pub type Step = (Kind, u64);
+
+/// The step from an object to its child, if it is one, and what the child is a part of. `names` are the names of the
+/// elements of the object.
+pub fn step(
+    known: &Known,
+    objects: &Objects,
+    node: Node,
+    reference: u32,
+    child: Node,
+    part: Part,
+    names: Option<Node>,
+) -> (Option<Step>, Part) {
+    let inside = match child.type_() {
+        LISTSXP => Part::List,
+        LANGSXP | DOTSXP | BCODESXP => Part::Code,
+        _ => Part::None,
+    };
+    if reference == 0 {
+        return (None, Part::Attributes);
+    }
+    if node.is_altrep() {
+        return (None, inside);
+    }
+    // Constants and functions in code have no names.
+    let in_code = || match is_means(child.type_()) || child.type_() == VECSXP {
+        true => (None, Part::Code),
+        false => (Some((Kind::Code, 0)), Part::None),
+    };
+    match (node.type_(), reference) {
+        (SYMSXP, 3) => (Some((Kind::Binding, node.word(PRINTNAME))), inside),
+        (SYMSXP | STRSXP, _) => (None, Part::None),
+        (LISTSXP, 3) => (None, part),
+        (LISTSXP, 1) => (None, Part::None),
+        (LISTSXP, _) => match part {
+            Part::Attributes => (Some((Kind::Attribute, node.word(TAG))), inside),
+            Part::Code => in_code(),
+            _ if node.word(TAG) == known.nil => (Some((Kind::Element, 0)), inside),
+            _ => (Some((Kind::Binding, node.word(TAG))), inside),
+        },
+        (CLOSXP, 1) => (Some((Kind::Closure, 0)), Part::None),
+        (ENVSXP, 1 | 2) => (None, Part::Variables),
+        (ENVSXP, _) => (Some((Kind::Parent, 0)), Part::None),
+        // The value of a promise has the name of the promise.
+        (PROMSXP, 1) => (None, inside),
+        (PROMSXP, 3) => (Some((Kind::Promise, 0)), Part::None),
+        (CLOSXP | PROMSXP | LANGSXP | DOTSXP | BCODESXP, _) => in_code(),
+        (VECSXP | EXPRSXP, _) => match part {
+            Part::Variables => (None, Part::Variables),
+            Part::Code => in_code(),
+            _ => {
+                let name = names.map_or(0, |names| names.element(u64::from(reference) - 1));
+                let is_name = |name: Node| !name.text().is_empty();
+                match objects.typed(name, CHARSXP).is_some_and(is_name) {
+                    true => (Some((Kind::Binding, name)), inside),
+                    false => (Some((Kind::Element, 0)), inside),
+                }
+            }
+        },
+        (EXTPTRSXP, _) => (Some((Kind::Pointer, 0)), inside),
+        (WEAKREFSXP, _) => (Some((Kind::Finalizer, 0)), inside),
+        _ => (None, inside),
+    }
+}
+
+/// Whether objects of this type are only means.
+pub fn is_means(type_: Type) -> bool {
+    matches!(
+        type_,
+        SYMSXP | LISTSXP | PROMSXP | LANGSXP | CHARSXP | DOTSXP | BCODESXP
+    )
+}
+
+/// The names of the elements of a list.
+pub fn names_of<'m>(known: &Known, objects: &Objects<'m>, node: Node) -> Option<Node<'m>> {
+    if node.type_() != VECSXP || node.is_altrep() {
+        return None;
+    }
+    let names = known.attribute(objects, node, known.names_symbol)?;
+    let names = objects.typed(names, STRSXP)?;
+    let fits = !names.is_altrep() && names.pointers() == node.pointers();
+    fits.then_some(names)
+}
+
+/// The class of an object: the address of its name, or, if it has none, the number of its type.
+pub fn class_of(known: &Known, objects: &Objects, node: Node) -> u64 {
+    if node.has_class() {
+        let class = known.attribute(objects, node, known.class_symbol);
+        if let Some(class) = class.and_then(|class| known.first_text(objects, class)) {
+            return class;
+        }
+    }
+    u64::from(node.type_().0)
+}
+
+/// The class of the value that a binding has: that of a promise is the class of its value.
+pub fn class_of_value(known: &Known, objects: &Objects, node: Node) -> u64 {
+    if node.type_() == PROMSXP && node.field(1) == Some(FIRST) {
+        // Before it is evaluated, its value is a symbol.
+        let value = objects.at(node.word(FIRST));
+        if let Some(value) = value.filter(|value| !is_means(value.type_())) {
+            return class_of(known, objects, value);
+        }
+    }
+    class_of(known, objects, node)
+}
+
+/// The symbol of the package that defines the class of an ALTREP object, unless it is one of R's own classes. The attributes
+/// of the class are a list of the symbols of the class and of the package.
+pub fn foreign_package(known: &Known, objects: &Objects, node: Node) -> Option<u64> {
+    if !node.is_altrep() {
+        return None;
+    }
+    let class = objects.at(node.word(THIRD))?;
+    let first = objects.typed(class.word(ATTRIBUTES), LISTSXP)?;
+    let package = objects.typed(first.word(SECOND), LISTSXP)?.word(FIRST);
+    let name = known.text_bytes(objects, package);
+    (!name.is_empty() && name != b"base").then_some(package)
+}
+
+/// The name of a type, as in R where users know it.
+pub fn type_name(type_: u64) -> &'static str {
+    match type_ {
+        0 => "NULL",
+        1 => "symbol",
+        2 => "pairlist",
+        3 => "function",
+        4 => "environment",
+        5 => "promise",
+        6 => "call",
+        7 | 8 => "builtin",
+        9 => "string",
+        10 => "logical",
+        13 => "integer",
+        14 => "numeric",
+        15 => "complex",
+        16 => "character",
+        17 => "dots",
+        19 => "list",
+        20 => "expression",
+        21 => "byte code",
+        22 => "external pointer (native memory unknown)",
+        23 => "weak reference",
+        24 => "raw",
+        25 => "S4 object",
+        _ => "unknown type",
+    }
+}

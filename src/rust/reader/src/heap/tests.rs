@@ -1,0 +1,19 @@
+//! Tests with heaps that are laid out as R does it, see [`fake`].
+
+mod cases;
+mod cells;
+mod copies;
+mod counting;
+mod damage;
+mod fake;
+mod known;
+mod layout;
+mod paths;
+mod random;
+mod rows;
+mod shared;
+mod space;
+mod whole;
+
+pub use fake::{FakeHeap, HEAP};
+pub use random::Random;

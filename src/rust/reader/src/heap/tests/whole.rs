@@ -1,0 +1,130 @@
+//! Whole snapshots.
+
+use super::counting::memory_of;
+use super::fake::HEAP;
+use super::{FakeHeap, cases};
+use crate::heap::copied::{Copied, CopiedMemory};
+use crate::heap::copying::copy;
+use crate::heap::snapshot::{About, Snapshot, take};
+use crate::heap::view::View;
+use profile_core::error::Result;
+use profile_core::model::{Profile, Source};
+use profile_runtime::heap::{CLASS, CLASSES, COUNT, HEADS, NEXT, PAGE_COUNT, PAGES};
+use profile_runtime::objects::LENGTH;
+
+const RESIDENT: u64 = 1 << 30;
+
+fn snapshot<'m>(heap: &FakeHeap, memory: &mut impl View<'m>, least: Option<u64>) -> Snapshot {
+    let about = About {
+        target: &heap.target,
+        known: &heap.known,
+        heap_at: HEAP,
+        libraries: &heap.libraries,
+        resident: Some(RESIDENT),
+        least,
+    };
+    take(memory, &about, Profile::default(), Source::default()).unwrap()
+}
+
+fn finished() -> FakeHeap {
+    let mut heap = cases::with_everything();
+    heap.finish();
+    heap
+}
+
+#[test]
+fn all_memory_is_in_the_samples() {
+    let heap = finished();
+    for least in [None, Some(0), Some(100), Some(u64::MAX)] {
+        let taken = snapshot(&heap, &mut heap.view(), least);
+        let [bytes, objects] = [0, 1].map(|row| {
+            let values = &taken.profile.values[row];
+            let count = taken.profile.samples.stack.len();
+            assert_eq!(values.column.len(), count);
+            values.column.iter().sum::<f64>() as u64
+        });
+        assert_eq!(bytes, RESIDENT);
+        assert_eq!(objects, taken.heap.objects);
+        assert_eq!((taken.heap.wrong, taken.heap.unmarked), (0, 0));
+        assert!(taken.heap.unheld > 0);
+    }
+}
+
+fn copied(heap: &FakeHeap) -> Result<Option<Copied>> {
+    let (target, libraries) = (&heap.target, &heap.libraries);
+    let mappings = heap.space.mappings();
+    copy(
+        &mut heap.view(),
+        &mappings,
+        target,
+        &heap.known,
+        HEAP,
+        libraries,
+        false,
+    )
+}
+
+#[test]
+fn a_copy_has_the_same_snapshot() {
+    let heap = finished();
+    let copied = copied(&heap).unwrap().unwrap();
+    let copy = snapshot(&heap, &mut CopiedMemory(&copied), Some(0));
+    let direct = snapshot(&heap, &mut heap.view(), Some(0));
+    assert_eq!(copy.heap, direct.heap);
+    let count = |taken: &Snapshot| taken.profile.samples.stack.len();
+    assert_eq!(count(&copy), count(&direct));
+}
+
+#[test]
+fn more_roots_than_steps_do_not_take_forever() {
+    let mut heap = FakeHeap::new();
+    for number in 0..5000 {
+        heap.namespace(&format!("package{number}"));
+    }
+    heap.finish();
+    let taken = snapshot(&heap, &mut heap.view(), None);
+    assert!(taken.profile.samples.stack.len() > 5000);
+}
+
+/// A copy must be refused without much memory.
+fn is_refused(heap: &FakeHeap) -> bool {
+    let (copied, memory) = memory_of(|| copied(heap));
+    assert!(memory < 64 << 20, "{memory}");
+    copied.is_err()
+}
+
+#[test]
+fn endless_lists_are_not_copied() {
+    let all = u32::MAX.to_le_bytes();
+    let mut heap = finished();
+    let page = heap.word(HEAP, PAGES);
+    heap.space.set(page, page);
+    heap.space.write(HEAP + PAGE_COUNT as u64, &all);
+    assert!(is_refused(&heap));
+
+    let mut heap = finished();
+    let class = HEAP + (CLASS * (CLASSES - 1)) as u64;
+    let large = heap.word(heap.word(class, HEADS[0].0), NEXT);
+    heap.set(large, NEXT, large);
+    heap.space.write(class + COUNT as u64, &all);
+    assert!(is_refused(&heap));
+
+    let mut heap = finished();
+    let head = heap.space.word(heap.target.addresses.head);
+    heap.space.set(head, head);
+    assert!(is_refused(&heap));
+}
+
+#[test]
+fn a_damaged_length_takes_no_memory() {
+    for length in [1 << 20, 1 << 31, 1 << 40, 1 << 61, u64::MAX] {
+        let mut heap = FakeHeap::new();
+        let nil = heap.known.nil;
+        let list = heap.list(&[nil; 100]);
+        heap.define_global("x", list);
+        heap.finish();
+        assert!(copied(&heap).is_ok());
+        heap.set(list, LENGTH, length);
+        assert!(is_refused(&heap), "{length}");
+    }
+}

@@ -1,0 +1,118 @@
+//! Variables of R and of libraries that refer to objects. Their names are unknown, so all their words are searched for
+//! addresses of objects.
+
+use super::known::Known;
+use super::objects::Objects;
+use crate::memory::{Memory, at};
+use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
+use profile_runtime::objects::SYMSXP;
+use std::ops::Range;
+
+/// The most bytes of a stack, or of the variables of a library, that are searched.
+const MOST_BYTES: u64 = 256 << 20;
+/// The number of words of a table in memory of its own that are checked first.
+const PROBE: u64 = 32;
+
+/// The words in a range of memory; none of a page that cannot be read.
+pub fn words(memory: &mut impl Memory, range: Range<u64>) -> Result<Vec<u64>> {
+    let mut found = Vec::new();
+    let Some(start) = range.start.checked_next_multiple_of(8) else {
+        return Ok(found);
+    };
+    let end = range.end.min(start.saturating_add(MOST_BYTES));
+    let mut page = [0; 4096];
+    let mut address = start;
+    while address < end {
+        let size = (4096 - address % 4096).min(end - address);
+        let part = page.get_mut(..size as usize).unwrap_or_default();
+        if memory.read(address, part) {
+            for word in part.chunks_exact(8) {
+                found.try_push(at(word, 0))?;
+            }
+        }
+        address += size;
+    }
+    Ok(found)
+}
+
+/// Variables without those that list all objects.
+pub fn without(variables: &[Range<u64>], heap: &Range<u64>) -> Result<Vec<Range<u64>>> {
+    let mut found = Vec::new();
+    for range in variables {
+        let before = range.start..range.end.min(heap.start);
+        let after = range.start.max(heap.end)..range.end;
+        let parts = match range.contains(&heap.start) {
+            true => [before, after],
+            false => [range.clone(), 0..0],
+        };
+        for part in parts {
+            if !part.is_empty() {
+                found.try_push(part)?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The objects that variables of R refer to, and those in tables that variables of R refer to, such as the table of
+/// symbols. A table is in memory of its own, and all its words are addresses of objects.
+pub fn of_r(
+    memory: &mut impl Memory,
+    variables: &[Range<u64>],
+    known: &Known,
+    objects: &Objects,
+) -> Result<(Vec<u64>, Vec<u64>)> {
+    let (mut held, mut tables) = (Vec::new(), Vec::new());
+    for range in variables {
+        for word in words(memory, range.clone())? {
+            if objects.number(word).is_some() {
+                if objects.is_used_at(word) && objects.typed(word, SYMSXP).is_none() {
+                    held.try_push(word)?;
+                }
+                continue;
+            }
+            let is_variable = variables.iter().any(|part| part.contains(&word));
+            if word < 4096 || word % 8 != 0 || is_variable || word == known.protected.start {
+                continue;
+            }
+            let mut probe = [0; 8 * PROBE as usize];
+            let is_table = memory.read(word, &mut probe)
+                && probe
+                    .chunks_exact(8)
+                    .all(|word| objects.is_used_at(at(word, 0)));
+            if is_table {
+                add_table(memory, word, objects, &mut tables)?;
+            }
+        }
+    }
+    Ok((held, tables))
+}
+
+/// Adds the objects of a table, which ends before the first word that is not the address of an object.
+fn add_table(
+    memory: &mut impl Memory,
+    table: u64,
+    objects: &Objects,
+    found: &mut Vec<u64>,
+) -> Result<()> {
+    let mut address = table;
+    // Up to the end of a page, since the next one may not be readable.
+    let mut page = [0; 4096];
+    loop {
+        let size = 4096 - address % 4096;
+        let part = page.get_mut(..size as usize).unwrap_or_default();
+        if !memory.read(address, part) {
+            return Ok(());
+        }
+        for entry in part.chunks_exact(8).map(|entry| at(entry, 0)) {
+            if !objects.is_used_at(entry) {
+                return Ok(());
+            }
+            if entry != objects.nil {
+                found.try_push(entry)?;
+            }
+        }
+        address += size;
+    }
+}

@@ -1,0 +1,250 @@
+//! Takes snapshots of R's heap.
+//!
+//! The heap of this process is not copied. R runs no code meanwhile, since only its thread takes snapshots, so its
+//! objects stay as and where they are.
+
+use super::memory::ProcessMemory;
+use super::permission::gone;
+use super::proc::Process;
+use super::thread::{Held, Thread};
+use crate::apart;
+use crate::heap::copied::CopiedMemory;
+use crate::heap::copying::copy;
+use crate::heap::known::{Known, Places};
+use crate::heap::lists::{damaged, find};
+use crate::heap::roots::Library;
+use crate::heap::snapshot::{About, KIND, Snapshot, take};
+use crate::heap::view::View;
+use crate::memory::{Memory, Piece};
+use crate::source::{add_numbers, of_process, process_source};
+use crate::states::Stops;
+use crate::symbols::Module;
+use crate::target::{Mapping, Target};
+use profile_core::error::{Error, Result};
+use profile_core::limits::cancel::{self, Stop};
+use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::message;
+use profile_core::model::Profile;
+use std::fs;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::process;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// The memory of this process, while R does not run.
+struct OwnView<'m> {
+    memory: ProcessMemory,
+    /// What can be read, in the order of addresses.
+    readable: Vec<Range<u64>>,
+    still: PhantomData<&'m ()>,
+}
+
+impl OwnView<'_> {
+    fn open(pid: i32) -> Result<Self> {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let mut readable: Vec<Range<u64>> = Vec::new();
+        for part in maps.lines().filter_map(super::own::readable) {
+            match readable.last_mut().filter(|last| last.end == part.start) {
+                Some(last) => last.end = part.end,
+                None => readable.try_push(part)?,
+            }
+        }
+        Ok(OwnView {
+            memory: ProcessMemory::new(pid),
+            readable,
+            still: PhantomData,
+        })
+    }
+}
+
+impl Memory for OwnView<'_> {
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        self.memory.read(address, into)
+    }
+
+    fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
+        self.memory.read_pieces(pieces, into)
+    }
+}
+
+impl<'m> View<'m> for OwnView<'m> {
+    fn view(&mut self, address: u64, size: usize) -> Option<&'m [u8]> {
+        let after = self.readable.partition_point(|part| part.start <= address);
+        let part = self.readable.get(after.checked_sub(1)?)?;
+        if address.saturating_add(size as u64) > part.end || address % 8 != 0 {
+            return None;
+        }
+        let start = std::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: this memory is mapped and can be read. It belongs to R's heap, which only R's thread changes, and that
+        // is this thread, which calls no function of R as long as the view is used: see `own_heap()`.
+        Some(unsafe { std::slice::from_raw_parts(start, size) })
+    }
+}
+
+/// Takes a snapshot of this process. `least` is that of [`About`].
+pub fn own_heap(least: Option<u64>) -> Result<Snapshot> {
+    // SAFETY: it has no preconditions.
+    let thread = unsafe { libc::gettid() };
+    if u32::try_from(thread) != Ok(process::id()) {
+        return Err(Error::Unsupported(message!(
+            "Only the first thread of a process can take a snapshot of its memory."
+        )));
+    }
+    let process = Process::find(thread)?;
+    let resident = process.resident();
+    let found = Found::of(&process)?;
+    let mut view = OwnView::open(thread)?;
+    let known = Known::read(&mut view, &found.places)?;
+    let taken = found.take(&mut view, &process, &known, resident, least, &[]);
+    // The memory for the snapshot would otherwise be part of the next one, as memory that is not R's heap.
+    // SAFETY: it has no preconditions.
+    unsafe { libc::malloc_trim(0) };
+    taken
+}
+
+/// Takes a snapshot of another process, which is stopped while its heap is copied.
+pub fn heap_of(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
+    apart::run(stop, |stop| heap_here(pid, least, stop)).0
+}
+
+/// The maximum number of attempts, and the times between two of them. An attempt fails if R is just collecting garbage,
+/// which is noticed soon, or changing its lists of objects.
+const TRIES: u32 = 500;
+const PAUSES: [Duration; 5] = [
+    Duration::from_millis(1),
+    Duration::from_millis(7),
+    Duration::from_millis(3),
+    Duration::from_millis(23),
+    Duration::from_millis(11),
+];
+
+fn heap_here(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
+    let process = Process::find(pid)?;
+    let found = Found::of(&process)?;
+    let mut thread = Thread::open(&process, Stops::Always)?;
+    let mut pauses = 0;
+    for pause in PAUSES.into_iter().cycle().take(TRIES as usize) {
+        cancel::check(stop)?;
+        let taken = found.stop_and_take(&process, &mut thread, least, &mut pauses, false);
+        match taken.map_err(|error| of_process(pid, error)) {
+            Ok(Some(snapshot)) if snapshot.heap.wrong == 0 => return Ok(snapshot),
+            Err(error) if !matches!(error, Error::Process(_)) => return Err(error),
+            _ => sleep(pause),
+        }
+    }
+    let last = found.stop_and_take(&process, &mut thread, least, &mut pauses, true);
+    last.and_then(|snapshot| snapshot.ok_or_else(damaged))
+        .map_err(|error| of_process(pid, error))
+}
+
+/// What is found in a process before its heap is read.
+struct Found {
+    mappings: Vec<Mapping>,
+    target: Target,
+    places: Places,
+    heap_at: u64,
+    libraries: Vec<Library>,
+}
+
+impl Found {
+    fn of(process: &Process) -> Result<Found> {
+        let named = |error| of_process(process.pid, error);
+        let mappings = process.mappings()?;
+        let mut memory = ProcessMemory::new(process.pid);
+        let target = Target::open(&mut memory, &mappings).map_err(named)?;
+        let places = Places::find(&mut memory, &mappings).map_err(named)?;
+        let heap_at = find(&mut memory, &target.variables)?;
+        let heap_at = heap_at.ok_or_else(|| {
+            named(Error::Process(message!(
+                "It runs a version of R that stores its objects in an unknown way."
+            )))
+        })?;
+        let libraries = libraries(process, &mut memory)?;
+        Ok(Found {
+            mappings,
+            target,
+            places,
+            heap_at,
+            libraries,
+        })
+    }
+
+    fn stop_and_take(
+        &self,
+        process: &Process,
+        thread: &mut Thread,
+        least: Option<u64>,
+        pauses: &mut u64,
+        may_collect: bool,
+    ) -> Result<Option<Snapshot>> {
+        let activity = thread.activity().ok_or_else(|| gone(process.pid))?;
+        let resident = process.resident();
+        let Held::Stopped(pause) = thread.hold(activity.state) else {
+            return Err(Error::Process(message!(
+                "It could not be stopped: it waits for a device, or another process traces it."
+            )));
+        };
+        let mut memory = ProcessMemory::new(process.pid);
+        let known = Known::read(&mut memory, &self.places)?;
+        let copied = copy(
+            &mut memory,
+            &self.mappings,
+            &self.target,
+            &known,
+            self.heap_at,
+            &self.libraries,
+            may_collect,
+        );
+        let nanoseconds = u64::try_from(pause.end().as_nanos()).unwrap_or(u64::MAX);
+        *pauses = pauses.saturating_add(nanoseconds);
+        let Some(copied) = copied? else {
+            return Ok(None);
+        };
+        let mut memory = CopiedMemory(&copied);
+        let pause = [("profile.pauses.total", *pauses)];
+        let taken = self.take(&mut memory, process, &known, resident, least, &pause);
+        taken.map(Some)
+    }
+
+    fn take<'m>(
+        &self,
+        memory: &mut impl View<'m>,
+        process: &Process,
+        known: &Known,
+        resident: Option<u64>,
+        least: Option<u64>,
+        numbers: &[(&str, u64)],
+    ) -> Result<Snapshot> {
+        let mut profile = Profile::default();
+        let mut source = process_source(process, KIND, &mut profile)?;
+        add_numbers(&mut source, numbers, &mut profile)?;
+        let about = About {
+            target: &self.target,
+            known,
+            heap_at: self.heap_at,
+            libraries: &self.libraries,
+            resident,
+            least,
+        };
+        take(memory, &about, profile, source)
+    }
+}
+
+/// The libraries of a process that have variables, without R's.
+fn libraries(process: &Process, memory: &mut impl Memory) -> Result<Vec<Library>> {
+    let mut libraries = Vec::new();
+    for part in process.parts()? {
+        let name = part.path.rsplit('/').next().unwrap_or_default();
+        if part.offset != 0 || name == "libR.so" || part.path.ends_with("/bin/exec/R") {
+            continue;
+        }
+        if let Some(module) = Module::at(memory, part.addresses.start)? {
+            libraries.try_push(Library {
+                name: owned(name)?,
+                variables: module.variables,
+            })?;
+        }
+    }
+    Ok(libraries)
+}

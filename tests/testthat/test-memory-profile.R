@@ -1,0 +1,131 @@
+# tier: gate
+# Snapshots of the heap of R. The truth is what R's garbage collector counts and frees.
+
+# The paths of a profile as text, outermost frame first, with the sums of bytes and objects.
+paths_in <- function(x) {
+  rows <- x$sample_locations[order(x$sample_locations$sample_id, -x$sample_locations$depth), ]
+  names <- x$functions$name[match(x$locations$function_id, x$functions$function_id)]
+  frames <- split(names[match(rows$location_id, x$locations$location_id)], rows$sample_id)
+  values <- function(unit) x$sample_values$value[x$sample_values$unit == unit]
+  tibble::tibble(
+    path = vapply(frames, paste, "", collapse = " > "), bytes = values("bytes"), objects = values("count")
+  )
+}
+
+heap_attribute <- function(x, key) {
+  attributes <- x$.source_attributes
+  as.numeric(attributes$value[attributes$key == paste0("profile.heap.", key)])
+}
+
+test_that("a snapshot has all objects and all memory of the process", {
+  skip_without_processes()
+  # In a fresh process, so that the objects of R itself are the only ones.
+  file <- withr::local_tempfile()
+  expect_ran(run_r(c(
+    "library(profile)",
+    "for (i in 1:2) { gc(); counts <- gc(); x <- memory_profile(gc = FALSE) }",
+    sprintf("saveRDS(list(x = x, counts = counts), '%s')", file)
+  )))
+  result <- readRDS(file)
+  x <- result$x
+  expect_identical(validate_profile(x), x)
+  paths <- paths_in(x)
+  cells <- result$counts["Ncells", 1]
+  expect_lt(abs(sum(paths$objects) / cells - 1), 0.001)
+  expect_equal(sum(paths$objects), heap_attribute(x, "objects"))
+  expect_lt(abs(heap_attribute(x, "data") / 8 / result$counts["Vcells", 1] - 1), 0.005)
+  expect_equal(sum(paths$bytes), heap_attribute(x, "resident"))
+  unheld <- sum(paths$bytes[grepl("^no holder", paths$path)])
+  expect_equal(unheld, heap_attribute(x, "unheld"))
+  expect_lt(unheld, 0.005 * heap_attribute(x, "used"))
+  expect_lte(max(x$sample_locations$depth), 60)
+  expect_lt(nrow(x$locations), 5000)
+  kinds <- c("root", "binding", "element", "attribute", "environment", "code", "type")
+  expect_identical(setdiff(x$locations$.frame_type, kinds), character())
+})
+
+test_that("a path retains exactly what the garbage collector frees without it", {
+  skip_without_processes()
+  result <- run_r(process_code("retained.R"))
+  expect_ran(result)
+  lines <- strsplit(grep("^[a-z_]+ [0-9]+ ", result$output, value = TRUE), " ")
+  names <- vapply(lines, `[[`, "", 1)
+  retained <- as.numeric(vapply(lines, `[[`, "", 2))
+  freed <- as.numeric(vapply(lines, `[[`, "", 3))
+  expect_length(names, 22)
+  # The finalizer goes with its object: the weak reference, and the function.
+  freed[names == "finalized"] <- freed[names == "finalized"] - 4
+  expect_identical(retained[-1], freed[-1], info = paste(names, retained, freed, collapse = "; "))
+})
+
+test_that("what several hold is marked", {
+  skip_without_processes()
+  result <- run_r(c(
+    "library(profile)", "one <- list(shared = runif(1e6))", "two <- one", "two$more <- 1",
+    "x <- memory_profile()", "print(holders(x, 5))"
+  ))
+  expect_ran(result)
+  expect_match(result$output, "globalenv > \\$(one|two) \\$shared \\[shared\\]", all = FALSE)
+})
+
+test_that("another process is stopped and read, and goes on", {
+  skip_without_processes()
+  pid <- local_r_process(c("fits <- list(a = runif(1e6), b = as.list(1:1000 + 0.5))", sleeping_code))
+  x <- memory_profile(pid)
+  expect_identical(validate_profile(x), x)
+  paths <- paths_in(x)
+  expect_equal(paths$bytes[paths$path == "globalenv > $fits > $a > numeric"], 8000048)
+  expect_true(any(grepl("^call of nap\\(\\) > ", paths$path)) || any(grepl("^call of ", paths$path)))
+  expect_equal(heap_attribute(x, "wrong_references"), 0)
+  expect_equal(sum(paths$bytes), heap_attribute(x, "resident"))
+  expect_identical(x$sources$source_uri, paste0("pid:", pid))
+  # It still sleeps in the same call.
+  expect_identical(dump_stack(pid)$name[1:4], sleeping_stack)
+  # Twice the same.
+  again <- paths_in(memory_profile(pid))
+  expect_identical(again[!grepl("^not R", again$path), ], paths[!grepl("^not R", paths$path), ])
+})
+
+test_that("snapshots of a process that allocates and collects have no wrong references", {
+  skip_without_processes()
+  for (code in c("repeat gc()", "repeat lapply(1:1000, function(i) list(i + 0.5, paste(i)))")) {
+    pid <- local_r_process(c("kept <- as.list(1:1e5 + 0.5)", "ready()", code))
+    for (i in 1:5) {
+      x <- memory_profile(pid)
+      expect_equal(heap_attribute(x, "wrong_references"), 0)
+      paths <- paths_in(x)
+      expect_equal(sum(paths$objects[startsWith(paths$path, "globalenv > $kept")]), 100001)
+    }
+  }
+})
+
+test_that("snapshots survive each format", {
+  skip_without_processes()
+  x <- memory_profile()
+  sums <- function(x) {
+    tapply(x$sample_values$value, x$sample_values$type, sum)
+  }
+  for (extension in c("pb.gz", "otlp", "json")) {
+    file <- withr::local_tempfile(fileext = paste0(".", extension))
+    switch(extension, pb.gz = write_pprof(x, file), write_otlp(x, file))
+    expect_equal(sums(read_profile(file)), sums(x))
+  }
+})
+
+test_that("arguments are checked", {
+  expect_snapshot(error = TRUE, {
+    memory_profile("1")
+    memory_profile(c(1, 2))
+    memory_profile(gc = NA)
+    memory_profile(1, 2)
+  })
+})
+
+test_that("processes that cannot be read are errors", {
+  skip_without_processes()
+  expect_error(memory_profile(2^30), class = "profile_error_process")
+  # Not R.
+  pid <- as.integer(system2("sh", c("-c", shQuote("sleep 1000 > /dev/null 2>&1 & echo $!")), stdout = TRUE))
+  withr::defer(tools::pskill(pid))
+  expect_error(memory_profile(pid), "does not run R", class = "profile_error_process")
+})
