@@ -20,8 +20,8 @@ look_code <- c(
   "}"
 )
 
-# Evaluates blocks, each of which leaks 40 MB and calls `look()`, in one fresh process. Variables are removed after each.
-# Returns their first holders, named as the blocks, with the bytes as names.
+# Evaluates blocks, each of which leaks 40 MB and calls `look()`, in one fresh process. Variables are removed after
+# each. Returns their first holders, named as the blocks.
 held_in <- function(...) {
   blocks <- as.list(substitute(list(...)))[-1]
   code <- lapply(blocks, function(block) c(unlist(lapply(as.list(block)[-1], deparse)), "clean()"))
