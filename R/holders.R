@@ -5,7 +5,8 @@
 #'
 #' @description
 #' `holders()` answers *Who holds the memory?* It returns the paths below which most of the memory in use is, for
-#' snapshots of the heap of R by [memory_profile()] and for any other profile with memory in use, such as the heap profiles of Go.
+#' snapshots of the heap of R by [memory_profile()] and for any other profile with memory in use, such as the heap
+#' profiles of Go.
 #'
 #' In a snapshot, a path leads from a root, such as the global environment or a package, over variables, elements,
 #' attributes and environments to the objects that would be freed without it:
@@ -49,7 +50,8 @@
 #' - `profile_error_argument` if the profile has no memory in use, and for other invalid arguments;
 #' - `profile_error_unsupported` if the values are too large to be summed;
 #' - `profile_error_invalid` if `x` is not valid.
-#' @seealso [memory_profile()] takes snapshots, [compare_profiles()] shows what has grown between two snapshots, [call_tree()] the whole tree
+#' @seealso [memory_profile()] takes snapshots, [compare_profiles()] shows what has grown between two snapshots,
+#'   [call_tree()] the whole tree
 #' @export
 #' @examples
 #' x <- read_pprof(system.file("samples/proto/go_heap.pb.gz", package = "profile"))
