@@ -1,8 +1,8 @@
 //! The addresses of R's variables, which R's library or program exports.
 
+use crate::memory::Mapping;
 use crate::memory::Memory;
 use crate::symbols::Module;
-use crate::target::Mapping;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use std::ops::Range;

@@ -22,7 +22,7 @@
 //! - [`reading`]: keeps a thread where it is while its stack is read; [`apart`]: a separate thread for work that stops
 //!   processes;
 //! - [`core_file`]: the memory of a process that has ended, from its core file;
-//! - [`heap`]: all objects of R, and what holds them;
+//! - [`heap`]: all objects of R, and what holds them; [`snapshots`] of them;
 //! - [`dump`]: reads one stack of a process, or the stack in a core file;
 //! - [`session`]: takes a sample of a process at each tick; [`samples`]: adds it to a profile; [`recorder`]: records
 //!   processes into a profile, in which each process is a [`source`]; [`settings`]: how; [`states`]: of the threads.
@@ -62,6 +62,7 @@ pub mod samples;
 pub mod session;
 pub mod settings;
 pub mod snapshot;
+pub mod snapshots;
 pub mod source;
 pub mod stack;
 pub mod states;

@@ -27,6 +27,20 @@ pub trait Memory {
     }
 }
 
+/// Memory that does not change for some time, so that it can be looked at without copying it.
+pub trait View<'m>: Memory {
+    /// `None` if not all of it can be read.
+    fn view(&mut self, address: u64, size: usize) -> Option<&'m [u8]>;
+}
+
+/// A part of the address space of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    pub addresses: Range<u64>,
+    /// Whether it maps the start of a file.
+    pub starts_file: bool,
+}
+
 /// A piece of memory. It has the layout of an `iovec` of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]

@@ -2,19 +2,11 @@
 
 use crate::exports::Exports;
 use crate::fit::Fit;
-use crate::memory::{self, Memory, Piece, at, half_at};
+use crate::memory::{self, Mapping, Memory, Piece, at, half_at};
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_runtime::contexts::{CALLFLAG, FLAGS, Layout, MOST_RECORDS, NEXT, RECORD};
 use std::ops::Range;
-
-/// A part of the address space of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mapping {
-    pub addresses: Range<u64>,
-    /// Whether it maps the start of a file.
-    pub starts_file: bool,
-}
 
 /// What this crate knows about R in a process.
 #[derive(Debug)]

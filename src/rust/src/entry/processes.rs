@@ -10,8 +10,9 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::Error;
 use profile_core::message;
 use profile_reader::dump::{dump, dump_core};
-use profile_reader::process::{heap_of, own_heap, r_processes};
+use profile_reader::process::r_processes;
 use profile_reader::recorder::{self, Recorded};
+use profile_reader::snapshots::{heap_of, own_heap};
 use std::cell::RefCell;
 use std::time::Instant;
 

@@ -29,8 +29,8 @@ mod stand_in;
 
 pub use memory::CoreMemory;
 
+use crate::memory::Mapping;
 use crate::symbols::Module;
-use crate::target::Mapping;
 use elf::Segments;
 use input::Input;
 use notes::{Mapped, Notes};

@@ -3,8 +3,8 @@
 //! As little as possible is done before the process goes on: memory is copied in large parts, and of data outside of
 //! R's pages only the start. Everything else, such as checks, follows afterwards.
 
-use super::view::View;
 use crate::memory::Memory;
+use crate::memory::View;
 use std::cmp::Reverse;
 
 pub struct Part {

@@ -3,8 +3,8 @@
 use super::node::{LONGEST_TEXT, Node};
 use super::objects::Objects;
 use crate::exports::Exports;
+use crate::memory::Mapping;
 use crate::memory::{Memory, Piece, at};
-use crate::target::Mapping;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::owned;
 use profile_core::message;

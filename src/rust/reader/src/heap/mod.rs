@@ -4,7 +4,7 @@
 //! View ──► Objects ──► Roots ──► Graph ──► Dominators ──► Naming ──► the model of the core
 //! ```
 //!
-//! - [`view`]: memory that is looked at; [`copying`]: copies the heap of another process, [`copied`]: the copy;
+//! - [`copying`]: copies the heap of another process, [`copied`]: the copy;
 //! - [`lists`]: where the heap is; [`objects`]: its objects, each with a number; [`node`]: one object; `cycle`: endless
 //!   lists of them;
 //! - [`known`]: the addresses of R's objects with special roles;
@@ -35,7 +35,6 @@ pub mod steps;
 pub mod sums;
 pub mod texts;
 pub mod variables;
-pub mod view;
 pub mod walk;
 pub mod ways;
 

@@ -3,7 +3,7 @@
 
 use super::lists::class_at;
 use super::node::{Node, own_size};
-use super::view::View;
+use crate::memory::View;
 use profile_core::error::Result;
 use profile_core::limits::memory::filled;
 use profile_runtime::heap::{CLASSES, PAGE, PAGE_CLASSES, PAGE_START, SLOTS};

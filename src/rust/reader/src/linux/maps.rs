@@ -1,6 +1,6 @@
 //! The lines of `/proc/PID/maps`, which describe the address space of a process, and where the files in it are.
 
-use crate::target::Mapping;
+use crate::memory::Mapping;
 use profile_core::error::Result;
 use profile_core::limits::memory::owned;
 use profile_core::message;

@@ -5,13 +5,13 @@
 //! copied, and be unwound by the tables of its [`modules`]; [`evaluator`] finds R in it.
 
 mod evaluator;
-mod heap;
 mod hold;
 mod maps;
 mod memory;
 mod modules;
 mod native;
 mod own;
+mod own_view;
 mod pause;
 mod permission;
 mod placement;
@@ -20,10 +20,10 @@ mod system_calls;
 mod thread;
 
 pub use crate::states::{Activity, State, Stops, WhyFree};
-pub use heap::{heap_of, own_heap};
 pub use hold::Hold;
 pub use memory::ProcessMemory;
 pub use native::NativeReader;
+pub use own_view::{OwnView, release_memory};
 pub use pause::{Pause, prepare_thread};
 pub use placement::Placement;
 pub use proc::{Process, r_processes};

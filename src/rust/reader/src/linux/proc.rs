@@ -4,9 +4,9 @@ use super::maps::{Part, mapping, part};
 use super::memory::ProcessMemory;
 use super::permission::{gone, not_permitted};
 use crate::command_line;
+use crate::memory::Mapping;
 use crate::memory::Memory;
 use crate::states::State;
-use crate::target::Mapping;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned, sort_by_key};
 use profile_core::message;
@@ -143,6 +143,14 @@ impl Process {
             }
         }
         Ok(parts)
+    }
+
+    /// The paths of the files whose starts it has mapped, and where.
+    pub fn files(&self) -> Result<Vec<(String, u64)>> {
+        let starts = self.parts()?.into_iter().filter(|part| part.offset == 0);
+        starts
+            .map(|part| (part.path, part.addresses.start))
+            .try_vec()
     }
 
     /// Why the memory cannot be read.

@@ -5,8 +5,8 @@ use super::objects::Code;
 use super::{FakeMemory, Space};
 use profile_core::error::Result;
 use profile_reader::frames::Stack;
+use profile_reader::memory::Mapping;
 use profile_reader::stack::{Motion, Reader};
-use profile_reader::target::Mapping;
 use profile_runtime::contexts::{
     BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD, SYSPARENT,
 };

@@ -25,7 +25,7 @@ pub mod core;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use profile_reader::target::Mapping;
+use profile_reader::memory::Mapping;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;

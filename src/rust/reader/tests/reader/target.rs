@@ -6,7 +6,8 @@ use crate::fake::process::{
 };
 use crate::fake::{FakeMemory, Space};
 use profile_core::error::Error;
-use profile_reader::target::{Mapping, Target};
+use profile_reader::memory::Mapping;
+use profile_reader::target::Target;
 use profile_runtime::contexts::{CALLFLAG, CLOSURE, Layout, NEXT};
 
 fn open(r: &FakeR) -> Result<Target, String> {

@@ -4,7 +4,7 @@ use super::{BUCKET, Block, NONE, Objects, PART};
 use crate::heap::cycle::Cycle;
 use crate::heap::lists::damaged;
 use crate::heap::node::{Node, needed};
-use crate::heap::view::View;
+use crate::memory::View;
 use crate::memory::{self, at, half_at};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled};

@@ -1,8 +1,8 @@
 //! Memory at made-up addresses.
 
-use crate::heap::view::View;
+use crate::memory::Mapping;
+use crate::memory::View;
 use crate::memory::{Memory, at};
-use crate::target::Mapping;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Default)]

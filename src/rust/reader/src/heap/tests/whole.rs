@@ -6,7 +6,7 @@ use super::{FakeHeap, cases};
 use crate::heap::copied::{Copied, CopiedMemory};
 use crate::heap::copying::copy;
 use crate::heap::snapshot::{About, Snapshot, take};
-use crate::heap::view::View;
+use crate::memory::View;
 use profile_core::error::Result;
 use profile_core::model::{Profile, Source};
 use profile_runtime::heap::{CLASS, CLASSES, COUNT, HEADS, NEXT, PAGE_COUNT, PAGES};

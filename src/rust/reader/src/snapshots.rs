@@ -1,12 +1,8 @@
-//! Takes snapshots of R's heap.
+//! Takes snapshots of R's heap, in this process and in others.
 //!
 //! The heap of this process is not copied. R runs no code meanwhile, since only its thread takes snapshots, so its
-//! objects stay as and where they are.
+//! objects stay as and where they are. Another process is stopped while its heap is copied.
 
-use super::memory::ProcessMemory;
-use super::permission::gone;
-use super::proc::Process;
-use super::thread::{Held, Thread};
 use crate::apart;
 use crate::heap::copied::CopiedMemory;
 use crate::heap::copying::copy;
@@ -14,92 +10,29 @@ use crate::heap::known::{Known, Places};
 use crate::heap::lists::{damaged, find};
 use crate::heap::roots::Library;
 use crate::heap::snapshot::{About, KIND, Snapshot, take};
-use crate::heap::view::View;
-use crate::memory::{Memory, Piece};
+use crate::memory::{Mapping, Memory, View};
+use crate::process::{Held, OwnView, Process, ProcessMemory, Stops, Thread, release_memory};
 use crate::source::{add_numbers, of_process, process_source};
-use crate::states::Stops;
 use crate::symbols::Module;
-use crate::target::{Mapping, Target};
+use crate::target::Target;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
-use std::fs;
-use std::marker::PhantomData;
-use std::ops::Range;
-use std::process;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The memory of this process, while R does not run.
-struct OwnView<'m> {
-    memory: ProcessMemory,
-    /// What can be read, in the order of addresses.
-    readable: Vec<Range<u64>>,
-    still: PhantomData<&'m ()>,
-}
-
-impl OwnView<'_> {
-    fn open(pid: i32) -> Result<Self> {
-        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        let mut readable: Vec<Range<u64>> = Vec::new();
-        for part in maps.lines().filter_map(super::own::readable) {
-            match readable.last_mut().filter(|last| last.end == part.start) {
-                Some(last) => last.end = part.end,
-                None => readable.try_push(part)?,
-            }
-        }
-        Ok(OwnView {
-            memory: ProcessMemory::new(pid),
-            readable,
-            still: PhantomData,
-        })
-    }
-}
-
-impl Memory for OwnView<'_> {
-    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
-        self.memory.read(address, into)
-    }
-
-    fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
-        self.memory.read_pieces(pieces, into)
-    }
-}
-
-impl<'m> View<'m> for OwnView<'m> {
-    fn view(&mut self, address: u64, size: usize) -> Option<&'m [u8]> {
-        let after = self.readable.partition_point(|part| part.start <= address);
-        let part = self.readable.get(after.checked_sub(1)?)?;
-        if address.saturating_add(size as u64) > part.end || address % 8 != 0 {
-            return None;
-        }
-        let start = std::ptr::with_exposed_provenance::<u8>(address as usize);
-        // SAFETY: this memory is mapped and can be read. It belongs to R's heap, which only R's thread changes, and that
-        // is this thread, which calls no function of R as long as the view is used: see `own_heap()`.
-        Some(unsafe { std::slice::from_raw_parts(start, size) })
-    }
-}
-
 /// Takes a snapshot of this process. `least` is that of [`About`].
 pub fn own_heap(least: Option<u64>) -> Result<Snapshot> {
-    // SAFETY: it has no preconditions.
-    let thread = unsafe { libc::gettid() };
-    if u32::try_from(thread) != Ok(process::id()) {
-        return Err(Error::Unsupported(message!(
-            "Only the first thread of a process can take a snapshot of its memory."
-        )));
-    }
-    let process = Process::find(thread)?;
+    let mut view = OwnView::open()?;
+    let process = Process::find(view.pid)?;
     let resident = process.resident();
     let found = Found::of(&process)?;
-    let mut view = OwnView::open(thread)?;
     let known = Known::read(&mut view, &found.places)?;
     let taken = found.take(&mut view, &process, &known, resident, least, &[]);
     // The memory for the snapshot would otherwise be part of the next one, as memory that is not R's heap.
-    // SAFETY: it has no preconditions.
-    unsafe { libc::malloc_trim(0) };
+    release_memory();
     taken
 }
 
@@ -178,7 +111,9 @@ impl Found {
         pauses: &mut u64,
         may_collect: bool,
     ) -> Result<Option<Snapshot>> {
-        let activity = thread.activity().ok_or_else(|| gone(process.pid))?;
+        let activity = thread
+            .activity()
+            .ok_or_else(|| Error::Process(message!("It ended while it was read.")))?;
         let resident = process.resident();
         let Held::Stopped(pause) = thread.hold(activity.state) else {
             return Err(Error::Process(message!(
@@ -234,12 +169,12 @@ impl Found {
 /// The libraries of a process that have variables, without R's.
 fn libraries(process: &Process, memory: &mut impl Memory) -> Result<Vec<Library>> {
     let mut libraries = Vec::new();
-    for part in process.parts()? {
-        let name = part.path.rsplit('/').next().unwrap_or_default();
-        if part.offset != 0 || name == "libR.so" || part.path.ends_with("/bin/exec/R") {
+    for (path, start) in process.files()? {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if name == "libR.so" || path.ends_with("/bin/exec/R") {
             continue;
         }
-        if let Some(module) = Module::at(memory, part.addresses.start)? {
+        if let Some(module) = Module::at(memory, start)? {
             libraries.try_push(Library {
                 name: owned(name)?,
                 variables: module.variables,
