@@ -60,7 +60,8 @@
 #'   `.source_attributes` contains what is known about the process, and, with sizes in bytes: `profile.heap.used` and
 #'   `profile.heap.objects`, all objects; `profile.heap.data`, the data of vectors, which is 8 times the `Vcells` of
 #'   [gc()]; `profile.heap.free`; `profile.heap.unheld`, objects without holders; `profile.heap.resident`, all memory of
-#'   the process; for another process `profile.pauses.total`, how long it was stopped, in nanoseconds.
+#'   the process; `profile.heap.wrong_references`, the number of references that lead to no object, 0 unless the heap was
+#'   being changed; for another process `profile.pauses.total`, how long it was stopped, in nanoseconds.
 #'
 #' @section Errors:
 #' - `profile_error_process` if there is no such process, if it does not run R, if its objects are stored in an unknown

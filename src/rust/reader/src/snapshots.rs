@@ -62,7 +62,10 @@ fn heap_here(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
         let taken = found.stop_and_take(&process, &mut thread, least, &mut pauses, false);
         match taken.map_err(|error| of_process(pid, error)) {
             Ok(Some(snapshot)) if snapshot.heap.wrong == 0 => return Ok(snapshot),
-            Err(error) if !matches!(error, Error::Process(_)) => return Err(error),
+            // Another attempt is of no use.
+            Err(error) if process.state().is_none() || !matches!(error, Error::Process(_)) => {
+                return Err(error);
+            }
             _ => sleep(pause),
         }
     }

@@ -1,10 +1,7 @@
-//! A copy of R's heap, and of what its roots need, from the memory of a process that is stopped meanwhile.
-//!
-//! As little as possible is done before the process goes on: memory is copied in large parts, and of data outside of
-//! R's pages only the start. Everything else, such as checks, follows afterwards.
+//! A copy of R's heap, and of what its roots need. It can be read like the memory of the process, see
+//! [`super::copying`] for how it is made.
 
-use crate::memory::Memory;
-use crate::memory::View;
+use crate::memory::{Memory, View};
 use std::cmp::Reverse;
 
 pub struct Part {

@@ -9,8 +9,7 @@ use super::known::Known;
 use super::lists::{class_at, damaged};
 use super::node::{Node, needed};
 use super::roots::Library;
-use crate::memory::Mapping;
-use crate::memory::{self, Memory, at, half_at};
+use crate::memory::{self, Mapping, Memory, at, half_at};
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
@@ -25,9 +24,10 @@ use std::ops::Range;
 const CHUNK: u64 = 1 << 20;
 /// More variables than a library has.
 const MOST_VARIABLES: u64 = 64 << 20;
-/// The words of a table that are checked first, and the size of a page.
+/// The bytes of a table that are checked first.
 const PROBE: usize = 8 * 32;
-const STEP: usize = 4096;
+/// The size of a page of memory, of which all or nothing is readable.
+const MEMORY_PAGE: usize = 4096;
 /// The bytes of a large object that are copied at once.
 const LARGE_STEP: usize = 16 << 20;
 
@@ -264,7 +264,7 @@ impl<M: Memory> Copy<'_, M> {
             loop {
                 // Up to the end of a page, since the next one may not be readable.
                 let start = address + bytes.len() as u64;
-                let mut step = filled(STEP - start as usize % STEP, 0)?;
+                let mut step = filled(MEMORY_PAGE - start as usize % MEMORY_PAGE, 0)?;
                 if !self.memory.read(start, &mut step) {
                     break;
                 }
