@@ -4,12 +4,16 @@
 # and their type. Frames of the same name and kind are one location.
 snapshot <- function(paths, bytes, objects = rep(1, length(paths)), pid = 123, time = 1.8e9, command = "R -f model.R") {
   frames <- strsplit(paths, ";", fixed = TRUE)
-  kind <- unlist(lapply(frames, kinds_of_frames))
+  snapshot_of_frames(frames, unlist(lapply(frames, kinds_of_frames)), bytes, objects, pid, time, command)
+}
+
+# The same, of the names of frames in each path, and the kinds of all of them.
+snapshot_of_frames <- function(frames, kind, bytes, objects, pid, time, command) {
   name <- unlist(frames)
   frame <- paste(name, kind)
   first <- !duplicated(frame)
   id <- match(frame, frame[first])
-  count <- length(paths)
+  count <- length(frames)
   depth <- unlist(lapply(frames, function(frames) rev(seq_along(frames))))
   known <- data_model()$sample_types
   known <- known[known$role == "in use", ]
