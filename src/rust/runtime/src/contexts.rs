@@ -76,6 +76,14 @@ impl Layout {
 /// The address of the next promise in `RPRSTACK`.
 pub const NEXT_PROMISE: u64 = 8;
 
+/// An entry of the node stack (`R_bcstack_t`): a tag of 4 bytes, and 8 bytes later a value. With this tag, the value is
+/// the number of the following entries, of 4 bytes, that are raw memory, such as a record of a call. The value of an entry
+/// refers to an object if its tag is 0, or larger than a byte.
+pub const NODE: usize = 16;
+pub const NODE_VALUE: usize = 8;
+pub const RAW_NODES: u32 = 254;
+pub const NODE_TAGS: u32 = 256;
+
 /// The plausible sizes of R's node stack, which takes 3 to 5 MB; a range of any other size is not the node stack.
 pub const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
 /// More records than fit on any stack: a longer list must be circular.

@@ -9,7 +9,7 @@ use super::known::Known;
 use super::lists::damaged;
 use super::objects::Objects;
 use super::running::calls;
-use super::variables::{of_r, without, words};
+use super::variables::{of_r, values, without, words};
 use crate::memory::Memory;
 use crate::target::Target;
 use profile_core::error::Result;
@@ -164,7 +164,7 @@ pub fn find(
     let protected = words(memory, known.protected.clone())?;
     add(Phase::Stacks, "protect stack", &[], protected)?;
     let nodes = target.node_stack.start..known.node_stack_top.min(target.node_stack.end);
-    let nodes = words(memory, nodes)?;
+    let nodes = values(memory, nodes)?;
     add(Phase::Stacks, "byte code stack", &[], nodes)?;
     let mut weak = Vec::new();
     for &number in &objects.weak_references {

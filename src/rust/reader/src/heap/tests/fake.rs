@@ -4,7 +4,9 @@ use super::space::{Space, SpaceView};
 use crate::heap::known::Known;
 use crate::heap::roots::Library;
 use crate::target::{Addresses, Constants, Target};
-use profile_runtime::contexts::{CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, RECORD};
+use profile_runtime::contexts::{
+    CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NODE, NODE_VALUE, RECORD,
+};
 use profile_runtime::heap::{
     CLASS, CLASSES, COUNT, FREE, HEADS, NEW, NEXT, PAGE, PAGE_CLASSES, PAGE_COUNT, PAGE_START,
     PAGES, SLOTS,
@@ -240,8 +242,15 @@ impl FakeHeap {
     }
 
     pub fn push_node(&mut self, object: u64) {
-        self.space.set(self.known.node_stack_top, object);
-        self.known.node_stack_top += 8;
+        self.push_entry(0, object);
+    }
+
+    /// Adds an entry with this tag and value to the node stack.
+    pub fn push_entry(&mut self, tag: u64, value: u64) {
+        let top = self.known.node_stack_top;
+        self.space.set(top, tag);
+        self.space.set(top + NODE_VALUE as u64, value);
+        self.known.node_stack_top += NODE as u64;
     }
 
     /// Adds a call of a closure as the innermost one.

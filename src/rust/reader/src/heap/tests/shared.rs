@@ -2,6 +2,7 @@
 
 use super::FakeHeap;
 use super::rows::Rows;
+use profile_runtime::contexts::RAW_NODES;
 
 const LARGE: u64 = 48 + 8000;
 const LEAST: u64 = 2048;
@@ -129,4 +130,32 @@ fn a_function_that_many_calls_hold_has_a_short_name() {
     let path = found.unwrap();
     assert_eq!(rows.get(path), (LARGE, 1));
     assert_eq!(path.split(" & ").count(), 2, "{path}");
+}
+
+#[test]
+fn the_byte_code_stack_holds_what_its_entries_refer_to() {
+    let mut heap = FakeHeap::new();
+    let [held, sequence, in_raw_memory, number] = [500, 600, 700, 800].map(|len| heap.real(len));
+    // A larger tag is of a sequence that is only partly evaluated.
+    heap.push_node(held);
+    heap.push_entry(1 << 8 | 13, sequence);
+    // Two entries of raw memory look like references.
+    heap.push_entry(RAW_NODES.into(), 2);
+    heap.push_node(in_raw_memory);
+    heap.push_node(in_raw_memory);
+    // A number that happens to be an address.
+    heap.push_entry(14, number);
+    let again = heap.real(900);
+    // The rest of the first word is undefined.
+    heap.push_entry(7 << 32, again);
+    let rows = Rows::of(&mut heap, LEAST);
+    let bytes = |len: u64| 48 + 8 * len;
+    assert_eq!(
+        rows.get("byte code stack > numeric"),
+        (bytes(500) + bytes(600) + bytes(900), 3)
+    );
+    assert_eq!(
+        rows.get("no holder found > numeric"),
+        (bytes(700) + bytes(800), 2)
+    );
 }
