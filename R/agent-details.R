@@ -33,6 +33,25 @@
 #' is called; this time is counted as `paused`. [record_profile()] and [start_profiler()] interrupt the agent in the
 #' same way. The agent does not start while another profiler is running.
 #'
+#' @section Figures about memory:
+#' Each profile contains these figures, in bytes except for `objects`, as attributes (`.source_attributes`). Files in a
+#' folder have comments such as `profile.heap.used: 81203400` instead, which `go tool pprof -comments` shows.
+#'
+#' | key | meaning |
+#' |---|---|
+#' | `profile.heap.used` | what R's objects use at the end of the part, including garbage that is not collected yet |
+#' | `profile.heap.used.min` | the minimum during the part: what the last garbage collection has left, if there was one |
+#' | `profile.heap.free` | the rest of the memory of R's heap |
+#' | `profile.heap.objects` | the number of objects: the `Ncells` of [gc()] |
+#' | `profile.heap.data` | the data of vectors: 8 times the `Vcells` of [gc()] |
+#' | `profile.heap.resident` | the memory of the whole process |
+#'
+#' The figures of the heap are R's own counts, which `gc()` reports as well, but read from memory at each tick, without
+#' a garbage collection. R does not export these counts: when the agent starts, it allocates some vectors, and searches
+#' for the variables that grow by exactly this. If it does not find them, only the memory of the process is reported.
+#' In snapshots, `profile.heap.used` and `profile.heap.free` are exact; here, as for `gc()`, each vector counts 8 bytes
+#' too much.
+#'
 #' @section The spool and the forwarder:
 #' The thread of the agent does not use the network. It writes each part to a file
 #' in a folder, the spool; another R process, the forwarder, sends the files with the package curl, as [send_otlp()]

@@ -8,7 +8,7 @@ new_agent_status <- function(counts) {
   time <- function(seconds) as.POSIXct(c(seconds, NA_real_)[[1]], origin = "1970-01-01")
   numbers <- c(
     "taken", "found", "sent", "queued", "open", "dropped", "dropped_full", "dropped_refused", "dropped_lost", "unread",
-    "cut", "paused", "rejected", "chunks_sent", "chunks_queued", "bytes_queued", "cpu_time"
+    "cut", "paused", "rejected", "chunks_sent", "chunks_queued", "bytes_queued", "snapshots", "cpu_time"
   )
   values <- lapply(rlang::set_names(numbers), function(name) if (state == "none") 0 else counts[[name]])
   structure(
@@ -26,6 +26,7 @@ new_agent_status <- function(counts) {
         clock = if (is.null(run)) NA_character_ else run$clock,
         interval = if (is.null(run)) NA_real_ else run$interval,
         every = if (is.null(run)) NA_real_ else run$every,
+        memory = if (is.null(run$memory)) NA_real_ else run$memory,
         method = if (is.null(run)) NA_character_ else run$method,
         spool = if (is.null(run$spool)) NA_character_ else run$spool
       )
@@ -80,6 +81,9 @@ describe_agent_status <- function(x, now) {
         "Queue: ", count_of(x$chunks_queued, "part"), ", ", mebibytes(x$bytes_queued), ", in ", x$spool,
         if (x$state == "stopped") "; the next agent with this target sends them"
       )
+    },
+    if (!is.na(x$memory)) {
+      paste0("Snapshots of R's heap: ", format_count(x$snapshots), ", one every ", format(x$memory), " s")
     },
     if (!is.na(x$last_sent)) paste0("Last sent: ", since(x$last_sent)),
     if (!is.na(x$last_error)) paste0("Last error, ", since(x$last_error_time), ": ", x$last_error),

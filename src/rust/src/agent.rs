@@ -1,6 +1,6 @@
 //! The interface of the agent for R: reads its settings and returns its status.
 
-use crate::arena::{Arena, RObject};
+use crate::arena::{Arena, RObject, allocate_vectors};
 use crate::argument::Sexp;
 use crate::guard::stop;
 use crate::options::option;
@@ -8,8 +8,9 @@ use crate::to_r;
 use extendr_api::Robj;
 use profile_agent::counts::Counts;
 use profile_agent::forward;
-use profile_agent::handle::{self, Settings};
+use profile_agent::handle;
 use profile_agent::recorder::Timing;
+use profile_agent::run::Job;
 use profile_agent::sink::To;
 use profile_agent::source::Source;
 use profile_agent::spool::read;
@@ -19,7 +20,11 @@ use profile_core::formats::{self, Input, otlp};
 use profile_core::io::input::Origin;
 use profile_core::limits::memory::{TryGrow, copied, owned};
 use profile_core::message;
+use profile_reader::gauge::Gauge;
+use profile_reader::heap::counts::Allocated;
+use profile_reader::heap::snapshot;
 use profile_reader::settings::Clock;
+use profile_reader::snapshots::check_own_heap;
 use profile_reader::source::KIND;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,8 +33,9 @@ use std::time::Duration;
 /// Reads the settings from a list: `method`, "reader" (or "auto", the same here) or "rprof"; `interval` and `every` in
 /// seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `kind`, "folder", "function" or
 /// "forward"; and `path`, the folder, or the spool. For a folder: `name`, the prefix of file names. For a spool: `limit`,
-/// its maximum size in bytes; and for a forwarder: `target`, `command` and `environment` (bytes).
-pub fn settings(list: &Robj) -> Result<Settings> {
+/// its maximum size in bytes; and for a forwarder: `target`, `command` and `environment` (bytes). `memory`, the seconds
+/// between two snapshots of R's heap, or NULL.
+pub fn job(list: &Robj) -> Result<Job> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;
     for (key, value) in keys.iter().zip(option(list, "values")?.elements()?) {
@@ -51,7 +57,14 @@ pub fn settings(list: &Robj) -> Result<Settings> {
             To::Spool(path, limit()?, Some(settings))
         }
     };
-    Ok(Settings {
+    let memory = match option(list, "memory")?.doubles()? {
+        [] => None,
+        _ => Some(duration(list, "memory")?),
+    };
+    if memory.is_some() {
+        check_own_heap()?;
+    }
+    Ok(Job {
         source: match text("method")? {
             "rprof" => Source::Rprof(Arc::new(Log::create()?)),
             _ => Source::Reader,
@@ -66,7 +79,28 @@ pub fn settings(list: &Robj) -> Result<Settings> {
         },
         to,
         resource,
+        memory,
+        gauge: find_gauge()?,
     })
+}
+
+/// How the agent looks at R's memory; `None` if R's counts of its objects cannot be found, or on other systems.
+fn find_gauge() -> Result<Option<Gauge>> {
+    // The numbers differ, so that each count is recognised.
+    let allocate = |round| {
+        let (small, large, len) = (11 + 6 * round, 2 + round, 1000 + 100 * round);
+        allocate_vectors(small, 2)?;
+        allocate_vectors(large, len)?;
+        Ok(Allocated {
+            objects: u64::from(small + large),
+            large: u64::from(large * len),
+            small: u64::from(small * 2),
+        })
+    };
+    match Gauge::find(allocate) {
+        Err(Error::Process(_) | Error::Unsupported(_)) => Ok(None),
+        found => found,
+    }
 }
 
 fn bytes(list: &Robj, name: &str) -> Result<Vec<u8>> {
@@ -91,6 +125,7 @@ pub fn status(arena: Arena<'_>, counts: Option<Counts>) -> Result<RObject<'_>> {
         return Ok(RObject::null());
     };
     let (moves, waiting) = (&counts.moves, counts.waiting);
+    let cpu = counts.cpu + counts.cpu_of_snapshots;
     let number = |count: u64| arena.number(count as f64);
     let (error, error_time) = match &counts.last_error {
         Some((why, time)) => (arena.text(why)?, *time),
@@ -114,7 +149,8 @@ pub fn status(arena: Arena<'_>, counts: Option<Counts>) -> Result<RObject<'_>> {
         ("chunks_sent", number(moves.chunks_sent)?),
         ("chunks_queued", number(waiting.chunks)?),
         ("bytes_queued", number(waiting.bytes)?),
-        ("cpu_time", arena.number(counts.cpu as f64 / 1e9)?),
+        ("snapshots", number(counts.snapshots)?),
+        ("cpu_time", arena.number(cpu as f64 / 1e9)?),
         (
             "last_sent",
             arena.number(counts.last_sent.unwrap_or(f64::NAN))?,
@@ -154,9 +190,12 @@ pub fn chunk<'a>(arena: Arena<'a>, path: &Path, lazy: bool) -> Result<RObject<'a
     };
     let input = Input::Bytes(&bytes);
     let (mut profile, problems) = formats::read(input, Some(&otlp::FORMAT), origin, &stop)?;
-    // The same kind as the sources that `profile_process()` records.
+    // The same kind as the sources that `profile_process()` and `memory_profile()` make.
     for source in &mut profile.sources {
-        source.kind = KIND;
+        source.kind = match source.default_type.as_deref() == Some(snapshot::TYPES[0].0) {
+            true => snapshot::KIND,
+            false => KIND,
+        };
     }
     to_r::tables(arena, &profile, &problems, "2.0", lazy, &stop)
 }

@@ -332,6 +332,18 @@ impl TextSlots<'_> {
     }
 }
 
+/// Allocates so many vectors of doubles, and nothing else. They are garbage at once.
+pub fn allocate_vectors(count: u32, len: u32) -> Result<()> {
+    // SAFETY: a vector type; nothing uses the vectors.
+    let made = guarded(|| unsafe {
+        for _ in 0..count {
+            Rf_allocVector(REALSXP, len as isize);
+        }
+        R_NilValue
+    });
+    made.map(drop)
+}
+
 /// A string object. May jump.
 ///
 /// # Safety

@@ -60,7 +60,7 @@ impl<'a, S: Session> Chunks<'a, S> {
         let mut complete = std::mem::take(&mut self.profile);
         if !complete.samples.is_empty() {
             let labelled = take_labels(&mut complete, &|| false);
-            let encoded = labelled.and_then(|()| self.encoder.encode(&mut complete));
+            let encoded = labelled.and_then(|()| self.encoder.encode_chunk(&mut complete));
             self.state.add(encoded, now);
         }
         drop(complete);
@@ -88,6 +88,7 @@ impl<S: Session> Recorder for Chunks<'_, S> {
     }
 
     fn tick(&mut self, now: Now, has_rested: bool) -> Result<()> {
+        self.encoder.figures.look();
         let last = std::mem::replace(&mut self.last, now);
         if now.boot.saturating_sub(last.boot) > GAP + self.timing.interval {
             self.cut(last.instant, now)?;

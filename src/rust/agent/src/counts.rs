@@ -4,6 +4,24 @@
 use crate::now::Now;
 use std::time::Duration;
 
+/// What a chunk contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// So many samples.
+    Samples(u64),
+    /// A snapshot of R's heap. It counts as a chunk without samples.
+    Heap,
+}
+
+impl Content {
+    pub fn samples(self) -> u64 {
+        match self {
+            Content::Samples(samples) => samples,
+            Content::Heap => 0,
+        }
+    }
+}
+
 /// Chunks in the spool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waiting {
@@ -55,8 +73,11 @@ pub struct Counts {
     pub paused: Duration,
     /// Samples whose outermost calls were omitted.
     pub cut: u64,
-    /// The CPU time of the thread, in nanoseconds.
+    /// Snapshots of R's heap.
+    pub snapshots: u64,
+    /// The CPU time of the thread, and of the threads that took snapshots, in nanoseconds.
     pub cpu: u64,
+    pub cpu_of_snapshots: u64,
     pub last_sent: Option<f64>,
     pub last_error: Option<(String, f64)>,
     /// Whether the thread has ended.

@@ -1,6 +1,6 @@
 //! Writes each chunk to a file in a folder. A file gets its final name only when it is complete.
 
-use crate::counts::Moves;
+use crate::counts::{Content, Moves};
 use crate::now::Now;
 use profile_core::error::Result;
 use profile_core::io::save;
@@ -21,14 +21,23 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Writes a chunk, which is thereby sent.
-    pub fn put(&self, bytes: &[u8], sent: u64, now: Now) -> Result<Moves> {
+    /// Writes a chunk, or a snapshot of R's heap, which is thereby sent.
+    pub fn put(&self, bytes: &[u8], content: Content, now: Now) -> Result<Moves> {
         let mut time = utc(now.unix().unwrap_or(0.0));
         // Some systems do not allow colons in file names.
         time.retain(|c| c != ':' && c != '-');
         let path = loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let name = message!("{}-{}-{time}-{number}.pb.gz", self.name, process::id());
+            let what = if content == Content::Heap {
+                "-heap"
+            } else {
+                ""
+            };
+            let name = message!(
+                "{}-{}-{time}-{number}{what}.pb.gz",
+                self.name,
+                process::id()
+            );
             let path = self.path.join(name);
             // The file may exist if this library was unloaded and loaded again, since the numbers then start again.
             if !path.exists() {
@@ -39,7 +48,7 @@ impl Folder {
             out.write_all(bytes).map_err(save::failed)
         })?;
         Ok(Moves {
-            sent,
+            sent: content.samples(),
             chunks_sent: 1,
             ..Moves::default()
         })

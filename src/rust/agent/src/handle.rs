@@ -5,9 +5,7 @@
 
 use crate::counts::Counts;
 use crate::now::Now;
-use crate::recorder::Timing;
 use crate::run::{Job, run};
-use crate::sink::To;
 use crate::source::Source;
 use crate::state::State;
 use crate::system::{self, Log};
@@ -39,13 +37,6 @@ struct Agent {
     ended: Receiver<Result<()>>,
 }
 
-pub struct Settings {
-    pub source: Source,
-    pub timing: Timing,
-    pub to: To,
-    pub resource: Vec<(String, String)>,
-}
-
 fn lock() -> MutexGuard<'static, Option<Agent>> {
     let mut agent = AGENT.lock().unwrap_or_else(PoisonError::into_inner);
     if agent
@@ -59,7 +50,7 @@ fn lock() -> MutexGuard<'static, Option<Agent>> {
 }
 
 /// Starts the agent. A previous agent must have been stopped.
-pub fn start(settings: Settings) -> Result<()> {
+pub fn start(job: Job) -> Result<()> {
     let mut slot = lock();
     if slot.as_ref().is_some_and(|agent| !agent.status().ended) {
         return Err(Error::Unsupported(message!(
@@ -70,14 +61,8 @@ pub fn start(settings: Settings) -> Result<()> {
         // Its thread may have ended without being stopped.
         agent.stop(Duration::ZERO);
     }
-    let state = Arc::new(State::new(settings.to.open()?));
-    let gives = settings.to.is_r();
-    let job = Job {
-        source: settings.source.clone(),
-        timing: settings.timing,
-        to: settings.to,
-        resource: settings.resource,
-    };
+    let state = Arc::new(State::new(job.to.open()?));
+    let (gives, source) = (job.to.is_r(), job.source.clone());
     let (sender, ready) = sync_channel(1);
     let shared = Arc::clone(&state);
     let body = move || run(job, &shared, &sender);
@@ -97,7 +82,7 @@ pub fn start(settings: Settings) -> Result<()> {
     }
     *slot = Some(Agent {
         pid: process::id(),
-        source: settings.source,
+        source,
         state,
         gives,
         thread: Some(thread),

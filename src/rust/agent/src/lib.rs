@@ -15,6 +15,7 @@
 //! - [`run`]: the main loop of the thread; [`now`]: the time, which it passes to everything else;
 //! - [`source`]: where samples come from; [`recorder`]: what takes them: [`chunks`] makes chunks of the samples of a
 //!   [`session`] of the reader, [`rprof`] of those of R's own profiler;
+//! - [`figures`]: about memory, in each chunk; [`snapshots`]: of R's heap;
 //! - [`state`]: what both threads know, with the [`counts`]: each sample is open, in the spool, sent or dropped;
 //! - [`spool`]: the folder with the chunks that wait to be sent, the only queue; [`names`]: of its files; [`lock`]: shows
 //!   which processes use it; [`serve`]: the forwarder's part of that; [`folder`]: files for the user;
@@ -26,6 +27,7 @@
 
 pub mod chunks;
 pub mod counts;
+pub mod figures;
 pub mod folder;
 pub mod forward;
 pub mod handle;
@@ -40,6 +42,7 @@ mod script;
 pub mod serve;
 pub mod session;
 pub mod sink;
+pub mod snapshots;
 pub mod source;
 pub mod spool;
 pub mod state;

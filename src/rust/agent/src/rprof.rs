@@ -119,7 +119,7 @@ impl<'a> Rprof<'a> {
             if !profile.samples.is_empty() {
                 self.count(profile.samples.len());
                 let complete = self.complete(&mut profile, end);
-                let encoded = complete.and_then(|()| self.encoder.encode(&mut profile));
+                let encoded = complete.and_then(|()| self.encoder.encode_chunk(&mut profile));
                 self.state.add(encoded, now);
             }
         }
@@ -176,6 +176,7 @@ impl Recorder for Rprof<'_> {
     }
 
     fn tick(&mut self, now: Now, _: bool) -> Result<()> {
+        self.encoder.figures.look();
         let last = std::mem::replace(&mut self.last, now);
         let is_written = self.log.is_written();
         self.has_begun |= is_written;

@@ -1,16 +1,18 @@
 //! The main loop of the agent's thread: takes a sample at each tick, and sends between ticks.
 
+use crate::figures::Figures;
 use crate::forward::Forward;
 use crate::now::Now;
 use crate::recorder::{Recorder, Timing};
 use crate::sink::{Encoder, To};
+use crate::snapshots::Snapshots;
 use crate::source::Source;
-use crate::state::State;
+use crate::state::{State, in_words};
 use crate::system::{self, Alarm};
 use profile_core::error::Result;
 use profile_core::joint::Files;
 use profile_core::message;
-use std::any::Any;
+use profile_reader::gauge::Gauge;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
 use std::thread;
@@ -29,6 +31,10 @@ pub struct Job {
     pub timing: Timing,
     pub to: To,
     pub resource: Vec<(String, String)>,
+    /// The time between two snapshots of R's heap, if they are taken.
+    pub memory: Option<Duration>,
+    /// `None` if R's counts of its objects are not found.
+    pub gauge: Option<Gauge>,
 }
 
 /// Runs until it is stopped. `ready` receives whether samples can be taken and sending can start.
@@ -42,15 +48,10 @@ pub fn run(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
     state.end(why, Now::read());
 }
 
-fn in_words(panic: &(dyn Any + Send)) -> String {
-    let why = panic.downcast_ref::<String>().map(String::as_str);
-    let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
-    message!("Internal error: {}.", why.unwrap_or("a panic"))
-}
-
 fn work(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
     let files = Files::default();
-    let encoder = Encoder::new(&job.to, job.resource);
+    let figures = Figures::of_this_process(job.gauge);
+    let encoder = Encoder::new(&job.to, job.resource, figures);
     let now = Now::read();
     let opened = job.source.open(job.timing, state, &encoder, &files, now);
     let mut recorder = match opened {
@@ -71,7 +72,11 @@ fn work(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
         Source::Rprof(_) => None,
     };
     let system = System { alarm };
-    record(&mut *recorder, &mut sender, state, &system);
+    let mut snapshots = job
+        .memory
+        .map(|every| Snapshots::of_this_process(every, &encoder, now));
+    record(&mut *recorder, &mut sender, &mut snapshots, state, &system);
+    drop(snapshots);
     send_rest(&mut sender, state, &system);
 }
 
@@ -123,7 +128,13 @@ impl Clock for System {
 type Sender = Option<Forward>;
 
 /// Records until the agent is asked to stop.
-fn record(recorder: &mut dyn Recorder, sender: &mut Sender, state: &State, clock: &dyn Clock) {
+fn record(
+    recorder: &mut dyn Recorder,
+    sender: &mut Sender,
+    snapshots: &mut Option<Snapshots>,
+    state: &State,
+    clock: &dyn Clock,
+) {
     let mut result = recorder.prepare();
     let mut next = clock.now().instant;
     while !state.is_stopped() {
@@ -139,6 +150,9 @@ fn record(recorder: &mut dyn Recorder, sender: &mut Sender, state: &State, clock
             false => wait(next, state, sender, clock),
         }
         result = recorder.tick(clock.now(), rests);
+        if let Some(snapshots) = snapshots {
+            snapshots.step(state, clock.now());
+        }
         state.used(clock.used());
         // Ticks that were missed are skipped.
         next = (next + recorder.pause()).max(clock.now().instant);

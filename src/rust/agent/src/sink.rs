@@ -1,5 +1,6 @@
 //! Where chunks go, and how they are encoded.
 
+use crate::figures::Figures;
 use crate::folder::Folder;
 use crate::forward::Settings;
 use crate::spool::Spool;
@@ -8,8 +9,10 @@ use data_encoding::HEXLOWER;
 use profile_core::error::Result;
 use profile_core::formats::{Writer, otlp, pprof};
 use profile_core::io::gzip;
-use profile_core::limits::memory::Growing;
+use profile_core::limits::memory::{Growing, TryGrow};
+use profile_core::message;
 use profile_core::model::Profile;
+use profile_reader::source::add_numbers;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 
@@ -39,29 +42,52 @@ impl To {
     }
 }
 
-/// Encodes chunks.
-#[derive(Debug)]
-pub enum Encoder {
+enum Format {
     Otlp(otlp::Writer),
     Pprof(pprof::Writer),
 }
 
+/// Encodes chunks and snapshots.
+pub struct Encoder {
+    format: Format,
+    pub figures: Figures,
+}
+
 impl Encoder {
-    pub fn new(to: &To, resource: Vec<(String, String)>) -> Encoder {
-        match to {
-            To::Folder(..) => Encoder::Pprof(pprof::Writer::default()),
-            To::Spool(..) => Encoder::Otlp(otlp::Writer {
+    pub fn new(to: &To, resource: Vec<(String, String)>, figures: Figures) -> Encoder {
+        let format = match to {
+            To::Folder(..) => Format::Pprof(pprof::Writer::default()),
+            To::Spool(..) => Format::Otlp(otlp::Writer {
                 aggregate: true,
                 resource,
                 ..otlp::Writer::default()
             }),
-        }
+        };
+        Encoder { format, figures }
     }
 
-    /// The encoded profile, compressed. It gets an id, by which a server recognises a chunk that arrives twice.
+    /// Encodes a chunk, with figures about memory: as attributes or, in pprof files, which have none, as comments.
+    pub fn encode_chunk(&self, profile: &mut Profile) -> Result<Vec<u8>> {
+        let mut sources = std::mem::take(&mut profile.sources);
+        if let Some(source) = sources.first_mut() {
+            for (key, value) in self.figures.of_chunk() {
+                match self.format {
+                    Format::Otlp(_) => add_numbers(source, &[(key, value)], profile)?,
+                    Format::Pprof(_) => {
+                        let comment = profile.strings.intern(&message!("{key}: {value}"))?;
+                        source.comments.try_push(comment)?;
+                    }
+                }
+            }
+        }
+        profile.sources = sources;
+        self.encode(profile)
+    }
+
+    /// Returns the encoded profile, compressed. It gets an id, by which a server recognises a chunk that arrives twice.
     #[expect(clippy::disallowed_methods, reason = "the id has 16 bytes")]
     pub fn encode(&self, profile: &mut Profile) -> Result<Vec<u8>> {
-        if let (Encoder::Otlp(_), Some(source)) = (self, profile.sources.first_mut()) {
+        if let (Format::Otlp(_), Some(source)) = (&self.format, profile.sources.first_mut()) {
             let half = |part: u8| u128::from(RandomState::new().hash_one(part));
             let id = (half(0) << 64) | half(1);
             source.profile_id = Some(HEXLOWER.encode(&id.to_be_bytes()));
@@ -69,9 +95,9 @@ impl Encoder {
         let mut bytes = Vec::new();
         gzip::compress(&mut Growing(&mut bytes), |out| {
             let never = &|| false;
-            match self {
-                Encoder::Otlp(writer) => writer.write(profile, out, never),
-                Encoder::Pprof(writer) => writer.write(profile, out, never),
+            match &self.format {
+                Format::Otlp(writer) => writer.write(profile, out, never),
+                Format::Pprof(writer) => writer.write(profile, out, never),
             }
             .map(drop)
         })?;

@@ -3,12 +3,13 @@
 //! All counts change under one lock, so their sum is always consistent. Files have another lock, so that R need not wait
 //! for a slow disk to get the status.
 
-use crate::counts::{Counts, Moves, Waiting};
+use crate::counts::{Content, Counts, Moves, Waiting};
 use crate::folder::Folder;
 use crate::now::Now;
 use crate::spool::Spool;
 use profile_core::error::Result;
 use profile_core::message;
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,6 +29,13 @@ pub struct State {
     is_stopped: AtomicBool,
     /// The deadline for sending, set when the agent is asked to stop.
     deadline: Mutex<Option<Instant>>,
+}
+
+/// What a panic of a thread says.
+pub fn in_words(panic: &(dyn Any + Send)) -> String {
+    let why = panic.downcast_ref::<String>().map(String::as_str);
+    let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
+    message!("Internal error: {}.", why.unwrap_or("a panic"))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -79,9 +87,23 @@ impl State {
     /// Stores the open chunk, encoded. Only the agent's thread takes samples, so their number stays the same meanwhile.
     pub fn add(&self, bytes: Result<Vec<u8>>, now: Now) {
         let samples = lock(&self.counts).open;
+        self.put(bytes, Content::Samples(samples), now);
+    }
+
+    /// Stores a snapshot of R's heap, encoded.
+    pub fn add_snapshot(&self, bytes: Result<Vec<u8>>, cpu: u64, now: Now) {
+        let mut counts = lock(&self.counts);
+        counts.snapshots += u64::from(bytes.is_ok());
+        counts.cpu_of_snapshots += cpu;
+        drop(counts);
+        self.put(bytes, Content::Heap, now);
+    }
+
+    fn put(&self, bytes: Result<Vec<u8>>, content: Content, now: Now) {
+        let samples = content.samples();
         let mut store = lock(&self.store);
         let stored = bytes.and_then(|bytes| match &mut *store {
-            Store::Folder(folder) => folder.put(&bytes, samples, now),
+            Store::Folder(folder) => folder.put(&bytes, content, now),
             Store::Spool(spool) => spool.put(&bytes, samples, now),
         });
         let moves = stored.unwrap_or_else(|error| Moves::lost(samples, Some(message!("{error}"))));

@@ -22,7 +22,7 @@
 //! - [`reading`]: keeps a thread where it is while its stack is read; [`apart`]: a separate thread for work that stops
 //!   processes;
 //! - [`core_file`]: the memory of a process that has ended, from its core file;
-//! - [`heap`]: all objects of R, and what holds them; [`snapshots`] of them;
+//! - [`heap`]: all objects of R, and what holds them; [`snapshots`] of them; [`gauge`]: only how much memory they take;
 //! - [`dump`]: reads one stack of a process, or the stack in a core file;
 //! - [`session`]: takes a sample of a process at each tick; [`samples`]: adds it to a profile; [`recorder`]: records
 //!   processes into a profile, in which each process is a [`source`]; [`settings`]: how; [`states`]: of the threads.
@@ -41,6 +41,7 @@ pub mod dump;
 mod exports;
 pub mod fit;
 pub mod frames;
+pub mod gauge;
 pub mod heap;
 pub mod innermost;
 pub mod memory;

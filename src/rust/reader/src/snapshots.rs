@@ -1,17 +1,18 @@
 //! Takes snapshots of R's heap, in this process and in others.
 //!
 //! The heap of this process is not copied. R runs no code meanwhile, since only its thread takes snapshots, so its
-//! objects stay as and where they are. Another process is stopped while its heap is copied.
+//! objects stay as and where they are. Another process is stopped while its heap is copied. Another thread of this process
+//! makes an image of it, whose heap it copies while R goes on.
 
 use crate::apart;
-use crate::heap::copied::CopiedMemory;
+use crate::heap::copied::{Copied, CopiedMemory};
 use crate::heap::copying::copy;
 use crate::heap::known::{Known, Places};
 use crate::heap::lists::{damaged, find};
 use crate::heap::roots::Library;
 use crate::heap::snapshot::{About, KIND, Snapshot, take};
 use crate::memory::{Mapping, Memory, View};
-use crate::process::{Held, OwnView, Process, ProcessMemory, Stops, Thread, release_memory};
+use crate::process::{Held, Image, OwnView, Process, ProcessMemory, Stops, Thread, release_memory};
 use crate::source::{add_numbers, of_process, process_source};
 use crate::symbols::Module;
 use crate::target::Target;
@@ -20,6 +21,7 @@ use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
+use std::process;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -39,6 +41,36 @@ pub fn own_heap(least: Option<u64>) -> Result<Snapshot> {
 /// Takes a snapshot of another process, which is stopped while its heap is copied.
 pub fn heap_of(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
     apart::run(stop, |stop| heap_here(pid, least, stop)).0
+}
+
+/// Fails if the heap of this process cannot be read, with the reason.
+pub fn check_own_heap() -> Result<()> {
+    Found::of(&own_process()?).map(drop)
+}
+
+fn own_process() -> Result<Process> {
+    Process::find(i32::try_from(process::id()).unwrap_or(0))
+}
+
+/// The most images that are made for a snapshot, since R waits a moment for each of them.
+const MOST_IMAGES: usize = 20;
+
+/// Takes a snapshot of this process in a thread that is not R's, and in which signals are blocked. It includes garbage that
+/// R has not collected yet.
+pub fn heap_of_image(stop: Stop) -> Result<Snapshot> {
+    let process = own_process()?;
+    let found = Found::of(&process)?;
+    let mut pauses = 0;
+    for pause in PAUSES.into_iter().cycle().take(MOST_IMAGES) {
+        cancel::check(stop)?;
+        match found.take_of_image(&process, &mut pauses)? {
+            Some(snapshot) if snapshot.heap.wrong == 0 => return Ok(snapshot),
+            _ => sleep(pause),
+        }
+    }
+    Err(Error::Process(message!(
+        "R was collecting garbage during each of {MOST_IMAGES} attempts to take a snapshot."
+    )))
 }
 
 /// The maximum number of attempts, and the times between two of them. An attempt fails if R is just collecting garbage,
@@ -124,24 +156,53 @@ impl Found {
             )));
         };
         let mut memory = ProcessMemory::new(process.pid);
-        let known = Known::read(&mut memory, &self.places)?;
+        let copied = self.copy(&mut memory, may_collect);
+        add_pause(pauses, pause.end());
+        self.take_copied(copied?, process, resident, least, *pauses)
+    }
+
+    fn take_of_image(&self, process: &Process, pauses: &mut u64) -> Result<Option<Snapshot>> {
+        let resident = process.resident();
+        let image = Image::take()?;
+        add_pause(pauses, image.pause);
+        let copied = self.copy(&mut image.memory(), false);
+        drop(image);
+        self.take_copied(copied?, process, resident, None, *pauses)
+    }
+
+    /// `None` if R is just collecting garbage, unless that `may_collect`.
+    fn copy(
+        &self,
+        memory: &mut ProcessMemory,
+        may_collect: bool,
+    ) -> Result<Option<(Known, Copied)>> {
+        let known = Known::read(memory, &self.places)?;
         let copied = copy(
-            &mut memory,
+            memory,
             &self.mappings,
             &self.target,
             &known,
             self.heap_at,
             &self.libraries,
             may_collect,
-        );
-        let nanoseconds = u64::try_from(pause.end().as_nanos()).unwrap_or(u64::MAX);
-        *pauses = pauses.saturating_add(nanoseconds);
-        let Some(copied) = copied? else {
+        )?;
+        Ok(copied.map(|copied| (known, copied)))
+    }
+
+    fn take_copied(
+        &self,
+        copied: Option<(Known, Copied)>,
+        process: &Process,
+        resident: Option<u64>,
+        least: Option<u64>,
+        pauses: u64,
+    ) -> Result<Option<Snapshot>> {
+        let Some((known, copied)) = copied else {
             return Ok(None);
         };
         let mut memory = CopiedMemory(&copied);
-        let pause = [("profile.pauses.total", *pauses)];
-        let taken = self.take(&mut memory, process, &known, resident, least, &pause);
+        let pauses = [("profile.pauses.total", pauses)];
+        let taken = self.take(&mut memory, process, &known, resident, least, &pauses);
         taken.map(Some)
     }
 
@@ -167,6 +228,12 @@ impl Found {
         };
         take(memory, &about, profile, source)
     }
+}
+
+/// Adds a duration to the sum, in nanoseconds.
+fn add_pause(pauses: &mut u64, pause: Duration) {
+    let nanoseconds = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
+    *pauses = pauses.saturating_add(nanoseconds);
 }
 
 /// The libraries of a process that have variables, without R's.

@@ -90,6 +90,22 @@ impl<'m> View<'m> for OwnView<'m> {
     }
 }
 
+/// An image of this process. The type has no values.
+pub struct Image {
+    pub pause: Duration,
+    never: Never,
+}
+
+impl Image {
+    pub fn take() -> Result<Image> {
+        Err(unsupported())
+    }
+
+    pub fn memory(&self) -> ProcessMemory {
+        match self.never {}
+    }
+}
+
 pub fn system_call_name(_: i64) -> Option<&'static str> {
     None
 }

@@ -13,7 +13,7 @@ use profile_core::message;
 use profile_reader::dump::dump;
 use std::time::Duration;
 
-// Starts the agent. `settings` is a list, see `agent::settings()`. R's memory is read once first, unless the method is
+// Starts the agent. `settings` is a list, see `agent::job()`. R's memory is read once first, unless the method is
 // "rprof", since the thread could not distinguish a failure of this from others. If that is not possible and the method
 // is "auto", the agent is not started, and the reason is returned; otherwise NULL.
 #[extendr]
@@ -30,7 +30,7 @@ fn rust_agent_start(settings: &Robj) -> Robj {
                 found => found.map(drop)?,
             }
         }
-        handle::start(agent::settings(settings)?)?;
+        handle::start(agent::job(settings)?)?;
         Ok(RObject::null())
     })
 }

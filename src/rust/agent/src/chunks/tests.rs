@@ -1,4 +1,5 @@
 use super::*;
+use crate::figures::Figures;
 use crate::script::{
     Folder, Script, Scripted, Shared, TAKEN, begin_profile, beginning, checked, last_error,
     next_profile, seconds, spooled, sum,
@@ -23,7 +24,11 @@ impl World {
         World {
             state,
             folder,
-            encoder: Encoder::new(&To::Spool(PathBuf::new(), 0, None), Vec::new()),
+            encoder: Encoder::new(
+                &To::Spool(PathBuf::new(), 0, None),
+                Vec::new(),
+                Figures::new(Box::new(|| None), || Some(5)),
+            ),
             script: Shared::default(),
             start: beginning(),
         }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::figures::Figures;
 use crate::script::{DATE, Folder, beginning, checked, next_profile, seconds, spooled, sum};
 use crate::sink::To;
 use profile_reader::settings::Clock;
@@ -24,7 +25,11 @@ impl World {
             log: Arc::new(Log::create().unwrap()),
             state,
             folder,
-            encoder: Encoder::new(&To::Spool(PathBuf::new(), 0, None), Vec::new()),
+            encoder: Encoder::new(
+                &To::Spool(PathBuf::new(), 0, None),
+                Vec::new(),
+                Figures::new(Box::new(|| None), || Some(5)),
+            ),
             start: beginning(),
         }
     }

@@ -4,6 +4,7 @@ use crate::script::{
     Folder, Shared, add_chunk, beginning, checked, files, last_error, rename, seconds, spooled,
 };
 use profile_core::error::Error;
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fs;
@@ -227,7 +228,13 @@ impl World {
             state: &self.state,
             is_idle: false,
         };
-        record(&mut recorder, &mut self.sender, &self.state, &self.clock);
+        record(
+            &mut recorder,
+            &mut self.sender,
+            &mut None,
+            &self.state,
+            &self.clock,
+        );
         checked(&self.state);
         std::mem::take(&mut self.calls.borrow_mut().log)
     }

@@ -7,6 +7,7 @@
 //! - [`copying`]: copies the heap of another process, [`copied`]: the copy;
 //! - [`lists`]: where the heap is; [`objects`]: its objects, each with a number; [`node`]: one object; `cycle`: endless
 //!   lists of them;
+//! - [`counts`]: R's own counts of its objects;
 //! - [`known`]: the addresses of R's objects with special roles;
 //! - [`roots`]: what R itself holds, in phases: among others the calls that are [`running`], and [`variables`] of C code;
 //! - [`walk`]: from the roots through all references, which become a [`graph`]; [`dominators`]: which object retains
@@ -19,6 +20,7 @@
 
 pub mod copied;
 pub mod copying;
+pub mod counts;
 mod cycle;
 pub mod dominators;
 pub mod graph;

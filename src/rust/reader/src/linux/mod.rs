@@ -1,11 +1,12 @@
 //! Processes on Linux: their [`memory`], what [`proc`] and [`maps`] report about them, why access is refused
 //! ([`permission`]), the names of [`system_calls`], the [`thread`] that runs R and how it is stopped ([`pause`], or [`hold`] in this
-//! process), and
+//! process); an [`image`] of this process; and
 //! the [`placement`] of the reading thread on a processor. While a process is stopped, its [`native`] stack can be
 //! copied, and be unwound by the tables of its [`modules`]; [`evaluator`] finds R in it.
 
 mod evaluator;
 mod hold;
+mod image;
 mod maps;
 mod memory;
 mod modules;
@@ -21,6 +22,7 @@ mod thread;
 
 pub use crate::states::{Activity, State, Stops, WhyFree};
 pub use hold::Hold;
+pub use image::Image;
 pub use memory::ProcessMemory;
 pub use native::NativeReader;
 pub use own_view::{OwnView, release_memory};

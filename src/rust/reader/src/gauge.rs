@@ -1,0 +1,86 @@
+//! How much memory this process and its R use, from a few variables. This is cheap enough for the agent to look at all
+//! the time, while R runs.
+
+use crate::heap::counts::{Allocated, Counts, InUse};
+use crate::heap::lists::{class_at, find};
+use crate::memory::{Memory, half_at};
+use crate::process::{Process, ProcessMemory};
+use crate::target::Target;
+use profile_core::error::Result;
+use profile_runtime::heap::{CLASSES, COUNT, PAGE_COUNT, SLOTS};
+use profile_runtime::objects::{CELL, DATA};
+use std::process;
+
+/// How often to try to find R's counts. An attempt fails if R collects garbage meanwhile.
+const TRIES: u32 = 3;
+
+/// Sizes are in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The number of objects, and the data of vectors, as `gc()` reports them, but including garbage.
+    pub objects: u64,
+    pub data: u64,
+    /// Both together. For `gc()`, each object takes a cell of 56 bytes in addition to its data.
+    pub used: u64,
+    /// What R has allocated beyond that. It is a little more, since the cell of a vector takes only 48 bytes.
+    pub free: u64,
+}
+
+pub struct Gauge {
+    memory: ProcessMemory,
+    counts: Counts,
+    heap_at: u64,
+}
+
+impl Gauge {
+    /// Finds R's counts in this process. Only R's thread may call this; `allocate` is that of [`Counts::find()`].
+    /// `None` if they are not found.
+    pub fn find(mut allocate: impl FnMut(u32) -> Result<Allocated>) -> Result<Option<Gauge>> {
+        let pid = i32::try_from(process::id()).unwrap_or(0);
+        let mut memory = ProcessMemory::new(pid);
+        let target = Target::open(&mut memory, &Process::find(pid)?.mappings()?)?;
+        let Some(heap_at) = find(&mut memory, &target.variables)? else {
+            return Ok(None);
+        };
+        for _ in 0..TRIES {
+            let counts = Counts::find(&mut memory, &target.variables, &mut allocate)?;
+            if let Some(counts) = counts {
+                memory.keep_at_hand(&target.variables)?;
+                return Ok(Some(Gauge {
+                    memory,
+                    counts,
+                    heap_at,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What R uses now; `None` if this cannot be read.
+    pub fn look(&mut self) -> Option<Usage> {
+        let InUse {
+            objects,
+            large,
+            small,
+        } = self.counts.read(&mut self.memory)?;
+        let data = large.saturating_add(small);
+        let used = objects.saturating_mul(CELL as u64).saturating_add(data);
+        let mut size = large;
+        for class in 0..CLASSES {
+            let head = class_at(&mut self.memory, self.heap_at, class).ok()?;
+            let (count, each) = match SLOTS.get(class) {
+                Some(&(slot, slots)) => {
+                    (half_at(&head, PAGE_COUNT), slot as u64 * u64::from(slots))
+                }
+                None => (half_at(&head, COUNT), DATA as u64),
+            };
+            size = size.saturating_add(u64::from(count).saturating_mul(each));
+        }
+        Some(Usage {
+            objects,
+            data,
+            used,
+            free: size.saturating_sub(used),
+        })
+    }
+}
