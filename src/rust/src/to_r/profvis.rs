@@ -116,6 +116,11 @@ pub fn profvis<'call>(
 
 /// The number of rows of all steps.
 fn rows(profile: &Profile, lines: &Lines, stop: Stop) -> Result<usize> {
+    if profile.counts().is_none() && profile.in_use("bytes").is_some() {
+        return Err(Error::Unsupported(message!(
+            "The profile contains memory in use, but profvis can show only samples over time. Use `profile_page()`."
+        )));
+    }
     let mut rows = 0_u64;
     for (row, &stack) in profile.samples.stack.iter().enumerate() {
         if row % ROWS == 0 {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
 use crate::message;
 use crate::model::known_types::{
-    ALLOC_SIZE, ALLOC_SPACE, CPU, RPROF_MEMORY, SAMPLES, is_rprof_memory,
+    ALLOC_SIZE, ALLOC_SPACE, CPU, RPROF_MEMORY, SAMPLES, is_rprof_memory, known_type,
 };
 use crate::model::{
     KnownType, Period, Profile, SampleType, Source, SourceId, SourceKind, ValueType, Values,
@@ -44,6 +44,29 @@ pub fn types_with_values(profile: &Profile) -> Result<Vec<&str>> {
     };
     let found = summable(profile).filter(has_values);
     found.map(|values| values.type_.name.as_str()).try_vec()
+}
+
+/// The number of types of memory with values that are not among the `written` ones, names in the profile and units, if
+/// one of these is a type of memory. Other types are not counted: they describe the same samples in another unit, such
+/// as counts and times.
+pub fn left_out_types(profile: &Profile, written: &[(&str, &str)]) -> Result<usize> {
+    let is_memory =
+        |&(name, unit): &(&str, &str)| known_type(name, unit).is_some_and(KnownType::is_memory);
+    if !written.iter().any(is_memory) {
+        return Ok(0);
+    }
+    let has_values = |&(name, unit): &(&str, &str)| {
+        let values = profile.value(name, unit);
+        values.is_some_and(|v| {
+            v.column
+                .iter()
+                .any(|&value| value != 0.0 && !value.is_nan())
+        })
+    };
+    let types = written_types(profile, true)?;
+    let others = types.iter().map(|type_| (type_.key, type_.unit));
+    let others = others.filter(|key| is_memory(key) && !written.contains(key));
+    Ok(others.filter(has_values).count())
 }
 
 fn summable(profile: &Profile) -> impl DoubleEndedIterator<Item = &Values> {

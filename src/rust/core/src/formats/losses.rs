@@ -71,6 +71,9 @@ kinds! {
         "Samples that have no value of the type that is written, such as a time, are not in the file",
     OtherType "other_types"
         "Sources whose sample type the format does not distinguish from another one: its name and unit are not in the file",
+    // Formats with one sample type.
+    LeftOutType "left_out_types"
+        "Sample types of memory are not in the file, as it has one type",
     // pprof and OpenTelemetry, which hold whole numbers of 64 bits.
     Period "periods"
         "Sampling periods were rounded or left out, as only whole numbers below 2^63 can be written",

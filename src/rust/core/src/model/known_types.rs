@@ -77,6 +77,11 @@ impl KnownType {
     pub fn is_summable(&self) -> bool {
         self.role != Role::Level
     }
+
+    /// Whether the values are memory or objects, and can be summed.
+    pub fn is_memory(&self) -> bool {
+        matches!(self.role, Role::Allocated | Role::Freed | Role::InUse)
+    }
 }
 
 impl PartialEq<ValueType> for KnownType {
@@ -149,6 +154,9 @@ pub const ALLOC_OBJECTS: KnownType = KnownType::new(
 );
 pub const DEALLOC_SPACE: KnownType =
     KnownType::new("dealloc_space", "bytes", Freed, "freed memory, Firefox");
+
+/// The type of values of formats that have bytes as a unit, and no names. It may be any kind of memory.
+pub const MEMORY: (&str, &str) = ("memory", "bytes");
 
 /// All known types. If a profile has several types of a role, the first one in this order is shown.
 pub const KNOWN_TYPES: [KnownType; 19] = [

@@ -6,7 +6,7 @@
 use super::grammar::{FRAME_TYPES, INLINED, starts_like_comment};
 use crate::analysis::frame_names::FrameNames;
 use crate::analysis::paths::{Paths, ROOT};
-use crate::analysis::sample_types::{WrittenType, chosen_type};
+use crate::analysis::sample_types::{WrittenType, chosen_type, left_out_types};
 use crate::analysis::total::Total;
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
@@ -38,6 +38,10 @@ impl write::Writer for Writer<'_> {
             LossKind::SampleWithoutValue,
             in_other_units(profile, &type_),
         );
+        if self.type_.is_none() {
+            let left_out = left_out_types(profile, &[(type_.key, type_.unit)])?;
+            losses.add(LossKind::LeftOutType, left_out);
+        }
         let frames = FrameTexts::new(profile, self.frame_types)?;
         losses.add(LossKind::ChangedName, frames.changed);
         let mut paths = Paths::default();

@@ -9,7 +9,7 @@ use crate::formats::json_file::{Kind, Reader};
 use crate::formats::problems::ProblemKind;
 use crate::limits::cancel::ROWS;
 use crate::limits::memory::{TryGrow, owned, written};
-use crate::model::known_types::{ALLOC_SPACE, CPU, DEALLOC_SPACE, SAMPLES};
+use crate::model::known_types::{ALLOC_SPACE, CPU, DEALLOC_SPACE, MEMORY, SAMPLES};
 use crate::model::{
     Profile, SampleType, Source, SourceKind, Strings, ValueType, nanoseconds, nearest, seconds,
 };
@@ -230,7 +230,7 @@ impl Adding<'_, '_> {
     fn samples(&mut self, table: &mut Table, json: &mut Reader) -> Result<Vec<ValueType>> {
         let (name, unit) = match table.weight_type.as_deref() {
             Some("tracing-ms") => ("time", "milliseconds"),
-            Some("bytes") => ("memory", "bytes"),
+            Some("bytes") => MEMORY,
             _ => SAMPLES.key(),
         };
         let column = self.columns.find(name, unit)?;

@@ -6,6 +6,7 @@ mod times;
 
 use crate::analysis::measures::Measure;
 use crate::analysis::rows_by_source::RowsBySource;
+use crate::analysis::sample_types::left_out_types;
 use crate::analysis::source_facts::time;
 use crate::error::Result;
 use crate::formats::losses::{LossKind, Losses};
@@ -57,6 +58,8 @@ impl write::Writer for Writer<'_> {
             written.try_push(Thread::new(run, &measures)?)?;
         }
         losses.add(LossKind::OtherType, undistinguished(&written));
+        let types = written.iter().flat_map(Thread::types).try_vec()?;
+        losses.add(LossKind::LeftOutType, left_out_types(profile, &types)?);
         let mut json = Json::new(out, stop)?;
         json.object(|json| {
             json.field("meta")?
@@ -86,7 +89,7 @@ fn undistinguished(threads: &[Thread]) -> usize {
     let threads = threads.iter().filter(|thread| thread.has_samples());
     let is_like_another = |thread: &&Thread| {
         let mut same = threads.clone();
-        thread.has_other_unit() || same.any(|other| thread.is_other_type(other))
+        thread.is_read_as_other_type() || same.any(|other| thread.is_other_type(other))
     };
     threads.clone().filter(is_like_another).count()
 }

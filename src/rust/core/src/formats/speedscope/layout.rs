@@ -1,6 +1,6 @@
 //! Constants of the layout: its schema, and the sample types of its units.
 
-use crate::model::known_types::SAMPLES;
+use crate::model::known_types::{MEMORY, SAMPLES};
 use crate::model::unit_of_time;
 
 pub const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
@@ -11,7 +11,7 @@ pub const NO_UNIT: &str = "none";
 pub fn type_of(unit: &str) -> (&str, &str) {
     match unit {
         NO_UNIT => SAMPLES.key(),
-        "bytes" => ("memory", unit),
+        "bytes" => MEMORY,
         _ if unit_of_time(unit).is_some() => ("time", unit),
         _ => ("value", unit),
     }

@@ -119,8 +119,9 @@ fn shown_unit<'a>(measure: &Measure<'a>) -> &'a str {
     }
 }
 
-/// Writes the name and the unit, and the sample type if the unit does not identify it: if the format has no such unit, or another type in
-/// the file would be read as the same type.
+/// Writes the name and the unit, and the sample type if the unit does not identify it: if it would be read as another
+/// type, or another type in the file would be read as the same type. A single time is read as `time`, as in files of other
+/// tools.
 fn write_head(
     measured: Measured,
     written: &[(Measured, usize, f64)],
@@ -135,8 +136,11 @@ fn write_head(
         |other: &Measure| (other.name(), other.unit()) != (measure.name(), measure.unit());
     let measures = written.iter().map(|(other, ..)| other.measure);
     let mut same_unit = measures.filter(|other| shown_unit(other) == shown);
-    let has_unit = type_of(shown).1 == measure.unit();
-    match has_unit && !same_unit.any(is_other) {
+    let is_same = match measure.nanoseconds() {
+        Some(_) => true,
+        None => type_of(shown) == (measure.name(), measure.unit()),
+    };
+    match is_same && !same_unit.any(is_other) {
         true => Ok(()),
         false => json
             .field("sampleType")?

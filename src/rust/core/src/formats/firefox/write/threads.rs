@@ -13,7 +13,7 @@ use crate::formats::losses::{LossKind, Losses};
 use crate::json::Json;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, written};
-use crate::model::known_types::ALLOC_SPACE;
+use crate::model::known_types::{ALLOC_SPACE, MEMORY, SAMPLES};
 use crate::model::{Profile, SourceId};
 
 /// The type that is the weight of samples.
@@ -95,6 +95,12 @@ impl<'m, 'a> Thread<'m, 'a> {
         !self.run.rows.is_empty()
     }
 
+    /// The name in the profile and the unit of each type that is written.
+    pub fn types(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let measures = [Some(self.weight), self.allocated].into_iter().flatten();
+        measures.map(|measure| (measure.key(), measure.unit()))
+    }
+
     /// The number of samples that are neither weighted nor an allocation.
     fn without_value(&self) -> usize {
         let has = |measure: &Measure, row| !measure.value(row, self.run.source).is_nan();
@@ -104,9 +110,15 @@ impl<'m, 'a> Thread<'m, 'a> {
         self.run.rows.iter().filter(is_lost).count()
     }
 
-    /// Whether its weights are written as counts, but are not counts.
-    pub fn has_other_unit(&self) -> bool {
-        self.weight.weight_type() == COUNT && self.weight.unit() != "count"
+    /// Whether its weights will be read as another type than they are: the format knows only counts of samples and memory
+    /// of an unknown kind. The names of times do not count.
+    pub fn is_read_as_other_type(&self) -> bool {
+        let weight = (self.weight.name(), self.weight.unit());
+        match self.weight.weight_type() {
+            COUNT => weight != SAMPLES.key(),
+            BYTES => weight != MEMORY,
+            _ => false,
+        }
     }
 
     /// Whether its weights are written like the weights of another thread, but have another type.
