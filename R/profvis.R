@@ -41,8 +41,8 @@
 #'   settings of profvis.
 #'
 #' @section Errors:
-#' `profile_error_invalid` if `x` is not valid, and `profile_error_unsupported` if it has more than 2^31 - 1 frames, or
-#' negative counts of samples.
+#' `profile_error_invalid` if `x` is not valid, and `profile_error_unsupported` if it has more than 2^31 - 1 frames,
+#' negative counts of samples, or no samples over time but memory in use, as in heap profiles and [memory_profile()].
 #'
 #' @seealso [profile_page()]
 #' @export

@@ -13,8 +13,8 @@
 #'
 #' The file has one line for each distinct stack of names, in the order of their first samples. A line contains the
 #' names of functions, outermost first and separated by `;`, a blank, and the sum of the values of `type`. By default,
-#' `type` is the count of samples. Firefox needs counts, since it creates one sample for each. Files, lines, sources and
-#' labels are not written. Stacks whose sum is 0 are left out.
+#' `type` is the count of samples, or, without counts, the type that `summary()` shows. Firefox needs counts, since it
+#' creates one sample for each. Files, lines, sources and labels are not written. Stacks whose sum is 0 are left out.
 #'
 #' With `frame_types = TRUE`, names get the suffixes by which `flamegraph.pl --color=java` colours frames: `_[k]` for
 #' the `.frame_type` `kernel`, `_[j]` for `jit`, `_[w]` for `waker`, and `_[i]` for inlined frames. Other tools show

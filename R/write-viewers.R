@@ -19,8 +19,9 @@
 #' An existing file is replaced as in [write_pprof()]. A file whose name ends in `.gz` is compressed.
 #'
 #' One warning of class `profile_warning_lossy` counts values that were left out or changed although the format has a
-#' place for them, such as negative values. There is no warning about information that the format cannot contain at all,
-#' which is listed below.
+#' place for them, such as negative values. Profiles of memory often have several sample types, such as `inuse_space` and
+#' `inuse_objects`: the warning also counts those that a format with one type leaves out. There is no warning about other
+#' information that the format cannot contain at all, which is listed below.
 #'
 #' For Rprof data the values are `samples`, `cpu` (the count times the sampling interval) and, for memory profiles,
 #' `alloc_space`; for other data the types of the profile. The memory in use at each sample, whose sum has no meaning,
@@ -39,7 +40,7 @@
 #'
 #' Labels, times of samples, kinds of frames, packages, mappings, resources and attributes are not written.
 #' [read_speedscope()] reads each type of each source as a source, with the same values. speedscope supports units of
-#' time, bytes, and values without a unit. If the unit does not identify a type, as for allocated and freed bytes, the
+#' time, bytes, and values without a unit. If the unit does not identify a type, as for bytes in use and for objects, the
 #' name and unit of the type are in an additional field `sampleType`, which speedscope ignores.
 #'
 #' ## CPU profiles
@@ -67,8 +68,9 @@
 #' included if the profile contains it: call [add_source_text()] first.
 #'
 #' Other sample types, labels, packages, resources, attributes and the order of inlined calls are not written. Weights
-#' can only be times, bytes or counts: the warning counts sources with another type, and samples without a weight.
-#' [read_firefox()] reads the same stacks, times and lines, and allocations as separate samples.
+#' can only be times, counts of samples, or bytes, of which the file does not say whether they were allocated or are in
+#' use: the warning counts sources with another type, and samples without a weight. [read_firefox()] reads the same
+#' stacks, times and lines, bytes as the type `memory`, and allocations as separate samples.
 #'
 #' @inheritParams write_pprof
 #' @param aggregate Whether to sum the values of samples with equal stacks. `NULL`, the default, does this for large
