@@ -100,7 +100,7 @@ new_holders <- function(found) {
 # Whether all sources are snapshots of a heap. The tables may be invalid.
 is_snapshot <- function(x) {
   type <- if (is.list(x)) x[["sources"]][["source_type"]]
-  length(type) > 0 && all(type %in% "heap")
+  length(type) > 0 && all(type %in% data_model()$snapshot)
 }
 
 # ---- Text --------------------------------------------------------------------------

@@ -32,9 +32,9 @@
 #'
 #' The first frames, roots, are tried in this order, and an object belongs to the first group of roots that reaches it:
 #' the global environment, namespaces and `base`; calls that are running (`call of f()`); copies of namespaces, such as
-#' attached packages and imports; R's stacks; finalizers; variables in C code of packages (`C variables of Rcpp.so`), and
-#' of R. `no holder found` are objects to which nothing leads. In another process, these are mostly objects that R would
-#' free at its next garbage collection.
+#' attached packages (`package:stats`), other attached objects (`attached mtcars`) and imports; R's stacks; finalizers;
+#' variables in C code of packages (`C variables of Rcpp.so`), and of R. `no holder found` are objects to which nothing
+#' leads. In another process, these are mostly objects that R would free at its next garbage collection.
 #'
 #' Two roots are not objects of R: `free cells of R` is memory that R keeps for new objects, and `not R's heap` is the
 #' rest of the memory of the process (*resident set size*): code, and memory that C code has allocated. R does not know the
@@ -54,14 +54,15 @@
 #'
 #' @return A profile of version 2.0, see [profile_data]. A sample is a group of objects of one type and path; its stack is
 #'   the path, from the type (innermost) to the root. Sample types are `inuse_space`, in bytes, and `inuse_objects`, a count.
-#'   The source has the type `"heap"`, and the column `.frame_type` of `locations` is `"root"`, `"binding"`, `"element"`,
-#'   `"attribute"`, `"environment"`, `"code"` or `"type"`.
+#'   The source has the type `"heap"`, and the column `.frame_type` of `locations` contains the kinds of frames, see below.
 #'
 #'   `.source_attributes` contains what is known about the process, and, with sizes in bytes: `profile.heap.used` and
 #'   `profile.heap.objects`, all objects; `profile.heap.data`, the data of vectors, which is 8 times the `Vcells` of
 #'   [gc()]; `profile.heap.free`; `profile.heap.unheld`, objects without holders; `profile.heap.resident`, all memory of
 #'   the process; `profile.heap.wrong_references`, the number of references that lead to no object, 0 unless the heap was
 #'   being changed; for another process `profile.pauses.total`, how long it was stopped, in nanoseconds.
+#'
+#' @eval document_heap_frames()
 #'
 #' @section Errors:
 #' - `profile_error_process` if there is no such process, if it does not run R, if its objects are stored in an unknown
@@ -102,4 +103,15 @@ memory_profile <- function(pid = NULL, ..., gc = TRUE) {
 # `least` is the number of bytes that an object must retain to have a step of its own; none for one that fits the heap.
 own_heap <- function(least, call) {
   new_profile_data(rust(rust_own_heap(least, lazy_columns(call)), call), "2.0")
+}
+
+# The section of the help page with the types of frames.
+document_heap_frames <- function() {
+  known <- data_model()$heap_frames
+  c(
+    "@section Kinds of frames:",
+    "| `.frame_type` | meaning |",
+    "|---|---|",
+    paste0("| `", known$frame_type, "` | ", known$doc, " |")
+  )
 }

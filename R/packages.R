@@ -87,11 +87,10 @@ is_native_location <- function(x) {
   x$locations[[".frame_type"]] %in% "native" | !is.na(x$locations[[".address"]] %||% NA)
 }
 
-# Whether each function is a frame of heap snapshots, such as `numeric` or `$x`, and not code. The core has the same
-# types, in analysis/heap_frames.rs.
+# Whether each function is a frame of heap snapshots, such as `numeric` or `$x`, and not code.
 is_of_heap <- function(x) {
-  types <- c("root", "binding", "element", "attribute", "environment", "code", "type")
-  x$functions$function_id %in% x$locations$function_id[x$locations[[".frame_type"]] %in% types]
+  is_frame <- x$locations[[".frame_type"]] %in% data_model()$heap_frames$frame_type
+  x$functions$function_id %in% x$locations$function_id[is_frame]
 }
 
 package_in_name <- function(name, is_native) {

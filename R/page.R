@@ -146,7 +146,7 @@ new_page <- function(x, base, source_text, timeline, labels, title, file, call) 
     profiles <- with_distinct_files(profiles)
   }
   # The objects of two moments are what they are: there are no runs to compare, and no functions that only call others.
-  is_snapshot <- "heap" %in% as.list(x$sources)$source_type
+  is_snapshot <- data_model()$snapshot %in% as.list(x$sources)$source_type
   # The core calls this function when it has checked the profiles.
   content <- function(known) {
     sources <- vapply(profiles, function(x) nrow(x$sources), 0L)

@@ -75,9 +75,6 @@ const KINDS = new Map([
 	['gc', 'garbage collection'],
 ]);
 
-/** The kinds of a heap snapshot, which have the same hues on all pages. */
-const HELD = ['root', 'binding', 'element', 'environment', 'type', 'attribute', 'code'];
-
 /**
  * The category of each group, as text: its package, its file, its kind of frame or its main label; '' if unknown.
  * Code outside of packages, such as a script, is categorised by its file also if `by` is 'package'.
@@ -110,24 +107,24 @@ function mainLabels(model, groups, key) {
 
 /**
  * The hues of categories: the heaviest categories get the first hues, which differ most. Garbage
- * collection and unknown categories are grey. `by`: what the categories are.
+ * collection and unknown categories are grey. `fixed`: categories that have the same hues on all pages.
  */
-function huesOf(category, weight, by) {
+function huesOf(category, weight, fixed) {
 	const sums = new Map();
 	for (let row = 0; row < category.length; row++) {
 		sums.set(category[row], (sums.get(category[row]) ?? 0) + weight[row]);
 	}
 	sums.delete('');
 	sums.delete(GC);
-	const place = (key) => (by === 'kind' ? HELD.indexOf(key) : -1);
+	const place = (key) => fixed.indexOf(key);
 	const ordered = [...sums].sort(
 		(a, b) => place(a[0]) - place(b[0]) || b[1] - a[1] || (a[0] < b[0] ? -1 : 1),
 	);
 	const hues = new Map();
 	for (let i = 0; i < ordered.length; i++) {
 		const key = ordered[i][0];
-		const fixed = place(key);
-		hues.set(key, HUES[fixed < 0 ? i : fixed] ?? hash(key) % 360);
+		const at = place(key);
+		hues.set(key, HUES[at < 0 ? i : at] ?? hash(key) % 360);
 	}
 	return hues;
 }
@@ -135,7 +132,7 @@ function huesOf(category, weight, by) {
 /** Colours of all groups, for one scheme, and the legend: categories, heaviest first. */
 function colourGroups(model, groups, by, weight, scheme) {
 	const category = categories(model, groups, by);
-	const hues = huesOf(category, weight, by);
+	const hues = huesOf(category, weight, (by === 'kind' && model.heap) || []);
 	const { gc } = SCHEMES[scheme];
 	const rgb = category.map((key, row) => {
 		const shade = (hash(groups.names[row]) % 64) / 63;

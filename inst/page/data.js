@@ -70,8 +70,8 @@ function readModel(data) {
 		values: data.values.map((v) => ({ ...v, node: undelta(v.node) })),
 		orders: data.order.map(readOrder),
 		hasBase: data.sources.some((source) => source.base),
-		// A heap snapshot: frames are what holds memory, and their innermost ones are types of objects.
-		heap: data.sources.some((source) => source.type === 'heap'),
+		// The kinds of a heap snapshot, whose frames are what holds memory, the innermost ones types of objects.
+		heap: data.heap,
 		plumbing: data.plumbing,
 		texts: data.texts,
 	};

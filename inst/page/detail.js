@@ -12,7 +12,7 @@ function showDetail() {
 	else if (app.tree.width[0] !== 0) text = describeNode(app.tree, 0).join(' · ');
 	byId('detail').textContent = text;
 	byId('go-calls').hidden = !chosen || state.tab === 'calls';
-	byId('go-code').hidden = !chosen || state.tab === 'code' || state.by === 'package' || app.model.heap;
+	byId('go-code').hidden = !chosen || state.tab === 'code' || state.by === 'package' || !!app.model.heap;
 }
 
 /** Why the picture is empty. The tree of the model contains the stacks of all samples. */

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { joinPage, makeData } from './page.mjs';
+import { heapKinds, joinPage, makeData } from './page.mjs';
 
 const require = createRequire(join(process.env.NODE_MODULES ?? '.', 'index.js'));
 const puppeteer = require('puppeteer-core');
@@ -90,6 +90,7 @@ const snapshots = (sources, ...paths) => ({
 	counts: -1,
 	bytes: -1,
 	plumbing: '',
+	heap: heapKinds,
 });
 const held = (source, fits, cache) => [
 	[source, fits, 1000, 'root: globalenv', 'binding: $fits <list>', 'element: [[*]] <lm>', 'type: numeric'],

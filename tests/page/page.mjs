@@ -30,6 +30,9 @@ function delta(values) {
 	return values.map((value, i) => value - (i > 0 ? values[i - 1] : 0));
 }
 
+/** The kinds of frames of heap snapshots. */
+export const heapKinds = ['root', 'binding', 'element', 'environment', 'type', 'attribute', 'code'];
+
 /**
  * Data as the core writes them. A sample is {stack, source, values}: frames outermost first, as names or
  * as {name, file, line, start, package, kind}, a value for each of the types, and with `options.labels` the `set` of its

@@ -3,7 +3,16 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { encode, INHERITED, inherited, joinPage, loadScripts, makeData, scripts } from './page.mjs';
+import {
+	encode,
+	heapKinds,
+	INHERITED,
+	inherited,
+	joinPage,
+	loadScripts,
+	makeData,
+	scripts,
+} from './page.mjs';
 
 const page = loadScripts();
 const call = (name, ...given) => page(name)(...given);
@@ -339,9 +348,9 @@ test('text is legible on each colour', () => {
 });
 
 test('a kind of a heap snapshot has the same colour on all pages', () => {
-	const kinds = [...page('HELD')];
+	const kinds = heapKinds;
 	const colourOf = (data) => {
-		const model = call('readModel', data);
+		const model = call('readModel', { ...data, heap: kinds });
 		const groups = call('groupFrames', model, 'function');
 		const { rgb } = call('colourGroups', model, groups, 'kind', new Float64Array(groups.n), 'light');
 		return new Map([...groups.names].map((name, row) => [name, plain(rgb[row])]));

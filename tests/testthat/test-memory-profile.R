@@ -40,8 +40,7 @@ test_that("a snapshot has all objects and all memory of the process", {
   expect_lt(unheld, 0.005 * heap_attribute(x, "used"))
   expect_lte(max(x$sample_locations$depth), 60)
   expect_lt(nrow(x$locations), 5000)
-  kinds <- c("root", "binding", "element", "attribute", "environment", "code", "type")
-  expect_identical(setdiff(x$locations$.frame_type, kinds), character())
+  expect_setequal(x$locations$.frame_type, data_model()$heap_frames$frame_type)
 })
 
 test_that("a path retains exactly what the garbage collector frees without it", {
@@ -66,6 +65,15 @@ test_that("what several hold is marked", {
   ))
   expect_ran(result)
   expect_match(result$output, "globalenv > \\$(one|two) \\$shared \\[shared\\]", all = FALSE)
+})
+
+test_that("attached objects are roots of their own", {
+  skip_without_processes()
+  result <- run_r(c(
+    "library(profile)", "attach(list(data = runif(1e6)), name = 'mine')", "print(holders(memory_profile(), 10))"
+  ))
+  expect_ran(result)
+  expect_match(result$output, "attached mine > $data", fixed = TRUE, all = FALSE)
 })
 
 test_that("another process is stopped and read, and goes on", {

@@ -58,6 +58,7 @@ test_that("a heap snapshot has the kinds of its frames, and nothing of functions
   expect_length(data$texts, 0)
   expect_equal(data$types[[data$type + 1]]$name, "inuse_space")
   expect_equal(data$sources[[1]]$type, "heap")
+  expect_identical(data$heap, data_model()$heap_frames$frame_type)
   figures <- page_figures(data, data$type + 1)$by_function
   expect_equal(figures$total[figures$key == "$fits <list>"], 9.4e6)
   # pprof has no place for kinds.
@@ -65,6 +66,7 @@ test_that("a heap snapshot has the kinds of its frames, and nothing of functions
   write_pprof(snapshots$after, path)
   back <- page_of(read_pprof(path))
   expect_equal(back$strings[back$frames$kind + 1], rep("", length(back$frames$kind)))
+  expect_null(back$heap)
   figures <- page_figures(back, back$type + 1)$by_function
   expect_equal(figures$total[figures$key == "$fits <list>"], 9.4e6)
 })

@@ -10,7 +10,7 @@ use crate::heap::copying::copy;
 use crate::heap::known::{Known, Places};
 use crate::heap::lists::{damaged, find};
 use crate::heap::roots::Library;
-use crate::heap::snapshot::{About, KIND, Snapshot, take};
+use crate::heap::snapshot::{About, Snapshot, take};
 use crate::memory::{Mapping, Memory, View};
 use crate::process::{Held, Image, OwnView, Process, ProcessMemory, Stops, Thread, release_memory};
 use crate::source::{add_numbers, of_process, process_source};
@@ -21,6 +21,7 @@ use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
+use profile_core::model::heap::SNAPSHOT;
 use std::process;
 use std::thread::sleep;
 use std::time::Duration;
@@ -216,7 +217,7 @@ impl Found {
         numbers: &[(&str, u64)],
     ) -> Result<Snapshot> {
         let mut profile = Profile::default();
-        let mut source = process_source(process, KIND, &mut profile)?;
+        let mut source = process_source(process, SNAPSHOT, &mut profile)?;
         add_numbers(&mut source, numbers, &mut profile)?;
         let about = About {
             target: &self.target,

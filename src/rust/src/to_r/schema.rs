@@ -6,6 +6,8 @@ use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
 use profile_core::formats::{FORMATS, Format};
 use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::model::HeapFrame;
+use profile_core::model::heap::SNAPSHOT;
 use profile_core::model::known_types::KNOWN_TYPES;
 use profile_core::page;
 use profile_core::schema::{ColumnInfo, Key, TABLES, TABLES_V1, TableInfo, Type};
@@ -13,9 +15,10 @@ use profile_core::schema::{ColumnInfo, Key, TABLES, TABLES_V1, TableInfo, Type};
 /// A table and its columns.
 type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
 
-/// `list(version1, required, optional, tables, columns, keys, sample_types, formats, file_names)`: prototypes of the
+/// `list(version1, required, optional, tables, columns, keys, sample_types, snapshot, heap_frames, formats, file_names)`: prototypes of the
 /// tables: of version "1.0", of version "2.0" with the required columns, and of version "2.0" with the optional columns;
-/// descriptions of all tables and columns; the table of each key; the known sample types; the formats, and the names of
+/// descriptions of all tables and columns; the table of each key; the known sample types; the type of sources
+/// that are heap snapshots, and the types of their frames; the formats, and the names of
 /// their files.
 pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
     let entries = TABLES_V1.iter().map(|t| entry(t.info(), t.columns()));
@@ -34,6 +37,8 @@ pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
         ("columns", columns(arena, &version2)?),
         ("keys", keys(arena)?),
         ("sample_types", sample_types(arena)?),
+        ("snapshot", arena.text(SNAPSHOT.as_str())?),
+        ("heap_frames", heap_frames(arena)?),
         ("formats", formats(arena)?),
         ("file_names", file_names(arena)?),
     ])
@@ -132,6 +137,15 @@ fn sample_types(arena: Arena<'_>) -> Result<RObject<'_>> {
     tibble.texts("role", all().map(|known| Some(known.role.name())))?;
     tibble.logicals("summable", all().map(|known| Some(known.is_summable())))?;
     tibble.texts("doc", all().map(|known| Some(known.doc)))?;
+    tibble.finish()
+}
+
+/// The types of frames of heap snapshots.
+fn heap_frames(arena: Arena<'_>) -> Result<RObject<'_>> {
+    let all = HeapFrame::ALL;
+    let mut tibble = Tibble::new(arena, all.len())?;
+    tibble.texts("frame_type", all.map(|frame| Some(frame.name())))?;
+    tibble.texts("doc", all.map(|frame| Some(frame.doc())))?;
     tibble.finish()
 }
 

@@ -58,7 +58,7 @@ fn go_package<'p>(name: &'p str, file: &str) -> Option<&'p str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Address, Location, Mapping};
+    use crate::model::{Address, HeapFrame, Location, Mapping};
 
     #[test]
     fn go_names_contain_the_import_path() {
@@ -142,21 +142,13 @@ mod tests {
         let file = profile.strings.intern("a.go").unwrap();
         let id = profile.frame("stats.x", file, 0).unwrap();
         assert_eq!(package_of(&profile, id), Some("stats"));
-        for text in [
-            "root",
-            "binding",
-            "element",
-            "attribute",
-            "environment",
-            "code",
-            "type",
-        ] {
+        for frame in HeapFrame::ALL {
             let location = Location {
-                frame_type: profile.frame_type(text).unwrap(),
+                frame_type: profile.frame_type(frame.name()).unwrap(),
                 ..profile.locations.get(id)
             };
             let of_heap = profile.locations.intern(location).unwrap();
-            assert_eq!(package_of(&profile, of_heap), None, "{text}");
+            assert_eq!(package_of(&profile, of_heap), None, "{frame:?}");
         }
     }
 }

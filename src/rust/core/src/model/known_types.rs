@@ -155,6 +155,20 @@ pub const ALLOC_OBJECTS: KnownType = KnownType::new(
 pub const DEALLOC_SPACE: KnownType =
     KnownType::new("dealloc_space", "bytes", Freed, "freed memory, Firefox");
 
+/// The types of heap snapshots.
+pub const INUSE_SPACE: KnownType = KnownType::new(
+    "inuse_space",
+    "bytes",
+    InUse,
+    "memory in use, `memory_profile()`, Go, Pyroscope",
+);
+pub const INUSE_OBJECTS: KnownType = KnownType::new(
+    "inuse_objects",
+    "count",
+    InUse,
+    "objects in use, `memory_profile()`, Go, Pyroscope",
+);
+
 /// The type of values of formats that have bytes as a unit, and no names. It may be any kind of memory.
 pub const MEMORY: (&str, &str) = ("memory", "bytes");
 
@@ -172,18 +186,8 @@ pub const KNOWN_TYPES: [KnownType; 19] = [
     ALLOC_SPACE,
     ALLOC_OBJECTS,
     DEALLOC_SPACE,
-    KnownType::new(
-        "inuse_space",
-        "bytes",
-        InUse,
-        "memory in use, Go, Pyroscope",
-    ),
-    KnownType::new(
-        "inuse_objects",
-        "count",
-        InUse,
-        "objects in use, Go, Pyroscope",
-    ),
+    INUSE_SPACE,
+    INUSE_OBJECTS,
     KnownType::new("cpu-time", "nanoseconds", Time, "CPU time, Datadog"),
     KnownType::new("wall-time", "nanoseconds", Time, "elapsed time, Datadog"),
     KnownType::new(

@@ -14,6 +14,7 @@
 //! | `types` | objects with `name`, `unit` and `allocated` (whether the values are allocations, which belong to the caller of a garbage collection): the sample types that may be summed |
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
 //! | `sources` | objects with `name` (of the process, if it is known, and the last part of the URI), `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts) and `base` (whether other sources are compared with this one) |
+//! | `heap` | only if a source is a heap snapshot: the kinds of its frames, in the order of their colours |
 //! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. Samples with the same labels belong to the same set |
 //! | `values` | objects with `source`, `set` if there are labels, and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
 //! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps |
@@ -32,6 +33,7 @@ use crate::json::Json;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryCollect;
 use crate::message;
+use crate::model::heap::{HeapFrame, SNAPSHOT};
 use crate::model::{Period, Profile, Source, Values, is_summable};
 use std::io::Write;
 
@@ -63,6 +65,10 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
                 json.object(|json| write_source(profile, source, samples.count(id), is_base, json))
             })
         })?;
+        if profile.sources.iter().any(|source| source.kind == SNAPSHOT) {
+            let kinds = HeapFrame::ALL.into_iter().map(HeapFrame::name);
+            json.field("heap")?.texts(kinds)?;
+        }
         json.field("labels")?.array(|json| {
             let mut pairs = (0..).zip(&labels.pairs);
             pairs.try_for_each(|(row, (key, value))| {

@@ -10,10 +10,8 @@ use crate::formats;
 use crate::json::Json;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room};
-use crate::model::{Period, Profile, Source, SourceId, SourceKind, Values};
-
-/// A snapshot of the heap: its samples are groups of objects, which exist at the same time.
-const HEAP: SourceKind = SourceKind::named("heap");
+use crate::model::heap::SNAPSHOT;
+use crate::model::{Period, Profile, Source, SourceId, Values};
 
 /// The samples by their source.
 pub struct Samples<'p> {
@@ -202,7 +200,7 @@ impl<'p> Samples<'p> {
         let is_once = |counts: &Values| rows.iter().all(|&row| counts.column[row as usize] == 1.0);
         let format = formats::named(source.kind.as_str());
         format.is_some_and(|format| format.is_aggregated)
-            || source.kind == HEAP
+            || source.kind == SNAPSHOT
             || !self.profile.counts().is_none_or(is_once)
     }
 

@@ -17,6 +17,7 @@ use super::texts::{FOREIGN, Texts};
 use super::ways::{Target, Ways};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled, owned};
+use profile_core::model::heap::{NO_HOLDER, SEVERAL};
 use profile_runtime::objects::{CHARSXP, SYMSXP};
 use std::collections::HashMap;
 
@@ -70,10 +71,10 @@ impl<'n, 'm> Naming<'n, 'm> {
             sums: Sums::default(),
             found_last: HashMap::default(),
         };
-        naming.text_number(owned("several roots")?)?;
+        naming.text_number(owned(SEVERAL.text())?)?;
         naming.of[TOP as usize] = EMPTY;
         for &(vertex, row) in &graph.roots {
-            let name = roots.get(row).map_or("no holder found", |root| &root.name);
+            let name = roots.get(row).map_or(NO_HOLDER.text(), |root| &root.name);
             let path = naming.root_path(owned(name)?)?;
             naming.of[vertex as usize] = path;
         }

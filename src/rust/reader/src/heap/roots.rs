@@ -13,7 +13,11 @@ use super::variables::{of_r, values, without, words};
 use crate::memory::Memory;
 use crate::target::Target;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, owned, written};
+use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::model::heap::{
+    ATTACHED, BASE, BYTE_CODE_STACK, GLOBAL, IMPORTS, LAST_VALUE, LAZY_LOADING, NAMESPACE, PACKAGE,
+    PROTECT_STACK, R_ITSELF, SYMBOL_TABLE, VARIABLES, WEAK,
+};
 use profile_runtime::objects::{
     CAR, CDR, ENVSXP, FRAME, HASHTAB, LISTSXP, SYMSXP, TAG, VALUE, VECSXP,
 };
@@ -109,11 +113,11 @@ pub fn find(
         root.own.try_extend(own)?;
         roots.try_push(root)
     };
-    add(Phase::Names, "globalenv", &[known.global], Vec::new())?;
+    add(Phase::Names, GLOBAL.text(), &[known.global], Vec::new())?;
     let mut imports = Vec::new();
     for (name, environment) in bindings(objects, known.namespaces)? {
         let name = known.text(objects, name)?;
-        let root = written(format_args!("namespace:{name}"))?;
+        let root = NAMESPACE.of(&name)?;
         add(Phase::Names, &root, &[environment], Vec::new())?;
         if let Some(node) = objects.typed(environment, ENVSXP) {
             if name != "base" {
@@ -129,9 +133,9 @@ pub fn find(
         known.missing,
         known.base,
     ];
-    add(Phase::Names, "R itself", &constants, Vec::new())?;
+    add(Phase::Names, R_ITSELF.text(), &constants, Vec::new())?;
     // Symbols are never freed. Their values are the variables of the base environment.
-    add(Phase::Names, "base", &all_symbols, Vec::new())?;
+    add(Phase::Names, BASE.text(), &all_symbols, Vec::new())?;
     for call in calls(memory, target, known, objects)? {
         // The environment of the outermost code is the global one.
         let is_own = call.environment != known.global && call.environment != 0;
@@ -139,7 +143,7 @@ pub fn find(
         let own = if is_own { own.as_slice() } else { &[] };
         add(Phase::Calls, &call.name, own, call.held)?;
     }
-    add(Phase::Copies, LAZY, &[], Vec::new())?;
+    add(Phase::Copies, LAZY_LOADING.text(), &[], Vec::new())?;
     // Attached packages.
     let mut environment = objects.at(known.global).map_or(0, |node| node.word(CDR));
     for _ in 0..MOST_ATTACHED {
@@ -149,7 +153,12 @@ pub fn find(
         let name = known.attribute(objects, node, known.name_symbol);
         let name = match name.and_then(|name| known.first_text(objects, name)) {
             Some(name) => known.text(objects, name)?,
-            None => owned("attached environment")?,
+            None => owned("environment")?,
+        };
+        // Such as the data frames that users attach.
+        let name = match name.starts_with(PACKAGE.text()) {
+            true => name,
+            false => ATTACHED.of(&name)?,
         };
         if environment != known.base && environment != known.empty {
             add(Phase::Copies, &name, &[environment], Vec::new())?;
@@ -157,20 +166,20 @@ pub fn find(
         environment = node.word(CDR);
     }
     for (name, environment) in imports {
-        let name = written(format_args!("imports of {name}"))?;
+        let name = IMPORTS.of(&name)?;
         add(Phase::Copies, &name, &[environment], Vec::new())?;
     }
-    add(Phase::Copies, ".Last.value", &[], last_values)?;
+    add(Phase::Copies, LAST_VALUE.text(), &[], last_values)?;
     let protected = words(memory, known.protected.clone())?;
-    add(Phase::Stacks, "protect stack", &[], protected)?;
+    add(Phase::Stacks, PROTECT_STACK.text(), &[], protected)?;
     let nodes = target.node_stack.start..known.node_stack_top.min(target.node_stack.end);
     let nodes = values(memory, nodes)?;
-    add(Phase::Stacks, "byte code stack", &[], nodes)?;
+    add(Phase::Stacks, BYTE_CODE_STACK.text(), &[], nodes)?;
     let mut weak = Vec::new();
     for &number in &objects.weak_references {
         weak.try_push(objects.address(number))?;
     }
-    add(Phase::Weak, "finalizers and weak references", &[], weak)?;
+    add(Phase::Weak, WEAK.text(), &[], weak)?;
     for library in libraries {
         let mut held = Vec::new();
         for range in &library.variables {
@@ -182,21 +191,20 @@ pub fn find(
             }
         }
         if !held.is_empty() {
-            let name = written(format_args!("C variables of {}", library.name))?;
+            let name = VARIABLES.of(&library.name)?;
             add(Phase::Libraries, &name, &[], held)?;
         }
     }
     let variables = without(&target.variables, lists)?;
     let (held, tables) = of_r(memory, &variables, known, objects)?;
-    add(Phase::R, "C variables of R", &[], held)?;
-    add(Phase::R, "symbol table", &[], tables)?;
+    add(Phase::R, &VARIABLES.of("R")?, &[], held)?;
+    add(Phase::R, SYMBOL_TABLE.text(), &[], tables)?;
     roots
         .iter_mut()
-        .for_each(|root| root.takes_lazy = root.name == LAZY);
+        .for_each(|root| root.takes_lazy = root.name == LAZY_LOADING.text());
     Ok((roots, symbols))
 }
 
-const LAZY: &str = "lazy loading";
 /// More environments than anybody attaches.
 const MOST_ATTACHED: usize = 10_000;
 

@@ -8,6 +8,7 @@ use crate::memory::{self, Memory, at, half_at};
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
+use profile_core::model::heap as names;
 use profile_runtime::contexts::{
     CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, MOST_RECORDS, NEXT, RECORD,
 };
@@ -38,7 +39,7 @@ pub fn calls(
             return Err(damaged());
         };
         let mut call = Call {
-            name: owned("calls")?,
+            name: owned(names::CALLS.text())?,
             environment: 0,
             held: Vec::new(),
         };
@@ -67,8 +68,8 @@ fn name_of_call(known: &Known, objects: &Objects, call: u64) -> Result<String> {
     match function.filter(|function| objects.typed(*function, SYMSXP).is_some()) {
         Some(name) => {
             let name = known.text(objects, name)?;
-            written(format_args!("call of {name}()"))
+            written(format_args!("{name}()")).and_then(|name| names::CALL.of(&name))
         }
-        None => owned("call of <Anonymous>()"),
+        None => names::CALL.of("<Anonymous>()"),
     }
 }

@@ -16,16 +16,16 @@ use crate::source::add_numbers;
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow, TryPut, owned};
+use profile_core::model::heap::{FREE, NOT_R, RootName, SEVERAL};
+use profile_core::model::known_types::{INUSE_OBJECTS, INUSE_SPACE};
 use profile_core::model::{
-    Location, LocationId, Profile, SampleType, Source, SourceId, SourceKind, StringId, Values,
+    HeapFrame, Location, LocationId, Profile, SampleType, Source, SourceId, StringId, Values,
 };
 use profile_runtime::heap::{CLASS, CLASSES};
 use std::collections::HashMap;
 
-/// The kind of such sources.
-pub const KIND: SourceKind = SourceKind::named("heap");
 /// The sample types.
-pub const TYPES: [(&str, &str); 2] = [("inuse_space", "bytes"), ("inuse_objects", "count")];
+const TYPES: [(&str, &str); 2] = [INUSE_SPACE.key(), INUSE_OBJECTS.key()];
 
 /// What retains less than this part of the heap, or less than this number of bytes, has no step of its own.
 const SHARE: u64 = 20_000;
@@ -121,10 +121,10 @@ pub fn take<'m>(
         locations: HashMap::default(),
     };
     builder.add_paths(&naming)?;
-    builder.add_other("free cells of R", "free cells", heap.free)?;
+    builder.add_other(FREE, "free cells", heap.free)?;
     if let Some(resident) = about.resident {
         let other = resident.saturating_sub(heap.used.saturating_add(heap.free));
-        builder.add_other("not R's heap", "native memory and code", other)?;
+        builder.add_other(NOT_R, "native memory and code", other)?;
     }
     Ok(Snapshot {
         profile: builder.profile,
@@ -183,7 +183,7 @@ impl Builder {
     fn add_path(&mut self, naming: &Naming, path: PathId, class: u64, sum: Sum) -> Result<()> {
         let mut stack = Vec::new();
         let text = naming.texts_of.class(class)?;
-        stack.try_push(self.location(&text, "type")?)?;
+        stack.try_push(self.location(&text, HeapFrame::Type)?)?;
         let mut has_root = false;
         for node in naming.paths.upwards(path) {
             has_root |= node.kind == Kind::Root;
@@ -191,7 +191,7 @@ impl Builder {
             let location = match known {
                 Some(location) => location,
                 None => {
-                    let location = self.location(&naming.text(node)?, node.kind.word())?;
+                    let location = self.location(&naming.text(node)?, node.kind.frame())?;
                     self.locations.try_put(node, location)?;
                     location
                 }
@@ -199,17 +199,16 @@ impl Builder {
             stack.try_push(location)?;
         }
         if !has_root {
-            let several = naming.texts.first().map_or("", String::as_str);
-            stack.try_push(self.location(several, Kind::Root.word())?)?;
+            stack.try_push(self.location(SEVERAL.text(), HeapFrame::Root)?)?;
         }
         self.add_sample(&stack, sum)
     }
 
     /// Memory that belongs to no object.
-    fn add_other(&mut self, root: &str, type_: &str, bytes: u64) -> Result<()> {
+    fn add_other(&mut self, root: RootName, type_: &str, bytes: u64) -> Result<()> {
         let stack = [
-            self.location(type_, "type")?,
-            self.location(root, Kind::Root.word())?,
+            self.location(type_, HeapFrame::Type)?,
+            self.location(root.text(), HeapFrame::Root)?,
         ];
         self.add_sample(&stack, Sum { bytes, objects: 0 })
     }
@@ -224,9 +223,9 @@ impl Builder {
         Ok(())
     }
 
-    fn location(&mut self, text: &str, type_: &str) -> Result<LocationId> {
+    fn location(&mut self, text: &str, frame: HeapFrame) -> Result<LocationId> {
         let function = self.profile.named_function(text, self.none)?;
-        let frame_type = self.profile.frame_type(type_)?;
+        let frame_type = self.profile.frame_type(frame.name())?;
         self.profile.locations.intern(Location {
             function: Some(function),
             line: Some(0),

@@ -6,6 +6,7 @@
 use super::known::Known;
 use super::node::Node;
 use super::objects::Objects;
+use profile_core::model::HeapFrame;
 use profile_runtime::objects::{
     ATTRIBUTES, BCODESXP, CHARSXP, CLOSXP, DOTSXP, ENVSXP, EXPRSXP, EXTPTRSXP, FIRST, LANGSXP,
     LISTSXP, PRINTNAME, PROMSXP, SECOND, STRSXP, SYMSXP, TAG, THIRD, Type, VECSXP, WEAKREFSXP,
@@ -58,15 +59,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The frame type.
-    pub fn word(self) -> &'static str {
+    pub fn frame(self) -> HeapFrame {
         match self {
-            Kind::Root => "root",
-            Kind::Binding => "binding",
-            Kind::Element | Kind::Pointer | Kind::Finalizer => "element",
-            Kind::Attribute => "attribute",
-            Kind::Closure | Kind::Parent | Kind::Promise => "environment",
-            Kind::Code => "code",
+            Kind::Root => HeapFrame::Root,
+            Kind::Binding => HeapFrame::Binding,
+            Kind::Element | Kind::Pointer | Kind::Finalizer => HeapFrame::Element,
+            Kind::Attribute => HeapFrame::Attribute,
+            Kind::Closure | Kind::Parent | Kind::Promise => HeapFrame::Environment,
+            Kind::Code => HeapFrame::Code,
         }
     }
 }

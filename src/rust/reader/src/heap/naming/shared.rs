@@ -9,10 +9,10 @@ use crate::heap::steps::{Kind as StepKind, Part, Step, class_of, is_means, names
 use crate::heap::ways::{Target, Ways};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, TryText};
+use profile_core::model::heap::SHARED;
 
 /// The most steps of a way that are shown for an object with several holders.
 const MOST_STEPS: usize = 8;
-const SHARED: &str = " [shared]";
 
 impl Naming<'_, '_> {
     /// The path of an object with several holders. It has one step from the dominator, named after the shortest way, since
