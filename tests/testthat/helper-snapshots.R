@@ -1,4 +1,4 @@
-# Profiles as of snapshots of the heap of R, from paths as text.
+# Snapshots of the heap of R: profiles as of snapshots, from paths as text, and the paths of snapshots as text.
 
 # A snapshot with a sample for each path, written "globalenv;$fits;[[*]] <lm>;numeric": the root, what holds the objects,
 # and their type. Frames of the same name and kind are one location.
@@ -65,4 +65,32 @@ models_snapshot <- function(models = 4, ...) {
     objects = c(models, models, models * 3, models, 1, 50, 2000, 8000, 2, 5, 12000, 0, 0),
     ...
   )
+}
+
+# The paths of a profile as text, outermost frame first, with the sums of bytes and objects.
+paths_in <- function(x) {
+  rows <- x$sample_locations[order(x$sample_locations$sample_id, -x$sample_locations$depth), ]
+  names <- x$functions$name[match(x$locations$function_id, x$functions$function_id)]
+  frames <- split(names[match(rows$location_id, x$locations$location_id)], rows$sample_id)
+  values <- function(unit) x$sample_values$value[x$sample_values$unit == unit]
+  tibble::tibble(
+    path = vapply(frames, paste, "", collapse = " > "), bytes = values("bytes"), objects = values("count")
+  )
+}
+
+heap_attribute <- function(x, key) {
+  attributes <- x$.source_attributes
+  as.numeric(attributes$value[attributes$key == paste0("profile.heap.", key)])
+}
+
+# Expects that a snapshot is complete: all references lead to objects, all figures agree, and the objects of a path are
+# as many as the process has made.
+expect_sane_snapshot <- function(x, path, objects, info = NULL) {
+  testthat::expect_identical(validate_profile(x), x, info = info)
+  testthat::expect_equal(heap_attribute(x, "wrong_references"), 0, info = info)
+  paths <- paths_in(x)
+  is_r <- !paths$path %in% c("free cells of R > free cells", "not R's heap > native memory and code")
+  testthat::expect_equal(sum(paths$objects), heap_attribute(x, "objects"), info = info)
+  testthat::expect_equal(sum(paths$bytes[is_r]), heap_attribute(x, "used"), info = info)
+  testthat::expect_equal(sum(paths$objects[startsWith(paste0(paths$path, " "), paste0(path, " "))]), objects, info = info)
 }
