@@ -60,6 +60,24 @@ test_that("attached objects are roots of their own", {
   expect_match(result$output, "attached mine > $data", fixed = TRUE, all = FALSE)
 })
 
+test_that("what is registered with R has the name of what it is registered as", {
+  skip_without_processes()
+  code <- c(
+    "invisible(addTaskCallback(local({ big <- runif(1e6); function(...) { force(big); TRUE } })))",
+    "invisible(addTaskCallback(function(...) TRUE, data = runif(1e6), name = 'my callback'))"
+  )
+  expected <- c("task callback 1 > [[*]]() > closure env > $big > numeric", "task callback my callback > [[*]] > numeric")
+  bytes_of <- function(x) {
+    paths <- paths_in(x)
+    paths$bytes[match(expected, paths$path)]
+  }
+  pid <- local_r_process(c(code, sleeping_code))
+  expect_equal(bytes_of(memory_profile(pid)), c(8000048, 8000048))
+  file <- withr::local_tempfile()
+  expect_ran(run_r(c("library(profile)", code, sprintf("saveRDS(memory_profile(), '%s')", file))))
+  expect_equal(bytes_of(readRDS(file)), c(8000048, 8000048))
+})
+
 test_that("another process is stopped and read, and goes on", {
   skip_without_processes()
   pid <- local_r_process(c("fits <- list(a = runif(1e6), b = as.list(1:1000 + 0.5))", sleeping_code))

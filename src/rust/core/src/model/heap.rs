@@ -127,6 +127,7 @@ roots! {
     LAST_VALUE ".Last.value",
     PROTECT_STACK "protect stack",
     BYTE_CODE_STACK "byte code stack",
+    TASK_CALLBACK "task callback " + name,
     WEAK "finalizers and weak references",
     VARIABLES "C variables of " + library,
     SYMBOL_TABLE "symbol table",

@@ -2,6 +2,8 @@
 //! [`super::copying`] for how it is made.
 
 use crate::memory::{Memory, View};
+use profile_core::error::{Error, Result};
+use profile_core::limits::memory::{TryGrow, copied};
 use std::cmp::Reverse;
 
 pub struct Part {
@@ -62,5 +64,40 @@ impl Memory for CopiedMemory<'_> {
 impl<'m> View<'m> for CopiedMemory<'m> {
     fn view(&mut self, address: u64, size: usize) -> Option<&'m [u8]> {
         self.0.find(address, size)
+    }
+}
+
+/// Memory, and everything that was read from it.
+pub struct Noted<'n, M> {
+    memory: &'n mut M,
+    parts: Vec<Part>,
+    error: Option<Error>,
+}
+
+impl<'n, M> Noted<'n, M> {
+    pub fn new(memory: &'n mut M) -> Noted<'n, M> {
+        Noted {
+            memory,
+            parts: Vec::new(),
+            error: None,
+        }
+    }
+
+    pub fn parts(self) -> Result<Vec<Part>> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.parts),
+        }
+    }
+}
+
+impl<M: Memory> Memory for Noted<'_, M> {
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        if !self.memory.read(address, into) {
+            return false;
+        }
+        let noted = copied(into).and_then(|bytes| self.parts.try_push(Part { address, bytes }));
+        self.error = self.error.take().or(noted.err());
+        true
     }
 }

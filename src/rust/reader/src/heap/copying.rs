@@ -3,7 +3,8 @@
 //! As little as possible is done before the process goes on: memory is copied in large parts, and of data outside of
 //! R's pages only the start. Everything else, such as checks, follows afterwards.
 
-use super::copied::{Copied, Part};
+use super::callbacks::{callbacks, is_callback};
+use super::copied::{Copied, Noted, Part};
 use super::cycle::Cycle;
 use super::known::Known;
 use super::lists::{class_at, damaged};
@@ -86,7 +87,7 @@ pub fn copy(
     for range in &target.variables {
         let before = copy.copied.parts.len();
         copy.range(range.clone())?;
-        copy.tables(before, &target.variables)?;
+        copy.tables(before, &target.variables, known.release)?;
     }
     let mut copied = copy.copied;
     copied.drop_contained();
@@ -243,9 +244,9 @@ impl<M: Memory> Copy<'_, M> {
         Ok(())
     }
 
-    /// Copies the tables that variables refer to, see [`super::roots`]. `from` is the number of the first part with
-    /// these variables.
-    fn tables(&mut self, from: usize, variables: &[Range<u64>]) -> Result<()> {
+    /// Copies the tables and callbacks that variables refer to, see [`super::variables`]. `from` is the number of the first
+    /// part with these variables.
+    fn tables(&mut self, from: usize, variables: &[Range<u64>], release: u64) -> Result<()> {
         let mut found = Vec::new();
         for part in self.copied.parts.get(from..).unwrap_or_default() {
             for word in part.bytes.chunks_exact(8) {
@@ -258,7 +259,13 @@ impl<M: Memory> Copy<'_, M> {
         }
         for address in found {
             let mut bytes = filled(PROBE, 0)?;
-            if !self.memory.read(address, &mut bytes) || !self.are_in_chunks(&bytes) {
+            if !self.memory.read(address, &mut bytes) {
+                continue;
+            }
+            if is_callback(&bytes, release) {
+                self.callbacks(address, release)?;
+            }
+            if !self.are_in_chunks(&bytes) {
                 continue;
             }
             loop {
@@ -278,6 +285,18 @@ impl<M: Memory> Copy<'_, M> {
         Ok(())
     }
 
+    /// Copies the callbacks in the list at an address, if there is one.
+    fn callbacks(&mut self, address: u64, release: u64) -> Result<()> {
+        let mut noted = Noted::new(&mut *self.memory);
+        let is_object = |data| is_in(&self.chunks, data);
+        if !callbacks(&mut noted, address, release, is_object)?.is_empty() {
+            self.copied
+                .parts
+                .try_extend_from(noted.parts()?.into_iter())?;
+        }
+        Ok(())
+    }
+
     fn are_in_chunks(&self, words: &[u8]) -> bool {
         words
             .chunks_exact(8)
@@ -285,10 +304,12 @@ impl<M: Memory> Copy<'_, M> {
     }
 
     fn is_in_chunk(&self, address: u64) -> bool {
-        let after = self.chunks.partition_point(|chunk| chunk.start <= address);
-        let before = after
-            .checked_sub(1)
-            .and_then(|before| self.chunks.get(before));
-        before.is_some_and(|chunk| address < chunk.end)
+        is_in(&self.chunks, address)
     }
+}
+
+fn is_in(chunks: &[Chunk], address: u64) -> bool {
+    let after = chunks.partition_point(|chunk| chunk.start <= address);
+    let before = after.checked_sub(1).and_then(|before| chunks.get(before));
+    before.is_some_and(|chunk| address < chunk.end)
 }

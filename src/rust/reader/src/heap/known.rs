@@ -32,6 +32,8 @@ pub struct Known {
     /// The stack of protected objects.
     pub protected: Range<u64>,
     pub node_stack_top: u64,
+    /// The function `R_ReleaseObject()`, or 0.
+    pub release: u64,
 }
 
 const NAMES: [&str; 13] = [
@@ -50,6 +52,8 @@ const NAMES: [&str; 13] = [
     "R_BCNodeStackTop",
 ];
 
+const RELEASE: &str = "R_ReleaseObject";
+
 /// More attributes than an object has.
 const MOST_ATTRIBUTES: usize = 1000;
 
@@ -57,11 +61,14 @@ const MOST_ATTRIBUTES: usize = 1000;
 #[derive(Debug, Clone)]
 pub struct Places {
     pieces: [Piece; NAMES.len()],
+    release: u64,
 }
 
 impl Places {
     pub fn find(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Places> {
-        let exports = Exports::find(memory, mappings, NAMES)?;
+        let mut names = [RELEASE; NAMES.len() + 1];
+        names[1..].copy_from_slice(&NAMES);
+        let exports = Exports::find(memory, mappings, names)?;
         let mut pieces = [Piece {
             address: 0,
             size: 8,
@@ -69,7 +76,8 @@ impl Places {
         for (piece, name) in pieces.iter_mut().zip(NAMES) {
             piece.address = exports.get(name).ok_or_else(|| unknown(name))?;
         }
-        Ok(Places { pieces })
+        let release = exports.get(RELEASE).unwrap_or(0);
+        Ok(Places { pieces, release })
     }
 }
 
@@ -99,6 +107,7 @@ impl Known {
             name_symbol: word("R_NameSymbol"),
             protected: stack..stack.saturating_add(protected * 8),
             node_stack_top: word("R_BCNodeStackTop"),
+            release: places.release,
         })
     }
 

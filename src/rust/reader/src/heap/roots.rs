@@ -16,7 +16,7 @@ use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::model::heap::{
     ATTACHED, BASE, BYTE_CODE_STACK, GLOBAL, IMPORTS, LAST_VALUE, LAZY_LOADING, NAMESPACE, PACKAGE,
-    PROTECT_STACK, R_ITSELF, SYMBOL_TABLE, VARIABLES, WEAK,
+    PROTECT_STACK, R_ITSELF, SYMBOL_TABLE, TASK_CALLBACK, VARIABLES, WEAK,
 };
 use profile_runtime::objects::{
     CAR, CDR, ENVSXP, FRAME, HASHTAB, LISTSXP, SYMSXP, TAG, VALUE, VECSXP,
@@ -34,6 +34,8 @@ pub enum Phase {
     Copies,
     /// R's stacks of objects.
     Stacks,
+    /// What `addTaskCallback()` registered.
+    Callbacks,
     /// Finalizers, and values of weak references.
     Weak,
     /// Variables of libraries.
@@ -175,6 +177,18 @@ pub fn find(
     let nodes = target.node_stack.start..known.node_stack_top.min(target.node_stack.end);
     let nodes = values(memory, nodes)?;
     add(Phase::Stacks, BYTE_CODE_STACK.text(), &[], nodes)?;
+    let variables = without(&target.variables, lists)?;
+    let of_r = of_r(memory, &variables, known, objects)?;
+    for callback in of_r.callbacks {
+        let mut held = Vec::new();
+        held.try_push(callback.data)?;
+        add(
+            Phase::Callbacks,
+            &TASK_CALLBACK.of(&callback.name)?,
+            &[],
+            held,
+        )?;
+    }
     let mut weak = Vec::new();
     for &number in &objects.weak_references {
         weak.try_push(objects.address(number))?;
@@ -195,10 +209,8 @@ pub fn find(
             add(Phase::Libraries, &name, &[], held)?;
         }
     }
-    let variables = without(&target.variables, lists)?;
-    let (held, tables) = of_r(memory, &variables, known, objects)?;
-    add(Phase::R, &VARIABLES.of("R")?, &[], held)?;
-    add(Phase::R, SYMBOL_TABLE.text(), &[], tables)?;
+    add(Phase::R, &VARIABLES.of("R")?, &[], of_r.held)?;
+    add(Phase::R, SYMBOL_TABLE.text(), &[], of_r.tables)?;
     roots
         .iter_mut()
         .for_each(|root| root.takes_lazy = root.name == LAZY_LOADING.text());

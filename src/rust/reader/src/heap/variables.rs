@@ -1,13 +1,14 @@
 //! Variables of R and of libraries that refer to objects. Their names are unknown, so all their words are searched for
 //! addresses of objects.
 
+use super::callbacks::{Callback, callbacks};
 use super::known::Known;
 use super::objects::Objects;
 use crate::memory::{Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{NODE, NODE_TAGS, NODE_VALUE, RAW_NODES};
-use profile_runtime::objects::SYMSXP;
+use profile_runtime::objects::{SYMSXP, VECSXP};
 use std::ops::Range;
 
 /// The most bytes of a stack, or of the variables of a library, that are searched.
@@ -75,20 +76,29 @@ pub fn without(variables: &[Range<u64>], heap: &Range<u64>) -> Result<Vec<Range<
     Ok(found)
 }
 
-/// The objects that variables of R refer to, and those in tables that variables of R refer to, such as the table of
-/// symbols. A table is in memory of its own, and all its words are addresses of objects.
+/// What variables of R refer to.
+#[derive(Default)]
+pub struct OfR {
+    /// Objects.
+    pub held: Vec<u64>,
+    /// Objects in tables, such as the table of symbols. A table is in memory of its own, and all its words are addresses
+    /// of objects.
+    pub tables: Vec<u64>,
+    pub callbacks: Vec<Callback>,
+}
+
 pub fn of_r(
     memory: &mut impl Memory,
     variables: &[Range<u64>],
     known: &Known,
     objects: &Objects,
-) -> Result<(Vec<u64>, Vec<u64>)> {
-    let (mut held, mut tables) = (Vec::new(), Vec::new());
+) -> Result<OfR> {
+    let mut found = OfR::default();
     for range in variables {
         for word in words(memory, range.clone())? {
             if objects.number(word).is_some() {
                 if objects.is_used_at(word) && objects.typed(word, SYMSXP).is_none() {
-                    held.try_push(word)?;
+                    found.held.try_push(word)?;
                 }
                 continue;
             }
@@ -96,17 +106,22 @@ pub fn of_r(
             if word < 4096 || word % 8 != 0 || is_variable || word == known.protected.start {
                 continue;
             }
+            if found.callbacks.is_empty() {
+                let is_list =
+                    |data| objects.is_used_at(data) && objects.typed(data, VECSXP).is_some();
+                found.callbacks = callbacks(memory, word, known.release, is_list)?;
+            }
             let mut probe = [0; 8 * PROBE as usize];
             let is_table = memory.read(word, &mut probe)
                 && probe
                     .chunks_exact(8)
                     .all(|word| objects.is_used_at(at(word, 0)));
             if is_table {
-                add_table(memory, word, objects, &mut tables)?;
+                add_table(memory, word, objects, &mut found.tables)?;
             }
         }
     }
-    Ok((held, tables))
+    Ok(found)
 }
 
 /// Adds the objects of a table, which ends before the first word that is not the address of an object.

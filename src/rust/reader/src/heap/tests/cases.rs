@@ -61,6 +61,9 @@ pub fn with_everything() -> FakeHeap {
     heap.push_node(again);
     let own = heap.real(30);
     heap.add_library_variable(3, own);
+    let data = heap.real(40);
+    let data = heap.list(&[data]);
+    heap.add_callbacks(&[("1", data)]);
     let unheld = heap.list(&[loose, frame]);
     heap.list(&[unheld]);
     heap.add_symbol_table();

@@ -32,6 +32,9 @@ const RECORDS: u64 = 0x7f00_0000_0000;
 const PROTECTED: u64 = 0x7f01_0000_0000;
 const NODES: u64 = 0x7f02_0000_0000;
 const LIBRARY: u64 = 0x7f03_0000_0000;
+const CALLBACKS: u64 = 0x7f04_0000_0000;
+/// The function that frees the data of callbacks.
+const RELEASE: u64 = 0x7f05_0000_0000;
 const STACK_SIZE: usize = 1 << 12;
 const RECORDS_SIZE: usize = 1 << 19;
 
@@ -61,7 +64,7 @@ impl FakeHeap {
         // Real memory is mapped in whole pages.
         space.map(TABLE, (TABLE_SIZE as usize * 8).next_multiple_of(4096));
         space.map(RECORDS, RECORDS_SIZE);
-        for stack in [PROTECTED, NODES, LIBRARY] {
+        for stack in [PROTECTED, NODES, LIBRARY, CALLBACKS] {
             space.map(stack, STACK_SIZE);
         }
         space.set(HEAD, TOPLEVEL);
@@ -84,6 +87,7 @@ impl FakeHeap {
                 name_symbol: 0,
                 protected: PROTECTED..PROTECTED,
                 node_stack_top: NODES,
+                release: RELEASE,
             },
             target: target(),
             libraries: vec![library],
@@ -234,6 +238,20 @@ impl FakeHeap {
     /// Adds a variable of a library.
     pub fn add_library_variable(&mut self, row: u64, object: u64) {
         self.space.set(LIBRARY + row * 8, object);
+    }
+
+    /// Adds a list of callbacks. The last one, of C code, has other data.
+    pub fn add_callbacks(&mut self, callbacks: &[(&str, u64)]) {
+        let place = |row: usize| CALLBACKS + 128 * row as u64;
+        for (row, (name, data)) in callbacks.iter().enumerate() {
+            let at = place(row);
+            let words = [at, *data, RELEASE, at + 40, place(row + 1)];
+            for (word, offset) in words.into_iter().zip((0..).step_by(8)) {
+                self.space.set(at + offset, word);
+            }
+            self.space.write(at + 40, name.as_bytes());
+        }
+        self.add_variable(CALLBACKS);
     }
 
     pub fn protect(&mut self, object: u64) {

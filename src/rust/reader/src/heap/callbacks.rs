@@ -1,0 +1,82 @@
+//! The callbacks that `addTaskCallback()` registers. R lists them in structures outside of its heap, which its header
+//! `R_ext/Callbacks.h` describes: the addresses of a function, of its data, of the function that frees the data, of the
+//! name, and of the next callback.
+//!
+//! The list is recognised by the function that frees the data: for callbacks of R code, it is `R_ReleaseObject()`, and the
+//! data is an object of R. Callbacks of C code have other data.
+
+use super::cycle::Cycle;
+use crate::memory::{self, Memory, at};
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::text::decode;
+
+/// The size of a callback, and the places of its addresses.
+const CALLBACK: usize = 40;
+const DATA: usize = 8;
+const FREES: usize = 16;
+const NAME: usize = 24;
+const NEXT: usize = 32;
+
+/// More callbacks than anybody registers.
+const MOST: usize = 10_000;
+const LONGEST_NAME: usize = 64;
+
+/// A callback of R code.
+pub struct Callback {
+    pub name: String,
+    /// The address of its data.
+    pub data: u64,
+}
+
+/// Whether these bytes may be a callback of R code.
+pub fn is_callback(bytes: &[u8], release: u64) -> bool {
+    release != 0 && at(bytes, FREES) == release
+}
+
+/// The callbacks of R code in the list that starts at an address; none if there is no such list. `release` is the address
+/// of `R_ReleaseObject()`, or 0.
+pub fn callbacks(
+    memory: &mut impl Memory,
+    start: u64,
+    release: u64,
+    is_object: impl Fn(u64) -> bool,
+) -> Result<Vec<Callback>> {
+    let mut found = Vec::new();
+    let mut others = 0;
+    let mut address = start;
+    let mut cycle = Cycle::default();
+    while found.len() + others < MOST && !cycle.has(address) {
+        let Some(callback) = memory::array::<CALLBACK>(memory, address) else {
+            break;
+        };
+        let data = at(&callback, DATA);
+        if is_callback(&callback, release) && is_object(data) {
+            let name = text_at(memory, at(&callback, NAME))?;
+            found.try_push(Callback { name, data })?;
+        } else if found.is_empty() {
+            // Another structure.
+            break;
+        } else {
+            others += 1;
+        }
+        address = at(&callback, NEXT);
+    }
+    Ok(found)
+}
+
+/// A text that ends with a zero; its start, if it is long, and nothing of a page that cannot be read.
+fn text_at(memory: &mut impl Memory, address: u64) -> Result<String> {
+    let mut bytes = [0; LONGEST_NAME];
+    let mut done = 0;
+    while done < LONGEST_NAME && !bytes[..done].contains(&0) {
+        let start = address.saturating_add(done as u64);
+        let step = (4096 - start as usize % 4096).min(LONGEST_NAME - done);
+        if !memory.read(start, &mut bytes[done..done + step]) {
+            break;
+        }
+        done += step;
+    }
+    let end = bytes.iter().position(|byte| *byte == 0);
+    owned(&decode(&bytes[..end.unwrap_or(done)])?.text)
+}
