@@ -21,7 +21,7 @@
 #'
 #' | OpenTelemetry | in a profile |
 #' |---|---|
-#' | `Profile` | a row of `sources`; profiles of one scope that differ only in the type of their values are *one* source with several types, as in a pprof file |
+#' | `Profile` | a row of `sources`; profiles of one scope that differ only in the type of their values are *one* source with several types, as in a pprof file; the same applies if one has samples with times and the other has samples without |
 #' | `Sample` | a row of `samples` for each observation, that is, for each value and each time; a time without a value counts as 1 |
 #' | `timestamps_unix_nano` | `.timestamp` in `samples`, in seconds, and `.time_nanos` if `.timestamp` is not exact |
 #' | `Link` | `.trace_id`, `.span_id` in `samples` |
@@ -40,7 +40,9 @@
 #' `write_otlp()` writes these columns back in the same way. For data of `Rprof()` it writes the same values as
 #' [write_pprof()], and the attributes `r.rprof.options` and `r.rprof.file`, from which `read_otlp()` restores an Rprof
 #' source. The dictionary contains each entry once, and only entries that samples refer to; equal profiles result in
-#' equal bytes.
+#' equal bytes. The rules of OpenTelemetry's specification are followed, with two exceptions. A mapping must have a build
+#' id: none is written if it is unknown, since an empty id would be the same for all files. Values that are themselves
+#' invalid, such as a negative line, are written unchanged.
 #'
 #' Attributes that are empty strings or `FALSE` are not written if that is equivalent to omitting them. The frame type
 #' is `r` for frames that `Rprof()` recorded, unless `.frame_type` differs. `.is_folded` is written unchanged: update it
@@ -57,7 +59,8 @@
 #' places that called the outermost frames.
 #'
 #' Not kept from OpenTelemetry: the order and duplicates of dictionaries; how observations are distributed
-#' over samples (but see `aggregate`); samples that have only times, which get the value 1 for each time;
+#' over samples (but see `aggregate`); the order of samples with times relative to samples without, if a
+#' profile contains both, since these are written as two profiles; samples that have only times, which get the value 1 for each time;
 #' envelopes without profiles; `aggregation_temporality` of version 1.8; and attributes of the table above
 #' that are `false` or empty. If samples were taken outside the time range of their profile, the range is
 #' extended.

@@ -36,6 +36,39 @@ test_that("samples are combined unless aggregate = FALSE", {
   expect_equal(stacks(through_otlp(x)), stacks(x))
 })
 
+test_that("samples with and without times are separate profiles of one source", {
+  x <- small_profile()
+  x$samples$.timestamp <- c(20, NA, 10)
+  for (aggregate in c(TRUE, FALSE)) {
+    expect_warning(y <- through_otlp(x, aggregate = aggregate), "must lie within", class = "profile_warning_lossy")
+    expect_equal(stacks(y), c("f < g", "f < g", "h < g"))
+    expect_equal(y$samples$.timestamp, c(20, 10, NA))
+    expect_equal(y$sample_values$value, rep(c(1, 1e7), 3))
+    expect_equal(nrow(y$sources), 1)
+    # Nothing more is lost.
+    expect_identical(through_otlp(y, aggregate = aggregate), y)
+  }
+  # The shape of the first sample comes first.
+  x$samples$.timestamp <- c(NA, 10, NA)
+  expect_warning(y <- through_otlp(x), "must lie within", class = "profile_warning_lossy")
+  expect_equal(stacks(y), c("f < g", "h < g"))
+  expect_equal(y$samples$.timestamp, c(NA, 10))
+  expect_equal(y$sample_values$value, c(2, 2e7, 1, 1e7))
+})
+
+test_that("a mapping without a known build id has none", {
+  bytes <- function(id) {
+    x <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
+    x$.mappings$build_id[] <- id
+    path <- withr::local_tempfile()
+    write_otlp(x, path)
+    expect_setequal(read_otlp(path)$.mappings$build_id, id)
+    rawToChar(file_bytes(path)[file_bytes(path) != 0])
+  }
+  expect_false(grepl("build_id", bytes(""), useBytes = TRUE))
+  expect_true(grepl("process.executable.build_id.gnu", bytes("0a1b"), useBytes = TRUE))
+})
+
 test_that("the file name determines the format unless an argument does", {
   x <- small_profile()
   dir <- withr::local_tempdir()

@@ -146,12 +146,6 @@ pub mod keys {
     pub const HAS_INLINE_FRAMES: &str = "pprof.mapping.has_inline_frames";
     /// The build id in the notes of an ELF file.
     pub const BUILD_ID: &str = "process.executable.build_id.gnu";
-    /// A mapping must have at least one of these attributes.
-    pub const BUILD_IDS: [&str; 3] = [
-        BUILD_ID,
-        "process.executable.build_id.go",
-        "process.executable.build_id.htlhash",
-    ];
     /// An array of strings. The OpenTelemetry Collector instead writes a string attribute for each
     /// comment, and appends `.0`, `.1`, … to the key.
     pub const COMMENT: &str = "pprof.profile.comment";

@@ -229,15 +229,40 @@ fn are_mended(seeds: u64) {
         }
         let (profile, _) = read(&bytes);
         let back = written(&profile, &Writer::default());
-        // The writer creates the tables, so it must not break their rules.
-        let tables = ["duplicate", "orphan", "zero-link"];
-        let of_tables = |rule: &str| tables.iter().any(|table| rule.contains(table));
+        // The writer creates the tables and distributes samples over profiles, so it must not break
+        // the rules for them.
+        let own = ["duplicate", "orphan", "link-zero", "sample-shape"];
         let left = violations(&back);
         assert!(left.iter().all(|v| v.level == Level::Should), "{left:?}");
-        assert!(!left.iter().any(|v| of_tables(v.rule)), "{left:?}");
-        let [one, other] = [&data, &back].map(|data| without_times(settled(content(data))));
+        assert!(!left.iter().any(|v| own.contains(&v.rule)), "{left:?}");
+        let [one, other] = [&data, &back].map(|data| joined(without_times(settled(content(data)))));
         assert_same(&one, &other);
     }
+}
+
+/// Combines profiles of a scope that differ only in their samples: samples with and without times
+/// are written to separate profiles.
+fn joined(mut content: Content) -> Content {
+    for scope in content.resources.iter_mut().flat_map(|r| &mut r.scopes) {
+        let mut all: Vec<ProfileContent> = Vec::new();
+        for profile in scope.profiles.drain(..) {
+            let same = |other: &&mut ProfileContent| {
+                let mut facts = other.facts.clone();
+                // A payload is in the first profile of its source.
+                if profile.facts.original_payload.is_empty() {
+                    facts.original_payload.clear();
+                    facts.original_payload_format.clear();
+                }
+                facts == profile.facts
+            };
+            match all.iter_mut().find(same) {
+                Some(first) => first.observations.extend(profile.observations),
+                None => all.push(profile),
+            }
+        }
+        scope.profiles = all;
+    }
+    content.sorted()
 }
 
 /// Removes times and durations, which are widened if samples are outside of them.
@@ -281,6 +306,63 @@ fn a_type_of_one_source_is_none_of_another() {
         let values: Vec<_> = samples.iter().flat_map(|s| &s.values).collect();
         assert_eq!(values, [&3, &4]);
     }
+}
+
+/// The samples of a source without times are in profiles of their own, and in the same source after
+/// reading.
+#[test]
+fn samples_with_and_without_times_are_one_source() {
+    let mut data = whole();
+    let profiles = &mut data.resource_profiles[0].scope_profiles[0].profiles;
+    profiles[0].original_payload.clear();
+    profiles[0].original_payload_format.clear();
+    let timed = profiles[0].samples[0].clone();
+    let mut other = timed.clone();
+    other.timestamps_unix_nano.clear();
+    other.values = vec![5];
+    let (mut one, mut two) = (profiles[0].clone(), profiles[0].clone());
+    one.samples = vec![timed.clone()];
+    two.samples = vec![timed, other];
+    two.sample_type.unit_strindex = 10;
+    two.samples[0].values = vec![6, 7];
+    one.samples.push(two.samples[1].clone());
+    *profiles = vec![one, two];
+    let (profile, _) = read(&encode(&data, Layout::V11));
+    assert_eq!((profile.sources.len(), profile.samples.len()), (1, 3));
+    for aggregate in [false, true] {
+        let options = Writer {
+            aggregate,
+            ..Writer::default()
+        };
+        let bytes = write(&profile, &options);
+        let data = decode(&bytes, Layout::V11).unwrap();
+        let mut left = violations(&data);
+        left.retain(|v| aggregate || v.rule != "sample-combined");
+        assert_eq!(left, []);
+        let profiles = &data.resource_profiles[0].scope_profiles[0].profiles;
+        let shapes = profiles.iter().map(|p| {
+            let mut times = p.samples.iter().map(|s| s.timestamps_unix_nano.len());
+            (p.sample_type.unit_strindex, times.all(|times| times > 0))
+        });
+        let shapes: Vec<_> = shapes.collect();
+        let [(a, true), (b, true), (c, false), (d, false)] = shapes[..] else {
+            panic!("{shapes:?}");
+        };
+        assert!(a == c && b == d && a != b);
+        let (again, _) = read(&bytes);
+        assert_eq!((again.sources.len(), again.samples.len()), (1, 3));
+        assert_eq!(again.samples.times, profile.samples.times);
+        assert!(write(&again, &options) == bytes);
+    }
+    // Profiles of one type whose samples all have times are separate sources.
+    let scope = &mut data.resource_profiles[0].scope_profiles[0];
+    scope.scope.attributes.clear();
+    let profiles = &mut scope.profiles;
+    for samples in profiles.iter_mut().map(|profile| &mut profile.samples) {
+        samples.truncate(1);
+    }
+    profiles[1].sample_type = profiles[0].sample_type.clone();
+    assert_eq!(read(&encode(&data, Layout::V11)).0.sources.len(), 2);
 }
 
 #[test]

@@ -288,6 +288,26 @@ impl SampleReader<'_, '_> {
         }
     }
 
+    /// Whether the samples of a profile have times; `None` if only some have, or there are none.
+    pub fn timed(&self, message: Message) -> Result<Option<bool>> {
+        let fields = self.fields;
+        let mut samples = Samples {
+            profile: message,
+            fields,
+        };
+        let mut sample = Sample::default();
+        let mut timed = None;
+        let mut watch = Watch::new(self.stop);
+        while let Some(at) = samples.next(&mut sample)? {
+            watch.reach(at)?;
+            let own = !sample.times.is_empty();
+            if *timed.get_or_insert(own) != own {
+                return Ok(None);
+            }
+        }
+        Ok(timed)
+    }
+
     /// Appends values from `aligned` to a column. Their rows are those most recently added.
     pub fn add_values(&mut self, column: usize, values: &[(i64, usize)]) -> Result<()> {
         for &(value, at) in values {

@@ -2,7 +2,7 @@
 //!
 //! A pprof file with several sample types is converted to several profiles of one scope, which have
 //! the same samples. Therefore profiles with equal metadata and the same samples are combined to
-//! one source.
+//! one source. A source of which only some samples have times is two such groups of profiles.
 
 use super::attributes::{keep_pairs, read_pairs};
 use super::dictionary::Dictionary;
@@ -33,6 +33,11 @@ pub struct Reader<'f, 'a> {
     pub watch: Watch<'f>,
     pub stop: Stop<'f>,
 }
+
+/// The values of the samples of a profile, and their byte offsets.
+type Values = Vec<(i64, usize)>;
+/// A profile, and the values of profiles with the same samples.
+type Rest<'a> = (Message<'a>, Vec<Values>);
 
 /// The properties that all profiles of a scope share.
 struct InScope {
@@ -250,8 +255,8 @@ impl<'a> Reader<'_, 'a> {
         Ok(())
     }
 
-    /// Adds a source of the first profile and those directly after it that have the same samples,
-    /// and returns the number of profiles in it. With `all`, adds no source and returns 0 if it
+    /// Adds a source of the first profile and those directly after it that have the same samples, and
+    /// of its other samples, see [`Reader::rest()`]. Returns the number of profiles in it. With `all`, adds no source and returns 0 if it
     /// would not contain all profiles.
     fn source(
         &mut self,
@@ -279,6 +284,10 @@ impl<'a> Reader<'_, 'a> {
         if all && count < headers.len() {
             return Ok(0);
         }
+        let rest = match all {
+            true => None,
+            false => self.rest(headers, count)?,
+        };
         let mut maker = self.maker();
         let is_silent = count == 1 && first.is_silent()?;
         let types = match is_silent {
@@ -296,11 +305,46 @@ impl<'a> Reader<'_, 'a> {
         let Some((&column, columns)) = columns.split_first() else {
             return Ok(count);
         };
-        reader.read(first.message, id, column)?;
-        for (column, values) in columns.iter().zip(&values) {
-            reader.add_values(*column, values)?;
+        let mut put = |message, values: &[Values]| {
+            reader.read(message, id, column)?;
+            let mut all = columns.iter().zip(values);
+            all.try_for_each(|(column, values)| reader.add_values(*column, values))
+        };
+        put(first.message, &values)?;
+        let Some((message, values)) = rest else {
+            return Ok(count);
+        };
+        put(message, &values)?;
+        Ok(2 * count)
+    }
+
+    /// The profiles after the first `count` ones, if these are the other samples of the same source:
+    /// they have the same metadata and types, and the samples of one group have times, those of the
+    /// other have none. Returns the first of them, and the values of the others.
+    fn rest(&mut self, headers: &[&Header<'a>], count: usize) -> WireResult<Option<Rest<'a>>> {
+        let (own, others) = headers.split_at(count);
+        let (Some(first), Some((&next, further))) = (own.first(), others.split_first()) else {
+            return Ok(None);
+        };
+        let same =
+            |(own, other): (&&Header, &&Header)| first.agrees(other) && own.type_ == other.type_;
+        if others.len() < count || !own.iter().zip(others).all(same) {
+            return Ok(None);
         }
-        Ok(count)
+        let reader = self.samples();
+        let first_timed = reader.timed(first.message)?;
+        let next_timed = reader.timed(next.message)?;
+        if first_timed.is_none() || next_timed != first_timed.map(|timed| !timed) {
+            return Ok(None);
+        }
+        let mut values = Vec::new();
+        for other in further.iter().take(count - 1) {
+            match reader.aligned(next.message, other.message)? {
+                Some(found) => values.try_push(found)?,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some((next.message, values)))
     }
 
     fn maker(&mut self) -> SourceMaker<'_, 'a> {

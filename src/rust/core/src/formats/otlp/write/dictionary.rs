@@ -244,13 +244,9 @@ impl<'a> Tables<'a> {
         }
         let mut list = AttributeList::default();
         let others = of_row(&profile.mapping_attributes, id);
-        let key = |attribute: &Attribute| profile.strings.get(attribute.key);
-        let has_id = others
-            .iter()
-            .any(|(_, a)| keys::BUILD_IDS.contains(&key(a)));
-        let build_id = profile.strings.get(row.build_id);
-        // The specification requires a build id, so it is empty if none is known.
-        if !build_id.is_empty() || !has_id {
+        // The specification requires a build id, but an empty one would claim that all files without
+        // a known id are the same file, so none is written.
+        if !profile.strings.get(row.build_id).is_empty() {
             list.add_text(&mut self.attributes, keys::BUILD_ID, row.build_id)?;
         }
         for (key, has) in [

@@ -1,7 +1,8 @@
 //! Writes a profile as an OTLP message.
 //!
 //! A profile of OpenTelemetry has a single sample type, so a source becomes one profile for each of
-//! its sample types, all with the same samples. The records that samples refer to are collected in
+//! its sample types, all with the same samples. If only some samples have times, these and the others
+//! are in separate profiles. The records that samples refer to are collected in
 //! the dictionary ([`Tables`]), which is written last.
 
 mod attributes;
@@ -256,7 +257,9 @@ impl<'a> Job<'_, 'a> {
         Ok(complete.then_some(all))
     }
 
-    /// Encodes the profiles of a source, one for each of its types.
+    /// Encodes the profiles of a source: one for each of its types, and if only some of its samples
+    /// have times, one for the others. The specification recommends that either all samples of a
+    /// profile have times or none has.
     fn source(
         &self,
         row: usize,
@@ -276,10 +279,12 @@ impl<'a> Job<'_, 'a> {
         let own = self.profile.sources[row].payload.as_ref();
         let payload = self.options.payload.as_ref().or(own);
         let mut bodies = Vec::new();
-        for (i, type_) in self.plan.types[row].iter().enumerate() {
-            let mut body = header::sample_type(type_, &mut tables.attributes)?;
-            observed.put(i, sets, &mut body, self.stop)?;
-            bodies.try_push(body)?;
+        for timed in observed.shapes() {
+            for (i, type_) in self.plan.types[row].iter().enumerate() {
+                let mut body = header::sample_type(type_, &mut tables.attributes)?;
+                observed.put(i, timed, sets, &mut body, self.stop)?;
+                bodies.try_push(body)?;
+            }
         }
         if bodies.is_empty() {
             // A source without types still has a time and other metadata.
@@ -331,7 +336,9 @@ impl<'a> Job<'_, 'a> {
             let pprof = PprofFields {
                 default_type: rows.first().and_then(|&row| self.plan.default_types[row]),
                 types: match rows.as_slice() {
-                    [row] => self.plan.types[*row].len(),
+                    [row] if self.plan.types[*row].len() == bodies[*row].len() => {
+                        bodies[*row].len()
+                    }
                     _ => 0,
                 },
             };

@@ -351,10 +351,18 @@ impl Observed {
         self.ends.try_push(before + count)
     }
 
-    /// Appends the samples to a profile, with their values of one type.
+    /// The shapes that occur: whether samples have times. The shape of the first sample comes first.
+    pub fn shapes(&self) -> impl Iterator<Item = bool> {
+        let first = self.identities.first().is_some_and(|first| first.timed);
+        let other = self.identities.iter().any(|sample| sample.timed != first);
+        [Some(first), other.then_some(!first)].into_iter().flatten()
+    }
+
+    /// Appends the samples of a shape to a profile, with their values of one type.
     pub fn put(
         &self,
         type_: usize,
+        timed: bool,
         sets: &EncodedTable,
         out: &mut Vec<u8>,
         stop: Stop,
@@ -366,8 +374,12 @@ impl Observed {
             if i % ROWS == 0 {
                 cancel::check(stop)?;
             }
-            sample.clear();
             let count = end - start;
+            if identity.timed != timed {
+                start = end;
+                continue;
+            }
+            sample.clear();
             sample.try_reserve((2 * count + 4) * encode::MAX_VARINT_FIELD)?;
             put_unless_0(&mut sample, fields.stack_index, identity.stack.into());
             sample.try_extend(sets.get(identity.set))?;
