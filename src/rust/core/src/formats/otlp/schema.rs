@@ -38,7 +38,10 @@ pub enum Kind {
     Bytes,
     /// The id of a trace or span: hexadecimal digits in JSON.
     Hex,
-    /// In JSON, base64 according to the specification, but some writers use hexadecimal digits.
+    /// In JSON, the specification lists only the ids of traces and spans as hexadecimal, so this one
+    /// is base64. But OpenTelemetry's collector writes hexadecimal digits, and refuses messages with
+    /// others. Therefore both are read, and hexadecimal digits are written: readers of base64 accept
+    /// them, too.
     ProfileId,
     Message(&'static MessageType),
 }

@@ -8,7 +8,8 @@ use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 
 /// The golden files contain a message of each layout in which every field has a different value, as
-/// bytes and as OTLP/JSON. They were created by Google's protobuf from the published definitions.
+/// bytes and as OTLP/JSON. They were created by Google's protobuf from the published definitions,
+/// except that ids are hexadecimal.
 #[test]
 fn bytes_and_json_are_those_of_protobuf() {
     let golden = [

@@ -165,7 +165,7 @@ message!(Profile {
     period_type: ValueType = One 5 "periodType",
     period: i64 = Int64 6 "period",
     comment_strindices: Vec<i32> = Int32s [7, 0, 0] "commentStrindices",
-    profile_id: Vec<u8> = Bytes [8, 7, 7] "profileId",
+    profile_id: Vec<u8> = Id [8, 7, 7] "profileId",
     dropped_attributes_count: u32 = Uint32 [9, 8, 8] "droppedAttributesCount",
     original_payload_format: String = String [10, 9, 9] "originalPayloadFormat",
     original_payload: Vec<u8> = Bytes [11, 10, 10] "originalPayload",

@@ -100,8 +100,8 @@ impl Writer<'_, '_> {
                 }
                 self.text("\"")?;
             }
-            Kind::Bytes | Kind::ProfileId => self.encoded(found.message()?.bytes(), &BASE64)?,
-            Kind::Hex => self.encoded(found.message()?.bytes(), &HEXLOWER)?,
+            Kind::Bytes => self.encoded(found.message()?.bytes(), &BASE64)?,
+            Kind::Hex | Kind::ProfileId => self.encoded(found.message()?.bytes(), &HEXLOWER)?,
             Kind::Bool => self.text(if found.uint()? != 0 { "true" } else { "false" })?,
             Kind::Double => self.double(f64::from_bits(found.fixed64()?))?,
             Kind::Fixed64 => {
