@@ -51,8 +51,9 @@
 #'
 #' ## Options
 #'
-#' - `profile.otlp_max_request`: messages larger than this, before compression, are not sent. The default,
-#'   64 MiB, is also the default limit of servers.
+#' - `profile.otlp_max_request`: messages larger than this, before compression, are not sent. The default is 64 MiB.
+#'   Servers have limits, too: OpenTelemetry's collector refuses more than 20 MiB, with the HTTP status 400, unless
+#'   its receiver is configured with a larger `max_request_body_size`.
 #' - `profile.otlp_max_response`: answers larger than this, after decompression, are not read. The default
 #'   is 4 MiB.
 #' - `profile.otlp_backoff`: the first delay, in seconds.
