@@ -46,12 +46,12 @@ build_collector <- function(go, source, dir) {
       suppressWarnings(system2(go, shQuote(c(..., paste0("./", program))), stdout = log, stderr = log, timeout = left))
     }
     # Needs all modules, which may be unavailable, or require a newer version of Go. Compiling them must then succeed.
-    if (run("list", "-deps", "-f", "{{with .Error}}{{.}}{{end}}") != 0) next
-    status <- run("build", "-trimpath", "-ldflags=-s", "-o", file.path(dir, program))
-    if (status == 124) {
+    listed <- run("list", "-deps", "-f", "{{with .Error}}{{.}}{{end}}")
+    built <- if (listed == 0) run("build", "-trimpath", "-ldflags=-s", "-o", file.path(dir, program)) else listed
+    if (built == 124) {
       unlink(file.path(dir, program))
-      cat("compiling them took more than ", collector_build_limit, " s\n", sep = "", file = log, append = TRUE)
-    } else if (status != 0) {
+      cat("downloading and compiling them took ", collector_build_limit, " s\n", sep = "", file = log, append = TRUE)
+    } else if (listed == 0 && built != 0) {
       stop("`", program, "` cannot be built:\n", paste(readLines(log), collapse = "\n"), call. = FALSE)
     }
   }
