@@ -30,7 +30,8 @@
 #' functions that they called.
 #'
 #' The column `.frame_type` of `locations` is `"r"` or `"native"`. Native frames have an `.address`, and a
-#' row in `.mappings` for their library.
+#' row in `.mappings` for their library. `.mapping_attributes` has the hash that OpenTelemetry defines as build id,
+#' `process.executable.build_id.htlhash`, if the file of the library can be read when the recording ends.
 #'
 #' ## Times
 #'

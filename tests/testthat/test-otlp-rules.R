@@ -152,6 +152,11 @@ test_that("recordings follow the rules", {
   x <- record_profile({ only_given_ticks(); tick(2) }, native = TRUE, interval = 0.9)
   expect_true(nrow(x$.mappings) > 0)
   expect_identical(broken_rules(x), character())
+  # OpenTelemetry's own build id, of all files that can be read.
+  hashes <- x$.mapping_attributes
+  expect_identical(unique(hashes$key), "process.executable.build_id.htlhash")
+  expect_match(hashes$value, "^[0-9a-f]{32}$")
+  expect_identical(hashes$mapping_id, x$.mappings$mapping_id[file.exists(x$.mappings$filename)])
 })
 
 test_that("what the agent sends follows the rules", {

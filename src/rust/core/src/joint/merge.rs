@@ -86,7 +86,7 @@ pub fn merge(
         }
         problems.note(problem, Position::Sample(sample), text.as_bytes());
     }
-    merger.natives.finish(&mut profile);
+    merger.natives.finish(&mut profile)?;
     profile.samples.stack = stacks;
     take_labels(&mut profile, stop)?;
     if !memory {

@@ -4,9 +4,10 @@
 use super::recording::{Frame, Module, Role};
 use super::symbols::{Files, Symbol, Symbolizer};
 use crate::error::Result;
-use crate::limits::memory::{TryCollect, TryGrow, TryPut, TryText, owned};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, TryText, owned, sort_by_key};
 use crate::model::{
-    Address, Function, Location, LocationId, Mapping, MappingId, NATIVE, Names, Profile, UNKNOWN,
+    Address, Attribute, AttributeValue, FILE_HASH, Function, Location, LocationId, Mapping,
+    MappingId, NATIVE, Names, Profile, UNKNOWN, ValueKind,
 };
 use std::collections::HashMap;
 
@@ -52,14 +53,27 @@ impl<'a> NativeFrames<'a> {
         Ok(self.by_address.get(&key).map_or(&[], Vec::as_slice))
     }
 
-    /// Records for each mapping which symbols were found in its file.
-    pub fn finish(self, profile: &mut Profile) {
+    /// Records for each mapping which symbols were found in its file, and the hash of the file.
+    pub fn finish(self, profile: &mut Profile) -> Result<()> {
         for (module, mapping) in self.mappings.iter().enumerate() {
-            let row = mapping.and_then(|mapping| profile.mappings.get_mut(mapping.row()));
-            if let Some(row) = row {
+            let Some(mapping) = *mapping else { continue };
+            if let Some(row) = profile.mappings.get_mut(mapping.row()) {
                 row.symbols = self.symbolizer.found(module);
             }
+            if let Some(hash) = self.symbolizer.file_hash(module)? {
+                let key = profile.strings.intern(FILE_HASH)?;
+                let text = profile.strings.intern(&hexadecimal(&hash)?)?;
+                let kind = ValueKind::String;
+                let attribute = Attribute {
+                    key,
+                    value: AttributeValue { kind, text },
+                    unit: None,
+                };
+                profile.mapping_attributes.try_push((mapping, attribute))?;
+            }
         }
+        // Mappings have ids in the order in which they occurred.
+        sort_by_key(&mut profile.mapping_attributes, |(mapping, _)| *mapping)
     }
 
     fn look_up(&mut self, frame: Frame, profile: &mut Profile) -> Result<Vec<LocationId>> {
@@ -117,10 +131,7 @@ impl<'a> NativeFrames<'a> {
             return Ok(None);
         };
         if slot.is_none() {
-            let mut build_id = String::new();
-            for byte in &described.build_id {
-                build_id.try_write(format_args!("{byte:02x}"))?;
-            }
+            let build_id = hexadecimal(&described.build_id)?;
             let filename = profile.strings.intern(&described.path)?;
             let build_id = profile.strings.intern(&build_id)?;
             *slot = Some(profile.add_mapping(Mapping {
@@ -136,4 +147,12 @@ impl<'a> NativeFrames<'a> {
         }
         Ok(*slot)
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> Result<String> {
+    let mut digits = String::new();
+    for byte in bytes {
+        digits.try_write(format_args!("{byte:02x}"))?;
+    }
+    Ok(digits)
 }

@@ -94,7 +94,7 @@ pub fn insert_native(
         stacks.try_push(stack)?;
     }
     for process in processes {
-        process.natives.finish(profile);
+        process.natives.finish(profile)?;
     }
     profile.samples.stack = stacks;
     Ok(problems)

@@ -7,6 +7,10 @@ use crate::collections::id;
 
 id!(MappingId, "mappings");
 
+/// The attribute of a mapping with the hash of its file that OpenTelemetry defines: a build id for
+/// files with and without one of their linker.
+pub const FILE_HASH: &str = "process.executable.build_id.htlhash";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
     /// The first address, and the one after the last.

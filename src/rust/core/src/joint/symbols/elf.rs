@@ -6,6 +6,7 @@
 //! that it has mapped is truncated. Only files that the joint profiler can encounter are supported:
 //! 64 bits, little-endian.
 
+use super::file_hash::{END, file_hash};
 use super::files::Files;
 use super::names;
 use super::ranges::Ranges;
@@ -131,6 +132,22 @@ impl<'f> Elf<'f> {
         inflated.try_fill(size as usize, 0u8)?;
         let whole = ZlibDecoder::new(packed).read_exact(&mut inflated).is_ok();
         Ok(whole.then(|| self.files.keep(inflated)))
+    }
+
+    /// The hash of the file that OpenTelemetry defines, `None` if it cannot be read.
+    pub fn file_hash(&self) -> Result<Option<[u8; 16]>> {
+        let length = self.input.length;
+        let size = length.min(END);
+        let data = Pieces {
+            input: &self.input,
+            files: self.files,
+        };
+        let ends = [0, length - size].map(|offset| data.read_bytes_at(offset, size));
+        match ends {
+            [Ok(first), Ok(last)] => Ok(Some(file_hash(first, last, length))),
+            _ if self.input.out_of_memory.get() => Err(Error::Memory),
+            _ => Ok(None),
+        }
     }
 
     /// The build id; empty if the file has none.

@@ -21,6 +21,8 @@ mod debug_info;
 mod dwarf;
 #[cfg(target_os = "linux")]
 mod elf;
+#[cfg(target_os = "linux")]
+mod file_hash;
 mod files;
 #[cfg(target_os = "linux")]
 mod functions;
@@ -131,6 +133,15 @@ impl<'a> Symbolizer<'a> {
             outermost.system_name = unnamed.system_name;
         }
         Ok(symbols)
+    }
+
+    /// The hash of the file of a module that OpenTelemetry defines. `None` if the file cannot be read,
+    /// or is not the one that was loaded.
+    pub fn file_hash(&self, module: usize) -> Result<Option<[u8; 16]>> {
+        match self.modules.get(module) {
+            Some(about) => module::file_hash(about, self.files),
+            None => Ok(None),
+        }
     }
 
     /// The information that the symbols of a module contained so far.

@@ -127,6 +127,15 @@ impl From<Frame> for Symbol {
     }
 }
 
+/// The hash of the file of a module that OpenTelemetry defines, if it is still the one that was
+/// loaded.
+pub fn file_hash(module: &Module, files: &Files) -> Result<Option<[u8; 16]>> {
+    match loaded(module, files)? {
+        Some(elf) => elf.file_hash(),
+        None => Ok(None),
+    }
+}
+
 /// The file of a module, if it is still the one that was loaded.
 fn loaded<'f>(module: &Module, files: &'f Files) -> Result<Option<Elf<'f>>> {
     // Names without a slash belong to code that the kernel adds.

@@ -22,3 +22,7 @@ impl<'f> ModuleSymbols<'f> {
         Ok(None)
     }
 }
+
+pub fn file_hash(_: &Module, _: &Files) -> Result<Option<[u8; 16]>> {
+    Ok(None)
+}

@@ -191,6 +191,44 @@ fn a_file_that_was_not_loaded_is_not_asked() {
     }
 }
 
+/// The definition, with other tools.
+#[test]
+fn the_hash_of_a_file_is_that_of_its_ends_and_length() {
+    let folder = Folder::new();
+    let source = folder.write("sum.c", C);
+    let library = folder.compile("cc", &source, &["-O2", "-g", "-Wl,--build-id"]);
+    let hash = |module: &Module| {
+        let files = Files::default();
+        let modules = [module.clone()];
+        let hash = Symbolizer::new(&modules, &files).file_hash(0).unwrap();
+        hash.map(|hash| hash.iter().map(|b| format!("{b:02x}")).collect::<String>())
+    };
+    let script = "f=$1; n=$(wc -c < \"$f\"); { head -c 4096 \"$f\"; tail -c 4096 \"$f\"; \
+                  printf \"$(printf %016x \"$n\" | sed 's/../\\\\x&/g')\"; } | sha256sum | cut -c 1-32";
+    let expected = output(
+        Command::new("bash")
+            .args(["-c", script, "bash"])
+            .arg(&library),
+    );
+    let same = module(&library);
+    assert_eq!(hash(&same).as_deref(), Some(expected.trim()));
+
+    // Only of the file that was loaded.
+    let mut other = same.clone();
+    other.build_id[3] ^= 1;
+    assert_eq!(hash(&other), None);
+    for path in ["/nowhere/sum.so", "linux-vdso.so.1", "/dev/zero", ""] {
+        let path = path.to_owned();
+        assert_eq!(
+            hash(&Module {
+                path,
+                ..same.clone()
+            }),
+            None
+        );
+    }
+}
+
 #[test]
 fn files_are_opened_once_and_only_when_they_are_asked() {
     let folder = Folder::new();
