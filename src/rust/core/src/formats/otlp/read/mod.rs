@@ -11,6 +11,7 @@ mod file;
 mod profiles;
 mod samples;
 mod scopes;
+mod sources;
 
 use crate::collections::Index;
 use crate::error::{Error, Position, Result};
