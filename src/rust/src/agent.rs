@@ -20,9 +20,10 @@ use profile_core::formats::{self, Input, otlp};
 use profile_core::io::input::Origin;
 use profile_core::limits::memory::{TryGrow, copied, owned};
 use profile_core::message;
+use profile_core::model::heap::SNAPSHOT;
+use profile_core::model::known_types::INUSE_SPACE;
 use profile_reader::gauge::Gauge;
 use profile_reader::heap::counts::Allocated;
-use profile_reader::heap::snapshot;
 use profile_reader::settings::Clock;
 use profile_reader::snapshots::check_own_heap;
 use profile_reader::source::KIND;
@@ -192,8 +193,8 @@ pub fn chunk<'a>(arena: Arena<'a>, path: &Path, lazy: bool) -> Result<RObject<'a
     let (mut profile, problems) = formats::read(input, Some(&otlp::FORMAT), origin, &stop)?;
     // The same kind as the sources that `profile_process()` and `memory_profile()` make.
     for source in &mut profile.sources {
-        source.kind = match source.default_type.as_deref() == Some(snapshot::TYPES[0].0) {
-            true => snapshot::KIND,
+        source.kind = match source.default_type.as_deref() == Some(INUSE_SPACE.name) {
+            true => SNAPSHOT,
             false => KIND,
         };
     }
