@@ -129,7 +129,8 @@ test_that("snapshots do not disturb collections, other processes or files", {
   })
   status <- stop_agent()
   expect_complete(status)
-  expect_identical(status$last_error, NA_character_)
+  # R may be busy with garbage during all attempts for a snapshot.
+  expect_true(is.na(status$last_error) || grepl("R was (collecting|changing)", status$last_error))
   expect_setequal(forked, 7L)
   heaps <- dir(folder, "-heap[.]pb[.]gz$", full.names = TRUE)
   expect_identical(as.numeric(length(heaps)), status$snapshots)

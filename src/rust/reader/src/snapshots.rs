@@ -61,17 +61,23 @@ const MOST_IMAGES: usize = 20;
 pub fn heap_of_image(stop: Stop) -> Result<Snapshot> {
     let process = own_process()?;
     let found = Found::of(&process)?;
-    let mut pauses = 0;
+    let (mut pauses, mut last) = (0, None);
     for pause in PAUSES.into_iter().cycle().take(MOST_IMAGES) {
         cancel::check(stop)?;
-        match found.take_of_image(&process, &mut pauses)? {
-            Some(snapshot) if snapshot.heap.wrong == 0 => return Ok(snapshot),
-            _ => sleep(pause),
+        match found.take_of_image(&process, &mut pauses) {
+            Ok(Some(snapshot)) if snapshot.heap.wrong == 0 => return Ok(snapshot),
+            Ok(_) => last = None,
+            // R may have been changing its lists.
+            Err(error @ Error::Process(_)) => last = Some(error),
+            Err(error) => return Err(error),
         }
+        sleep(pause);
     }
-    Err(Error::Process(message!(
-        "R was collecting garbage during each of {MOST_IMAGES} attempts to take a snapshot."
-    )))
+    Err(last.unwrap_or_else(|| {
+        Error::Process(message!(
+            "R was collecting garbage during each of {MOST_IMAGES} attempts to take a snapshot."
+        ))
+    }))
 }
 
 /// The maximum number of attempts, and the times between two of them. An attempt fails if R is just collecting garbage,
