@@ -30,6 +30,7 @@
 #' | `profile.frame.type` | `.frame_type` in `locations`, such as `native`, `cpython`, and `r` for R code |
 #' | `pprof.location.is_folded`, `pprof.mapping.has_*`, `process.executable.build_id.gnu` | `.is_folded` in `locations`, `has_*` and `build_id` in `.mappings` |
 #' | `pprof.profile.comment` (also with the suffixes `.0`, `.1`, ..., as the collector writes it), `drop_frames`, `keep_frames`, `doc_url` | `.comments`; `.drop_frames`, `.keep_frames`, `.doc_url` in `sources` |
+#' | `profile.sample_types`, `profile.period` | `.sample_types` and the period in `sources`, see *Names of sample types* |
 #' | `pprof.scope.default_sample_type`, `sample_type_order` | `.default_type` in `sources`; the order of `.sample_types` |
 #' | other attributes of profiles, mappings, locations | `.source_attributes`, `.mapping_attributes`, `.location_attributes` (of the outermost line) |
 #' | `profile_id`, `original_payload`, its format, `dropped_attributes_count` | columns of `sources` with these names, preceded by a dot |
@@ -47,6 +48,21 @@
 #' Attributes that are empty strings or `FALSE` are not written if that is equivalent to omitting them. The frame type
 #' is `r` for frames that `Rprof()` recorded, unless `.frame_type` differs. `.is_folded` is written unchanged: update it
 #' if you resolve addresses to functions yourself.
+#'
+#' # Names of sample types
+#'
+#' A profile of OpenTelemetry has one sample type and one period, after which other tools name it. Types are therefore
+#' written as the profiler of OpenTelemetry and Grafana Pyroscope expect them:
+#'
+#' | type | in the message | in Pyroscope |
+#' |---|---|---|
+#' | `cpu` in nanoseconds | `samples` in `count`, with a period of type `cpu` in nanoseconds. The period is that of the source if all values are multiples of it, otherwise 1 | `process_cpu` |
+#' | `samples`, and `cpu` if it is the number of samples times the period | the same, once | `process_cpu` |
+#' | `wall` in nanoseconds | with a period of type `wall` | `wall` |
+#' | `alloc_space`, `alloc_objects`, `inuse_space`, `inuse_objects` | with a period of type `space`, in bytes | `space` |
+#'
+#' The attributes `profile.sample_types` and `profile.period` say what was recorded, so `read_otlp()` returns the original
+#' types, values and period.
 #'
 #' # What is lost
 #'

@@ -37,7 +37,7 @@ func convert(file string, out string) error {
 	return os.WriteFile(out, bytes, 0o600)
 }
 
-// A line for each profile: its type and unit, and the numbers and sums of what is in its samples.
+// A line for each profile: its type and unit, the numbers and sums of what is in its samples, and its period.
 func read(file string) ([]string, error) {
 	profiles, err := load(file)
 	if err != nil {
@@ -63,9 +63,10 @@ func read(file string) ([]string, error) {
 					}
 				}
 				lines = append(lines, fmt.Sprintf(
-					"%s %s observations=%d sum=%d frames=%d attributes=%d",
+					"%s %s observations=%d sum=%d frames=%d attributes=%d period=%d %s %s",
 					text(int(profile.SampleType().TypeStrindex())), text(int(profile.SampleType().UnitStrindex())),
-					observations, sum, frames, attributes,
+					observations, sum, frames, attributes, profile.Period(),
+					text(int(profile.PeriodType().TypeStrindex())), text(int(profile.PeriodType().UnitStrindex())),
 				))
 			}
 		}

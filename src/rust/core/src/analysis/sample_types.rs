@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
 use crate::message;
 use crate::model::known_types::{
-    ALLOC_SIZE, ALLOC_SPACE, CPU, RPROF_MEMORY, SAMPLES, is_rprof_memory, known_type,
+    ALLOC_SIZE, ALLOC_SPACE, CPU, RPROF_MEMORY, SAMPLES, is_rprof_memory, known_type, without_alias,
 };
 use crate::model::{
     KnownType, Period, Profile, SampleType, Source, SourceId, SourceKind, ValueType, Values,
@@ -106,7 +106,8 @@ fn can_be_summed(values: &Values) -> bool {
 }
 
 fn named<'p>(profile: &'p Profile, name: &str) -> Result<&'p Values> {
-    let values = profile.values.iter().find(|v| v.type_.name == name);
+    let with_name = |name: &str| profile.values.iter().find(|v| v.type_.name == name);
+    let values = with_name(name).or_else(|| with_name(without_alias(name)));
     let others = match listed(summable(profile)) {
         none if none.is_empty() => message!("The profile has no types that can be summed."),
         names => message!("Types that can be summed: {names}."),
@@ -242,7 +243,8 @@ pub fn chosen_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Wri
         None if types.iter().any(|t| (t.key, t.unit) == SAMPLES.key()) => Some(SAMPLES.name),
         None => summed_type(profile, None)?.map(|values| values.type_.name.as_str()),
     };
-    let found = types.iter().position(|t| Some(t.key) == name);
+    let with_name = |name: &str| types.iter().position(|t| t.key == name);
+    let found = name.and_then(|name| with_name(name).or_else(|| with_name(without_alias(name))));
     if let Some(at) = found {
         return Ok(types.swap_remove(at));
     }

@@ -5,6 +5,9 @@
 //! and which names Rprof's figures have in other formats. For example, `inuse_space` in `bytes` is memory that was not
 //! freed yet, so it can be summed, but `vsize_small` cannot. R and the help page get the table with the schema.
 
+use crate::error::Error;
+use crate::limits::memory::owned;
+
 /// The name and the unit of values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ValueType {
@@ -53,6 +56,8 @@ pub struct KnownType {
     pub role: Role,
     /// A description, and the tools that use the name, for the help page.
     pub doc: &'static str,
+    /// Its name in other tools, if they have another one.
+    pub alias: Option<&'static str>,
 }
 
 impl KnownType {
@@ -67,6 +72,14 @@ impl KnownType {
             unit,
             role,
             doc,
+            alias: None,
+        }
+    }
+
+    const fn known_as(self, alias: &'static str) -> KnownType {
+        KnownType {
+            alias: Some(alias),
+            ..self
         }
     }
 
@@ -74,8 +87,29 @@ impl KnownType {
         (self.name, self.unit)
     }
 
+    pub fn value_type(&self) -> Result<ValueType, Error> {
+        Ok(ValueType {
+            name: owned(self.name)?,
+            unit: owned(self.unit)?,
+        })
+    }
+
     pub fn is_summable(&self) -> bool {
         self.role != Role::Level
+    }
+
+    /// The type of the period that a profile of this type has for Go and Grafana Pyroscope, which names profiles after
+    /// it.
+    pub fn period_type(&self) -> Option<(&'static str, &'static str)> {
+        match self.role {
+            Role::Time if [CPU.key(), WALL.key()].contains(&self.key()) => Some(self.key()),
+            Role::Allocated | Role::InUse if self.is_of_pprof() => Some(("space", "bytes")),
+            _ => None,
+        }
+    }
+
+    fn is_of_pprof(&self) -> bool {
+        self.name.ends_with("_space") || self.name.ends_with("_objects")
     }
 
     /// Whether the values are memory or objects, and can be summed.
@@ -93,7 +127,13 @@ impl PartialEq<ValueType> for KnownType {
 use Role::{Allocated, Copies, Count, Freed, InUse, Level, Time};
 
 pub const SAMPLES: KnownType = KnownType::new("samples", "count", Count, "number of samples");
-pub const CPU: KnownType = KnownType::new("cpu", "nanoseconds", Time, "CPU time");
+pub const CPU: KnownType = KnownType::new(
+    "cpu",
+    "nanoseconds",
+    Time,
+    "CPU time; `process_cpu` in Pyroscope",
+)
+.known_as("process_cpu");
 pub const WALL: KnownType = KnownType::new("wall", "nanoseconds", Time, "elapsed time");
 
 /// The memory figures that `Rprof()` records, in the order of its lines. Names and units are as in `summaryRprof(memory
@@ -130,8 +170,9 @@ pub const ALLOC_SIZE: KnownType = KnownType::new(
     "alloc_size",
     "bytes",
     Allocated,
-    "increase of memory in use since the previous sample, `Rprof()`",
-);
+    "increase of memory in use since the previous sample, `Rprof()`; written as `alloc_space`",
+)
+.known_as("alloc_space");
 pub const DEALLOC_SIZE: KnownType = KnownType::new(
     "dealloc_size",
     "bytes",
@@ -214,6 +255,12 @@ pub fn known_type(name: &str, unit: &str) -> Option<&'static KnownType> {
 pub fn with_role(role: Role, unit: &str) -> impl Iterator<Item = &'static KnownType> {
     let is_wanted = move |known: &&KnownType| known.role == role && known.unit == unit;
     KNOWN_TYPES.iter().filter(is_wanted)
+}
+
+/// The name of a type that other tools call `name`; `name` itself if there is none.
+pub fn without_alias(name: &str) -> &str {
+    let known = KNOWN_TYPES.iter().find(|known| known.alias == Some(name));
+    known.map_or(name, |known| known.name)
 }
 
 /// Whether a sum over samples is meaningful.

@@ -154,8 +154,20 @@ pub mod keys {
     pub const DOC_URL: &str = "pprof.profile.doc_url";
     pub const DEFAULT_SAMPLE_TYPE: &str = "pprof.scope.default_sample_type";
     pub const SAMPLE_TYPE_ORDER: &str = "pprof.scope.sample_type_order";
+    /// What the values of a profile were recorded as, see [`super::recorded`].
+    pub const SAMPLE_TYPES: &str = "profile.sample_types";
+    /// The period of the source, if the profile has another one: an array of its value, type and unit.
+    pub const PERIOD: &str = "profile.period";
     /// The options of `Rprof()`, such as `memory gc`, or `none`.
     pub const RPROF_OPTIONS: &str = "r.rprof.options";
     /// The file that `Rprof()` wrote.
     pub const RPROF_FILE: &str = "r.rprof.file";
+}
+
+/// What values of the type `samples/count` with a period of type `cpu/nanoseconds` were recorded as.
+pub mod recorded {
+    /// The CPU time: the value times the period.
+    pub const CPU: &str = "cpu";
+    /// The number of samples, and the CPU time.
+    pub const SAMPLES_AND_CPU: &str = "samples,cpu";
 }

@@ -14,6 +14,7 @@ pub mod json;
 mod meaning;
 pub mod message;
 pub mod nodes;
+pub mod recorded;
 pub mod references;
 mod roundtrip;
 mod rows;

@@ -7,6 +7,7 @@ use super::content::*;
 use super::irregular::irregular;
 use super::json::{from_json, to_json};
 use super::message::*;
+use super::recorded::as_recorded;
 use super::same::assert_same;
 use super::whole::whole;
 use super::wire::{Form, Packing, decode, encode, encode_as};
@@ -77,7 +78,7 @@ fn settled(mut content: Content) -> Content {
             }
         }
     }
-    content
+    as_recorded(content)
 }
 
 /// Whether an attribute of pprof has the value that is assumed without it.

@@ -6,15 +6,15 @@ use crate::analysis::source_facts::options_of_text;
 use crate::attribute_value::AnyValue;
 use crate::formats::format::Format;
 use crate::formats::otlp::layout::ProfileFields;
-use crate::formats::otlp::proto::{keys, profile as field, value_type};
+use crate::formats::otlp::proto::{keys, profile as field, recorded, value_type};
 use crate::formats::problems::Problems;
 use crate::formats::string_table::NumberField;
 use crate::limits::cancel::Watch;
 use crate::limits::memory::{TryGrow, copied, owned, sort_by_key};
-use crate::model::known_types::CPU;
+use crate::model::known_types::{CPU, SAMPLES};
 use crate::model::{
     Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, SourceKind, StringId,
-    ValueType, inexact, recorded_time,
+    Strings, ValueType, inexact, recorded_time,
 };
 use crate::protobuf::decode::{Message, Result};
 use crate::text::encoded;
@@ -24,21 +24,44 @@ use data_encoding::HEXLOWER;
 pub struct Header<'a> {
     pub message: Message<'a>,
     pub type_: Named,
+    pub recorded: Recorded,
     pub payload: Option<Payload>,
     /// The fields that are equal in all profiles of a source.
     pub common: Common,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Common {
     time: u64,
     duration: u64,
-    period_type: Named,
-    period: i64,
+    period: Option<Period>,
     profile_id: Vec<u8>,
     dropped: u32,
     comments: Vec<u64>,
     attributes: Vec<u64>,
+}
+
+/// What the values of a profile were recorded as, see [`recorded`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Recorded {
+    /// What its sample type says.
+    #[default]
+    Itself,
+    /// CPU time: the value times this.
+    Cpu(i64),
+    /// The number of samples, and this much CPU time for each of them.
+    SamplesAndCpu(i64),
+}
+
+impl Recorded {
+    /// The factors by which values are multiplied, for each type.
+    pub fn factors(self) -> ([i64; 2], usize) {
+        match self {
+            Recorded::Itself => ([1, 1], 1),
+            Recorded::Cpu(period) => ([period, 1], 1),
+            Recorded::SamplesAndCpu(period) => ([1, period], 2),
+        }
+    }
 }
 
 /// The type and unit of a value, as indices of the string table.
@@ -52,13 +75,16 @@ impl<'a> Header<'a> {
     pub fn read(
         message: Message<'a>,
         fields: ProfileFields,
-        dictionary: &Dictionary,
+        dictionary: &mut Dictionary,
+        strings: &Strings,
         problems: &mut Problems,
         watch: &mut Watch,
     ) -> Result<Header<'a>> {
+        let (mut period_type, mut period) = (Named::default(), 0);
         let mut header = Header {
             message,
             type_: Named::default(),
+            recorded: Recorded::Itself,
             payload: None,
             common: Common::default(),
         };
@@ -73,8 +99,8 @@ impl<'a> Header<'a> {
                 field::SAMPLE_TYPE => header.type_ = named(found.message()?)?,
                 field::TIME_UNIX_NANO => common.time = found.fixed64()?,
                 field::DURATION_NANO => common.duration = found.uint()?,
-                field::PERIOD_TYPE => common.period_type = named(found.message()?)?,
-                field::PERIOD => common.period = found.int()?,
+                field::PERIOD_TYPE => period_type = named(found.message()?)?,
+                field::PERIOD => period = found.int()?,
                 n if n == fields.profile_id => {
                     let id = found.message()?.bytes();
                     common.profile_id.clear();
@@ -107,7 +133,69 @@ impl<'a> Header<'a> {
             bytes.try_extend(payload)?;
             header.payload = Some(Payload { format, bytes });
         }
+        let at = message.at();
+        let type_ = period_type.read(dictionary, at, problems)?;
+        header.common.period = period_of(period, type_);
+        let is_cpu = |period: &&Period| {
+            let type_ = period.type_.as_ref();
+            type_.is_some_and(|type_| CPU == *type_) && period.value >= 1.0
+        };
+        let cpu_period = match SAMPLES == header.type_.read(dictionary, at, problems)? {
+            true => header.common.period.as_ref().filter(is_cpu),
+            false => None,
+        };
+        let cpu_period = cpu_period.map(|_| period);
+        header.take_recorded(dictionary, strings, cpu_period)?;
+        if let Some(value) = header
+            .common
+            .period
+            .as_ref()
+            .and_then(|period| period.exact)
+        {
+            problems.nearly(value, at);
+        }
         Ok(header)
+    }
+
+    /// Takes the attributes that say what was recorded. `cpu_period`: the period, if the profile counts samples of CPU time,
+    /// so that it may have been recorded as something else.
+    fn take_recorded(
+        &mut self,
+        dictionary: &Dictionary,
+        strings: &Strings,
+        cpu_period: Option<i64>,
+    ) -> Result<()> {
+        let at = self.message.at();
+        let mut others = Vec::new();
+        let (mut recorded, mut period) = (None, None);
+        for &index in &self.common.attributes {
+            let entry = dictionary.attributes.get(index, at)?;
+            let known = entry.map(|entry| (strings.get(entry.kept.key), &entry.value));
+            match known {
+                Some((keys::SAMPLE_TYPES, AnyValue::String(text))) => {
+                    recorded = Some((index, text.as_str()));
+                }
+                Some((keys::PERIOD, AnyValue::Array(parts))) => period = Some((index, parts)),
+                _ => others.try_push(index)?,
+            }
+        }
+        if let Some((index, text)) = recorded {
+            match (text, cpu_period) {
+                (recorded::CPU, Some(period)) => self.recorded = Recorded::Cpu(period),
+                (recorded::SAMPLES_AND_CPU, Some(period)) => {
+                    self.recorded = Recorded::SamplesAndCpu(period);
+                }
+                _ => others.try_push(index)?,
+            }
+        }
+        if let Some((index, parts)) = period {
+            match period_in(parts)? {
+                Some(period) => self.common.period = period,
+                None => others.try_push(index)?,
+            }
+        }
+        self.common.attributes = others;
+        Ok(())
     }
 
     /// Whether it has no samples and no sample type.
@@ -134,6 +222,52 @@ impl<'a> Header<'a> {
     /// Whether another profile may belong to the same source.
     pub fn agrees(&self, other: &Header) -> bool {
         self.common == other.common && other.payload.is_none()
+    }
+}
+
+/// The period of a profile. An empty type is equivalent to a missing one.
+fn period_of(value: i64, type_: ValueType) -> Option<Period> {
+    let type_ = Some(type_).filter(|type_| *type_ != ValueType::default());
+    let is_known = value != 0 || type_.is_some();
+    is_known.then_some(Period {
+        value: value as f64,
+        exact: inexact(value),
+        type_,
+    })
+}
+
+/// The period of a source in an attribute, see [`keys::PERIOD`]; `None` if it is not one.
+fn period_in(parts: &[AnyValue]) -> Result<Option<Option<Period>>> {
+    Ok(match parts {
+        [] => Some(None),
+        [AnyValue::Int(value)] => Some(period_of(*value, ValueType::default())),
+        [
+            AnyValue::Int(value),
+            AnyValue::String(name),
+            AnyValue::String(unit),
+        ] => {
+            let (name, unit) = (owned(name)?, owned(unit)?);
+            Some(period_of(*value, ValueType { name, unit }))
+        }
+        _ => None,
+    })
+}
+
+impl Named {
+    fn read(
+        self,
+        dictionary: &mut Dictionary,
+        at: usize,
+        problems: &mut Problems,
+    ) -> Result<ValueType> {
+        let mut text = |index| {
+            let index = NumberField { value: index, at };
+            dictionary.texts.string(index, problems)
+        };
+        Ok(ValueType {
+            name: text(self.type_)?,
+            unit: text(self.unit)?,
+        })
     }
 }
 
@@ -191,7 +325,7 @@ impl SourceMaker<'_, '_> {
             timestamp: time.map(|(timestamp, _)| timestamp),
             time: time.and_then(|(_, time)| time),
             duration: duration.filter(|&duration| duration != 0),
-            period: self.period(common, at)?,
+            period: copy_of(common.period.as_ref())?,
             types,
             default_type,
             scope,
@@ -208,24 +342,6 @@ impl SourceMaker<'_, '_> {
         }
         self.attributes(&mut source, &common.attributes, at)?;
         Ok(source)
-    }
-
-    fn period(&mut self, common: &Common, at: usize) -> Result<Option<Period>> {
-        // An empty message is equivalent to a missing one.
-        let type_ = Some(self.value_type(common.period_type, at)?);
-        let type_ = type_.filter(|type_| *type_ != ValueType::default());
-        let value = common.period;
-        if value == 0 && type_.is_none() {
-            return Ok(None);
-        }
-        if inexact(value).is_some() {
-            self.problems.nearly(value, at);
-        }
-        Ok(Some(Period {
-            value: value as f64,
-            exact: inexact(value),
-            type_,
-        }))
     }
 
     /// Stores attributes in the fields of `source` for them, and all others in its attributes.
@@ -286,22 +402,21 @@ impl SourceMaker<'_, '_> {
     pub fn types(&mut self, headers: &[&Header]) -> Result<Vec<SampleType>> {
         let mut types = Vec::new();
         for header in headers {
-            let named = self.value_type(header.type_, header.message.at())?;
-            let type_ = SampleType::new(named.name, named.unit, &types)?;
-            types.try_push(type_)?;
+            let at = header.message.at();
+            let (own, others) = match header.recorded {
+                Recorded::Itself => {
+                    let named = header.type_.read(self.dictionary, at, self.problems)?;
+                    (named, None)
+                }
+                Recorded::Cpu(_) => (CPU.value_type()?, None),
+                Recorded::SamplesAndCpu(_) => (SAMPLES.value_type()?, Some(CPU.value_type()?)),
+            };
+            for named in [Some(own), others].into_iter().flatten() {
+                let type_ = SampleType::new(named.name, named.unit, &types)?;
+                types.try_push(type_)?;
+            }
         }
         Ok(types)
-    }
-
-    fn value_type(&mut self, named: Named, at: usize) -> Result<ValueType> {
-        let mut text = |index| {
-            let index = NumberField { value: index, at };
-            self.dictionary.texts.string(index, self.problems)
-        };
-        Ok(ValueType {
-            name: text(named.type_)?,
-            unit: text(named.unit)?,
-        })
     }
 
     fn text_id(&mut self, index: u64, at: usize) -> Result<StringId> {
@@ -310,6 +425,29 @@ impl SourceMaker<'_, '_> {
             .texts
             .id(NumberField { value: index, at }, strings, self.problems)
     }
+}
+
+fn copy_of(period: Option<&Period>) -> Result<Option<Period>> {
+    let Some(Period {
+        value,
+        exact,
+        type_,
+    }) = period
+    else {
+        return Ok(None);
+    };
+    let type_ = match type_ {
+        Some(type_) => Some(ValueType {
+            name: owned(&type_.name)?,
+            unit: owned(&type_.unit)?,
+        }),
+        None => None,
+    };
+    Ok(Some(Period {
+        value: *value,
+        exact: *exact,
+        type_,
+    }))
 }
 
 fn is_text(any: &AnyValue) -> bool {

@@ -165,6 +165,13 @@ fn label(of: Attribute, any: &AnyValue, strings: &mut Strings) -> Result<Label> 
     })
 }
 
+/// A column of values, and the factor by which those of the message are multiplied.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    pub column: usize,
+    pub factor: i64,
+}
+
 /// Reads samples into the model.
 pub struct SampleReader<'r, 'a> {
     pub dictionary: &'r Dictionary<'a>,
@@ -177,8 +184,8 @@ pub struct SampleReader<'r, 'a> {
 }
 
 impl SampleReader<'_, '_> {
-    /// Adds the samples of a profile to a source, and their values to a column.
-    pub fn read(&mut self, message: Message, source: SourceId, column: usize) -> Result<()> {
+    /// Adds the samples of a profile to a source, and their values to columns.
+    pub fn read(&mut self, message: Message, source: SourceId, columns: &[Column]) -> Result<()> {
         let mut samples = Samples {
             profile: message,
             fields: self.fields,
@@ -195,7 +202,7 @@ impl SampleReader<'_, '_> {
                 self.budget.take(size_of_val(own), at)?;
                 labels.try_extend(own)?;
             }
-            self.add(&sample, &labels, at, source, column)?;
+            self.add(&sample, &labels, at, source, columns)?;
         }
         Ok(())
     }
@@ -206,7 +213,7 @@ impl SampleReader<'_, '_> {
         labels: &[Label],
         at: usize,
         source: SourceId,
-        column: usize,
+        columns: &[Column],
     ) -> Result<()> {
         let (values, times) = (sample.values.len(), sample.times.len());
         if values != times && values > 0 && times > 0 {
@@ -254,15 +261,25 @@ impl SampleReader<'_, '_> {
             }
             samples.source.try_push(source)?;
             samples.stack.try_push(stack)?;
-            self.value(column, sample.value(i), at)?;
+            self.value(columns, sample.value(i), at)?;
         }
         Ok(())
     }
 
     #[inline]
-    fn value(&mut self, column: usize, value: i64, at: usize) -> Result<()> {
-        if self.profile.values[column].push(value)? {
-            self.problems.nearly(value, at);
+    fn value(&mut self, columns: &[Column], value: i64, at: usize) -> Result<()> {
+        for &Column { column, factor } in columns {
+            let Some(value) = value.checked_mul(factor) else {
+                return error_at(
+                    at,
+                    message!(
+                        "The value {value}, multiplied by the period {factor}, is beyond 2^63."
+                    ),
+                );
+            };
+            if self.profile.values[column].push(value)? {
+                self.problems.nearly(value, at);
+            }
         }
         Ok(())
     }
@@ -308,10 +325,10 @@ impl SampleReader<'_, '_> {
         Ok(timed)
     }
 
-    /// Appends values from `aligned` to a column. Their rows are those most recently added.
-    pub fn add_values(&mut self, column: usize, values: &[(i64, usize)]) -> Result<()> {
+    /// Appends values from `aligned` to columns. Their rows are those most recently added.
+    pub fn add_values(&mut self, columns: &[Column], values: &[(i64, usize)]) -> Result<()> {
         for &(value, at) in values {
-            self.value(column, value, at)?;
+            self.value(columns, value, at)?;
         }
         Ok(())
     }

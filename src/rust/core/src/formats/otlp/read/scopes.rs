@@ -142,7 +142,8 @@ impl<'a> Reader<'_, 'a> {
                     let header = Header::read(
                         found.message()?,
                         self.layout.profile,
-                        &self.dictionary,
+                        &mut self.dictionary,
+                        &self.file.profile.strings,
                         &mut self.file.problems,
                         &mut self.watch,
                     )?;

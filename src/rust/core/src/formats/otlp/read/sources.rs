@@ -6,7 +6,7 @@
 
 use super::file::MOST_TYPES;
 use super::profiles::{Header, SourceMaker};
-use super::samples::SampleReader;
+use super::samples::{Column, SampleReader};
 use super::scopes::{InScope, Reader};
 use crate::limits::cancel;
 use crate::limits::memory::{TryCollect, TryGrow, owned};
@@ -14,6 +14,19 @@ use crate::protobuf::decode::{Message, Result as WireResult};
 
 /// The number of sources between two checks for cancellation.
 const SOURCES: usize = 100;
+
+/// The columns of each profile. `columns` are those of the types of all profiles.
+fn places_of(headers: &[&Header], columns: Vec<usize>) -> WireResult<Vec<Vec<Column>>> {
+    let mut columns = columns.into_iter();
+    let mut places = Vec::new();
+    for header in headers {
+        let (factors, count) = header.recorded.factors();
+        let own = factors.into_iter().take(count).zip(columns.by_ref());
+        let own = own.map(|(factor, column)| Column { column, factor });
+        places.try_push(own.try_vec()?)?;
+    }
+    Ok(places)
+}
 
 /// The values of the samples of a profile, and their byte offsets.
 type Values = Vec<(i64, usize)>;
@@ -89,13 +102,15 @@ impl<'a> Reader<'_, 'a> {
         let source = maker.source(first, types, uri, within.id, default_type)?;
         let id = maker.profile.add_source(source)?;
         let mut reader = self.samples();
-        let Some((&column, columns)) = columns.split_first() else {
+        let places = headers.get(..count).unwrap_or_default();
+        let places = places_of(places, columns)?;
+        let Some((own, others)) = places.split_first().filter(|_| !is_silent) else {
             return Ok(count);
         };
         let mut put = |message, values: &[Values]| {
-            reader.read(message, id, column)?;
-            let mut all = columns.iter().zip(values);
-            all.try_for_each(|(column, values)| reader.add_values(*column, values))
+            reader.read(message, id, own)?;
+            let mut all = others.iter().zip(values);
+            all.try_for_each(|(columns, values)| reader.add_values(columns, values))
         };
         put(first.message, &values)?;
         let Some((message, values)) = rest else {

@@ -2,8 +2,9 @@
 
 use super::attributes::{AttributeList, AttributeTable, model_value};
 use super::fields::{put_indices, put_unless_0};
+use super::forms::{Form, WrittenPeriod};
 use super::samples::Observed;
-use crate::analysis::sample_types::{WrittenType, is_rprof};
+use crate::analysis::sample_types::is_rprof;
 use crate::analysis::source_facts::{options_text, period, time};
 use crate::attribute_value::AnyValue;
 use crate::error::{Error, Result};
@@ -14,7 +15,7 @@ use crate::formats::otlp::layout::Layout;
 use crate::formats::otlp::proto::{
     entity_ref, keys, profile as field, resource, scope, value_type,
 };
-use crate::limits::memory::{TryAdd, TryCollect, owned};
+use crate::limits::memory::{TryAdd, TryCollect, TryGrow, owned};
 use crate::message;
 use crate::model::{Attribute, Profile, Resource, Scope, Source, StringId};
 use crate::protobuf::encode::{self, put_bytes};
@@ -25,8 +26,44 @@ use std::collections::HashSet;
 
 const PROFILE_ID: usize = 16;
 
-/// The fields that all profiles of a source have in common, which are all except the sample type
-/// and the samples. `row`: the index of the source; `duration`: its duration in nanoseconds.
+/// What all profiles of a source have in common, unless its [`Form`] has something else.
+pub struct Common<'a> {
+    /// All other fields, except the sample type and the samples.
+    fields: Vec<u8>,
+    period: Option<WrittenPeriod<'a>>,
+    attributes: Vec<u64>,
+}
+
+impl<'a> Common<'a> {
+    /// Appends it to a profile.
+    pub fn put(
+        &self,
+        form: Option<&Form<'a>>,
+        body: &mut Vec<u8>,
+        table: &mut AttributeTable<'a>,
+    ) -> Result<()> {
+        body.try_extend(&self.fields)?;
+        if let Some((value, type_)) = form.and_then(|form| form.period).or(self.period) {
+            if let Some((name, unit)) = type_ {
+                put_type(body, field::PERIOD_TYPE, name, unit, table)?;
+            }
+            put_unless_0(body, field::PERIOD, value as u64);
+        }
+        let mut list = AttributeList::default();
+        for (key, value) in form.iter().flat_map(|form| &form.attributes) {
+            list.add(table, key, value)?;
+        }
+        list.indices.try_extend(&self.attributes)?;
+        put_indices(
+            body,
+            Layout::CURRENT.profile.attribute_indices,
+            &list.indices,
+        )
+    }
+}
+
+/// Collects what the profiles of a source have in common. `row`: the index of the source; `duration`: its duration in
+/// nanoseconds.
 pub fn common<'a>(
     profile: &'a Profile,
     row: usize,
@@ -34,7 +71,7 @@ pub fn common<'a>(
     observed: &Observed,
     table: &mut AttributeTable<'a>,
     has_payload: bool,
-) -> Result<Vec<u8>> {
+) -> Result<Common<'a>> {
     let source = &profile.sources[row];
     let mut out = Vec::new();
     let (time, duration, widened) = times(source, row, duration, observed, has_payload)?;
@@ -45,12 +82,6 @@ pub fn common<'a>(
         encode::put_fixed64(&mut out, field::TIME_UNIX_NANO, time);
     }
     put_unless_0(&mut out, field::DURATION_NANO, duration);
-    if let Some((value, type_)) = period(source) {
-        if let Some((name, unit)) = type_ {
-            put_type(&mut out, field::PERIOD_TYPE, name, unit, table)?;
-        }
-        put_unless_0(&mut out, field::PERIOD, value as u64);
-    }
     let fields = Layout::CURRENT.profile;
     if let Some(digits) = &source.profile_id {
         let id = decoded(&HEXLOWER_PERMISSIVE, digits.as_bytes())?;
@@ -73,9 +104,11 @@ pub fn common<'a>(
             row + 1
         )));
     }
-    let attributes = attributes(profile, source, table)?;
-    put_indices(&mut out, fields.attribute_indices, &attributes)?;
-    Ok(out)
+    Ok(Common {
+        fields: out,
+        period: period(source),
+        attributes: attributes(profile, source, table)?,
+    })
 }
 
 /// Returns the start and the duration of a source. The timestamps of samples must lie in that
@@ -143,15 +176,20 @@ fn attributes<'a>(
         }
     }
     for attribute in &source.attributes {
+        // These keys have a meaning in messages.
+        if [keys::SAMPLE_TYPES, keys::PERIOD].contains(&profile.strings.get(attribute.key)) {
+            table.losses.add(LossKind::RepeatedAttribute, 1);
+            continue;
+        }
         list.add_of_model(table, attribute)?;
     }
     Ok(list.indices)
 }
 
 /// The `sample_type` field of a profile: the name and the unit of its values.
-pub fn sample_type<'a>(type_: &WrittenType<'a>, table: &mut AttributeTable<'a>) -> Result<Vec<u8>> {
+pub fn sample_type<'a>(form: &Form<'a>, table: &mut AttributeTable<'a>) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    put_type(&mut out, field::SAMPLE_TYPE, type_.name, type_.unit, table)?;
+    put_type(&mut out, field::SAMPLE_TYPE, form.name, form.unit, table)?;
     Ok(out)
 }
 

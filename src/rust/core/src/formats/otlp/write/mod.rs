@@ -8,6 +8,7 @@
 mod attributes;
 mod dictionary;
 mod fields;
+mod forms;
 mod header;
 mod samples;
 
@@ -31,6 +32,7 @@ use crate::protobuf::output::Output;
 use crate::protobuf::tables::EncodedTable;
 use dictionary::Tables;
 use foldhash::fast::RandomState;
+use forms::forms;
 use header::PprofFields;
 use samples::{Observed, Observer};
 use std::collections::HashMap;
@@ -226,7 +228,7 @@ impl<'a> Job<'_, 'a> {
         &self,
         tables: &mut Tables<'a>,
         left_out: &mut LeftOut,
-    ) -> Result<Option<Vec<Vec<Vec<u8>>>>> {
+    ) -> Result<Option<Vec<Bodies>>> {
         let mut sets = EncodedTable::default();
         let mut all = Vec::new();
         let mut complete = true;
@@ -266,7 +268,7 @@ impl<'a> Job<'_, 'a> {
         observed: &Observed,
         sets: &EncodedTable,
         tables: &mut Tables<'a>,
-    ) -> Result<Vec<Vec<u8>>> {
+    ) -> Result<Bodies> {
         let duration = self.plan.durations[row];
         let common = header::common(
             self.profile,
@@ -279,32 +281,38 @@ impl<'a> Job<'_, 'a> {
         let own = self.profile.sources[row].payload.as_ref();
         let payload = self.options.payload.as_ref().or(own);
         let mut bodies = Vec::new();
+        let forms = forms(&self.profile.sources[row], &self.plan.types[row], observed)?;
         for timed in observed.shapes() {
-            for (i, type_) in self.plan.types[row].iter().enumerate() {
-                let mut body = header::sample_type(type_, &mut tables.attributes)?;
-                observed.put(i, timed, sets, &mut body, self.stop)?;
+            for form in &forms {
+                let mut body = header::sample_type(form, &mut tables.attributes)?;
+                observed.put(form, timed, sets, &mut body, self.stop)?;
+                common.put(Some(form), &mut body, &mut tables.attributes)?;
                 bodies.try_push(body)?;
             }
         }
         if bodies.is_empty() {
             // A source without types still has a time and other metadata.
-            bodies.try_push(Vec::new())?;
+            let mut body = Vec::new();
+            common.put(None, &mut body, &mut tables.attributes)?;
+            bodies.try_push(body)?;
         }
         for (i, body) in bodies.iter_mut().enumerate() {
-            body.try_extend(&common)?;
             if let Some(payload) = payload.filter(|_| i == 0) {
                 let fields = Layout::CURRENT.profile;
                 put_bytes(body, fields.payload_format, payload.format.as_bytes())?;
                 put_bytes(body, fields.payload, &payload.bytes)?;
             }
         }
-        Ok(bodies)
+        Ok(Bodies {
+            profiles: bodies,
+            types: forms.len(),
+        })
     }
 
     fn put_resource(
         &self,
         of: &OfResource,
-        bodies: &[Vec<Vec<u8>>],
+        bodies: &[Bodies],
         tables: &mut Tables,
         output: &mut Output,
     ) -> Result<()> {
@@ -336,8 +344,8 @@ impl<'a> Job<'_, 'a> {
             let pprof = PprofFields {
                 default_type: rows.first().and_then(|&row| self.plan.default_types[row]),
                 types: match rows.as_slice() {
-                    [row] if self.plan.types[*row].len() == bodies[*row].len() => {
-                        bodies[*row].len()
+                    [row] if bodies[*row].types == bodies[*row].profiles.len() => {
+                        bodies[*row].types
                     }
                     _ => 0,
                 },
@@ -355,7 +363,7 @@ impl<'a> Job<'_, 'a> {
                 scope_profiles::SCHEMA_URL,
                 schema_url,
             )?;
-            let profiles = || rows.iter().flat_map(|&row| &bodies[row]);
+            let profiles = || rows.iter().flat_map(|&row| &bodies[row].profiles);
             let size: usize = profiles()
                 .map(|body| encode::bytes_field_len(body.len()))
                 .sum();
@@ -371,13 +379,20 @@ impl<'a> Job<'_, 'a> {
         for (start, rows, end, size) in &scopes {
             output.header(resource_profiles::SCOPE_PROFILES, *size)?;
             output.bytes(start)?;
-            for body in rows.iter().flat_map(|&row| &bodies[row]) {
+            for body in rows.iter().flat_map(|&row| &bodies[row].profiles) {
                 output.field(scope_profiles::PROFILES, &[body])?;
             }
             output.bytes(end)?;
         }
         output.bytes(&end)
     }
+}
+
+/// The encoded profiles of a source.
+struct Bodies {
+    profiles: Vec<Vec<u8>>,
+    /// The number of sample types that they have.
+    types: usize,
 }
 
 /// A resource and its scopes, with the rows of the sources of each scope.

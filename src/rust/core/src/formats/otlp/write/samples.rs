@@ -3,6 +3,7 @@
 use super::attributes::model_value;
 use super::dictionary::Tables;
 use super::fields::{put_indices, put_unless_0};
+use super::forms::Form;
 use crate::analysis::aggregate::{self, Groups, LeftOut, is_zero, values_of};
 use crate::analysis::sample_types::WrittenType;
 use crate::attribute_value::AnyValue;
@@ -358,10 +359,15 @@ impl Observed {
         [Some(first), other.then_some(!first)].into_iter().flatten()
     }
 
+    /// The values of each observation.
+    pub fn rows(&self) -> impl Iterator<Item = &[i64]> {
+        self.values.chunks_exact(self.types.max(1))
+    }
+
     /// Appends the samples of a shape to a profile, with their values of one type.
     pub fn put(
         &self,
-        type_: usize,
+        form: &Form,
         timed: bool,
         sets: &EncodedTable,
         out: &mut Vec<u8>,
@@ -384,7 +390,10 @@ impl Observed {
             put_unless_0(&mut sample, fields.stack_index, identity.stack.into());
             sample.try_extend(sets.get(identity.set))?;
             put_unless_0(&mut sample, fields.link_index, identity.link.into());
-            let value = |at: usize| self.values[at * self.types + type_] as u64;
+            let value = |at: usize| {
+                let value = self.values[at * self.types + form.type_];
+                (value / form.divisor) as u64
+            };
             encode::put_length_header(
                 &mut sample,
                 fields.values,
