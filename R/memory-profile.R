@@ -33,9 +33,9 @@
 #' The first frames, roots, are tried in this order, and an object belongs to the first group of roots that reaches it:
 #' the global environment, namespaces and `base`; calls that are running (`call of f()`); copies of namespaces, such as
 #' attached packages (`package:stats`), other attached objects (`attached mtcars`) and imports; R's stacks; callbacks of
-#' [addTaskCallback()] (`task callback 1`); finalizers; variables in C code of packages (`C variables of Rcpp.so`), and of
-#' R. `no holder found` are objects to which nothing leads. In another process, these are mostly objects that R would free
-#' at its next garbage collection.
+#' [addTaskCallback()] (`task callback 1`) and what was written to open connections (`connection 3 <rawConnection>`);
+#' finalizers; variables in C code of packages (`C variables of Rcpp.so`), and of R. `no holder found` are objects to which
+#' nothing leads. In another process, these are mostly objects that R would free at its next garbage collection.
 #'
 #' Two roots are not objects of R: `free cells of R` is memory that R keeps for new objects, and `not R's heap` is the
 #' rest of the memory of the process (*resident set size*): code, and memory that C code has allocated. R does not know the

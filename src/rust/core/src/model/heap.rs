@@ -128,6 +128,7 @@ roots! {
     PROTECT_STACK "protect stack",
     BYTE_CODE_STACK "byte code stack",
     TASK_CALLBACK "task callback " + name,
+    CONNECTION "connection " + name,
     WEAK "finalizers and weak references",
     VARIABLES "C variables of " + library,
     SYMBOL_TABLE "symbol table",

@@ -3,8 +3,7 @@
 //! As little as possible is done before the process goes on: memory is copied in large parts, and of data outside of
 //! R's pages only the start. Everything else, such as checks, follows afterwards.
 
-use super::callbacks::{callbacks, is_callback};
-use super::copied::{Copied, Noted, Part};
+use super::copied::{Copied, Part};
 use super::cycle::Cycle;
 use super::known::Known;
 use super::lists::{class_at, damaged};
@@ -21,14 +20,12 @@ use profile_runtime::heap::{
 use profile_runtime::objects::CELL;
 use std::ops::Range;
 
+mod tables;
+
 /// Pages are close together, so they are copied with what is around them.
 const CHUNK: u64 = 1 << 20;
 /// More variables than a library has.
 const MOST_VARIABLES: u64 = 64 << 20;
-/// The bytes of a table that are checked first.
-const PROBE: usize = 8 * 32;
-/// The size of a page of memory, of which all or nothing is readable.
-const MEMORY_PAGE: usize = 4096;
 /// The bytes of a large object that are copied at once.
 const LARGE_STEP: usize = 16 << 20;
 
@@ -243,73 +240,4 @@ impl<M: Memory> Copy<'_, M> {
         }
         Ok(())
     }
-
-    /// Copies the tables and callbacks that variables refer to, see [`super::variables`]. `from` is the number of the first
-    /// part with these variables.
-    fn tables(&mut self, from: usize, variables: &[Range<u64>], release: u64) -> Result<()> {
-        let mut found = Vec::new();
-        for part in self.copied.parts.get(from..).unwrap_or_default() {
-            for word in part.bytes.chunks_exact(8) {
-                let word = at(word, 0);
-                let is_variable = variables.iter().any(|part| part.contains(&word));
-                if word >= 4096 && word % 8 == 0 && !is_variable && !self.is_in_chunk(word) {
-                    found.try_push(word)?;
-                }
-            }
-        }
-        for address in found {
-            let mut bytes = filled(PROBE, 0)?;
-            if !self.memory.read(address, &mut bytes) {
-                continue;
-            }
-            if is_callback(&bytes, release) {
-                self.callbacks(address, release)?;
-            }
-            if !self.are_in_chunks(&bytes) {
-                continue;
-            }
-            loop {
-                // Up to the end of a page, since the next one may not be readable.
-                let start = address + bytes.len() as u64;
-                let mut step = filled(MEMORY_PAGE - start as usize % MEMORY_PAGE, 0)?;
-                if !self.memory.read(start, &mut step) {
-                    break;
-                }
-                bytes.try_extend(&step)?;
-                if !self.are_in_chunks(&step) {
-                    break;
-                }
-            }
-            self.copied.parts.try_push(Part { address, bytes })?;
-        }
-        Ok(())
-    }
-
-    /// Copies the callbacks in the list at an address, if there is one.
-    fn callbacks(&mut self, address: u64, release: u64) -> Result<()> {
-        let mut noted = Noted::new(&mut *self.memory);
-        let is_object = |data| is_in(&self.chunks, data);
-        if !callbacks(&mut noted, address, release, is_object)?.is_empty() {
-            self.copied
-                .parts
-                .try_extend_from(noted.parts()?.into_iter())?;
-        }
-        Ok(())
-    }
-
-    fn are_in_chunks(&self, words: &[u8]) -> bool {
-        words
-            .chunks_exact(8)
-            .all(|word| self.is_in_chunk(at(word, 0)))
-    }
-
-    fn is_in_chunk(&self, address: u64) -> bool {
-        is_in(&self.chunks, address)
-    }
-}
-
-fn is_in(chunks: &[Chunk], address: u64) -> bool {
-    let after = chunks.partition_point(|chunk| chunk.start <= address);
-    let before = after.checked_sub(1).and_then(|before| chunks.get(before));
-    before.is_some_and(|chunk| address < chunk.end)
 }

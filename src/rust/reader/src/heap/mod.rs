@@ -9,8 +9,8 @@
 //!   lists of them;
 //! - [`counts`]: R's own counts of its objects;
 //! - [`known`]: the addresses of R's objects with special roles;
-//! - [`roots`]: what R itself holds, in phases: among others the calls that are [`running`], [`callbacks`], and
-//!   [`variables`] of C code;
+//! - [`roots`]: what R itself holds, in phases: among others the calls that are [`running`], [`callbacks`],
+//!   [`connections`], and [`variables`] of C code;
 //! - [`walk`]: from the roots through all references, which become a [`graph`]; [`dominators`]: which object retains
 //!   which;
 //! - [`steps`]: what a reference means; [`texts`]: the names of steps; [`paths`]: sequences of steps; [`ways`]: to objects
@@ -20,6 +20,7 @@
 //! No function of R is called, and nothing in the memory is trusted: only addresses that [`objects`] knows are followed.
 
 mod callbacks;
+mod connections;
 pub mod copied;
 pub mod copying;
 pub mod counts;

@@ -15,8 +15,8 @@ use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::model::heap::{
-    ATTACHED, BASE, BYTE_CODE_STACK, GLOBAL, IMPORTS, LAST_VALUE, LAZY_LOADING, NAMESPACE, PACKAGE,
-    PROTECT_STACK, R_ITSELF, SYMBOL_TABLE, TASK_CALLBACK, VARIABLES, WEAK,
+    ATTACHED, BASE, BYTE_CODE_STACK, CONNECTION, GLOBAL, IMPORTS, LAST_VALUE, LAZY_LOADING,
+    NAMESPACE, PACKAGE, PROTECT_STACK, R_ITSELF, SYMBOL_TABLE, TASK_CALLBACK, VARIABLES, WEAK,
 };
 use profile_runtime::objects::{
     CAR, CDR, ENVSXP, FRAME, HASHTAB, LISTSXP, SYMSXP, TAG, VALUE, VECSXP,
@@ -34,8 +34,8 @@ pub enum Phase {
     Copies,
     /// R's stacks of objects.
     Stacks,
-    /// What `addTaskCallback()` registered.
-    Callbacks,
+    /// Callbacks and connections that R lists.
+    Listed,
     /// Finalizers, and values of weak references.
     Weak,
     /// Variables of libraries.
@@ -182,12 +182,14 @@ pub fn find(
     for callback in of_r.callbacks {
         let mut held = Vec::new();
         held.try_push(callback.data)?;
-        add(
-            Phase::Callbacks,
-            &TASK_CALLBACK.of(&callback.name)?,
-            &[],
-            held,
-        )?;
+        let name = TASK_CALLBACK.of(&callback.name)?;
+        add(Phase::Listed, &name, &[], held)?;
+    }
+    for connection in of_r.connections {
+        let mut held = Vec::new();
+        held.try_push(connection.object)?;
+        let name = CONNECTION.of(&connection.name)?;
+        add(Phase::Listed, &name, &[], held)?;
     }
     let mut weak = Vec::new();
     for &number in &objects.weak_references {

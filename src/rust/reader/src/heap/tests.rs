@@ -8,6 +8,7 @@ mod damage;
 mod fake;
 mod known;
 mod layout;
+mod listed;
 mod paths;
 mod random;
 mod rows;

@@ -1,10 +1,11 @@
 //! Variables of R and of libraries that refer to objects. Their names are unknown, so all their words are searched for
 //! addresses of objects.
 
-use super::callbacks::{Callback, callbacks};
+use super::callbacks::{Callback, callbacks, is_callback};
+use super::connections::{Connection, connections, first_words, is_table, table_at};
 use super::known::Known;
 use super::objects::Objects;
-use crate::memory::{Memory, at};
+use crate::memory::{self, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{NODE, NODE_TAGS, NODE_VALUE, RAW_NODES};
@@ -15,6 +16,8 @@ use std::ops::Range;
 const MOST_BYTES: u64 = 256 << 20;
 /// The number of words of a table in memory of its own that are checked first.
 const PROBE: u64 = 32;
+/// The bytes by which other structures are recognised.
+const START: usize = 24;
 
 /// The words in a range of memory; none of a page that cannot be read.
 pub fn words(memory: &mut impl Memory, range: Range<u64>) -> Result<Vec<u64>> {
@@ -85,6 +88,7 @@ pub struct OfR {
     /// of objects.
     pub tables: Vec<u64>,
     pub callbacks: Vec<Callback>,
+    pub connections: Vec<Connection>,
 }
 
 pub fn of_r(
@@ -94,8 +98,15 @@ pub fn of_r(
     objects: &Objects,
 ) -> Result<OfR> {
     let mut found = OfR::default();
+    let has_type =
+        |address, type_| objects.is_used_at(address) && objects.typed(address, type_).is_some();
     for range in variables {
-        for word in words(memory, range.clone())? {
+        let words = words(memory, range.clone())?;
+        for (row, &word) in words.iter().enumerate() {
+            let table = words.get(row..).unwrap_or_default();
+            if is_table(table) && found.connections.is_empty() {
+                found.connections = connections(memory, table, has_type)?;
+            }
             if objects.number(word).is_some() {
                 if objects.is_used_at(word) && objects.typed(word, SYMSXP).is_none() {
                     found.held.try_push(word)?;
@@ -106,10 +117,15 @@ pub fn of_r(
             if word < 4096 || word % 8 != 0 || is_variable || word == known.protected.start {
                 continue;
             }
-            if found.callbacks.is_empty() {
-                let is_list =
-                    |data| objects.is_used_at(data) && objects.typed(data, VECSXP).is_some();
+            let start = memory::array::<START>(memory, word).unwrap_or([0; START]);
+            if is_callback(&start, known.release) && found.callbacks.is_empty() {
+                let is_list = |data| has_type(data, VECSXP);
                 found.callbacks = callbacks(memory, word, known.release, is_list)?;
+            }
+            if is_table(&first_words(&start)) && found.connections.is_empty() {
+                if let Some(table) = table_at(memory, word) {
+                    found.connections = connections(memory, &table, has_type)?;
+                }
             }
             let mut probe = [0; 8 * PROBE as usize];
             let is_table = memory.read(word, &mut probe)

@@ -1,11 +1,12 @@
 //! Heaps for several tests.
 
 use super::FakeHeap;
-use profile_runtime::objects::{BCODESXP, INTSXP, REALSXP};
+use profile_runtime::objects::{BCODESXP, INTSXP, RAWSXP, REALSXP};
 
 /// Each kind of object and of root.
-pub fn with_everything() -> FakeHeap {
+pub fn with_everything(has_table_in_variables: bool) -> FakeHeap {
     let mut heap = FakeHeap::new();
+    heap.has_table_in_variables = has_table_in_variables;
     let (nil, global) = (heap.known.nil, heap.known.global);
     let namespace = heap.namespace("stats");
     let (small, large) = (heap.real(3), heap.real(500));
@@ -64,6 +65,8 @@ pub fn with_everything() -> FakeHeap {
     let data = heap.real(40);
     let data = heap.list(&[data]);
     heap.add_callbacks(&[("1", data)]);
+    let (written, lines) = (heap.vector(RAWSXP, 100, 13), heap.strings(&["line"]));
+    heap.add_connections(&[("rawConnection", 0, written), ("textConnection", 16, lines)]);
     let unheld = heap.list(&[loose, frame]);
     heap.list(&[unheld]);
     heap.add_symbol_table();

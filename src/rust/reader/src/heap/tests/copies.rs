@@ -81,20 +81,3 @@ fn environments_of_lazy_loading_wait_for_other_holders() {
     assert_eq!(rows.get(path), (LARGE, 1));
     assert_eq!(rows.get("lazy loading > $other > numeric"), (LARGE, 1));
 }
-
-#[test]
-fn callbacks_have_names() {
-    let mut heap = FakeHeap::new();
-    let objects = [(); 3].map(|()| heap.real(1000));
-    let [one, two, three] = objects.map(|object| heap.list(&[object]));
-    // The list of what C code preserves has their data as well.
-    let preserved = heap.pairlist(&[("", one), ("", two), ("", three)]);
-    heap.add_variable(preserved);
-    heap.add_callbacks(&[("1", one), ("my \"own\"", two)]);
-    let rows = Rows::of(&mut heap, LEAST);
-    for name in ["1", "my \"own\""] {
-        let path = format!("task callback {name} > [[*]] > numeric");
-        assert_eq!(rows.get(&path), (LARGE, 1));
-    }
-    assert!(rows.bytes("C variables of R > [[*]] > [[*]] > numeric") == LARGE);
-}

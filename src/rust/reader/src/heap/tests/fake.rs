@@ -32,9 +32,8 @@ const RECORDS: u64 = 0x7f00_0000_0000;
 const PROTECTED: u64 = 0x7f01_0000_0000;
 const NODES: u64 = 0x7f02_0000_0000;
 const LIBRARY: u64 = 0x7f03_0000_0000;
-const CALLBACKS: u64 = 0x7f04_0000_0000;
 /// The function that frees the data of callbacks.
-const RELEASE: u64 = 0x7f05_0000_0000;
+pub const RELEASE: u64 = 0x7f05_0000_0000;
 const STACK_SIZE: usize = 1 << 12;
 const RECORDS_SIZE: usize = 1 << 19;
 
@@ -55,6 +54,8 @@ pub struct FakeHeap {
     pub symbols: HashMap<String, u64>,
     /// Whether objects are made after the last garbage collection.
     pub is_new: bool,
+    /// Whether the table of connections is among the variables of R.
+    pub has_table_in_variables: bool,
 }
 
 impl FakeHeap {
@@ -64,7 +65,7 @@ impl FakeHeap {
         // Real memory is mapped in whole pages.
         space.map(TABLE, (TABLE_SIZE as usize * 8).next_multiple_of(4096));
         space.map(RECORDS, RECORDS_SIZE);
-        for stack in [PROTECTED, NODES, LIBRARY, CALLBACKS] {
+        for stack in [PROTECTED, NODES, LIBRARY] {
             space.map(stack, STACK_SIZE);
         }
         space.set(HEAD, TOPLEVEL);
@@ -101,6 +102,7 @@ impl FakeHeap {
             pointers: POINTERS,
             symbols: HashMap::new(),
             is_new: false,
+            has_table_in_variables: false,
         };
         heap.make_known();
         heap
@@ -238,20 +240,6 @@ impl FakeHeap {
     /// Adds a variable of a library.
     pub fn add_library_variable(&mut self, row: u64, object: u64) {
         self.space.set(LIBRARY + row * 8, object);
-    }
-
-    /// Adds a list of callbacks. The last one, of C code, has other data.
-    pub fn add_callbacks(&mut self, callbacks: &[(&str, u64)]) {
-        let place = |row: usize| CALLBACKS + 128 * row as u64;
-        for (row, (name, data)) in callbacks.iter().enumerate() {
-            let at = place(row);
-            let words = [at, *data, RELEASE, at + 40, place(row + 1)];
-            for (word, offset) in words.into_iter().zip((0..).step_by(8)) {
-                self.space.set(at + offset, word);
-            }
-            self.space.write(at + 40, name.as_bytes());
-        }
-        self.add_variable(CALLBACKS);
     }
 
     pub fn protect(&mut self, object: u64) {

@@ -13,7 +13,7 @@ fn found(heap: &FakeHeap) -> Option<u64> {
 }
 
 fn finished() -> FakeHeap {
-    let mut heap = cases::with_everything();
+    let mut heap = cases::with_everything(true);
     heap.finish();
     heap
 }

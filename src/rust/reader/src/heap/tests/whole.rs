@@ -27,7 +27,7 @@ fn snapshot<'m>(heap: &FakeHeap, memory: &mut impl View<'m>, least: Option<u64>)
 }
 
 fn finished() -> FakeHeap {
-    let mut heap = cases::with_everything();
+    let mut heap = cases::with_everything(false);
     heap.finish();
     heap
 }
@@ -66,7 +66,14 @@ fn copied(heap: &FakeHeap) -> Result<Option<Copied>> {
 
 #[test]
 fn a_copy_has_the_same_snapshot() {
-    let heap = finished();
+    for has_table_in_variables in [false, true] {
+        check_copy(has_table_in_variables);
+    }
+}
+
+fn check_copy(has_table_in_variables: bool) {
+    let mut heap = cases::with_everything(has_table_in_variables);
+    heap.finish();
     let copied = copied(&heap).unwrap().unwrap();
     let copy = snapshot(&heap, &mut CopiedMemory(&copied), Some(0));
     let direct = snapshot(&heap, &mut heap.view(), Some(0));
