@@ -2,8 +2,8 @@
 //! `R_ext/Callbacks.h` describes: the addresses of a function, of its data, of the function that frees the data, of the
 //! name, and of the next callback.
 //!
-//! The list is recognised by the function that frees the data: for callbacks of R code, it is `R_ReleaseObject()`, and the
-//! data is an object of R. Callbacks of C code have other data.
+//! The list is recognised by the function that frees the data: for callbacks of R code, it is `R_ReleaseObject()`, and
+//! the data is an object of R. Callbacks of C code have other data.
 
 use super::cycle::Cycle;
 use crate::memory::{self, Memory, at};

@@ -1,8 +1,9 @@
 //! The connections of R, which may hold objects: what was written to `rawConnection()` and `textConnection()`.
 //!
-//! R has a table of the addresses of its connections, among its variables or, since version 4.4, in memory of its own. Its header `R_ext/Connections.h` describes (`struct Rconn`).
-//! The table is recognised by its first three connections, the standard ones, which are never closed. The objects are
-//! parts of private structures, and only taken if they have the expected types.
+//! R has a table of the addresses of its connections, among its variables or, since version 4.4, in memory of its own.
+//! Its header `R_ext/Connections.h` describes a connection (`struct Rconn`). The table is recognised by its first three
+//! connections, the standard ones, which are never closed. The objects are parts of private structures, and only taken
+//! if they have the expected types.
 
 use crate::memory::{self, Memory, at};
 use profile_core::error::Result;
@@ -34,8 +35,8 @@ pub struct Connection {
     pub object: u64,
 }
 
-/// Whether these words may be the start of the table: three different addresses that are close together, as of memory that
-/// was allocated in sequence.
+/// Whether these words may be the start of the table: three different addresses that are close together, as of memory
+/// that was allocated in sequence.
 pub fn is_table(words: &[u64]) -> bool {
     let Some(&[one, two, three]) = words.first_chunk() else {
         return false;
