@@ -285,7 +285,8 @@ impl<'a> Job<'_, 'a> {
         for timed in observed.shapes() {
             for form in &forms {
                 let mut body = header::sample_type(form, &mut tables.attributes)?;
-                observed.put(form, timed, sets, &mut body, self.stop)?;
+                let values = (form.type_, form.divisor);
+                observed.put(values, timed, sets, &mut body, self.stop)?;
                 common.put(Some(form), &mut body, &mut tables.attributes)?;
                 bodies.try_push(body)?;
             }

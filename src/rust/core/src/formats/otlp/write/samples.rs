@@ -3,7 +3,6 @@
 use super::attributes::model_value;
 use super::dictionary::Tables;
 use super::fields::{put_indices, put_unless_0};
-use super::forms::Form;
 use crate::analysis::aggregate::{self, Groups, LeftOut, is_zero, values_of};
 use crate::analysis::sample_types::WrittenType;
 use crate::attribute_value::AnyValue;
@@ -364,10 +363,10 @@ impl Observed {
         self.values.chunks_exact(self.types.max(1))
     }
 
-    /// Appends the samples of a shape to a profile, with their values of one type.
+    /// Appends the samples of a shape to a profile, with their values of one type, divided by a number.
     pub fn put(
         &self,
-        form: &Form,
+        (type_, divisor): (usize, i64),
         timed: bool,
         sets: &EncodedTable,
         out: &mut Vec<u8>,
@@ -391,8 +390,8 @@ impl Observed {
             sample.try_extend(sets.get(identity.set))?;
             put_unless_0(&mut sample, fields.link_index, identity.link.into());
             let value = |at: usize| {
-                let value = self.values[at * self.types + form.type_];
-                (value / form.divisor) as u64
+                let value = self.values[at * self.types + type_];
+                (value / divisor) as u64
             };
             encode::put_length_header(
                 &mut sample,
