@@ -9,6 +9,7 @@ mod budget;
 mod dictionary;
 mod file;
 mod profiles;
+mod recorded;
 mod samples;
 mod scopes;
 mod sources;

@@ -2,11 +2,12 @@
 
 use super::budget::Budget;
 use super::dictionary::Dictionary;
+use super::recorded::{Recorded, copy_of, period_of, take_recorded};
 use crate::analysis::source_facts::options_of_text;
 use crate::attribute_value::AnyValue;
 use crate::formats::format::Format;
 use crate::formats::otlp::layout::ProfileFields;
-use crate::formats::otlp::proto::{keys, profile as field, recorded, value_type};
+use crate::formats::otlp::proto::{keys, profile as field, value_type};
 use crate::formats::problems::Problems;
 use crate::formats::string_table::NumberField;
 use crate::limits::cancel::Watch;
@@ -14,7 +15,7 @@ use crate::limits::memory::{TryGrow, copied, owned, sort_by_key};
 use crate::model::known_types::{CPU, SAMPLES};
 use crate::model::{
     Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, SourceKind, StringId,
-    Strings, ValueType, inexact, recorded_time,
+    Strings, ValueType, recorded_time,
 };
 use crate::protobuf::decode::{Message, Result};
 use crate::text::encoded;
@@ -39,29 +40,6 @@ pub struct Common {
     dropped: u32,
     comments: Vec<u64>,
     attributes: Vec<u64>,
-}
-
-/// What the values of a profile were recorded as, see [`recorded`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Recorded {
-    /// What its sample type says.
-    #[default]
-    Itself,
-    /// CPU time: the value times this.
-    Cpu(i64),
-    /// The number of samples, and this much CPU time for each of them.
-    SamplesAndCpu(i64),
-}
-
-impl Recorded {
-    /// The factors by which values are multiplied, for each type.
-    pub fn factors(self) -> ([i64; 2], usize) {
-        match self {
-            Recorded::Itself => ([1, 1], 1),
-            Recorded::Cpu(period) => ([period, 1], 1),
-            Recorded::SamplesAndCpu(period) => ([1, period], 2),
-        }
-    }
 }
 
 /// The type and unit of a value, as indices of the string table.
@@ -145,7 +123,12 @@ impl<'a> Header<'a> {
             false => None,
         };
         let cpu_period = cpu_period.map(|_| period);
-        header.take_recorded(dictionary, strings, cpu_period)?;
+        let attributes = &mut header.common.attributes;
+        let taken = take_recorded(attributes, at, dictionary, strings, cpu_period)?;
+        header.recorded = taken.recorded;
+        if let Some(period) = taken.period {
+            header.common.period = period;
+        }
         if let Some(value) = header
             .common
             .period
@@ -155,47 +138,6 @@ impl<'a> Header<'a> {
             problems.nearly(value, at);
         }
         Ok(header)
-    }
-
-    /// Takes the attributes that say what was recorded. `cpu_period`: the period, if the profile counts samples of CPU time,
-    /// so that it may have been recorded as something else.
-    fn take_recorded(
-        &mut self,
-        dictionary: &Dictionary,
-        strings: &Strings,
-        cpu_period: Option<i64>,
-    ) -> Result<()> {
-        let at = self.message.at();
-        let mut others = Vec::new();
-        let (mut recorded, mut period) = (None, None);
-        for &index in &self.common.attributes {
-            let entry = dictionary.attributes.get(index, at)?;
-            let known = entry.map(|entry| (strings.get(entry.kept.key), &entry.value));
-            match known {
-                Some((keys::SAMPLE_TYPES, AnyValue::String(text))) => {
-                    recorded = Some((index, text.as_str()));
-                }
-                Some((keys::PERIOD, AnyValue::Array(parts))) => period = Some((index, parts)),
-                _ => others.try_push(index)?,
-            }
-        }
-        if let Some((index, text)) = recorded {
-            match (text, cpu_period) {
-                (recorded::CPU, Some(period)) => self.recorded = Recorded::Cpu(period),
-                (recorded::SAMPLES_AND_CPU, Some(period)) => {
-                    self.recorded = Recorded::SamplesAndCpu(period);
-                }
-                _ => others.try_push(index)?,
-            }
-        }
-        if let Some((index, parts)) = period {
-            match period_in(parts)? {
-                Some(period) => self.common.period = period,
-                None => others.try_push(index)?,
-            }
-        }
-        self.common.attributes = others;
-        Ok(())
     }
 
     /// Whether it has no samples and no sample type.
@@ -223,34 +165,6 @@ impl<'a> Header<'a> {
     pub fn agrees(&self, other: &Header) -> bool {
         self.common == other.common && other.payload.is_none()
     }
-}
-
-/// The period of a profile. An empty type is equivalent to a missing one.
-fn period_of(value: i64, type_: ValueType) -> Option<Period> {
-    let type_ = Some(type_).filter(|type_| *type_ != ValueType::default());
-    let is_known = value != 0 || type_.is_some();
-    is_known.then_some(Period {
-        value: value as f64,
-        exact: inexact(value),
-        type_,
-    })
-}
-
-/// The period of a source in an attribute, see [`keys::PERIOD`]; `None` if it is not one.
-fn period_in(parts: &[AnyValue]) -> Result<Option<Option<Period>>> {
-    Ok(match parts {
-        [] => Some(None),
-        [AnyValue::Int(value)] => Some(period_of(*value, ValueType::default())),
-        [
-            AnyValue::Int(value),
-            AnyValue::String(name),
-            AnyValue::String(unit),
-        ] => {
-            let (name, unit) = (owned(name)?, owned(unit)?);
-            Some(period_of(*value, ValueType { name, unit }))
-        }
-        _ => None,
-    })
 }
 
 impl Named {
@@ -425,29 +339,6 @@ impl SourceMaker<'_, '_> {
             .texts
             .id(NumberField { value: index, at }, strings, self.problems)
     }
-}
-
-fn copy_of(period: Option<&Period>) -> Result<Option<Period>> {
-    let Some(Period {
-        value,
-        exact,
-        type_,
-    }) = period
-    else {
-        return Ok(None);
-    };
-    let type_ = match type_ {
-        Some(type_) => Some(ValueType {
-            name: owned(&type_.name)?,
-            unit: owned(&type_.unit)?,
-        }),
-        None => None,
-    };
-    Ok(Some(Period {
-        value: *value,
-        exact: *exact,
-        type_,
-    }))
 }
 
 fn is_text(any: &AnyValue) -> bool {
