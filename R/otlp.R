@@ -46,7 +46,7 @@
 #' invalid, such as a negative line, are written unchanged.
 #'
 #' Attributes that are empty strings or `FALSE` are not written if that is equivalent to omitting them. The frame type
-#' is `r` for frames that `Rprof()` recorded, unless `.frame_type` differs. `.is_folded` is written unchanged: update it
+#' is `r` for frames that `Rprof()`, [start_agent()] or [profile_process()] recorded, unless `.frame_type` differs. `.is_folded` is written unchanged: update it
 #' if you resolve addresses to functions yourself.
 #'
 #' # Names of sample types

@@ -56,6 +56,7 @@ test_that("every sample arrives, with its CPU time, stack, labels and resource",
     c(service.name = "api", service.version = "2", team = "a b", "ü" = "ö", process.runtime.name = "R")
   )
   expect_false("process.command_line" %in% x$.source_attributes$key)
+  expect_identical(unique(x$locations$.frame_type), "r")
   times <- vapply(profiles, function(x) x$sources$source_timestamp, 0)
   expect_false(is.unsorted(times))
   expect_true(all(times >= floor(as.numeric(start)) & times <= as.numeric(Sys.time())))

@@ -13,7 +13,7 @@ use profile_core::model::{
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The kind of such sources.
-pub const KIND: SourceKind = SourceKind::named("process");
+pub const KIND: SourceKind = SourceKind::PROCESS;
 
 /// The sample types. There is no count of samples, because other tools would multiply it by the interval, although
 /// the time between two samples varies, above all on a busy machine.

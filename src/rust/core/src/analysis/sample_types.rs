@@ -137,6 +137,11 @@ pub fn is_rprof(source: &Source) -> bool {
     source.kind == SourceKind::RPROF
 }
 
+/// Whether the frames of a source without a frame type are calls of R.
+pub fn has_r_frames(source: &Source) -> bool {
+    is_rprof(source) || source.kind == SourceKind::PROCESS
+}
+
 /// A sample type as it is written.
 pub struct WrittenType<'a> {
     /// Its name in the profile. Two types of the profile may be written with the same name.

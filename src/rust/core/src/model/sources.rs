@@ -39,6 +39,8 @@ impl SourceKind {
     pub const RPROF: SourceKind = SourceKind::named("rprof");
     pub const PPROF: SourceKind = SourceKind::named("pprof");
     /// Tables created by a user.
+    /// Of a process whose memory was read, by a reader outside of it or by its own agent.
+    pub const PROCESS: SourceKind = SourceKind::named("process");
     pub const MANUAL: SourceKind = SourceKind::named("manual");
 
     /// The kind of a format.

@@ -2,7 +2,7 @@
 
 use crate::analysis::frame_names::shown;
 use crate::analysis::paths::{Paths, ROOT};
-use crate::analysis::sample_types::is_rprof;
+use crate::analysis::sample_types::has_r_frames;
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::json::Json;
@@ -55,7 +55,7 @@ pub struct Tables {
     libs: Interner<Vec<MappingId>>,
     strings: Interner<TextList>,
     /// Whether frames of unknown type are R code.
-    is_rprof: bool,
+    has_r_frames: bool,
 }
 
 impl Tables {
@@ -76,7 +76,7 @@ impl Tables {
             sources: Interner::default(),
             libs: Interner::default(),
             strings: Interner::default(),
-            is_rprof: profile.sources.iter().any(is_rprof),
+            has_r_frames: profile.sources.iter().any(has_r_frames),
         };
         // By location, one more than its frame.
         let mut frame_of = filled(profile.locations.len(), 0)?;
@@ -114,7 +114,7 @@ impl Tables {
             location: location.function.is_none().then_some(id),
             lib,
             is_native: type_.map_or(location.address.is_some(), |type_| type_ == NATIVE),
-            is_r: type_.map_or(self.is_rprof, |type_| type_ == "r"),
+            is_r: type_.map_or(self.has_r_frames, |type_| type_ == "r"),
         };
         let known = self.funcs.len();
         let row = self.funcs.intern(func)?;

@@ -7,7 +7,7 @@
 use super::attributes::{AttributeList, AttributeTable};
 use super::fields::{put_indices, put_unless_0};
 use crate::analysis::inlining::{Inlining, SplitIds};
-use crate::analysis::sample_types::is_rprof;
+use crate::analysis::sample_types::has_r_frames;
 use crate::attribute_value::AnyValue;
 use crate::error::{Error, Result};
 use crate::formats::losses::LossKind;
@@ -357,13 +357,13 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Returns for each location whether it is a frame of R code: `Rprof()` does not record a type.
-/// These are the locations that have a function and no address, and that occur only in stacks
-/// recorded by `Rprof()`.
+/// Returns for each location whether it is a frame of R code: `Rprof()` and readers of R's memory do
+/// not record a type. These are the locations that have a function and no address, and that occur
+/// only in stacks that they recorded.
 fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
     let mut of_r = Vec::new();
     of_r.try_fill(profile.locations.len(), false)?;
-    if !profile.sources.iter().any(is_rprof) {
+    if !profile.sources.iter().any(has_r_frames) {
         return Ok(of_r);
     }
     let mut by_others = copied(&of_r)?;
@@ -376,11 +376,11 @@ fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
         .iter()
         .zip(profile.samples.source.iter());
     for (stack, source) in samples {
-        let rprof = is_rprof(&profile.sources[source.row()]);
-        if std::mem::replace(&mut seen[stack.row()][usize::from(rprof)], true) {
+        let by_r = has_r_frames(&profile.sources[source.row()]);
+        if std::mem::replace(&mut seen[stack.row()][usize::from(by_r)], true) {
             continue;
         }
-        let marks = if rprof { &mut of_r } else { &mut by_others };
+        let marks = if by_r { &mut of_r } else { &mut by_others };
         for frame in profile.stacks.get(*stack).unpacked(&mut space)? {
             marks[frame.row()] = true;
         }
