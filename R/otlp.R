@@ -46,8 +46,8 @@
 #' invalid, such as a negative line, are written unchanged.
 #'
 #' Attributes that are empty strings or `FALSE` are not written if that is equivalent to omitting them. The frame type
-#' is `r` for frames that `Rprof()`, [start_agent()] or [profile_process()] recorded, unless `.frame_type` differs. `.is_folded` is written unchanged: update it
-#' if you resolve addresses to functions yourself.
+#' is `r` for frames that `Rprof()`, [start_agent()] or [profile_process()] recorded, unless `.frame_type` differs.
+#' `.is_folded` is written unchanged: update it if you resolve addresses to functions yourself.
 #'
 #' # Names of sample types
 #'
@@ -61,8 +61,8 @@
 #' | `wall` in nanoseconds | with a period of type `wall` | `wall` |
 #' | `alloc_space`, `alloc_objects`, `inuse_space`, `inuse_objects` | with a period of type `space`, in bytes | `space` |
 #'
-#' The attributes `profile.sample_types` and `profile.period` say what was recorded, so `read_otlp()` returns the original
-#' types, values and period.
+#' The attributes `profile.sample_types` and `profile.period` say what was recorded, so `read_otlp()` returns the
+#' original types, values and period.
 #'
 #' # What is lost
 #'
