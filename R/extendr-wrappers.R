@@ -58,6 +58,8 @@ rust_native_state <- function() .Call(wrap__rust_native_state)
 
 rust_native_stop <- function(file, name, uri, memory, target, lazy) .Call(wrap__rust_native_stop, file, name, uri, memory, target, lazy)
 
+rust_sample_lines <- function(file) .Call(wrap__rust_sample_lines, file)
+
 rust_processes_record <- function(pids, settings, lazy, report) .Call(wrap__rust_processes_record, pids, settings, lazy, report)
 
 rust_processes_recorded <- function(lazy) .Call(wrap__rust_processes_recorded, lazy)

@@ -246,6 +246,7 @@ start_run <- function(path, options, call) {
   start <- rust_native_start(settings)
   rust(start, call)
   started <- TRUE
+  log_spans(run$path)
   stop_at_quit()
 }
 
@@ -261,6 +262,7 @@ stop_run <- function(call, write) {
   rust_native_block(TRUE)
   state <- recorder_state()
   warnings <- stop_rprof(state)
+  spans <- logged_spans(run$path, call)
   lazy <- lazy_columns(call)
   file <- c(run$path, run$shown)
   target <- if (write) c(run$path, shown_text(run$path))
@@ -280,7 +282,7 @@ stop_run <- function(call, write) {
     )
   }
   warn_problems(result$counts, "The profile", call)
-  profile <- mark_session(new_profile_data(result$tables, "2.0"))
+  profile <- mark_session(with_spans(new_profile_data(result$tables, "2.0"), spans))
   list(profile = profile, path = run$path, losses = result$losses, error = result$error)
 }
 

@@ -156,10 +156,12 @@ start_recording <- function(options, call) {
       )
     }
   )
+  log_spans(path)
   function() {
     utils::Rprof(NULL)
     resume_agent()
-    profile <- read_format(path, "rprof", "2.0", NA_character_, call)
+    spans <- logged_spans(path, call)
+    profile <- with_spans(read_format(path, "rprof", "2.0", NA_character_, call), spans)
     unlink(path)
     mark_session(profile)
   }

@@ -1,10 +1,12 @@
 // Registers the functions that R calls. Most are Rust functions, which extendr registers
 // (rust/src/entry/) and R/extendr-wrappers.R calls. These are in C: profile_load(), which is
-// called when the package is loaded, profile_resume(), which continues a jump (guard.c), and
-// profile_unload(), which is called before the package is unloaded (loading.c).
+// called when the package is loaded, profile_resume(), which continues a jump (guard.c),
+// profile_unload(), which is called before the package is unloaded (loading.c), and those of
+// the active span (span.c).
 
 #include "guard.h"
 #include "loading.h"
+#include "span.h"
 #include <R_ext/Rdynload.h>
 #include <R_ext/Visibility.h>
 #include <stdlib.h>
@@ -33,6 +35,7 @@ static SEXP profile_load(SEXP arguments) {
         Rf_error("There is not enough memory to load the package.");
     free(memory);
     profile_rust_load();
+    profile_publish_span();
     return Rf_ScalarReal(installed);
 }
 
@@ -45,7 +48,12 @@ attribute_visible void R_unload_profile(DllInfo *dll) {
 }
 
 static const R_ExternalMethodDef externals[] = {
+    {"profile_active_span", (DL_FUNC) &profile_active_span, 0},
     {"profile_load", (DL_FUNC) &profile_load, 1},
+    {"profile_log_spans", (DL_FUNC) &profile_log_spans, 2},
+    {"profile_logged_spans", (DL_FUNC) &profile_logged_spans, 0},
+    {"profile_pop_span", (DL_FUNC) &profile_pop_span, 1},
+    {"profile_push_span", (DL_FUNC) &profile_push_span, 3},
     {"profile_resume", (DL_FUNC) &profile_resume, 0},
     {"profile_unload", (DL_FUNC) &profile_unload, 0},
     {"R_unload_profile", (DL_FUNC) &R_unload_profile, 0},

@@ -98,6 +98,7 @@ impl<M: Memory> Reader<M> {
         self.stack.frames.clear();
         self.stack.records.clear();
         self.stack.is_cut = self.calls.is_cut;
+        self.stack.span = self.snapshot.span();
         let innermost = match self.calls.innermost {
             Some(site) => Root::of(&mut self.snapshot, &self.target, site)?,
             None => Root::Nothing,

@@ -1,6 +1,7 @@
 //! A stack of R: functions, files and lines.
 
 use crate::calls::OnStack;
+use crate::spans::SpanIds;
 use profile_core::model::StringId;
 
 /// A line of a file.
@@ -26,6 +27,8 @@ pub struct Stack {
     pub records: Vec<OnStack>,
     /// Where the outermost function was called.
     pub toplevel: Option<Place>,
+    /// The span that was active.
+    pub span: Option<SpanIds>,
     /// Whether outer frames were left out, because the stack is too deep.
     pub is_cut: bool,
 }

@@ -13,7 +13,8 @@
 //!   how it is stopped;
 //! - [`symbols`]: the variables that a module exports; `exports`: those of R;
 //! - [`target`]: R in a process: the addresses of its variables; [`fit`]: how its records are laid out;
-//! - [`snapshot`]: what one stack needs, of one moment; [`copies`]: many pieces of memory at once;
+//! - [`snapshot`]: what one stack needs, of one moment; [`copies`]: many pieces of memory at once; [`spans`]: the active
+//!   span;
 //! - [`calls`]: R's calls;
 //! - [`names`], [`places`]: the functions, files and lines of calls;
 //! - `positions`: the source reference of a position in [`byte_code`]; `builtin`: the builtin that is called there;
@@ -65,6 +66,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod snapshots;
 pub mod source;
+pub mod spans;
 pub mod stack;
 pub mod states;
 pub mod symbols;

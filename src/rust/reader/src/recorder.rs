@@ -167,6 +167,7 @@ impl<'s> Recorder<'s> {
                 let (profile, natives) = (&mut recorded.profile, &mut self.natives);
                 let tick = session.tick(self.settings, profile, natives, &placement)?;
                 recorded.count(tick, session.pid())?;
+                session.search_span()?;
             }
             let interval = around(self.settings.interval, chance());
             next = next_tick(next, interval, Instant::now());

@@ -3,11 +3,12 @@
 use crate::frames::{Frame, Stack};
 use crate::process::State;
 use crate::source::TYPES;
+use crate::spans::SpanIds;
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, TryPut};
+use profile_core::limits::memory::{TryGrow, TryPut, written};
 use profile_core::model::{
-    Label, LocationId, Profile, Source, SourceId, StringId, Strings, Toplevel, Values,
+    Label, Link, LocationId, Profile, Source, SourceId, StringId, Strings, Toplevel, Values,
 };
 use std::collections::HashMap;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -42,6 +43,8 @@ pub struct Samples {
     source: SourceId,
     state_key: StringId,
     frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
+    /// The last span. Consecutive samples often have the same.
+    span: Option<(SpanIds, Link)>,
 }
 
 /// What was measured of a sample.
@@ -59,6 +62,7 @@ impl Samples {
             source: profile.add_source(source)?,
             state_key: profile.strings.intern("state")?,
             frames: HashMap::default(),
+            span: None,
         })
     }
 
@@ -103,6 +107,10 @@ impl Samples {
             };
             profile.samples.toplevel.try_push(toplevel)?;
         }
+        if let Some(ids) = stack.span {
+            let link = self.link(ids, profile)?;
+            profile.samples.links.try_push((sample, link))?;
+        }
         profile.samples.source.try_push(self.source)?;
         profile.samples.stack.try_push(id)?;
         let since = measured.date.duration_since(UNIX_EPOCH).ok();
@@ -130,6 +138,24 @@ impl Samples {
             other: None,
         };
         profile.labels.try_push(label)
+    }
+
+    fn link(&mut self, ids: SpanIds, profile: &mut Profile) -> Result<Link> {
+        if let Some((_, link)) = self.span.filter(|(last, _)| *last == ids) {
+            return Ok(link);
+        }
+        let trace_id = u128::from_be_bytes(ids.trace_id);
+        let span_id = u64::from_be_bytes(ids.span_id);
+        let link = Link {
+            trace_id: profile
+                .strings
+                .intern(&written(format_args!("{trace_id:032x}"))?)?,
+            span_id: profile
+                .strings
+                .intern(&written(format_args!("{span_id:016x}"))?)?,
+        };
+        self.span = Some((ids, link));
+        Ok(link)
     }
 }
 

@@ -25,6 +25,8 @@ const SETTLE: Duration = Duration::from_micros(100);
 /// A process that records itself by CPU time is known to be running at a sample. The processor that it runs on is
 /// checked only once in this many samples.
 const LOOK: u32 = 16;
+/// The time between two searches for the record of the active span. One takes some milliseconds.
+const SEARCH: Duration = Duration::from_secs(2);
 
 pub struct Session<'s, M = ProcessMemory, T = Thread> {
     number: usize,
@@ -35,6 +37,9 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     samples: Samples,
     /// The number of ticks at which the process was not idle.
     looks: u32,
+    /// Whether the record of the active span was found, and when it was searched for.
+    has_span: bool,
+    searched: Instant,
     /// The CPU time and the time of the last sample.
     cpu: Option<u64>,
     time: Instant,
@@ -72,7 +77,8 @@ impl<'s> Session<'s> {
     ) -> Result<Session<'s>> {
         let mappings = process.mappings()?;
         let reader = Reader::open(ProcessMemory::new(process.pid), &mappings);
-        let reader = reader.map_err(|error| of_process(process.pid, error))?;
+        let mut reader = reader.map_err(|error| of_process(process.pid, error))?;
+        let has_span = reader.find_span(&mappings)?;
         let thread = Thread::open(process, settings.stops())?;
         let native = match settings.native {
             true => {
@@ -86,8 +92,22 @@ impl<'s> Session<'s> {
         Ok(Session {
             number,
             native,
+            has_span,
             ..session
         })
+    }
+
+    /// Searches again for the record of the active span, since the process may have loaded this package meanwhile.
+    pub fn search_span(&mut self) -> Result<()> {
+        if self.has_span || self.has_ended || self.searched.elapsed() < SEARCH {
+            return Ok(());
+        }
+        // A process that has just ended has no mappings.
+        if let Ok(mappings) = self.process.mappings() {
+            self.has_span = self.reader.find_span(&mappings)?;
+        }
+        self.searched = Instant::now();
+        Ok(())
     }
 
     /// Lets the process go on if it has stopped later than was waited for it. Returns whether it still has not stopped.
@@ -111,6 +131,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             number: 0,
             process: process.clone(),
             looks: 0,
+            has_span: false,
+            searched: now,
             cpu: thread.cpu_time(),
             thread,
             reader,

@@ -11,6 +11,7 @@
 
 use crate::copies::Copies;
 use crate::memory::{self, Limited, Memory, Piece, at};
+use crate::spans::{self, SpanIds};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
@@ -30,6 +31,9 @@ pub struct Snapshot<M> {
     records: Copies<RECORD>,
     variables: Copies<8>,
     objects: Copies<CELL>,
+    /// The address of the record of the active span, if the process has one, and its content.
+    span_at: Option<u64>,
+    span: Option<[u8; spans::SIZE]>,
     begun: Instant,
     pieces: Vec<Piece>,
     again: Vec<u8>,
@@ -45,10 +49,26 @@ impl<M: Memory> Snapshot<M> {
             records: Copies::default(),
             variables: Copies::default(),
             objects: Copies::default(),
+            span_at: None,
+            span: None,
             begun: Instant::now(),
             pieces: Vec::new(),
             again: Vec::new(),
         }
+    }
+
+    /// Sets the address of the record of the active span.
+    pub fn set_span(&mut self, address: Option<u64>) {
+        self.span_at = address;
+    }
+
+    /// The span that was active.
+    pub fn span(&self) -> Option<SpanIds> {
+        self.span.as_ref().and_then(SpanIds::of)
+    }
+
+    fn read_span(&mut self) -> Option<[u8; spans::SIZE]> {
+        memory::array(&mut self.memory, self.span_at?)
     }
 
     /// Prepares the next snapshot, so that it takes less time.
@@ -64,6 +84,7 @@ impl<M: Memory> Snapshot<M> {
         self.variables.begin()?;
         self.objects.begin()?;
         self.begun = Instant::now();
+        self.span = self.read_span();
         let head = memory::word(&mut self.memory, self.head_at);
         self.head = head.unwrap_or(0);
         Ok(head)
@@ -90,8 +111,12 @@ impl<M: Memory> Snapshot<M> {
         self.begun.elapsed()
     }
 
-    /// Reads the records again. Returns whether they are still those of the same calls, and on the stack.
+    /// Reads the records again. Returns whether they are still those of the same calls, and on the stack, and whether the
+    /// same span is active.
     pub fn is_unchanged(&mut self) -> Result<bool> {
+        if self.read_span() != self.span {
+            return Ok(false);
+        }
         self.pieces.clear();
         let address = self.head_at;
         self.pieces.try_push(Piece { address, size: 8 })?;

@@ -10,6 +10,7 @@ use crate::memory::{Limited, Memory};
 use crate::names::Names;
 use crate::places::Places;
 use crate::snapshot::Snapshot;
+use crate::spans;
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::model::Strings;
@@ -70,6 +71,14 @@ impl<M: Memory> Reader<M> {
             texts: Strings::default(),
             shortest_collection: SHORTEST_COLLECTION,
         })
+    }
+
+    /// Finds the record of the active span, if the process uses this package. Its library may be loaded later.
+    pub fn find_span(&mut self, mappings: &[Mapping]) -> Result<bool> {
+        self.snapshot.limit(MOST_TO_OPEN);
+        let found = spans::find(&mut self.snapshot, mappings)?;
+        self.snapshot.set_span(found);
+        Ok(found.is_some())
     }
 
     /// R in the process.

@@ -10,7 +10,7 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::Error;
 use profile_core::formats::rprof;
 use profile_core::io::input::Origin;
-use profile_core::limits::memory::owned;
+use profile_core::limits::memory::{TryCollect, owned};
 use profile_core::{joint, message};
 use profile_sampler as sampler;
 
@@ -112,6 +112,18 @@ fn rust_native_stop(
     })
 }
 
+// Returns the offsets at which the samples in a file of R's profiler start.
+#[extendr]
+fn rust_sample_lines(file: &Robj) -> Robj {
+    outcome(|arena| {
+        let file = argument(file).file()?;
+        let bytes = joint::read_file(file.path).map_err(|error| error.shown_as(file.shown))?;
+        let starts = rprof::sample_starts(&bytes)?;
+        let starts = starts.iter().map(|start| *start as f64).try_vec()?;
+        arena.numbers(&starts)
+    })
+}
+
 extendr_module! {
     mod native;
     fn rust_native_check;
@@ -119,4 +131,5 @@ extendr_module! {
     fn rust_native_start;
     fn rust_native_state;
     fn rust_native_stop;
+    fn rust_sample_lines;
 }

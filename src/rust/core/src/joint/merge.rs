@@ -96,7 +96,7 @@ pub fn merge(
 }
 
 /// The content of the file. It must be regular, since a device such as `/dev/zero` is endless.
-fn read_file(path: &Path) -> Result<Vec<u8>> {
+pub fn read_file(path: &Path) -> Result<Vec<u8>> {
     let failed = |source| Error::open(path, source);
     let file = File::open(path).map_err(failed)?;
     let about = file.metadata().map_err(failed)?;

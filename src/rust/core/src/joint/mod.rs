@@ -18,7 +18,7 @@ mod r_tables;
 pub mod recording;
 pub mod symbols;
 
-pub use merge::{check_target, merge};
+pub use merge::{check_target, merge, read_file};
 pub use processes::{NativeStack, insert_native};
 pub use recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
 pub use symbols::{Files, Symbol, Symbolizer};

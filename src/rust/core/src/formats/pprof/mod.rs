@@ -9,6 +9,7 @@ mod detect;
 mod proto;
 mod read;
 mod source_labels;
+mod span_labels;
 mod write;
 
 pub use write::Writer;

@@ -23,6 +23,7 @@ mod grammar;
 mod line_reader;
 mod lines;
 mod memory;
+mod offsets;
 mod parse;
 mod pending;
 mod read;
@@ -32,6 +33,7 @@ mod write;
 pub use follow::{Followed, Follower, starts_with_header};
 pub use grammar::memory_prefix as parse_memory;
 pub use line_reader::OTHERWISE;
+pub use offsets::sample_starts;
 pub use write::Writer;
 
 use crate::formats::format::Format;

@@ -12,6 +12,7 @@ mod outline;
 mod parts;
 mod samples;
 mod sources;
+mod spans;
 mod stream;
 mod tables;
 
@@ -105,6 +106,7 @@ fn build(
     }
     let mut profile = reader.profile;
     sources::from_labels(&mut profile, bytes.len(), stop)?;
+    spans::from_labels(&mut profile, stop)?;
     Ok((profile, reader.problems))
 }
 

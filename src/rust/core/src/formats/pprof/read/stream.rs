@@ -12,7 +12,7 @@ use super::header::MOST_TYPES;
 use super::outline::Outline;
 use super::parts::Parts;
 use super::samples::SampleReader;
-use super::sources;
+use super::{sources, spans};
 use crate::collections::Lists;
 use crate::error::{Error, Result};
 use crate::formats::format::Format;
@@ -248,6 +248,7 @@ impl Samples {
         }
         let mut profile = reader.profile;
         sources::from_labels(&mut profile, self.size, stop)?;
+        spans::from_labels(&mut profile, stop)?;
         Ok(profile)
     }
 }

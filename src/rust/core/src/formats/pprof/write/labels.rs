@@ -1,15 +1,16 @@
 //! Encodes the labels of samples.
 //!
 //! In addition to the labels of the sample, some are written for information that the model stores
-//! elsewhere: the source, or the number of the run if there are several, and whether R was
+//! elsewhere: the span, the source, or the number of the run if there are several, and whether R was
 //! collecting garbage. Sets of labels repeat, so each distinct set is encoded once.
 
 use crate::error::{Error, Result};
 use crate::formats::pprof::proto::{label, sample};
 use crate::formats::pprof::source_labels::{self, Fact, KEYS};
+use crate::formats::pprof::span_labels::{SPAN_ID, TRACE_ID};
 use crate::limits::memory::{TryGrow, ensure, owned, with_room, written};
 use crate::message;
-use crate::model::{Label, Profile, SourceId, StackId, StringId, Strings};
+use crate::model::{Label, Link, Profile, SourceId, StackId, StringId, Strings};
 use crate::protobuf::encode;
 use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
 use std::borrow::Cow;
@@ -57,6 +58,8 @@ pub struct Labels<'a> {
     profile: &'a Profile,
     /// The labels of the remaining samples.
     left: &'a [Label],
+    /// The spans of the remaining samples.
+    links: &'a [(usize, Link)],
     /// Whether to sort labels: sets are then equal if they have for each key the same texts, and the
     /// same numbers, in the same order.
     sort: bool,
@@ -88,6 +91,7 @@ impl<'a> Labels<'a> {
         Ok(Labels {
             profile,
             left: &profile.labels,
+            links: &profile.samples.links,
             sort,
             tell_sources,
             sets: EncodedTable::default(),
@@ -112,15 +116,20 @@ impl<'a> Labels<'a> {
         let count = left.iter().take_while(|l| l.sample == row).count();
         let (own, left) = left.split_at(count);
         self.left = left;
+        let before = self.links.iter().take_while(|(at, _)| *at < row).count();
+        let (_, links) = self.links.split_at(before);
+        self.links = links;
+        let link = links.first().filter(|(at, _)| *at == row);
+        let link = link.map(|(_, link)| *link);
         let collects = self.collects[stack.row()];
-        if !own.is_empty() {
-            return self.intern(own, source, collects, texts);
+        if !own.is_empty() || link.is_some() {
+            return self.intern(own, link, source, collects, texts);
         }
         let (source_row, collects_row) = (source.row(), usize::from(collects));
         if let Some(set) = self.common[source_row][collects_row] {
             return Ok(set);
         }
-        let set = self.intern(own, source, collects, texts)?;
+        let set = self.intern(own, None, source, collects, texts)?;
         self.common[source_row][collects_row] = Some(set);
         Ok(set)
     }
@@ -128,6 +137,7 @@ impl<'a> Labels<'a> {
     fn intern(
         &mut self,
         own: &[Label],
+        link: Option<Link>,
         source: SourceId,
         collects: bool,
         texts: &mut StringTableBuilder<'a>,
@@ -148,13 +158,17 @@ impl<'a> Labels<'a> {
             };
             self.scratch.try_push(wanted)?;
         }
+        if let Some(link) = link {
+            self.add(own, TRACE_ID, Word::Known(link.trace_id))?;
+            self.add(own, SPAN_ID, Word::Known(link.span_id))?;
+        }
         if !self.tell_sources && self.profile.sources.len() > 1 {
             // pprof would interpret a number without a prefix as a range.
             let run = written(format_args!("run-{}", source.0 + 1))?;
-            self.add(own, RUN, run.into())?;
+            self.add(own, RUN, Word::New(run.into()))?;
         }
         if collects {
-            self.add(own, GC, "yes".into())?;
+            self.add(own, GC, Word::New("yes".into()))?;
         }
         if self.sort {
             let key = |wanted: &'_ Wanted| wanted.str.is_none();
@@ -170,14 +184,15 @@ impl<'a> Labels<'a> {
 
     /// Adds a label unless the sample has one with this key, which may be from a file that was written
     /// here.
-    fn add(&mut self, own: &[Label], key: &'static str, value: Cow<'a, str>) -> Result<()> {
+    fn add(&mut self, own: &[Label], key: &'static str, value: Word<'a>) -> Result<()> {
         let strings = &self.profile.strings;
-        if own.iter().any(|label| strings.get(label.key) == key) {
+        // Only one of two ids may be known.
+        if value.text(strings).is_empty() || own.iter().any(|label| strings.get(label.key) == key) {
             return Ok(());
         }
         let wanted = Wanted {
             key: Word::New(key.into()),
-            str: Some(Word::New(value)),
+            str: Some(value),
             num: None,
             unit: None,
         };

@@ -1,0 +1,126 @@
+# A tracer provider for the package otel, which sets the ids of the active span for profilers. It wraps another
+# provider: spans remain those of that provider, and only their methods that activate and deactivate them are replaced.
+
+#' A tracer provider that shows profilers the active span
+#'
+#' @description
+#' With this tracer provider of the package otel, samples have the ids of the active span, see [with_span_ids()]. It
+#' passes everything on to the tracer provider that you use otherwise. Set these environment variables before R starts:
+#'
+#' ```
+#' OTEL_R_TRACES_EXPORTER=profile::tracer_provider
+#' OTEL_TRACES_EXPORTER=otlp
+#' ```
+#'
+#' The second one is for the actual exporter. It takes all values that `OTEL_R_TRACES_EXPORTER` takes, see the help of
+#' `otel::get_default_tracer_provider()`. If it is not set, there are no spans.
+#'
+#' @details
+#' `tracer_provider$new(provider)` wraps `provider`, a tracer provider. By default it is the one that
+#' `OTEL_TRACES_EXPORTER` names.
+#'
+#' Ids are set when a span is activated, and those of the span before are restored when it is deactivated, or when the
+#' frame ends for which it was activated. Spans can be nested. The ids of a span are asked for once; an activation
+#' costs about 2 microseconds more than without this provider.
+#'
+#' @format A list with the function `new`.
+#' @seealso [with_span_ids()], which works without the package otel
+#' @export
+tracer_provider <- list(
+  new = function(provider = configured_provider()) {
+    with_method(provider, "get_tracer", function(get_tracer) {
+      function(...) shown_tracer(get_tracer(...))
+    })
+  }
+)
+
+# The tracer provider that the package otel uses if there is no variable for R alone. The package creates it at its
+# first use, which is inside of the creation of this one.
+configured_provider <- function() {
+  variable <- "OTEL_R_TRACES_EXPORTER"
+  exporter <- Sys.getenv(variable, NA)
+  if (!is.na(exporter)) {
+    Sys.unsetenv(variable)
+    on.exit(rlang::exec(Sys.setenv, !!variable := exporter))
+  }
+  if (!requireNamespace("otel", quietly = TRUE)) {
+    abort_profile("The package otel is not installed.", "profile_error_unsupported", call = NULL)
+  }
+  otel::get_default_tracer_provider()
+}
+
+# Replaces a method of an object, which is an environment or a list. `replace` gets the method, and returns the new one.
+with_method <- function(x, name, replace) {
+  if (is.function(x[[name]])) {
+    x[[name]] <- replace(x[[name]])
+  }
+  x
+}
+
+shown_tracer <- function(tracer) {
+  tracer <- with_method(tracer, "start_span", function(start_span) {
+    function(...) shown_span(start_span(...))
+  })
+  tracer <- with_method(tracer, "get_active_span", function(get_active_span) {
+    function(...) shown_span(get_active_span(...))
+  })
+  with_method(tracer, "start_local_active_span", function(start_local_active_span) {
+    function(..., scope = parent.frame(), activation_scope = parent.frame()) {
+      force(activation_scope)
+      span <- shown_span(start_local_active_span(..., scope = scope, activation_scope = activation_scope))
+      activate_ids(ids_of_span(span), activation_scope)
+      span
+    }
+  })
+}
+
+shown_span <- function(span) {
+  # Ids are read at the first activation, since most spans of some programs are never active.
+  ids <- NULL
+  tokens <- list()
+  span <- with_method(span, "activate", function(activate) {
+    function(activation_scope = parent.frame(), end_on_exit = FALSE) {
+      force(activation_scope)
+      scope <- activate(activation_scope, end_on_exit)
+      if (is.null(ids)) {
+        ids <<- ids_of_span(span)
+      }
+      token <- activate_ids(ids, activation_scope)
+      if (is.null(activation_scope)) {
+        tokens[[length(tokens) + 1L]] <<- list(scope, token)
+      }
+      scope
+    }
+  })
+  with_method(span, "deactivate", function(deactivate) {
+    function(...) {
+      result <- deactivate(...)
+      for (i in seq_along(tokens)) {
+        if (identical(tokens[[i]][[1]], ..1)) {
+          .External(profile_pop_span, tokens[[i]][[2]])
+          tokens[[i]] <<- NULL
+          break
+        }
+      }
+      result
+    }
+  })
+}
+
+# Without a valid id, no span is active.
+ids_of_span <- function(span) {
+  context <- span$get_context()
+  flags <- if (isTRUE(context$is_sampled())) 1L else 0L
+  list(context$get_trace_id(), context$get_span_id(), flags)
+}
+
+# Sets the ids until the frame ends, if there is one. Returns the token.
+activate_ids <- function(ids, frame) {
+  token <- .External(profile_push_span, ids[[1]], ids[[2]], ids[[3]])
+  if (!is.null(frame)) {
+    # Evaluated in the frame, in which nothing else may be defined.
+    end <- as.call(list(function() .External(profile_pop_span, token)))
+    do.call(base::on.exit, list(end, TRUE, FALSE), envir = frame)
+  }
+  token
+}
