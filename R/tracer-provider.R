@@ -50,9 +50,11 @@ configured_provider <- function() {
 }
 
 # Replaces a method of an object, which is an environment or a list. `replace` gets the method, and returns the new one.
+# A provider may return the same object again, whose methods were replaced before.
 with_method <- function(x, name, replace) {
-  if (is.function(x[[name]])) {
-    x[[name]] <- replace(x[[name]])
+  method <- x[[name]]
+  if (is.function(method) && is.null(attr(method, "replaced"))) {
+    x[[name]] <- structure(replace(method), replaced = TRUE)
   }
   x
 }
@@ -89,20 +91,21 @@ shown_span <- function(span) {
       if (is.null(activation_scope)) {
         tokens[[length(tokens) + 1L]] <<- list(scope, token)
       }
-      scope
+      invisible(scope)
     }
   })
   with_method(span, "deactivate", function(deactivate) {
-    function(...) {
-      result <- deactivate(...)
-      for (i in seq_along(tokens)) {
-        if (identical(tokens[[i]][[1]], ..1)) {
+    function(cscope, ...) {
+      result <- deactivate(cscope, ...)
+      # The last activation first, if several have equal scopes.
+      for (i in rev(seq_along(tokens))) {
+        if (identical(tokens[[i]][[1]], cscope)) {
           .External(profile_pop_span, tokens[[i]][[2]])
           tokens[[i]] <<- NULL
           break
         }
       }
-      result
+      invisible(result)
     }
   })
 }

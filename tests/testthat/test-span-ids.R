@@ -136,3 +136,254 @@ test_that("native recordings have the ids of spans", {
   x <- given_profile({ busy(1); with_span_ids(trace, span, busy(2)); busy(1) }, native = TRUE)
   expect_identical(x$samples$.span_id, c(NA, span, span, NA))
 })
+
+# The names of the functions of each sample.
+names_of_samples <- function(x) {
+  rows <- x$sample_locations
+  at <- match(rows$location_id, x$locations$location_id)
+  name <- x$functions$name[match(x$locations$function_id[at], x$functions$function_id)]
+  unname(split(name, factor(rows$sample_id, x$samples$sample_id)))
+}
+
+# Expects that the samples inside `in_span()` have the ids, and those outside of `with_span_ids()` have none. Returns
+# the number of the former.
+expect_ids_of_spans <- function(x) {
+  names <- names_of_samples(x)
+  is_inside <- vapply(names, function(names) "in_span" %in% names, TRUE)
+  is_outside <- !vapply(names, function(names) "with_span_ids" %in% names, TRUE)
+  ids <- x$samples[[".span_id"]] %||% rep(NA, nrow(x$samples))
+  expect_true(all(ids[is_inside] %in% span))
+  expect_true(all(is.na(ids[is_outside])))
+  sum(is_inside)
+}
+
+test_that("samples of the agent have the ids of their spans", {
+  got <- list()
+  local_agent(function(x) got[[length(got) + 1]] <<- x)
+  in_span <- compiler::cmpfun(function() for (i in 1:10) busy_loop(1e4))
+  has_span <- function() any(vapply(got, function(x) span %in% x$samples[[".span_id"]], TRUE))
+  work_until(function() {
+    with_span_ids(trace, span, in_span())
+    agent_status()
+    has_span()
+  })
+  stop_agent(300)
+  expect_gt(sum(vapply(got, expect_ids_of_spans, 0L)), 0)
+})
+
+test_that("samples of other processes have the ids of their spans", {
+  skip_without_processes()
+  # The process waits where the test wants it: for a line in a pipe.
+  dir <- withr::local_tempdir()
+  gate <- file.path(dir, "gate")
+  system2("mkfifo", gate)
+  pid <- local_r_process(c("ready()", with_package(
+    sprintf("gate <- fifo('%s', 'r', blocking = TRUE)", gate),
+    "before <- in_span <- after <- function() readLines(gate, 1)",
+    "before()",
+    sprintf("with_span_ids('%s', '%s', in_span())", trace, span),
+    "after()"
+  )))
+  pipe <- fifo(gate, "w", blocking = TRUE)
+  withr::defer(close(pipe))
+  for (name in c("before", "in_span", "after")) {
+    wait_for_stack(pid, c("readLines", name))
+    x <- profile_until(pid, clock = "wall")
+    expect_identical(expect_ids_of_spans(x), if (name == "in_span") nrow(x$samples) else 0L)
+    writeLines("", pipe)
+    flush(pipe)
+  }
+})
+
+test_that("spans are found in a process that loads the package while it is recorded", {
+  skip_without_processes()
+  # How long it takes to load the package is unknown.
+  for (seconds in c(3, 10, 30, 100)) {
+    dir <- withr::local_tempdir()
+    gate <- file.path(dir, "gate")
+    result <- file.path(dir, "result.rds")
+    system2("mkfifo", gate)
+    pid <- local_r_process(c(
+      "ready()",
+      sprintf("gate <- fifo('%s', 'r', blocking = TRUE)", gate),
+      "before <- in_span <- function() readLines(gate, 1)",
+      "before()",
+      with_package(sprintf("with_span_ids('%s', '%s', in_span())", trace, span))
+    ))
+    pipe <- fifo(gate, "w", blocking = TRUE)
+    withr::defer(close(pipe))
+    wait_for_stack(pid, c("readLines", "before"))
+    recorder <- local_r_process(with_package(
+      "ready()",
+      sprintf("x <- suppressWarnings(profile_process(%d, seconds = %d, clock = 'wall'))", pid, seconds),
+      sprintf("saveRDS(x, '%s.new'); file.rename('%s.new', '%s')", result, result, result)
+    ))
+    expect_true(wait_for(function() is_recorded(pid, by = recorder)))
+    writeLines("", pipe)
+    flush(pipe)
+    expect_true(wait_for(function() file.exists(result)))
+    x <- readRDS(result)
+    ids <- x$samples[[".span_id"]]
+    if (span %in% ids) break
+  }
+  expect_true(span %in% ids)
+  # Once it is found, it is not missed.
+  expect_false(anyNA(ids[seq(match(span, ids), length(ids))]))
+  expect_true(all(ids[vapply(names_of_samples(x), function(names) "before" %in% names, TRUE)] %in% NA))
+})
+
+# ---- The tracer provider -----------------------------------------------------------------
+
+# A provider with the interface of otel's, whose objects are environments, as in otelsdk, or lists, as in otel.
+fake_provider <- function(as = list2env) {
+  log <- character()
+  active <- list()
+  new_span <- function(name, id) {
+    self <- as(list(
+      name = name,
+      get_context = function() {
+        log <<- c(log, paste("context", name))
+        list(get_trace_id = function() trace, get_span_id = function() id, is_sampled = function() TRUE)
+      },
+      activate = function(activation_scope = parent.frame(), end_on_exit = FALSE) {
+        log <<- c(log, paste("activate", name))
+        if (is.null(activation_scope)) {
+          return(paste("scope of", name))
+        }
+        do.call(base::on.exit, list(as.call(list(function() {
+          log <<- c(log, paste("deactivate", name), if (end_on_exit) paste("end", name))
+        })), TRUE, FALSE), envir = activation_scope)
+      },
+      deactivate = function(cscope) log <<- c(log, paste("deactivate", cscope))
+    ))
+    self
+  }
+  count <- 0
+  start <- function(name, id = sprintf("%016x", count)) {
+    count <<- count + 1
+    new_span(name, if (name == "invalid") strrep("0", 16) else sprintf("%016x", count))
+  }
+  tracer <- function() as(list(
+    start_span = function(name, ...) start(name),
+    get_active_span = function() new_span("current", span),
+    start_local_active_span = function(name, ..., scope = parent.frame(), activation_scope = parent.frame()) {
+      self <- start(name)
+      self$activate(activation_scope, end_on_exit = TRUE)
+      self
+    },
+    is_enabled = function(...) TRUE
+  ))
+  list(
+    provider = as(list(get_tracer = function(name, ...) tracer(), flush = function() "flushed")),
+    log = function() log
+  )
+}
+
+for (kind in c("environments", "lists")) test_that(paste("the ids of an active span are published, with", kind), {
+  fake <- fake_provider(if (kind == "lists") identity else function(x) list2env(x, parent = emptyenv()))
+  provider <- tracer_provider$new(fake$provider)
+  expect_identical(provider$flush(), "flushed")
+  tracer <- provider$get_tracer("test")
+  expect_true(tracer$is_enabled())
+  local_span <- function(name, frame = parent.frame()) {
+    span <- tracer$start_span(name)
+    span$activate(frame, end_on_exit = TRUE)
+    span
+  }
+  inner <- function() {
+    local_span("inner")
+    published()
+  }
+  outer <- function() {
+    local_span("outer")
+    first <- published()
+    inside <- inner()
+    list(first, inside, published(), tryCatch({ local_span("twice"); published() }))
+  }
+  ids <- outer()
+  expect_identical(ids[[1]], c(trace, "0000000000000001", "01"))
+  expect_identical(ids[[2]][[2]], "0000000000000002")
+  expect_identical(ids[[3]], ids[[1]])
+  expect_null(published())
+  # The provider was asked for ids once for each span, and its own methods were called.
+  expect_identical(fake$log(), c(
+    "activate outer", "context outer", "activate inner", "context inner", "deactivate inner", "end inner",
+    "activate twice", "context twice", "deactivate twice", "end twice", "deactivate outer", "end outer"
+  ))
+})
+
+test_that("spans end with errors, and may be deactivated in any order", {
+  fake <- fake_provider()
+  tracer <- tracer_provider$new(fake$provider)$get_tracer("test")
+  failing <- function() {
+    tracer$start_local_active_span("failing")
+    stop(published()[[2]])
+  }
+  expect_error(failing(), "^0000000000000001$")
+  expect_null(published())
+
+  a <- tracer$start_span("a")
+  b <- tracer$start_span("b")
+  scope_a <- a$activate(NULL)
+  scope_b <- b$activate(NULL)
+  expect_identical(scope_b, "scope of b")
+  expect_identical(published()[[2]], "0000000000000003")
+  # As in OpenTelemetry, this ends the inner one as well.
+  a$deactivate(scope_a)
+  expect_null(published())
+  b$deactivate(scope_b)
+  expect_null(published())
+  # A span can be active several times, as one that is resumed in several callbacks.
+  for (i in 1:3) {
+    scope <- b$activate(NULL)
+    again <- b$activate(NULL)
+    b$deactivate(again)
+    expect_identical(published()[[2]], "0000000000000003")
+    b$deactivate(scope)
+    expect_null(published())
+  }
+})
+
+test_that("the active span that a tracer returns can be activated", {
+  tracer <- tracer_provider$new(fake_provider()$provider)$get_tracer("test")
+  callback <- function() {
+    tracer$get_active_span()$activate()
+    published()[[2]]
+  }
+  expect_identical(callback(), span)
+  expect_null(published())
+})
+
+test_that("objects that are returned again are not wrapped again", {
+  fake <- fake_provider()
+  once <- fake$provider$get_tracer("test")
+  fake$provider$get_tracer <- function(name) once
+  provider <- tracer_provider$new(fake$provider)
+  for (i in 1:3) tracer <- provider$get_tracer("test")
+  scope <- function() { tracer$start_span("a")$activate(); 1 }
+  scope()
+  expect_null(attr(environment(tracer$start_span)$start_span, "replaced"))
+  expect_identical(sum(fake$log() == "context a"), 1L)
+})
+
+test_that("under an invalid span, no span is active", {
+  tracer <- tracer_provider$new(fake_provider()$provider)$get_tracer("test")
+  invalid <- function() {
+    tracer$start_local_active_span("invalid")
+    published()
+  }
+  expect_null(with_span_ids(trace, span, invalid()))
+  expect_identical(with_span_ids(trace, span, { invalid(); published()[[2]] }), span)
+})
+
+test_that("the provider of otel is wrapped", {
+  skip_if_not_installed("otel")
+  withr::local_envvar(OTEL_R_TRACES_EXPORTER = "profile::tracer_provider", OTEL_TRACES_EXPORTER = "none")
+  code <- c(
+    "provider <- otel::get_default_tracer_provider()",
+    "f <- function() { otel::start_local_active_span('a'); otel::is_tracing_enabled() }",
+    "cat(class(provider)[[1]], f(), Sys.getenv('OTEL_R_TRACES_EXPORTER'))"
+  )
+  output <- system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(paste(with_package(code), collapse = "; "))), stdout = TRUE)
+  expect_identical(output, "otel_tracer_provider_noop FALSE profile::tracer_provider")
+})

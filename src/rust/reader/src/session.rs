@@ -26,7 +26,7 @@ const SETTLE: Duration = Duration::from_micros(100);
 /// checked only once in this many samples.
 const LOOK: u32 = 16;
 /// The time between two searches for the record of the active span. One takes some milliseconds.
-const SEARCH: Duration = Duration::from_secs(2);
+const SEARCH: Duration = Duration::from_secs(1);
 
 pub struct Session<'s, M = ProcessMemory, T = Thread> {
     number: usize,

@@ -20,6 +20,7 @@ mod reader {
     #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
     mod session;
     mod snapshot;
+    mod spans;
     mod stack;
     mod symbols;
     mod target;

@@ -8,5 +8,6 @@ mod damaged;
 mod irregular;
 mod real;
 mod sources;
+mod spans;
 mod whole;
 mod written;
