@@ -45,7 +45,7 @@ with_span_ids <- function(trace_id, span_id, expr) {
     name <- c("trace_id", "span_id", "expr")[[which(c(missing(trace_id), missing(span_id), missing(expr)))[[1]]]]
     abort_missing(name, rlang::current_env(), i = "An example is `with_span_ids(trace_id, span_id, work())`.")
   }
-  .profile_token <- .External(profile_push_span, trace_id, span_id, 0L)
+  .profile_token <- .External(profile_push_span, trace_id, span_id, 0L, NULL, NULL)
   on.exit(.External(profile_pop_span, .profile_token))
   if (.profile_token <= 0) {
     refuse_ids(trace_id, span_id, rlang::current_env())

@@ -70,7 +70,8 @@ shown_tracer <- function(tracer) {
     function(..., scope = parent.frame(), activation_scope = parent.frame()) {
       force(activation_scope)
       span <- shown_span(start_local_active_span(..., scope = scope, activation_scope = activation_scope))
-      activate_ids(ids_of_span(span), activation_scope)
+      ids <- ids_of_span(span)
+      .External(profile_push_span, ids[[1]], ids[[2]], ids[[3]], activation_scope, end_of_span())
       span
     }
   })
@@ -80,6 +81,7 @@ shown_span <- function(span) {
   # Ids are read at the first activation, since most spans of some programs are never active.
   ids <- NULL
   tokens <- list()
+  end <- end_of_span()
   span <- with_method(span, "activate", function(activate) {
     function(activation_scope = parent.frame(), end_on_exit = FALSE) {
       force(activation_scope)
@@ -87,7 +89,7 @@ shown_span <- function(span) {
       if (is.null(ids)) {
         ids <<- ids_of_span(span)
       }
-      token <- activate_ids(ids, activation_scope)
+      token <- .External(profile_push_span, ids[[1]], ids[[2]], ids[[3]], activation_scope, end)
       if (is.null(activation_scope)) {
         tokens[[length(tokens) + 1L]] <<- list(scope, token)
       }
@@ -117,13 +119,8 @@ ids_of_span <- function(span) {
   list(context$get_trace_id(), context$get_span_id(), flags)
 }
 
-# Sets the ids until the frame ends, if there is one. Returns the token.
-activate_ids <- function(ids, frame) {
-  token <- .External(profile_push_span, ids[[1]], ids[[2]], ids[[3]])
-  if (!is.null(frame)) {
-    # Evaluated in the frame, in which nothing else may be defined.
-    end <- as.call(list(function() .External(profile_pop_span, token)))
-    do.call(base::on.exit, list(end, TRUE, FALSE), envir = frame)
-  }
-  token
+# A call that ends a span with a frame, in which `NA` is replaced by a token. It contains functions instead of their
+# names, since it is evaluated in frames of others.
+end_of_span <- function() {
+  as.call(list(base::on.exit, as.call(list(.External, profile_pop_span, NA)), TRUE, FALSE))
 }

@@ -53,7 +53,7 @@ static const R_ExternalMethodDef externals[] = {
     {"profile_log_spans", (DL_FUNC) &profile_log_spans, 2},
     {"profile_logged_spans", (DL_FUNC) &profile_logged_spans, 0},
     {"profile_pop_span", (DL_FUNC) &profile_pop_span, 1},
-    {"profile_push_span", (DL_FUNC) &profile_push_span, 3},
+    {"profile_push_span", (DL_FUNC) &profile_push_span, 5},
     {"profile_resume", (DL_FUNC) &profile_resume, 0},
     {"profile_unload", (DL_FUNC) &profile_unload, 0},
     {"R_unload_profile", (DL_FUNC) &R_unload_profile, 0},
