@@ -71,7 +71,7 @@
 #' @section Errors:
 #' `profile_error_argument` for invalid arguments, including labels that are too long. The warnings about
 #' the labels of a handler and about a router without endpoints have class `profile_warning_labels`.
-#' @seealso [filter_profile()]; `vignette("processes", package = "profile")`
+#' @seealso [filter_profile()]; [with_span_ids()] for ids of spans, whose number is not limited; `vignette("processes", package = "profile")`
 #' @export
 #' @examples
 #' work <- function(n) for (i in seq_len(n)) sort(runif(1e5))

@@ -65,7 +65,8 @@
 #' [profile_process()], [memory_profile()], [watch_process()], [dump_stack()], [list_r_processes()]
 #'
 #' ## Agent and labels
-#' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()]
+#' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()];
+#' [with_span_ids()], [tracer_provider()][tracer_provider]
 #'
 #' ## Databases and senders
 #' [copy_profile_to()], [profile_from_con()], [tbl_profile()], [roll_up_profiles()], [prune_profiles()]; [send_otlp()],

@@ -78,6 +78,8 @@
 #' ordered by their numbers, or by their first samples if files with the same numbers were merged. If some samples have
 #' no such labels, the file itself is the first source. Irregular labels of this kind remain in `.labels`.
 #'
+#' The labels `trace_id` and `span_id` of a sample become columns of `samples`, if they are ids of OpenTelemetry.
+#'
 #' ## Size
 #'
 #' A small file can represent a huge profile: gzip compresses by up to a thousand times, and a stack that

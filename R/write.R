@@ -24,6 +24,7 @@
 #'   written as 0;
 #' - functions with their R names, files and lines;
 #' - the labels of samples, and for Rprof data the label `gc`;
+#' - the ids of the trace and the span of samples, as the labels `trace_id` and `span_id`;
 #' - if there is more than one source, the label `run` (`run-1`, `run-2`, ...), or with `source_labels = TRUE`
 #'   labels that identify the source of each sample;
 #' - the sampling period, the duration, the time stamp, and the origin of the data as a comment.
