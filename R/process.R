@@ -11,7 +11,7 @@
 #' there are no lines* in [read_rprof()]), the CPU time and the real time since the previous sample, and the time when
 #' it was taken. The label `state` is the state of the process at that time: `running` (or waiting for a CPU),
 #' `sleeping`, `waiting` for a disk, or `stopped`. Samples also have the labels that the process has set with
-#' [with_labels()]. A label with the key `state` does not replace the state of the process: samples have both.
+#' [with_labels()], and the ids of the active span, see [with_span_ids()]. A label with the key `state` does not replace the state of the process: samples have both.
 #'
 #' Functions have the names by which they were called, as in [Rprof()]. A function that was called by a name that many
 #' have, such as `FUN` in [lapply()], or without a name, is shown with the place where it was defined, as in

@@ -10,7 +10,10 @@ test_that("each entry point has its wrapper, and nothing else can be called", {
   modules <- c("profile", "analysis", "native", "processes", "reading_and_writing", "services", "tables")
   generated <- c(paste0("get_", modules, "_metadata"), paste0("make_", modules, "_wrappers"))
   expect_setequal(names(routines$.Call), paste0("wrap__", c(wrappers, generated)))
-  expect_setequal(names(routines$.External), c("profile_load", "profile_resume", "profile_unload", "R_unload_profile"))
+  expect_setequal(names(routines$.External), c(
+    "profile_load", "profile_resume", "profile_unload", "R_unload_profile",
+    "profile_push_span", "profile_pop_span", "profile_active_span", "profile_log_spans", "profile_logged_spans"
+  ))
 })
 
 # test-border-torture.R has smaller steps.
