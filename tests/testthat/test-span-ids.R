@@ -398,6 +398,29 @@ test_that("objects that are returned again are not wrapped again", {
   expect_identical(sum(fake$log() == "context a"), 1L)
 })
 
+test_that("garbage collections change nothing", {
+  skip_on_cran()
+  tracer <- tracer_provider$new(fake_provider()$provider)$get_tracer("test")
+  outer <- tracer$start_span("outer")
+  f <- function() {
+    outer$activate()
+    c(published()[[2]], with_span_ids(trace, other_span, published()[[2]]), published()[[2]])
+  }
+  path <- withr::local_tempfile()
+  writeLines("one", path)
+  log <- asNamespace("profile")$log_spans
+  logged <- asNamespace("profile")$profile_logged_spans
+  f()
+  gctorture(TRUE)
+  log(path)
+  ids <- f()
+  changes <- .External(logged)
+  gctorture(FALSE)
+  expect_identical(ids, c("0000000000000001", other_span, "0000000000000001"))
+  # Only the last change at each size of the file counts.
+  expect_identical(changes, list(offset = 4, trace_id = NA_character_, span_id = NA_character_))
+})
+
 test_that("under an invalid span, no span is active", {
   tracer <- tracer_provider$new(fake_provider()$provider)$get_tracer("test")
   invalid <- function() {
