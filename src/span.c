@@ -57,6 +57,29 @@ attribute_visible Record profile_thread_ctx_v1 __attribute__((aligned(8)));
 
 #ifdef __linux__
 attribute_visible __thread void *otel_thread_ctx_v1;
+
+// The address of the variable in the calling thread. OTEP 4947 requires a relocation by which other processes find it
+// (TLSDESC). On x86-64, compilers make another one unless they get an option that R's checks call non-portable, so this
+// is the code that they would make with it. The function that it calls keeps all registers but one; the stack is moved
+// past the part that this function may use below the stack pointer, and aligned.
+static void **variable_of_thread(void) {
+#if defined(__x86_64__) && defined(__LP64__)
+    char *offset, *thread;
+    __asm__ volatile("movq %%rsp, %%rbx\n\t"
+                     "subq $128, %%rsp\n\t"
+                     "andq $-16, %%rsp\n\t"
+                     "leaq otel_thread_ctx_v1@TLSDESC(%%rip), %%rax\n\t"
+                     "call *otel_thread_ctx_v1@TLSCALL(%%rax)\n\t"
+                     "movq %%rbx, %%rsp"
+                     : "=&a"(offset)
+                     :
+                     : "rbx", "cc", "memory");
+    __asm__("movq %%fs:0, %0" : "=r"(thread));
+    return (void **) (thread + (intptr_t) offset);
+#else
+    return &otel_thread_ctx_v1;
+#endif
+}
 #endif
 
 static struct {
@@ -98,7 +121,7 @@ static const Active *active(void) {
 // Must be called in R's thread.
 void profile_publish_span(void) {
 #ifdef __linux__
-    otel_thread_ctx_v1 = &profile_thread_ctx_v1;
+    *variable_of_thread() = &profile_thread_ctx_v1;
 #endif
 }
 

@@ -27,7 +27,8 @@ pub struct Image {
 }
 
 impl Image {
-    /// Signals must be blocked in the calling thread. The child ends with that thread.
+    /// Signals must be blocked in the calling thread. The child ends with that thread or, if the thread ends before the
+    /// child has asked for this, with the process.
     pub fn take() -> Result<Image> {
         let begin = Instant::now();
         let parent = process::id();
@@ -134,6 +135,11 @@ mod tests {
         let pid = thread::spawn(|| {
             let image = Image::take().unwrap();
             let pid = image.pid;
+            // It gets its name after it has asked for its end.
+            let name = format!("/proc/{pid}/comm");
+            while fs::read_to_string(&name).unwrap().trim_end().as_bytes() != NAME.to_bytes() {
+                thread::yield_now();
+            }
             std::mem::forget(image);
             pid
         });
