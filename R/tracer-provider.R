@@ -37,14 +37,21 @@ tracer_provider <- list(
 # The tracer provider that the package otel uses if there is no variable for R alone. The package creates it at its
 # first use, which is inside of the creation of this one.
 configured_provider <- function() {
-  variable <- "OTEL_R_TRACES_EXPORTER"
-  exporter <- Sys.getenv(variable, NA)
-  if (!is.na(exporter)) {
-    Sys.unsetenv(variable)
-    on.exit(rlang::exec(Sys.setenv, !!variable := exporter))
-  }
   if (!requireNamespace("otel", quietly = TRUE)) {
     abort_profile("The package otel is not installed.", "profile_error_unsupported", call = NULL)
+  }
+  if (isTRUE(the$is_wrapping)) {
+    abort_argument(c(
+      "`OTEL_TRACES_EXPORTER` must name another exporter than `profile::tracer_provider`, such as `otlp`.",
+      i = "`OTEL_R_TRACES_EXPORTER` is the variable for `profile::tracer_provider`."
+    ), NULL)
+  }
+  the$is_wrapping <- TRUE
+  on.exit(the$is_wrapping <- FALSE)
+  exporter <- Sys.getenv("OTEL_R_TRACES_EXPORTER", NA)
+  if (!is.na(exporter)) {
+    Sys.unsetenv("OTEL_R_TRACES_EXPORTER")
+    on.exit(Sys.setenv(OTEL_R_TRACES_EXPORTER = exporter), add = TRUE)
   }
   otel::get_default_tracer_provider()
 }

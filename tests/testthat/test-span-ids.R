@@ -465,4 +465,13 @@ test_that("the provider of otel is wrapped", {
   )
   output <- system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(paste(with_package(code), collapse = "; "))), stdout = TRUE)
   expect_identical(output, "otel_tracer_provider_noop FALSE profile::tracer_provider")
+
+  # It cannot wrap itself.
+  withr::local_envvar(OTEL_TRACES_EXPORTER = "profile::tracer_provider")
+  output <- suppressWarnings(system2(
+    file.path(R.home("bin"), "Rscript"), c("-e", shQuote(paste(with_package(code), collapse = "; "))),
+    stdout = TRUE, stderr = TRUE
+  ))
+  expect_match(output, "must name another exporter", all = FALSE)
+  expect_match(output, "otel_tracer_provider_noop FALSE profile::tracer_provider$", all = FALSE)
 })

@@ -4,7 +4,7 @@
 //! how long it ran, and its state ──► hold it ──► read its stack ──► let it go on ──► add the sample
 //! ```
 
-use crate::memory::Memory;
+use crate::memory::{Mapping, Memory};
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
 use crate::reading::{Watched, read};
 use crate::samples::{Measured, Moment, Samples, declare_types};
@@ -13,7 +13,7 @@ use crate::source::{about_pauses, of_process, source};
 use crate::stack::Reader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
-use profile_core::limits::memory::TryGrow;
+use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::model::Profile;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ const SETTLE: Duration = Duration::from_micros(100);
 /// A process that records itself by CPU time is known to be running at a sample. The processor that it runs on is
 /// checked only once in this many samples.
 const LOOK: u32 = 16;
-/// The time between two searches for the record of the active span. One takes some milliseconds.
+/// The time between two searches for the record of the active span. Files are searched once, which takes milliseconds.
 const SEARCH: Duration = Duration::from_secs(1);
 
 pub struct Session<'s, M = ProcessMemory, T = Thread> {
@@ -40,6 +40,8 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     /// Whether the record of the active span was found, and when it was searched for.
     has_span: bool,
     searched: Instant,
+    /// The files that were searched, by their addresses.
+    modules: Vec<u64>,
     /// The CPU time and the time of the last sample.
     cpu: Option<u64>,
     time: Instant,
@@ -93,6 +95,7 @@ impl<'s> Session<'s> {
             number,
             native,
             has_span,
+            modules: modules(&mappings)?,
             ..session
         })
     }
@@ -104,7 +107,11 @@ impl<'s> Session<'s> {
         }
         // A process that has just ended has no mappings.
         if let Ok(mappings) = self.process.mappings() {
-            self.has_span = self.reader.find_span(&mappings)?;
+            let modules = modules(&mappings)?;
+            if modules != self.modules {
+                self.has_span = self.reader.find_span(&mappings)?;
+                self.modules = modules;
+            }
         }
         self.searched = Instant::now();
         Ok(())
@@ -114,6 +121,12 @@ impl<'s> Session<'s> {
     pub fn is_pending(&mut self) -> bool {
         self.thread.is_pending()
     }
+}
+
+/// Where files are mapped.
+fn modules(mappings: &[Mapping]) -> Result<Vec<u64>> {
+    let files = mappings.iter().filter(|mapping| mapping.starts_file);
+    files.map(|mapping| mapping.addresses.start).try_vec()
 }
 
 impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
@@ -133,6 +146,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             looks: 0,
             has_span: false,
             searched: now,
+            modules: Vec::new(),
             cpu: thread.cpu_time(),
             thread,
             reader,
