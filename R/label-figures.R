@@ -14,10 +14,19 @@ label_text <- function(labels) {
   text
 }
 
+# Columns of samples that are found like labels, as which pprof stores them. A label with the same key comes first.
+columns_like_labels <- c(trace_id = ".trace_id", span_id = ".span_id")
+
 # The rows of the table of labels with a key, as list(sample, text); `sample` is the row of the sample.
 labels_with_key <- function(x, key, argument, call) {
   labels <- as.list(x$.labels)
   keys <- unique(as.character(labels$key))
+  columns <- columns_like_labels[columns_like_labels %in% names(x$samples)]
+  if (key %in% names(columns) && !key %in% keys) {
+    ids <- as.character(x$samples[[columns[[key]]]])
+    return(list(sample = which(!is.na(ids)), text = ids[!is.na(ids)]))
+  }
+  keys <- unique(c(keys, names(columns)))
   if (!key %in% keys) {
     abort_argument(c(
       paste0("`", argument, "`: no sample has the label `", shown_label(key), "`."),

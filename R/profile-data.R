@@ -49,7 +49,7 @@ profile_version <- function(x) {
 #' @param ... Must be empty.
 #' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. The default is the type that counts
 #'   samples; if there is none, the default type that a source specifies; otherwise the last type that can be summed.
-#' @param by The key of a label, such as `"route"`, see [with_labels()]. The result is then a table with a row for each
+#' @param by The key of a label, such as `"route"`, see [with_labels()], or `"trace_id"` or `"span_id"`. The result is then a table with a row for each
 #'   of its values.
 #'
 #' @return With `by`, a tibble, sorted by decreasing total: a column with the name of the label, which contains its

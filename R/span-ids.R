@@ -8,7 +8,8 @@
 #' those of otel, set an environment variable, see [tracer_provider].
 #'
 #' @details
-#' The ids are the columns `.trace_id` and `.span_id` of `samples`. [write_otlp()] and [send_otlp()] write them as links,
+#' The ids are the columns `.trace_id` and `.span_id` of `samples`. `filter_profile(labels = c(trace_id = id))` selects
+#' the samples of a trace, and `summary(by = "span_id")` shows the time of each span. [write_otlp()] and [send_otlp()] write them as links,
 #' [write_pprof()] as labels `trace_id` and `span_id`.
 #'
 #' These functions record them:

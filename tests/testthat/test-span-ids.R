@@ -186,6 +186,31 @@ test_that("files store the ids of spans", {
   expect_identical(ids(read_otlp(path)), ids(x))
 })
 
+test_that("samples are selected and summed by their spans", {
+  x <- given_profile({
+    busy(1)
+    with_span_ids(trace, span, busy(2))
+    with_span_ids(trace, other_span, busy(3))
+    with_labels(c(route = "/a"), with_span_ids(other_trace, other_span, busy(4)))
+  })
+  rows <- function(...) nrow(filter_profile(x, labels = list(...))$samples)
+  expect_identical(rows(trace_id = trace), 5L)
+  expect_identical(rows(span_id = other_span), 7L)
+  expect_identical(rows(trace_id = trace, span_id = other_span), 3L)
+  expect_identical(rows(trace_id = c(trace, NA)), 6L)
+  expect_identical(rows(route = "/a", span_id = other_span), 4L)
+  by <- summary(x, by = "span_id")
+  expect_identical(by$span_id[order(by$span_id)], c(other_span, span, NA))
+  expect_error(rows(trace_id = span), "no sample has the label `trace_id` with the value", class = "profile_error_argument")
+  expect_error(rows(trace = trace), "Labels: `route`, `trace_id`, `span_id`", class = "profile_error_argument")
+  # A label with this key counts.
+  x$.labels$key <- "trace_id"
+  expect_identical(rows(trace_id = "/a"), 4L)
+  # A profile without spans.
+  x$samples$.trace_id <- x$samples$.span_id <- NULL
+  expect_error(rows(span_id = span), "no sample has the label `span_id`", class = "profile_error_argument")
+})
+
 test_that("native recordings have the ids of spans", {
   skip_without_native()
   x <- given_profile({ busy(1); with_span_ids(trace, span, busy(2)); busy(1) }, native = TRUE)
