@@ -38,8 +38,8 @@ mod tests {
     fn headers_and_files_are_no_samples() {
         let plain =
             b"line profiling: sample.interval=20000\n#File 1: a.R\n1#2 \"f\" \n\"g\" \n\"cut";
-        assert_eq!(sample_starts(plain).unwrap(), [51, 61]);
+        assert_eq!(sample_starts(plain).unwrap(), [51, 60]);
         let memory = b"memory profiling: sample.interval=20000\n:1:2:3:4:\"a\nb\" \n:1:2:3:4:\n";
-        assert_eq!(sample_starts(memory).unwrap(), [40, 55]);
+        assert_eq!(sample_starts(memory).unwrap(), [40, 56]);
     }
 }
