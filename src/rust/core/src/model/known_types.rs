@@ -172,7 +172,7 @@ pub const ALLOC_SIZE: KnownType = KnownType::new(
     Allocated,
     "increase of memory in use since the previous sample, `Rprof()`; written as `alloc_space`",
 )
-.known_as("alloc_space");
+.known_as(ALLOC_SPACE.name);
 pub const DEALLOC_SIZE: KnownType = KnownType::new(
     "dealloc_size",
     "bytes",
