@@ -137,6 +137,13 @@ forwarders <- function(base) {
   as.integer(Filter(is_forwarder, pids))
 }
 
+# Kills the forwarders, and waits until they have ended: a process has locks for a moment after it has lost its command.
+kill_forwarders <- function(base) {
+  pids <- forwarders(base)
+  tools::pskill(pids, tools::SIGKILL)
+  testthat::expect_true(wait_for(function() all(vapply(pids, has_ended, NA))))
+}
+
 # Waits until there is one forwarder, and returns it. On a slow machine, an agent may start a second one before the first
 # one has its lock; the one without a lock ends.
 the_only_forwarder <- function(base) {

@@ -152,8 +152,8 @@ test_that("what a killed process has recorded is sent by the next one", {
   # Both are killed: R, and the forwarder.
   tools::pskill(pid, tools::SIGKILL)
   expect_true(wait_for(function() has_ended(pid)))
-  tools::pskill(the_only_forwarder(base), tools::SIGKILL)
-  expect_true(wait_for(function() length(forwarders(base)) == 0))
+  the_only_forwarder(base)
+  kill_forwarders(base)
   left <- chunks_in(base)
   refused <- server$requests()
   server <- http_server(list(headers = protobuf()), .local_envir = environment())
