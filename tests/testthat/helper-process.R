@@ -144,7 +144,8 @@ kernel_cpu_time <- function(pid) {
 
 has_ended <- function(pid) {
   status <- suppressWarnings(tryCatch(readLines(sprintf("/proc/%d/stat", pid)), error = function(error) ") Z"))
-  grepl("\\) [ZX]", status[[1]])
+  # The last thread that ends releases the locks of the process.
+  grepl("\\) [ZX]", status[[1]]) && length(dir(sprintf("/proc/%d/task", pid))) <= 1
 }
 
 # Whether a debugger or a profiler currently traces a process.
