@@ -26,6 +26,7 @@ test_that("a host that is not found is retried", {
 })
 
 test_that("a timeout is not retried", {
+  skip_without_curl()
   cnd <- failed(silent_server(), timeout = 0.3, retries = 0)
   expect_identical(cnd[c("status", "attempts", "answer")], list(status = NA_integer_, attempts = 1L, answer = NA_character_))
 
