@@ -4,8 +4,8 @@
 #'
 #' @description
 #' `with_span_ids()` evaluates an expression. Samples that are taken meanwhile have the ids of a trace and a span, so
-#' that a tracing system can show the profile of a span. Use it for spans of other systems than the package otel: for
-#' those of otel, set an environment variable, see [tracer_provider].
+#' that a tracing system can show the profile of a span. Use it for spans of other systems than the package otel. For
+#' spans of otel, set an environment variable, see [tracer_provider].
 #'
 #' @details
 #' The ids are the columns `.trace_id` and `.span_id` of `samples`. `filter_profile(labels = c(trace_id = id))` selects

@@ -1,5 +1,5 @@
 # A tracer provider for the package otel, which sets the ids of the active span for profilers. It wraps another
-# provider: spans remain those of that provider, and only their methods that activate and deactivate them are replaced.
+# provider, which still makes the spans: only their methods that activate and deactivate them are replaced.
 
 #' A tracer provider that shows profilers the active span
 #'
@@ -19,7 +19,7 @@
 #' `tracer_provider$new(provider)` wraps `provider`, a tracer provider. By default it is the one that
 #' `OTEL_TRACES_EXPORTER` names.
 #'
-#' Ids are set when a span is activated, and those of the span before are restored when it is deactivated, or when the
+#' Ids are set when a span is activated. The ids of the previous span are restored when it is deactivated, or when the
 #' frame ends for which it was activated. Spans can be nested. The ids of a span are asked for once; an activation
 #' costs about 2 microseconds more than without this provider.
 #'

@@ -1,8 +1,8 @@
 // Registers the functions that R calls. Most are Rust functions, which extendr registers
 // (rust/src/entry/) and R/extendr-wrappers.R calls. These are in C: profile_load(), which is
 // called when the package is loaded, profile_resume(), which continues a jump (guard.c),
-// profile_unload(), which is called before the package is unloaded (loading.c), and those of
-// the active span (span.c).
+// profile_unload(), which is called before the package is unloaded (loading.c), and the
+// functions of the active span (span.c).
 
 #include "guard.h"
 #include "loading.h"

@@ -2,8 +2,10 @@
 //! test says.
 
 use crate::counts::Counts;
+use crate::figures::Figures;
 use crate::now::Now;
 use crate::session::Session;
+use crate::sink::{Encoder, To};
 use crate::spool::Spool;
 use crate::state::{State, Store};
 use profile_core::error::{Error, Result};
@@ -169,6 +171,12 @@ pub fn sum(profile: &Profile, name: &str) -> f64 {
         "nanoseconds"
     };
     profile.value(name, unit).unwrap().column.iter().sum()
+}
+
+/// Encodes chunks for the spool. The process takes 5 bytes, and nothing is known of its R.
+pub fn encoder() -> Encoder {
+    let figures = Figures::new(Box::new(|| None), || Some(5));
+    Encoder::new(&To::Spool(PathBuf::new(), 0, None), Vec::new(), figures)
 }
 
 // ---- A session of the reader -----------------------------------------------------

@@ -33,7 +33,7 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// Finds R's counts in this process. Only R's thread may call this; `allocate` is that of [`Counts::find()`].
+    /// Finds R's counts in this process. Only R's thread may call this; `allocate` is passed to [`Counts::find()`].
     /// `None` if they are not found.
     pub fn find(mut allocate: impl FnMut(u32) -> Result<Allocated>) -> Result<Option<Gauge>> {
         let pid = i32::try_from(process::id()).unwrap_or(0);

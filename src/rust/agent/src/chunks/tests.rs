@@ -1,12 +1,9 @@
 use super::*;
-use crate::figures::Figures;
 use crate::script::{
-    Folder, Script, Scripted, Shared, TAKEN, begin_profile, beginning, checked, last_error,
-    next_profile, seconds, spooled, sum,
+    Folder, Script, Scripted, Shared, TAKEN, begin_profile, beginning, checked, encoder,
+    last_error, next_profile, seconds, spooled, sum,
 };
-use crate::sink::To;
 use profile_reader::settings::Clock;
-use std::path::PathBuf;
 
 const INTERVAL: f64 = 0.01;
 
@@ -24,11 +21,7 @@ impl World {
         World {
             state,
             folder,
-            encoder: Encoder::new(
-                &To::Spool(PathBuf::new(), 0, None),
-                Vec::new(),
-                Figures::new(Box::new(|| None), || Some(5)),
-            ),
+            encoder: encoder(),
             script: Shared::default(),
             start: beginning(),
         }

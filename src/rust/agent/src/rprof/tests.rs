@@ -1,11 +1,10 @@
 use super::*;
-use crate::figures::Figures;
-use crate::script::{DATE, Folder, beginning, checked, next_profile, seconds, spooled, sum};
-use crate::sink::To;
+use crate::script::{
+    DATE, Folder, beginning, checked, encoder, next_profile, seconds, spooled, sum,
+};
 use profile_reader::settings::Clock;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::PathBuf;
 
 const HEADER: &str = "line profiling: sample.interval=20000\n";
 
@@ -25,11 +24,7 @@ impl World {
             log: Arc::new(Log::create().unwrap()),
             state,
             folder,
-            encoder: Encoder::new(
-                &To::Spool(PathBuf::new(), 0, None),
-                Vec::new(),
-                Figures::new(Box::new(|| None), || Some(5)),
-            ),
+            encoder: encoder(),
             start: beginning(),
         }
     }

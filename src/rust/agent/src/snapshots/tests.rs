@@ -1,14 +1,8 @@
 use super::*;
-use crate::figures::Figures;
 use crate::script::{
-    Folder, add_chunk, begin_profile, beginning, checked, files, last_error, seconds, spooled,
+    Folder, add_chunk, begin_profile, beginning, checked, encoder, files, last_error, seconds,
+    spooled,
 };
-use crate::sink::To;
-use std::path::PathBuf;
-
-fn none() -> Figures {
-    Figures::new(Box::new(|| None), || None)
-}
 
 struct World {
     state: State,
@@ -23,7 +17,7 @@ impl World {
         World {
             state,
             folder,
-            encoder: Encoder::new(&To::Spool(PathBuf::new(), 0, None), Vec::new(), none()),
+            encoder: encoder(),
             start: beginning(),
         }
     }

@@ -103,13 +103,11 @@ impl KnownType {
     pub fn period_type(&self) -> Option<(&'static str, &'static str)> {
         match self.role {
             Role::Time if [CPU.key(), WALL.key()].contains(&self.key()) => Some(self.key()),
-            Role::Allocated | Role::InUse if self.is_of_pprof() => Some(("space", "bytes")),
+            _ if [ALLOC_SPACE, ALLOC_OBJECTS, INUSE_SPACE, INUSE_OBJECTS].contains(self) => {
+                Some(("space", "bytes"))
+            }
             _ => None,
         }
-    }
-
-    fn is_of_pprof(&self) -> bool {
-        self.name.ends_with("_space") || self.name.ends_with("_objects")
     }
 
     /// Whether the values are memory or objects, and can be summed.

@@ -61,7 +61,7 @@ pub fn table_at(memory: &mut impl Memory, address: u64) -> Option<[u64; CONNECTI
     Some(std::array::from_fn(|row| at(&bytes, 8 * row)))
 }
 
-/// The connections with objects in a table; none if it is not that of R. `has_type` is whether an address is that of an
+/// The connections with objects in a table; none if the table is not R's. `has_type` is whether an address is that of an
 /// object of this type.
 pub fn connections(
     memory: &mut impl Memory,

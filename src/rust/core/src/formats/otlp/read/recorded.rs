@@ -35,7 +35,7 @@ impl Recorded {
 #[derive(Default)]
 pub struct Taken {
     pub recorded: Recorded,
-    /// The period of the source, if it is another one than that of the profile.
+    /// The period of the source, if the profile has another one.
     pub period: Option<Option<Period>>,
 }
 

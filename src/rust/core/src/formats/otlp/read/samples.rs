@@ -165,7 +165,7 @@ fn label(of: Attribute, any: &AnyValue, strings: &mut Strings) -> Result<Label> 
     })
 }
 
-/// A column of values, and the factor by which those of the message are multiplied.
+/// A column of values, and the factor by which the values of the message are multiplied.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     pub column: usize,

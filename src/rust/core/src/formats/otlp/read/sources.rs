@@ -15,7 +15,7 @@ use crate::protobuf::decode::{Message, Result as WireResult};
 /// The number of sources between two checks for cancellation.
 const SOURCES: usize = 100;
 
-/// The columns of each profile. `columns` are those of the types of all profiles.
+/// The columns of each profile. `columns` has one for each type of all profiles.
 fn places_of(headers: &[&Header], columns: Vec<usize>) -> WireResult<Vec<Vec<Column>>> {
     let mut columns = columns.into_iter();
     let mut places = Vec::new();
@@ -56,8 +56,8 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Adds a source of the first profile and those directly after it that have the same samples, and
-    /// of its other samples, see [`Reader::rest()`]. Returns the number of profiles in it. With `all`, adds no source and returns 0 if it
-    /// would not contain all profiles.
+    /// of its other samples, see [`Reader::rest()`]. Returns the number of profiles in it. With `all`,
+    /// adds no source and returns 0 if it would not contain all profiles.
     fn source(
         &mut self,
         headers: &[&Header<'a>],
