@@ -30,6 +30,7 @@
 #' | `profile.frame.type` | `.frame_type` in `locations`, such as `native`, `cpython`, and `r` for R code |
 #' | `pprof.location.is_folded`, `pprof.mapping.has_*`, `process.executable.build_id.gnu` | `.is_folded` in `locations`, `has_*` and `build_id` in `.mappings` |
 #' | `pprof.profile.comment` (also with the suffixes `.0`, `.1`, ..., as the collector writes it), `drop_frames`, `keep_frames`, `doc_url` | `.comments`; `.drop_frames`, `.keep_frames`, `.doc_url` in `sources` |
+#' | `profile.unused_mappings` of a scope | `.mappings` to which no location refers |
 #' | `profile.sample_types`, `profile.period` | `.sample_types` and the period in `sources`, see *Names of sample types* |
 #' | `pprof.scope.default_sample_type`, `sample_type_order` | `.default_type` in `sources`; the order of `.sample_types` |
 #' | other attributes of profiles, mappings, locations | `.source_attributes`, `.mapping_attributes`, `.location_attributes` (of the outermost line) |
@@ -66,10 +67,10 @@
 #'
 #' # What is lost
 #'
-#' From a pprof file: ids and the order of tables, rows that no sample refers to, the order of labels with different
-#' keys, and the distinction between a function without name and file and a function named `<unknown>`. To keep the
-#' original file, embed it: `original_payload = TRUE` writes it into the message as pprof, and
-#' `read_otlp(original_payload = TRUE)` reads it from there.
+#' From a pprof file: ids and the order of tables except mappings, functions and locations that no sample refers to, the
+#' order of labels with different keys, and the distinction between a function without name and file and a function
+#' named `<unknown>`. To keep the original file, embed it: `original_payload = TRUE` writes it into the message as pprof,
+#' and `read_otlp(original_payload = TRUE)` reads it from there.
 #'
 #' From an Rprof file: the numbers and positions of its `#File` lines, which are generated anew, and the
 #' places that called the outermost frames.

@@ -69,6 +69,49 @@ test_that("a mapping without a known build id has none", {
   expect_true(grepl("process.executable.build_id.gnu", bytes("0a1b"), useBytes = TRUE))
 })
 
+test_that("mappings of a pprof file keep their order, also those to which no location refers", {
+  facts <- c("memory_start", "memory_limit", "file_offset", "filename", "build_id", "has_functions", "has_filenames")
+  # Profiles without samples have no such column.
+  used <- function(x) as.integer(x$locations[[".mapping_id"]])
+  of_locations <- function(x) x$.mappings$filename[match(used(x), x$.mappings$mapping_id)]
+  for (file in list.files(data_path("pprof"), "^go_.*gz$", full.names = TRUE)) {
+    x <- read_pprof(file)
+    expect_false(all(x$.mappings$mapping_id %in% used(x)), info = file)
+    # Also if the program is not the first, or if two files have the same name.
+    for (order in list(c(1, 2, 3), c(2, 3, 1), c(3, 1, 2))) {
+      y <- x
+      y$.mappings <- x$.mappings[order, ]
+      y$.mappings$mapping_id <- 1:3
+      if (length(used(x)) > 0) y$locations$.mapping_id <- match(used(x), order)
+      for (fileext in c(".pb", ".json")) {
+        z <- through_otlp(y, fileext = fileext)
+        expect_identical(as.list(z$.mappings[facts]), as.list(y$.mappings[facts]), info = file)
+        expect_setequal(of_locations(z), of_locations(y))
+        # The attribute is not left over.
+        expect_null(z$.scope_attributes, info = file)
+      }
+    }
+  }
+})
+
+test_that("what is no list of mappings remains an attribute", {
+  x <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
+  path <- withr::local_tempfile(fileext = ".json")
+  write_otlp(x, path)
+  json <- readLines(path, warn = FALSE)
+  no_text <- c('{"stringValue":"[vdso]"}', '{"intValue":"5"}')
+  # There are three texts, counted from 0.
+  no_such_text <- c('{"intValue":"1"},{"intValue":"0"}]', '{"intValue":"3"},{"intValue":"0"}]')
+  for (change in list(no_text, no_such_text)) {
+    changed <- sub(change[[1]], change[[2]], json, fixed = TRUE)
+    expect_false(identical(changed, json))
+    writeLines(changed, path)
+    y <- read_otlp(path)
+    expect_identical(y$.scope_attributes$key, "profile.unused_mappings")
+    expect_identical(nrow(y$.mappings), 1L)
+  }
+})
+
 test_that("the file name determines the format unless an argument does", {
   x <- small_profile()
   dir <- withr::local_tempdir()

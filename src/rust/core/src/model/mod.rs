@@ -44,7 +44,7 @@ pub use heap::HeapFrame;
 pub use known_types::{KnownType, Role, ValueType, is_summable};
 pub use labels::Label;
 pub use locations::{FrameType, Location, LocationId, Locations, NATIVE};
-pub use mappings::{FILE_HASH, Mapping, MappingId, Symbols};
+pub use mappings::{FILE_HASH, Mapping, MappingId, PlacedMapping, Symbols};
 pub use native_id::NativeId;
 pub use numbers::{
     inexact, integer_for_r, is_exact, is_nearly_whole, nanoseconds, nearest, recorded_time,

@@ -158,6 +158,11 @@ pub mod keys {
     pub const SAMPLE_TYPES: &str = "profile.sample_types";
     /// The period of the source, if the profile has another one: an array of its value, type and unit.
     pub const PERIOD: &str = "profile.period";
+    /// The mappings of the file to which no location refers: an array of two arrays. The first has their file names and
+    /// build ids; the second has an array of seven integers for each mapping: its position among all mappings of the
+    /// file, from 0; start; limit; offset; the positions of file name and build id in the first array; and the sum of 1
+    /// if functions are known, 2 for file names, 4 for line numbers, and 8 for inlined functions.
+    pub const UNUSED_MAPPINGS: &str = "profile.unused_mappings";
     /// The options of `Rprof()`, such as `memory gc`, or `none`.
     pub const RPROF_OPTIONS: &str = "r.rprof.options";
     /// The file that `Rprof()` wrote.

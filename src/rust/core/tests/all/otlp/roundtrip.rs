@@ -49,6 +49,8 @@ fn settled(mut content: Content) -> Content {
     for resource in &mut content.resources {
         for scope in &mut resource.scopes {
             let attributes = &mut scope.facts.attributes;
+            // Mappings that nothing refers to are no content of a message.
+            attributes.retain(|a| a.key != "profile.unused_mappings");
             // The profiles of a pprof file are then in the order of its types.
             let is_order = |a: &Attribute| a.key == "pprof.scope.sample_type_order";
             if let Some(order) = attributes.iter().find(|a| is_order(a)) {

@@ -200,6 +200,7 @@ impl File {
                 _ => {}
             }
         }
+        let mappings = self.profile.mappings.len();
         let dictionary = Dictionary::read(
             tables,
             StringTable::new(bytes, size),
@@ -213,13 +214,19 @@ impl File {
             dictionary,
             layout,
             forms: LabelForms::default(),
+            unused_mappings: Vec::new(),
             watch: Watch::new(stop),
             stop,
         };
         let alone = resources.len() == 1;
         resources
             .into_iter()
-            .try_for_each(|message| reader.resource(message, alone))
+            .try_for_each(|message| reader.resource(message, alone))?;
+        let unused = reader.unused_mappings;
+        if !unused.is_empty() {
+            self.profile.place_mappings(mappings, unused)?;
+        }
+        Ok(())
     }
 
     /// Fills up the columns of values, and returns the profile. Fails if no message has a known

@@ -1,7 +1,7 @@
 //! Reads resources and scopes, with everything except the samples of their profiles.
 
 use super::attributes::{keep_pairs, read_pairs};
-use super::dictionary::Dictionary;
+use super::dictionary::{Dictionary, unused_mappings};
 use super::file::File;
 use super::profiles::Header;
 use super::samples::LabelForms;
@@ -14,7 +14,9 @@ use crate::formats::problems::Problems;
 use crate::formats::string_table::StringTable;
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::{TryCollect, TryGrow, filled};
-use crate::model::{Entity, Resource, ResourceId, Scope, ScopeId, StringId, Strings};
+use crate::model::{
+    Entity, PlacedMapping, Resource, ResourceId, Scope, ScopeId, StringId, Strings,
+};
 use crate::protobuf::decode::{DecodeError, Message, Result as WireResult};
 
 /// Reads the resources of a message, after its dictionary.
@@ -23,6 +25,8 @@ pub struct Reader<'f, 'a> {
     pub dictionary: Dictionary<'a>,
     pub layout: Layout,
     pub forms: LabelForms,
+    /// The mappings to which no location refers.
+    pub unused_mappings: Vec<PlacedMapping>,
     pub watch: Watch<'f>,
     pub stop: Stop<'f>,
 }
@@ -169,11 +173,27 @@ impl<'a> Reader<'_, 'a> {
                 keys::SAMPLE_TYPE_ORDER => order(&value, headers.len())?,
                 _ => None,
             };
+            let unused = match (key.as_str(), &value) {
+                (keys::UNUSED_MAPPINGS, AnyValue::Array(parts)) => match parts.as_slice() {
+                    [AnyValue::Array(texts), AnyValue::Array(mappings)] => {
+                        let size = size_of::<PlacedMapping>() * mappings.len();
+                        self.file.budget.take(size, at)?;
+                        unused_mappings(texts, mappings, &mut self.file.profile.strings)?
+                    }
+                    _ => None,
+                },
+                _ => None,
+            };
             match value {
                 AnyValue::String(text) if key == keys::DEFAULT_SAMPLE_TYPE => {
                     within.default_type = (!text.is_empty()).then_some(text);
                 }
                 _ if places.is_some() => within.order = places,
+                _ if unused.is_some() => {
+                    for mapping in unused.into_iter().flatten() {
+                        self.unused_mappings.try_push(mapping)?;
+                    }
+                }
                 value => others.try_push((key, value))?,
             }
         }

@@ -6,20 +6,19 @@
 
 use super::attributes::{AttributeList, AttributeTable};
 use super::fields::{put_indices, put_unless_0};
+use super::mappings::{Mappings, of_row};
+use crate::analysis::aggregate::LeftOut;
 use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::analysis::sample_types::has_r_frames;
 use crate::attribute_value::AnyValue;
 use crate::error::{Error, Result};
 use crate::formats::losses::LossKind;
-use crate::formats::otlp::proto::{
-    dictionary, function, keys, line, link, location, mapping, stack,
-};
+use crate::formats::otlp::proto::{dictionary, function, keys, line, link, location, stack};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, copied, owned};
 use crate::message;
 use crate::model::{
-    Address, Attribute, FunctionId, Link, LocationId, MappingId, Names, Profile, StackId, StringId,
-    UNKNOWN,
+    Address, FunctionId, Link, LocationId, MappingId, Names, Profile, StackId, StringId, UNKNOWN,
 };
 use crate::protobuf::encode;
 use crate::protobuf::output::Output;
@@ -38,7 +37,7 @@ const SPAN_ID: usize = 8;
 pub struct Tables<'a> {
     profile: &'a Profile,
     pub attributes: AttributeTable<'a>,
-    mappings: EncodedTable,
+    pub mappings: Mappings,
     locations: EncodedTable,
     functions: EncodedTable,
     links: EncodedTable,
@@ -48,7 +47,6 @@ pub struct Tables<'a> {
     /// index in the table plus 1, or 0 if it is not in the table yet.
     runs: SplitIds,
     function_indices: Vec<u32>,
-    mapping_indices: Vec<u32>,
     stack_indices: Vec<u32>,
     /// For each location, whether it is a frame of R code; see [`frames_of_r()`].
     of_r: Vec<bool>,
@@ -60,7 +58,12 @@ pub struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    pub fn new(profile: &'a Profile, inlining: &'a Inlining<'a>) -> Result<Tables<'a>> {
+    /// `left_out`: the samples that are not written.
+    pub fn new(
+        profile: &'a Profile,
+        inlining: &'a Inlining<'a>,
+        left_out: &LeftOut,
+    ) -> Result<Tables<'a>> {
         let indices = |count: usize| {
             let mut indices = Vec::new();
             indices.try_fill(count, 0).map(|()| indices)
@@ -68,7 +71,7 @@ impl<'a> Tables<'a> {
         let mut tables = Tables {
             profile,
             attributes: AttributeTable::new(profile)?,
-            mappings: EncodedTable::default(),
+            mappings: Mappings::new(profile)?,
             locations: EncodedTable::default(),
             functions: EncodedTable::default(),
             links: EncodedTable::default(),
@@ -76,7 +79,6 @@ impl<'a> Tables<'a> {
             inlining,
             runs: SplitIds::new(profile)?,
             function_indices: indices(profile.functions.len())?,
-            mapping_indices: indices(profile.mappings.len())?,
             stack_indices: indices(profile.stacks.len())?,
             of_r: frames_of_r(profile)?,
             list: Vec::new(),
@@ -84,7 +86,6 @@ impl<'a> Tables<'a> {
             space: Vec::new(),
         };
         for table in [
-            &mut tables.mappings,
             &mut tables.locations,
             &mut tables.functions,
             &mut tables.stacks,
@@ -94,6 +95,9 @@ impl<'a> Tables<'a> {
         // Ids of zeros instead of empty ids, for readers that check the length.
         let zeros = ids_of_link(&[0; TRACE_ID], &[0; SPAN_ID]);
         tables.links.intern(&zeros?)?;
+        tables
+            .mappings
+            .add_all(profile, left_out, &mut tables.attributes)?;
         Ok(tables)
     }
 
@@ -225,47 +229,8 @@ impl<'a> Tables<'a> {
     }
 
     fn mapping(&mut self, id: MappingId) -> Result<u32> {
-        let known = self.mapping_indices[id.row()];
-        if known != 0 {
-            return Ok(known - 1);
-        }
-        let profile = self.profile;
-        let Some(row) = profile.mappings.get(id.row()) else {
-            return Ok(0);
-        };
-        let mut out = Vec::new();
-        for (number, value) in [
-            (mapping::MEMORY_START, row.start),
-            (mapping::MEMORY_LIMIT, row.limit),
-            (mapping::FILE_OFFSET, row.offset),
-            (mapping::FILENAME_STRINDEX, self.text(row.filename)?),
-        ] {
-            put_unless_0(&mut out, number, value);
-        }
-        let mut list = AttributeList::default();
-        let others = of_row(&profile.mapping_attributes, id);
-        // The specification requires a build id, but an empty one would claim that all files without
-        // a known id are the same file, so none is written.
-        if !profile.strings.get(row.build_id).is_empty() {
-            list.add_text(&mut self.attributes, keys::BUILD_ID, row.build_id)?;
-        }
-        for (key, has) in [
-            (keys::HAS_FUNCTIONS, row.symbols.functions),
-            (keys::HAS_FILENAMES, row.symbols.filenames),
-            (keys::HAS_LINE_NUMBERS, row.symbols.line_numbers),
-            (keys::HAS_INLINE_FRAMES, row.symbols.inline_frames),
-        ] {
-            if has {
-                list.add(&mut self.attributes, key, &AnyValue::Bool(true))?;
-            }
-        }
-        for (_, attribute) in others {
-            list.add_of_model(&mut self.attributes, attribute)?;
-        }
-        put_indices(&mut out, mapping::ATTRIBUTE_INDICES, &list.indices)?;
-        let index = self.mappings.intern(&out)?;
-        self.mapping_indices[id.row()] = index + 1;
-        Ok(index)
+        self.mappings
+            .use_for_location(self.profile, id, &mut self.attributes)
     }
 
     fn function(&mut self, id: FunctionId) -> Result<u32> {
@@ -347,7 +312,7 @@ impl<'a> Tables<'a> {
 
     fn all(&self) -> [(u32, &EncodedTable); 6] {
         [
-            (dictionary::MAPPING_TABLE, &self.mappings),
+            (dictionary::MAPPING_TABLE, &self.mappings.entries),
             (dictionary::LOCATION_TABLE, &self.locations),
             (dictionary::FUNCTION_TABLE, &self.functions),
             (dictionary::LINK_TABLE, &self.links),
@@ -391,13 +356,6 @@ fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
         *of_r &= !by_others && location.address.is_none() && location.function.is_some();
     }
     Ok(of_r)
-}
-
-/// Returns the attributes of a row from a list that is sorted by row.
-fn of_row<T: Ord + Copy>(all: &[(T, Attribute)], row: T) -> &[(T, Attribute)] {
-    let start = all.partition_point(|(id, _)| *id < row);
-    let end = all.partition_point(|(id, _)| *id <= row);
-    &all[start..end]
 }
 
 fn ids_of_link(trace: &[u8], span: &[u8]) -> Result<Vec<u8>> {

@@ -216,6 +216,8 @@ pub struct PprofFields<'a> {
     pub default_type: Option<&'a str>,
     /// The number of sample types.
     pub types: usize,
+    /// The mappings to which no location refers.
+    pub unused_mappings: Option<&'a AnyValue>,
 }
 
 /// The fields of a scope; empty if nothing is known about it.
@@ -244,6 +246,9 @@ pub fn scope(
         let order = (0..pprof.types as i64).map(AnyValue::Int).try_vec()?;
         let order = AnyValue::Array(order);
         pairs.put(&mut out, scope::ATTRIBUTES, keys::SAMPLE_TYPE_ORDER, &order)?;
+    }
+    if let Some(unused) = pprof.unused_mappings {
+        pairs.put(&mut out, scope::ATTRIBUTES, keys::UNUSED_MAPPINGS, unused)?;
     }
     if let Some(of) = of {
         pairs.put_all(&mut out, scope::ATTRIBUTES, profile, &of.attributes, |_| {

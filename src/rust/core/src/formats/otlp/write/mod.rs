@@ -10,32 +10,33 @@ mod dictionary;
 mod fields;
 mod forms;
 mod header;
+mod mappings;
+mod plan;
+mod resources;
 mod samples;
 
 use crate::analysis::aggregate::{LeftOut, without_zeros};
 use crate::analysis::inlining::Inlining;
-use crate::analysis::sample_types::{WrittenType, written_types};
-use crate::analysis::source_facts::{InexactFacts, default_type, durations};
-use crate::collections::Lists;
+use crate::analysis::sample_types::written_types;
+use crate::analysis::source_facts::InexactFacts;
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::otlp::json;
 use crate::formats::otlp::layout::Layout;
-use crate::formats::otlp::proto::{data, resource_profiles, scope_profiles};
+use crate::formats::otlp::proto::data;
 use crate::formats::write;
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::{Growing, TryCollect, TryGrow, TryPut, filled, owned};
+use crate::limits::memory::{Growing, TryGrow, owned};
 use crate::message;
-use crate::model::{Payload, Profile, ResourceId, SampleType, Scope, ScopeId, SourceId};
-use crate::protobuf::encode::{self, put_bytes};
+use crate::model::{Payload, Profile, SourceId};
+use crate::protobuf::encode::put_bytes;
 use crate::protobuf::output::Output;
 use crate::protobuf::tables::EncodedTable;
 use dictionary::Tables;
-use foldhash::fast::RandomState;
 use forms::forms;
-use header::PprofFields;
+use plan::Plan;
+use resources::resources;
 use samples::{Observed, Observer};
-use std::collections::HashMap;
 use std::io::Write;
 
 /// The number of sources between two checks for an interrupt.
@@ -119,13 +120,22 @@ fn write_message(
         stop,
     };
     let (mut tables, bodies) = without_zeros(profile.samples.len(), |left_out| {
-        let mut tables = Tables::new(profile, &inlining)?;
+        let mut tables = Tables::new(profile, &inlining, left_out)?;
         let bodies = job.bodies(&mut tables, left_out)?;
+        let bodies = bodies.filter(|_| !tables.mappings.has_unused_entries());
         Ok(bodies.map(|bodies| (tables, bodies)))
     })?;
     let mut output = Output::new(out)?;
+    let mut unused_mappings = tables.mappings.unused(profile)?;
     for resource in resources(profile, &job.plan)? {
-        job.put_resource(&resource, &bodies, &mut tables, &mut output)?;
+        let unused = unused_mappings.take();
+        job.put_resource(
+            &resource,
+            &bodies,
+            unused.as_ref(),
+            &mut tables,
+            &mut output,
+        )?;
     }
     output.header(data::DICTIONARY, tables.size())?;
     tables.write(&mut output, stop)?;
@@ -137,80 +147,6 @@ fn write_message(
     losses.add(LossKind::Duration, inexact.durations);
     losses.add(LossKind::MissingValue, job.plan.missing);
     Ok(losses)
-}
-
-/// What to write for each source.
-struct Plan<'t, 'a> {
-    /// The rows of the samples, for each source.
-    rows: Lists<u32>,
-    types: Vec<Vec<&'t WrittenType<'a>>>,
-    durations: Vec<Option<i64>>,
-    default_types: Vec<Option<&'a str>>,
-    /// The number of values that are missing in samples.
-    missing: usize,
-}
-
-impl<'t, 'a> Plan<'t, 'a> {
-    fn new(
-        profile: &'a Profile,
-        types: &'t [WrittenType<'a>],
-        aggregate: bool,
-        stop: Stop,
-    ) -> Result<Plan<'t, 'a>> {
-        let count = profile.sources.len();
-        let source_of = profile.samples.source.iter().map(|source| source.row());
-        let mut plan = Plan {
-            rows: Lists::grouped(count, source_of)?,
-            types: Vec::new(),
-            durations: durations(profile)?,
-            default_types: Vec::new(),
-            missing: 0,
-        };
-        // The types by name and unit, and whether the current source declares them.
-        let mut by_name: HashMap<_, usize, RandomState> = HashMap::default();
-        for (i, type_) in types.iter().enumerate() {
-            by_name.try_put((type_.key, type_.unit), i)?;
-        }
-        let mut declared = filled(types.len(), false)?;
-        for (id, source) in profile.source_ids().zip(&profile.sources) {
-            if id.row() % SOURCES == 0 {
-                cancel::check(stop)?;
-            }
-            let own = plan.rows_of(id.row());
-            declared.fill(false);
-            for SampleType { type_, .. } in &source.types {
-                if let Some(&i) = by_name.get(&(type_.name.as_str(), type_.unit.as_str())) {
-                    declared[i] = true;
-                }
-            }
-            let has = |type_: &WrittenType| own.iter().any(|&row| type_.has(row as usize, id));
-            let types = types.iter().zip(&declared);
-            let types = types.filter(|(type_, declared)| **declared || has(type_));
-            let types = types.map(|(type_, _)| type_).try_vec()?;
-            if types.is_empty() && !own.is_empty() {
-                return Err(Error::Lossy(message!(
-                    "The samples of source {} have no values, which OpenTelemetry requires.",
-                    id.row() + 1
-                )));
-            }
-            if !aggregate {
-                // Missing values do not change sums, so they are counted only here.
-                let missing = |type_: &&WrittenType| {
-                    own.iter()
-                        .filter(|&&row| !type_.has(row as usize, id))
-                        .count()
-                };
-                plan.missing += types.iter().map(missing).sum::<usize>();
-            }
-            plan.default_types.try_push(default_type(source, &types))?;
-            plan.types.try_push(types)?;
-        }
-        Ok(plan)
-    }
-
-    fn rows_of(&self, source: usize) -> &[u32] {
-        self.rows.get(source)
-    }
 }
 
 /// Writes one message.
@@ -309,84 +245,6 @@ impl<'a> Job<'_, 'a> {
             types: forms.len(),
         })
     }
-
-    fn put_resource(
-        &self,
-        of: &OfResource,
-        bodies: &[Bodies],
-        tables: &mut Tables,
-        output: &mut Output,
-    ) -> Result<()> {
-        let resource = of.id.map(|id| &self.profile.resources[id.row()]);
-        let about = header::resource(
-            self.profile,
-            resource,
-            &self.options.resource,
-            &mut tables.attributes,
-        )?;
-        let mut start = Vec::new();
-        if !about.is_empty() {
-            put_bytes(&mut start, resource_profiles::RESOURCE, &about)?;
-        }
-        let mut end = Vec::new();
-        let schema_url = resource.and_then(|resource| resource.schema_url);
-        header::put_text(
-            &mut end,
-            self.profile,
-            resource_profiles::SCHEMA_URL,
-            schema_url,
-        )?;
-        let mut scopes = Vec::new();
-        for (i, (id, rows)) in of.scopes.iter().enumerate() {
-            if i % SOURCES == 0 {
-                cancel::check(self.stop)?;
-            }
-            let scope: Option<&Scope> = id.map(|id| &self.profile.scopes[id.row()]);
-            let pprof = PprofFields {
-                default_type: rows.first().and_then(|&row| self.plan.default_types[row]),
-                types: match rows.as_slice() {
-                    [row] if bodies[*row].types == bodies[*row].profiles.len() => {
-                        bodies[*row].types
-                    }
-                    _ => 0,
-                },
-            };
-            let about = header::scope(self.profile, scope, &pprof, &mut tables.attributes)?;
-            let mut start = Vec::new();
-            if !about.is_empty() {
-                put_bytes(&mut start, scope_profiles::SCOPE, &about)?;
-            }
-            let mut end = Vec::new();
-            let schema_url = scope.and_then(|scope| scope.schema_url);
-            header::put_text(
-                &mut end,
-                self.profile,
-                scope_profiles::SCHEMA_URL,
-                schema_url,
-            )?;
-            let profiles = || rows.iter().flat_map(|&row| &bodies[row].profiles);
-            let size: usize = profiles()
-                .map(|body| encode::bytes_field_len(body.len()))
-                .sum();
-            let size = start.len() + size + end.len();
-            scopes.try_push((start, rows, end, size))?;
-        }
-        let size: usize = scopes
-            .iter()
-            .map(|(.., size)| encode::bytes_field_len(*size))
-            .sum();
-        output.header(data::RESOURCE_PROFILES, start.len() + size + end.len())?;
-        output.bytes(&start)?;
-        for (start, rows, end, size) in &scopes {
-            output.header(resource_profiles::SCOPE_PROFILES, *size)?;
-            output.bytes(start)?;
-            for body in rows.iter().flat_map(|&row| &bodies[row].profiles) {
-                output.field(scope_profiles::PROFILES, &[body])?;
-            }
-            output.bytes(end)?;
-        }
-        output.bytes(&end)
-    }
 }
 
 /// The encoded profiles of a source.
@@ -394,46 +252,4 @@ struct Bodies {
     profiles: Vec<Vec<u8>>,
     /// The number of sample types that they have.
     types: usize,
-}
-
-/// A resource and its scopes, with the rows of the sources of each scope.
-struct OfResource {
-    id: Option<ResourceId>,
-    scopes: Vec<(Option<ScopeId>, Vec<usize>)>,
-}
-
-/// Groups the sources by resource and scope, in the order of first use. Each source without a scope
-/// gets its own, since scopes store the fields of a pprof file ([`PprofFields`]).
-fn resources(profile: &Profile, plan: &Plan) -> Result<Vec<OfResource>> {
-    let mut resources: Vec<OfResource> = Vec::new();
-    // The indices of resources in `resources`, and of scopes in their resources.
-    let mut known: HashMap<_, usize, RandomState> = HashMap::default();
-    let mut known_scopes: HashMap<_, usize, RandomState> = HashMap::default();
-    for (row, source) in profile.sources.iter().enumerate() {
-        let id = source.scope.map(|id| profile.scopes[id.row()].resource);
-        let at = match known.get(&id) {
-            Some(&at) => at,
-            None => {
-                let scopes = Vec::new();
-                known.try_put(id, resources.len())?;
-                resources.try_push(OfResource { id, scopes })?;
-                resources.len() - 1
-            }
-        };
-        let scopes = &mut resources[at].scopes;
-        let next = scopes.len();
-        let scope = source.scope.map(|id| (id, plan.default_types[row]));
-        let at = match scope.and_then(|scope| known_scopes.get(&scope)) {
-            Some(&at) => at,
-            None => next,
-        };
-        if at == next {
-            scopes.try_push((source.scope, Vec::new()))?;
-            if let Some(scope) = scope {
-                known_scopes.try_put(scope, next)?;
-            }
-        }
-        scopes[at].1.try_push(row)?;
-    }
-    Ok(resources)
 }

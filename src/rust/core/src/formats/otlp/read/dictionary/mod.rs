@@ -4,6 +4,7 @@
 //! writer violates this, the entry is kept.
 
 mod frames;
+mod mappings;
 mod rows;
 mod tables;
 
@@ -16,6 +17,7 @@ use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::model::{Link, Profile, StackId};
 use crate::protobuf::decode::{Message, Result};
+pub use mappings::unused_mappings;
 use rows::entry;
 use tables::Reader;
 
