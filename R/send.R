@@ -35,6 +35,10 @@
 #' - `OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE`, `OTEL_EXPORTER_OTLP_CLIENT_KEY`: files with the client's
 #'   certificate and key. All these files are in PEM format; they are ignored for HTTP without TLS.
 #'
+#' A request does not say which version of the format it has. The specification is about to define a header for that:
+#' `headers = c("OTLP-Profiles-Development-Version" = "1")` sends it. The version is 1 for what this package writes, and
+#' for requests without the header.
+#'
 #' Everything else about the connection follows curl's defaults: HTTPS is verified against the system's certificates,
 #' and `http_proxy` and similar variables configure proxies. A redirect is reported as an error, with its target:
 #' following it would disclose the headers, and could send a request without a body.

@@ -65,7 +65,8 @@ test_that("the collector accepts several sources, links and resources", {
 
 test_that("what the agent sends arrives", {
   collector <- collector()
-  local_agent(collector$url, resource = c(service.name = "api"))
+  version <- c("OTLP-Profiles-Development-Version" = "1")
+  local_agent(collector$url, resource = c(service.name = "api"), headers = version)
   with_labels(c(route = "/api"), work_until_taken())
   status <- stop_when_sent()
   received <- collector$received(status$chunks_sent)
