@@ -89,16 +89,6 @@ static struct {
     double token;
 } stack;
 
-static struct {
-    int file;
-    // A forked process must not flush R's buffer, which contains lines of its parent.
-    long process;
-    // Whether R buffers what it writes to the file.
-    int is_buffered;
-    Change *changes;
-    size_t count, room;
-} log_ = {.file = -1};
-
 // Makes room for one more item. Returns 0 if there is no memory.
 static int has_room(void **items, size_t count, size_t *room, size_t size) {
     if (count < *room)
@@ -223,15 +213,6 @@ SEXP profile_pop_span(SEXP arguments) {
     return R_NilValue;
 }
 
-static SEXP hexadecimal(const uint8_t *id, int bytes) {
-    char text[2 * TRACE + 1];
-    for (int i = 0; i < bytes; i++) {
-        text[2 * i] = "0123456789abcdef"[id[i] >> 4];
-        text[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
-    }
-    return Rf_mkCharLen(text, 2 * bytes);
-}
-
 // The record as it is, as raw bytes, and whether it is published.
 SEXP profile_active_span(SEXP arguments) {
     (void) arguments;
@@ -243,6 +224,25 @@ SEXP profile_active_span(SEXP arguments) {
 // ---- The log -----------------------------------------------------------------------------
 
 #ifndef _WIN32
+
+static struct {
+    int file;
+    // A forked process must not flush R's buffer, which contains lines of its parent.
+    long process;
+    // Whether R buffers what it writes to the file.
+    int is_buffered;
+    Change *changes;
+    size_t count, room;
+} log_ = {.file = -1};
+
+static SEXP hexadecimal(const uint8_t *id, int bytes) {
+    char text[2 * TRACE + 1];
+    for (int i = 0; i < bytes; i++) {
+        text[2 * i] = "0123456789abcdef"[id[i] >> 4];
+        text[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
+    }
+    return Rf_mkCharLen(text, 2 * bytes);
+}
 static double size_of_file(void) {
     if (log_.is_buffered) {
         // The stream is R's own, and is not known here. R's handler of the signal writes to it.

@@ -127,6 +127,10 @@ impl Process {
         match self.never {}
     }
 
+    pub fn script(&self) -> Result<Option<String>> {
+        match self.never {}
+    }
+
     pub fn start(&self) -> Option<f64> {
         match self.never {}
     }

@@ -46,8 +46,9 @@ impl Alarm {
         let mut event: libc::sigevent = unsafe { mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = signal;
+        // glibc has `gettid()` only since 2.30.
         // SAFETY: it has no preconditions.
-        event.sigev_notify_thread_id = unsafe { libc::gettid() };
+        event.sigev_notify_thread_id = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
         let clock = profile_reader::process::clock_of_thread(thread);
         let mut timer: libc::c_int = 0;
         // Called directly, since glibc before 2.34 has the function in another library.
@@ -109,7 +110,7 @@ impl Alarm {
 /// Ends the wait of a thread that has an alarm. In other threads the signal stays blocked.
 pub fn ring<T>(thread: &JoinHandle<T>) {
     // SAFETY: the thread was not joined yet, so its id is valid even if it has ended.
-    unsafe { libc::pthread_kill(thread.as_pthread_t(), libc::SIGRTMIN()) };
+    unsafe { libc::pthread_kill(thread.as_pthread_t() as libc::pthread_t, libc::SIGRTMIN()) };
 }
 
 impl Drop for Alarm {
@@ -148,7 +149,7 @@ mod tests {
         let ends = Arc::clone(&is_heard);
         let other = thread::spawn(move || {
             // SAFETY: it has no preconditions.
-            let id = unsafe { libc::gettid() };
+            let id = unsafe { libc::syscall(libc::SYS_gettid) };
             tell.send(id).unwrap();
             // Waits until the sender is dropped.
             gone.recv().unwrap_err();

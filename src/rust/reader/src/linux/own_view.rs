@@ -23,8 +23,9 @@ pub struct OwnView<'m> {
 impl OwnView<'_> {
     /// Only the first thread of a process, which is R's, may open it, so that R does not run before this thread calls it.
     pub fn open() -> Result<Self> {
+        // glibc has `gettid()` only since 2.30.
         // SAFETY: it has no preconditions.
-        let pid = unsafe { libc::gettid() };
+        let pid = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
         if u32::try_from(pid) != Ok(process::id()) {
             return Err(Error::Unsupported(message!(
                 "Only the first thread of a process can take a snapshot of its memory."

@@ -6,6 +6,7 @@
 
 mod contexts;
 mod evaluator;
+mod loader;
 mod memory;
 mod modules;
 mod run;

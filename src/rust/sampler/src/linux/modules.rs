@@ -1,45 +1,23 @@
 //! Modules: the program and the libraries that are loaded at each tick.
 //!
 //! Between two ticks a library may be unloaded, and the same or another one loaded. Therefore each
-//! address is looked up at its tick, with `_dl_find_object()`, and the name of a new module is
-//! recorded at once, in case it is unloaded before the end of the run. All memory is allocated
+//! address is looked up at its tick ([`Loader`]), and the name of a new module is recorded at once, in case it is unloaded before the end of the run. All memory is allocated
 //! before the run.
 
+use super::loader::{LinkMap, Loaded, Loader, MOST_MODULES};
 use profile_core::error::{Error, Result};
 use profile_core::joint::{self, Role};
 use profile_unwind::image::{PAGE, build_id};
 use profile_unwind::{Image, UnwindTables};
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 
-/// More modules than a process has. A stack ends at a frame in any further module.
-const MOST_MODULES: usize = 4096;
 const NAME_BYTES: usize = 1 << 20;
 const LONGEST_NAME: usize = 4096;
 
-/// `struct dl_find_object` of glibc's `dlfcn.h`.
-#[repr(C)]
-struct DlFindObject {
-    flags: u64,
-    map_start: *const u8,
-    map_end: *const u8,
-    link_map: *const LinkMap,
-    eh_frame: *const u8,
-    reserved: [u64; 7],
-}
-
-/// The first, public fields of `struct link_map` of glibc's `link.h`.
-#[repr(C)]
-struct LinkMap {
-    bias: u64,
-    name: *const c_char,
-}
-
-type FindObject = unsafe extern "C" fn(*const c_void, *mut DlFindObject) -> c_int;
-
 pub struct Modules {
-    find: FindObject,
+    loader: Loader,
     entries: Vec<Entry>,
     names: Vec<u8>,
     /// The index of the module that contained the last address.
@@ -62,18 +40,7 @@ struct Entry {
 
 impl profile_unwind::Modules for Modules {
     fn at(&mut self, address: u64) -> Option<usize> {
-        let mut found = DlFindObject {
-            flags: 0,
-            map_start: std::ptr::null(),
-            map_end: std::ptr::null(),
-            link_map: std::ptr::null(),
-            eh_frame: std::ptr::null(),
-            reserved: [0; 7],
-        };
-        // SAFETY: glibc's own function, which only fills `found`.
-        if unsafe { (self.find)(address as *const c_void, &mut found) } != 0 {
-            return None;
-        }
+        let found = self.loader.find(address)?;
         // SAFETY: the loader has found this module, and it stays loaded, because the interrupted
         // thread has a frame in it.
         let is_here = |entry: &Entry| unsafe { entry.is(&found) };
@@ -96,7 +63,7 @@ impl profile_unwind::Modules for Modules {
 impl Modules {
     pub fn new() -> Result<Modules> {
         let mut modules = Modules {
-            find: find_object()?,
+            loader: Loader::new()?,
             entries: Vec::new(),
             names: Vec::new(),
             last: 0,
@@ -114,11 +81,11 @@ impl Modules {
     ///
     /// # Safety
     /// The loader has just found this module, and it stays loaded.
-    unsafe fn add(&mut self, found: &DlFindObject) -> Option<usize> {
+    unsafe fn add(&mut self, found: &Loaded) -> Option<usize> {
         if self.entries.len() == self.entries.capacity() {
             return None;
         }
-        let map = found.map_start as u64..found.map_end as u64;
+        let map = found.map.clone();
         // SAFETY: by the contract of this function.
         let page = unsafe { bytes(&(map.start..map.start + PAGE)) };
         let image = Image::read(&map, page).unwrap_or_default();
@@ -208,9 +175,8 @@ impl Entry {
     ///
     /// # Safety
     /// The loader has just found this module, and it stays loaded.
-    unsafe fn is(&self, found: &DlFindObject) -> bool {
-        self.map.start == found.map_start as u64
-            && self.map.end == found.map_end as u64
+    unsafe fn is(&self, found: &Loaded) -> bool {
+        self.map == found.map
             && self.link_map == found.link_map
             // SAFETY: inside the module: a module with the same extent is mapped at the same
             // addresses as the one whose headers were read.
@@ -254,20 +220,6 @@ fn is_mapped(code: &Range<u64>, maps: &[u8]) -> bool {
         .any(|line| line.starts_with(start.as_bytes()) && !line.ends_with(DELETED.as_bytes()))
 }
 
-fn find_object() -> Result<FindObject> {
-    // SAFETY: only looks up a symbol.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
-    if address.is_null() {
-        return Err(Error::Unsupported(
-            "Native code is profiled with glibc 2.35 or later, and this one is older; \
-             `Rprof()` profiles R code here."
-                .to_owned(),
-        ));
-    }
-    // SAFETY: the type that glibc's `dlfcn.h` declares.
-    Ok(unsafe { std::mem::transmute::<*mut c_void, FindObject>(address) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,7 +231,7 @@ mod tests {
         let mut modules = Modules::new().unwrap();
         let addresses = [
             libc::qsort as *const () as u64,
-            find_object as *const () as u64,
+            is_mapped as *const () as u64,
         ];
         for address in addresses {
             modules.at(address).unwrap();
