@@ -1,10 +1,11 @@
-# Called by configure: finds Rust, unpacks vendored crates, writes src/Makevars.
+# Called by configure: finds Rust, unpacks the vendored crates, writes src/Makevars.
 #
-# A release tarball contains the crates in src/rust/vendor.tar.xz. It is built offline, in its own directory and
-# with a separate CARGO_HOME, and leaves no files behind. A checkout downloads the crates and keeps its target
-# directory.
+# The package contains the sources of all crates in src/rust/vendor.tar.xz (tools/vendor). It is built offline, with two
+# jobs and a CARGO_HOME of its own, and leaves no files behind; only a checkout keeps its target directory, for the next
+# build.
 #
-# DEBUG=1 builds quickly, without optimisation.
+# DEBUG=1 builds quickly, without optimisation. In a checkout it uses the crates of the user's own cargo, like the other
+# commands of a developer, so that crates are compiled once for all of them.
 
 windows <- .Platform$OS.type == "windows"
 
@@ -95,6 +96,17 @@ if (wasm) {
   # R is built with GCC (on ARM with LLVM), so Rust must not be built for MSVC.
   triple <- if (arm) "aarch64-pc-windows-gnullvm" else "x86_64-pc-windows-gnu"
   libs <- "-lkernel32 -lntdll -luserenv -lws2_32 -ldbghelp"
+  # Rust links the build scripts of crates with libgcc_eh, which Rtools does not have: its libgcc contains everything. An
+  # empty library satisfies the linker.
+  mock <- "src/rust/libgcc"
+  dir.create(mock, showWarnings = FALSE)
+  file.create(file.path(mock, "libgcc_eh.a"))
+  env <- c(env, paste0("LIBRARY_PATH=\"$$LIBRARY_PATH;", normalizePath(mock, "/"), "\""))
+  # The linker of Rtools is not where cargo expects it.
+  linker <- "x86_64-w64-mingw32.static.posix-gcc.exe"
+  if (!arm && nzchar(Sys.which(linker))) {
+    env <- c(env, paste0("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=", linker))
+  }
 } else if (Sys.info()[["sysname"]] == "Darwin") {
   triple <- if (arm) "aarch64-apple-darwin" else "x86_64-apple-darwin"
   libs <- "-lm"
@@ -106,12 +118,21 @@ if (wasm) {
 profile <- if (Sys.getenv("DEBUG") %in% c("", "0", "false")) "release" else "debug"
 args <- c("--locked", paste0("--target=", triple), if (profile == "release") "--release")
 
-vendored <- "src/rust/vendor.tar.xz"
-release <- file.exists(vendored)
-if (release) {
-  utils::untar(vendored, exdir = "src/rust", tar = "internal")
+# Line feeds only, also on Windows, where make does not understand others.
+write_lines <- function(lines, path) {
+  con <- file(path, "wb")
+  on.exit(close(con))
+  writeLines(lines, con)
+}
+
+# In a linked work tree of git it is a file.
+checkout <- file.exists(".git")
+crates <- "src/rust/vendor.tar.xz"
+vendored <- file.exists(crates) && !(checkout && profile == "debug")
+if (vendored) {
+  utils::untar(crates, exdir = "src/rust", tar = "internal")
   rust <- normalizePath("src/rust", "/")
-  writeLines(
+  write_lines(
     c(
       "[source.crates-io]", "replace-with = \"vendored\"",
       "[source.vendored]", paste0("directory = \"", rust, "/vendor\"")
@@ -128,7 +149,7 @@ if (release) {
 values <- c(
   LIBDIR = paste0("rust/target/", triple, "/", profile),
   LIBS = libs,
-  AFTER = if (release) "after-release" else "",
+  AFTER = paste(c(if (vendored) "remove-crates", if (vendored && !checkout) "remove-target"), collapse = " "),
   ENV = paste(env, collapse = " "),
   CARGO = cargo,
   # Removes debug information and the names of internal functions, which take half a megabyte. A debug build keeps them.
@@ -140,4 +161,4 @@ lines <- readLines("src/Makevars.in")
 for (key in names(values)) {
   lines <- gsub(paste0("@", key, "@"), values[[key]], lines, fixed = TRUE)
 }
-writeLines(lines, if (windows) "src/Makevars.win" else "src/Makevars")
+write_lines(lines, if (windows) "src/Makevars.win" else "src/Makevars")
