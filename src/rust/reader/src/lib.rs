@@ -10,7 +10,7 @@
 //! ```
 //!
 //! - [`memory`]: the memory of a process; [`process`]: a real process, its memory, what `/proc` reports about it, and
-//!   how it is stopped;
+//!   how it is stopped; [`moment`]: a point in time;
 //! - [`symbols`]: the variables that a module exports; `exports`: those of R;
 //! - [`target`]: R in a process: the addresses of its variables; [`fit`]: how its records are laid out;
 //! - [`snapshot`]: what one stack needs, of one moment; [`copies`]: many pieces of memory at once; [`spans`]: the active
@@ -46,6 +46,7 @@ pub mod gauge;
 pub mod heap;
 pub mod innermost;
 pub mod memory;
+pub mod moment;
 pub mod names;
 pub mod places;
 mod positions;

@@ -11,7 +11,7 @@ use profile_core::model::{
     Label, Link, LocationId, Profile, Source, SourceId, StringId, Strings, Toplevel, Values,
 };
 use std::collections::HashMap;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Adds the columns of values to a new profile.
 pub fn declare_types(profile: &mut Profile) -> Result<()> {
@@ -20,22 +20,6 @@ pub fn declare_types(profile: &mut Profile) -> Result<()> {
         profile.values.try_push(column)?;
     }
     Ok(())
-}
-
-/// A point in time, by the clock that measures durations and by the one that shows the date.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment {
-    pub time: Instant,
-    pub date: SystemTime,
-}
-
-impl Moment {
-    pub fn now() -> Moment {
-        Moment {
-            time: Instant::now(),
-            date: SystemTime::now(),
-        }
-    }
 }
 
 /// What samples of a process refer to in their profile.

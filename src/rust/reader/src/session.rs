@@ -7,7 +7,7 @@
 use crate::memory::{Mapping, Memory};
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
 use crate::reading::{Watched, read};
-use crate::samples::{Measured, Moment, Samples, declare_types};
+use crate::samples::{Measured, Samples, declare_types};
 use crate::settings::{Clock, Settings};
 use crate::source::{about_pauses, of_process, source};
 use crate::stack::Reader;
@@ -244,18 +244,6 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         natives: &mut Vec<NativeStack>,
         placement: &Placement,
     ) -> Result<Tick> {
-        self.tick_at(Moment::now, settings, profile, natives, placement)
-    }
-
-    /// The same, with a clock.
-    pub fn tick_at(
-        &mut self,
-        now: impl Fn() -> Moment,
-        settings: &Settings,
-        profile: &mut Profile,
-        natives: &mut Vec<NativeStack>,
-        placement: &Placement,
-    ) -> Result<Tick> {
         if self.has_ended {
             return Ok(Tick::Idle);
         }
@@ -267,7 +255,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         // The CPU time of a process that has ended is unknown.
         if settings.clock == Clock::Cpu && used == Some(0) {
             // Idle time is not part of the next sample.
-            self.time = now().time;
+            self.time = self.reader.now().time;
             return Ok(Tick::Idle);
         }
         self.looks = self.looks.wrapping_add(1);
@@ -293,10 +281,13 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             // Its time counts for the next sample.
             return Ok(Tick::Unread);
         };
-        let now = now();
+        // The process was held then. Before and afterwards, this thread may have waited for a processor.
+        let now = self.reader.begun();
         // The end of a skipped pause may be unknown, so the measured time may be too short. It is at least the CPU
         // time.
-        let wall = (now.time - self.time)
+        let wall = now
+            .time
+            .saturating_duration_since(self.time)
             .as_nanos()
             .max(used.unwrap_or(0).into());
         let measured = Measured {

@@ -11,12 +11,13 @@
 
 use crate::copies::Copies;
 use crate::memory::{self, Limited, Memory, Piece, at};
+use crate::moment::Moment;
 use crate::spans::{self, SpanIds};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
 use profile_runtime::objects::CELL;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The part of a record that is read a second time.
 const IDENTITY: usize = BCPC as usize + 8;
@@ -34,7 +35,8 @@ pub struct Snapshot<M> {
     /// The address of the record of the active span, if the process has one, and its content.
     span_at: Option<u64>,
     span: Option<[u8; spans::SIZE]>,
-    begun: Instant,
+    clock: fn() -> Moment,
+    begun: Moment,
     pieces: Vec<Piece>,
     again: Vec<u8>,
 }
@@ -51,7 +53,8 @@ impl<M: Memory> Snapshot<M> {
             objects: Copies::default(),
             span_at: None,
             span: None,
-            begun: Instant::now(),
+            clock: Moment::now,
+            begun: Moment::now(),
             pieces: Vec::new(),
             again: Vec::new(),
         }
@@ -83,7 +86,7 @@ impl<M: Memory> Snapshot<M> {
         self.records.begin()?;
         self.variables.begin()?;
         self.objects.begin()?;
-        self.begun = Instant::now();
+        self.begun = self.now();
         self.span = self.read_span();
         let head = memory::word(&mut self.memory, self.head_at);
         self.head = head.unwrap_or(0);
@@ -106,9 +109,24 @@ impl<M: Memory> Snapshot<M> {
         self.objects.get(&mut self.memory, address)
     }
 
+    /// Sets another clock than that of the system.
+    pub fn set_clock(&mut self, clock: fn() -> Moment) {
+        self.clock = clock;
+    }
+
+    pub fn now(&self) -> Moment {
+        (self.clock)()
+    }
+
+    /// When the snapshot was begun.
+    pub fn begun(&self) -> Moment {
+        self.begun
+    }
+
     /// How long ago the snapshot was begun.
     pub fn age(&self) -> Duration {
-        self.begun.elapsed()
+        let now = self.now().time;
+        now.saturating_duration_since(self.begun.time)
     }
 
     /// Reads the records again. Returns whether they are still those of the same calls, and on the stack, and whether the

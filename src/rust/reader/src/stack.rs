@@ -7,6 +7,7 @@ use crate::frames::Stack;
 use crate::innermost::Search;
 use crate::memory::Mapping;
 use crate::memory::{Limited, Memory};
+use crate::moment::Moment;
 use crate::names::Names;
 use crate::places::Places;
 use crate::snapshot::Snapshot;
@@ -89,6 +90,20 @@ impl<M: Memory> Reader<M> {
     /// The last stack that was read.
     pub fn stack(&self) -> &Stack {
         &self.stack
+    }
+
+    /// Sets another clock than that of the system.
+    pub fn set_clock(&mut self, clock: fn() -> Moment) {
+        self.snapshot.set_clock(clock);
+    }
+
+    pub fn now(&self) -> Moment {
+        self.snapshot.now()
+    }
+
+    /// When the last attempt to read a stack began.
+    pub fn begun(&self) -> Moment {
+        self.snapshot.begun()
     }
 
     /// Finds the variables in which R keeps the position of the innermost function, if its code is byte code. Without

@@ -6,17 +6,39 @@ use crate::fake::module::Hash;
 use crate::fake::process::{At, FakeR, HEAP};
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::model::Profile;
+use profile_reader::moment::Moment;
 use profile_reader::process::{Activity, Held, Placement, Process, State, WhyFree};
 use profile_reader::reading::Watched;
-use profile_reader::samples::{Moment, declare_types};
+use profile_reader::samples::declare_types;
 use profile_reader::session::{Session, Tick};
 use profile_reader::settings::{Clock, Settings};
 use profile_runtime::contexts::{CLOENV, Layout};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 const MS: u64 = 1_000_000;
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+thread_local! {
+    /// The time that has passed in the test of this thread.
+    static PASSED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+fn now() -> Moment {
+    let passed = PASSED.get();
+    Moment {
+        time: *START + passed,
+        date: UNIX_EPOCH + Duration::from_secs(1_000_000) + passed,
+    }
+}
+
+/// Lets time pass, in milliseconds.
+fn pass(time: u64) {
+    PASSED.set(PASSED.get() + Duration::from_millis(time));
+}
 
 const WHOLE: Tick = Tick::Taken {
     is_cut: false,
@@ -47,6 +69,8 @@ struct FakeThread {
     free: Rc<Cell<Option<WhyFree>>>,
     /// The number of times that it wakes up before it is held in vain.
     wakes: Rc<Cell<u32>>,
+    /// How long it takes to hold it, and to let it go on, in milliseconds.
+    takes: Rc<Cell<[u64; 2]>>,
 }
 
 impl Watched for FakeThread {
@@ -64,6 +88,7 @@ impl Watched for FakeThread {
 
     fn hold(&mut self, state: State) -> Held {
         self.held.borrow_mut().push(state);
+        pass(self.takes.get()[0]);
         match self.free.get() {
             Some(why) => Held::Free(why),
             None => Held::Asleep(1),
@@ -72,21 +97,20 @@ impl Watched for FakeThread {
 
     fn is_still(&self, held: &Held) -> bool {
         assert!(matches!(held, Held::Asleep(1)));
+        pass(self.takes.get()[1]);
         let wakes = self.wakes.get();
         self.wakes.set(wakes.saturating_sub(1));
         wakes == 0
     }
 }
 
-/// A recording, whose time is what the test has added to it.
+/// A recording, whose clock shows the time that has passed in the test.
 struct Recording {
     settings: Settings,
     session: Session<'static, FakeMemory, FakeThread>,
     memory: FakeMemory,
     thread: FakeThread,
     profile: Profile,
-    start: Instant,
-    passed: Duration,
 }
 
 impl Recording {
@@ -94,6 +118,7 @@ impl Recording {
         let (memory, mut reader) = r.reader();
         // Nothing is freed.
         reader.shortest_collection = Duration::MAX;
+        reader.set_clock(now);
         let thread = FakeThread {
             cpu: Rc::new(Cell::new(Some(500 * MS))),
             state: Rc::new(Cell::new(Some(State::Running))),
@@ -101,10 +126,11 @@ impl Recording {
             held: Rc::default(),
             free: Rc::default(),
             wakes: Rc::default(),
+            takes: Rc::default(),
         };
         let mut profile = Profile::default();
         declare_types(&mut profile).unwrap();
-        let start = Instant::now();
+        let start = now().time;
         let process = Process::find(std::process::id() as i32).unwrap();
         let watched = thread.clone();
         let session = Session::of(&process, watched, reader, &settings, &mut profile, start);
@@ -114,8 +140,6 @@ impl Recording {
             memory,
             thread,
             profile,
-            start,
-            passed: Duration::ZERO,
         }
     }
 
@@ -123,27 +147,19 @@ impl Recording {
         Recording::of(&process(), settings(clock))
     }
 
-    fn now(&self) -> Instant {
-        self.start + self.passed
-    }
-
     /// Lets time pass, in milliseconds, of which the process uses some.
     fn pass(&mut self, real: u64, cpu: u64) {
-        self.passed += Duration::from_millis(real);
+        pass(real);
         let before = self.thread.cpu.get();
         self.thread.cpu.set(before.map(|before| before + cpu * MS));
     }
 
     fn tick(&mut self) -> Tick {
-        let now = Moment {
-            time: self.now(),
-            date: UNIX_EPOCH + Duration::from_secs(1_000_000) + self.passed,
-        };
         // It does not matter which thread runs this.
         let placement = Placement::of_this_thread();
         let (session, profile) = (&mut self.session, &mut self.profile);
         let mut natives = Vec::new();
-        let tick = session.tick_at(|| now, &self.settings, profile, &mut natives, &placement);
+        let tick = session.tick(&self.settings, profile, &mut natives, &placement);
         assert!(natives.is_empty());
         tick.unwrap()
     }
@@ -203,6 +219,20 @@ fn a_sample_has_the_time_since_the_last_one() {
     let date = |milliseconds: i64| (1_000_000_000 + milliseconds) * MS as i64;
     let times = [(0, date(10)), (1, date(22)), (2, date(31))];
     assert_eq!(recording.profile.samples.times, times);
+}
+
+#[test]
+fn a_sample_has_the_time_at_which_the_process_was_held() {
+    let mut recording = Recording::new(Clock::Wall);
+    recording.thread.takes.set([5, 7]);
+    for _ in 0..2 {
+        recording.pass(10, 10);
+        assert_eq!(recording.tick(), WHOLE);
+    }
+    let date = |milliseconds: i64| (1_000_000_000 + milliseconds) * MS as i64;
+    let times = [(0, date(10 + 5)), (1, date(10 + 5 + 7 + 10 + 5))];
+    assert_eq!(recording.profile.samples.times, times);
+    assert_eq!(recording.times(), [(10.0, 15.0), (10.0, 22.0)]);
 }
 
 #[test]
@@ -270,12 +300,12 @@ fn the_time_of_a_stack_that_cannot_be_read_counts_for_the_next_one() {
 fn skipped_time_is_no_real_time_of_the_next_sample_but_cpu_time_is() {
     let mut recording = Recording::new(Clock::Cpu);
     recording.pass(100, 6);
-    recording.session.skip_time_until(recording.now());
+    recording.session.skip_time_until(now().time);
     recording.pass(8, 1);
     assert_eq!(recording.tick(), WHOLE);
     // The real time is at least the CPU time.
     recording.pass(100, 20);
-    recording.session.skip_time_until(recording.now());
+    recording.session.skip_time_until(now().time);
     recording.pass(8, 1);
     assert_eq!(recording.tick(), WHOLE);
     assert_eq!(recording.times(), [(7.0, 8.0), (21.0, 21.0)]);
@@ -427,13 +457,13 @@ fn a_recording_continues_in_another_profile() {
     assert_eq!(recording.tick(), WHOLE);
     recording
         .session
-        .finish_at(recording.now(), &mut recording.profile);
+        .finish_at(now().time, &mut recording.profile);
     let first = std::mem::take(&mut recording.profile);
     assert_eq!(first.sources[0].duration, Some(10 * MS as i64));
-    let now = recording.now();
+    let end = now().time;
     let (session, profile) = (&mut recording.session, &mut recording.profile);
     session
-        .continue_at(now, &recording.settings, profile)
+        .continue_at(end, &recording.settings, profile)
         .unwrap();
     recording.pass(20, 4);
     assert_eq!(recording.tick(), WHOLE);
@@ -443,7 +473,7 @@ fn a_recording_continues_in_another_profile() {
     assert_eq!(recording.states(), ["running"]);
     recording
         .session
-        .finish_at(recording.now(), &mut recording.profile);
+        .finish_at(now().time, &mut recording.profile);
     assert_eq!(recording.profile.sources[0].duration, Some(20 * MS as i64));
     let types = |profile: &Profile| profile.sources[0].types.len();
     assert_eq!((types(&first), types(&recording.profile)), (2, 2));
