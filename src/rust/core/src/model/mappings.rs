@@ -1,13 +1,9 @@
 //! Mappings: one row for each part of a file (a program, a library) that was
 //! mapped into memory. The first one is the program itself.
 
-use super::Profile;
-use super::addresses::{Address, Addresses};
 use super::native_id::NativeId;
 use super::strings::StringId;
-use crate::collections::{id, next_row};
-use crate::error::Result;
-use crate::limits::memory::{TryGrow, sort_by_key};
+use crate::collections::id;
 
 id!(MappingId, "mappings");
 
@@ -42,49 +38,4 @@ pub struct Symbols {
 pub struct PlacedMapping {
     pub position: usize,
     pub mapping: Mapping,
-}
-
-impl Profile {
-    /// Adds mappings between those from row `first`: `position` counts all mappings from there, old and new. If there
-    /// are fewer, a mapping becomes the last.
-    pub fn place_mappings(&mut self, first: usize, mut placed: Vec<PlacedMapping>) -> Result<()> {
-        sort_by_key(&mut placed, |placed| placed.position)?;
-        let old = self.mappings.split_off(first);
-        // The new ids of the old mappings.
-        let mut moved = Vec::new();
-        let mut placed = placed.into_iter().peekable();
-        let mut old = old.into_iter().peekable();
-        loop {
-            let position = self.mappings.len() - first;
-            let id = MappingId(next_row(self.mappings.len(), "mappings")?);
-            let is_due = |placed: &PlacedMapping| placed.position <= position;
-            match placed.next_if(|placed| is_due(placed) || old.peek().is_none()) {
-                Some(new) => self.mappings.try_push(new.mapping)?,
-                None => match old.next() {
-                    Some(mapping) => {
-                        self.mappings.try_push(mapping)?;
-                        moved.try_push(id)?;
-                    }
-                    None => break,
-                },
-            }
-        }
-        let new_id = |id: MappingId| match id.row().checked_sub(first) {
-            Some(row) => moved.get(row).copied().unwrap_or(id),
-            None => id,
-        };
-        for (id, _) in &mut self.mapping_attributes {
-            *id = new_id(*id);
-        }
-        // Different mappings stay different, so each address keeps its row.
-        let mut addresses = Addresses::default();
-        for address in self.addresses.iter() {
-            addresses.intern(Address {
-                mapping: address.mapping.map(new_id),
-                ..*address
-            })?;
-        }
-        self.addresses = addresses;
-        Ok(())
-    }
 }

@@ -34,13 +34,10 @@ use crate::protobuf::output::Output;
 use crate::protobuf::tables::EncodedTable;
 use dictionary::Tables;
 use forms::forms;
-use plan::Plan;
-use resources::resources;
+use plan::{Plan, SOURCES};
+use resources::{Bodies, Resources, resources};
 use samples::{Observed, Observer};
 use std::io::Write;
-
-/// The number of sources between two checks for an interrupt.
-const SOURCES: usize = 100;
 
 /// Writes OTLP messages: `ProfilesData`, which has the same fields as `ExportProfilesServiceRequest`,
 /// so a message can be used as either.
@@ -127,15 +124,16 @@ fn write_message(
     })?;
     let mut output = Output::new(out)?;
     let mut unused_mappings = tables.mappings.unused(profile)?;
+    let all = Resources {
+        profile,
+        attributes: &options.resource,
+        plan: &job.plan,
+        bodies: &bodies,
+        stop,
+    };
     for resource in resources(profile, &job.plan)? {
         let unused = unused_mappings.take();
-        job.put_resource(
-            &resource,
-            &bodies,
-            unused.as_ref(),
-            &mut tables,
-            &mut output,
-        )?;
+        all.put(&resource, unused.as_ref(), &mut tables, &mut output)?;
     }
     output.header(data::DICTIONARY, tables.size())?;
     tables.write(&mut output, stop)?;
@@ -245,11 +243,4 @@ impl<'a> Job<'_, 'a> {
             types: forms.len(),
         })
     }
-}
-
-/// The encoded profiles of a source.
-struct Bodies {
-    profiles: Vec<Vec<u8>>,
-    /// The number of sample types that they have.
-    types: usize,
 }

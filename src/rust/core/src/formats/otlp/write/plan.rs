@@ -1,6 +1,5 @@
 //! What to write for each source: its samples, types, duration and default type.
 
-use super::SOURCES;
 use crate::analysis::sample_types::WrittenType;
 use crate::analysis::source_facts::{default_type, durations};
 use crate::collections::Lists;
@@ -11,6 +10,9 @@ use crate::message;
 use crate::model::{Profile, SampleType};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
+
+/// The number of sources between two checks for an interrupt.
+pub const SOURCES: usize = 100;
 
 /// What to write for each source.
 pub struct Plan<'t, 'a> {

@@ -2,18 +2,24 @@
 
 use super::dictionary::Tables;
 use super::header::{self, PprofFields};
-use super::plan::Plan;
-use super::{Bodies, Job, SOURCES};
+use super::plan::{Plan, SOURCES};
 use crate::attribute_value::AnyValue;
 use crate::error::Result;
 use crate::formats::otlp::proto::{data, resource_profiles, scope_profiles};
-use crate::limits::cancel;
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, TryPut};
 use crate::model::{Profile, ResourceId, ScopeId};
 use crate::protobuf::encode::{self, put_bytes};
 use crate::protobuf::output::Output;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
+
+/// The encoded profiles of a source.
+pub struct Bodies {
+    pub profiles: Vec<Vec<u8>>,
+    /// The number of sample types that they have.
+    pub types: usize,
+}
 
 /// A resource and its scopes, with the rows of the sources of each scope.
 pub struct OfResource {
@@ -66,12 +72,22 @@ struct EncodedScope<'s> {
     size: usize,
 }
 
-impl Job<'_, '_> {
+/// Writes resources with their scopes and profiles.
+pub struct Resources<'t, 'a> {
+    pub profile: &'a Profile,
+    /// Attributes for all resources.
+    pub attributes: &'t [(String, String)],
+    pub plan: &'t Plan<'t, 'a>,
+    /// Of each source.
+    pub bodies: &'t [Bodies],
+    pub stop: Stop<'t>,
+}
+
+impl<'t> Resources<'t, '_> {
     /// Writes a resource with its scopes and profiles. `unused_mappings`: for its first scope.
-    pub fn put_resource(
+    pub fn put(
         &self,
         of: &OfResource,
-        bodies: &[Bodies],
         unused_mappings: Option<&AnyValue>,
         tables: &mut Tables,
         output: &mut Output,
@@ -80,7 +96,7 @@ impl Job<'_, '_> {
         let about = header::resource(
             self.profile,
             resource,
-            &self.options.resource,
+            self.attributes,
             &mut tables.attributes,
         )?;
         let mut start = Vec::new();
@@ -101,7 +117,7 @@ impl Job<'_, '_> {
                 cancel::check(self.stop)?;
             }
             let unused_mappings = unused_mappings.filter(|_| i == 0);
-            scopes.try_push(self.scope(*id, rows, bodies, unused_mappings, tables)?)?;
+            scopes.try_push(self.scope(*id, rows, unused_mappings, tables)?)?;
         }
         let sizes = scopes.iter().map(|scope| scope.size);
         let size: usize = sizes.map(encode::bytes_field_len).sum();
@@ -110,7 +126,11 @@ impl Job<'_, '_> {
         for scope in &scopes {
             output.header(resource_profiles::SCOPE_PROFILES, scope.size)?;
             output.bytes(&scope.start)?;
-            for body in scope.rows.iter().flat_map(|&row| &bodies[row].profiles) {
+            for body in scope
+                .rows
+                .iter()
+                .flat_map(|&row| &self.bodies[row].profiles)
+            {
                 output.field(scope_profiles::PROFILES, &[body])?;
             }
             output.bytes(&scope.end)?;
@@ -122,7 +142,6 @@ impl Job<'_, '_> {
         &self,
         id: Option<ScopeId>,
         rows: &'s [usize],
-        bodies: &[Bodies],
         unused_mappings: Option<&AnyValue>,
         tables: &mut Tables,
     ) -> Result<EncodedScope<'s>> {
@@ -130,7 +149,9 @@ impl Job<'_, '_> {
         let pprof = PprofFields {
             default_type: rows.first().and_then(|&row| self.plan.default_types[row]),
             types: match *rows {
-                [row] if bodies[row].types == bodies[row].profiles.len() => bodies[row].types,
+                [row] if self.bodies[row].types == self.bodies[row].profiles.len() => {
+                    self.bodies[row].types
+                }
                 _ => 0,
             },
             unused_mappings,
@@ -148,7 +169,7 @@ impl Job<'_, '_> {
             scope_profiles::SCHEMA_URL,
             schema_url,
         )?;
-        let profiles = rows.iter().flat_map(|&row| &bodies[row].profiles);
+        let profiles = rows.iter().flat_map(|&row| &self.bodies[row].profiles);
         let sizes = profiles.map(|body| encode::bytes_field_len(body.len()));
         let size = start.len() + sizes.sum::<usize>() + end.len();
         Ok(EncodedScope {
