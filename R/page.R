@@ -20,6 +20,9 @@
 #' In the page, a click on a box, a row or a line chooses it, a double click on a box zooms in, and Esc goes back. Press
 #' `?` for help.
 #'
+#' The address of a page can name a label whose samples it shows, after `#label=`: a trace viewer can link to
+#' `page.html#label=trace_id=4bf92f3577b34da6a3ce929d0e0e4736`. If no sample has the label, the page shows none.
+#'
 #' In R Markdown and Quarto documents with HTML output the page is embedded where it is printed. The chunk options
 #' `out.width` and `out.height` set its size, `"100%"` and `"600px"` by default; if it is narrower than 1000 pixels, its
 #' parts are one above the other.
@@ -40,8 +43,9 @@
 #'   pprof and OpenTelemetry without a time, and for samples with a count other than 1;
 #' - with `source_text = TRUE`, the text of source files, see [add_source_text()];
 #' - with `labels = TRUE`, the labels of samples whose values are text, such as routes, by which the page selects and
-#'   colours samples. Keys with more than 200 values are left out, as are keys that would result in more than 1000
-#'   combinations; at most 20 keys are kept. Differences of profiles have no labels.
+#'   colours samples, and the ids of traces and spans, as labels `trace_id` and `span_id`. Keys with more than 200 values
+#'   are left out, as are keys that would result in more than 1000 combinations; at most 20 keys are kept. Differences of
+#'   profiles have no labels.
 #'
 #' Attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own.
 #'

@@ -36,7 +36,7 @@ function isWanted(source) {
 
 /** Whether samples with a set of labels are shown. */
 function hasLabel(set) {
-	return app.model.labels[app.state.label]?.sets.has(set) ?? true;
+	return app.state.label === -1 || app.model.labels[app.state.label]?.sets.has(set);
 }
 
 function arrangeTree() {

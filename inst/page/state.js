@@ -56,7 +56,11 @@ function parseHash(hash, defaults, model) {
 		const kind = typeof defaults[key];
 		const isNumber = /^\d{1,9}$/.test(text);
 		const value = kind === 'boolean' ? text !== '0' : kind === 'number' && isNumber ? Number(text) : text;
-		if (key === 'brush' || key === 'view') {
+		if (key === 'label' && !isNumber) {
+			// Such as trace_id=..., for links from elsewhere. If no sample has it, none is shown.
+			const row = model.labels.findIndex((label) => `${label.key}=${label.value}` === text);
+			state.label = row < 0 ? -2 : row;
+		} else if (key === 'brush' || key === 'view') {
 			const [from, to] = text.split('-').map(Number);
 			if (from >= 0 && from < to) state[key] = [from, to];
 		} else if (typeof value === kind && [...(choices[key] ?? [value])].includes(value)) {

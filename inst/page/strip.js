@@ -22,7 +22,7 @@ function arrangeStrip() {
 		const shown = isWanted(order.source) && order.values.some((v) => v.type === amount?.type);
 		if (!shown || order.samples === 0) continue;
 		// Samples without the label have no node.
-		const node = state.label >= 0 && order.node.map((at, run) => (hasLabel(order.set?.[run]) ? at : -1));
+		const node = state.label !== -1 && order.node.map((at, run) => (hasLabel(order.set?.[run]) ? at : -1));
 		strip.parts.push({ order: node ? { ...order, node } : order, start: strip.samples });
 		strip.samples += order.samples;
 	}

@@ -627,6 +627,29 @@ test('a label selects samples and colours them, in all views', async () => {
 	await finish(page);
 });
 
+test('a link shows the samples of one trace', async () => {
+	const served = [
+		{ stack: ['serve', 'read'], set: 1 },
+		{ stack: ['serve', 'fit'], set: 0 },
+		{ stack: ['serve', 'read'], set: 0 },
+	];
+	const labels = [{ key: 'trace_id', value: '4bf9', set: [1] }];
+	const shown = async (hash) => {
+		const page = await open(makeData(served, { labels }), { hash });
+		const amounts = (await rows(page)).map(({ name, selfAmount }) => [name, selfAmount]);
+		const chosen = await page.$eval('#label', (select) => select.value);
+		await finish(page);
+		return [amounts, chosen];
+	};
+	const one = [
+		['read', 1e7],
+		['serve', 0],
+	];
+	assert.deepEqual(await shown('#label=trace_id=4bf9'), [one, '0']);
+	// Another trace has no samples here.
+	assert.deepEqual(await shown('#label=trace_id=4bf8'), [[], '']);
+});
+
 test('without labels there is no menu of labels', async () => {
 	const page = await open(small);
 	assert.equal(await page.$eval('#label', (select) => select.parentElement.hidden), true);

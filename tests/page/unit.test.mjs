@@ -424,6 +424,19 @@ test('what is invalid in an address is ignored', () => {
 	assert.deepEqual(plain(call('parseHash', hash, defaults, model)), plain(defaults));
 });
 
+test('an address can name a label', () => {
+	const labels = ['a', 'b=c&d'].map((value) => ({ key: 'trace_id', value, set: [] }));
+	const model = call('readModel', makeData([{ stack: ['f'] }], { labels }));
+	const defaults = call('defaultState', model);
+	const label = (hash) => call('parseHash', hash, defaults, model).label;
+	assert.equal(label('#label=trace_id=a'), 0);
+	assert.equal(label('#label=trace_id%3Db%3Dc%26d'), 1);
+	assert.equal(label('#label=1'), 1);
+	// There is no such label, so there are no samples.
+	assert.equal(label('#label=trace_id=e'), -2);
+	assert.equal(label('#label=-2'), -2);
+});
+
 test('the page without data is at most 90 KB', () => {
 	const bytes = Buffer.byteLength(joinPage(makeData([]))) - encode(makeData([])).length;
 	assert.ok(bytes <= 90 * 1024, `${bytes} bytes`);

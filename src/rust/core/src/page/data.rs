@@ -73,7 +73,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
             let mut pairs = (0..).zip(&labels.pairs);
             pairs.try_for_each(|(row, (key, value))| {
                 json.object(|json| {
-                    json.field("key")?.text(profile.strings.get(*key))?;
+                    json.field("key")?.text(key.text(profile))?;
                     json.field("value")?.text(profile.strings.get(*value))?;
                     json.field("set")?.deltas(labels.sets_with(row))
                 })

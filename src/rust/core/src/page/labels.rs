@@ -1,13 +1,13 @@
 //! The labels of samples, by which the page filters and colours.
 //!
 //! Samples with the same labels belong to the same set, and the page has the sums of each set. So labels with many
-//! different values, such as the ids of requests, are left out.
+//! different values, such as the ids of requests, are left out. The ids of spans are labels here, as in pprof files.
 
 use crate::collections::{Interner, Lists};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, TryPut, filled};
-use crate::model::{Profile, StringId};
+use crate::model::{Link, Profile, StringId};
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 
@@ -16,8 +16,26 @@ const MOST_KEYS: usize = 20;
 const MOST_VALUES: usize = 200;
 const MOST_SETS: usize = 1000;
 
+/// What a label says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Key {
+    Label(StringId),
+    TraceId,
+    SpanId,
+}
+
+impl Key {
+    pub fn text(self, profile: &Profile) -> &str {
+        match self {
+            Key::Label(key) => profile.strings.get(key),
+            Key::TraceId => "trace_id",
+            Key::SpanId => "span_id",
+        }
+    }
+}
+
 /// A key and its value.
-pub type Pair = (StringId, StringId);
+pub type Pair = (Key, StringId);
 
 #[derive(Default)]
 pub struct Labels {
@@ -37,9 +55,9 @@ impl Labels {
         if columns.any(|column| column.iter().any(|value| *value < 0.0)) {
             return Ok(Labels::default());
         }
-        let mut values: HashMap<StringId, HashSet<StringId, RandomState>, RandomState> =
+        let mut values: HashMap<Key, HashSet<StringId, RandomState>, RandomState> =
             HashMap::default();
-        for (key, value) in texts(profile) {
+        for (_, (key, value)) in texts(profile) {
             if !values.contains_key(&key) {
                 values.try_put(key, HashSet::default())?;
             }
@@ -47,11 +65,10 @@ impl Labels {
                 values.try_add(value)?;
             }
         }
-        let text = |id| profile.strings.get(id);
         let keys = values.iter().map(|(key, v)| (v.len(), *key));
         let mut keys = keys.try_vec()?;
         keys.retain(|(count, _)| *count <= MOST_VALUES);
-        keys.sort_unstable_by_key(|(count, key)| (*count, text(*key)));
+        keys.sort_unstable_by_key(|(count, key)| (*count, key.text(profile)));
         let mut labels = Labels::default();
         for included in 1..=keys.len().min(MOST_KEYS) {
             cancel::check(stop)?;
@@ -64,11 +81,11 @@ impl Labels {
         Ok(labels)
     }
 
-    fn of_keys(profile: &Profile, keys: &[(usize, StringId)]) -> Result<Labels> {
+    fn of_keys(profile: &Profile, keys: &[(usize, Key)]) -> Result<Labels> {
         let mut labels = Labels::default();
-        let is_wanted = |key: &StringId| keys.iter().any(|(_, wanted)| wanted == key);
+        let is_wanted = |key: &Key| keys.iter().any(|(_, wanted)| wanted == key);
         let mut seen: HashSet<Pair, RandomState> = HashSet::default();
-        for pair in texts(profile).filter(|(key, _)| is_wanted(key)) {
+        for (_, pair) in texts(profile).filter(|(_, (key, _))| is_wanted(key)) {
             if seen.try_add(pair)? {
                 labels.pairs.try_push(pair)?;
             }
@@ -76,17 +93,16 @@ impl Labels {
         let text = |id| profile.strings.get(id);
         labels
             .pairs
-            .sort_unstable_by_key(|(key, value)| (text(*key), text(*value)));
+            .sort_unstable_by_key(|(key, value)| (key.text(profile), text(*value)));
         let mut rows: HashMap<Pair, u32, RandomState> = HashMap::default();
         for (row, pair) in (0..).zip(&labels.pairs) {
             rows.try_put(*pair, row)?;
         }
         let samples = profile.samples.stack.len();
         let mut of_sample = filled(samples, Vec::new())?;
-        for label in &profile.labels {
-            let row = label.str.and_then(|value| rows.get(&(label.key, value)));
-            if let Some(row) = row {
-                of_sample[label.sample].try_push(*row)?;
+        for (sample, pair) in texts(profile) {
+            if let Some(row) = rows.get(&pair) {
+                of_sample[sample].try_push(*row)?;
             }
         }
         for list in &mut of_sample {
@@ -116,8 +132,14 @@ impl Labels {
     }
 }
 
-/// The keys and values of all labels with a text.
-fn texts(profile: &Profile) -> impl Iterator<Item = Pair> {
+/// The samples, keys and values of all labels with a text, and of spans.
+fn texts(profile: &Profile) -> impl Iterator<Item = (usize, Pair)> {
     let labels = profile.labels.iter();
-    labels.filter_map(|label| Some((label.key, label.str?)))
+    let labels =
+        labels.filter_map(|label| Some((label.sample, (Key::Label(label.key), label.str?))));
+    let links = profile.samples.links.iter();
+    let links = links.flat_map(|&(sample, Link { trace_id, span_id })| {
+        [(Key::TraceId, trace_id), (Key::SpanId, span_id)].map(|pair| (sample, pair))
+    });
+    labels.chain(links)
 }

@@ -1,7 +1,7 @@
 //! Labels of samples in the data of a page.
 
 use super::*;
-use crate::model::Label;
+use crate::model::{Label, Link};
 
 /// Labels a sample.
 fn label(profile: &mut Profile, sample: usize, key: &str, value: &str) {
@@ -96,4 +96,26 @@ fn labels_with_many_values_are_left_out() {
     // In differences, shares are relative to the sums of sources.
     x.values[0].column = vec![-1.0; 3000].into();
     assert_eq!(checked(&page(), &x)["labels"], serde_json::json!([]));
+}
+
+#[test]
+fn the_ids_of_spans_are_labels() {
+    let mut x = profile(SourceKind::RPROF, &["ab", "ab", "b"]);
+    let mut link = |sample, trace: &str, span: &str| {
+        let [trace_id, span_id] = [trace, span].map(|text| x.strings.intern(text).unwrap());
+        x.samples.links.push((sample, Link { trace_id, span_id }));
+    };
+    link(0, "t1", "s1");
+    link(2, "t1", "s2");
+    label(&mut x, 1, "route", "/a");
+    let data = checked(&page(), &x);
+    assert_eq!(
+        data["labels"],
+        serde_json::json!([
+            {"key": "route", "value": "/a", "set": [1]},
+            {"key": "span_id", "value": "s1", "set": [0]},
+            {"key": "span_id", "value": "s2", "set": [2]},
+            {"key": "trace_id", "value": "t1", "set": [0, 2]},
+        ])
+    );
 }
