@@ -281,8 +281,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             // Its time counts for the next sample.
             return Ok(Tick::Unread);
         };
-        // The process was held then. Before and afterwards, this thread may have waited for a processor.
-        let now = self.reader.begun();
+        // Before and afterwards, this thread may have waited for a processor.
+        let now = self.reader.moment();
         // The end of a skipped pause may be unknown, so the measured time may be too short. It is at least the CPU
         // time.
         let wall = now

@@ -37,6 +37,8 @@ pub struct Snapshot<M> {
     span: Option<[u8; spans::SIZE]>,
     clock: fn() -> Moment,
     begun: Moment,
+    /// A moment at which what was read is true.
+    moment: Moment,
     pieces: Vec<Piece>,
     again: Vec<u8>,
 }
@@ -55,6 +57,7 @@ impl<M: Memory> Snapshot<M> {
             span: None,
             clock: Moment::now,
             begun: Moment::now(),
+            moment: Moment::now(),
             pieces: Vec::new(),
             again: Vec::new(),
         }
@@ -87,6 +90,7 @@ impl<M: Memory> Snapshot<M> {
         self.variables.begin()?;
         self.objects.begin()?;
         self.begun = self.now();
+        self.moment = self.begun;
         self.span = self.read_span();
         let head = memory::word(&mut self.memory, self.head_at);
         self.head = head.unwrap_or(0);
@@ -118,9 +122,10 @@ impl<M: Memory> Snapshot<M> {
         (self.clock)()
     }
 
-    /// When the snapshot was begun.
-    pub fn begun(&self) -> Moment {
-        self.begun
+    /// When everything was as it was read. If the process was not kept where it is, this thread may have waited for a
+    /// processor before the first read or after the second one, so it is a moment between them.
+    pub fn moment(&self) -> Moment {
+        self.moment
     }
 
     /// How long ago the snapshot was begun.
@@ -132,6 +137,7 @@ impl<M: Memory> Snapshot<M> {
     /// Reads the records again. Returns whether they are still those of the same calls, and on the stack, and whether the
     /// same span is active.
     pub fn is_unchanged(&mut self) -> Result<bool> {
+        self.moment = self.now();
         if self.read_span() != self.span {
             return Ok(false);
         }

@@ -101,9 +101,9 @@ impl<M: Memory> Reader<M> {
         self.snapshot.now()
     }
 
-    /// When the last attempt to read a stack began.
-    pub fn begun(&self) -> Moment {
-        self.snapshot.begun()
+    /// When the stack was the one that was last read.
+    pub fn moment(&self) -> Moment {
+        self.snapshot.moment()
     }
 
     /// Finds the variables in which R keeps the position of the innermost function, if its code is byte code. Without

@@ -1,12 +1,15 @@
 //! The record of the active span: how it is found, and that it is of the same moment as the stack.
 
-use crate::fake::FakeMemory;
 use crate::fake::module::{Hash, Module, SIZE, VARIABLES};
 use crate::fake::process::{At, FakeR, MODULE};
+use crate::fake::{FakeMemory, Space};
 use profile_reader::memory::Mapping;
+use profile_reader::moment::Moment;
 use profile_reader::spans::{SpanIds, VARIABLE};
 use profile_reader::stack::{Motion, Reader};
 use profile_runtime::contexts::Layout;
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 /// The library of the package, and the record in it.
 const LIBRARY: u64 = MODULE + 0x100_0000;
@@ -112,6 +115,50 @@ fn the_span_and_the_stack_are_of_one_moment() {
         seen[usize::from(is_late)] += 1;
     }
     assert!(seen[0] > 0 && seen[1] > 5, "{seen:?}");
+}
+
+thread_local! {
+    /// How often the clock was read, which is the time in seconds.
+    static TIME: Cell<u64> = const { Cell::new(0) };
+    /// What happens after it was read that often.
+    static NEXT: RefCell<Option<(u64, FakeMemory, Space)>> = const { RefCell::new(None) };
+    static START: Moment = Moment::now();
+}
+
+/// A thread that reads the clock may have to wait for a processor before it goes on.
+fn clock() -> Moment {
+    let time = TIME.replace(TIME.get() + 1);
+    NEXT.with_borrow(|next| {
+        if let Some((_, memory, after)) = next.as_ref().filter(|next| next.0 == time) {
+            memory.change(|space| *space = after.clone());
+        }
+    });
+    let passed = Duration::from_secs(time);
+    START.with(|start| Moment {
+        time: start.time + passed,
+        date: start.date + passed,
+    })
+}
+
+#[test]
+fn the_time_of_a_stack_is_one_at_which_it_was_active() {
+    let (mut r, mappings) = with_library(Hash::Gnu);
+    r.space.write(RECORD, &record(1, 2, 1));
+    let mut later = r.clone();
+    later.space.write(RECORD, &record(3, 4, 1));
+    let mut seen = [0; 2];
+    for number in 0..8 {
+        let (memory, mut reader) = r.reader();
+        assert!(reader.find_span(&mappings).unwrap());
+        TIME.set(0);
+        NEXT.set(Some((number, memory, later.space.clone())));
+        reader.set_clock(clock);
+        let is_late = span(&mut reader, Motion::Free) == ids(3, 4);
+        let passed = START.with(|start| reader.moment().time - start.time);
+        assert_eq!(passed > Duration::from_secs(number), is_late, "{number}");
+        seen[usize::from(is_late)] += 1;
+    }
+    assert!(seen[0] > 1 && seen[1] > 1, "{seen:?}");
 }
 
 #[test]
