@@ -282,7 +282,7 @@ stop_run <- function(call, write) {
     )
   }
   warn_problems(result$counts, "The profile", call)
-  profile <- mark_session(with_spans(new_profile_data(result$tables, "2.0"), spans))
+  profile <- mark_session(with_spans(new_profile_data(result$tables, "2.0"), spans, call))
   list(profile = profile, path = run$path, losses = result$losses, error = result$error)
 }
 

@@ -161,7 +161,7 @@ start_recording <- function(options, call) {
     utils::Rprof(NULL)
     resume_agent()
     spans <- logged_spans(path, call)
-    profile <- with_spans(read_format(path, "rprof", "2.0", NA_character_, call), spans)
+    profile <- with_spans(read_format(path, "rprof", "2.0", NA_character_, call), spans, call)
     unlink(path)
     mark_session(profile)
   }

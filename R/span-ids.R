@@ -9,13 +9,14 @@
 #'
 #' @details
 #' The ids are the columns `.trace_id` and `.span_id` of `samples`. `filter_profile(labels = c(trace_id = id))` selects
-#' the samples of a trace, and `summary(by = "span_id")` shows the time of each span. [write_otlp()] and [send_otlp()] write them as links,
-#' [write_pprof()] as labels `trace_id` and `span_id`.
+#' the samples of a trace, and `summary(by = "span_id")` shows the time of each span. [write_otlp()] and [send_otlp()]
+#' write them as links, [write_pprof()] as labels `trace_id` and `span_id`.
 #'
 #' These functions record them:
 #' - the agent, if it takes samples by its own means, which is the default where that is supported, see [start_agent()];
 #' - [profile_process()], of a process that uses this package;
-#' - [record_profile()], [start_profiler()] and [joint_pprof()], not on Windows.
+#' - [record_profile()], [start_profiler()] and [joint_pprof()], not on Windows. Without memory figures, names of functions
+#'   with line feeds prevent that, with a warning.
 #'
 #' Spans can be nested: a sample has the ids of the innermost one. The span ends with the expression, even if it fails
 #' or is left by `return()`, `break` or a condition. It does not apply to code that runs later, such as a callback of the
@@ -47,12 +48,16 @@ with_span_ids <- function(trace_id, span_id, expr) {
     abort_missing(name, rlang::current_env(), i = "An example is `with_span_ids(trace_id, span_id, work())`.")
   }
   .profile_token <- .External(profile_push_span, trace_id, span_id, 0L, NULL, NULL)
-  on.exit(.External(profile_pop_span, .profile_token))
+  on.exit(.External(span_end$address, .profile_token))
   if (.profile_token <= 0) {
     refuse_ids(trace_id, span_id, rlang::current_env())
   }
   expr
 }
+
+# The function that ends a span. Frames with an active span may end after the package was unloaded: its code stays in
+# memory then, but symbols of the namespace become invalid.
+span_end <- new.env(parent = emptyenv())
 
 # Says what is wrong with ids that were not accepted.
 refuse_ids <- function(trace_id, span_id, call) {
@@ -91,10 +96,22 @@ logged_spans <- function(path, call) {
 }
 
 # Adds these ids to the samples of the same file.
-with_spans <- function(x, spans) {
-  # The numbers differ if names of functions contain line feeds.
-  if (!is.null(spans) && length(spans$.span_id) == nrow(x$samples)) {
-    x$samples[names(spans)] <- spans
+with_spans <- function(x, spans, call) {
+  if (is.null(spans)) {
+    return(x)
   }
+  if (length(spans$.span_id) != nrow(x$samples)) {
+    warn_profile(
+      c(
+        "The ids of spans are not in the profile, since it is unknown which samples belong to them.",
+        x = "Names of functions contain line feeds, so the lines of the profiler cannot be told apart.",
+        i = "With `memory = TRUE` they can."
+      ),
+      "profile_warning_incomplete",
+      call = call
+    )
+    return(x)
+  }
+  x$samples[names(spans)] <- spans
   x
 }

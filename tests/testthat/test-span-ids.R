@@ -162,6 +162,19 @@ test_that("samples of R's profiler have the ids of their spans", {
   expect_null(given_profile(busy(2))$samples[[".span_id"]])
 })
 
+test_that("names with line feeds and no memory figures are reported, since samples have no ids then", {
+  odd <- compiler::cmpfun(function() busy(1))
+  assign("odd\nname", odd)
+  record <- function(memory) given_profile(with_span_ids(trace, span, `odd\nname`()), memory = memory)
+  expect_identical(quietly(record(TRUE))$samples$.span_id, span)
+  expect_warning(
+    expect_warning(x <- record(FALSE), "irregularities"),
+    "lines of the profiler",
+    class = "profile_warning_incomplete"
+  )
+  expect_null(x$samples[[".span_id"]])
+})
+
 test_that("a span that was active before the recording counts", {
   x <- with_span_ids(trace, span, given_profile(busy(2)))
   expect_identical(x$samples$.span_id, rep(span, 2))
