@@ -9,7 +9,12 @@ impl Scratch {
         let path = std::env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap();
-        Scratch(fs::canonicalize(path).unwrap())
+        // On Windows, resolved paths begin with `\\?\`, and profiles do not contain such names.
+        let resolved = match cfg!(windows) {
+            true => path,
+            false => fs::canonicalize(path).unwrap(),
+        };
+        Scratch(resolved)
     }
 
     fn file(&self, name: &str, text: &str) -> PathBuf {
@@ -123,7 +128,7 @@ fn only_regular_files_with_a_source_extension_are_read() {
         dir.file("R", ""),
         dir.file("key.pem", ""),
         dir.file("a.R.bak", ""),
-        dir.file("nul.R", "a\0b"),
+        dir.file("zero.R", "a\0b"),
         hidden,
         folder,
         dir.file("code.Rprofile", ""),
@@ -167,7 +172,7 @@ fn a_description_is_no_source() {
     assert_eq!(dir.found(&path), Found::Nothing);
     let places = Places {
         directories: &[],
-        roots: vec![dir.0.clone()],
+        roots: vec![fs::canonicalize(&dir.0).unwrap()],
         anywhere: false,
     };
     let wanted = |path: &Path| text(places.find(path, Wanted::Description).unwrap());
