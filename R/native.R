@@ -17,7 +17,7 @@
 #' These functions have the names and arguments of the package jointprof. To record an expression, prefer
 #' `record_profile(native = TRUE)`, which records as described here.
 #'
-#' These functions require Linux on x86-64 with glibc 2.35 or later (such as Debian 12 or Ubuntu 22.04) and
+#' These functions require Linux on x86-64 with glibc 2.28 or later (such as Debian 10, RHEL 8 or Ubuntu 20.04) and
 #' R 4.2 to 4.6.
 #'
 #' @details
