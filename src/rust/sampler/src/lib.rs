@@ -20,13 +20,14 @@
 //! unwinding in handlers, or before glibc 2.35 the system call `process_vm_readv()`; gimli's reader
 //! of unwind tables, which uses memory that was allocated before; and R's own handler. It reads only
 //! the stack between the interrupted stack pointer and the end of the stack, and code and tables
-//! inside modules that the dynamic loader reports: a
-//! damaged stack ends the walk and does not crash the process.
+//! inside modules that the dynamic loader reports: a damaged stack ends the walk and does not crash
+//! the process.
 //!
 //! # Where it works
 //!
-//! Linux on x86-64 with glibc. Another processor would need its own version of `x86_64.rs`, and of the offsets in `contexts.rs` that depend on the size of a `jmp_buf`. Another
-//! system would need its own `loader.rs`, and its own way to find the stack of a thread. Unwinding
+//! Linux on x86-64 with glibc. Another processor would need its own version of `x86_64.rs`, and of
+//! the offsets in `contexts.rs` that depend on the size of a `jmp_buf`. Another system would need
+//! its own `loader.rs`, and its own way to find the stack of a thread. Unwinding
 //! by tables and following R's calls would not change.
 
 #[cfg_attr(
