@@ -33,6 +33,5 @@ rust <- function(outcome, call, hint = error_hint) {
       i = "Restart R."
     ), "profile_error_unsupported", call = NULL)
   }
-  span_end$address <- .External(profile_span_end)
   start_agent_by_environment()
 }

@@ -48,16 +48,12 @@ with_span_ids <- function(trace_id, span_id, expr) {
     abort_missing(name, rlang::current_env(), i = "An example is `with_span_ids(trace_id, span_id, work())`.")
   }
   .profile_token <- .External(profile_push_span, trace_id, span_id, 0L, NULL, NULL)
-  on.exit(.External(span_end$address, .profile_token))
+  on.exit(.External(profile_pop_span, .profile_token))
   if (.profile_token <= 0) {
     refuse_ids(trace_id, span_id, rlang::current_env())
   }
   expr
 }
-
-# The function that ends a span. Frames with an active span may end after the package was unloaded: its code stays in
-# memory then, but symbols of the namespace become invalid.
-span_end <- new.env(parent = emptyenv())
 
 # Says what is wrong with ids that were not accepted.
 refuse_ids <- function(trace_id, span_id, call) {

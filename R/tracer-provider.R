@@ -109,7 +109,7 @@ shown_span <- function(span) {
       # The last activation first, if several have equal scopes.
       for (i in rev(seq_along(tokens))) {
         if (identical(tokens[[i]][[1]], cscope)) {
-          .External(span_end$address, tokens[[i]][[2]])
+          .External(profile_pop_span, tokens[[i]][[2]])
           tokens[[i]] <<- NULL
           break
         }
@@ -129,5 +129,5 @@ ids_of_span <- function(span) {
 # A call that ends a span with a frame, in which `NA` is replaced by a token. It contains functions instead of their
 # names, since it is evaluated in frames of others.
 end_of_span <- function() {
-  as.call(list(base::on.exit, as.call(list(.External, span_end$address, NA)), TRUE, FALSE))
+  as.call(list(base::on.exit, as.call(list(.External, profile_pop_span, NA)), TRUE, FALSE))
 }

@@ -6,7 +6,6 @@
 #include "loading.h"
 #include "frames.h"
 #include "picked.h"
-#include "span.h"
 #ifdef _WIN32
 #include <windows.h>
 #else
@@ -39,7 +38,7 @@ SEXP profile_unload(SEXP arguments) {
 }
 
 void profile_keep_code(int threads_run) {
-    if (!profile_has_columns() && !profile_has_spans() && !threads_run)
+    if (!profile_has_columns() && !threads_run)
         return;
     // A second reference to the library, which is never released.
 #ifdef _WIN32

@@ -15,7 +15,6 @@
 
 #include "span.h"
 #include "process_context.h"
-#include <R_ext/Rdynload.h>
 #include <R_ext/Visibility.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -213,16 +212,6 @@ SEXP profile_pop_span(SEXP arguments) {
     }
     return R_NilValue;
 }
-
-// profile_pop_span() as an object that R can call after it has unloaded the library. R makes its own objects for
-// registered functions invalid then.
-SEXP profile_span_end(SEXP arguments) {
-    (void) arguments;
-    return R_MakeExternalPtrFn((DL_FUNC) &profile_pop_span, Rf_install("native symbol"), R_NilValue);
-}
-
-// Whether frames will end a span.
-int profile_has_spans(void) { return stack.count > 0; }
 
 // The record as it is, as raw bytes, and whether it is published.
 SEXP profile_active_span(SEXP arguments) {

@@ -4,11 +4,9 @@
 #include <Rinternals.h>
 
 void profile_publish_span(void);
-int profile_has_spans(void);
 
 SEXP profile_push_span(SEXP arguments);
 SEXP profile_pop_span(SEXP arguments);
-SEXP profile_span_end(SEXP arguments);
 SEXP profile_active_span(SEXP arguments);
 SEXP profile_log_spans(SEXP arguments);
 SEXP profile_logged_spans(SEXP arguments);

@@ -1,6 +1,5 @@
 # tier: gate
 # A request that takes part in several processes is one trace: its id is passed on, and each process has its own span.
-# Processes in which the package is unloaded while a span is active.
 
 test_that("a request that is passed on to three processes is one trace", {
   skip_without_agent()
@@ -46,24 +45,4 @@ test_that("a request that is passed on to three processes is one trace", {
   of_span <- tapply(processes, request$samples$.span_id, function(x) length(unique(x)))
   expect_identical(length(unique(processes)), 4L)
   expect_true(all(of_span == 1))
-})
-
-test_that("a span ends after the package was unloaded", {
-  skip_on_cran()
-  result <- run_r(c(
-    "ids <- c('5b8efff798038103d269b633813fc60c', 'eee19b7ec3c1b174')",
-    "unloaded <- function() { unloadNamespace('profile'); invisible(gc()); 'left' }",
-    "cat(profile::with_span_ids(ids[[1]], ids[[2]], unloaded()), '')",
-    # A frame of another package, as in the tracer provider.
-    "library(profile)",
-    "push <- function(frame) .External(",
-    "  profile:::profile_push_span, ids[[1]], ids[[2]], 0L, frame, profile:::end_of_span()",
-    ")",
-    "other <- function() { push(environment()); unloaded() }",
-    "cat(other(), '')",
-    "cat(.External(asNamespace('profile')$profile_active_span)[[25]], '')",
-    "unloadNamespace('profile')",
-    "cat('profile' %in% names(getLoadedDLLs()))"
-  ))
-  expect_identical(result$output, "left left 00 FALSE")
 })
