@@ -365,6 +365,7 @@ stop_before_end <- function() {
   native$run <- NULL
   stop_agent_before_end()
   agent$run <- NULL
+  the$is_unloaded <- TRUE
   .External(profile_unload)
   library.dynam.unload("profile", libpath)
 }

@@ -47,12 +47,22 @@ with_span_ids <- function(trace_id, span_id, expr) {
     name <- c("trace_id", "span_id", "expr")[[which(c(missing(trace_id), missing(span_id), missing(expr)))[[1]]]]
     abort_missing(name, rlang::current_env(), i = "An example is `with_span_ids(trace_id, span_id, work())`.")
   }
-  .profile_token <- .External(profile_push_span, trace_id, span_id, 0L, NULL, NULL)
-  on.exit(.External(profile_pop_span, .profile_token))
+  .profile_token <- push_span(trace_id, span_id, 0L)
+  on.exit(pop_span(.profile_token))
   if (.profile_token <= 0) {
     refuse_ids(trace_id, span_id, rlang::current_env())
   }
   expr
+}
+
+# The package may be unloaded while a span is active, or while otel keeps a wrapped provider. Calls of its library would
+# then be errors in functions of others, so these two functions do nothing.
+push_span <- function(trace_id, span_id, flags, frame = NULL, end = NULL) {
+  if (is.null(the$is_unloaded)) .External(profile_push_span, trace_id, span_id, flags, frame, end)
+}
+
+pop_span <- function(token) {
+  if (is.null(the$is_unloaded)) .External(profile_pop_span, token)
 }
 
 # Says what is wrong with ids that were not accepted.

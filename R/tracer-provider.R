@@ -78,7 +78,7 @@ shown_tracer <- function(tracer) {
       force(activation_scope)
       span <- shown_span(start_local_active_span(..., scope = scope, activation_scope = activation_scope))
       ids <- ids_of_span(span)
-      .External(profile_push_span, ids[[1]], ids[[2]], ids[[3]], activation_scope, end_of_span())
+      push_span(ids[[1]], ids[[2]], ids[[3]], activation_scope, end_of_span())
       span
     }
   })
@@ -96,7 +96,7 @@ shown_span <- function(span) {
       if (is.null(ids)) {
         ids <<- ids_of_span(span)
       }
-      token <- .External(profile_push_span, ids[[1]], ids[[2]], ids[[3]], activation_scope, end)
+      token <- push_span(ids[[1]], ids[[2]], ids[[3]], activation_scope, end)
       if (is.null(activation_scope)) {
         tokens[[length(tokens) + 1L]] <<- list(scope, token)
       }
@@ -109,7 +109,7 @@ shown_span <- function(span) {
       # The last activation first, if several have equal scopes.
       for (i in rev(seq_along(tokens))) {
         if (identical(tokens[[i]][[1]], cscope)) {
-          .External(profile_pop_span, tokens[[i]][[2]])
+          pop_span(tokens[[i]][[2]])
           tokens[[i]] <<- NULL
           break
         }
@@ -129,5 +129,5 @@ ids_of_span <- function(span) {
 # A call that ends a span with a frame, in which `NA` is replaced by a token. It contains functions instead of their
 # names, since it is evaluated in frames of others.
 end_of_span <- function() {
-  as.call(list(base::on.exit, as.call(list(.External, profile_pop_span, NA)), TRUE, FALSE))
+  as.call(list(base::on.exit, as.call(list(pop_span, NA)), TRUE, FALSE))
 }

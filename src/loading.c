@@ -6,6 +6,7 @@
 #include "loading.h"
 #include "frames.h"
 #include "picked.h"
+#include "span.h"
 #ifdef _WIN32
 #include <windows.h>
 #else
@@ -29,6 +30,7 @@ void profile_load_columns(DllInfo *dll) {
 // whose code stays in memory.
 SEXP profile_unload(SEXP arguments) {
     (void) arguments;
+    profile_end_spans();
     // Frees columns that are no longer used: frames are freed by the second garbage collection.
     R_gc();
     R_gc();

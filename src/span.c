@@ -161,7 +161,7 @@ static int read_id(SEXP text, uint8_t *id, int bytes) {
 
 static void end_with_frame(SEXP token, SEXP frame, SEXP call) {
     SEXP pop = CADR(call);
-    pop = PROTECT(Rf_lang3(CAR(pop), CADR(pop), token));
+    pop = PROTECT(Rf_lang2(CAR(pop), token));
     call = PROTECT(Rf_lang4(CAR(call), pop, CADDR(call), CADDDR(call)));
     Rf_eval(call, frame);
     UNPROTECT(2);
@@ -170,8 +170,8 @@ static void end_with_frame(SEXP token, SEXP frame, SEXP call) {
 // Activates the span with these ids; if they are invalid, no span is active from now on. Returns a token for
 // profile_pop_span(), which is negative if the ids are invalid, and 0 if there is no memory. The arguments are the ids
 // of the trace and the span, the flags, and NULL or an environment and a call: when the frame of that environment ends,
-// the activation does, too. The call is that of on.exit() with a call of profile_pop_span(), in which the token is
-// inserted. In R code, this would take three times as long as all the rest.
+// the activation does, too. The call is that of on.exit() with a call of the R function pop_span(), in which the token
+// is inserted. In R code, this would take three times as long as all the rest.
 SEXP profile_push_span(SEXP arguments) {
     SEXP trace = CADR(arguments), span = CADDR(arguments), flags = CADDDR(arguments);
     SEXP frame = CAD4R(arguments);
@@ -326,6 +326,7 @@ SEXP profile_logged_spans(SEXP arguments) {
 #else
 // On Windows the size of a file that is being written is not reliable.
 static void log_change(void) {}
+static void close_log(void) {}
 
 SEXP profile_log_spans(SEXP arguments) {
     (void) arguments;
@@ -337,3 +338,16 @@ SEXP profile_logged_spans(SEXP arguments) {
     return R_NilValue;
 }
 #endif
+
+// Ends everything before the library is unloaded. Its code and variables may stay in memory (loading.c), where a later
+// load would find them.
+void profile_end_spans(void) {
+    close_log();
+    if (stack.count > 0) {
+        stack.count = 0;
+        publish();
+    }
+    free(stack.spans);
+    stack.spans = NULL;
+    stack.room = 0;
+}

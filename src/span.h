@@ -4,6 +4,7 @@
 #include <Rinternals.h>
 
 void profile_publish_span(void);
+void profile_end_spans(void);
 
 SEXP profile_push_span(SEXP arguments);
 SEXP profile_pop_span(SEXP arguments);

@@ -460,6 +460,36 @@ test_that("objects that are returned again are not wrapped again", {
   expect_identical(sum(fake$log() == "context a"), 1L)
 })
 
+test_that("the package can be unloaded while spans are active", {
+  result <- run_r(c(
+    sprintf("trace <- '%s'; span <- '%s'", trace, span),
+    paste(c("fake_provider <-", deparse(fake_provider)), collapse = "\n"),
+    # A column that is in use keeps the library in memory.
+    "options(profile.lazy = TRUE)",
+    sprintf("kept <- suppressWarnings(profile::read_rprof('%s'))", normalizePath(rprof_path("basic_all.out"))),
+    "tracer <- profile::tracer_provider$new(fake_provider()$provider)$get_tracer('test')",
+    "serve <- function() { tracer$start_span('a')$activate(); unloadNamespace('profile'); 'served' }",
+    # The provider is still in use.
+    "again <- function() {",
+    "  tracer$start_local_active_span('b')",
+    "  c <- tracer$start_span('c')",
+    "  c$deactivate(c$activate(NULL))",
+    "  'again'",
+    "}",
+    "served <- c(serve(), again())",
+    "stopifnot(!'profile' %in% loadedNamespaces())",
+    # No span is active when the package is loaded again.
+    "is_valid <- function() .External(asNamespace('profile')$profile_active_span)[[25]]",
+    "inside <- profile::with_span_ids(trace, span, {",
+    "  before <- is_valid()",
+    "  unloadNamespace('profile')",
+    "  c(before, is_valid())",
+    "})",
+    "cat(served, inside, is_valid(), sum(kept$sample_locations$sample_id[1:9]) > 0)"
+  ))
+  expect_equal(result$output, "served again 01 00 00 TRUE")
+})
+
 test_that("garbage collections change nothing", {
   skip_on_cran()
   internal <- asNamespace("profile")
