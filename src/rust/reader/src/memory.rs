@@ -33,6 +33,10 @@ pub trait View<'m>: Memory {
     fn view(&mut self, address: u64, size: usize) -> Option<&'m [u8]>;
 }
 
+/// The size of the smallest pages of memory of any system. Larger ones have a multiple of it, so all or nothing of such a
+/// part can be read.
+pub const MEMORY_PAGE: u64 = 4096;
+
 /// A part of the address space of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {

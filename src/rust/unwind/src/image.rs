@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The size of a page. The headers of a module are at its start and, in practice, on its first page.
-pub const PAGE: u64 = 4096;
+/// The number of bytes at the start of a module that contain its headers, in practice. No system has smaller pages.
+pub const HEAD: u64 = 4096;
 
 /// The fields of ELF headers, for 64 bits: <https://refspecs.linuxfoundation.org/elf/gabi4+/ch5.pheader.html>.
 const HEADER: usize = 64;
@@ -48,20 +48,20 @@ impl Segment {
     }
 }
 
-/// The program headers on the first page of a module; `None` if it is not the first page of an ELF file.
-fn segments(page: &[u8]) -> Option<impl Iterator<Item = Segment> + Clone> {
-    let word = |at: usize| Some(u64::from_le_bytes(*page.get(at..)?.first_chunk()?));
-    let half = |at: usize| Some(u16::from_le_bytes(*page.get(at..)?.first_chunk()?));
+/// The program headers at the start of a module; `None` if it is not the start of an ELF file.
+fn segments(head: &[u8]) -> Option<impl Iterator<Item = Segment> + Clone> {
+    let word = |at: usize| Some(u64::from_le_bytes(*head.get(at..)?.first_chunk()?));
+    let half = |at: usize| Some(u16::from_le_bytes(*head.get(at..)?.first_chunk()?));
     // 64 bits, little-endian.
-    if page.len() < HEADER || !page.starts_with(b"\x7fELF\x02\x01") {
+    if head.len() < HEADER || !head.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
     let (start, size, count) = (word(32)?, half(54)?, half(56)?);
     let end = start.checked_add(SEGMENT * u64::from(count))?;
-    if u64::from(size) != SEGMENT || end > PAGE.min(page.len() as u64) {
+    if u64::from(size) != SEGMENT || end > HEAD.min(head.len() as u64) {
         return None;
     }
-    let headers = page.get(start as usize..end as usize)?;
+    let headers = head.get(start as usize..end as usize)?;
     Some(headers.chunks_exact(SEGMENT as usize).map(|header| {
         let word = |at: usize| {
             let bytes = header.get(at..).and_then(<[u8]>::first_chunk);
@@ -80,12 +80,13 @@ fn segments(page: &[u8]) -> Option<impl Iterator<Item = Segment> + Clone> {
 /// The difference between addresses in memory and in the file, of a module that begins at `start`.
 fn bias(start: u64, mut segments: impl Iterator<Item = Segment>) -> Option<u64> {
     let first = segments.find(|segment| segment.kind == LOAD)?;
-    Some(start.wrapping_sub(first.address / PAGE * PAGE))
+    // Linkers align this address to the largest page of any system with the processor.
+    Some(start.wrapping_sub(first.address / HEAD * HEAD))
 }
 
-/// The extent in memory of the module that begins at `start` with this page.
-pub fn extent(start: u64, page: &[u8]) -> Option<Range<u64>> {
-    let segments = segments(page)?;
+/// The extent in memory of the module that begins at `start` with these bytes.
+pub fn extent(start: u64, head: &[u8]) -> Option<Range<u64>> {
+    let segments = segments(head)?;
     let bias = bias(start, segments.clone())?;
     let loaded = segments.filter(|segment| segment.kind == LOAD);
     let end = loaded
@@ -95,10 +96,10 @@ pub fn extent(start: u64, page: &[u8]) -> Option<Range<u64>> {
 }
 
 impl Image {
-    /// Reads the headers of a module that is mapped at `map` and begins with `page`; `None` if they are not ELF
-    /// headers.
-    pub fn read(map: &Range<u64>, page: &[u8]) -> Option<Image> {
-        let segments = segments(page)?;
+    /// Reads the headers of a module that is mapped at `map` and begins with `head`; `None` if they are not ELF
+    /// headers. `page` is the size of a page of this system, which maps whole pages.
+    pub fn read(map: &Range<u64>, head: &[u8], page: u64) -> Option<Image> {
+        let segments = segments(head)?;
         let bias = bias(map.start, segments.clone())?;
         let memory_of = |segment: &Segment| {
             let range = segment.at(bias)?;
@@ -121,7 +122,7 @@ impl Image {
             };
             match segment.kind {
                 LOAD if segment.flags & EXECUTABLE != 0 && image.code.is_empty() => {
-                    let before = range.start % PAGE;
+                    let before = range.start % page;
                     image.code = range.start - before..range.end;
                     image.offset = segment.offset.saturating_sub(before);
                 }

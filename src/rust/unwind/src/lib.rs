@@ -8,10 +8,10 @@
 //!
 //! Nothing here dereferences an address, takes a lock or, after [`Unwinder::new`], allocates memory.
 //!
-//! - [`walk`]: the frames of a [`stack`];
+//! - [`walk`]: the frames of a [`stack`]; [`without_tables`]: where tables are missing;
 //! - [`tables`]: the rules that lead from a frame to its caller;
 //! - [`image`]: the addresses of the parts of a module in memory;
-//! - [`registers`]: the registers of x86-64, the only part that depends on the processor.
+//! - [`registers`]: the only part that depends on the processor, x86-64 or aarch64.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,7 @@ pub mod tables;
 #[cfg(test)]
 mod tests;
 pub mod walk;
+mod without_tables;
 
 pub use image::Image;
 pub use registers::Registers;

@@ -1,25 +1,41 @@
-//! The registers of x86-64 that unwinding needs.
+//! The registers that unwinding needs. What depends on the processor is in one file for each of them.
 
-/// The numbers of registers in DWARF.
-const STACK_POINTER: usize = 7;
-const RETURN_ADDRESS: usize = 16;
-/// The number of registers that unwind tables of C code refer to.
-pub const REGISTERS: usize = 17;
+#[cfg_attr(target_arch = "aarch64", path = "registers/aarch64.rs")]
+#[cfg_attr(not(target_arch = "aarch64"), path = "registers/x86_64.rs")]
+mod processor;
 
-/// The registers that a called function preserves: rbx, rbp, r12 to r15.
-pub const SAVED: [u16; 6] = [3, 6, 12, 13, 14, 15];
-/// The return address, as a register of the tables.
-pub const RETURN: u16 = RETURN_ADDRESS as u16;
+use crate::stack::Stack;
+use processor::{ADDRESS, COUNTER};
+pub use processor::{
+    FRAME_POINTER, LINK, REGISTERS, RETURN, SAVED, STACK_POINTER, TRAMPOLINE, VENDOR,
+};
+
+/// The code to which the handler of a signal returns, if it has no usable unwind tables.
+#[derive(Debug, Clone, Copy)]
+pub struct Trampoline {
+    /// Its first eight bytes.
+    pub code: u64,
+    /// The offset, from the stack pointer, of the registers of the interrupted code, in the order of [`Registers`].
+    pub registers: u64,
+}
 
 /// The registers of a frame.
 #[derive(Debug, Clone)]
 pub struct Registers([u64; REGISTERS]);
 
 impl Registers {
-    /// In the order of DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, and the address of the
-    /// next instruction.
+    /// In the order of DWARF's numbers; the last one is the address of the next instruction.
     pub fn new(values: [u64; REGISTERS]) -> Registers {
         Registers(values)
+    }
+
+    /// The registers at an address of the stack.
+    pub fn read(address: u64, stack: impl Stack) -> Option<Registers> {
+        let mut values = [0; REGISTERS];
+        for (number, value) in (0..).zip(&mut values) {
+            *value = stack.read(address.wrapping_add(8 * number))?;
+        }
+        Some(Registers(values))
     }
 
     pub fn get(&self, register: u16) -> Option<u64> {
@@ -37,13 +53,17 @@ impl Registers {
     }
 
     pub fn counter(&self) -> u64 {
-        self.0[RETURN_ADDRESS]
+        self.0[COUNTER]
     }
 
-    /// Sets the registers to their state after the function has returned. On this processor a call pushes only the
-    /// return address on the stack.
+    /// The register into which a call puts the return address, on processors that have one.
+    pub fn link(&self) -> Option<u64> {
+        self.get(LINK?)
+    }
+
+    /// Sets the registers to their state after the function has returned.
     pub fn return_to(&mut self, counter: u64, stack_pointer: u64) {
-        self.0[RETURN_ADDRESS] = counter;
+        self.0[COUNTER] = counter & ADDRESS;
         self.0[STACK_POINTER] = stack_pointer;
     }
 }

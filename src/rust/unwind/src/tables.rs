@@ -5,7 +5,7 @@
 //! [`Plain`], and are cached. The rules of PLT stubs, of signal frames and of functions that align their stack
 //! contain expressions.
 
-use crate::registers::{RETURN, Registers, SAVED};
+use crate::registers::{LINK, RETURN, Registers, SAVED, VENDOR};
 use crate::stack::Stack;
 use gimli::{
     ArrayLike, BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, Evaluation,
@@ -35,6 +35,8 @@ pub struct Plain {
     pub offset: i64,
     /// The offsets, from the caller's stack pointer, of the saved registers and the return address.
     pub saved: [Option<i32>; SAVED.len()],
+    /// If a frame that made a call has not saved the return address, it is the outermost one. A frame that was
+    /// interrupted may have it in the register of [`LINK`].
     pub counter: Option<i32>,
     /// Whether a signal interrupted the caller, so that its program counter is not the return address of a call.
     pub signal: bool,
@@ -70,9 +72,11 @@ impl<'a> UnwindTables<'a> {
         if tables.is_empty() {
             return None;
         }
+        let mut frames = EhFrame::new(tables, NativeEndian);
+        frames.set_vendor(VENDOR);
         Some(UnwindTables {
             header: parsed,
-            frames: EhFrame::new(tables, NativeEndian),
+            frames,
             bases: bases.set_eh_frame(start),
         })
     }
@@ -132,13 +136,14 @@ impl<'a> UnwindTables<'a> {
     }
 
     /// The caller's registers, computed by a rule with expressions. The program counter is `None` at the end of the
-    /// stack.
+    /// stack. `exact` is whether the frame was interrupted, see [`Plain::counter`].
     pub fn apply(
         &self,
         entry: &FrameDescriptionEntry<Reader<'_>>,
         address: u64,
         scratch: &mut Scratch,
         registers: &Registers,
+        exact: bool,
         stack: impl Stack,
     ) -> Option<(Registers, Option<u64>)> {
         let encoding = entry.cie().encoding();
@@ -163,7 +168,8 @@ impl<'a> UnwindTables<'a> {
             RegisterRule::Constant(value) => Some(value),
             _ => None,
         };
-        let ends = matches!(row.register(Register(RETURN)), RegisterRule::Undefined);
+        let is_unsaved = matches!(row.register(Register(RETURN)), RegisterRule::Undefined);
+        let ends = is_unsaved && !(exact && LINK.is_some());
         let counter = if ends { None } else { Some(value(RETURN)?) };
         let mut caller = registers.clone();
         for register in SAVED {

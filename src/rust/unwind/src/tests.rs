@@ -1,8 +1,15 @@
 //! Walks stacks in memory by unwind tables that are written here byte by byte. The tests cover each rule that compilers
 //! use, and each reason why a walk ends.
 
-use crate::image::{PAGE, build_id, extent};
-use crate::{Image, Modules, Registers, Stack, UnwindTables, Unwinder};
+#[cfg_attr(target_arch = "aarch64", path = "tests/aarch64.rs")]
+#[cfg_attr(not(target_arch = "aarch64"), path = "tests/x86_64.rs")]
+mod processor;
+
+mod image;
+
+use crate::registers::{REGISTERS, SAVED};
+use crate::{Modules, Registers, Stack, UnwindTables, Unwinder};
+use processor::{A, B, FRAME_POINTER, RETURN, STACK_POINTER};
 use profile_core::joint::recording::{EXACT, NO_MODULE, PAIR};
 use std::ops::Range;
 
@@ -18,19 +25,11 @@ const UNDEFINED: u8 = 0x07;
 const DEF_CFA: u8 = 0x0c;
 const DEF_CFA_REGISTER: u8 = 0x0d;
 const DEF_CFA_OFFSET: u8 = 0x0e;
-const DEF_CFA_EXPRESSION: u8 = 0x0f;
 const EXPRESSION: u8 = 0x10;
 const VAL_OFFSET: u8 = 0x14;
-/// Registers of x86-64 in DWARF.
-const RBX: u8 = 3;
-const RBP: u8 = 6;
-const RSP: u8 = 7;
-const R12: u8 = 12;
-const R15: u8 = 15;
-const RETURN: u8 = 16;
 
 /// The rule at the start of each function: the return address is at the stack pointer.
-const ENTRY: [u8; 5] = [DEF_CFA, RSP, 8, OFFSET | RETURN, 1];
+const ENTRY: [u8; 5] = [DEF_CFA, STACK_POINTER, 8, OFFSET | RETURN, 1];
 
 /// A function: its address, its length, whether it is the trampoline of a signal, and its rules.
 struct Function {
@@ -114,10 +113,21 @@ impl Stack for Words<'_> {
     }
 }
 
-/// A single module with this `number`.
+/// A single module with this `number`. `code` is an address, and the code there.
 struct One<'a> {
     tables: UnwindTables<'a>,
     number: usize,
+    code: (u64, u64),
+}
+
+impl<'a> One<'a> {
+    fn new(tables: UnwindTables<'a>, number: usize) -> One<'a> {
+        One {
+            tables,
+            number,
+            code: (0, 0),
+        }
+    }
 }
 
 impl Modules for One<'_> {
@@ -129,6 +139,10 @@ impl Modules for One<'_> {
 
     fn tables(&self, module: usize) -> Option<&UnwindTables<'_>> {
         (module == self.number).then_some(&self.tables)
+    }
+
+    fn code(&mut self, _: usize, address: u64) -> Option<u64> {
+        (address == self.code.0).then_some(self.code.1)
     }
 }
 
@@ -157,9 +171,21 @@ fn walk(
     registers: &[(u8, u64)],
     words: &[u64],
 ) -> (Vec<Frame>, bool) {
+    walk_with_code(functions, (0, 0), counter, registers, words)
+}
+
+fn walk_with_code(
+    functions: &[Function],
+    code: (u64, u64),
+    counter: u64,
+    registers: &[(u8, u64)],
+    words: &[u64],
+) -> (Vec<Frame>, bool) {
     let (header, bytes) = tables_of(functions);
     let tables = UnwindTables::new(&header, &bytes).unwrap();
-    let mut unwinder = Unwinder::new(One { tables, number: 0 }).unwrap();
+    let mut modules = One::new(tables, 0);
+    modules.code = code;
+    let mut unwinder = Unwinder::new(modules).unwrap();
     let start = start(counter, registers);
     let mut room = [0; 100];
     let walked = unwinder
@@ -173,26 +199,25 @@ fn walk(
 }
 
 fn start(counter: u64, registers: &[(u8, u64)]) -> Registers {
-    let mut values = [0; 17];
-    values[usize::from(RSP)] = STACK;
+    let mut start = Registers::new([0; REGISTERS]);
+    start.return_to(CODE + counter, STACK);
     for &(register, value) in registers {
-        values[usize::from(register)] = value;
+        start.set(register.into(), value);
     }
-    values[usize::from(RETURN)] = CODE + counter;
-    Registers::new(values)
+    start
 }
 
-/// A function that pushes rbp and uses it as frame pointer: its rules change at offsets 1 and 4.
+/// A function that pushes the frame pointer and uses it as frame pointer: its rules change at offsets 1 and 4.
 fn with_frame_pointer(start: u64) -> Function {
     let rules = [
         ADVANCE | 1,
         DEF_CFA_OFFSET,
         16,
-        OFFSET | RBP,
+        OFFSET | FRAME_POINTER,
         2,
         ADVANCE | 3,
         DEF_CFA_REGISTER,
-        RBP,
+        FRAME_POINTER,
     ];
     function(start, 0x100, &rules)
 }
@@ -207,7 +232,7 @@ const OUTSIDE: u64 = CODE + 0x1050;
 #[test]
 fn each_part_of_a_function_has_its_rule() {
     let functions = [with_frame_pointer(0x0), outermost()];
-    // Before the push of rbp.
+    // Before the push.
     let (found, whole) = walk(&functions, 0x0, &[], &[OUTSIDE, 7, 7]);
     assert_eq!(found, [(0x0, 0, true), (0x1050, 8, false)]);
     assert!(whole);
@@ -217,14 +242,20 @@ fn each_part_of_a_function_has_its_rule() {
     let (found, _) = walk(&functions, 0x3, &[], &[9, OUTSIDE, 7]);
     assert_eq!(found, [(0x3, 0, true), (0x1050, 16, false)]);
     // By the frame pointer, wherever the stack pointer is.
-    let (found, whole) = walk(&functions, 0x4, &[(RBP, STACK + 16)], &[7, 7, 9, OUTSIDE]);
+    let (found, whole) = walk(
+        &functions,
+        0x4,
+        &[(FRAME_POINTER, STACK + 16)],
+        &[7, 7, 9, OUTSIDE],
+    );
     assert_eq!(found, [(0x4, 0, true), (0x1050, 32, false)]);
     assert!(whole);
 }
 
 #[test]
 fn saved_registers_are_those_of_the_caller() {
-    for register in [RBX, RBP, R12, 13, 14, R15] {
+    let saved = SAVED.map(|register| register as u8);
+    for register in saved.into_iter().filter(|register| *register != RETURN) {
         // The inner function saves the register, and the outer one finds its frame by it.
         let inner = function(0x0, 0x100, &[DEF_CFA_OFFSET, 24, OFFSET | register, 3]);
         let outer = function(0x200, 0x100, &[DEF_CFA, register, 16]);
@@ -281,17 +312,6 @@ fn code_that_a_signal_interrupted_is_at_its_own_address() {
 
 #[test]
 fn rules_may_be_expressions() {
-    // The stubs of a procedure linkage table, as linkers describe them: rsp + 8, and 8 more from byte 11 of a stub on.
-    let expression = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
-    let mut rules = vec![DEF_CFA_EXPRESSION, expression.len() as u8];
-    rules.extend(expression);
-    let functions = || [function(0x0, 0x100, &rules), outermost()];
-    let (found, _) = walk(&functions(), 0x1a, &[], &[OUTSIDE, 7, 7]);
-    assert_eq!(found, [(0x1a, 0, true), (0x1050, 8, false)]);
-    let (found, whole) = walk(&functions(), 0x1b, &[], &[9, OUTSIDE, 7]);
-    assert_eq!(found, [(0x1b, 0, true), (0x1050, 16, false)]);
-    assert!(whole);
-
     // A register that is saved at an address which an expression computes (the address of the frame minus 16), and a
     // register whose value is such an address.
     let inner = function(
@@ -303,14 +323,14 @@ fn rules_may_be_expressions() {
             OFFSET | RETURN,
             1,
             EXPRESSION,
-            RBX,
+            A,
             2,
             0x40,
             0x1c,
         ],
     );
-    let outer = function(0x200, 0x100, &[DEF_CFA, RBX, 8, VAL_OFFSET, R12, 1]);
-    let next = function(0x300, 0x100, &[DEF_CFA, R12, 24]);
+    let outer = function(0x200, 0x100, &[DEF_CFA, A, 8, VAL_OFFSET, B, 1]);
+    let next = function(0x300, 0x100, &[DEF_CFA, B, 24]);
     let words = [7, 7, STACK + 40, CODE + 0x210, 7, CODE + 0x310, 7, OUTSIDE];
     let (found, whole) = walk(&[inner, outer, next, outermost()], 0x10, &[], &words);
     assert_eq!(
@@ -336,15 +356,15 @@ fn what_ends_a_walk() {
     let (found, whole) = walk(&functions(), 0x0, &[], &[17, 7]);
     assert_eq!((found.len(), whole), (2, false));
     // The return address, or a saved register, is not on the stack.
-    let (found, whole) = walk(&functions(), 0x4, &[(RBP, STACK + 800)], &[7, 7]);
+    let (found, whole) = walk(&functions(), 0x4, &[(FRAME_POINTER, STACK + 800)], &[7, 7]);
     assert_eq!((found.len(), whole), (1, false));
-    let saved = function(0x0, 0x100, &[OFFSET | RBX, 2]);
+    let saved = function(0x0, 0x100, &[OFFSET | A, 2]);
     let (found, whole) = walk(&[saved, outermost()], 0x0, &[], &[OUTSIDE]);
     assert_eq!((found.len(), whole), (1, false));
     // The stack pointer does not move upwards.
-    let (found, whole) = walk(&functions(), 0x4, &[(RBP, STACK - 16)], &[7, 7]);
+    let (found, whole) = walk(&functions(), 0x4, &[(FRAME_POINTER, STACK - 16)], &[7, 7]);
     assert_eq!((found.len(), whole), (1, false));
-    let below = [(RSP, STACK + 24), (RBP, STACK)];
+    let below = [(STACK_POINTER, STACK + 24), (FRAME_POINTER, STACK)];
     let (found, whole) = walk(&functions(), 0x4, &below, &[9, OUTSIDE, 7, 7]);
     assert_eq!((found.len(), whole), (1, false));
 }
@@ -353,7 +373,7 @@ fn what_ends_a_walk() {
 fn frames_have_their_modules() {
     let (header, bytes) = tables_of(&[with_frame_pointer(0x0), outermost()]);
     let tables = UnwindTables::new(&header, &bytes).unwrap();
-    let mut unwinder = Unwinder::new(One { tables, number: 3 }).unwrap();
+    let mut unwinder = Unwinder::new(One::new(tables, 3)).unwrap();
     let mut room = [0; 10];
     let words = [CODE + 0x2000, 7];
     unwinder
@@ -389,7 +409,7 @@ fn frames_have_their_modules() {
 fn a_rule_is_not_that_of_another_module() {
     let (header, bytes) = tables_of(&[function(0x0, 0x100, &[]), outermost()]);
     let tables = UnwindTables::new(&header, &bytes).unwrap();
-    let mut unwinder = Unwinder::new(One { tables, number: 0 }).unwrap();
+    let mut unwinder = Unwinder::new(One::new(tables, 0)).unwrap();
     let mut room = [0; 10];
     let words = [OUTSIDE, OUTSIDE + 1, 7];
     unwinder
@@ -399,7 +419,7 @@ fn a_rule_is_not_that_of_another_module() {
     // The same addresses, after another library was loaded there.
     let (header, bytes) = tables_of(&[function(0x0, 0x100, &[DEF_CFA_OFFSET, 16]), outermost()]);
     let tables = UnwindTables::new(&header, &bytes).unwrap();
-    unwinder.modules = One { tables, number: 1 };
+    unwinder.modules = One::new(tables, 1);
     unwinder
         .walk(start(0x10, &[]), Words(&words), &mut room)
         .unwrap();
@@ -425,76 +445,4 @@ fn functions_have_their_extent() {
     // An index that is truncated or empty.
     assert!(UnwindTables::new(&(INDEX..INDEX), &bytes).is_none());
     assert!(UnwindTables::new(&header, &bytes[..20]).is_none());
-}
-
-// ---- Headers of a module -----------------------------------------------------------
-
-const LOAD: u32 = 1;
-const NOTE: u32 = 4;
-const EH_FRAME_HDR: u32 = 0x6474_e550;
-
-/// The first page of a file with these segments: kind, flags, offset, address, size.
-fn page(segments: &[(u32, u32, u64, u64, u64)]) -> Vec<u8> {
-    let mut page = b"\x7fELF\x02\x01".to_vec();
-    page.resize(64, 0);
-    page[32..40].copy_from_slice(&64_u64.to_le_bytes());
-    page[54..56].copy_from_slice(&56_u16.to_le_bytes());
-    page[56..58].copy_from_slice(&(segments.len() as u16).to_le_bytes());
-    for (kind, flags, offset, address, size) in segments {
-        page.extend(kind.to_le_bytes());
-        page.extend(flags.to_le_bytes());
-        for word in [offset, address, &0, size, size, &PAGE] {
-            page.extend(word.to_le_bytes());
-        }
-    }
-    page.resize(PAGE as usize, 0);
-    page
-}
-
-#[test]
-fn parts_of_a_module_are_where_its_headers_say() {
-    let segments = [
-        (LOAD, 4, 0, 0x1_0000, 0x800),
-        (LOAD, 5, 0x1000, 0x1_1040, 0x900),
-        (LOAD, 4, 0x2000, 0x1_2000, 0x500),
-        (EH_FRAME_HDR, 4, 0x2100, 0x1_2100, 0x80),
-        (NOTE, 4, 0x300, 0x1_0300, 0x24),
-    ];
-    let page = page(&segments);
-    let base = 0x7f00_0000;
-    assert_eq!(extent(base, &page), Some(base..base + 0x2500));
-    let image = Image::read(&(base..base + 0x3000), &page).unwrap();
-    assert_eq!(image.bias, base - 0x1_0000);
-    assert_eq!(image.code, base + 0x1000..base + 0x1940);
-    assert_eq!(image.offset, 0x1000 - 0x40);
-    assert_eq!(image.unwind, base + 0x2100..base + 0x2180);
-    assert_eq!(image.unwind_end, base + 0x2500);
-    assert_eq!(image.notes[0], base + 0x300..base + 0x324);
-    // A mapping that ends before the tables, and a page that is not the start of an ELF file.
-    let image = Image::read(&(base..base + 0x2000), &page).unwrap();
-    assert!(image.unwind.is_empty());
-    assert!(!image.code.is_empty());
-    assert!(Image::read(&(base..base + 0x3000), &page[1..]).is_none());
-}
-
-#[test]
-fn a_build_id_is_found_among_notes() {
-    let note = |kind: u32, name: &[u8], content: &[u8]| {
-        let mut bytes = Vec::new();
-        for number in [name.len() as u32, content.len() as u32, kind] {
-            bytes.extend(number.to_ne_bytes());
-        }
-        for part in [name, content] {
-            bytes.extend(part);
-            bytes.resize(bytes.len().next_multiple_of(4), 0);
-        }
-        bytes
-    };
-    let mut notes = note(1, b"GNU\0", b"12345");
-    notes.extend(note(3, b"Go\0", b"abcdef"));
-    let before = notes.len() as u64;
-    notes.extend(note(3, b"GNU\0", b"0123456789"));
-    assert_eq!(build_id(1000, &notes), Some(1016 + before..1026 + before));
-    assert_eq!(build_id(1000, &notes[..before as usize]), None);
-    assert_eq!(build_id(1000, &notes[..notes.len() - 4]), None);
 }

@@ -1,10 +1,11 @@
 //! Unwinds the stack, frame by frame, from the interrupted instruction to the start of the program.
 
-use crate::registers::{Registers, SAVED};
+use crate::registers::{LINK, Registers, SAVED};
 use crate::stack::Stack;
 use crate::tables::{Plain, Rule, Scratch, UnwindTables};
 use profile_core::error::Result;
 use profile_core::joint::recording::{EXACT, NO_MODULE, PAIR};
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// The number of rules that are cached, by address. Stacks have many frames in common with earlier
@@ -17,11 +18,14 @@ pub trait Modules {
     fn at(&mut self, address: u64) -> Option<usize>;
 
     fn tables(&self, module: usize) -> Option<&UnwindTables<'_>>;
+
+    /// The eight bytes of code at an address inside a module.
+    fn code(&mut self, module: usize, address: u64) -> Option<u64>;
 }
 
 pub struct Unwinder<M> {
     pub modules: M,
-    scratch: Box<Scratch>,
+    pub(crate) scratch: Box<Scratch>,
     cache: Vec<CachedRule>,
 }
 
@@ -32,10 +36,26 @@ struct CachedRule {
     rule: Plain,
 }
 
+/// A frame whose caller is looked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame {
+    pub module: usize,
+    /// The address of the next instruction, and an address inside the current one, which may be a call.
+    pub counter: u64,
+    pub address: u64,
+    pub stack_pointer: u64,
+    /// Whether it was interrupted, so that it may be at any instruction.
+    pub exact: bool,
+}
+
 /// The result of a step outwards.
-enum Step {
-    Caller { exact: bool },
+pub(crate) enum Step {
+    Caller {
+        exact: bool,
+    },
     End,
+    /// The tables have no rule.
+    Unknown,
     Lost,
 }
 
@@ -101,12 +121,27 @@ impl<M: Modules> Unwinder<M> {
             pair[1] = pointer & !EXACT | if exact { EXACT } else { 0 };
             frames += 1;
             let step = match module {
-                Some(module) => self.step(&mut registers, address, module, stack),
+                Some(module) => {
+                    let frame = Frame {
+                        module,
+                        counter,
+                        address,
+                        stack_pointer: pointer,
+                        exact,
+                    };
+                    self.step(frame, &mut registers, stack)
+                }
                 None => Step::Lost,
+            };
+            let is_outwards = |next: bool| match registers.stack_pointer().cmp(&pointer) {
+                Ordering::Greater => true,
+                // A function that was interrupted before it has saved the return address.
+                Ordering::Equal => LINK.is_some() && exact && !next,
+                Ordering::Less => false,
             };
             let whole = match step {
                 // Each return moves the stack pointer upwards; if not, the stack is damaged.
-                Step::Caller { exact: next } if registers.stack_pointer() > pointer => {
+                Step::Caller { exact: next } if is_outwards(next) => {
                     exact = next;
                     continue;
                 }
@@ -117,21 +152,28 @@ impl<M: Modules> Unwinder<M> {
         }
     }
 
-    fn step(
-        &mut self,
-        registers: &mut Registers,
-        address: u64,
-        module: usize,
-        stack: impl Stack,
-    ) -> Step {
+    fn step(&mut self, frame: Frame, registers: &mut Registers, stack: impl Stack) -> Step {
+        match self.by_tables(frame, registers, stack) {
+            step @ Step::Caller { exact: false } => step,
+            step => self.without_tables(step, frame, registers, stack),
+        }
+    }
+
+    fn by_tables(&mut self, frame: Frame, registers: &mut Registers, stack: impl Stack) -> Step {
+        let Frame {
+            module,
+            address,
+            exact,
+            ..
+        } = frame;
         let slot = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize;
         if let Some(cached) = self.cache.get(slot) {
             if cached.address == address && cached.module == module {
-                return follow(&cached.rule, registers, stack);
+                return follow(&cached.rule, registers, exact, stack);
             }
         }
         let Some(tables) = self.modules.tables(module) else {
-            return Step::Lost;
+            return Step::Unknown;
         };
         match tables.rule(address, &mut self.scratch) {
             Some(Rule::Plain(rule)) => {
@@ -142,12 +184,12 @@ impl<M: Modules> Unwinder<M> {
                         rule,
                     };
                 }
-                follow(&rule, registers, stack)
+                follow(&rule, registers, exact, stack)
             }
             Some(Rule::Complex(entry)) => {
                 let signal = entry.is_signal_trampoline();
                 let scratch = &mut self.scratch;
-                match tables.apply(&entry, address, scratch, registers, stack) {
+                match tables.apply(&entry, address, scratch, registers, exact, stack) {
                     Some((caller, Some(counter))) if counter != 0 => {
                         *registers = caller;
                         Step::Caller { exact: signal }
@@ -156,21 +198,23 @@ impl<M: Modules> Unwinder<M> {
                     None => Step::Lost,
                 }
             }
-            None => Step::Lost,
+            None => Step::Unknown,
         }
     }
 }
 
-fn follow(rule: &Plain, registers: &mut Registers, stack: impl Stack) -> Step {
-    let Some(place) = rule.counter else {
+fn follow(rule: &Plain, registers: &mut Registers, exact: bool, stack: impl Stack) -> Step {
+    // A function that was interrupted may not have saved the return address.
+    let link = registers.link().filter(|_| exact);
+    if rule.counter.is_none() && link.is_none() {
         return Step::End;
-    };
+    }
     let Some(base) = registers.get(rule.register) else {
         return Step::Lost;
     };
     let frame = base.wrapping_add_signed(rule.offset);
     let read = |offset: i32| stack.read(frame.wrapping_add_signed(offset.into()));
-    let Some(counter) = read(place) else {
+    let Some(counter) = rule.counter.map_or(link, read) else {
         return Step::Lost;
     };
     if counter == 0 {

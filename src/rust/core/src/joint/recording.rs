@@ -11,7 +11,7 @@
 //! contexts × 2 address | call flag << 48, address of the promise
 //! ```
 //!
-//! with both lists innermost first. User addresses have 47 bits on the supported processor, so the
+//! with both lists innermost first. User addresses have at most 48 bits on the supported processors, so the
 //! upper 16 bits are free. A *context* is R's record of a call (`RCNTXT` in its sources);
 //! `Rprof()` prints an item for each of these.
 

@@ -13,7 +13,7 @@
 //!
 //! Afterwards, [`crate::target::Target::open`] checks the records as usual.
 
-use crate::memory::{self, Limited, Memory, at, half_at};
+use crate::memory::{self, Limited, MEMORY_PAGE, Memory, at, half_at};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{CALLFLAG, FLAGS, Layout, MOST_RECORDS, NEXT, RECORD};
@@ -73,11 +73,11 @@ pub fn find(memory: impl Memory, variables: &[Range<u64>]) -> Result<Option<Valu
 fn words(memory: &mut impl Memory, variables: &[Range<u64>]) -> Result<Vec<u64>> {
     let mut words = Vec::new();
     let mut left = MOST_BYTES;
-    let mut page = [0; 4096];
+    let mut page = [0; MEMORY_PAGE as usize];
     for range in variables {
         let mut address = range.start & !7;
         while address < range.end && left > 0 {
-            let size = (4096 - address % 4096).min(range.end - address);
+            let size = (MEMORY_PAGE - address % MEMORY_PAGE).min(range.end - address);
             let part = page.get_mut(..size as usize).unwrap_or_default();
             if memory.read(address, part) {
                 for word in part.chunks_exact(8).map(|word| at(word, 0)) {

@@ -6,7 +6,7 @@
 //! the data is an object of R. Callbacks of C code have other data.
 
 use super::cycle::Cycle;
-use crate::memory::{self, Memory, at};
+use crate::memory::{self, MEMORY_PAGE, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::text::decode;
@@ -71,7 +71,7 @@ fn text_at(memory: &mut impl Memory, address: u64) -> Result<String> {
     let mut done = 0;
     while done < LONGEST_NAME && !bytes[..done].contains(&0) {
         let start = address.saturating_add(done as u64);
-        let step = (4096 - start as usize % 4096).min(LONGEST_NAME - done);
+        let step = ((MEMORY_PAGE - start % MEMORY_PAGE) as usize).min(LONGEST_NAME - done);
         if !memory.read(start, &mut bytes[done..done + step]) {
             break;
         }

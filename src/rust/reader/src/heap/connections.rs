@@ -5,7 +5,7 @@
 //! connections, the standard ones, which are never closed. The objects are parts of private structures, and only taken
 //! if they have the expected types.
 
-use crate::memory::{self, Memory, at};
+use crate::memory::{self, MEMORY_PAGE, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, written};
 use profile_runtime::objects::{EXTPTRSXP, RAWSXP, STRSXP, Type};
@@ -41,7 +41,7 @@ pub fn is_table(words: &[u64]) -> bool {
     let Some(&[one, two, three]) = words.first_chunk() else {
         return false;
     };
-    let is_address = |word: &u64| *word >= 4096 && word % 8 == 0;
+    let is_address = |word: &u64| *word >= MEMORY_PAGE && word % 8 == 0;
     let (first, last) = (one.min(two).min(three), one.max(two).max(three));
     [one, two, three].iter().all(is_address)
         && last - first < NEAR

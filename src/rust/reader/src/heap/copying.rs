@@ -9,7 +9,7 @@ use super::known::Known;
 use super::lists::{class_at, damaged};
 use super::node::{Node, needed};
 use super::roots::Library;
-use crate::memory::{self, Mapping, Memory, at, half_at};
+use crate::memory::{self, MEMORY_PAGE, Mapping, Memory, at, half_at};
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
@@ -105,7 +105,9 @@ impl<M: Memory> Copy<'_, M> {
         // A page of it may not be readable.
         let mut address = range.start;
         while address < range.end {
-            let end = (address / 4096 + 1).saturating_mul(4096).min(range.end);
+            let end = (address / MEMORY_PAGE + 1)
+                .saturating_mul(MEMORY_PAGE)
+                .min(range.end);
             let mut bytes = filled((end - address) as usize, 0)?;
             if self.memory.read(address, &mut bytes) {
                 self.copied.parts.try_push(Part { address, bytes })?;

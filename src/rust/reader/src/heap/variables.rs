@@ -5,7 +5,7 @@ use super::callbacks::{Callback, callbacks, is_callback};
 use super::connections::{Connection, connections, first_words, is_table, table_at};
 use super::known::Known;
 use super::objects::Objects;
-use crate::memory::{self, Memory, at};
+use crate::memory::{self, MEMORY_PAGE, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{NODE, NODE_TAGS, NODE_VALUE, RAW_NODES};
@@ -26,10 +26,10 @@ pub fn words(memory: &mut impl Memory, range: Range<u64>) -> Result<Vec<u64>> {
         return Ok(found);
     };
     let end = range.end.min(start.saturating_add(MOST_BYTES));
-    let mut page = [0; 4096];
+    let mut page = [0; MEMORY_PAGE as usize];
     let mut address = start;
     while address < end {
-        let size = (4096 - address % 4096).min(end - address);
+        let size = (MEMORY_PAGE - address % MEMORY_PAGE).min(end - address);
         let part = page.get_mut(..size as usize).unwrap_or_default();
         if memory.read(address, part) {
             for word in part.chunks_exact(8) {
@@ -114,7 +114,7 @@ pub fn of_r(
                 continue;
             }
             let is_variable = variables.iter().any(|part| part.contains(&word));
-            if word < 4096 || word % 8 != 0 || is_variable || word == known.protected.start {
+            if word < MEMORY_PAGE || word % 8 != 0 || is_variable || word == known.protected.start {
                 continue;
             }
             let start = memory::array::<START>(memory, word).unwrap_or([0; START]);
@@ -149,9 +149,9 @@ fn add_table(
 ) -> Result<()> {
     let mut address = table;
     // Up to the end of a page, since the next one may not be readable.
-    let mut page = [0; 4096];
+    let mut page = [0; MEMORY_PAGE as usize];
     loop {
-        let size = 4096 - address % 4096;
+        let size = MEMORY_PAGE - address % MEMORY_PAGE;
         let part = page.get_mut(..size as usize).unwrap_or_default();
         if !memory.read(address, part) {
             return Ok(());

@@ -1,14 +1,21 @@
 //! The lines of `/proc/PID/maps`, which describe the address space of a process, and where the files in it are.
 
-use crate::memory::Mapping;
+use crate::memory::{MEMORY_PAGE, Mapping};
 use profile_core::error::Result;
 use profile_core::limits::memory::owned;
 use profile_core::message;
-use profile_unwind::image::PAGE;
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+/// The size of a page of memory. It is 4 KiB on x86-64, and may be larger on other processors.
+pub fn page_size() -> u64 {
+    // SAFETY: it has no preconditions.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    // It is always known.
+    u64::try_from(size).unwrap_or(MEMORY_PAGE)
+}
 
 /// A part of the address space that is not anonymous.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +94,7 @@ pub fn other_file(pid: i32, path: &str, inode: u64, code: &Range<u64>) -> Option
         return None;
     }
     // The first of these is accessible to root only.
-    let end = code.end.next_multiple_of(PAGE);
+    let end = code.end.next_multiple_of(page_size());
     let candidates = [
         message!("/proc/{pid}/map_files/{:x}-{end:x}", code.start),
         message!("/proc/{pid}/root{path}"),

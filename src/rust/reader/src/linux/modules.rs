@@ -5,13 +5,13 @@
 //! Libraries may be unloaded, and others loaded at the same addresses. While the process is stopped,
 //! [`RemoteModules::verify`] checks whether the known modules are still at their addresses.
 
-use super::maps::{Part, other_file};
-use crate::memory::{Memory, Piece};
+use super::maps::{Part, other_file, page_size};
+use crate::memory::{self, Memory, Piece};
 use profile_core::error::Result;
 use profile_core::joint::{Files, Module, Role};
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
-use profile_unwind::image::{self, PAGE};
+use profile_unwind::image::{self, HEAD};
 use profile_unwind::{Image, UnwindTables};
 use std::fs::{self, File};
 use std::ops::Range;
@@ -83,6 +83,12 @@ impl<M: Memory> profile_unwind::Modules for RemoteModules<'_, M> {
             Tables::Unread => None,
         }
     }
+
+    fn code(&mut self, module: usize, address: u64) -> Option<u64> {
+        let code = self.entries.get(module)?.image.code.clone();
+        let is_inside = code.contains(&address) && address.saturating_add(8) <= code.end;
+        is_inside.then(|| memory::word(&mut self.memory, address))?
+    }
 }
 
 impl<'f, M: Memory> RemoteModules<'f, M> {
@@ -115,14 +121,14 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
 
     fn add(&mut self, part: &Part, parts: &[Part]) -> Result<()> {
         let start = part.addresses.start;
-        let mut page = [0; PAGE as usize];
-        if !self.memory.read(start, &mut page) {
+        let mut head = [0; HEAD as usize];
+        if !self.memory.read(start, &mut head) {
             return Ok(());
         }
-        let Some(map) = image::extent(start, &page) else {
+        let Some(map) = image::extent(start, &head) else {
             return Ok(());
         };
-        let Some(image) = Image::read(&map, &page) else {
+        let Some(image) = Image::read(&map, &head, page_size()) else {
             return Ok(());
         };
         // A file may also be mapped just for reading, or twice, with different parts.

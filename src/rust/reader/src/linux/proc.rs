@@ -1,6 +1,6 @@
 //! What `/proc` reports about a process.
 
-use super::maps::{Part, mapping, part};
+use super::maps::{Part, mapping, page_size, part};
 use super::memory::ProcessMemory;
 use super::permission::{gone, not_permitted};
 use crate::command_line;
@@ -104,9 +104,7 @@ impl Process {
     pub fn resident(&self) -> Option<u64> {
         let text = fs::read_to_string(message!("/proc/{}/statm", self.pid)).ok()?;
         let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
-        // SAFETY: it has no preconditions.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        pages.checked_mul(u64::try_from(page).ok()?)
+        pages.checked_mul(page_size())
     }
 
     /// The parts of its address space.

@@ -1,6 +1,7 @@
 //! The memory that ticks are written to, and the stack that they are read from.
 
 use profile_core::error::{Error, Result};
+use profile_unwind::image::HEAD;
 use std::ptr::NonNull;
 
 /// The block that ticks are written to, one after the other.
@@ -74,6 +75,14 @@ impl Drop for Buffer {
         // SAFETY: the mapping that new() made; nothing outlives `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.words * size_of::<u64>()) };
     }
+}
+
+/// The size of a page of memory. It is 4 KiB on x86-64, and may be larger on other processors.
+pub fn page_size() -> u64 {
+    // SAFETY: it has no preconditions.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    // It is always known.
+    u64::try_from(size).unwrap_or(HEAD)
 }
 
 /// The number of bytes below the stack pointer that a function may use, by the ABI. In a function

@@ -1,13 +1,14 @@
 //! Modules: the program and the libraries that are loaded at each tick.
 //!
 //! Between two ticks a library may be unloaded, and the same or another one loaded. Therefore each
-//! address is looked up at its tick ([`Loader`]), and the name of a new module is recorded at once, in case it is unloaded before the end of the run. All memory is allocated
-//! before the run.
+//! address is looked up at its tick ([`Loader`]), and the name of a new module is recorded at once, in case it is unloaded
+//! before the end of the run. All memory is allocated before the run.
 
 use super::loader::{LinkMap, Loaded, Loader, MOST_MODULES};
+use super::memory::page_size;
 use profile_core::error::{Error, Result};
 use profile_core::joint::{self, Role};
-use profile_unwind::image::{PAGE, build_id};
+use profile_unwind::image::{HEAD, build_id, extent};
 use profile_unwind::{Image, UnwindTables};
 use std::ffi::{CStr, OsStr};
 use std::ops::Range;
@@ -22,6 +23,8 @@ pub struct Modules {
     names: Vec<u8>,
     /// The index of the module that contained the last address.
     last: usize,
+    /// The size of a page of memory.
+    page: u64,
 }
 
 struct Entry {
@@ -58,6 +61,16 @@ impl profile_unwind::Modules for Modules {
     fn tables(&self, row: usize) -> Option<&UnwindTables<'_>> {
         self.entries.get(row)?.tables.as_ref()
     }
+
+    fn code(&mut self, row: usize, address: u64) -> Option<u64> {
+        let code = &self.entries.get(row)?.image.code;
+        let end = address.checked_add(size_of::<u64>() as u64)?;
+        if address < code.start || end > code.end {
+            return None;
+        }
+        // SAFETY: inside the code of a module, which stays loaded, because the interrupted thread has a frame in it.
+        Some(unsafe { (address as *const u64).read_unaligned() })
+    }
 }
 
 impl Modules {
@@ -67,6 +80,7 @@ impl Modules {
             entries: Vec::new(),
             names: Vec::new(),
             last: 0,
+            page: page_size(),
         };
         let full = |_| Error::Memory;
         modules
@@ -87,8 +101,10 @@ impl Modules {
         }
         let map = found.map.clone();
         // SAFETY: by the contract of this function.
-        let page = unsafe { bytes(&(map.start..map.start + PAGE)) };
-        let image = Image::read(&map, page).unwrap_or_default();
+        let head = unsafe { bytes(&(map.start..map.start + HEAD)) };
+        // If there are gaps between the parts of the program, glibc reports those until the end of its code only.
+        let all = extent(map.start, head).unwrap_or(map.clone());
+        let image = Image::read(&all, head, self.page).unwrap_or_default();
         // SAFETY: by the contract of this function; the name is a string as long as the module is
         // loaded.
         let name = unsafe {

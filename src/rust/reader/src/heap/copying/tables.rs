@@ -4,7 +4,7 @@ use super::{Chunk, Copy};
 use crate::heap::callbacks::{callbacks, is_callback};
 use crate::heap::connections::{CONNECTIONS, connections, first_words, is_table, table_at};
 use crate::heap::copied::{Noted, Part};
-use crate::memory::{Memory, at};
+use crate::memory::{MEMORY_PAGE, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow, copied, filled};
 use profile_runtime::objects::EXTPTRSXP;
@@ -12,8 +12,6 @@ use std::ops::Range;
 
 /// The bytes of a table that are checked first.
 const PROBE: usize = 8 * 32;
-/// The size of a page of memory, of which all or nothing is readable.
-const MEMORY_PAGE: usize = 4096;
 
 impl<M: Memory> Copy<'_, M> {
     /// Copies tables, callbacks and connections that variables refer to, see [`crate::heap::variables`]. `from` is the
@@ -35,7 +33,7 @@ impl<M: Memory> Copy<'_, M> {
                     of_connections.try_push(copied(&table[..end])?)?;
                 }
                 let is_variable = variables.iter().any(|part| part.contains(&word));
-                if word >= 4096 && word % 8 == 0 && !is_variable && !self.is_in_chunk(word) {
+                if word >= MEMORY_PAGE && word % 8 == 0 && !is_variable && !self.is_in_chunk(word) {
                     found.try_push(word)?;
                 }
             }
@@ -66,7 +64,7 @@ impl<M: Memory> Copy<'_, M> {
             loop {
                 // Up to the end of a page, since the next one may not be readable.
                 let start = address + bytes.len() as u64;
-                let mut step = filled(MEMORY_PAGE - start as usize % MEMORY_PAGE, 0)?;
+                let mut step = filled((MEMORY_PAGE - start % MEMORY_PAGE) as usize, 0)?;
                 if !self.memory.read(start, &mut step) {
                     break;
                 }
