@@ -25,17 +25,25 @@
 //!
 //! # Where it works
 //!
-//! Linux on x86-64 with glibc. Another processor would need its own version of `x86_64.rs`, and of
-//! the offsets in `contexts.rs` that depend on the size of a `jmp_buf`. Another system would need
-//! its own `loader.rs`, and its own way to find the stack of a thread. Unwinding
-//! by tables and following R's calls would not change.
+//! Linux on x86-64 or aarch64 with the GNU C library. Another processor would need its own version of the files
+//! `registers/x86_64.rs` here and in `unwind`, and the size of its `jmp_buf` in `runtime`. Another system would need its
+//! own `loader.rs`, and its own way to find the stack of a thread. Unwinding by tables and following R's calls would
+//! not change.
 
 #[cfg_attr(
-    all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"),
+    all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ),
     path = "linux/mod.rs"
 )]
 #[cfg_attr(
-    not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")),
+    not(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
     path = "unsupported.rs"
 )]
 mod platform;

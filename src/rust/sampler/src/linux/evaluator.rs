@@ -8,7 +8,7 @@
 use super::contexts::{self, Contexts};
 use super::memory::{Limits, Stack};
 use super::modules::Modules;
-use super::x86_64::registers_here;
+use super::registers::registers_here;
 use profile_core::error::Result;
 use profile_core::joint::Evaluator;
 use profile_core::joint::recording::PAIR;

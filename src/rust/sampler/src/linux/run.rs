@@ -8,7 +8,7 @@ use super::contexts::{self, Contexts};
 use super::evaluator;
 use super::memory::{Buffer, Limits, Stack};
 use super::modules::Modules;
-use super::x86_64::registers_of;
+use super::registers::registers_of;
 use crate::{Settings, State};
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
