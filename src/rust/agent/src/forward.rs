@@ -144,5 +144,10 @@ impl Drop for Forward {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod tests;

@@ -35,5 +35,10 @@ pub fn serve(folder: &Path, is_last: bool) -> Result<&'static str> {
     Ok(if has_agent { "send" } else { "wait" })
 }
 
-#[cfg(all(test, target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod tests;

@@ -51,11 +51,19 @@ pub mod names;
 pub mod places;
 mod positions;
 #[cfg_attr(
-    all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"),
+    all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ),
     path = "linux/mod.rs"
 )]
 #[cfg_attr(
-    not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")),
+    not(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
     path = "unsupported.rs"
 )]
 pub mod process;

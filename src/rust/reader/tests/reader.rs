@@ -17,7 +17,11 @@ mod reader {
     mod innermost;
     mod names;
     mod places;
-    #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+    #[cfg(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
     mod session;
     mod snapshot;
     mod spans;

@@ -9,6 +9,7 @@
 //! The first fields have not changed since R 3. They are followed by a buffer of `sigsetjmp()`, whose size depends on
 //! the processor and the C library.
 
+use crate::processor::JUMP_BUFFER as BUFFER;
 use std::ops::Range;
 
 /// The address of the next outer record, 0 for the outermost one.
@@ -22,24 +23,21 @@ pub const BUILTIN: u32 = 64;
 /// The flags have 8 bits.
 pub const FLAGS: u32 = 256;
 
-/// The offsets of the fields after the buffer of `sigsetjmp()`, for Linux on x86-64 with glibc, where the buffer
-/// takes 200 bytes.
-///
 /// The closure that was called.
-pub const CALLFUN: u64 = 232;
+pub const CALLFUN: u64 = BUFFER + 32;
 /// The environment that the closure was called from.
-pub const SYSPARENT: u64 = 240;
+pub const SYSPARENT: u64 = BUFFER + 40;
 /// The call, a `LANGSXP`.
-pub const CALL: u64 = 248;
+pub const CALL: u64 = BUFFER + 48;
 /// The environment of the call. Each call of a closure has a new one. It follows [`CALL`].
-pub const CLOENV: u64 = 256;
+pub const CLOENV: u64 = BUFFER + 56;
 /// The state of the byte code interpreter when the call was made: its code (`BCODESXP`), and the address of its
 /// variable that points to the next instruction.
-pub const BCBODY: u64 = 312;
-pub const BCPC: u64 = 320;
+pub const BCBODY: u64 = BUFFER + 112;
+pub const BCPC: u64 = BUFFER + 120;
 
 /// More than the size of a record in any version.
-pub const RECORD: usize = 400;
+pub const RECORD: usize = BUFFER as usize + 200;
 
 /// The fields whose position depends on the version of R.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,17 +56,17 @@ pub struct Layout {
 impl Layout {
     /// R 4.2 and 4.3.
     pub const R_4_2: Layout = Layout {
-        promises: 344,
-        node_stack: 352,
-        srcref: 368,
+        promises: BUFFER + 144,
+        node_stack: BUFFER + 152,
+        srcref: BUFFER + 168,
         relative_pc: None,
     };
     /// R 4.4 to 4.6.
     pub const R_4_4: Layout = Layout {
-        promises: 352,
-        node_stack: 360,
-        srcref: 384,
-        relative_pc: Some(328),
+        promises: BUFFER + 152,
+        node_stack: BUFFER + 160,
+        srcref: BUFFER + 184,
+        relative_pc: Some(BUFFER + 128),
     };
     pub const ALL: [Layout; 2] = [Layout::R_4_2, Layout::R_4_4];
 }

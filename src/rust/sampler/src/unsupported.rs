@@ -16,7 +16,7 @@ impl Stopped {
 
 pub fn check(_: &Settings) -> Result<()> {
     Err(Error::Unsupported(
-        "Native code is profiled on Linux only, on x86-64 with the GNU C library; \
+        "Native code is profiled on Linux only, on x86-64 and aarch64 with the GNU C library; \
          `Rprof()` profiles R code here."
             .to_owned(),
     ))

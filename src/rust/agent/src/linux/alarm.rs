@@ -120,7 +120,11 @@ impl Drop for Alarm {
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(all(
+    test,
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod tests {
     use super::*;
     use crate::system::without_signals;

@@ -1,6 +1,7 @@
 //! The header of a core file, and its segments: the parts of the address space and where they are in the file.
 
 use super::input::Input;
+use super::processor::{MACHINE, NAME};
 use crate::memory::{at, half_at};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, sort_by_key};
@@ -8,9 +9,8 @@ use profile_core::message;
 use std::ops::Range;
 
 const HEADER: usize = 64;
-/// The type of core files, and the machine x86-64.
+/// The type of core files.
 const CORE: u16 = 4;
-const X86_64: u16 = 62;
 const SEGMENT: usize = 56;
 const LOAD: u32 = 1;
 const NOTE: u32 = 4;
@@ -132,9 +132,9 @@ fn header(input: &Input) -> Result<[u8; HEADER]> {
     if is_this && half(16) != CORE {
         return Err(input.foreign("it is a program or a library", ""));
     }
-    if !is_this || half(18) != X86_64 {
+    if !is_this || half(18) != MACHINE {
         return Err(Error::Unsupported(message!(
-            "`{}` is of another kind of machine: only core files of x86-64 can be read.",
+            "`{}` is of another kind of machine: only core files of {NAME} can be read.",
             input.shown
         )));
     }

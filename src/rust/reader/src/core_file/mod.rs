@@ -24,6 +24,9 @@ mod elf;
 mod input;
 mod memory;
 mod notes;
+#[cfg_attr(target_arch = "aarch64", path = "processor/aarch64.rs")]
+#[cfg_attr(not(target_arch = "aarch64"), path = "processor/x86_64.rs")]
+mod processor;
 mod search;
 mod stand_in;
 
@@ -163,7 +166,7 @@ fn mappings(segments: &Segments, mapped: &Mapped) -> Result<Vec<Mapping>> {
     Ok(mappings)
 }
 
-/// The signals that end a process with a core file, with their numbers on x86-64, see signal(7).
+/// The signals that end a process with a core file, with their numbers on x86-64 and aarch64, see signal(7).
 fn signal_name(number: i16) -> Option<&'static str> {
     const SIGNALS: [(i16, &str); 10] = [
         (3, "SIGQUIT"),

@@ -4,6 +4,7 @@
 //! the name and the content, each padded to a multiple of four bytes.
 
 use super::input::Input;
+use super::processor::{SYSTEM_CALL, SYSTEM_CALL_NOTE, THREAD_SIZE};
 use crate::memory::{at, half_at};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled, sort_by_key};
@@ -14,8 +15,7 @@ const THREAD: u32 = 1;
 const PROCESS: u32 = 3;
 const AUXILIARY: u32 = 6;
 const FILES: u32 = 0x4649_4c45;
-/// The sizes of `struct elf_prstatus` and `struct elf_prpsinfo` of Linux on x86-64.
-const THREAD_SIZE: usize = 336;
+/// The size of `struct elf_prpsinfo`.
 const PROCESS_SIZE: usize = 136;
 /// More than a process has: each thread has half a dozen notes.
 const MOST_NOTES: usize = 1 << 20;
@@ -101,6 +101,13 @@ impl Notes {
                 if name >= 4 && owner == *b"CORE" {
                     notes.add(input, kind, start..end, &mut threads)?;
                 }
+                if Some(kind) == SYSTEM_CALL_NOTE && name >= 4 && owner == *b"LINU" {
+                    // It follows the note about the thread.
+                    if let (Some(thread), Some(content)) = (threads.last_mut(), input.array(start))
+                    {
+                        thread.system_call = system_call(i32::from_le_bytes(content).into());
+                    }
+                }
                 from = (start + padded_size).min(range.end);
             }
         }
@@ -153,8 +160,7 @@ impl Notes {
     }
 }
 
-/// A thread: the start of `struct elf_prstatus`, and its registers, of which `orig_rax` is the number of the system
-/// call, or -1.
+/// A thread, from the start of `struct elf_prstatus`.
 struct Thread {
     id: i32,
     signal: i16,
@@ -163,13 +169,18 @@ struct Thread {
 
 impl Thread {
     fn of(content: &[u8; THREAD_SIZE]) -> Thread {
-        let number = at(content, 112 + 15 * 8) as i64;
+        let number = SYSTEM_CALL.map(|offset| at(content, offset) as i64);
         Thread {
             id: half_at(content, 32) as i32,
             signal: at(content, 12) as i16,
-            system_call: (number >= 0).then_some(number),
+            system_call: number.and_then(system_call),
         }
     }
+}
+
+/// The number of a system call, which is -1 if there is none.
+fn system_call(number: i64) -> Option<i64> {
+    (number >= 0).then_some(number)
 }
 
 impl Mapped {

@@ -8,6 +8,7 @@ use profile_core::error::Result;
 use profile_core::limits::memory::filled;
 use profile_runtime::heap::{CLASSES, PAGE, PAGE_CLASSES, PAGE_START, SLOTS};
 use profile_runtime::objects::Type;
+use profile_runtime::processor::ADDRESS_BITS;
 use std::collections::HashMap;
 
 mod reading;
@@ -27,8 +28,8 @@ const NONE: u32 = u32::MAX;
 const BUCKET: u32 = 12;
 /// A part of the directory has buckets for 1 GiB.
 const PART: usize = 1 << 18;
-/// The number of parts: user space has addresses of 47 bits.
-const PARTS: usize = 1 << 17;
+/// The number of parts.
+const PARTS: usize = 1 << (ADDRESS_BITS - 30);
 
 /// The objects of a heap. Objects of pages have the lower numbers, in the order of [`SLOTS`].
 pub struct Objects<'m> {

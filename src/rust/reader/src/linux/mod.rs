@@ -1,8 +1,8 @@
 //! Processes on Linux: their [`memory`], what [`proc`] and [`maps`] report about them, why access is refused
-//! ([`permission`]), the names of [`system_calls`], the [`thread`] that runs R and how it is stopped ([`pause`], or [`hold`] in this
-//! process); an [`image`] of this process; and
-//! the [`placement`] of the reading thread on a processor. While a process is stopped, its [`native`] stack can be
-//! copied, and be unwound by the tables of its [`modules`]; [`evaluator`] finds R in it.
+//! ([`permission`]), the names of [`system_calls`], the [`thread`] that runs R and how it is stopped ([`pause`], or
+//! [`hold`] in this process); an [`image`] of this process; and the [`placement`] of the reading thread on a processor.
+//! While a process is stopped, its [`native`] stack can be copied, and be unwound by the tables of its [`modules`];
+//! [`evaluator`] finds R in it. [`processor`] is the part that depends on the processor.
 
 mod evaluator;
 mod hold;
@@ -17,6 +17,9 @@ mod pause;
 mod permission;
 mod placement;
 mod proc;
+#[cfg_attr(target_arch = "x86_64", path = "processor/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "processor/aarch64.rs")]
+mod processor;
 mod system_calls;
 mod thread;
 

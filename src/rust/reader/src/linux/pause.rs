@@ -8,10 +8,12 @@
 //! stopped. System calls are restarted by the kernel, as after `SIGSTOP` and `SIGCONT`.
 
 use super::permission::{gone, not_permitted};
+use super::processor;
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_unwind::Registers;
 use std::fs;
+use std::mem::zeroed;
 use std::ptr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -114,7 +116,7 @@ impl Stopper {
         // SAFETY: the kernel fills the struct. Nothing is reaped, since the process may be a child of this one that
         // other code waits for.
         let (result, info) = unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let mut info: libc::siginfo_t = zeroed();
             let flags =
                 libc::WSTOPPED | libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
             let result = libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, flags);
@@ -180,18 +182,22 @@ impl Pause {
     /// Its registers; `None` if it was killed meanwhile.
     pub fn registers(&self) -> Option<Registers> {
         // SAFETY: the struct consists of integers.
-        let mut found: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-        let done = request(
-            libc::PTRACE_GETREGS,
-            self.pid,
-            (&raw mut found) as libc::c_ulong,
-        );
-        done.ok()?;
-        Some(Registers::new([
-            found.rax, found.rdx, found.rcx, found.rbx, found.rsi, found.rdi, found.rbp, found.rsp,
-            found.r8, found.r9, found.r10, found.r11, found.r12, found.r13, found.r14, found.r15,
-            found.rip,
-        ]))
+        let mut found: libc::user_regs_struct = unsafe { zeroed() };
+        let mut place = libc::iovec {
+            iov_base: (&raw mut found).cast(),
+            iov_len: size_of::<libc::user_regs_struct>(),
+        };
+        // SAFETY: the kernel writes no more than this size, which it changes if the registers take less.
+        let result = unsafe {
+            libc::ptrace(
+                libc::PTRACE_GETREGSET,
+                self.pid,
+                libc::NT_PRSTATUS as libc::c_ulong,
+                &raw mut place,
+            )
+        };
+        (result != -1 && place.iov_len == size_of::<libc::user_regs_struct>())
+            .then(|| processor::registers(&found))
     }
 }
 
@@ -208,7 +214,7 @@ pub fn prepare_thread() {
     // SAFETY: the set is filled before it is used.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1);
-        let mut all = std::mem::zeroed();
+        let mut all = zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, ptr::null_mut());
     }
@@ -220,7 +226,7 @@ fn request(
     pid: libc::pid_t,
     data: libc::c_ulong,
 ) -> std::result::Result<(), i32> {
-    // SAFETY: these requests take numbers, and `PTRACE_GETREGS` fills the struct whose address it gets.
+    // SAFETY: these requests take numbers.
     match unsafe { libc::ptrace(request, pid, ptr::null_mut::<libc::c_void>(), data) } {
         -1 => Err(std::io::Error::last_os_error()
             .raw_os_error()

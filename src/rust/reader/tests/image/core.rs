@@ -1,6 +1,7 @@
 //! Writes core files of recorded images, as Linux does: the header, a program header for each segment, notes about the
 //! process, and the segments.
 
+use super::processor::MACHINE;
 use super::{Image, Stop};
 use std::fs::{self, File};
 use std::io::Write;
@@ -53,7 +54,7 @@ impl Core {
             segments: regions,
             signal: 11,
             system_call: -1,
-            machine: 62,
+            machine: MACHINE,
             kind: 4,
             ..Core::default()
         };
@@ -70,28 +71,29 @@ impl Core {
         });
         let auxiliary = write_arguments(&stack, &mut bytes, auxiliary);
         core.segments.push((stack.start, bytes));
-        core.note(1, &core.thread());
-        core.note(3, &process());
-        core.note(6, &auxiliary);
-        core.note(0x4649_4c45, &list(files));
+        core.add_thread();
+        core.note("CORE", 3, &process());
+        core.note("CORE", 6, &auxiliary);
+        core.note("CORE", 0x4649_4c45, &list(files));
         core
     }
 
-    pub fn note(&mut self, kind: u32, content: &[u8]) {
-        for number in [5, content.len() as u32, kind] {
+    pub fn note(&mut self, owner: &str, kind: u32, content: &[u8]) {
+        for number in [owner.len() as u32 + 1, content.len() as u32, kind] {
             self.notes.extend(number.to_le_bytes());
         }
-        self.notes.extend(b"CORE\0\0\0\0");
+        self.notes.extend(owner.as_bytes());
+        self.notes.push(0);
+        self.notes.resize(self.notes.len().next_multiple_of(4), 0);
         self.notes.extend(content);
         self.notes.resize(self.notes.len().next_multiple_of(4), 0);
     }
 
-    /// `struct elf_prstatus`.
-    fn thread(&self) -> Vec<u8> {
-        let mut bytes = vec![0; 336];
+    /// The start of `struct elf_prstatus`, which has this size.
+    pub fn thread(&self, size: usize) -> Vec<u8> {
+        let mut bytes = vec![0; size];
         bytes[12..14].copy_from_slice(&self.signal.to_le_bytes());
         bytes[32..36].copy_from_slice(&PID.to_le_bytes());
-        bytes[232..240].copy_from_slice(&self.system_call.to_le_bytes());
         bytes
     }
 

@@ -1,7 +1,7 @@
 //! Images of R's memory at stops where its stack is known, and how they are stored. `tools/record-images` records
-//! them, once for each version of R.
+//! them, once for each version of R and processor.
 //!
-//! `images/VERSION.gz` has one entry on each line, with numbers and bytes in hexadecimal:
+//! `images/VERSION.gz`, or `images/aarch64/VERSION.gz`, has one entry on each line, with numbers and bytes in hexadecimal:
 //!
 //! ```text
 //! mapping START END file      a part of the address space; `file` if it is the start of a file, else `memory`
@@ -21,6 +21,9 @@
 #![allow(unused)]
 
 pub mod core;
+#[cfg_attr(target_arch = "aarch64", path = "processor/aarch64.rs")]
+#[cfg_attr(not(target_arch = "aarch64"), path = "processor/x86_64.rs")]
+pub mod processor;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -94,6 +97,12 @@ impl Image {
             bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
         }
         regions
+    }
+
+    /// The image of a version of R, recorded on the processor of this machine.
+    pub fn of_version(version: &str) -> Image {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(processor::FOLDER);
+        Image::load(&folder.join(version)).unwrap()
     }
 
     pub fn load(path: &Path) -> io::Result<Image> {

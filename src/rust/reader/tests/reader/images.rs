@@ -1,29 +1,17 @@
-//! R's memory as it was at known stops in R 4.2, 4.5 and 4.6 (`images/`): every frame has the name, the file and the
+//! R's memory as it was at known stops in some versions of R (`images/`): every frame has the name, the file and the
 //! line that R itself reported there. Damaged images have no other frames, and while a process goes from one stop to
 //! the next, its stack is that of one of them.
 
 use crate::fake::process::frames_in;
 use crate::fake::{FakeMemory, Space};
 use crate::fuzz::Random;
+use crate::image::processor::{DIFFERENT, VERSIONS};
 use crate::image::{Image, Stop};
 use profile_core::error::Result;
 use profile_reader::stack::{Motion, Reader};
-use profile_runtime::contexts::Layout;
 use std::cell::RefCell;
-use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
-
-const VERSIONS: [(&str, Layout); 3] = [
-    ("4.2", Layout::R_4_2),
-    ("4.5", Layout::R_4_4),
-    ("4.6", Layout::R_4_4),
-];
-
-fn load(version: &str) -> Image {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/images");
-    Image::load(&folder.join(version)).unwrap()
-}
 
 fn space(image: &Image, stop: &Stop) -> Space {
     let mut space = Space::default();
@@ -67,8 +55,8 @@ fn frames(reader: &mut Reader<FakeMemory>, way: Way) -> Option<Vec<String>> {
 
 #[test]
 fn every_frame_is_the_one_that_r_reported() {
-    for (version, layout) in VERSIONS {
-        let image = load(version);
+    for &(version, layout) in VERSIONS {
+        let image = Image::of_version(version);
         for stop in &image.stops {
             let space = space(&image, stop);
             for way in WAYS {
@@ -101,9 +89,8 @@ fn are_of(read: &[String], stop: &Stop) -> bool {
 #[test]
 fn while_a_process_goes_on_its_stack_is_that_of_one_stop() {
     let mut of_both = [0, 0];
-    // R 4.5 and 4.6 have the same layout.
-    for version in ["4.2", "4.6"] {
-        let image = load(version);
+    for version in DIFFERENT {
+        let image = Image::of_version(version);
         let stops: Vec<_> = image.stops.iter().collect();
         for pair in stops.windows(2) {
             {
@@ -184,8 +171,8 @@ fn expect_only_frames_of(stop: &Stop, read: &[String]) {
 #[test]
 fn without_a_part_of_the_memory_there_are_fewer_frames_or_none() {
     let (mut whole, mut less, mut none) = (0, 0, 0);
-    for (version, _) in VERSIONS {
-        let image = load(version);
+    for &(version, _) in VERSIONS {
+        let image = Image::of_version(version);
         for (number, stop) in image.stops.iter().enumerate() {
             let memory = FakeMemory::new(space(&image, stop));
             let way = WAYS[number % WAYS.len()];
@@ -239,8 +226,8 @@ fn without_a_part_of_the_memory_there_are_fewer_frames_or_none() {
 fn with_wrong_words_it_ends() {
     let mut random = Random::new(36);
     let (mut read, mut unread, mut refused) = (0, 0, 0);
-    for (version, _) in VERSIONS {
-        let image = load(version);
+    for &(version, _) in VERSIONS {
+        let image = Image::of_version(version);
         for (number, stop) in image.stops.iter().enumerate() {
             let memory = FakeMemory::new(space(&image, stop));
             let way = WAYS[number % WAYS.len()];

@@ -60,7 +60,7 @@ fn signed_return_addresses_lose_their_signature() {
     let mut signed = with_frame_record(0x0);
     signed.rules.insert(0, NEGATE_RA_STATE);
     let functions = [leaf(0x200), signed, outermost()];
-    let registers = [(RETURN, SIGNATURE | CODE + 0x10)];
+    let registers = [(RETURN, SIGNATURE | (CODE + 0x10))];
     let words = [7, SIGNATURE | OUTSIDE, 7, 7];
     let (found, whole) = walk(&functions, 0x210, &registers, &words);
     assert_eq!(

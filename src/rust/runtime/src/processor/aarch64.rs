@@ -1,0 +1,6 @@
+//! Linux on aarch64, with glibc.
+
+/// The size of a `sigjmp_buf` in bytes.
+pub const JUMP_BUFFER: u64 = 312;
+/// Addresses of programs have this many bits. They have more only in programs that ask for it.
+pub const ADDRESS_BITS: u32 = 48;
