@@ -4,7 +4,7 @@
 // attributes. Other profilers find it by the thread-local variable that the OTEP defines, and the reader of this package
 // (rust/reader/src/spans.rs) by the variable `profile_thread_ctx_v1`, which is simpler to find in another process. Both
 // may read it only while R's thread stands still, or else have to read it twice. A record that is being changed is not
-// valid, and compilers must not move writes across the changes of that flag.
+// valid, and neither compilers nor processors may move writes across the changes of that flag.
 //
 // Active spans are a stack: when the innermost one ends, the one before it is active again. OpenTelemetry allows that
 // an outer span is deactivated first; this ends all that were activated after it.
@@ -124,10 +124,10 @@ static void publish(void) {
     // Not when the package is loaded, since most processes have no spans.
     profile_publish_process();
     record->valid = 0;
-    atomic_signal_fence(memory_order_seq_cst);
+    atomic_thread_fence(memory_order_release);
     memcpy(record->ids, span->ids, IDS);
     record->flags = span->flags;
-    atomic_signal_fence(memory_order_seq_cst);
+    atomic_thread_fence(memory_order_release);
     record->valid = span->is_valid;
 }
 
