@@ -23,7 +23,7 @@ pub const STACK_END: u64 = 0x7ffc_2000_0000;
 /// The address that R takes for the start of the C stack.
 const STACK_START: u64 = STACK_END - 0x100;
 /// The size of a record and of the rest of a function's stack frame.
-const FRAME: u64 = (RECORD as u64 + 1).next_power_of_two();
+const FRAME: u64 = RECORD as u64 + 112;
 
 /// The offsets of R's variables in the writable part of the module.
 pub const EXPORTED: [(&str, u64); 8] = [

@@ -89,6 +89,14 @@ impl Core {
         self.notes.resize(self.notes.len().next_multiple_of(4), 0);
     }
 
+    /// Changes the notes about the thread, which are the first ones.
+    pub fn set_thread(&mut self, signal: i16, system_call: i64) {
+        let before = std::mem::take(&mut self.notes);
+        (self.signal, self.system_call) = (signal, system_call);
+        self.add_thread();
+        self.notes.extend(&before[self.notes.len()..]);
+    }
+
     /// The start of `struct elf_prstatus`, which has this size.
     pub fn thread(&self, size: usize) -> Vec<u8> {
         let mut bytes = vec![0; size];

@@ -67,9 +67,7 @@ fn a_running_process_has_no_signal() {
         (19, -1, "running"),
     ] {
         let mut core = some_core();
-        (core.signal, core.system_call) = (signal, system_call);
-        core.notes.clear();
-        core.add_thread();
+        core.set_thread(signal, system_call);
         let dump = read(&folder.write("core", &core.bytes())).unwrap();
         assert_eq!((dump.state, dump.signal), (state, None));
         if cfg!(target_os = "linux") {

@@ -129,7 +129,8 @@ fn while_a_process_goes_on_its_stack_is_that_of_one_stop() {
             }
         }
     }
-    assert!(of_both.iter().all(|&count| count > 100), "{of_both:?}");
+    let least = 50 * DIFFERENT.len();
+    assert!(of_both.iter().all(|&count| count > least), "{of_both:?}");
 }
 
 /// The function of a frame, without its place.
@@ -287,8 +288,9 @@ fn with_wrong_words_it_ends() {
             }
         }
     }
+    let least = VERSIONS.len();
     assert!(
-        read > 1000 && unread > 10 && refused > 3,
+        read > 300 * least && unread >= least && refused >= least,
         "{read}, {unread}, {refused}"
     );
 }
