@@ -52,12 +52,12 @@
 #'   of its memory is missing; the message gives the reason;
 #' - `profile_error_open` if a core file cannot be opened;
 #' - `profile_error_parse` if the file is not a core file, is compressed, or is damaged;
-#' - `profile_error_unsupported` for processes on systems other than Linux on x86-64 with the GNU C library, and for
-#'   core files of other machines;
+#' - `profile_error_unsupported` for processes on systems other than Linux on x86-64 or aarch64 with the GNU C library,
+#'   and for core files of other machines;
 #' - `profile_error_argument` for invalid arguments.
 #' @seealso [profile_process()]
 #' @export
-#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' @examplesIf profile:::is_live_platform()
 #' script <- tempfile(fileext = ".R")
 #' writeLines(c(
 #'   "options(keep.source = TRUE)",

@@ -19,10 +19,10 @@
 #'   }
 #'   `format()` returns a string for each line of text, `print()` returns `x`, invisibly.
 #' @section Errors:
-#' `profile_error_unsupported` on systems other than Linux on x86-64 with the GNU C library.
+#' `profile_error_unsupported` on systems other than Linux on x86-64 or aarch64 with the GNU C library.
 #' @seealso [dump_stack()], [profile_process()]
 #' @export
-#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' @examplesIf profile:::is_live_platform()
 #' list_r_processes()
 list_r_processes <- function() {
   processes <- rust(rust_processes(), rlang::current_env())

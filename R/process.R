@@ -1,5 +1,9 @@
 # Records running R processes with `profile_process()`.
 
+# Whether native code and the memory of processes can be recorded on this platform. The core decides; this is for examples,
+# vignettes and tests.
+is_live_platform <- function() grepl("^(x86_64|aarch64)-.*linux-gnu$", R.version$platform)
+
 #' Profile a running R process
 #'
 #' @description
@@ -100,11 +104,11 @@
 #' @section Errors:
 #' - `profile_error_process` if there is no such process, if it does not run R, or if the system does not permit
 #'   reading its memory or stopping it; the message gives the reason;
-#' - `profile_error_unsupported` on systems other than Linux on x86-64 with the GNU C library;
+#' - `profile_error_unsupported` on systems other than Linux on x86-64 or aarch64 with the GNU C library;
 #' - `profile_error_argument` for invalid arguments.
 #' @seealso [dump_stack()] for a single stack
 #' @export
-#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' @examplesIf profile:::is_live_platform()
 #' # A process that computes something:
 #' script <- tempfile(fileext = ".R")
 #' writeLines("cat(Sys.getpid(), '\n'); repeat sort(runif(1e5))", script)

@@ -41,7 +41,7 @@
 #'   code that allocates many vectors.
 #' @param gc,lines Whether to record garbage collections, and lines.
 #' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded.
-#'   This requires Linux on x86-64.
+#'   This requires Linux on x86-64 or aarch64.
 #'
 #' @return A profile of version 2.0, see [profile_data]. It also has class `profile_recording`, for printing.
 #'
@@ -71,8 +71,7 @@
 #' }
 #'
 #' # With the functions of BLAS:
-#' supported <- Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64"
-#' if (supported && interactive()) {
+#' if (profile:::is_live_platform() && interactive()) {
 #'   record_profile(for (i in 1:20) solve(matrix(runif(250000), 500)), native = TRUE)
 #' }
 record_profile <- function(

@@ -20,7 +20,7 @@
 #' @inheritSection profile_process Errors
 #' @seealso [profile_process()] to keep all samples, [dump_stack()] for one stack
 #' @export
-#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' @examplesIf profile:::is_live_platform()
 #' script <- tempfile(fileext = ".R")
 #' writeLines("cat(Sys.getpid(), '\n'); repeat sort(runif(1e5))", script)
 #' output <- pipe(paste(shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)), open = "r")

@@ -3,14 +3,18 @@
 # Native code can be recorded on this platform only, and the tests need compilers.
 skip_without_native <- function() {
   testthat::skip_on_cran()
-  if (!grepl("^x86_64-.*linux-gnu$", R.version$platform)) {
-    testthat::skip("native code is recorded only on Linux on x86-64 with glibc")
+  if (!is_live_platform()) {
+    testthat::skip("native code is recorded only on Linux on x86-64 and aarch64 with glibc")
   }
   for (tool in c("CC", "CXX")) {
     if (!has_compiler(tool)) {
       testthat::skip(paste0("there is no compiler (", tool, "): nothing native to profile"))
     }
   }
+}
+
+skip_without_steps <- function() {
+  testthat::skip_if_not(R.version$arch == "x86_64", "only x86-64 can stop after each instruction")
 }
 
 # Whether the compiler that R was configured with is installed.

@@ -3,8 +3,8 @@
 
 skip_without_processes <- function() {
   testthat::skip_on_cran()
-  if (!grepl("^x86_64-.*linux-gnu$", R.version$platform)) {
-    testthat::skip("other processes can be looked into on Linux on x86-64 with glibc only")
+  if (!is_live_platform()) {
+    testthat::skip("other processes can be looked into on Linux on x86-64 and aarch64 with glibc only")
   }
 }
 

@@ -169,6 +169,7 @@ test_that("samples with native code get them", {
 
 test_that("ticks at any instruction have the labels of the expression that runs, or none", {
   skip_without_native()
+  skip_without_steps()
   lib <- native_library()
   inside <- compiler::cmpfun(function() with_labels(c(a = "1"), with_labels(c(b = "2"), marked())))
   marked <- compiler::cmpfun(function() NULL)

@@ -7,7 +7,7 @@
 snapshots <- function() {
   all <- list(constructed = models_snapshot(), one = snapshot("globalenv;$x;numeric", 2^40 + 1, 2^33 + 1))
   # memory_profile() has the same conditions as other processes.
-  if (identical(R.version$os, "linux-gnu") && identical(R.version$arch, "x86_64")) {
+  if (is_live_platform()) {
     all$real <- memory_profile()
   }
   all

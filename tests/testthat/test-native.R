@@ -77,6 +77,7 @@ test_that("loops of the global environment, which R compiles first, are in no wr
 
 test_that("ticks at any instruction are in no wrong place", {
   skip_without_native()
+  skip_without_steps()
   workload <- native_workload(native_library(), compile = TRUE)
   steps <- with_jit(0, compiler::cmpfun(function(code, between) {
     .Call(workload$steps_start, between)

@@ -132,7 +132,7 @@ test_that("printing a recording shows its description", {
 })
 
 test_that("native code is recorded", {
-  skip_if_not(Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64", "native code is not recorded here")
+  skip_if_not(is_live_platform(), "native code is not recorded here")
   skip_without_ticks()
   x <- tryCatch(
     record_profile({ only_given_ticks(); tick(2) }, native = TRUE, interval = 0.9),

@@ -32,6 +32,15 @@ int c_steps(void);
 /* Sends SIGPROF to this thread: getpid(), gettid(), tgkill(). By system calls, so that the signal finds the function that
  * contains this, and no function of the C library; the `nop` is the instruction that it interrupts, and belongs to the
  * same line. */
+#ifdef __aarch64__
+#define GIVE_TICK()                                                                                                    \
+  __asm__ volatile("mov x8, #172\n\tsvc #0\n\tmov x9, x0\n\t"                                                          \
+                   "mov x8, #178\n\tsvc #0\n\tmov x1, x0\n\tmov x0, x9\n\t"                                           \
+                   "mov x2, #27\n\tmov x8, #131\n\tsvc #0\n\tnop"                                                    \
+                   :                                                                                                   \
+                   :                                                                                                   \
+                   : "x0", "x1", "x2", "x8", "x9", "memory")
+#else
 #define GIVE_TICK()                                                                                                    \
   __asm__ volatile("movl $39, %%eax\n\tsyscall\n\tmovl %%eax, %%edi\n\t"                                               \
                    "movl $186, %%eax\n\tsyscall\n\tmovl %%eax, %%esi\n\t"                                              \
@@ -39,5 +48,6 @@ int c_steps(void);
                    :                                                                                                   \
                    :                                                                                                   \
                    : "rax", "rdi", "rsi", "rdx", "rcx", "r11", "memory")
+#endif
 
 #endif

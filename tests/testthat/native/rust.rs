@@ -9,6 +9,14 @@ mod kernel {
     #[inline(always)]
     fn give_tick() {
         unsafe {
+            #[cfg(target_arch = "aarch64")]
+            std::arch::asm!(
+                "mov x8, #172", "svc #0", "mov x9, x0",
+                "mov x8, #178", "svc #0", "mov x1, x0", "mov x0, x9",
+                "mov x2, #27", "mov x8, #131", "svc #0", "nop",
+                out("x0") _, out("x1") _, out("x2") _, out("x8") _, out("x9") _,
+            );
+            #[cfg(target_arch = "x86_64")]
             std::arch::asm!(
                 "mov eax, 39", "syscall", "mov edi, eax",
                 "mov eax, 186", "syscall", "mov esi, eax",

@@ -75,7 +75,8 @@ SEXP c_threads(SEXP n) {
 
 /* From steps_start() to steps_stop() the processor stops after each instruction, and every so many of them the handler of
  * SIGPROF is called, as if that signal had interrupted this instruction. Thus ticks are everywhere, also where a function
- * begins or ends, and are in the same places in each run. */
+ * begins or ends, and are in the same places in each run. Only x86-64 can do this without another process. */
+#ifdef __x86_64__
 void set_trap_flag(void);
 void clear_trap_flag(void);
 #define CHANGE_FLAGS(name, how)                                                                                        \
@@ -84,6 +85,10 @@ void clear_trap_flag(void);
           "ret\n.cfi_endproc\n.size " #name ", .-" #name "\n")
 CHANGE_FLAGS(set_trap_flag, "orq $0x100");
 CHANGE_FLAGS(clear_trap_flag, "andq $~0x100");
+#else
+static void set_trap_flag(void) { Rf_error("This processor cannot stop after each instruction."); }
+static void clear_trap_flag(void) {}
+#endif
 
 static long steps, ticks_at_steps;
 static int steps_between;
