@@ -82,7 +82,11 @@ read_crate <- function(folder) {
     )
     named <- named_files(file)
     for (child in declared) {
-      files <- file.path(folder, c(named[names(named) == child], paste0(child, ".rs"), file.path(child, "mod.rs")))
+      # A path in an attribute starts in the folder of the file with the attribute.
+      files <- c(
+        file.path(dirname(file), named[names(named) == child]),
+        file.path(folder, c(paste0(child, ".rs"), file.path(child, "mod.rs")))
+      )
       own <- files[file.exists(files)][[1]]
       below <- if (basename(own) == "mod.rs") dirname(own) else sub("[.]rs$", "", own)
       read_module(join(path, child), own, below)

@@ -11,7 +11,8 @@
 //! - [`walk`]: the frames of a [`stack`]; [`without_tables`]: where tables are missing;
 //! - [`tables`]: the rules that lead from a frame to its caller;
 //! - [`image`]: the addresses of the parts of a module in memory;
-//! - [`registers`]: the only part that depends on the processor, x86-64 or aarch64.
+//! - [`registers`]: the only part that depends on the processor, x86-64 or aarch64; [`trampoline`]: the code to which
+//!   handlers of signals return there.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@ pub mod stack;
 pub mod tables;
 #[cfg(test)]
 mod tests;
+pub mod trampoline;
 pub mod walk;
 mod without_tables;
 

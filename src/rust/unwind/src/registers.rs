@@ -10,15 +10,6 @@ pub use processor::{
     FRAME_POINTER, LINK, REGISTERS, RETURN, SAVED, STACK_POINTER, TRAMPOLINE, VENDOR,
 };
 
-/// The code to which the handler of a signal returns, if it has no usable unwind tables.
-#[derive(Debug, Clone, Copy)]
-pub struct Trampoline {
-    /// Its first eight bytes.
-    pub code: u64,
-    /// The offset, from the stack pointer, of the registers of the interrupted code, in the order of [`Registers`].
-    pub registers: u64,
-}
-
 /// The registers of a frame.
 #[derive(Debug, Clone)]
 pub struct Registers([u64; REGISTERS]);

@@ -1,6 +1,6 @@
 //! The registers of aarch64, by their numbers in DWARF, which has none for the address of the next instruction.
 
-use super::Trampoline;
+use crate::trampoline::Trampoline;
 use gimli::Vendor;
 
 /// x0 to x30, sp, and the address of the next instruction.
@@ -17,9 +17,8 @@ pub const LINK: Option<u16> = Some(RETURN);
 pub const ADDRESS: u64 = (1 << 48) - 1;
 /// Tables contain an operation of this processor, for signed return addresses.
 pub const VENDOR: Vendor = Vendor::AArch64;
-/// `mov x8, #139`, which is the number of `rt_sigreturn()`, and `svc #0`. The kernel provides this code. At first without
-/// tables for it, then with tables that leave out the interrupted function, and since Linux 5.8 again without.
-/// On the stack are a `siginfo` of 128 bytes and a `ucontext`, which has 176 bytes before its `sigcontext`, in which the
+/// `mov x8, #139`, which is the number of `rt_sigreturn()`, and `svc #0`. The kernel provides this code. Its tables leave
+/// out the interrupted function, and since Linux 5.8 it has none. On the stack are a `siginfo` of 128 bytes and a `ucontext`, which has 176 bytes before its `sigcontext`, in which the
 /// registers follow after 8 bytes: x0 to x30, sp and pc.
 pub const TRAMPOLINE: Option<Trampoline> = Some(Trampoline {
     code: 0xd400_0001_d280_1168,

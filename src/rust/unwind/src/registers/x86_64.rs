@@ -1,6 +1,6 @@
 //! The registers of x86-64, by their numbers in DWARF.
 
-use super::Trampoline;
+use crate::trampoline::Trampoline;
 use gimli::Vendor;
 
 /// rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, and the address of the next instruction.
