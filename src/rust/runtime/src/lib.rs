@@ -10,6 +10,13 @@
 pub mod contexts;
 pub mod heap;
 pub mod objects;
-#[cfg_attr(target_arch = "aarch64", path = "processor/aarch64.rs")]
-#[cfg_attr(not(target_arch = "aarch64"), path = "processor/x86_64.rs")]
+// Systems other than Linux read core files of x86-64.
+#[cfg_attr(
+    all(target_os = "linux", target_arch = "aarch64"),
+    path = "processor/aarch64.rs"
+)]
+#[cfg_attr(
+    not(all(target_os = "linux", target_arch = "aarch64")),
+    path = "processor/x86_64.rs"
+)]
 pub mod processor;
