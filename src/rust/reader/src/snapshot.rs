@@ -37,7 +37,7 @@ pub struct Snapshot<M> {
     span: Option<[u8; spans::SIZE]>,
     clock: fn() -> Moment,
     begun: Moment,
-    /// A moment at which what was read is true.
+    /// See [`Snapshot::moment()`].
     moment: Moment,
     pieces: Vec<Piece>,
     again: Vec<u8>,
@@ -122,8 +122,8 @@ impl<M: Memory> Snapshot<M> {
         (self.clock)()
     }
 
-    /// When everything was as it was read. If the process was not kept where it is, this thread may have waited for a
-    /// processor before the first read or after the second one, so it is a moment between them.
+    /// A moment at which the process was in the state that was read. If it was not kept where it is, this thread may
+    /// have waited for a processor before the first read or after the second one, so the moment is between them.
     pub fn moment(&self) -> Moment {
         self.moment
     }

@@ -101,7 +101,7 @@ impl<M: Memory> Reader<M> {
         self.snapshot.now()
     }
 
-    /// When the stack was the one that was last read.
+    /// A moment at which the process had the stack that was last read.
     pub fn moment(&self) -> Moment {
         self.snapshot.moment()
     }

@@ -3,7 +3,8 @@
 //! glibc answers this itself since 2.35, by a function for unwinders that takes no lock. Before, its list of modules is
 //! read, which it publishes for debuggers with a word that says whether the list is being changed
 //! (`<link.h>`, `struct r_debug`). R's thread, which is interrupted by the tick, cannot change it meanwhile. Another
-//! thread could, but only libraries of R load or unload others, and they do so in R's thread.
+//! thread that unloads a library just then could end the process: no lock prevents it, since a handler must take none. R
+//! and its packages load and unload libraries in R's thread.
 
 use profile_core::error::{Error, Result};
 use profile_unwind::image::{HEAD, extent};
