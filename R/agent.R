@@ -14,8 +14,8 @@
 #' `agent_status()` reports the state of the agent and how many samples were taken, sent and dropped. `stop_agent()`
 #' stops the agent.
 #'
-#' To send to a server, the agent needs the package curl. It requires Linux, with R 4.2 or later on x86-64 or aarch64
-#' with the GNU C library, and R 4.3 or later elsewhere. See `method`.
+#' To send to a server, the agent needs the package curl. It requires R 4.2 or later on `r live_platforms()`, and R 4.3 or
+#' later on other 64-bit Linux. See `method`.
 #'
 #' @details
 #' ## What is recorded
@@ -103,9 +103,8 @@
 #' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times.
 #' @param resource Attributes of the service or job that is profiled: a named character vector, such as
 #'   `c(service.name = "my-api", service.version = "1.2")`. `service.name` is `unknown_service:R` by default.
-#' @param method How samples are taken: `"reader"` reads R's memory, which requires Linux on x86-64 or aarch64 with
-#'   the GNU C library; `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux.
-#'   `"auto"` is `"reader"` if that works, otherwise `"rprof"`.
+#' @param method How samples are taken: `"reader"` reads R's memory, which requires `r live_platforms()`;
+#'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"` is `"reader"` if that works, otherwise `"rprof"`.
 #' @param headers Headers of the requests: a named character vector.
 #' @param timeout For `start_agent()`, the number of seconds that each request may take; agents that share a forwarder
 #'   use the value of the agent that has started it. For `stop_agent()`, the number of seconds to wait until the

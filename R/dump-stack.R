@@ -52,8 +52,8 @@
 #'   of its memory is missing; the message gives the reason;
 #' - `profile_error_open` if a core file cannot be opened;
 #' - `profile_error_parse` if the file is not a core file, is compressed, or is damaged;
-#' - `profile_error_unsupported` for processes on systems other than Linux on x86-64 or aarch64 with the GNU C library,
-#'   and for core files of other machines;
+#' - `profile_error_unsupported` for processes on systems other than `r live_platforms()`, and for core files of other
+#'   machines;
 #' - `profile_error_argument` for invalid arguments.
 #' @seealso [profile_process()]
 #' @export

@@ -60,6 +60,8 @@ rust_native_stop <- function(file, name, uri, memory, target, lazy) .Call(wrap__
 
 rust_sample_lines <- function(file) .Call(wrap__rust_sample_lines, file)
 
+rust_live_platforms <- function() .Call(wrap__rust_live_platforms)
+
 rust_processes_record <- function(pids, settings, lazy, report) .Call(wrap__rust_processes_record, pids, settings, lazy, report)
 
 rust_processes_recorded <- function(lazy) .Call(wrap__rust_processes_recorded, lazy)

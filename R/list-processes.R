@@ -19,7 +19,7 @@
 #'   }
 #'   `format()` returns a string for each line of text, `print()` returns `x`, invisibly.
 #' @section Errors:
-#' `profile_error_unsupported` on systems other than Linux on x86-64 or aarch64 with the GNU C library.
+#' `profile_error_unsupported` on systems other than `r live_platforms()`.
 #' @seealso [dump_stack()], [profile_process()]
 #' @export
 #' @examplesIf profile:::is_live_platform()

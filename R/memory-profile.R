@@ -68,7 +68,7 @@
 #' @section Errors:
 #' - `profile_error_process` if there is no such process, if it does not run R, if its objects are stored in an unknown
 #'   way, if it cannot be stopped, or if the system does not permit it; the message gives the reason;
-#' - `profile_error_unsupported` on systems other than Linux on x86-64 or aarch64 with the GNU C library;
+#' - `profile_error_unsupported` on systems other than `r live_platforms()`;
 #' - `profile_error_memory` if there is not enough memory for the snapshot;
 #' - `profile_error_argument` for invalid arguments.
 #' @seealso [holders()], [compare_profiles()]

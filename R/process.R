@@ -1,8 +1,9 @@
 # Records running R processes with `profile_process()`.
 
-# Whether native code and the memory of processes can be recorded on this platform. The core decides; this is for examples,
-# vignettes and tests.
-is_live_platform <- function() grepl("^(x86_64|aarch64)-.*linux-gnu$", R.version$platform)
+# The name of the platforms on which native code and the memory of processes can be recorded, and whether this is one of
+# them, for help, examples, vignettes and tests. Elsewhere, the core's errors contain the same name.
+live_platforms <- function() rust(rust_live_platforms())$name
+is_live_platform <- function() rust(rust_live_platforms())$here
 
 #' Profile a running R process
 #'
@@ -104,7 +105,7 @@ is_live_platform <- function() grepl("^(x86_64|aarch64)-.*linux-gnu$", R.version
 #' @section Errors:
 #' - `profile_error_process` if there is no such process, if it does not run R, or if the system does not permit
 #'   reading its memory or stopping it; the message gives the reason;
-#' - `profile_error_unsupported` on systems other than Linux on x86-64 or aarch64 with the GNU C library;
+#' - `profile_error_unsupported` on systems other than `r live_platforms()`;
 #' - `profile_error_argument` for invalid arguments.
 #' @seealso [dump_stack()] for a single stack
 #' @export

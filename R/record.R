@@ -41,7 +41,7 @@
 #'   code that allocates many vectors.
 #' @param gc,lines Whether to record garbage collections, and lines.
 #' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded.
-#'   This requires Linux on x86-64 or aarch64.
+#'   This requires `r live_platforms()`, and R 4.2 to 4.6.
 #'
 #' @return A profile of version 2.0, see [profile_data]. It also has class `profile_recording`, for printing.
 #'

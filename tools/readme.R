@@ -93,6 +93,10 @@ if (length(changed) > 0) {
   stop("README.md writes into the installed package: ", toString(changed))
 }
 
+if (!grepl(profile:::live_platforms(), paste(lines, collapse = " "), fixed = TRUE)) {
+  differ <- c(differ, paste0("README.md does not name the platforms as the core does: ", profile:::live_platforms(), "."))
+}
+
 if (check) {
   writeLines(differ)
   cat(length(blocks), "blocks of R code\n")

@@ -4,7 +4,7 @@
 skip_without_native <- function() {
   testthat::skip_on_cran()
   if (!is_live_platform()) {
-    testthat::skip("native code is recorded only on Linux on x86-64 and aarch64 with glibc")
+    testthat::skip(paste("native code is recorded only on", live_platforms()))
   }
   for (tool in c("CC", "CXX")) {
     if (!has_compiler(tool)) {

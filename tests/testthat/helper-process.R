@@ -4,7 +4,7 @@
 skip_without_processes <- function() {
   testthat::skip_on_cran()
   if (!is_live_platform()) {
-    testthat::skip("other processes can be looked into on Linux on x86-64 and aarch64 with glibc only")
+    testthat::skip(paste("other processes can be looked into only on", live_platforms()))
   }
 }
 

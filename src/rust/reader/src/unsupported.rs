@@ -51,7 +51,7 @@ impl Placement {
 
 fn unsupported() -> Error {
     Error::Unsupported(message!(
-        "The memory of processes can be looked into on Linux only, on x86-64 and aarch64 with the GNU C library."
+        "The memory of processes can be looked into only on {LIVE_PLATFORMS}."
     ))
 }
 

@@ -7,6 +7,16 @@
 
 #![forbid(unsafe_code)]
 
+/// Where native code and the memory of processes can be recorded, for messages and the documentation. The same
+/// condition decides which code of the sampler, reader and agent is compiled.
+pub const LIVE_PLATFORMS: &str = "Linux on x86-64 or aarch64 with glibc 2.28 or later";
+/// Whether this is one of [`LIVE_PLATFORMS`].
+pub const IS_LIVE: bool = cfg!(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+));
+
 pub mod contexts;
 pub mod heap;
 pub mod objects;

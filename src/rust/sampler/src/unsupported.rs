@@ -3,6 +3,8 @@
 use crate::{Settings, State};
 use profile_core::error::{Error, Result};
 use profile_core::joint::Recording;
+use profile_core::message;
+use profile_runtime::LIVE_PLATFORMS;
 
 /// A stopped run. It has no values, since no run can be started.
 #[derive(Debug)]
@@ -15,11 +17,9 @@ impl Stopped {
 }
 
 pub fn check(_: &Settings) -> Result<()> {
-    Err(Error::Unsupported(
-        "Native code is profiled on Linux only, on x86-64 and aarch64 with the GNU C library; \
-         `Rprof()` profiles R code here."
-            .to_owned(),
-    ))
+    Err(Error::Unsupported(message!(
+        "Native code can be profiled only on {LIVE_PLATFORMS}; `Rprof()` profiles R code here."
+    )))
 }
 
 pub fn block() {}

@@ -13,12 +13,25 @@ use profile_reader::dump::{dump, dump_core};
 use profile_reader::process::r_processes;
 use profile_reader::recorder::{self, Recorded};
 use profile_reader::snapshots::{heap_of, own_heap};
+use profile_runtime::{IS_LIVE, LIVE_PLATFORMS};
 use std::cell::RefCell;
 use std::time::Instant;
 
 thread_local! {
     /// The recording that was stopped by Ctrl-C, until R has handled the interrupt.
     static STOPPED: RefCell<Option<Recorded>> = const { RefCell::new(None) };
+}
+
+// Returns the platforms on which processes can be looked into, and native code recorded, as `name`, and whether this is
+// one of them, as `here`.
+#[extendr]
+fn rust_live_platforms() -> Robj {
+    outcome(|arena| {
+        arena.list(&[
+            ("name", arena.text(LIVE_PLATFORMS)?),
+            ("here", arena.flag(IS_LIVE)?),
+        ])
+    })
 }
 
 // Records processes and returns the same as `rust_processes_recorded()`. If the user presses Ctrl-C, that function
@@ -107,6 +120,7 @@ fn rust_processes() -> Robj {
 
 extendr_module! {
     mod processes;
+    fn rust_live_platforms;
     fn rust_processes_record;
     fn rust_processes_recorded;
     fn rust_process_dump;
