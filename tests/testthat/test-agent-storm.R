@@ -86,7 +86,7 @@ test_that("failures of full disks and read-only file systems are counted, and wr
     "mount -t tmpfs -o size=1m tmpfs /mnt && exec %s %s", shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)
   )
   out <- suppressWarnings(system2("unshare", c("-rm", "sh", "-c", shQuote(command)), stdout = TRUE, stderr = TRUE))
-  expect_match(out, "No space left on device", all = FALSE)
+  expect_match(out, "the disk is full", all = FALSE)
   expect_match(out, "Read-only file system", all = FALSE)
 })
 

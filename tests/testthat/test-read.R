@@ -208,7 +208,7 @@ test_that("a file that cannot be opened is an error with its own class", {
   expect_error(read_rprof("no-such-file"), class = "profile_error_open")
   expect_error(read_rprof(tempdir()), class = "profile_error_open")
   error <- tryCatch(read_rprof("no-%s-%n-file"), error = identity)
-  expect_equal(conditionMessage(error), "Cannot read `no-%s-%n-file`: No such file or directory.")
+  expect_equal(conditionMessage(error), "Cannot read `no-%s-%n-file`: there is no such file or directory.")
   expect_equal(error$path, "no-%s-%n-file")
   expect_equal(as.character(conditionCall(error)[[1]]), "read_rprof")
 })

@@ -81,8 +81,8 @@ test_that("a failed write leaves the old file and no other", {
 test_that("a full disk is an error and leaves nothing", {
   skip_on_os(c("windows", "mac"))
   skip_if_not(file.exists("/dev/full"), "/dev/full")
-  expect_error(write_rprof(small_profile(), "/dev/full"), "No space left", class = "profile_error_write")
-  expect_error(write_pprof(small_profile(), "/dev/full"), "No space left", class = "profile_error_write")
+  expect_error(write_rprof(small_profile(), "/dev/full"), "the disk is full", class = "profile_error_write")
+  expect_error(write_pprof(small_profile(), "/dev/full"), "the disk is full", class = "profile_error_write")
   expect_error(write_pprof(small_profile(), tempdir()), class = "profile_error_write")
   expect_error(write_pprof(small_profile(), "no/such/dir/x"), class = "profile_error_write")
 })

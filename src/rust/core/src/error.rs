@@ -236,12 +236,27 @@ fn gigabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e9
 }
 
-/// The operating system's message without Rust's "(os error 2)".
+/// Why the system refuses, in the same words on all systems and in all languages; what is rare, in the system's own
+/// words, without Rust's "(os error 2)".
 #[expect(
     clippy::disallowed_methods,
     reason = "messages of the system are short"
 )]
 fn reason(error: &io::Error) -> String {
+    let known = match error.kind() {
+        // An error with words of its own.
+        _ if error.get_ref().is_some() => None,
+        io::ErrorKind::NotFound => Some("there is no such file or directory"),
+        io::ErrorKind::PermissionDenied => Some("permission is denied"),
+        io::ErrorKind::IsADirectory => Some("it is a directory"),
+        io::ErrorKind::NotADirectory => Some("a part of the path is not a directory"),
+        io::ErrorKind::ReadOnlyFilesystem => Some("the file system is read-only"),
+        io::ErrorKind::StorageFull => Some("the disk is full"),
+        _ => None,
+    };
+    if let Some(known) = known {
+        return known.to_owned();
+    }
     let text = error.to_string();
     match text.find(" (os error") {
         Some(end) => text[..end].to_owned(),

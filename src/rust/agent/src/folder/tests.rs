@@ -13,7 +13,7 @@ fn each_chunk_is_a_file_and_one_that_cannot_be_written_is_lost() {
     }));
     add_chunk(&state, 3, 1, now);
     let error = last_error(&state);
-    assert!(error.contains("No such file"), "{error}");
+    assert!(error.contains("there is no such file"), "{error}");
     let counts = checked(&state);
     assert_eq!((counts.moves.lost, counts.moves.sent), (3, 0));
     fs::create_dir(&path).unwrap();

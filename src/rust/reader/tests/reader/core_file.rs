@@ -138,7 +138,7 @@ fn other_files_are_errors_with_the_reason() {
     expect(
         read(&folder.0.join("none")),
         "profile_error_open",
-        "No such file",
+        "there is no such file",
     );
     expect(read(&folder.0), "profile_error_open", "it is not a file");
     let mut core = some_core();
