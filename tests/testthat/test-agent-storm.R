@@ -87,7 +87,7 @@ test_that("failures of full disks and read-only file systems are counted, and wr
   )
   out <- suppressWarnings(system2("unshare", c("-rm", "sh", "-c", shQuote(command)), stdout = TRUE, stderr = TRUE))
   expect_match(out, "the disk is full", all = FALSE)
-  expect_match(out, "Read-only file system", all = FALSE)
+  expect_match(out, "the file system is read-only", all = FALSE)
 })
 
 test_that("a process that was stopped for some seconds has a gap", {

@@ -6,6 +6,7 @@ use crate::target::Target;
 use profile_core::error::{Error, Result};
 use profile_core::joint::{Files, Recording};
 use profile_core::message;
+use profile_runtime::LIVE_PLATFORMS;
 use std::marker::PhantomData;
 use std::time::Duration;
 

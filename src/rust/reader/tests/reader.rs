@@ -28,4 +28,10 @@ mod reader {
     mod stack;
     mod symbols;
     mod target;
+    #[cfg(not(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )))]
+    mod unsupported;
 }

@@ -39,3 +39,24 @@ pub fn stop() -> Option<Stopped> {
 }
 
 pub fn abandon() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn starting_is_refused_with_the_platforms_that_are_supported() {
+        let settings = Settings {
+            file: Path::new("Rprof.out"),
+            bytes: 1 << 20,
+            closures: 0,
+            node_stack: false,
+            lines_written_at_once: true,
+        };
+        let error = start(&settings).unwrap_err();
+        assert_eq!(error.class(), "profile_error_unsupported");
+        assert!(error.to_string().contains(LIVE_PLATFORMS), "{error}");
+        assert_eq!(state(), State::Off);
+    }
+}

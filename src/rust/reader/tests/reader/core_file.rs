@@ -7,6 +7,7 @@ use crate::image::processor::{LAST, MACHINE, SLEEP, VERSIONS};
 use crate::image::{Image, Stop};
 use profile_core::error::Result;
 use profile_reader::dump::{Dump, dump_core};
+use profile_runtime::IS_LIVE;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -70,7 +71,7 @@ fn a_running_process_has_no_signal() {
         core.set_thread(signal, system_call);
         let dump = read(&folder.write("core", &core.bytes())).unwrap();
         assert_eq!((dump.state, dump.signal), (state, None));
-        if cfg!(target_os = "linux") {
+        if IS_LIVE {
             assert_eq!(
                 dump.system_call,
                 (system_call > 0).then_some("clock_nanosleep")

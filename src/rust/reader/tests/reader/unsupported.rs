@@ -1,0 +1,35 @@
+//! Where the memory of processes cannot be read, all functions refuse, and name the platforms where it can.
+
+use profile_core::error::Result;
+use profile_reader::dump::dump;
+use profile_reader::process::r_processes;
+use profile_reader::recorder::record;
+use profile_reader::settings::{Clock, Settings};
+use profile_reader::snapshots::{heap_of, own_heap};
+use profile_runtime::LIVE_PLATFORMS;
+use std::time::Duration;
+
+fn expect_refusal<T>(result: Result<T>) {
+    let error = result.err().unwrap();
+    assert_eq!(error.class(), "profile_error_unsupported");
+    assert!(error.to_string().contains(LIVE_PLATFORMS), "{error}");
+}
+
+#[test]
+fn processes_are_refused() {
+    let pid = std::process::id() as i32;
+    expect_refusal(r_processes());
+    expect_refusal(dump(pid, &|| false));
+    expect_refusal(own_heap(None));
+    expect_refusal(heap_of(pid, None, &|| false));
+    let settings = Settings {
+        interval: Duration::from_millis(10),
+        duration: Duration::from_secs(1),
+        clock: Clock::Cpu,
+        children: false,
+        pause: true,
+        native: false,
+        own: false,
+    };
+    expect_refusal(record(&[pid], &settings, &|| false));
+}
