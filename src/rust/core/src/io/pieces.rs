@@ -266,6 +266,7 @@ mod tests {
     use crate::io::input::Source;
     use crate::io::save::failed;
     use crate::limits::memory::Growing;
+    use crate::limits::thread::tests::without_threads;
 
     const SIZE: usize = 64;
 
@@ -307,6 +308,8 @@ mod tests {
                 for (bytes, zeros) in [(&plain, 0), (&deflated, 0), (&padded, 100)] {
                     let expected = (plain.clone(), zeros, None);
                     assert_eq!(read(Source::Bytes(bytes), left), expected);
+                    let alone = without_threads(|| read(Source::Bytes(bytes), left));
+                    assert_eq!(alone, expected);
                     let mut stream = bytes.as_slice();
                     assert_eq!(read(Source::Stream(&mut stream), left), expected);
                 }

@@ -1,28 +1,25 @@
 //! `sample_locations`: the stacks of samples, a row for each frame. This is the largest table; in
 //! the model, each distinct stack is stored once.
 
+mod halves;
+
+use self::halves::{Half, ROWS_FOR_TWO, fill_both};
 use super::column::{ColumnInfo, Type};
 use super::ids::Ids;
 use super::input::{TableInput, find, integers, invalid};
 use super::key::Key;
 use super::read::unresolved;
 use super::reading::{Reading, Runs, SampleStacks};
-use super::sink::{Computed, Sink, fill};
+use super::sink::{Computed, Sink};
 use super::table::{Declared, Table, TableInfo, Version};
 use super::write::id_of;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
-use crate::limits::thread::start;
 use crate::message;
-use crate::model::{self, Profile, StackId, Stacks};
-use std::thread;
+use crate::model::{self, Profile, StackId};
 
 const TABLE: &str = "sample_locations";
-/// From this number of rows on, a second thread is used. Most of the time is taken by page faults in
-/// new memory, which two threads handle in parallel: 2.1 million rows are filled in 4.4 instead of
-/// 8.6 ms, 10 million in 31 instead of 57 ms.
-const ROWS_FOR_TWO: usize = 1 << 20;
 
 pub struct SampleLocationTable {
     info: TableInfo,
@@ -79,25 +76,26 @@ impl Table for SampleLocationTable {
             let sample_id = sample_id.split_at_mut(half);
             let depth = depth.split_at_mut(half);
             let location_id = location_id.split_at_mut(half);
-            let first = Frames {
+            let first = Half {
                 stacks: first,
                 first_id: 1,
                 sample_id: sample_id.0,
                 depth: depth.0,
                 location_id: location_id.0,
             };
-            let second = Frames {
+            let second = Half {
                 stacks: second,
                 first_id: id_of(first.stacks.len()),
                 sample_id: sample_id.1,
                 depth: depth.1,
                 location_id: location_id.1,
             };
-            if rows < ROWS_FOR_TWO {
-                first.fill(stacks, stop)?;
-                return second.fill(stacks, stop);
+            match rows < ROWS_FOR_TWO {
+                true => first
+                    .fill(stacks, stop)
+                    .and_then(|()| second.fill(stacks, stop)),
+                false => fill_both(first, second, stacks, stop),
             }
-            fill_both(first, second, stacks, stop)
         })?;
         sink.finish()
     }
@@ -241,55 +239,5 @@ impl<'a> Rows<'a> {
         }
         runs.order = Some(order);
         Ok(runs)
-    }
-}
-
-/// A part of the table that is written: the columns of consecutive samples.
-struct Frames<'a> {
-    stacks: &'a [StackId],
-    first_id: i32,
-    sample_id: &'a mut [i32],
-    depth: &'a mut [i32],
-    location_id: &'a mut [i32],
-}
-
-fn fill_both(first: Frames, second: Frames, stacks: &Stacks, stop: Stop) -> Result<()> {
-    thread::scope(|scope| {
-        // Only this thread may call R to check for an interrupt.
-        let fill = move || second.fill(stacks, &|| false);
-        let worker = start(scope, fill)?;
-        let filled = first.fill(stacks, stop);
-        match worker.join() {
-            Ok(second) => filled.and(second),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
-}
-
-impl Frames<'_> {
-    fn fill(self, stacks: &Stacks, stop: Stop) -> Result<()> {
-        let Frames {
-            mut sample_id,
-            mut depth,
-            mut location_id,
-            ..
-        } = self;
-        let mut space = Vec::new();
-        for (i, (id, &stack)) in (self.first_id..).zip(self.stacks).enumerate() {
-            if i % ROWS == 0 {
-                cancel::check(stop)?;
-            }
-            let frames = stacks.get(stack).unpacked(&mut space)?;
-            let (ids, rest) = sample_id.split_at_mut(frames.len());
-            ids.fill(id);
-            sample_id = rest;
-            let (depths, rest) = depth.split_at_mut(frames.len());
-            fill(depths, 1..)?;
-            depth = rest;
-            let (locations, rest) = location_id.split_at_mut(frames.len());
-            fill(locations, frames.iter().map(|frame| id_of(frame.row())))?;
-            location_id = rest;
-        }
-        Ok(())
     }
 }

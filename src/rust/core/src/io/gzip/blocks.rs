@@ -74,7 +74,7 @@ pub fn compress(
 struct Content<'out, 'scope, 'env> {
     out: &'out mut dyn Write,
     scope: &'scope Scope<'scope, 'env>,
-    /// Started when there is a second block: most profiles take less than one.
+    /// Started when there is a second block: most profiles take less than one. `None` also if it cannot be started.
     worker: Option<Worker<'scope>>,
     /// For the blocks that this thread compresses.
     compress: Option<Compress>,
@@ -94,15 +94,15 @@ struct Worker<'scope> {
 }
 
 impl<'scope> Worker<'scope> {
-    fn start(scope: &'scope Scope<'scope, '_>) -> io::Result<Worker<'scope>> {
+    fn start(scope: &'scope Scope<'scope, '_>) -> Result<Worker<'scope>> {
         let (blocks, waiting) = sync_channel(MOST_WAITING);
         let (deflated, done) = channel();
         let work = move || deflate_all(&waiting, &deflated);
-        let thread = start(scope, work);
+        let thread = start(scope, work)?;
         Ok(Worker {
             blocks,
             done,
-            thread: thread.map_err(|_| ErrorKind::OutOfMemory)?,
+            thread,
         })
     }
 
@@ -152,7 +152,7 @@ impl<'out, 'scope, 'env> Content<'out, 'scope, 'env> {
         };
         self.next += 1;
         if self.worker.is_none() && !is_last {
-            self.worker = Some(Worker::start(self.scope)?);
+            self.worker = Worker::start(self.scope).ok();
         }
         let sent = match &self.worker {
             Some(worker) => worker.blocks.try_send(block),
@@ -285,6 +285,7 @@ mod tests {
     use crate::error::Error;
     use crate::io::gzip::Content as Inflated;
     use crate::io::input::Source;
+    use crate::limits::thread::tests::without_threads;
     use std::io::Read;
 
     fn compressed(content: &[u8]) -> Vec<u8> {
@@ -308,6 +309,7 @@ mod tests {
             for content in [random, regular] {
                 let bytes = compressed(&content);
                 assert_eq!(bytes, compressed(&content));
+                assert_eq!(bytes, without_threads(|| compressed(&content)));
                 let mut back = Vec::new();
                 let mut inflated = Inflated::new(Source::Bytes(&bytes)).unwrap();
                 inflated.read_to_end(&mut back).unwrap();
