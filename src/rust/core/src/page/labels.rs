@@ -1,7 +1,8 @@
 //! The labels of samples, by which the page filters and colours.
 //!
-//! Samples with the same labels belong to the same set, and the page has the sums of each set. So labels with many
-//! different values, such as the ids of requests, are left out. The ids of spans are labels here, as in pprof files.
+//! Samples with the same labels belong to the same set, and the page has the sums of each set. So of a label with many
+//! different values, such as the ids of traces, only those with the most samples are kept, and all others are one value.
+//! The ids of spans are labels here, as in pprof files.
 
 use crate::collections::{Interner, Lists};
 use crate::error::Result;
@@ -9,9 +10,10 @@ use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, TryPut, filled};
 use crate::model::{Link, Profile, StringId};
 use foldhash::fast::RandomState;
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-/// The maximum number of keys, of values of a key, and of sets.
+/// The maximum number of keys, of values of a key without those that are one, and of sets.
 const MOST_KEYS: usize = 20;
 const MOST_VALUES: usize = 200;
 const MOST_SETS: usize = 1000;
@@ -34,8 +36,61 @@ impl Key {
     }
 }
 
+/// A value of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Value {
+    Text(StringId),
+    /// One of so many values that few samples have.
+    Rare(usize),
+}
+
 /// A key and its value.
-pub type Pair = (Key, StringId);
+pub type Pair = (Key, Value);
+
+/// The values of a key that are kept.
+struct Kept {
+    key: Key,
+    values: HashSet<StringId, RandomState>,
+    rare: usize,
+}
+
+impl Kept {
+    /// Keeps all values, or those with the most samples if there are too many. What only a single sample has selects
+    /// nothing of interest. Returns `None` if all values are rare.
+    fn new(key: Key, counts: &Counts, profile: &Profile) -> Result<Option<Kept>> {
+        let mut values = counts.iter().map(|(&value, &n)| (n, value)).try_vec()?;
+        if values.len() > MOST_VALUES {
+            let text = |value| profile.strings.get(value);
+            values.retain(|&(n, _)| n > 1);
+            values.sort_unstable_by_key(|&(n, value)| (Reverse(n), text(value)));
+            values.truncate(MOST_VALUES);
+        }
+        let mut kept = HashSet::default();
+        for &(_, value) in &values {
+            kept.try_add(value)?;
+        }
+        Ok((!values.is_empty()).then(|| Kept {
+            key,
+            rare: counts.len() - values.len(),
+            values: kept,
+        }))
+    }
+
+    /// The number of values in the page.
+    fn len(&self) -> usize {
+        self.values.len() + usize::from(self.rare > 0)
+    }
+
+    fn value(&self, text: StringId) -> Value {
+        match self.values.contains(&text) {
+            true => Value::Text(text),
+            false => Value::Rare(self.rare),
+        }
+    }
+}
+
+/// How many labels have each value.
+type Counts = HashMap<StringId, usize, RandomState>;
 
 #[derive(Default)]
 pub struct Labels {
@@ -55,20 +110,23 @@ impl Labels {
         if columns.any(|column| column.iter().any(|value| *value < 0.0)) {
             return Ok(Labels::default());
         }
-        let mut values: HashMap<Key, HashSet<StringId, RandomState>, RandomState> =
-            HashMap::default();
-        for (_, (key, value)) in texts(profile) {
-            if !values.contains_key(&key) {
-                values.try_put(key, HashSet::default())?;
+        let mut counts: HashMap<Key, Counts, RandomState> = HashMap::default();
+        for (_, key, value) in texts(profile) {
+            if !counts.contains_key(&key) {
+                counts.try_put(key, HashMap::default())?;
             }
-            if let Some(values) = values.get_mut(&key) {
-                values.try_add(value)?;
+            if let Some(counts) = counts.get_mut(&key) {
+                let count = counts.get(&value).copied().unwrap_or(0);
+                counts.try_put(value, count + 1)?;
             }
         }
-        let keys = values.iter().map(|(key, v)| (v.len(), *key));
-        let mut keys = keys.try_vec()?;
-        keys.retain(|(count, _)| *count <= MOST_VALUES);
-        keys.sort_unstable_by_key(|(count, key)| (*count, key.text(profile)));
+        let mut keys = Vec::new();
+        for (&key, counts) in &counts {
+            if let Some(kept) = Kept::new(key, counts, profile)? {
+                keys.try_push(kept)?;
+            }
+        }
+        keys.sort_unstable_by_key(|kept| (kept.len(), kept.key.text(profile)));
         let mut labels = Labels::default();
         for included in 1..=keys.len().min(MOST_KEYS) {
             cancel::check(stop)?;
@@ -81,26 +139,35 @@ impl Labels {
         Ok(labels)
     }
 
-    fn of_keys(profile: &Profile, keys: &[(usize, Key)]) -> Result<Labels> {
+    fn of_keys(profile: &Profile, keys: &[Kept]) -> Result<Labels> {
         let mut labels = Labels::default();
-        let is_wanted = |key: &Key| keys.iter().any(|(_, wanted)| wanted == key);
+        let pairs = || {
+            texts(profile).filter_map(|(sample, key, text)| {
+                let kept = keys.iter().find(|kept| kept.key == key)?;
+                Some((sample, (key, kept.value(text))))
+            })
+        };
         let mut seen: HashSet<Pair, RandomState> = HashSet::default();
-        for (_, pair) in texts(profile).filter(|(_, (key, _))| is_wanted(key)) {
+        for (_, pair) in pairs() {
             if seen.try_add(pair)? {
                 labels.pairs.try_push(pair)?;
             }
         }
-        let text = |id| profile.strings.get(id);
+        // Those that are one come last.
+        let text = |value| match value {
+            Value::Text(text) => (0, profile.strings.get(text)),
+            Value::Rare(_) => (1, ""),
+        };
         labels
             .pairs
-            .sort_unstable_by_key(|(key, value)| (key.text(profile), text(*value)));
+            .sort_unstable_by_key(|&(key, value)| (key.text(profile), text(value)));
         let mut rows: HashMap<Pair, u32, RandomState> = HashMap::default();
         for (row, pair) in (0..).zip(&labels.pairs) {
             rows.try_put(*pair, row)?;
         }
         let samples = profile.samples.stack.len();
         let mut of_sample = filled(samples, Vec::new())?;
-        for (sample, pair) in texts(profile) {
+        for (sample, pair) in pairs() {
             if let Some(row) = rows.get(&pair) {
                 of_sample[sample].try_push(*row)?;
             }
@@ -133,13 +200,15 @@ impl Labels {
 }
 
 /// The samples, keys and values of all labels with a text, and of spans.
-fn texts(profile: &Profile) -> impl Iterator<Item = (usize, Pair)> {
+fn texts(profile: &Profile) -> impl Iterator<Item = (usize, Key, StringId)> {
     let labels = profile.labels.iter();
-    let labels =
-        labels.filter_map(|label| Some((label.sample, (Key::Label(label.key), label.str?))));
+    let labels = labels.filter_map(|label| Some((label.sample, Key::Label(label.key), label.str?)));
     let links = profile.samples.links.iter();
     let links = links.flat_map(|&(sample, Link { trace_id, span_id })| {
-        [(Key::TraceId, trace_id), (Key::SpanId, span_id)].map(|pair| (sample, pair))
+        [
+            (sample, Key::TraceId, trace_id),
+            (sample, Key::SpanId, span_id),
+        ]
     });
     labels.chain(links)
 }

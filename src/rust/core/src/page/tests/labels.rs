@@ -99,6 +99,37 @@ fn labels_with_many_values_are_left_out() {
 }
 
 #[test]
+fn of_many_values_those_with_the_most_samples_are_kept() {
+    // Value `i` has `i % 5 + 1` samples, so there are 60 values for each number, and those with one sample are rare.
+    let values: Vec<_> = (0..300).flat_map(|i| vec![i; i % 5 + 1]).collect();
+    let mut x = profile(SourceKind::RPROF, &vec!["a"; values.len()]);
+    for (sample, value) in values.iter().enumerate() {
+        label(&mut x, sample, "user", &format!("u{value:03}"));
+    }
+    let data = checked(&page(), &x);
+    let labels = data["labels"].as_array().unwrap();
+    let texts: Vec<_> = labels
+        .iter()
+        .map(|label| label["value"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts.len(), 201);
+    // Of the values with two samples, the first in alphabetical order.
+    assert!(
+        ["u002", "u003", "u004", "u001", "u096"]
+            .iter()
+            .all(|text| texts.contains(text))
+    );
+    assert!(
+        ["u000", "u101", "u296"]
+            .iter()
+            .all(|text| !texts.contains(text))
+    );
+    assert_eq!(texts[200], "100 others");
+    // The others are one set: all values have a set of their own.
+    assert_eq!(labels[200]["set"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn the_ids_of_spans_are_labels() {
     let mut x = profile(SourceKind::RPROF, &["ab", "ab", "b"]);
     let mut link = |sample, trace: &str, span: &str| {
