@@ -357,19 +357,16 @@ agent_resource <- function(resource, call) {
 
 # ---- Chunks for a function -------------------------------------------------------------
 
-# Calls the user's function for each waiting chunk.
+# Calls the user's function for each chunk that waits now. Chunks that come meanwhile wait for the next time: with a
+# function that takes longer than it takes until the next chunk comes, R would never go on.
 deliver_chunks <- function() {
   if (is.null(agent$give) || isTRUE(agent$is_giving)) {
     return()
   }
   agent$is_giving <- TRUE
   on.exit(agent$is_giving <- FALSE)
-  repeat {
-    waiting <- spooled_files(agent$run$spool)
-    if (length(waiting) == 0) {
-      return()
-    }
-    taken <- take_file(waiting[[1]])
+  for (path in spooled_files(agent$run$spool)) {
+    taken <- take_file(path)
     if (is.null(taken)) {
       next
     }

@@ -173,6 +173,23 @@ test_that("a function gets all profiles", {
   expect_identical(status$last_error, "The function failed: 100% no")
 })
 
+test_that("R goes on if a function is slower than the agent", {
+  waiting <- function() length(profile:::spooled_files(profile:::agent$run$spool))
+  calls <- 0
+  # It ends when the next chunk waits. The limit is for an agent that also gives that one to it at once.
+  slow <- function(x) {
+    calls <<- calls + 1
+    if (calls <= 50) work_until(function() waiting() > 0)
+  }
+  local_agent(slow)
+  work_until(function() waiting() > 0)
+  agent_status()
+  expect_gt(calls, 0)
+  expect_gt(waiting(), 0)
+  calls <- 50
+  stop_when_sent()
+})
+
 test_that("samples of a process that waits have its state, and an event loop gives them to a function", {
   skip_if_not_installed("later")
   states <- character()
