@@ -19,8 +19,16 @@ const GROWTH: u64 = 64 << 20;
 
 #[derive(Debug, Clone)]
 pub struct Own {
-    stack: Range<u64>,
+    stack: Stack,
     others: Vec<Range<u64>>,
+}
+
+/// The stack of the first thread, which grows downwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stack {
+    addresses: Range<u64>,
+    /// The addresses below it that it may include later.
+    growth: Range<u64>,
 }
 
 impl Own {
@@ -56,17 +64,17 @@ impl Own {
             return false;
         }
         let is_in = |part: &Range<u64>| part.contains(&address) && size <= part.end - address;
-        if is_in(&self.stack) || self.others.iter().any(is_in) {
+        if is_in(&self.stack.addresses) || self.others.iter().any(is_in) {
             return true;
         }
-        // The stack grows downwards, so it may include the address now.
-        if address < self.stack.start && self.stack.start - address < GROWTH {
+        // It may include the address now.
+        if self.stack.growth.contains(&address) {
             match stack() {
-                Some(now) if now.end == self.stack.end => self.stack = now,
+                Some(now) if now.addresses.end == self.stack.addresses.end => self.stack = now,
                 _ => return false,
             }
         }
-        self.stack.contains(&address) && size <= self.stack.end - address
+        is_in(&self.stack.addresses)
     }
 
     /// Copies a range inside one of these parts; `false` if it is not inside.
@@ -86,20 +94,39 @@ impl Own {
     }
 }
 
-/// The stack of the first thread.
-fn stack() -> Option<Range<u64>> {
-    let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    let line = maps.lines().find(|line| line.ends_with(" [stack]"))?;
-    readable(line)
+fn stack() -> Option<Stack> {
+    stack_in(&fs::read_to_string("/proc/self/maps").ok()?)
+}
+
+fn stack_in(maps: &str) -> Option<Stack> {
+    // The lines are in the order of addresses. The stack never grows into another mapping, such as a library close to
+    // it, so an address there is no reason to read this file again, which takes longer than reading memory.
+    let mut below = 0;
+    for line in maps.lines() {
+        if line.ends_with(" [stack]") {
+            let addresses = readable(line)?;
+            let lowest = below.max(addresses.start.saturating_sub(GROWTH));
+            let growth = lowest..addresses.start;
+            return Some(Stack { addresses, growth });
+        }
+        below = mapped(line)?.0.end;
+    }
+    None
 }
 
 /// The addresses in a line of `/proc/self/maps`, if they can be read.
 pub fn readable(line: &str) -> Option<Range<u64>> {
+    let (addresses, rest) = mapped(line)?;
+    rest.starts_with('r').then_some(addresses)
+}
+
+/// The addresses in a line of `/proc/self/maps`, and the rest of the line.
+fn mapped(line: &str) -> Option<(Range<u64>, &str)> {
     let (addresses, rest) = line.split_once(' ')?;
     let (start, end) = addresses.split_once('-')?;
     let start = u64::from_str_radix(start, 16).ok()?;
     let end = u64::from_str_radix(end, 16).ok()?;
-    rest.starts_with('r').then_some(start..end)
+    Some((start..end, rest))
 }
 
 #[cfg(test)]
@@ -110,7 +137,7 @@ mod tests {
     fn only_the_stack_is_read() {
         let mut own = Own::find().unwrap();
         let mut bytes = [0; 16];
-        let Range { start, end } = own.stack;
+        let Range { start, end } = own.stack.addresses;
         assert!(own.read(end - 16, &mut bytes));
         assert!(own.read(start, &mut bytes));
         for (address, size) in [
@@ -136,7 +163,25 @@ mod tests {
         let mut bytes = [0; 16];
         assert!(own.read(start + 8, &mut bytes));
         assert_eq!(bytes[8], 3);
-        assert!(!own.contains(start + 16, 16) || own.stack.contains(&start));
+        assert!(!own.contains(start + 16, 16) || own.stack.addresses.contains(&start));
         assert!(!own.contains(8, 8));
+    }
+
+    #[test]
+    fn the_stack_grows_only_where_nothing_is_mapped() {
+        let stack_above = |rest: &str| {
+            let maps = format!("{rest}70000000-70100000 rw-p 00000000 00:00 0   [stack]\n");
+            let stack = stack_in(&maps).unwrap();
+            assert_eq!(stack.addresses, 0x7000_0000..0x7010_0000);
+            stack.growth
+        };
+        let far = "1000-3000 r-xp 00000000 08:01 5   /usr/lib/libR.so\n";
+        let near = "6ff00000-6ff10000 r--p 00000000 08:01 5   /usr/lib/libR.so\n";
+        let guard = "6ffff000-70000000 ---p 00000000 00:00 0\n";
+        assert_eq!(stack_above(""), 0x6c00_0000..0x7000_0000);
+        assert_eq!(stack_above(far), 0x6c00_0000..0x7000_0000);
+        assert_eq!(stack_above(near), 0x6ff1_0000..0x7000_0000);
+        assert!(stack_above(&[far, near, guard].concat()).is_empty());
+        assert_eq!(stack_in(near), None);
     }
 }
