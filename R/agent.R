@@ -104,7 +104,8 @@
 #' @param resource Attributes of the service or job that is profiled: a named character vector, such as
 #'   `c(service.name = "my-api", service.version = "1.2")`. `service.name` is `unknown_service:R` by default.
 #' @param method How samples are taken: `"reader"` reads R's memory, which requires `r live_platforms()`;
-#'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"` is `"reader"` if that works, otherwise `"rprof"`.
+#'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"` is
+#'   `"reader"` if that works, otherwise `"rprof"`.
 #' @param headers Headers of the requests: a named character vector.
 #' @param timeout For `start_agent()`, the number of seconds that each request may take; agents that share a forwarder
 #'   use the value of the agent that has started it. For `stop_agent()`, the number of seconds to wait until the
