@@ -358,8 +358,8 @@ agent_resource <- function(resource, call) {
 
 # ---- Chunks for a function -------------------------------------------------------------
 
-# Calls the user's function for each chunk that waits now. Chunks that come meanwhile wait for the next time: with a
-# function that takes longer than it takes until the next chunk comes, R would never go on.
+# Calls the user's function for each chunk that waits now. Chunks that arrive meanwhile wait for the next call of this
+# function: a loop until no chunk waits would never end if the user's function is slower than the agent.
 deliver_chunks <- function() {
   if (is.null(agent$give) || isTRUE(agent$is_giving)) {
     return()

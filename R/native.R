@@ -17,8 +17,8 @@
 #' These functions have the names and arguments of the package jointprof. To record an expression, prefer
 #' `record_profile(native = TRUE)`, which records as described here.
 #'
-#' These functions require `r live_platforms()` (such as Debian 10, RHEL 8 or Ubuntu
-#' 20.04), and R 4.2 to 4.6. On aarch64, this package was tested under emulation only.
+#' These functions require `r live_platforms()` (such as Debian 10, RHEL 8 or Ubuntu 20.04), and R 4.2 to 4.6. On
+#' aarch64, this package was tested under emulation only.
 #'
 #' @details
 #' ## What is recorded

@@ -44,9 +44,9 @@
 #' - with `source_text = TRUE`, the text of source files, see [add_source_text()];
 #' - with `labels = TRUE`, the labels of samples whose values are text, such as routes, by which the page selects and
 #'   colours samples, and the ids of traces and spans, as labels `trace_id` and `span_id`. Of a key with more than 200
-#'   values, the 200 with the most samples are kept, and all others are one value, such as `34 others`; if no value has
-#'   two samples, it is left out, as are keys that would result in more than 1000 combinations. At most 20 keys are kept.
-#'   Differences of profiles have no labels.
+#'   values, the 200 with the most samples are kept, and all others are combined as one value, such as `34 others`. A key
+#'   is left out if it has more than 200 values, each with a single sample, or if it would result in more than 1000
+#'   combinations. At most 20 keys are kept. Differences of profiles have no labels.
 #'
 #' Attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own.
 #'

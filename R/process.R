@@ -2,8 +2,8 @@
 
 # The name of the platforms on which native code and the memory of processes can be recorded, and whether this is one of
 # them, for help, examples, vignettes and tests. Elsewhere, the core's errors contain the same name.
-live_platforms <- function() rust(rust_live_platforms())$name
-is_live_platform <- function() rust(rust_live_platforms())$here
+live_platforms <- function() rust(rust_live_platforms(), NULL)$name
+is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 
 #' Profile a running R process
 #'

@@ -78,8 +78,8 @@ ends_with_memory <- function(megabytes, calls, setup = character()) {
   readRDS(ends)
 }
 
-# Expects an error with little memory, and success with enough. Beside ours there are R's own errors, which have no
-# class: of its allocations, and in other words of what `order()` allocates for the radix sort.
+# Expects an error with little memory, and success with enough. R's own errors have no class. The radix sort of `order()`
+# reports a failed allocation in words of its own.
 expect_memory_errors <- function(ends) {
   for (call in names(ends)) {
     ends_of_call <- ends[[call]]

@@ -15,7 +15,7 @@
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
 //! | `sources` | objects with `name` (of the process, if it is known, and the last part of the URI), `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts) and `base` (whether other sources are compared with this one) |
 //! | `heap` | only if a source is a heap snapshot: the kinds of its frames, in the order of their colours |
-//! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. A value such as `34 others` stands for all that few samples have. Samples with the same labels belong to the same set |
+//! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. The value `34 others` combines 34 values with fewer samples. Samples with the same labels belong to the same set |
 //! | `values` | objects with `source`, `set` if there are labels, and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
 //! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps |
 //! | `plumbing` | a regular expression for names of functions |
@@ -76,7 +76,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
                     json.field("key")?.text(key.text(profile))?;
                     match value {
                         Value::Text(text) => json.field("value")?.text(profile.strings.get(*text)),
-                        Value::Rare(count) => {
+                        Value::Others(count) => {
                             json.field("value")?.text(&message!("{count} others"))
                         }
                     }?;

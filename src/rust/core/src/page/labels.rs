@@ -1,7 +1,7 @@
 //! The labels of samples, by which the page filters and colours.
 //!
 //! Samples with the same labels belong to the same set, and the page has the sums of each set. So of a label with many
-//! different values, such as the ids of traces, only those with the most samples are kept, and all others are one value.
+//! different values, such as the ids of traces, the page has those with the most samples, and combines all others.
 //! The ids of spans are labels here, as in pprof files.
 
 use crate::collections::{Interner, Lists};
@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-/// The maximum number of keys, of values of a key without those that are one, and of sets.
+/// The maximum number of keys, of values of a key that are not combined, and of sets.
 const MOST_KEYS: usize = 20;
 const MOST_VALUES: usize = 200;
 const MOST_SETS: usize = 1000;
@@ -40,51 +40,53 @@ impl Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Value {
     Text(StringId),
-    /// One of so many values that few samples have.
-    Rare(usize),
+    /// This number of values, which have fewer samples than others, combined.
+    Others(usize),
 }
 
 /// A key and its value.
 pub type Pair = (Key, Value);
 
-/// The values of a key that are kept.
+/// The values of a key that are not combined, and the number of all others.
 struct Kept {
     key: Key,
     values: HashSet<StringId, RandomState>,
-    rare: usize,
+    others: usize,
 }
 
 impl Kept {
-    /// Keeps all values, or those with the most samples if there are too many. What only a single sample has selects
-    /// nothing of interest. Returns `None` if all values are rare.
+    /// Keeps all values, or those with the most samples if there are too many. Returns `None` if there are too many and
+    /// none has two samples, as with ids of samples.
     fn new(key: Key, counts: &Counts, profile: &Profile) -> Result<Option<Kept>> {
         let mut values = counts.iter().map(|(&value, &n)| (n, value)).try_vec()?;
         if values.len() > MOST_VALUES {
             let text = |value| profile.strings.get(value);
-            values.retain(|&(n, _)| n > 1);
             values.sort_unstable_by_key(|&(n, value)| (Reverse(n), text(value)));
             values.truncate(MOST_VALUES);
+            if values.first().is_none_or(|&(most, _)| most < 2) {
+                return Ok(None);
+            }
         }
         let mut kept = HashSet::default();
         for &(_, value) in &values {
             kept.try_add(value)?;
         }
-        Ok((!values.is_empty()).then(|| Kept {
+        Ok(Some(Kept {
             key,
-            rare: counts.len() - values.len(),
+            others: counts.len() - values.len(),
             values: kept,
         }))
     }
 
     /// The number of values in the page.
     fn len(&self) -> usize {
-        self.values.len() + usize::from(self.rare > 0)
+        self.values.len() + usize::from(self.others > 0)
     }
 
     fn value(&self, text: StringId) -> Value {
         match self.values.contains(&text) {
             true => Value::Text(text),
-            false => Value::Rare(self.rare),
+            false => Value::Others(self.others),
         }
     }
 }
@@ -153,10 +155,10 @@ impl Labels {
                 labels.pairs.try_push(pair)?;
             }
         }
-        // Those that are one come last.
+        // Combined values come last.
         let text = |value| match value {
             Value::Text(text) => (0, profile.strings.get(text)),
-            Value::Rare(_) => (1, ""),
+            Value::Others(_) => (1, ""),
         };
         labels
             .pairs

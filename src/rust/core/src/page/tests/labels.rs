@@ -100,7 +100,7 @@ fn labels_with_many_values_are_left_out() {
 
 #[test]
 fn of_many_values_those_with_the_most_samples_are_kept() {
-    // Value `i` has `i % 5 + 1` samples, so there are 60 values for each number, and those with one sample are rare.
+    // Value `i` has `i % 5 + 1` samples, so each number of samples from 1 to 5 occurs for 60 values.
     let values: Vec<_> = (0..300).flat_map(|i| vec![i; i % 5 + 1]).collect();
     let mut x = profile(SourceKind::RPROF, &vec!["a"; values.len()]);
     for (sample, value) in values.iter().enumerate() {
@@ -125,8 +125,18 @@ fn of_many_values_those_with_the_most_samples_are_kept() {
             .all(|text| !texts.contains(text))
     );
     assert_eq!(texts[200], "100 others");
-    // The others are one set: all values have a set of their own.
+    // Samples of other values have the same set.
     assert_eq!(labels[200]["set"].as_array().unwrap().len(), 1);
+    // Also values with a single sample are kept, if others have more.
+    let mut x = profile(SourceKind::RPROF, &vec!["a"; 302]);
+    for sample in 0..302 {
+        label(&mut x, sample, "user", &format!("u{:03}", sample.min(300)));
+    }
+    let data = checked(&page(), &x);
+    let labels = data["labels"].as_array().unwrap();
+    assert_eq!(labels.len(), 201);
+    assert_eq!(labels[199]["value"], "u300");
+    assert_eq!(labels[200]["value"], "101 others");
 }
 
 #[test]
