@@ -111,12 +111,17 @@ function drawStrip() {
 	drawStripAxis(context, width);
 }
 
-/** The axis of the strip: times of a single run whose samples are regular, otherwise numbers of samples. */
+/** The times of the samples, if there is a single run with times. */
+function stripLane() {
+	const [part, another] = strip.parts;
+	return part && !another && hasTimes(part) ? laneOf(part.order, true) : null;
+}
+
+/** The axis of the strip: the times of samples, which may be irregular, or their numbers. */
 function drawStripAxis(context, width) {
-	const [part] = strip.parts;
-	const isTime = strip.parts.length === 1 && hasTimes(part) && !(part.order.times?.sample.length > 1);
-	const end = isTime ? laneOf(part.order, true).end : strip.samples;
-	drawTicks(context, 0, end, width, STRIP_HEIGHT + AXIS_HEIGHT / 2, 0, { isTime });
+	const lane = stripLane();
+	const textOf = (at) => momentText(lane ? timeOf(lane, at) : at, { isTime: lane });
+	drawTicks(context, 0, strip.samples, width, STRIP_HEIGHT + AXIS_HEIGHT / 2, 0, textOf);
 }
 
 /** Describes a sample: its innermost function, its time, and its run. */
@@ -146,14 +151,14 @@ function drawBrush() {
 }
 
 function rangeText(brush) {
-	const { sources } = app.model;
 	const [from, to] = brush ?? [0, strip.samples];
-	const period = strip.parts.length === 1 ? sources[strip.parts[0].order.source].period : null;
-	const time = (samples) => amountText(samples * period, 'nanoseconds');
+	const lane = stripLane();
+	const time = (value) => amountText(value, 'nanoseconds');
 	const parts = [plural(strip.samples, 'sample')];
 	if (brush)
 		parts[0] = `samples ${whole.format(from + 1)} to ${whole.format(to)} of ${whole.format(strip.samples)}`;
-	if (period) parts.push(brush ? `${time(from)} to ${time(to)}` : time(to));
+	const begin = brush && lane ? `${time(timeOf(lane, from))} to ` : '';
+	if (lane) parts.push(begin + time(timeOf(lane, to - 1) + lane.step));
 	if (strip.parts.length > 1) parts.push(`${strip.parts.length} runs, one after the other`);
 	return `${parts.join(', ')}. ${brush ? 'Esc removes the selection.' : 'Drag to select a part.'}`;
 }

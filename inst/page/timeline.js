@@ -189,11 +189,11 @@ function drawTimeline(context, style, top, width, height) {
 	for (const [x, w, row] of timeline.gc) context.fillRect(x, row * ROW - top + ROW - 5, max(w, 1), 4);
 	context.fillStyle = style.background;
 	context.fillRect(0, 0, width, ROW);
-	drawTicks(context, from, to, width, ROW / 2, height, timeline.shown);
+	drawTicks(context, from, to, width, ROW / 2, height, momentText);
 }
 
 /** Draws ticks with their texts, and, with a height, lines below them. */
-function drawTicks(context, from, to, width, y, height, axis) {
+function drawTicks(context, from, to, width, y, height, textOf) {
 	const step = tickStep(to - from, width / 90);
 	const scale = width / (to - from);
 	context.font = '11px system-ui, sans-serif';
@@ -201,7 +201,7 @@ function drawTicks(context, from, to, width, y, height, axis) {
 	context.fillStyle = themeColour('--muted');
 	for (let tick = ceil(from / step); tick * step < to; tick++) {
 		const x = round((tick * step - from) * scale);
-		context.fillText(momentText(tick * step, axis), x + 4, y);
+		context.fillText(textOf(tick * step), x + 4, y);
 		context.fillRect(x, y - 6, 1, 12);
 		context.globalAlpha = 0.12;
 		if (height > 0) context.fillRect(x, ROW, 1, height - ROW);

@@ -632,6 +632,28 @@ for (const seed of [1, 2, 3, 4]) {
 	});
 }
 
+test('the strip has the times of samples, not their number times the interval', () => {
+	// 4 samples at 100 Hz: two at once, and two after a second.
+	const times = { start: 5, step: 1e7, sample: [0, 2], at: [0, 1e9] };
+	const order = orderOf([1, 1, 1, 1], times);
+	page('app = { model: { sources: [{ period: 1e7 }] } }');
+	page(`strip.parts = [{ order: ${JSON.stringify(order)}, start: 0 }]; strip.samples = 4`);
+	assert.match(call('rangeText', null), /^4 samples, 1.02 s[.]/);
+	assert.match(call('rangeText', [1, 3]), /^samples 2 to 3 of 4, 10 ms to 1.01 s[.]/);
+	const ticks = page(`{
+		const texts = [];
+		const context = { fillText: (text) => texts.push(text), fillRect() {} };
+		globalThis.themeColour = () => '';
+		drawStripAxis(context, 360);
+		texts;
+	}`);
+	assert.deepEqual([...ticks], ['0 s', '10 ms', '1 s', '1.01 s']);
+	// Without times, samples are counted.
+	page('app = { model: { sources: [{ period: null }] } }');
+	page(`delete strip.parts[0].order.times`);
+	assert.match(call('rangeText', null), /^4 samples[.]/);
+});
+
 test('runs that overlap share the axis of time, others begin at 0', () => {
 	page('app = { model: { sources: Array(5).fill({ period: 1e9 }) } }');
 	const tree = { n: 2, parent: Int32Array.from([-1, 0]), nodeOf: Int32Array.from([0, 1]) };
