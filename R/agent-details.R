@@ -14,10 +14,14 @@
 #' of the real-time signals that the process does not use when the agent takes its first sample.
 #'
 #' The agent does not interfere with [Rprof()], `profvis::profvis()`, [start_profiler()] or debuggers, and they do not
-#' interfere with the agent. If all CPUs are busy, too many samples are taken while R makes system calls.
+#' interfere with the agent.
 #'
-#' A sample has two values: the CPU time of R's thread since the previous sample (type `cpu`), and the elapsed time
-#' (type `wall`).
+#' A sample has two values: the CPU time of R's thread (type `cpu`) and the real time (type `wall`) that it stands for, as
+#' described in the section *CPU time* of [profile_process()], and the label `state`. The factor for CPU times is that of
+#' this part and of earlier ones with 300 samples in total: in a part of a few samples, chance would change it too much.
+#' The attributes `profile.cpu.ticks` and `profile.cpu.clock` are those of the part. Parts without samples are not sent;
+#' their CPU time is counted in `profile.cpu.missed` of the next part. Files in a folder have comments instead, as for
+#' figures about memory.
 #'
 #' @section Samples of Rprof():
 #' With `method = "rprof"`, [Rprof()] takes the samples: a signal interrupts R after each interval. `Rprof()` writes to

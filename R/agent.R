@@ -9,7 +9,7 @@
 #' `start_agent()` starts a thread that samples the stack of this R process as long as the process runs. Every few
 #' seconds the thread sends the samples to an OpenTelemetry collector or Grafana Pyroscope, to a folder, or to a
 #' function. The agent is made for services and long jobs: it takes one to two percent of a core while R computes and
-#' hardly anything while R waits, and its memory is bounded.
+#' about 0.3 percent while R waits, and its memory is bounded.
 #'
 #' `agent_status()` reports the state of the agent and how many samples were taken, sent and dropped. `stop_agent()`
 #' stops the agent.
@@ -98,9 +98,9 @@
 #' @param to Where to send profiles: the URL of a server, the path of a folder, a function, or `NULL` to use
 #'   environment variables. See *Where profiles go*.
 #' @param ... Must be empty.
-#' @param interval Seconds between two samples.
+#' @param interval Seconds between two samples, on average: the times are irregular, so that they are not in step with R.
 #' @param every Seconds between two profiles that are sent.
-#' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times.
+#' @param clock `"cpu"` for samples while R computes, `"wall"` for samples at all times.
 #' @param resource Attributes of the service or job that is profiled: a named character vector, such as
 #'   `c(service.name = "my-api", service.version = "1.2")`. `service.name` is `unknown_service:R` by default.
 #' @param method How samples are taken: `"reader"` reads R's memory, which requires `r live_platforms()`;
@@ -132,7 +132,7 @@
 #'   server or function refused them), and `dropped_lost` (they could not be written, for example because the disk or
 #'   memory was full, or files in the spool were removed)}
 #'   \item{unread}{number of times that a stack could not be read because it changed during each attempt. These do not
-#'   count as samples; their time is part of the next sample}
+#'   count as samples}
 #'   \item{cut}{samples whose outer calls were left out, because the stack had more than 20,000 calls}
 #'   \item{paused}{seconds without samples, because other code used R's profiler, or because it was not yet restarted
 #'   for the agent}

@@ -13,9 +13,9 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'
 #' @details
 #' A sample contains the functions that were running, with files and lines if their code has source references (see *Why
-#' there are no lines* in [read_rprof()]), the CPU time and the real time since the previous sample, and the time when
-#' it was taken. The label `state` is the state of the process at that time: `running` (or waiting for a CPU),
-#' `sleeping`, `waiting` for a disk, or `stopped`. Samples also have the labels that the process has set with
+#' there are no lines* in [read_rprof()]), CPU time and real time, see *CPU time*, and the time when it was taken. The
+#' label `state` is the state of the process at that time: `running`, also if it has lost its CPU to another process,
+#' `sleeping`, also if it was woken and waits for a CPU, `waiting` for a disk, or `stopped`. Samples also have the labels that the process has set with
 #' [with_labels()], and the ids of the active span, see [with_span_ids()]. A label with the key `state` does not replace the state of the process: samples have both.
 #'
 #' Functions have the names by which they were called, as in [Rprof()]. A function that was called by a name that many
@@ -26,8 +26,24 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' runs is stopped meanwhile, so each sample is the stack of one moment, however fast it changes: the shares of lines are
 #' those of [Rprof()], apart from chance.
 #'
-#' While recording, this R process avoids the CPU on which the other process runs. If all CPUs are busy, or there is
-#' only one, too many samples are taken while the process makes system calls.
+#' While recording, this R process avoids the CPU on which the other process runs.
+#'
+#' @section CPU time:
+#' Samples are taken at random times, one in each `interval` on average. A sample stands for one interval of real time,
+#' and for one interval of CPU time if the process computes at that moment. So the shares of CPU time are right, apart from
+#' chance, also for a process that mostly waits: `Sys.sleep()` and other calls that wait have the CPU time that they use,
+#' which is hardly any. A process that was woken and waits for a CPU stands in a call that waits, and does not count as
+#' computing; one that has lost its CPU while it computed does.
+#'
+#' Then all CPU times are multiplied by the same factor, which makes their sum the CPU time of R's thread by the clock of
+#' the system. `.source_attributes` has the number of samples at which the process computed (`profile.cpu.ticks`), the CPU
+#' time by the clock in nanoseconds (`profile.cpu.clock`) and the factor (`profile.cpu.factor`). If the process has used
+#' CPU time, but was computing at no sample, this time is in `profile.cpu.missed`.
+#'
+#' If all CPUs are busy, moments at which the process has lost its CPU count as well, and they are more frequent in code
+#' that has already been running for some milliseconds: with four times as many busy processes as CPUs, shares were off by
+#' up to 7 percentage points. With `pause = FALSE`, or if a debugger is attached, only the state is known, and a process that
+#' waits for a CPU always counts as computing.
 #'
 #' @section How the process is stopped:
 #' By `ptrace()`, as debuggers do:
@@ -50,7 +66,7 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' @section Without stopping the process:
 #' With `pause = FALSE`, the list of calls is read twice and compared, in at most five attempts for each sample. If it
 #' changes each time, there is no sample, and a warning of class `profile_warning_incomplete` says how often this has
-#' happened. The time of such samples counts for the next one. No stack is wrong, but functions that return after a few
+#' happened. No stack is wrong, but functions that return after a few
 #' microseconds have too few samples, and others too many. If functions took 4 to 16 microseconds, the shares of lines
 #' differed by up to 25 percentage points from those of [Rprof()]; if they took 40 to 160 microseconds, by one point. Two
 #' thirds of the stacks of `lm()`, and nine of ten stacks of functions that take a microsecond, could not be read.
@@ -88,7 +104,7 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' @param ... Must be empty.
 #' @param interval Seconds between two samples, on average: the times are irregular, so that they are not in step with
 #'   the process.
-#' @param clock `"cpu"` for samples while the process uses CPU time, `"wall"` for samples at all times.
+#' @param clock `"cpu"` for samples while the process computes, `"wall"` for samples at all times.
 #' @param children Whether to also record R processes that the process has started or will start, for example by
 #'   `parallel::mclapply()` or the package callr.
 #' @param native Whether to record native code as well, see *Native code*.
@@ -98,9 +114,8 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' @return A profile of version 2.0, see [profile_data]. Each process is a source of type `"process"`. Its process
 #'   id, command line and start are in `.source_attributes`.
 #'
-#'   The sample types are `cpu` and `wall`, in nanoseconds: the CPU time and the real time since the previous sample,
-#'   without the intervals that `clock = "cpu"` leaves out. `clock` is the default type. A sample whose CPU time is
-#'   not known has no value of `cpu`.
+#'   The sample types are `cpu` and `wall`, in nanoseconds: the CPU time and the real time that a sample stands for, see
+#'   *CPU time*. `clock` is the default type.
 #'
 #' @section Errors:
 #' - `profile_error_process` if there is no such process, if it does not run R, or if the system does not permit

@@ -170,3 +170,16 @@ local_native_process <- function(lib, compile, scenarios = NULL, envir = parent.
     "work_forever()"
   ), envir = envir)
 }
+
+# Checks that a recording has the CPU times that its attributes state: the same for each tick at which the process was
+# running, and none for others. Samples may be sums.
+expect_cpu_times <- function(x) {
+  attributes <- x[[".source_attributes"]]
+  number <- function(key) as.numeric(attributes$value[attributes$key == key])
+  values <- x$sample_values[x$sample_values$type == "cpu", ]
+  ticks <- values$value / round(x$sources$.period * number("profile.cpu.factor"))
+  testthat::expect_equal(ticks, round(ticks))
+  testthat::expect_equal(sum(ticks), number("profile.cpu.ticks"))
+  states <- x[[".labels"]][x[[".labels"]]$key == "state", ]
+  testthat::expect_setequal(states$sample_id[states$str == "running"], values$sample_id[ticks > 0])
+}

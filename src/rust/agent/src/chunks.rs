@@ -9,12 +9,11 @@ use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::model::Profile;
 use profile_reader::session::Tick;
+use profile_reader::ticks;
 use std::time::{Duration, Instant};
 
 /// How often the session is reopened.
 const REOPEN: Duration = Duration::from_secs(600);
-/// After this many ticks without CPU time, R is assumed to be waiting for something.
-const IDLE: u32 = 3;
 
 pub struct Chunks<'a, S> {
     timing: Timing,
@@ -27,8 +26,6 @@ pub struct Chunks<'a, S> {
     opened: Instant,
     /// The last tick.
     last: Now,
-    /// The number of ticks since R used CPU time.
-    idle: u32,
 }
 
 impl<'a, S: Session> Chunks<'a, S> {
@@ -50,13 +47,12 @@ impl<'a, S: Session> Chunks<'a, S> {
             begin: now.instant,
             opened: now.instant,
             last: now,
-            idle: 0,
         }
     }
 
     /// Ends the current chunk and starts a new one.
     fn cut(&mut self, end: Instant, now: Now) -> Result<()> {
-        self.session.finish_at(end, &mut self.profile);
+        self.session.finish_at(end, &mut self.profile)?;
         let mut complete = std::mem::take(&mut self.profile);
         if !complete.samples.is_empty() {
             let labelled = take_labels(&mut complete, &|| false);
@@ -75,36 +71,24 @@ impl<'a, S: Session> Chunks<'a, S> {
 }
 
 impl<S: Session> Recorder for Chunks<'_, S> {
-    fn pause(&self) -> Duration {
-        self.timing.interval
-    }
-
-    fn is_idle(&self) -> bool {
-        self.idle >= IDLE
+    fn pause(&self, chance: f64) -> Duration {
+        ticks::pause(self.timing.interval, chance)
     }
 
     fn prepare(&mut self) -> Result<()> {
         self.session.prepare()
     }
 
-    fn tick(&mut self, now: Now, has_rested: bool) -> Result<()> {
+    fn tick(&mut self, now: Now) -> Result<()> {
         self.encoder.figures.look();
         let last = std::mem::replace(&mut self.last, now);
         if now.boot.saturating_sub(last.boot) > GAP + self.timing.interval {
             self.cut(last.instant, now)?;
-            self.session.skip_time();
+            self.session.skip_gap();
         } else if now.instant.saturating_duration_since(self.begin) >= self.timing.every {
             self.cut(now.instant, now)?;
         }
-        if has_rested {
-            self.session.skip_time();
-        }
-        let tick = self.session.tick(&mut self.profile)?;
-        self.idle = match tick {
-            Tick::Idle => self.idle.saturating_add(1),
-            _ => 0,
-        };
-        match tick {
+        match self.session.tick(&mut self.profile)? {
             Tick::Taken { is_cut, .. } => self.state.took(is_cut),
             Tick::Unread => self.state.missed(),
             Tick::Idle | Tick::Ended => {}

@@ -148,7 +148,6 @@ impl Agent {
         self.source = Source::Reader;
         let deadline = Instant::now() + timeout;
         self.state.stop(deadline);
-        system::ring(&thread);
         let left = (deadline + GRACE).saturating_duration_since(Instant::now());
         match self.ended.recv_timeout(left) {
             Err(RecvTimeoutError::Timeout) => {

@@ -20,15 +20,12 @@ pub struct Timing {
 
 /// Takes samples and groups them into chunks.
 pub trait Recorder {
-    /// The time between two ticks.
-    fn pause(&self) -> Duration;
-    /// Whether R is waiting, so that no tick is needed until it computes.
-    fn is_idle(&self) -> bool;
+    /// The time until the next tick, for a random number between 0 and 1.
+    fn pause(&self, chance: f64) -> Duration;
     /// Preparations before the first tick that need R to run.
     fn prepare(&mut self) -> Result<()>;
-    /// Takes the samples that are available, and starts a new chunk if the current one is complete. `has_rested` if
-    /// R was idle for most of the time since the last tick.
-    fn tick(&mut self, now: Now, has_rested: bool) -> Result<()>;
+    /// Takes the samples that are available, and starts a new chunk if the current one is complete.
+    fn tick(&mut self, now: Now) -> Result<()>;
     /// After an error: discards the open chunk and starts a new one.
     fn recover(&mut self, error: Error, now: Now) -> Result<()>;
     /// Takes the last samples and ends the last chunk.

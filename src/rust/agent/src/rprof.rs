@@ -31,6 +31,8 @@ const COUNT: (&str, &str) = SAMPLES.key();
 pub struct Rprof<'a> {
     log: Arc<Log>,
     timing: Timing,
+    /// The time between two reads of the file.
+    look: Duration,
     state: &'a State,
     encoder: &'a Encoder,
     /// The file was read, and is freed, up to this offset.
@@ -58,6 +60,7 @@ impl<'a> Rprof<'a> {
         Rprof {
             log,
             timing,
+            look: timing.every.min(LOOK),
             state,
             encoder,
             offset: 0,
@@ -163,19 +166,16 @@ fn failed(error: &std::io::Error) -> Error {
 }
 
 impl Recorder for Rprof<'_> {
-    fn pause(&self) -> Duration {
-        self.timing.every.min(LOOK)
-    }
-
-    fn is_idle(&self) -> bool {
-        false
+    /// R takes the samples, so the ticks of the agent may be regular.
+    fn pause(&self, _: f64) -> Duration {
+        self.look
     }
 
     fn prepare(&mut self) -> Result<()> {
         Ok(())
     }
 
-    fn tick(&mut self, now: Now, _: bool) -> Result<()> {
+    fn tick(&mut self, now: Now) -> Result<()> {
         self.encoder.figures.look();
         let last = std::mem::replace(&mut self.last, now);
         let is_written = self.log.is_written();
@@ -187,8 +187,8 @@ impl Recorder for Rprof<'_> {
         }
         // Ticks may be slightly early or late.
         let elapsed = now.instant.saturating_duration_since(self.begin.instant);
-        let is_time = elapsed + self.pause() / 2 >= self.timing.every;
-        if now.boot.saturating_sub(last.boot) > GAP + self.pause() {
+        let is_time = elapsed + self.look / 2 >= self.timing.every;
+        if now.boot.saturating_sub(last.boot) > GAP + self.look {
             self.cut(last.instant, now)?;
         } else if is_time && !self.follower.is_pending() {
             self.cut(now.instant, now)?;

@@ -8,11 +8,13 @@ use crate::sink::{Encoder, To};
 use crate::snapshots::Snapshots;
 use crate::source::Source;
 use crate::state::{State, in_words};
-use crate::system::{self, Alarm};
+use crate::system;
 use profile_core::error::Result;
 use profile_core::joint::Files;
 use profile_core::message;
+use profile_core::retry;
 use profile_reader::gauge::Gauge;
+use profile_reader::ticks::next_tick;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
 use std::thread;
@@ -20,8 +22,6 @@ use std::time::{Duration, Instant};
 
 /// The longest time between two checks for a stop request.
 const STEP: Duration = Duration::from_millis(50);
-/// The longest time without a tick, so that chunks end on time and suspends of the system are noticed.
-const LONGEST: Duration = Duration::from_secs(1);
 /// How long to wait after an error before another attempt to take samples.
 const REST: Duration = Duration::from_secs(5);
 
@@ -67,17 +67,12 @@ fn work(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
     };
     // If the receiver no longer exists, the thread will be asked to stop as well.
     let _ = ready.send(Ok(()));
-    let alarm = match job.source {
-        Source::Reader => Alarm::new(),
-        Source::Rprof(_) => None,
-    };
-    let system = System { alarm };
     let mut snapshots = job
         .memory
         .map(|every| Snapshots::of_this_process(every, &encoder, now));
-    record(&mut *recorder, &mut sender, &mut snapshots, state, &system);
+    record(&mut *recorder, &mut sender, &mut snapshots, state, &System);
     drop(snapshots);
-    send_rest(&mut sender, state, &system);
+    send_rest(&mut sender, state, &System);
 }
 
 /// Time as it passes for the loop. Tests use another one, whose time passes only while the loop waits.
@@ -85,16 +80,12 @@ trait Clock {
     fn now(&self) -> Now;
     /// The CPU time of this thread, in nanoseconds.
     fn used(&self) -> u64;
-    /// Whether [`Clock::rest()`] detects that R computes.
-    fn can_rest(&self) -> bool;
+    /// A random number between 0 and 1.
+    fn chance(&self) -> f64;
     fn wait(&self, time: Duration);
-    /// Waits until R computes, but not longer than this. Returns whether it does.
-    fn rest(&self, longest: Duration) -> bool;
 }
 
-struct System {
-    alarm: Option<Alarm>,
-}
+struct System;
 
 impl Clock for System {
     fn now(&self) -> Now {
@@ -105,22 +96,12 @@ impl Clock for System {
         system::thread_time()
     }
 
-    fn can_rest(&self) -> bool {
-        self.alarm.is_some()
+    fn chance(&self) -> f64 {
+        retry::chance()
     }
 
     fn wait(&self, time: Duration) {
         thread::sleep(time);
-    }
-
-    fn rest(&self, longest: Duration) -> bool {
-        match &self.alarm {
-            Some(alarm) => alarm.wait(longest),
-            None => {
-                self.wait(longest);
-                true
-            }
-        }
     }
 }
 
@@ -144,18 +125,14 @@ fn record(
             result = recorder.recover(error, clock.now());
             continue;
         }
-        let rests = recorder.is_idle() && clock.can_rest();
-        match rests {
-            true => rest(state, sender, clock),
-            false => wait(next, state, sender, clock),
-        }
-        result = recorder.tick(clock.now(), rests);
+        wait(next, state, sender, clock);
+        result = recorder.tick(clock.now());
         if let Some(snapshots) = snapshots {
             snapshots.step(state, clock.now());
         }
         state.used(clock.used());
-        // Ticks that were missed are skipped.
-        next = (next + recorder.pause()).max(clock.now().instant);
+        let pause = recorder.pause(clock.chance());
+        next = next_tick(next, pause, clock.now().instant);
     }
     let now = clock.now();
     match result {
@@ -198,16 +175,6 @@ fn wait(until: Instant, state: &State, sender: &mut Sender, clock: &dyn Clock) {
             return;
         }
         clock.wait(left.min(STEP));
-    }
-}
-
-/// Sends, and waits until R resumes. A request to stop ends the wait as well.
-fn rest(state: &State, sender: &mut Sender, clock: &dyn Clock) {
-    if let Some(sender) = sender {
-        sender.step(state, clock.now());
-    }
-    if !state.is_stopped() {
-        clock.rest(LONGEST);
     }
 }
 

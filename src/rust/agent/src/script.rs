@@ -254,11 +254,12 @@ impl Session for Scripted {
         self.0.borrow_mut().begin("reopen", profile)
     }
 
-    fn skip_time(&mut self) {
+    fn skip_gap(&mut self) {
         self.0.borrow_mut().calls.push("skip");
     }
 
-    fn finish_at(&mut self, end: Instant, _: &mut Profile) {
+    fn finish_at(&mut self, end: Instant, _: &mut Profile) -> Result<()> {
         self.0.borrow_mut().ends.push(end);
+        Ok(())
     }
 }

@@ -26,11 +26,11 @@ pub trait Session {
     /// The same, with a new session. This frees what the reader has cached about objects that no longer exist.
     fn reopen(&mut self, profile: &mut Profile) -> Result<()>;
 
-    /// Excludes the time since the last sample from the next one, but not the CPU time.
-    fn skip_time(&mut self);
+    /// Excludes the time since the last tick.
+    fn skip_gap(&mut self);
 
-    /// Stores in the profile when the recording ended.
-    fn finish_at(&mut self, end: Instant, profile: &mut Profile);
+    /// Stores in the profile when the recording ended, and the CPU time of its samples.
+    fn finish_at(&mut self, end: Instant, profile: &mut Profile) -> Result<()>;
 }
 
 /// The session of the calling thread.
@@ -79,16 +79,18 @@ impl Session for OwnSession<'_> {
     }
 
     fn reopen(&mut self, profile: &mut Profile) -> Result<()> {
-        self.session = open(&self.settings, self.files, profile)?;
+        let mut session = open(&self.settings, self.files, profile)?;
+        session.succeed(&mut self.session);
+        self.session = session;
         Ok(())
     }
 
-    fn skip_time(&mut self) {
-        self.session.skip_time();
+    fn skip_gap(&mut self) {
+        self.session.skip_gap();
     }
 
-    fn finish_at(&mut self, end: Instant, profile: &mut Profile) {
-        self.session.finish_at(end, profile);
+    fn finish_at(&mut self, end: Instant, profile: &mut Profile) -> Result<()> {
+        self.session.finish_at(end, profile)
     }
 }
 

@@ -11,7 +11,7 @@ use profile_core::formats::{Writer, otlp, pprof};
 use profile_core::io::gzip;
 use profile_core::limits::memory::{Growing, TryGrow};
 use profile_core::message;
-use profile_core::model::Profile;
+use profile_core::model::{Profile, Source};
 use profile_reader::source::add_numbers;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
@@ -66,18 +66,15 @@ impl Encoder {
         Encoder { format, figures }
     }
 
-    /// Encodes a chunk, with figures about memory: as attributes or, in pprof files, which have none, as comments.
+    /// Encodes a chunk, with figures about memory.
     pub fn encode_chunk(&self, profile: &mut Profile) -> Result<Vec<u8>> {
         let mut sources = std::mem::take(&mut profile.sources);
         if let Some(source) = sources.first_mut() {
             for (key, value) in self.figures.of_chunk() {
-                match self.format {
-                    Format::Otlp(_) => add_numbers(source, &[(key, value)], profile)?,
-                    Format::Pprof(_) => {
-                        let comment = profile.strings.intern(&message!("{key}: {value}"))?;
-                        source.comments.try_push(comment)?;
-                    }
-                }
+                add_numbers(source, &[(key, value)], profile)?;
+            }
+            if let Format::Pprof(_) = self.format {
+                add_comments(source, profile)?;
             }
         }
         profile.sources = sources;
@@ -103,4 +100,19 @@ impl Encoder {
         })?;
         Ok(bytes)
     }
+}
+
+/// Adds our own attributes of a source as comments, for files of pprof, which have no attributes.
+fn add_comments(source: &mut Source, profile: &mut Profile) -> Result<()> {
+    for attribute in &source.attributes {
+        let [key, value] =
+            [attribute.key, attribute.value.text].map(|text| profile.strings.get(text));
+        if key.starts_with("profile.") {
+            let comment = message!("{key}: {value}");
+            source
+                .comments
+                .try_push(profile.strings.intern(&comment)?)?;
+        }
+    }
+    Ok(())
 }

@@ -6,23 +6,7 @@ use profile_core::message;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-pub struct Alarm;
-
-impl Alarm {
-    pub fn new() -> Option<Alarm> {
-        None
-    }
-
-    pub fn wait(&self, longest: Duration) -> bool {
-        thread::sleep(longest);
-        false
-    }
-}
-
-pub fn ring<T>(_: &JoinHandle<T>) {}
 
 pub fn boot_time() -> Duration {
     Duration::ZERO

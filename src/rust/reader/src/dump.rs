@@ -4,7 +4,7 @@ use crate::apart;
 use crate::core_file::CoreFile;
 use crate::frames::{Place, Stack};
 use crate::process::{Process, ProcessMemory, Stops, Thread, system_call_name};
-use crate::reading::read;
+use crate::reading::{Reading, Wanted, read};
 use crate::samples::in_a_word;
 use crate::source::of_process;
 use crate::stack::{Motion, Reader};
@@ -65,15 +65,15 @@ fn dump_here(pid: i32) -> Result<Dump> {
             )));
         };
         let system_call = process.system_call().and_then(system_call_name);
-        if read(
+        let reading = read(
             &mut thread,
             activity.state,
+            Wanted::All,
             &mut reader,
             None,
             &mut Vec::new(),
-        )?
-        .is_some()
-        {
+        )?;
+        if matches!(reading, Reading::Stack { .. }) {
             last = Some((activity.state, system_call));
             break;
         }

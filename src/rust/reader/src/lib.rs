@@ -25,8 +25,9 @@
 //! - [`core_file`]: the memory of a process that has ended, from its core file;
 //! - [`heap`]: all objects of R, and what holds them; [`snapshots`] of them; [`gauge`]: only how much memory they take;
 //! - [`dump`]: reads one stack of a process, or the stack in a core file;
-//! - [`session`]: takes a sample of a process at each tick; [`samples`]: adds it to a profile; [`recorder`]: records
-//!   processes into a profile, in which each process is a [`source`]; [`settings`]: how; [`states`]: of the threads.
+//! - [`session`]: takes a sample of a process at each of the [`ticks`]; [`samples`]: adds it to a profile; [`recorder`]: records
+//!   processes into a profile, in which each process is a [`source`]; [`settings`]: how;
+//! - [`states`]: of threads; [`computing`]: whether a tick counts for CPU time; [`cpu_clock`]: how much it stands for.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
@@ -36,8 +37,10 @@ mod builtin;
 pub mod byte_code;
 pub mod calls;
 mod command_line;
+pub mod computing;
 pub mod copies;
 pub mod core_file;
+pub mod cpu_clock;
 pub mod dump;
 mod exports;
 pub mod fit;
@@ -80,3 +83,4 @@ pub mod stack;
 pub mod states;
 pub mod symbols;
 pub mod target;
+pub mod ticks;

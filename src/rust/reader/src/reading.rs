@@ -6,6 +6,7 @@
 //! runs, and belongs to this process ──► hold ──► ──┘
 //! ```
 
+use crate::computing::Evidence;
 use crate::memory::Memory;
 use crate::process::{Activity, Held, NativeReader, State, Thread, WhyFree};
 use crate::stack::{Motion, Reader};
@@ -17,11 +18,14 @@ pub trait Watched {
     /// Its CPU time in nanoseconds, if it is known.
     fn cpu_time(&self) -> Option<u64>;
 
-    /// Its state and its processor; `None` if it has ended.
-    fn activity(&self) -> Option<Activity>;
+    /// What it does at a tick; `None` if it has ended.
+    fn activity(&mut self) -> Option<Activity>;
 
     /// Keeps it where it is, given its state.
     fn hold(&mut self, state: State) -> Held;
+
+    /// What is known about it, if it was running at the tick and is held now.
+    fn evidence(&self, held: &Held) -> Evidence;
 
     /// Whether it has been where it was since then.
     fn is_still(&self, held: &Held) -> bool;
@@ -32,7 +36,7 @@ impl Watched for Thread {
         self.cpu_time()
     }
 
-    fn activity(&self) -> Option<Activity> {
+    fn activity(&mut self) -> Option<Activity> {
         self.activity()
     }
 
@@ -40,31 +44,70 @@ impl Watched for Thread {
         self.hold(state)
     }
 
+    fn evidence(&self, held: &Held) -> Evidence {
+        self.evidence(held)
+    }
+
     fn is_still(&self, held: &Held) -> bool {
         self.is_still(held)
     }
 }
 
-/// Reads the stack of a thread in this state. Returns why it was not kept where it was, if it should have been; `None` if
-/// its stack could not be read. Adds how long it was stopped, in nanoseconds, to `pauses`.
+/// What was read of a thread at a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    Stack {
+        /// Whether the thread computes.
+        computes: bool,
+        /// Why it was not kept where it was, if it should have been.
+        free: Option<WhyFree>,
+    },
+    /// Nothing, since it does not compute, and only that was of interest.
+    Waits,
+    /// Its stack could not be read.
+    Nothing,
+}
+
+/// Which stacks are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    All,
+    /// Those of threads that compute.
+    Computing,
+}
+
+/// Reads the stack of a thread in this state. Adds how long it was stopped, in nanoseconds, to `pauses`.
 pub fn read<M: Memory>(
     thread: &mut impl Watched,
     state: State,
+    wanted: Wanted,
     reader: &mut Reader<M>,
     mut native: Option<&mut NativeReader>,
     pauses: &mut Vec<u32>,
-) -> Result<Option<Option<WhyFree>>> {
+) -> Result<Reading> {
     reader.plan()?;
-    let mut why = WhyFree::Slow;
+    let (mut why, mut at_tick) = (WhyFree::Slow, None);
     // A thread that has woken up meanwhile is stopped.
-    for state in [state, State::Running] {
-        let held = match thread.hold(state) {
+    for stage in [state, State::Running] {
+        let held = thread.hold(stage);
+        let is_running = state == State::Running;
+        let computes =
+            *at_tick.get_or_insert_with(|| is_running && thread.evidence(&held).computes());
+        if !computes && wanted == Wanted::Computing {
+            release(held, pauses)?;
+            return Ok(Reading::Waits);
+        }
+        let stack = Reading::Stack {
+            computes,
+            free: None,
+        };
+        let held = match held {
             Held::Free(found) => {
                 why = found;
                 break;
             }
             Held::Waits(hold) => match reader.read_held(|| hold.end())? {
-                Some(_) => return Ok(Some(None)),
+                Some(_) => return Ok(stack),
                 None => break,
             },
             held => held,
@@ -77,12 +120,9 @@ pub fn read<M: Memory>(
             native.copy_nodes(reader.target(), reader.stack())?;
         }
         let is_still = thread.is_still(&held);
-        if let Held::Stopped(pause) = held {
-            let duration = pause.end().as_nanos();
-            pauses.try_push(u32::try_from(duration).unwrap_or(u32::MAX))?;
-        }
+        release(held, pauses)?;
         match is_read {
-            true if is_still => return Ok(Some(None)),
+            true if is_still => return Ok(stack),
             // It takes too long to read it while it is stopped.
             false if is_still => break,
             _ => {}
@@ -92,7 +132,27 @@ pub fn read<M: Memory>(
     if let Some(native) = native {
         native.discard();
     }
-    let is_read = reader.read(Motion::Free)?.is_some();
-    let why = Some(why).filter(|why| *why != WhyFree::Unwanted);
-    Ok(is_read.then_some(why))
+    let free = Some(why).filter(|why| *why != WhyFree::Unwanted);
+    Ok(match reader.read(Motion::Free)? {
+        Some(_) => Reading::Stack {
+            computes: at_tick.unwrap_or(false),
+            free,
+        },
+        None => Reading::Nothing,
+    })
+}
+
+/// Lets a thread go on.
+fn release(held: Held, pauses: &mut Vec<u32>) -> Result<()> {
+    match held {
+        Held::Stopped(pause) => {
+            let duration = pause.end().as_nanos();
+            pauses.try_push(u32::try_from(duration).unwrap_or(u32::MAX))
+        }
+        Held::Waits(hold) => {
+            hold.end();
+            Ok(())
+        }
+        Held::Asleep(_) | Held::Free(_) => Ok(()),
+    }
 }

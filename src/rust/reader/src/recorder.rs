@@ -5,6 +5,7 @@ use crate::process::{Placement, Process, WhyFree};
 use crate::samples::declare_types;
 use crate::session::{Session, Tick};
 use crate::settings::Settings;
+use crate::ticks::{next_tick, pause};
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
@@ -169,8 +170,8 @@ impl<'s> Recorder<'s> {
                 recorded.count(tick, session.pid())?;
                 session.search_span()?;
             }
-            let interval = around(self.settings.interval, chance());
-            next = next_tick(next, interval, Instant::now());
+            let pause = pause(self.settings.interval, chance());
+            next = next_tick(next, pause, Instant::now());
         }
         Ok(())
     }
@@ -196,7 +197,7 @@ impl<'s> Recorder<'s> {
 
     /// Adds the duration of each recording, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
-        for session in &self.sessions {
+        for session in &mut self.sessions {
             session.finish(&mut self.recorded.profile)?;
             self.recorded.pauses.try_extend(session.pauses())?;
         }
@@ -216,51 +217,9 @@ impl<'s> Recorder<'s> {
     }
 }
 
-/// A duration that differs from the interval by up to a quarter, for a random number between 0 and 1. Samples at regular
-/// times may be in step with the process, or with a timer of the kernel: with such stops, 1,000 times a second, a sixth of
-/// the signals for an `Rprof()` in the process did not come.
-fn around(interval: Duration, chance: f64) -> Duration {
-    interval.mul_f64(0.75 + chance / 2.0)
-}
-
-/// The time of the tick after the one that was due at `last`. Ticks that were missed are skipped: there are many of them
-/// after the system was suspended.
-fn next_tick(last: Instant, interval: Duration, now: Instant) -> Instant {
-    (last + interval).max(now)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_are_irregular() {
-        let interval = Duration::from_millis(100);
-        for (chance, milliseconds) in [(0.0, 75), (0.5, 100), (1.0, 125)] {
-            assert_eq!(
-                around(interval, chance),
-                Duration::from_millis(milliseconds)
-            );
-        }
-        let ten: Vec<_> = (0..10).map(|_| around(interval, super::chance())).collect();
-        assert!(ten.iter().any(|other| *other != ten[0]));
-    }
-
-    #[test]
-    fn ticks_that_were_missed_are_skipped() {
-        let interval = Duration::from_millis(10);
-        let start = Instant::now();
-        let after = |milliseconds| start + Duration::from_millis(milliseconds);
-        for (last, now, next) in [
-            (0, 1, 10),
-            (0, 10, 10),
-            (10, 12, 20),
-            (10, 25, 25),
-            (10, 9999, 9999),
-        ] {
-            assert_eq!(next_tick(after(last), interval, after(now)), after(next));
-        }
-    }
 
     #[test]
     fn what_is_wrong_with_samples_is_counted() {

@@ -31,13 +31,15 @@ pub struct Samples {
     span: Option<(SpanIds, Link)>,
 }
 
-/// What was measured of a sample.
+/// A tick at which there is a sample.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured {
-    /// The CPU time and the real time since the last sample, in nanoseconds.
-    pub values: [Option<i64>; 2],
+pub struct AtTick {
+    /// The real time that the sample stands for, in nanoseconds.
+    pub interval: i64,
     pub date: SystemTime,
-    pub state: Option<State>,
+    pub state: State,
+    /// Whether the thread computed, so that the sample stands for as much CPU time.
+    pub computes: bool,
 }
 
 impl Samples {
@@ -60,7 +62,7 @@ impl Samples {
         &mut self,
         stack: &Stack,
         texts: &Strings,
-        measured: Measured,
+        tick: AtTick,
         profile: &mut Profile,
     ) -> Result<()> {
         let sample = profile.samples.len();
@@ -97,20 +99,18 @@ impl Samples {
         }
         profile.samples.source.try_push(self.source)?;
         profile.samples.stack.try_push(id)?;
-        let since = measured.date.duration_since(UNIX_EPOCH).ok();
+        let since = tick.date.duration_since(UNIX_EPOCH).ok();
         if let Some(time) = since.and_then(|since| i64::try_from(since.as_nanos()).ok()) {
             profile.samples.times.try_push((sample, time))?;
         }
-        for (column, value) in profile.values.iter_mut().zip(measured.values) {
-            match value {
-                Some(value) => {
-                    column.push(value)?;
-                }
-                None => column.column.try_push(f64::NAN)?,
-            }
+        let cpu = if tick.computes { tick.interval } else { 0 };
+        for (column, value) in profile.values.iter_mut().zip([cpu, tick.interval]) {
+            column.push(value)?;
         }
-        let Some(state) = measured.state else {
-            return Ok(());
+        // A thread that was woken and still waits for a processor stands where it slept.
+        let state = match tick.state {
+            State::Running if !tick.computes => State::Sleeping,
+            state => state,
         };
         let state = profile.strings.intern(in_a_word(state))?;
         let label = Label {
@@ -122,6 +122,20 @@ impl Samples {
             other: None,
         };
         profile.labels.try_push(label)
+    }
+
+    /// Sets the CPU time of samples at which the thread computed, in nanoseconds.
+    pub fn set_cpu(&self, time: f64, profile: &mut Profile) -> Result<()> {
+        let Some(cpu) = profile.values.first_mut() else {
+            return Ok(());
+        };
+        let values = cpu.column.each()?.iter_mut();
+        for (value, &source) in values.zip(profile.samples.source.iter()) {
+            if source == self.source && *value > 0.0 {
+                *value = time;
+            }
+        }
+        Ok(())
     }
 
     fn link(&mut self, ids: SpanIds, profile: &mut Profile) -> Result<Link> {

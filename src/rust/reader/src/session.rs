@@ -1,15 +1,21 @@
 //! A process that is recorded: at each tick, a sample of it is added to a profile.
 //!
 //! ```text
-//! how long it ran, and its state ──► hold it ──► read its stack ──► let it go on ──► add the sample
+//! its state ──► hold it ──► does it compute? ──► read its stack ──► let it go on ──► add the sample
 //! ```
+//!
+//! A tick is a random moment. It stands for one interval of real time, and for as much CPU time if the process computes
+//! at it ([`crate::computing`]). No time is ever moved to the stack of another moment: a process that sleeps at a tick
+//! may have used CPU time since the last one, but not where it stands now. At the end, all CPU times get the factor
+//! that makes their sum that of the CPU clock ([`crate::cpu_clock`]).
 
+use crate::cpu_clock::CpuClock;
 use crate::memory::{Mapping, Memory};
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
-use crate::reading::{Watched, read};
-use crate::samples::{Measured, Samples, declare_types};
+use crate::reading::{Reading, Wanted, Watched, read};
+use crate::samples::{AtTick, Samples, declare_types};
 use crate::settings::{Clock, Settings};
-use crate::source::{about_pauses, of_process, source};
+use crate::source::{about_cpu, about_pauses, of_process, source};
 use crate::stack::Reader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
@@ -22,9 +28,6 @@ use std::time::{Duration, Instant};
 const MOST_NATIVE: usize = 512 << 20;
 /// How long to wait after leaving the processor of the process.
 const SETTLE: Duration = Duration::from_micros(100);
-/// A process that records itself by CPU time is known to be running at a sample. The processor that it runs on is
-/// checked only once in this many samples.
-const LOOK: u32 = 16;
 /// The time between two searches for the record of the active span. Files are searched once, which takes milliseconds.
 const SEARCH: Duration = Duration::from_secs(1);
 
@@ -35,17 +38,17 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     reader: Reader<M>,
     native: Option<NativeReader<'s>>,
     samples: Samples,
-    /// The number of ticks at which the process was not idle.
-    looks: u32,
     /// Whether the record of the active span was found, and when it was searched for.
     has_span: bool,
     searched: Instant,
     /// The files that were searched, by their addresses.
     modules: Vec<u64>,
-    /// The CPU time and the time of the last sample.
-    cpu: Option<u64>,
-    time: Instant,
+    cpu: CpuClock,
+    /// The time between two ticks, which a sample stands for.
+    interval: Duration,
     begin: Instant,
+    /// The last tick.
+    last: Instant,
     has_ended: bool,
     /// How long the process was stopped, each time, in nanoseconds.
     pauses: Vec<u32>,
@@ -54,7 +57,7 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
 /// What happened at a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tick {
-    /// There is no sample, because the process has used no CPU time.
+    /// There is no sample, because the process does not compute.
     Idle,
     Taken {
         /// Whether outer calls were left out.
@@ -140,20 +143,22 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         now: Instant,
     ) -> Result<Session<'s, M, T>> {
         let source = source(process, settings, profile)?;
+        let mut cpu = CpuClock::default();
+        cpu.read(thread.cpu_time(), now);
         Ok(Session {
             number: 0,
             process: process.clone(),
-            looks: 0,
             has_span: false,
             searched: now,
             modules: Vec::new(),
-            cpu: thread.cpu_time(),
+            cpu,
+            interval: settings.interval,
             thread,
             reader,
             native: None,
             samples: Samples::of(source, profile)?,
-            time: now,
             begin: now,
+            last: now,
             has_ended: false,
             pauses: Vec::new(),
         })
@@ -183,23 +188,26 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         Ok(())
     }
 
-    /// Excludes the time since the last sample from the next one, but not the CPU time.
-    pub fn skip_time(&mut self) {
-        self.skip_time_until(Instant::now());
+    /// Excludes the time since the last tick, of which it is unknown what happened.
+    pub fn skip_gap(&mut self) {
+        let now = self.reader.now().time;
+        self.cpu.skip(self.thread.cpu_time(), now);
     }
 
-    /// The same, for a given time.
-    pub fn skip_time_until(&mut self, now: Instant) {
-        self.time = now;
+    /// Takes over the CPU clock of a session of the same process. Samples that this has not finished are lost.
+    pub fn succeed(&mut self, before: &mut Session<'s, M, T>) {
+        self.cpu = std::mem::take(&mut before.cpu);
+        self.cpu.discard();
     }
 
-    /// Sets how long the process was recorded, and how long it was stopped for that.
-    pub fn finish(&self, profile: &mut Profile) -> Result<()> {
-        let end = match self.has_ended {
-            true => self.time,
-            false => Instant::now(),
-        };
-        self.finish_at(end, profile);
+    /// Ends the recording now: adds how long it was, its CPU time, and how long the process was stopped.
+    pub fn finish(&mut self, profile: &mut Profile) -> Result<()> {
+        let mut end = self.last;
+        if !self.has_ended {
+            end = self.reader.now().time;
+            self.cpu.read(self.thread.cpu_time(), end);
+        }
+        self.finish_at(end, profile)?;
         if !self.pauses.is_empty() {
             let about = about_pauses(&self.pauses, profile)?;
             let attributes = &mut self.samples.source(profile).attributes;
@@ -208,10 +216,16 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         Ok(())
     }
 
-    /// The same, for a recording that ended at another time, and without stops.
-    pub fn finish_at(&self, end: Instant, profile: &mut Profile) {
+    /// The same, for a recording that ended at another time, at the last tick or later, and without stops.
+    pub fn finish_at(&mut self, end: Instant, profile: &mut Profile) -> Result<()> {
         let duration = end.saturating_duration_since(self.begin).as_nanos();
         self.samples.source(profile).duration = i64::try_from(duration).ok();
+        let balance = self.cpu.end(self.interval, !profile.samples.is_empty())?;
+        let about = about_cpu(balance, profile)?;
+        let attributes = &mut self.samples.source(profile).attributes;
+        attributes.try_extend_from(about.into_iter())?;
+        let weight = (self.interval.as_nanos() as f64 * balance.factor).round();
+        self.samples.set_cpu(weight.max(1.0), profile)
     }
 
     pub fn pid(&self) -> i32 {
@@ -247,56 +261,31 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         if self.has_ended {
             return Ok(Tick::Idle);
         }
-        let cpu = self.thread.cpu_time();
-        let used = match (cpu, self.cpu) {
-            (Some(now), Some(before)) => Some(now.saturating_sub(before)),
-            _ => None,
+        let now = self.reader.now().time;
+        let Some(state) = self.look(placement) else {
+            self.has_ended = true;
+            return Ok(Tick::Ended);
         };
-        // The CPU time of a process that has ended is unknown.
-        if settings.clock == Clock::Cpu && used == Some(0) {
-            // Idle time is not part of the next sample.
-            self.time = self.reader.now().time;
-            return Ok(Tick::Idle);
-        }
-        self.looks = self.looks.wrapping_add(1);
-        let is_told = settings.own && settings.clock == Clock::Cpu;
-        let state = match is_told && self.looks % LOOK != 0 {
-            true => State::Running,
-            false => {
-                let Some(activity) = self.thread.activity() else {
-                    self.has_ended = true;
-                    return Ok(Tick::Ended);
-                };
-                if placement.leave(activity.processor) {
-                    // The process continues meanwhile.
-                    thread::sleep(SETTLE);
-                }
-                activity.state
-            }
+        self.last = now;
+        let wanted = match settings.clock {
+            Clock::Cpu if state != State::Running => return Ok(Tick::Idle),
+            Clock::Cpu => Wanted::Computing,
+            Clock::Wall => Wanted::All,
         };
         let native = self.native.as_mut();
         let native = native.filter(|native| native.size() < MOST_NATIVE);
         let (thread, reader, pauses) = (&mut self.thread, &mut self.reader, &mut self.pauses);
-        let Some(free) = read(thread, state, reader, native, pauses)? else {
-            // Its time counts for the next sample.
-            return Ok(Tick::Unread);
+        let (computes, free) = match read(thread, state, wanted, reader, native, pauses)? {
+            Reading::Stack { computes, free } => (computes, free),
+            Reading::Waits => return Ok(Tick::Idle),
+            Reading::Nothing => return Ok(Tick::Unread),
         };
-        // Before and afterwards, this thread may have waited for a processor.
-        let now = self.reader.moment();
-        // The end of a skipped pause may be unknown, so the measured time may be too short. It is at least the CPU
-        // time.
-        let wall = now
-            .time
-            .saturating_duration_since(self.time)
-            .as_nanos()
-            .max(used.unwrap_or(0).into());
-        let measured = Measured {
-            values: [
-                used.and_then(|used| i64::try_from(used).ok()),
-                i64::try_from(wall).ok(),
-            ],
-            date: now.date,
-            state: Some(state).filter(|_| !is_told),
+        let tick = AtTick {
+            interval: i64::try_from(self.interval.as_nanos()).unwrap_or(i64::MAX),
+            // Before and afterwards, this thread may have waited for a processor.
+            date: self.reader.moment().date,
+            state,
+            computes,
         };
         let (stack, texts) = (self.reader.stack(), &self.reader.texts);
         let is_cut = stack.is_cut;
@@ -309,9 +298,28 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             };
             natives.try_push(found)?;
         }
-        self.samples.add(stack, texts, measured, profile)?;
-        (self.cpu, self.time) = (cpu, now.time);
+        self.samples.add(stack, texts, tick, profile)?;
+        if computes {
+            self.cpu.count();
+        }
         self.reader.search_further()?;
         Ok(Tick::Taken { is_cut, free })
+    }
+
+    /// The state of the thread, after this one has left the processor of the other; `None` if it has ended.
+    fn look(&mut self, placement: &Placement) -> Option<State> {
+        let mut activity = self.thread.activity()?;
+        if activity
+            .processor
+            .is_some_and(|processor| placement.leave(processor))
+        {
+            // It continues meanwhile, so this is another moment.
+            thread::sleep(SETTLE);
+            activity = self.thread.activity()?;
+        }
+        if activity.cpu.is_some() {
+            self.cpu.read(activity.cpu, self.reader.now().time);
+        }
+        Some(activity.state)
     }
 }

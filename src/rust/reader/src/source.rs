@@ -1,5 +1,6 @@
 //! Describes each recorded process as a source of the profile: what was measured, and which process it was.
 
+use crate::cpu_clock::Balance;
 use crate::process::Process;
 use crate::settings::{Clock, Settings};
 use profile_core::error::{Error, Result};
@@ -136,6 +137,24 @@ pub fn about_pauses(pauses: &[u32], profile: &mut Profile) -> Result<[Attribute;
         number("profile.pauses.total", total)?,
         number("profile.pauses.longest", longest.into())?,
     ])
+}
+
+/// The number of ticks at which a process computed, its CPU time by the clock, and the factor between both; and CPU time
+/// during parts of the recording in which it computed at no tick. Times are in nanoseconds.
+pub fn about_cpu(balance: Balance, profile: &mut Profile) -> Result<Vec<Attribute>> {
+    let int = |value: u64| (ValueKind::Int, message!("{value}"));
+    let factor = || (ValueKind::Double, message!("{}", balance.factor));
+    let all = [
+        Some(("profile.cpu.ticks", int(balance.ticks))),
+        balance.clock.map(|clock| ("profile.cpu.clock", int(clock))),
+        balance.clock.map(|_| ("profile.cpu.factor", factor())),
+        (balance.missed > 0).then(|| ("profile.cpu.missed", int(balance.missed))),
+    ];
+    let mut about = Vec::new();
+    for (key, (kind, text)) in all.into_iter().flatten() {
+        about.try_push(attribute(key, kind, &text, profile)?)?;
+    }
+    Ok(about)
 }
 
 fn attribute(key: &str, kind: ValueKind, text: &str, profile: &mut Profile) -> Result<Attribute> {

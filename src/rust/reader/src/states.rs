@@ -15,12 +15,14 @@ pub enum State {
     Other(char),
 }
 
-/// The state of a thread, and its processor.
+/// What a thread does at a tick.
 #[derive(Debug, Clone, Copy)]
 pub struct Activity {
     pub state: State,
-    /// The processor that it runs on, or last ran on.
-    pub processor: usize,
+    /// The processor that it runs on, or last ran on, if it was looked up.
+    pub processor: Option<usize>,
+    /// Its CPU time in nanoseconds, if it was read.
+    pub cpu: Option<u64>,
 }
 
 /// When a thread is stopped while its stack is read.

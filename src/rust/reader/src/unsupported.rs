@@ -1,5 +1,6 @@
 //! Stubs for unsupported systems: finding a process is an error.
 
+use crate::computing::Evidence;
 use crate::frames::Stack;
 use crate::memory::{Mapping, Memory, View};
 use crate::target::Target;
@@ -259,7 +260,11 @@ impl Thread {
         match self.never {}
     }
 
-    pub fn activity(&self) -> Option<Activity> {
+    pub fn activity(&mut self) -> Option<Activity> {
+        match self.never {}
+    }
+
+    pub fn evidence(&self, _: &Held) -> Evidence {
         match self.never {}
     }
 

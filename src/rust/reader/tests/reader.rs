@@ -12,6 +12,12 @@ mod reader {
     mod core_file;
     #[cfg(unix)]
     mod core_search;
+    #[cfg(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    mod cpu_time;
     mod damage;
     mod images;
     mod innermost;

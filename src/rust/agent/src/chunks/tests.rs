@@ -70,10 +70,11 @@ fn a_chunk_is_as_long_as_requested() {
     let world = World::new();
     let mut chunks = world.chunks(0.5);
     chunks.prepare().unwrap();
-    assert_eq!(chunks.pause(), seconds(INTERVAL));
+    assert_eq!(chunks.pause(0.5), seconds(INTERVAL));
+    assert_eq!(chunks.pause(0.0), seconds(0.75 * INTERVAL));
     for tick in 1..=120 {
         let now = world.start.after(f64::from(tick) * INTERVAL);
-        chunks.tick(now, false).unwrap();
+        chunks.tick(now).unwrap();
         let counts = checked(&world.state);
         // A tick that ends a chunk is the first sample of the next one.
         let open = if tick < 50 { tick } else { tick % 50 + 1 };
@@ -103,7 +104,7 @@ fn chunks_without_samples_are_not_sent() {
         .ticks
         .extend([Ok(Tick::Idle), Ok(Tick::Unread), Ok(Tick::Ended)]);
     for time in [0.5, 1.0, 2.0] {
-        chunks.tick(world.start.after(time), false).unwrap();
+        chunks.tick(world.start.after(time)).unwrap();
     }
     chunks.finish(world.start.after(2.5)).unwrap();
     assert_eq!(world.ends().len(), 3);
@@ -117,15 +118,15 @@ fn a_gap_ends_a_chunk_and_is_not_counted() {
     let world = World::new();
     let mut chunks = world.chunks(100.0);
     let mut now = world.start.after(1.0);
-    chunks.tick(now, false).unwrap();
+    chunks.tick(now).unwrap();
     // Late, but no gap.
     now = now.after(GAP.as_secs_f64() + INTERVAL);
-    chunks.tick(now, false).unwrap();
+    chunks.tick(now).unwrap();
     assert!(world.state.is_empty() && world.calls().is_empty());
     // The process was stopped.
     let last = now;
     now = now.after(GAP.as_secs_f64() + INTERVAL + 0.001);
-    chunks.tick(now, false).unwrap();
+    chunks.tick(now).unwrap();
     assert_eq!(world.calls(), ["continue", "skip"]);
     assert_eq!(
         world.ends(),
@@ -135,7 +136,7 @@ fn a_gap_ends_a_chunk_and_is_not_counted() {
     // The system was suspended: other clocks have stopped.
     let last = now;
     now = now.after_suspend(3600.0);
-    chunks.tick(now, false).unwrap();
+    chunks.tick(now).unwrap();
     assert_eq!(world.calls(), ["continue", "skip"]);
     assert_eq!(
         world.ends(),
@@ -144,9 +145,9 @@ fn a_gap_ends_a_chunk_and_is_not_counted() {
     assert_eq!(world.next(), Some(1.0));
     // The next chunk begins after the gap.
     chunks.last = now.after(99.9);
-    chunks.tick(chunks.last, false).unwrap();
+    chunks.tick(chunks.last).unwrap();
     assert!(world.state.is_empty());
-    chunks.tick(now.after(100.0), false).unwrap();
+    chunks.tick(now.after(100.0)).unwrap();
     assert_eq!(world.next(), Some(2.0));
     checked(&world.state);
 }
@@ -156,7 +157,7 @@ fn the_session_is_reopened_every_ten_minutes() {
     let world = World::new();
     let mut chunks = world.chunks(1.0);
     for second in 1..=1300 {
-        let call = chunks.tick(world.start.after(f64::from(second)), false);
+        let call = chunks.tick(world.start.after(f64::from(second)));
         call.unwrap();
         let expected: &[_] = match second {
             600 | 1200 => &["reopen", "prepare"],
@@ -165,38 +166,6 @@ fn the_session_is_reopened_every_ten_minutes() {
         assert_eq!(world.calls(), expected, "{second}");
     }
     assert_eq!(checked(&world.state).taken, 1300);
-}
-
-#[test]
-fn r_is_idle_after_three_ticks_without_cpu_time() {
-    let world = World::new();
-    let mut chunks = world.chunks(1000.0);
-    let script = [
-        Tick::Idle,
-        Tick::Idle,
-        Tick::Idle,
-        Tick::Idle,
-        TAKEN,
-        Tick::Idle,
-        Tick::Idle,
-        Tick::Unread,
-        Tick::Idle,
-        Tick::Idle,
-        Tick::Idle,
-    ];
-    world.script.borrow_mut().ticks.extend(script.map(Ok));
-    let idle = [
-        false, false, true, true, false, false, false, false, false, false, true,
-    ];
-    for is_idle in idle {
-        chunks.tick(world.start, false).unwrap();
-        assert_eq!(chunks.is_idle(), is_idle);
-    }
-    assert!(world.calls().is_empty());
-    // Only the wall time of a rest is skipped.
-    chunks.tick(world.start, true).unwrap();
-    assert_eq!(world.calls(), ["skip"]);
-    assert!(!chunks.is_idle());
 }
 
 #[test]
@@ -213,7 +182,7 @@ fn samples_that_lack_outer_calls_are_counted() {
         .ticks
         .extend([Ok(cut), Ok(TAKEN), Ok(Tick::Unread)]);
     for _ in 0..3 {
-        chunks.tick(world.start, false).unwrap();
+        chunks.tick(world.start).unwrap();
     }
     let counts = checked(&world.state);
     assert_eq!((counts.taken, counts.cut, counts.unread), (2, 1, 1));
@@ -224,7 +193,7 @@ fn an_error_costs_the_open_chunk_only() {
     let world = World::new();
     let mut chunks = world.chunks(1.0);
     for time in [0.5, 0.9, 1.0, 1.5] {
-        chunks.tick(world.start.after(time), false).unwrap();
+        chunks.tick(world.start.after(time)).unwrap();
     }
     assert_eq!(world.calls(), ["continue"]);
     world
@@ -232,7 +201,7 @@ fn an_error_costs_the_open_chunk_only() {
         .borrow_mut()
         .ticks
         .push_back(Err(Error::Process("a stack".into())));
-    let error = chunks.tick(world.start.after(1.9), false).unwrap_err();
+    let error = chunks.tick(world.start.after(1.9)).unwrap_err();
     let now = world.start.after(6.9);
     chunks.recover(error, now).unwrap();
     assert_eq!(world.calls(), ["reopen"]);
@@ -240,11 +209,11 @@ fn an_error_costs_the_open_chunk_only() {
     assert_eq!((counts.taken, counts.moves.lost, counts.open), (4, 2, 0));
     assert!(last_error(&world.state).contains("a stack"));
     // The time without samples is a gap, and the new chunk has its full length.
-    chunks.tick(now, false).unwrap();
+    chunks.tick(now).unwrap();
     assert_eq!(world.calls(), ["continue", "skip"]);
-    chunks.tick(now.after(0.9), false).unwrap();
+    chunks.tick(now.after(0.9)).unwrap();
     assert!(world.calls().is_empty());
-    chunks.tick(now.after(1.0), false).unwrap();
+    chunks.tick(now.after(1.0)).unwrap();
     assert_eq!(world.calls(), ["continue"]);
     assert_eq!(
         [world.next(), world.next(), world.next()],
@@ -260,10 +229,10 @@ fn the_chunk_after_an_error_has_its_full_length() {
     let error = Error::Process("a stack".into());
     chunks.recover(error, world.start.after(0.9)).unwrap();
     for time in [1.0, 1.875] {
-        chunks.tick(world.start.after(time), false).unwrap();
+        chunks.tick(world.start.after(time)).unwrap();
     }
     assert_eq!(world.calls(), ["reopen"]);
-    chunks.tick(world.start.after(1.9), false).unwrap();
+    chunks.tick(world.start.after(1.9)).unwrap();
     assert_eq!(world.calls(), ["continue"]);
     assert_eq!([world.next(), world.next()], [Some(2.0), None]);
 }
@@ -272,17 +241,17 @@ fn the_chunk_after_an_error_has_its_full_length() {
 fn an_error_at_the_end_of_a_chunk_does_not_lose_it() {
     let world = World::new();
     let mut chunks = world.chunks(1.0);
-    chunks.tick(world.start, false).unwrap();
+    chunks.tick(world.start).unwrap();
     for error in [Error::Process("one".into()), Error::Process("two".into())] {
         world.script.borrow_mut().failures.push_back(error);
     }
     let now = world.start.after(1.0);
-    let error = chunks.tick(now, false).unwrap_err();
+    let error = chunks.tick(now).unwrap_err();
     let error = chunks.recover(error, now).unwrap_err();
     chunks.recover(error, now).unwrap();
     assert_eq!(world.calls(), ["continue", "reopen", "reopen"]);
     assert!(last_error(&world.state).contains("two"));
-    chunks.tick(now, false).unwrap();
+    chunks.tick(now).unwrap();
     chunks.finish(now).unwrap();
     assert_eq!(
         [world.next(), world.next(), world.next()],

@@ -1,13 +1,10 @@
-//! What the standard library lacks on Linux: clocks and signals; an [`alarm`] that detects when R resumes;
-//! private [`files`] and locks; how to [`start`](mod@start) a program; the [`log`] of R's profiler. `unsafe` is used
+//! What the standard library lacks on Linux: clocks and signals; private [`files`] and locks; how to [`start`](mod@start) a program; the [`log`] of R's profiler. `unsafe` is used
 //! only for system calls.
 
-mod alarm;
 mod files;
 mod log;
 mod start;
 
-pub use alarm::{Alarm, ring};
 pub use files::{
     create_private, is_locked, is_same_file, lock, make_private_folder, open_private, unlock,
 };
@@ -51,12 +48,5 @@ pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
         let result = start();
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
         result
-    }
-}
-
-fn time_of(duration: Duration) -> libc::timespec {
-    libc::timespec {
-        tv_sec: duration.as_secs() as i64,
-        tv_nsec: duration.subsec_nanos() as libc::c_long,
     }
 }

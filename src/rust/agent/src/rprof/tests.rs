@@ -81,14 +81,13 @@ fn each_line_is_a_sample_of_one_chunk() {
     let world = World::new();
     let mut rprof = world.rprof(3600.0);
     rprof.prepare().unwrap();
-    rprof.tick(world.start, false).unwrap();
+    rprof.tick(world.start).unwrap();
     let mut r = world.r();
     let mut time = 0.0;
     let mut write = |text: &str| {
         time += 1.0;
         r.write_all(text.as_bytes()).unwrap();
-        rprof.tick(world.start.after(time), false).unwrap();
-        assert!(!rprof.is_idle());
+        rprof.tick(world.start.after(time)).unwrap();
         world.counts()
     };
     let lines = "#File 1: a.R\n1#1 \"f\" \n1#1 \"f\" \n1#2 ";
@@ -132,8 +131,8 @@ fn the_interval_is_the_requested_one_if_r_reports_none() {
 fn chunks_are_as_long_as_requested_and_know_all_files() {
     let world = World::new();
     let mut rprof = world.rprof(5.0);
-    assert_eq!(rprof.pause(), Duration::from_secs(1));
-    assert_eq!(World::new().rprof(0.2).pause(), seconds(0.2));
+    assert_eq!(rprof.pause(0.5), Duration::from_secs(1));
+    assert_eq!(World::new().rprof(0.2).pause(0.5), seconds(0.2));
     let mut r = world.r();
     let header = [HEADER, "#File 1: a.R\n"].concat();
     r.write_all(header.as_bytes()).unwrap();
@@ -145,7 +144,7 @@ fn chunks_are_as_long_as_requested_and_know_all_files() {
         }
         // Ticks are slightly early.
         rprof
-            .tick(world.start.after(f64::from(second) - 0.125), false)
+            .tick(world.start.after(f64::from(second) - 0.125))
             .unwrap();
     }
     assert_eq!(world.counts(), (2, 12, 2));
@@ -177,10 +176,10 @@ fn a_name_is_not_divided_between_two_chunks() {
     let mut r = world.r();
     r.write_all([HEADER, "\"f\" \n\"g\n"].concat().as_bytes())
         .unwrap();
-    rprof.tick(world.start.after(1.0), false).unwrap();
+    rprof.tick(world.start.after(1.0)).unwrap();
     assert_eq!(world.counts(), (0, 1, 1));
     r.write_all(b"h\" \n").unwrap();
-    rprof.tick(world.start.after(2.0), false).unwrap();
+    rprof.tick(world.start.after(2.0)).unwrap();
     assert_eq!(world.counts(), (1, 2, 0));
     assert_eq!(frames(&world.next()), ["f::0", "g\nh::0"]);
     // A chunk whose only line is incomplete has no samples, and is not sent.
@@ -197,14 +196,14 @@ fn a_gap_ends_a_chunk() {
     r.write_all([HEADER, "\"f\" \n"].concat().as_bytes())
         .unwrap();
     let mut now = world.start.after(1.0);
-    rprof.tick(now, false).unwrap();
+    rprof.tick(now).unwrap();
     // Late, but no gap.
     now = now.after(3.0);
-    rprof.tick(now, false).unwrap();
+    rprof.tick(now).unwrap();
     assert_eq!(world.counts(), (0, 1, 1));
     r.write_all(b"\"f\" \n").unwrap();
     now = now.after_suspend(3.001);
-    rprof.tick(now, false).unwrap();
+    rprof.tick(now).unwrap();
     assert_eq!(world.counts(), (1, 2, 0));
     let profile = world.next();
     assert_eq!(
@@ -224,21 +223,21 @@ fn the_time_in_which_others_use_the_profiler_is_counted() {
     let mut rprof = world.rprof(100.0);
     let paused = || checked(&world.state).paused.as_secs_f64();
     // R has not started it yet.
-    rprof.tick(world.start.after(1.0), false).unwrap();
+    rprof.tick(world.start.after(1.0)).unwrap();
     let r = world.r();
-    rprof.tick(world.start.after(2.0), false).unwrap();
+    rprof.tick(world.start.after(2.0)).unwrap();
     assert_eq!(paused(), 0.0);
     (&r).write_all([HEADER, "\"f\" \n"].concat().as_bytes())
         .unwrap();
     drop(r);
-    rprof.tick(world.start.after(2.5), false).unwrap();
+    rprof.tick(world.start.after(2.5)).unwrap();
     assert_eq!(paused(), 0.5);
     // What was written before is read.
     assert_eq!(world.counts(), (0, 1, 1));
-    rprof.tick(world.start.after(3.5), false).unwrap();
+    rprof.tick(world.start.after(3.5)).unwrap();
     assert_eq!(paused(), 1.5);
     let _r = world.r();
-    rprof.tick(world.start.after(4.5), false).unwrap();
+    rprof.tick(world.start.after(4.5)).unwrap();
     assert_eq!(paused(), 1.5);
 }
 
@@ -251,9 +250,7 @@ fn the_memory_of_lines_is_freed() {
     let line = "\"f\" ".repeat(5000) + "\n";
     for tick in 1..=20 {
         r.write_all(line.as_bytes()).unwrap();
-        rprof
-            .tick(world.start.after(f64::from(tick)), false)
-            .unwrap();
+        rprof.tick(world.start.after(f64::from(tick))).unwrap();
         assert_eq!(world.counts(), (0, tick as u64, tick as u64));
     }
     // A freed part of a file consists of zeros.
@@ -273,9 +270,9 @@ fn an_error_costs_the_open_chunk_only() {
     let mut r = world.r();
     let text = [HEADER, "#File 1: a.R\n1#1 \"f\" \n"].concat();
     r.write_all(text.as_bytes()).unwrap();
-    rprof.tick(world.start.after(1.0), false).unwrap();
+    rprof.tick(world.start.after(1.0)).unwrap();
     r.write_all(b"1#2 \"f\" \n1#3 ").unwrap();
-    rprof.tick(world.start.after(1.25), false).unwrap();
+    rprof.tick(world.start.after(1.25)).unwrap();
     assert_eq!(world.counts(), (1, 2, 1));
     let now = world.start.after(6.0);
     rprof.recover(Error::Process("a line".into()), now).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::forward::Settings;
 use crate::script::{
-    Folder, Shared, add_chunk, beginning, checked, files, last_error, rename, seconds, spooled,
+    Folder, Shared, beginning, checked, files, last_error, rename, seconds, spooled,
 };
 use profile_core::error::Error;
 use std::any::Any;
@@ -16,12 +16,9 @@ type Event = (f64, Box<dyn FnOnce()>);
 struct Moved {
     start: Now,
     elapsed: Cell<f64>,
-    can_rest: bool,
-    /// When R computes again.
-    rings: RefCell<VecDeque<f64>>,
     events: RefCell<VecDeque<Event>>,
-    /// The lengths of rests.
-    rests: RefCell<Vec<f64>>,
+    /// The next random numbers, instead of 0.5.
+    chances: RefCell<VecDeque<f64>>,
     waits: Cell<usize>,
 }
 
@@ -57,8 +54,8 @@ impl Clock for Rc<Moved> {
         (self.elapsed.get() * 1000.0).round() as u64
     }
 
-    fn can_rest(&self) -> bool {
-        self.can_rest
+    fn chance(&self) -> f64 {
+        self.chances.borrow_mut().pop_front().unwrap_or(0.5)
     }
 
     fn wait(&self, time: Duration) {
@@ -66,32 +63,14 @@ impl Clock for Rc<Moved> {
         self.waits.set(self.waits.get() + 1);
         self.pass(time.as_secs_f64());
     }
-
-    fn rest(&self, longest: Duration) -> bool {
-        self.rests.borrow_mut().push(longest.as_secs_f64());
-        let end = self.elapsed.get() + longest.as_secs_f64();
-        let ring = self
-            .rings
-            .borrow()
-            .front()
-            .copied()
-            .filter(|&ring| ring <= end);
-        if let Some(ring) = ring {
-            self.rings.borrow_mut().pop_front();
-            self.pass(ring - self.elapsed.get());
-            return true;
-        }
-        self.pass(longest.as_secs_f64());
-        false
-    }
 }
 
 /// What a recorder was asked to do, with times.
 #[derive(Default)]
 struct Calls {
     log: Vec<String>,
-    /// At each tick: how long it takes, whether R is idle afterwards, and whether it fails.
-    ticks: VecDeque<(f64, bool, bool)>,
+    /// At each tick: how long it takes, and whether it fails.
+    ticks: VecDeque<(f64, bool)>,
     /// Whether the next calls of `recover()` fail.
     recoveries: VecDeque<bool>,
     preparation: Option<Error>,
@@ -102,7 +81,6 @@ struct Scripted<'a> {
     calls: Shared<Calls>,
     clock: Rc<Moved>,
     state: &'a State,
-    is_idle: bool,
 }
 
 impl Scripted<'_> {
@@ -113,12 +91,8 @@ impl Scripted<'_> {
 }
 
 impl Recorder for Scripted<'_> {
-    fn pause(&self) -> Duration {
-        seconds(0.02)
-    }
-
-    fn is_idle(&self) -> bool {
-        self.is_idle
+    fn pause(&self, chance: f64) -> Duration {
+        seconds(0.04 * chance)
     }
 
     fn prepare(&mut self) -> Result<()> {
@@ -130,14 +104,13 @@ impl Recorder for Scripted<'_> {
             .map_or(Ok(()), Err)
     }
 
-    fn tick(&mut self, now: Now, has_rested: bool) -> Result<()> {
+    fn tick(&mut self, now: Now) -> Result<()> {
         let elapsed = now.instant - self.clock.start.instant;
         assert_eq!(elapsed, seconds(self.clock.elapsed.get()));
-        self.log(if has_rested { "rested" } else { "tick" });
+        self.log("tick");
         let next = self.calls.borrow_mut().ticks.pop_front();
-        let (time, is_idle, fails) = next.unwrap_or_default();
+        let (time, fails) = next.unwrap_or_default();
         self.clock.pass(time);
-        self.is_idle = is_idle;
         self.state.took(false);
         match fails {
             true => Err(Error::Process("a tick".into())),
@@ -170,7 +143,7 @@ struct World {
 }
 
 impl World {
-    fn new(can_rest: bool) -> World {
+    fn new() -> World {
         let start = beginning();
         let (state, folder) = spooled(1000);
         // The tests play the forwarder.
@@ -187,10 +160,8 @@ impl World {
             clock: Rc::new(Moved {
                 start,
                 elapsed: Cell::new(0.0),
-                can_rest,
-                rings: RefCell::default(),
                 events: RefCell::default(),
-                rests: RefCell::default(),
+                chances: RefCell::default(),
                 waits: Cell::new(0),
             }),
         }
@@ -226,7 +197,6 @@ impl World {
             calls: self.calls.clone(),
             clock: self.clock.clone(),
             state: &self.state,
-            is_idle: false,
         };
         record(
             &mut recorder,
@@ -247,14 +217,10 @@ impl World {
 }
 
 #[test]
-fn ticks_are_regular_and_those_that_were_missed_are_skipped() {
-    let mut world = World::new(false);
+fn ticks_that_were_missed_are_skipped() {
+    let mut world = World::new();
     // The third tick takes longer than two intervals.
-    let ticks = [
-        (0.0, false, false),
-        (0.001, false, false),
-        (0.05, false, false),
-    ];
+    let ticks = [(0.0, false), (0.001, false), (0.05, false)];
     world.calls.borrow_mut().ticks.extend(ticks);
     let calls = world.record(0.125, 0.0);
     let expected = [
@@ -273,90 +239,29 @@ fn ticks_are_regular_and_those_that_were_missed_are_skipped() {
 }
 
 #[test]
-fn while_r_is_idle_there_are_no_ticks_until_it_computes() {
-    let mut world = World::new(true);
-    let ticks = [
-        (0.0, true, false),
-        (0.0, true, false),
-        (0.0, true, false),
-        (0.0, false, false),
-    ];
-    world.calls.borrow_mut().ticks.extend(ticks);
-    // R computes for a moment, then waits for longer than the longest rest, and computes again.
-    world.clock.rings.borrow_mut().extend([0.3, 1.7]);
-    let calls = world.record(1.71, 0.0);
+fn the_time_between_two_ticks_is_random() {
+    let mut world = World::new();
+    world.clock.chances.borrow_mut().extend([0.4, 0.6, 0.9]);
+    let calls = world.record(0.07, 0.0);
     let expected = [
         "prepare 0",
         "tick 0",
-        "rested 0.3",
-        "rested 1.3",
-        "rested 1.7",
-        "tick 1.7",
-        "tick 1.72",
-        "finish 1.72",
+        "tick 0.016",
+        "tick 0.04",
+        "tick 0.076",
+        "finish 0.076",
     ];
     assert_eq!(calls, expected);
-    assert_eq!(*world.clock.rests.borrow(), [1.0, 1.0, 1.0]);
-}
-
-#[test]
-fn what_is_queued_is_sent_while_r_is_idle() {
-    let mut world = World::new(true);
-    world
-        .calls
-        .borrow_mut()
-        .ticks
-        .extend([(0.0, true, false), (0.0, true, false)]);
-    add_chunk(&world.state, 1, 1, world.clock.start);
-    world.sends_all(0.12);
-    world.clock.rings.borrow_mut().push_back(5.0);
-    // A request to stop ends the rest, as it rings.
-    world.clock.rings.borrow_mut().push_front(1.5);
-    let calls = world.record(1.5, 0.0);
-    assert_eq!(
-        calls,
-        [
-            "prepare 0",
-            "tick 0",
-            "rested 1",
-            "rested 1.5",
-            "finish 1.5"
-        ]
-    );
-    assert_eq!(*world.clock.rests.borrow(), [1.0, 1.0]);
-    assert_eq!(checked(&world.state).moves.sent, 1);
-}
-
-#[test]
-fn without_an_alarm_idle_ticks_are_regular() {
-    let mut world = World::new(false);
-    world
-        .calls
-        .borrow_mut()
-        .ticks
-        .extend([(0.0, true, false); 9]);
-    let calls = world.record(0.03, 0.0);
-    assert_eq!(
-        calls,
-        [
-            "prepare 0",
-            "tick 0",
-            "tick 0.02",
-            "tick 0.04",
-            "finish 0.04"
-        ]
-    );
-    assert!(world.clock.rests.borrow().is_empty());
 }
 
 #[test]
 fn after_an_error_it_rests_and_tries_again() {
-    let mut world = World::new(false);
+    let mut world = World::new();
     world
         .calls
         .borrow_mut()
         .ticks
-        .extend([(0.0, false, false), (0.0, false, true)]);
+        .extend([(0.0, false), (0.0, true)]);
     world.calls.borrow_mut().recoveries.extend([true, false]);
     let calls = world.record(10.03, 0.0);
     let expected = [
@@ -379,7 +284,7 @@ fn after_an_error_it_rests_and_tries_again() {
 
 #[test]
 fn a_failed_preparation_is_an_error_that_passes() {
-    let mut world = World::new(false);
+    let mut world = World::new();
     world.calls.borrow_mut().preparation = Some(Error::Process("a preparation".into()));
     let calls = world.record(5.01, 0.0);
     assert_eq!(
@@ -398,29 +303,25 @@ fn a_failed_preparation_is_an_error_that_passes() {
 #[test]
 fn it_can_be_stopped_at_any_moment() {
     // During a rest after an error.
-    let mut world = World::new(false);
-    world.calls.borrow_mut().ticks.push_back((0.0, false, true));
+    let mut world = World::new();
+    world.calls.borrow_mut().ticks.push_back((0.0, true));
     assert_eq!(
         world.record(1.01, 0.0),
         ["prepare 0", "tick 0", "recover 1.05", "finish 1.05"]
     );
     // At an error.
-    let mut world = World::new(false);
-    world
-        .calls
-        .borrow_mut()
-        .ticks
-        .push_back((0.01, false, true));
+    let mut world = World::new();
+    world.calls.borrow_mut().ticks.push_back((0.01, true));
     assert_eq!(world.record(0.005, 0.0), ["prepare 0", "tick 0"]);
     let counts = checked(&world.state);
     assert_eq!((counts.taken, counts.moves.lost), (1, 1));
     assert!(last_error(&world.state).contains("a tick"));
     // Before it starts.
-    let mut world = World::new(false);
+    let mut world = World::new();
     world.state.stop(world.clock.now().instant);
     assert_eq!(world.record(9.0, 0.0), ["prepare 0", "finish 0"]);
     // The last chunk fails.
-    let mut world = World::new(false);
+    let mut world = World::new();
     world.calls.borrow_mut().end = Some(Error::Process("the end".into()));
     world.record(0.01, 0.0);
     assert!(last_error(&world.state).contains("the end"));
@@ -429,14 +330,14 @@ fn it_can_be_stopped_at_any_moment() {
 #[test]
 fn what_is_queued_at_the_end_is_sent_before_the_deadline() {
     // The forwarder sends it in time.
-    let mut world = World::new(false);
+    let mut world = World::new();
     world.record(0.02, 3.0);
     world.sends_all(1.0);
     assert_eq!(world.send_rest(), 1.02);
     let counts = checked(&world.state);
     assert_eq!((counts.moves.sent, counts.cpu), (counts.taken, 1020));
     // It does not.
-    let mut world = World::new(false);
+    let mut world = World::new();
     world.record(0.02, 3.0);
     let end = world.send_rest();
     assert!((3.02..3.07).contains(&end), "{end}");
@@ -446,17 +347,17 @@ fn what_is_queued_at_the_end_is_sent_before_the_deadline() {
         (0, counts.taken)
     );
     // The server is unavailable.
-    let mut world = World::new(false);
+    let mut world = World::new();
     world.record(0.02, 3.0);
     fs::write(world.folder.join("unavailable"), "http://a: HTTP 503").unwrap();
     assert_eq!(world.send_rest(), 0.02);
     assert_eq!(last_error(&world.state), "http://a: HTTP 503");
     // There is no time.
-    let mut world = World::new(false);
+    let mut world = World::new();
     world.record(0.02, 0.0);
     assert_eq!(world.send_rest(), world.clock.elapsed.get());
     // There is nothing to do.
-    let mut world = World::new(false);
+    let mut world = World::new();
     world.sender = None;
     world.record(0.02, 3.0);
     assert_eq!(world.send_rest(), 0.02);

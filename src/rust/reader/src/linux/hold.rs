@@ -6,9 +6,12 @@
 //!
 //! Only a thread that runs gets the signal. It would wake up a thread that sleeps, and interrupt its system call.
 
+use super::interrupted::Interrupted;
+use super::processor;
+use crate::computing::Call;
 use std::mem::zeroed;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,6 +29,9 @@ static STATE: AtomicU32 = AtomicU32::new(FREE);
 const FREE: u32 = 0;
 const ASKED: u32 = 1;
 const HELD: u32 = 2;
+
+/// Where the last signal has interrupted R's thread, as a number of [`Interrupted`].
+static INTERRUPTED: AtomicI64 = AtomicI64::new(0);
 
 /// Whether there is a holder.
 static EXISTS: AtomicBool = AtomicBool::new(false);
@@ -74,7 +80,7 @@ impl Holder {
         let is_set = unsafe {
             let mut action: libc::sigaction = zeroed();
             action.sa_sigaction = wait as *const () as usize;
-            action.sa_flags = libc::SA_RESTART;
+            action.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO;
             libc::sigfillset(&mut action.sa_mask);
             libc::sigaction(signal, &action, ptr::null_mut()) == 0
         };
@@ -124,6 +130,11 @@ impl Drop for Holder {
 }
 
 impl Hold {
+    /// The system call that R's thread is in.
+    pub fn call(&self) -> Call {
+        Interrupted::call(INTERRUPTED.load(Ordering::Acquire))
+    }
+
     /// Lets R's thread go on. Returns whether it was held until now.
     pub fn end(self) -> bool {
         let was_held = STATE.swap(FREE, Ordering::AcqRel) == HELD;
@@ -143,14 +154,22 @@ impl Hold {
 }
 
 /// The handler: waits until R's thread may go on. It allocates nothing and takes no lock.
-extern "C" fn wait(_: libc::c_int) {
-    HANDLED.fetch_add(1, Ordering::AcqRel);
-    let is_held = STATE.compare_exchange(ASKED, HELD, Ordering::AcqRel, Ordering::Acquire);
-    if is_held.is_err() {
-        return;
-    }
+extern "C" fn wait(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the address of this thread's `errno`, which the interrupted code may be about to use.
     let errno = unsafe { *libc::__errno_location() };
+    // SAFETY: the kernel passes the context of the interrupted thread to a handler with `SA_SIGINFO`.
+    let interrupted = processor::interrupted(unsafe { &*context.cast::<libc::ucontext_t>() });
+    INTERRUPTED.store(interrupted.number(), Ordering::Release);
+    HANDLED.fetch_add(1, Ordering::AcqRel);
+    let is_held = STATE.compare_exchange(ASKED, HELD, Ordering::AcqRel, Ordering::Acquire);
+    if is_held.is_ok() {
+        wait_while_held();
+    }
+    // SAFETY: see above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+fn wait_while_held() {
     let begin = Instant::now();
     while STATE.load(Ordering::Acquire) == HELD {
         let waited = begin.elapsed();
@@ -178,8 +197,6 @@ extern "C" fn wait(_: libc::c_int) {
             )
         };
     }
-    // SAFETY: see above.
-    unsafe { *libc::__errno_location() = errno };
 }
 
 #[cfg(test)]
@@ -208,6 +225,7 @@ mod tests {
         let mut held = 0;
         for _ in 0..1000 {
             if let Some(hold) = holder.hold() {
+                assert_eq!(hold.call(), Call::Waits);
                 held += u32::from(hold.end());
             }
         }

@@ -7,6 +7,7 @@
 mod evaluator;
 mod hold;
 mod image;
+mod interrupted;
 mod maps;
 mod memory;
 mod modules;

@@ -8,7 +8,8 @@
 //! stopped. System calls are restarted by the kernel, as after `SIGSTOP` and `SIGCONT`.
 
 use super::permission::{gone, not_permitted};
-use super::processor;
+use super::{processor, system_calls};
+use crate::computing::Call;
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_unwind::Registers;
@@ -181,23 +182,16 @@ impl Pause {
 
     /// Its registers; `None` if it was killed meanwhile.
     pub fn registers(&self) -> Option<Registers> {
-        // SAFETY: the struct consists of integers.
-        let mut found: libc::user_regs_struct = unsafe { zeroed() };
-        let mut place = libc::iovec {
-            iov_base: (&raw mut found).cast(),
-            iov_len: size_of::<libc::user_regs_struct>(),
-        };
-        // SAFETY: the kernel writes no more than this size, which it changes if the registers take less.
-        let result = unsafe {
-            libc::ptrace(
-                libc::PTRACE_GETREGSET,
-                self.pid,
-                libc::NT_PRSTATUS as libc::c_ulong,
-                &raw mut place,
-            )
-        };
-        (result != -1 && place.iov_len == size_of::<libc::user_regs_struct>())
-            .then(|| processor::registers(&found))
+        processor::registers(self.pid)
+    }
+
+    /// The system call that it is in.
+    pub fn call(&self) -> Call {
+        match processor::system_call(self.pid) {
+            Some(None) => Call::None,
+            Some(Some(number)) => system_calls::call(number),
+            None => Call::Unknown,
+        }
     }
 }
 
@@ -206,6 +200,22 @@ impl Drop for Pause {
         // Fails if the process was killed meanwhile.
         let _ = request(libc::PTRACE_DETACH, self.pid, self.signal as libc::c_ulong);
     }
+}
+
+/// A set of registers of a stopped thread, which consists of integers; `None` if it was killed meanwhile.
+pub fn registers_of<T>(pid: libc::pid_t, set: libc::c_int) -> Option<T> {
+    // SAFETY: the callers request structs of integers.
+    let mut found: T = unsafe { zeroed() };
+    let mut place = libc::iovec {
+        iov_base: (&raw mut found).cast(),
+        iov_len: size_of::<T>(),
+    };
+    // SAFETY: the kernel writes no more than this size, which it changes if the registers take less.
+    let result = unsafe {
+        let set = set as libc::c_ulong;
+        libc::ptrace(libc::PTRACE_GETREGSET, pid, set, &raw mut place)
+    };
+    (result != -1 && place.iov_len == size_of::<T>()).then_some(found)
 }
 
 /// Prepares this thread for stopping processes. It receives no signals, since R's handlers run in R's thread. Short

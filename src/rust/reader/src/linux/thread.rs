@@ -2,13 +2,14 @@
 //! while its stack is read.
 //!
 //! A thread that sleeps or waits does not move, and waking it up for nothing would interrupt its system call. Only one
-//! that runs is stopped ([`super::pause`]). The number of its time slices tells whether a sleeping thread has run
-//! meanwhile after all.
+//! that runs is stopped ([`super::pause`]). The number of its time slices shows whether a sleeping thread has run
+//! meanwhile after all, and whether one that was stopped has had a processor until then.
 
 use super::hold::{Hold, Holder};
 use super::pause::{Failure, Pause, Stopper};
 use super::permission::gone;
 use super::proc::{Process, Status};
+use crate::computing::{Call, Evidence};
 use crate::states::{Activity, State, Stops, WhyFree};
 use profile_core::error::Result;
 use profile_core::message;
@@ -41,7 +42,16 @@ pub struct Thread {
     stopper: Option<Stopper>,
     holder: Option<Holder>,
     stops: Stops,
+    /// The number of time slices at the last tick at which it was running, if it belongs to another process.
+    slices: Option<u64>,
+    /// Whether it was on a processor at the last tick, if it belongs to this process.
+    on_processor: bool,
+    /// The number of ticks at which it was on a processor.
+    ticks: u32,
 }
+
+/// A thread of this process is known to be on a processor. Which one is looked up only once in this many ticks.
+const LOOK: u32 = 16;
 
 /// The clock of the CPU time of a thread of this process. The kernel documents that the ID of the clock contains the
 /// ID of the thread; glibc's `pthread_getcpuclockid()` computes the same.
@@ -65,6 +75,9 @@ impl Thread {
             stopper: may_stop.then(|| Stopper::new(pid)),
             holder: None,
             stops,
+            slices: None,
+            on_processor: false,
+            ticks: 0,
         };
         if let (Some(stopper), Stops::Always) = (&mut thread.stopper, stops) {
             stopper.check()?;
@@ -77,15 +90,64 @@ impl Thread {
         Thread::open(process, Stops::Never).ok()?.cpu_time()
     }
 
-    /// Its state and its processor; `None` if it has ended.
-    pub fn activity(&self) -> Option<Activity> {
+    /// What it does at a tick; `None` if it has ended.
+    pub fn activity(&mut self) -> Option<Activity> {
+        let cpu = self.clock.and_then(time_of);
+        self.on_processor = self.clock.is_some_and(is_on_processor);
+        if self.on_processor {
+            self.ticks = self.ticks.wrapping_add(1);
+            if self.ticks % LOOK != 0 {
+                return Some(Activity {
+                    state: State::Running,
+                    processor: None,
+                    cpu,
+                });
+            }
+        }
+        let status = self.status()?;
+        let runs = status.state == State::Running;
+        let times = if runs && cpu.is_none() {
+            self.times()
+        } else {
+            None
+        };
+        self.slices = times.map(|times| times.1);
+        Some(Activity {
+            state: if self.on_processor {
+                State::Running
+            } else {
+                status.state
+            },
+            processor: Some(status.processor),
+            cpu: cpu.or(times.map(|times| times.0)),
+        })
+    }
+
+    fn status(&self) -> Option<Status> {
         let mut bytes = [0; 1024];
         let length = self.status.read_at(&mut bytes, 0).ok()?;
         let status = Status::parse(bytes.get(..length)?)?;
-        (status.state != State::Ended).then_some(Activity {
-            state: status.state,
-            processor: status.processor,
-        })
+        (status.state != State::Ended).then_some(status)
+    }
+
+    /// What is known about it, if it was running at the tick and is held now.
+    pub fn evidence(&self, held: &Held) -> Evidence {
+        let call = match held {
+            Held::Stopped(pause) => pause.call(),
+            Held::Waits(hold) => hold.call(),
+            Held::Asleep(_) => Call::Waits,
+            Held::Free(_) => Call::Unknown,
+        };
+        let on_processor = match (self.clock, held) {
+            (Some(_), _) => Some(self.on_processor),
+            // If it had no processor, it needed a time slice to get where it was stopped.
+            (None, Held::Stopped(_)) if call == Call::Waits => {
+                let now = self.times().map(|times| times.1);
+                Some(now.is_some() && now == self.slices)
+            }
+            (None, _) => None,
+        };
+        Evidence { call, on_processor }
     }
 
     /// Its CPU time in nanoseconds.
@@ -110,7 +172,7 @@ impl Thread {
     /// Keeps the thread where it is, given its state.
     pub fn hold(&mut self, state: State) -> Held {
         if self.clock.is_some() {
-            return self.hold_own();
+            return self.hold_own(state);
         }
         if let Some(slices) = self.slices_if_asleep(state) {
             return Held::Asleep(slices);
@@ -140,16 +202,12 @@ impl Thread {
         // They are counted first. A thread that sleeps after that, and has had no other time slice later, has not run
         // in between.
         let (_, slices) = self.times()?;
-        sleeps(self.activity()?.state).then_some(slices)
+        sleeps(self.status()?.state).then_some(slices)
     }
 
     /// Holds the thread of this process, if it runs.
-    fn hold_own(&mut self) -> Held {
-        let runs = || {
-            self.activity()
-                .is_some_and(|now| now.state == State::Running)
-        };
-        if self.stops == Stops::Never || !runs() {
+    fn hold_own(&mut self, state: State) -> Held {
+        if self.stops == Stops::Never || state != State::Running {
             return Held::Free(WhyFree::Unwanted);
         }
         if self.holder.is_none() {
@@ -174,6 +232,11 @@ impl Thread {
     pub fn is_pending(&mut self) -> bool {
         self.stopper.as_mut().is_some_and(Stopper::is_pending)
     }
+}
+
+/// Whether a thread of this process is on a processor, given its clock. The clock advances exactly as long as it is.
+pub fn is_on_processor(clock: libc::clockid_t) -> bool {
+    time_of(clock) != time_of(clock)
 }
 
 fn time_of(clock: libc::clockid_t) -> Option<u64> {

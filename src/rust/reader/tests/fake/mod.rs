@@ -4,7 +4,8 @@
 //! - `mod.rs`: the memory;
 //! - `module.rs`: the module that exports R's variables;
 //! - `objects.rs`: R's objects;
-//! - `process.rs`: variables, stacks and records, and how all of it is put together.
+//! - `process.rs`: variables, stacks and records, and how all of it is put together;
+//! - `recording.rs`: a recording of it.
 
 // The fuzzer does not use everything that the tests use.
 #![allow(unused)]
@@ -12,6 +13,12 @@
 pub mod module;
 pub mod objects;
 pub mod process;
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub mod recording;
 
 use profile_reader::memory::{Memory, Piece};
 use std::cell::RefCell;

@@ -1,8 +1,9 @@
 //! Stops, signals and ends of processes: shells that this process has started.
 
 use super::super::proc::Process;
-use super::super::thread::{Held, Thread};
+use super::super::thread::{Held, Thread, clock_of_thread, is_on_processor};
 use super::*;
+use crate::computing::Evidence;
 use crate::states::{State, Stops};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -229,4 +230,49 @@ fn a_thread_that_sleeps_is_not_stopped_and_its_waking_is_noticed() {
     });
     assert_eq!(shell.state(), 't');
     drop(held);
+}
+
+#[test]
+fn a_stopped_thread_shows_whether_it_waits_in_a_system_call() {
+    // It reads from a pipe.
+    let shell = Shell::start(SLEEP);
+    shell.wait_for(&['S']);
+    let process = Process::find(shell.pid()).unwrap();
+    let mut thread = Thread::open(&process, Stops::Always).unwrap();
+    thread.activity().unwrap();
+    let held = thread.hold(State::Running);
+    let waits = Evidence {
+        call: Call::Waits,
+        on_processor: Some(false),
+    };
+    assert_eq!(thread.evidence(&held), waits);
+    drop(held);
+    // It may be stopped at any place, which sooner or later is none in the kernel.
+    let shell = Shell::start(LOOP);
+    let mut stopper = Stopper::new(shell.pid());
+    let begin = Instant::now();
+    while stop(&mut stopper).call() != Call::None {
+        assert!(begin.elapsed() < Duration::from_secs(300));
+    }
+}
+
+#[test]
+fn a_thread_of_this_process_is_on_a_processor_while_it_computes() {
+    // SAFETY: it has no preconditions.
+    let id = || unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+    assert!(is_on_processor(clock_of_thread(id())));
+    let (tell, told) = channel();
+    let (end, ended) = channel::<()>();
+    let other = thread::spawn(move || {
+        tell.send(id()).unwrap();
+        // Waits until the sender is dropped.
+        ended.recv().unwrap_err();
+    });
+    let clock = clock_of_thread(told.recv().unwrap());
+    let begin = Instant::now();
+    while is_on_processor(clock) {
+        assert!(begin.elapsed() < Duration::from_secs(300));
+    }
+    drop(end);
+    other.join().unwrap();
 }

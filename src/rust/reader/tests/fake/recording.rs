@@ -1,0 +1,233 @@
+//! A recording of a fake process. The clock, the CPU time and the state are those that the test sets.
+
+use crate::fake::FakeMemory;
+use crate::fake::process::{At, FakeR};
+use profile_core::model::Profile;
+use profile_reader::computing::{Call, Evidence};
+use profile_reader::moment::Moment;
+use profile_reader::process::{Activity, Held, Placement, Process, State, WhyFree};
+use profile_reader::reading::Watched;
+use profile_reader::samples::declare_types;
+use profile_reader::session::{Session, Tick};
+use profile_reader::settings::{Clock, Settings};
+use profile_runtime::contexts::Layout;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+pub const MS: u64 = 1_000_000;
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+thread_local! {
+    /// The time that has passed in the test of this thread.
+    static PASSED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+pub fn now() -> Moment {
+    let passed = PASSED.get();
+    Moment {
+        time: *START + passed,
+        date: UNIX_EPOCH + Duration::from_secs(1_000_000) + passed,
+    }
+}
+
+/// Lets time pass, in milliseconds.
+pub fn pass(time: u64) {
+    PASSED.set(PASSED.get() + Duration::from_millis(time));
+}
+
+pub const WHOLE: Tick = Tick::Taken {
+    is_cut: false,
+    free: None,
+};
+
+pub fn settings(clock: Clock) -> Settings {
+    Settings {
+        interval: Duration::from_millis(10),
+        duration: Duration::MAX,
+        clock,
+        children: false,
+        pause: true,
+        native: false,
+        own: false,
+    }
+}
+
+/// A thread with this CPU time and state. Counts how often it was asked for its state.
+#[derive(Clone)]
+pub struct FakeThread {
+    pub cpu: Rc<Cell<Option<u64>>>,
+    pub state: Rc<Cell<Option<State>>>,
+    /// What is known if its state is running.
+    pub evidence: Rc<Cell<Evidence>>,
+    pub looks: Rc<Cell<u32>>,
+    /// The states in which it was to be held.
+    pub held: Rc<RefCell<Vec<State>>>,
+    /// Why it cannot be held.
+    pub free: Rc<Cell<Option<WhyFree>>>,
+    /// The number of times that it wakes up before it is held in vain.
+    pub wakes: Rc<Cell<u32>>,
+    /// How long it takes to hold it, and to let it go on, in milliseconds.
+    pub takes: Rc<Cell<[u64; 2]>>,
+}
+
+/// What a thread does that is on a processor.
+pub const COMPUTES: Evidence = Evidence {
+    call: Call::None,
+    on_processor: Some(true),
+};
+
+impl Watched for FakeThread {
+    fn cpu_time(&self) -> Option<u64> {
+        self.cpu.get()
+    }
+
+    fn activity(&mut self) -> Option<Activity> {
+        self.looks.set(self.looks.get() + 1);
+        Some(Activity {
+            state: self.state.get()?,
+            processor: None,
+            cpu: self.cpu.get(),
+        })
+    }
+
+    fn hold(&mut self, state: State) -> Held {
+        self.held.borrow_mut().push(state);
+        pass(self.takes.get()[0]);
+        match self.free.get() {
+            Some(why) => Held::Free(why),
+            None => Held::Asleep(1),
+        }
+    }
+
+    fn evidence(&self, _: &Held) -> Evidence {
+        assert_eq!(self.state.get(), Some(State::Running));
+        self.evidence.get()
+    }
+
+    fn is_still(&self, held: &Held) -> bool {
+        assert!(matches!(held, Held::Asleep(1)));
+        pass(self.takes.get()[1]);
+        let wakes = self.wakes.get();
+        self.wakes.set(wakes.saturating_sub(1));
+        wakes == 0
+    }
+}
+
+/// A recording, whose clock shows the time that has passed in the test.
+pub struct Recording {
+    pub settings: Settings,
+    pub session: Session<'static, FakeMemory, FakeThread>,
+    pub memory: FakeMemory,
+    pub thread: FakeThread,
+    pub profile: Profile,
+}
+
+impl Recording {
+    pub fn of(r: &FakeR, settings: Settings) -> Recording {
+        let (memory, mut reader) = r.reader();
+        // Nothing is freed.
+        reader.shortest_collection = Duration::MAX;
+        reader.set_clock(now);
+        let thread = FakeThread {
+            cpu: Rc::new(Cell::new(Some(500 * MS))),
+            state: Rc::new(Cell::new(Some(State::Running))),
+            evidence: Rc::new(Cell::new(COMPUTES)),
+            looks: Rc::default(),
+            held: Rc::default(),
+            free: Rc::default(),
+            wakes: Rc::default(),
+            takes: Rc::default(),
+        };
+        let mut profile = Profile::default();
+        declare_types(&mut profile).unwrap();
+        let start = now().time;
+        let process = Process::find(std::process::id() as i32).unwrap();
+        let watched = thread.clone();
+        let session = Session::of(&process, watched, reader, &settings, &mut profile, start);
+        Recording {
+            settings,
+            session: session.unwrap(),
+            memory,
+            thread,
+            profile,
+        }
+    }
+
+    pub fn new(clock: Clock) -> Recording {
+        Recording::of(&process(), settings(clock))
+    }
+
+    /// Lets time pass, in milliseconds, of which the process uses some.
+    pub fn pass(&mut self, real: u64, cpu: u64) {
+        pass(real);
+        let before = self.thread.cpu.get();
+        self.thread.cpu.set(before.map(|before| before + cpu * MS));
+    }
+
+    pub fn tick(&mut self) -> Tick {
+        // It does not matter which thread runs this.
+        let placement = Placement::of_this_thread();
+        let (session, profile) = (&mut self.session, &mut self.profile);
+        let mut natives = Vec::new();
+        let tick = session.tick(&self.settings, profile, &mut natives, &placement);
+        assert!(natives.is_empty());
+        tick.unwrap()
+    }
+
+    /// Ends the recording, which sets the CPU time of the samples.
+    pub fn finish(&mut self) {
+        self.session.finish(&mut self.profile).unwrap();
+    }
+
+    /// The value of an attribute of the source.
+    pub fn attribute(&self, key: &str) -> Option<&str> {
+        let strings = &self.profile.strings;
+        let mut all = self.profile.sources[0].attributes.iter();
+        let found = all.find(|attribute| strings.get(attribute.key) == key)?;
+        Some(strings.get(found.value.text))
+    }
+
+    /// The CPU time and the real time of the samples, in milliseconds.
+    pub fn times(&self) -> Vec<(f64, f64)> {
+        let values = |column: usize| {
+            let values = &self.profile.values[column].column;
+            values.iter().map(|value| value / MS as f64)
+        };
+        values(0).zip(values(1)).collect()
+    }
+
+    pub fn states(&self) -> Vec<&str> {
+        let labels = self.profile.labels.iter();
+        let state = |text| self.profile.strings.get(text);
+        labels.map(|label| state(label.str.unwrap())).collect()
+    }
+
+    /// The functions of each sample, innermost first.
+    pub fn stacks(&self) -> Vec<Vec<&str>> {
+        let profile = &self.profile;
+        let name = |location| {
+            let function = profile.locations.get(location).function.unwrap();
+            profile.strings.get(profile.functions.get(function).name)
+        };
+        let mut stacks = Vec::new();
+        for &stack in &profile.samples.stack {
+            let mut locations = Vec::new();
+            profile.stacks.get(stack).append_to(&mut locations).unwrap();
+            stacks.push(locations.into_iter().map(name).collect());
+        }
+        stacks
+    }
+}
+
+/// A process in `inner()`, which `outer()` has called.
+pub fn process() -> FakeR {
+    let mut r = FakeR::new(Layout::R_4_4);
+    for name in ["outer", "inner"] {
+        let call = r.call_of(name);
+        r.enter(call, At::Nowhere);
+    }
+    r
+}
