@@ -101,7 +101,7 @@ watched_lines <- function(recorded, every, n) {
       )
     },
     if (nrow(x$samples) == 0 && recorded$unread == 0 && length(recorded$ended) == 0) {
-      "It has used no CPU time; `clock = \"wall\"` shows where it waits."
+      "It was not computing at any sample; `clock = \"wall\"` shows where it waits."
     }
   )
   shorten(lines, width)

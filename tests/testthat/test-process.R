@@ -80,8 +80,9 @@ test_that("real time passes while a process sleeps, CPU time does not", {
   stack <- wait_for_stack(pid, sleeping_stack)
   x <- profile_process(pid, seconds = 0.1)
   expect_identical(nrow(x$samples), 0L)
+  expect_match(format(x), "was not computing at any sample", all = FALSE)
   output <- capture.output(watch_process(pid, seconds = 0.2, every = 0.1))
-  expect_match(output, "no CPU time", all = FALSE)
+  expect_match(output, "was not computing at any sample; `clock = \"wall\"` shows", all = FALSE)
   expect_match(output, sprintf("^<R process %d> 0[.0]*%% of a CPU, 0 samples", pid), all = FALSE)
 
   x <- profile_until(pid, clock = "wall")
@@ -121,6 +122,11 @@ test_that("a process that runs is recorded", {
   expect_identical(unname(c(table(values$type))), rep(nrow(x$samples), 2))
   expect_true(all(values$value > 0))
   expect_lte(sum(values$value[values$type == "cpu"]), used)
+  expect_cpu_times(x)
+  number <- function(key) as.numeric(attributes$value[attributes$key == key])
+  # The sum is the time by the clock, apart from rounding to nanoseconds.
+  rounded <- nrow(x$samples) / 2 + 1
+  expect_lte(abs(sum(values$value[values$type == "cpu"]) - number("profile.cpu.clock")), rounded)
   own <- lapply(functions_of_samples(x), intersect, c("inner", "outer"))
   expect_identical(setdiff(own, list(c("inner", "outer"), "outer", character())), list())
   frames <- as_tibble(x)
