@@ -30,13 +30,14 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'
 #' @section CPU time:
 #' Samples are taken at random times, one in each `interval` on average. A sample stands for one interval of real time,
-#' and for one interval of CPU time if the process computes at that moment. So the shares of CPU time are right, apart from
+#' and for one interval of CPU time if the process computes at that moment; for several intervals if stacks are so deep
+#' that the process is stopped less often (see below). So the shares of CPU time are right, apart from
 #' chance, also for a process that mostly waits: `Sys.sleep()` and other calls that wait have the CPU time that they use,
 #' which is hardly any. A process that was woken and waits for a CPU stands in a call that waits, and does not count as
 #' computing; one that has lost its CPU while it computed does.
 #'
 #' Then all CPU times are multiplied by the same factor, which makes their sum the CPU time of R's thread by the clock of
-#' the system. `.source_attributes` has the number of samples at which the process computed (`profile.cpu.ticks`), the CPU
+#' the system. `.source_attributes` has the number of intervals in which the process computed (`profile.cpu.ticks`), the CPU
 #' time by the clock in nanoseconds (`profile.cpu.clock`) and the factor (`profile.cpu.factor`). If the process has used
 #' CPU time, but was computing at no sample, this time is in `profile.cpu.missed`.
 #'
@@ -51,7 +52,10 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'   some milliseconds if all CPUs are busy, since the recorder may then have to wait for a CPU. How often the process was
 #'   stopped, how long in total, and the longest time are in `.source_attributes`, as `profile.pauses`,
 #'   `profile.pauses.total` and `profile.pauses.longest`, in nanoseconds.
-#' - A stack that would take more than about 2 ms to read is read while the process goes on, as with `pause = FALSE`.
+#' - A stack that would take more than about 12 ms to read, of more than some 10,000 calls, is read while the process goes
+#'   on, as with `pause = FALSE`.
+#' - It is stopped for a quarter of the time at most. If stacks of thousands of calls take longer, there are fewer samples,
+#'   which stand for more than one interval each.
 #' - Only R's thread is stopped; other threads continue.
 #' - A process that waits in a system call is not stopped, except with `native = TRUE`. The system then interrupts and
 #'   continues the system call, as for a signal without a handler: `Sys.sleep()` takes as long as usual, and sockets and

@@ -139,6 +139,22 @@ test_that("a process that runs is recorded", {
   expect_equal(sum(read_pprof(path)$sample_values$value), sum(values$value))
 })
 
+test_that("stacks of thousands of calls are read, also while the process computes", {
+  skip_without_processes()
+  skip_if(system("ulimit -s unlimited", ignore.stderr = TRUE) != 0, "the system limits the size of stacks")
+  code <- c(
+    "options(expressions = 5e5)",
+    "f <- function(n) if (n > 0) f(n - 1) else { ready(); repeat sum(sqrt(runif(1e5))) }",
+    "f(3000)"
+  )
+  pid <- local_r_process(code, limits = "ulimit -s unlimited")
+  calls <- function(names) sum(names == "f")
+  expect_identical(calls(dump_stack(pid)$name), 3001L)
+  x <- profile_until(pid)
+  expect_identical(unique(vapply(functions_of_samples(x), calls, 0L)), 3001L)
+  expect_cpu_times(x)
+})
+
 test_that("stacks of calls that alternate are never mixed, whether the process is stopped or goes on", {
   skip_without_processes()
   pid <- local_r_process(process_code("chains.R"))

@@ -71,9 +71,9 @@ impl CpuClock {
         self.now = Part::default();
     }
 
-    /// Counts a tick at which the thread computed.
-    pub fn count(&mut self) {
-        self.now.ticks += 1;
+    /// Counts ticks at which the thread computed.
+    pub fn count(&mut self, ticks: u32) {
+        self.now.ticks += u64::from(ticks);
     }
 
     /// Ends a part. If its samples are kept, so is the count of what was missed.
@@ -122,7 +122,7 @@ mod tests {
     const INTERVAL: Duration = Duration::from_millis(10);
 
     /// A clock of which so many milliseconds and ticks are counted in each part. Returns the factors.
-    fn factors(parts: &[(u64, u64)]) -> Vec<f64> {
+    fn factors(parts: &[(u64, u32)]) -> Vec<f64> {
         let mut clock = CpuClock::default();
         let (mut now, mut cpu) = (Instant::now(), 0);
         clock.read(Some(cpu), now);
@@ -131,7 +131,7 @@ mod tests {
             now += Duration::from_millis(time);
             cpu += time * MS;
             clock.read(Some(cpu), now);
-            (0..ticks).for_each(|_| clock.count());
+            clock.count(ticks);
             factors.push(clock.end(INTERVAL, true).unwrap().factor);
         }
         factors
@@ -156,7 +156,7 @@ mod tests {
         let mut clock = CpuClock::default();
         for part in 0..10_000_u64 {
             if part % 10 == 0 {
-                clock.count();
+                clock.count(1);
             }
             clock.end(INTERVAL, true).unwrap();
         }
@@ -169,7 +169,7 @@ mod tests {
         let mut clock = CpuClock::default();
         for (time, is_lost) in [(10, false), (20, true), (30, false)] {
             clock.read(Some(time * MS), start + Duration::from_millis(time));
-            clock.count();
+            clock.count(1);
             if is_lost {
                 clock.discard();
             }
@@ -185,7 +185,7 @@ mod tests {
         let mut clock = CpuClock::default();
         for (time, cpu) in [(0, 500), (100, 600), (200, 100), (300, 200), (400, 90_000)] {
             clock.read(Some(cpu * MS), at(time));
-            clock.count();
+            clock.count(1);
         }
         let balance = clock.end(INTERVAL, true).unwrap();
         assert_eq!(
@@ -198,7 +198,7 @@ mod tests {
     fn without_a_clock_a_tick_stands_for_an_interval() {
         let mut clock = CpuClock::default();
         clock.read(None, Instant::now());
-        clock.count();
+        clock.count(1);
         let balance = clock.end(INTERVAL, true).unwrap();
         assert_eq!(
             (balance.ticks, balance.clock, balance.factor),
@@ -216,7 +216,7 @@ mod tests {
         for part in 1..=3 {
             clock.read(Some(5 * part * MS), at(15_000 * part));
             if part == 3 {
-                clock.count();
+                clock.count(1);
             }
             missed.push(clock.end(INTERVAL, part == 3).unwrap().missed / MS);
         }

@@ -27,7 +27,7 @@
 //! - [`dump`]: reads one stack of a process, or the stack in a core file;
 //! - [`session`]: takes a sample of a process at each of the [`ticks`]; [`samples`]: adds it to a profile; [`recorder`]: records
 //!   processes into a profile, in which each process is a [`source`]; [`settings`]: how;
-//! - [`states`]: of threads; [`computing`]: whether a tick counts for CPU time; [`cpu_clock`]: how much it stands for.
+//! - [`states`]: of threads; `stride`: which ticks are used; [`computing`]: whether a tick counts for CPU time; [`cpu_clock`]: how much it stands for.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
@@ -81,6 +81,7 @@ pub mod source;
 pub mod spans;
 pub mod stack;
 pub mod states;
+mod stride;
 pub mod symbols;
 pub mod target;
 pub mod ticks;

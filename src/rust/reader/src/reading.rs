@@ -115,7 +115,11 @@ pub fn read<M: Memory>(
         if let (Some(native), Held::Stopped(pause)) = (&mut native, &held) {
             native.copy(pause)?;
         }
-        let is_read = reader.read(Motion::Still)?.is_some();
+        let motion = match held {
+            Held::Asleep(_) => Motion::Asleep,
+            _ => Motion::Still,
+        };
+        let is_read = reader.read(motion)?.is_some();
         if let (Some(native), true) = (&mut native, is_read) {
             native.copy_nodes(reader.target(), reader.stack())?;
         }

@@ -35,7 +35,7 @@ pub struct Samples {
 #[derive(Debug, Clone, Copy)]
 pub struct AtTick {
     /// The real time that the sample stands for, in nanoseconds.
-    pub interval: i64,
+    pub time: i64,
     pub date: SystemTime,
     pub state: State,
     /// Whether the thread computed, so that the sample stands for as much CPU time.
@@ -103,8 +103,8 @@ impl Samples {
         if let Some(time) = since.and_then(|since| i64::try_from(since.as_nanos()).ok()) {
             profile.samples.times.try_push((sample, time))?;
         }
-        let cpu = if tick.computes { tick.interval } else { 0 };
-        for (column, value) in profile.values.iter_mut().zip([cpu, tick.interval]) {
+        let cpu = if tick.computes { tick.time } else { 0 };
+        for (column, value) in profile.values.iter_mut().zip([cpu, tick.time]) {
             column.push(value)?;
         }
         // A thread that was woken and still waits for a processor stands where it slept.
@@ -124,15 +124,16 @@ impl Samples {
         profile.labels.try_push(label)
     }
 
-    /// Sets the CPU time of samples at which the thread computed, in nanoseconds.
-    pub fn set_cpu(&self, time: f64, profile: &mut Profile) -> Result<()> {
+    /// Multiplies the CPU times of the samples, which are multiples of the interval in nanoseconds.
+    pub fn scale_cpu(&self, interval: f64, factor: f64, profile: &mut Profile) -> Result<()> {
         let Some(cpu) = profile.values.first_mut() else {
             return Ok(());
         };
+        let tick = (interval * factor).round().max(1.0);
         let values = cpu.column.each()?.iter_mut();
         for (value, &source) in values.zip(profile.samples.source.iter()) {
-            if source == self.source && *value > 0.0 {
-                *value = time;
+            if source == self.source {
+                *value = (*value / interval).round() * tick;
             }
         }
         Ok(())

@@ -4,7 +4,7 @@
 //! its state ──► hold it ──► does it compute? ──► read its stack ──► let it go on ──► add the sample
 //! ```
 //!
-//! A tick is a random moment. It stands for one interval of real time, and for as much CPU time if the process computes
+//! A tick is a random moment. If every tick is used ([`crate::stride`]), it stands for one interval of real time, and for as much CPU time if the process computes
 //! at it ([`crate::computing`]). No time is ever moved to the stack of another moment: a process that sleeps at a tick
 //! may have used CPU time since the last one, but not where it stands now. At the end, all CPU times get the factor
 //! that makes their sum that of the CPU clock ([`crate::cpu_clock`]).
@@ -17,6 +17,7 @@ use crate::samples::{AtTick, Samples, declare_types};
 use crate::settings::{Clock, Settings};
 use crate::source::{about_cpu, about_pauses, of_process, source};
 use crate::stack::Reader;
+use crate::stride::Stride;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::{TryCollect, TryGrow};
@@ -44,8 +45,9 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     /// The files that were searched, by their addresses.
     modules: Vec<u64>,
     cpu: CpuClock,
-    /// The time between two ticks, which a sample stands for.
+    /// The time between two ticks, for which a sample stands if every tick is used.
     interval: Duration,
+    stride: Stride,
     begin: Instant,
     /// The last tick.
     last: Instant,
@@ -153,6 +155,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             modules: Vec::new(),
             cpu,
             interval: settings.interval,
+            stride: Stride::new(settings.interval),
             thread,
             reader,
             native: None,
@@ -224,8 +227,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let about = about_cpu(balance, profile)?;
         let attributes = &mut self.samples.source(profile).attributes;
         attributes.try_extend_from(about.into_iter())?;
-        let weight = (self.interval.as_nanos() as f64 * balance.factor).round();
-        self.samples.set_cpu(weight.max(1.0), profile)
+        let interval = self.interval.as_nanos() as f64;
+        self.samples.scale_cpu(interval, balance.factor, profile)
     }
 
     pub fn pid(&self) -> i32 {
@@ -267,6 +270,25 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             return Ok(Tick::Ended);
         };
         self.last = now;
+        let Some(ticks) = self.stride.next() else {
+            return Ok(Tick::Idle);
+        };
+        let stops = self.pauses.len();
+        let tick = self.use_tick(state, ticks, settings, profile, natives);
+        let pauses = self.pauses.get(stops..).unwrap_or_default();
+        self.stride.add(pauses.iter().copied().map(u64::from).sum());
+        tick
+    }
+
+    /// Takes a sample that stands for so many ticks, if `settings` require one now.
+    fn use_tick(
+        &mut self,
+        state: State,
+        ticks: u32,
+        settings: &Settings,
+        profile: &mut Profile,
+        natives: &mut Vec<NativeStack>,
+    ) -> Result<Tick> {
         let wanted = match settings.clock {
             Clock::Cpu if state != State::Running => return Ok(Tick::Idle),
             Clock::Cpu => Wanted::Computing,
@@ -281,7 +303,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             Reading::Nothing => return Ok(Tick::Unread),
         };
         let tick = AtTick {
-            interval: i64::try_from(self.interval.as_nanos()).unwrap_or(i64::MAX),
+            time: i64::try_from((self.interval * ticks).as_nanos()).unwrap_or(i64::MAX),
             // Before and afterwards, this thread may have waited for a processor.
             date: self.reader.moment().date,
             state,
@@ -300,7 +322,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         }
         self.samples.add(stack, texts, tick, profile)?;
         if computes {
-            self.cpu.count();
+            self.cpu.count(ticks);
         }
         self.reader.search_further()?;
         Ok(Tick::Taken { is_cut, free })

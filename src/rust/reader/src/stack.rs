@@ -35,18 +35,20 @@ const FEW_CALLS: usize = 20;
 const SHORTEST_COLLECTION: Duration = Duration::from_micros(200);
 
 /// The limits on what is read of the memory, in units of about a microsecond: to find R, to prepare, and for one stack
-/// of a process that stands still for it, or that goes on. A stack of 20,000 calls that is seen for the first time
-/// takes about a fifth of the last limit.
+/// of a process that is stopped for it, or that is not. In a stack that is read again, a call takes about a unit. A stack
+/// of 20,000 calls that is seen for the first time takes about a fifth of the last limit.
 const MOST_TO_OPEN: u64 = 2 << 20;
 const MOST_TO_PREPARE: u64 = 2 << 20;
-const MOST_WHILE_STILL: u64 = 2000;
+const MOST_WHILE_STOPPED: u64 = 12_000;
 const MOST_TO_READ: u64 = 1 << 20;
 
 /// Whether a process goes on while its stack is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Motion {
-    /// It has been stopped, or sleeps. It should not stand still for longer than necessary.
+    /// It has been stopped, and should not stand still for longer than necessary.
     Still,
+    /// It sleeps, whether it is read or not.
+    Asleep,
     /// It goes on, or is a file, which never does.
     Free,
 }
@@ -162,13 +164,14 @@ impl<M: Memory> Reader<M> {
     /// attempts.
     pub fn read(&mut self, motion: Motion) -> Result<Option<&Stack>> {
         let (tries, limit) = match motion {
-            Motion::Still => (1, MOST_WHILE_STILL),
+            Motion::Still => (1, MOST_WHILE_STOPPED),
+            Motion::Asleep => (1, MOST_TO_READ),
             Motion::Free => (TRIES, MOST_TO_READ),
         };
         self.snapshot.limit(limit);
         for _ in 0..tries {
             let moment = match motion {
-                Motion::Still => OneMoment::Still,
+                Motion::Still | Motion::Asleep => OneMoment::Still,
                 Motion::Free => OneMoment::Twice,
             };
             if self.attempt(moment)? != Attempt::Changed {

@@ -49,10 +49,9 @@ fn a_stack_without_its_outer_calls_is_marked() {
     }
     let mut recording = Recording::of(&r, settings(Clock::Wall));
     recording.pass(10, 0);
-    // It would stand still for too long.
     let cut = Tick::Taken {
         is_cut: true,
-        free: Some(WhyFree::Slow),
+        free: None,
     };
     assert_eq!(recording.tick(), cut);
     let stack = &recording.stacks()[0];

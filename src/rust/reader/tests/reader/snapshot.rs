@@ -72,7 +72,7 @@ fn a_new_function_in_such_a_stack_takes_few_more() {
 
 #[test]
 fn a_stack_that_takes_too_long_to_read_is_read_while_the_process_goes_on() {
-    let depth = 2500;
+    let depth = 15_000;
     let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, depth);
     let f = r.call_of("f");
     for _ in 0..depth {
@@ -81,7 +81,7 @@ fn a_stack_that_takes_too_long_to_read_is_read_while_the_process_goes_on() {
     let (memory, mut reader) = r.reader();
     let before = memory.reads();
     assert_eq!(frames_in(Motion::Still, &mut reader), None);
-    assert!(memory.reads() - before <= 2000);
+    assert!(memory.reads() - before <= 12_000);
     assert_eq!(frames(&mut reader).unwrap().len(), depth as usize);
     // Now it is known what to copy, which takes less time.
     let read = frames_in(Motion::Still, &mut reader).unwrap();
