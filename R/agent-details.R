@@ -17,9 +17,9 @@
 #' interfere with the agent.
 #'
 #' A sample has two values: the CPU time of R's thread (type `cpu`) and the real time (type `wall`) that it stands for, as
-#' described in the section *CPU time* of [profile_process()], and the label `state`. The factor for CPU times is that of
-#' this part and of earlier ones with 300 samples in total: in a part of a few samples, chance would change it too much.
-#' The attributes `profile.cpu.ticks` and `profile.cpu.clock` are those of the part. Parts without samples are not sent;
+#' described in the section *CPU time* of [profile_process()], and the label `state`. The factor for CPU times is
+#' computed from this part and earlier ones with 300 samples in total: in a part of a few samples, it would depend on chance.
+#' The attributes `profile.cpu.ticks` and `profile.cpu.clock` describe the part alone. Parts without samples are not sent;
 #' their CPU time is counted in `profile.cpu.missed` of the next part. Files in a folder have comments instead, as for
 #' figures about memory.
 #'

@@ -2,8 +2,8 @@
 //!
 //! A tick at which the thread computes stands for one interval of CPU time. Ticks are random moments, so the shares of
 //! code are right, and the sum is right on average. One factor for all samples makes it exact: the CPU time by the
-//! clock, divided by the time of the ticks. It is that of a whole recording, or of enough of its parts: if each part had
-//! a factor of its own, code that is rare in most parts would shrink or grow with the chance of a few ticks.
+//! clock, divided by the time of the ticks. It is computed from a whole recording, or from enough of its parts: if each
+//! part had a factor of its own, code that is rare in most parts would shrink or grow with the chance of a few ticks.
 
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn parts_that_are_not_needed_any_more_do_not_count() {
-        // 300 ticks are enough, also those of the last part alone.
+        // 300 ticks are enough, also if the last part alone has them.
         let parts = [(1000, 200), (3000, 100), (1000, 200), (6000, 300)];
         assert_eq!(factors(&parts), [0.5, 4.0 / 3.0, 4.0 / 3.0, 2.0]);
     }

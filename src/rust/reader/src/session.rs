@@ -4,10 +4,10 @@
 //! its state ──► hold it ──► does it compute? ──► read its stack ──► let it go on ──► add the sample
 //! ```
 //!
-//! A tick is a random moment. If every tick is used ([`crate::stride`]), it stands for one interval of real time, and for as much CPU time if the process computes
-//! at it ([`crate::computing`]). No time is ever moved to the stack of another moment: a process that sleeps at a tick
-//! may have used CPU time since the last one, but not where it stands now. At the end, all CPU times get the factor
-//! that makes their sum that of the CPU clock ([`crate::cpu_clock`]).
+//! A tick is a random moment. If every tick is used ([`crate::stride`]), it stands for one interval of real time, and for as
+//! much CPU time if the process computes at it ([`crate::computing`]). No time is ever moved to the stack of another
+//! moment: a process that sleeps at a tick may have used CPU time since the last one, but not where it stands now. At the
+//! end, all CPU times get the factor by which their sum equals the CPU clock ([`crate::cpu_clock`]).
 
 use crate::cpu_clock::CpuClock;
 use crate::memory::{Mapping, Memory};
@@ -191,7 +191,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         Ok(())
     }
 
-    /// Excludes the time since the last tick, of which it is unknown what happened.
+    /// Excludes the time since the last tick: what happened meanwhile is unknown.
     pub fn skip_gap(&mut self) {
         let now = self.reader.now().time;
         self.cpu.skip(self.thread.cpu_time(), now);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The process may be stopped for one of so many parts of the time.
 const PARTS: f64 = 4.0;
-/// The mean duration is that of about so many ticks: a single long stop, for example on a busy machine, changes nothing.
+/// The mean duration is computed over about so many ticks: a single long stop, for example on a busy machine, changes nothing.
 const RECENT: f64 = 16.0;
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The CPU time of samples, for ticks that a script gives: what the process does at each of them, and its CPU clock.
 //!
 //! The expected values follow from the rule that a tick stands for one interval if the process computes at it, and from
-//! the factor that makes their sum that of the CPU clock.
+//! the factor by which their sum equals the CPU clock.
 
 use crate::fake::process::{At, FakeR, variable};
 use crate::fake::recording::{MS, Recording, WHOLE, now, process, settings};
