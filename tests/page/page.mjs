@@ -18,7 +18,18 @@ export const scripts = [...template.matchAll(SCRIPT)].map((match) => match[1]);
 /** The functions of the scripts that do not need a document. */
 export function loadScripts() {
 	const context = createContext({ atob, Blob, Response, DecompressionStream, URLSearchParams, Intl });
-	for (const name of ['data', 'tree', 'figures', 'text', 'colours', 'state', 'search', 'lanes', 'strip', 'timeline']) {
+	for (const name of [
+		'data',
+		'tree',
+		'figures',
+		'text',
+		'colours',
+		'state',
+		'search',
+		'lanes',
+		'strip',
+		'timeline',
+	]) {
 		runInContext(read(`${name}.js`), context, { filename: `${name}.js` });
 	}
 	const selftest = new URL('../testthat/page/selftest.js', import.meta.url);

@@ -177,9 +177,10 @@ expect_cpu_times <- function(x) {
   attributes <- x[[".source_attributes"]]
   number <- function(key) as.numeric(attributes$value[attributes$key == key])
   values <- x$sample_values[x$sample_values$type == "cpu", ]
-  ticks <- values$value / round(x$sources$.period * number("profile.cpu.factor"))
-  testthat::expect_equal(ticks, round(ticks))
-  testthat::expect_equal(sum(ticks), number("profile.cpu.ticks"))
+  # Values are rounded to nanoseconds.
+  ticks <- values$value / (x$sources$.period * number("profile.cpu.factor"))
+  testthat::expect_equal(ticks, round(ticks), tolerance = 1e-6)
+  testthat::expect_equal(sum(ticks), number("profile.cpu.ticks"), tolerance = 1e-6)
   states <- x[[".labels"]][x[[".labels"]]$key == "state", ]
   testthat::expect_setequal(states$sample_id[states$str == "running"], values$sample_id[ticks > 0])
 }

@@ -76,7 +76,7 @@ test_that("what the agent sends arrives", {
     expect_legal(profiles)
     expect_true(has_seen(profiles, "busy_loop"))
     expect_true(all(vapply(profiles, function(x) "api" %in% x$.resource_attributes$value, NA)))
-    expect_identical(unique(unlist(lapply(profiles, function(x) x$.labels$str))), "/api")
+    expect_identical(unique(unlist(lapply(profiles, function(x) x$.labels$str[x$.labels$key == "route"]))), "/api")
   }
 })
 

@@ -7,7 +7,7 @@
 //! Only a thread that runs gets the signal. It would wake up a thread that sleeps, and interrupt its system call.
 
 use super::interrupted::Interrupted;
-use super::processor;
+use super::{processor, system_calls};
 use crate::computing::Call;
 use std::mem::zeroed;
 use std::ptr;
@@ -132,7 +132,11 @@ impl Drop for Holder {
 impl Hold {
     /// The system call that R's thread is in.
     pub fn call(&self) -> Call {
-        Interrupted::call(INTERRUPTED.load(Ordering::Acquire))
+        match Interrupted::of_number(INTERRUPTED.load(Ordering::Acquire)) {
+            Interrupted::Elsewhere => Call::None,
+            Interrupted::InCall(number) => system_calls::call(number),
+            Interrupted::InSomeCall => Call::Waits,
+        }
     }
 
     /// Lets R's thread go on. Returns whether it was held until now.

@@ -1,8 +1,5 @@
 //! Where a signal has interrupted the thread that handles it.
 
-use super::system_calls;
-use crate::computing::Call;
-
 /// What the thread was doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupted {
@@ -27,11 +24,11 @@ impl Interrupted {
         }
     }
 
-    pub fn call(number: i64) -> Call {
+    pub fn of_number(number: i64) -> Interrupted {
         match number {
-            ELSEWHERE => Call::None,
-            IN_SOME_CALL => Call::Waits,
-            number => system_calls::call(number),
+            ELSEWHERE => Interrupted::Elsewhere,
+            IN_SOME_CALL => Interrupted::InSomeCall,
+            number => Interrupted::InCall(number),
         }
     }
 }

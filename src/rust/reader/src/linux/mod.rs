@@ -2,7 +2,8 @@
 //! ([`permission`]), the names of [`system_calls`], the [`thread`] that runs R and how it is stopped ([`pause`], or
 //! [`hold`] in this process); an [`image`] of this process; and the [`placement`] of the reading thread on a processor.
 //! While a process is stopped, its [`native`] stack can be copied, and be unwound by the tables of its [`modules`];
-//! [`evaluator`] finds R in it. [`processor`] is the part that depends on the processor.
+//! [`evaluator`] finds R in it. [`processor`] is the part that depends on the processor; it uses [`register_set`], and
+//! describes where a signal has [`interrupted`] the thread.
 
 mod evaluator;
 mod hold;
@@ -21,6 +22,7 @@ mod proc;
 #[cfg_attr(target_arch = "x86_64", path = "processor/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "processor/aarch64.rs")]
 mod processor;
+mod register_set;
 mod system_calls;
 mod thread;
 

@@ -202,22 +202,6 @@ impl Drop for Pause {
     }
 }
 
-/// A set of registers of a stopped thread, which consists of integers; `None` if it was killed meanwhile.
-pub fn registers_of<T>(pid: libc::pid_t, set: libc::c_int) -> Option<T> {
-    // SAFETY: the callers request structs of integers.
-    let mut found: T = unsafe { zeroed() };
-    let mut place = libc::iovec {
-        iov_base: (&raw mut found).cast(),
-        iov_len: size_of::<T>(),
-    };
-    // SAFETY: the kernel writes no more than this size, which it changes if the registers take less.
-    let result = unsafe {
-        let set = set as libc::c_ulong;
-        libc::ptrace(libc::PTRACE_GETREGSET, pid, set, &raw mut place)
-    };
-    (result != -1 && place.iov_len == size_of::<T>()).then_some(found)
-}
-
 /// Prepares this thread for stopping processes. It receives no signals, since R's handlers run in R's thread. Short
 /// pauses do not last longer than requested, since a process may be stopped meanwhile.
 pub fn prepare_thread() {

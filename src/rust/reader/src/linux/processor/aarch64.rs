@@ -1,8 +1,7 @@
 //! aarch64: the registers of a thread that is stopped or interrupted, and its system calls.
 
 use super::interrupted::{Interrupted, code_at};
-use super::pause::registers_of;
-use super::system_calls::SystemCall;
+use super::register_set::register_set;
 use profile_unwind::Registers;
 use profile_unwind::registers::REGISTERS;
 
@@ -13,7 +12,7 @@ const SVC: [u8; 4] = 0xd400_0001_u32.to_le_bytes();
 
 /// The registers of a stopped thread: x0 to x30, sp and pc, see [`Registers::new`].
 pub fn registers(pid: libc::pid_t) -> Option<Registers> {
-    let found: libc::user_regs_struct = registers_of(pid, libc::NT_PRSTATUS)?;
+    let found: libc::user_regs_struct = register_set(pid, libc::NT_PRSTATUS)?;
     let mut values = [found.pc; REGISTERS];
     values[..31].copy_from_slice(&found.regs);
     values[31] = found.sp;
@@ -22,7 +21,7 @@ pub fn registers(pid: libc::pid_t) -> Option<Registers> {
 
 /// The number of the system call that a stopped thread is in, if it is in one. Otherwise the kernel's number is negative.
 pub fn system_call(pid: libc::pid_t) -> Option<Option<i64>> {
-    let number: i32 = registers_of(pid, SYSTEM_CALL)?;
+    let number: i32 = register_set(pid, SYSTEM_CALL)?;
     Some((number >= 0).then_some(number.into()))
 }
 
@@ -40,4 +39,4 @@ pub fn interrupted(context: &libc::ucontext_t) -> Interrupted {
 }
 
 /// It has only the system calls that all processors have.
-pub const SYSTEM_CALLS: &[SystemCall] = &[];
+pub const WAITING: &[(i64, &str)] = &[];

@@ -1,8 +1,7 @@
 //! x86-64: the registers of a thread that is stopped or interrupted, and the system calls that other processors lack.
 
 use super::interrupted::{Interrupted, code_at};
-use super::pause::registers_of;
-use super::system_calls::{SystemCall, waits};
+use super::register_set::register_set;
 use profile_unwind::Registers;
 
 /// The instruction `syscall`, and the one that loads a number into the register of system calls.
@@ -10,7 +9,7 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 const LOAD: u8 = 0xb8;
 
 fn stopped(pid: libc::pid_t) -> Option<libc::user_regs_struct> {
-    registers_of(pid, libc::NT_PRSTATUS)
+    register_set(pid, libc::NT_PRSTATUS)
 }
 
 /// The registers of a stopped thread, in the order of DWARF's numbers, see [`Registers::new`].
@@ -48,10 +47,10 @@ pub fn interrupted(context: &libc::ucontext_t) -> Interrupted {
     }
 }
 
-/// Old system calls, for which there are newer ones.
-pub const SYSTEM_CALLS: &[SystemCall] = &[
-    waits(libc::SYS_epoll_wait, "epoll_wait"),
-    waits(libc::SYS_pause, "pause"),
-    waits(libc::SYS_poll, "poll"),
-    waits(libc::SYS_select, "select"),
+/// Old system calls that wait, for which there are newer ones.
+pub const WAITING: &[(i64, &str)] = &[
+    (libc::SYS_epoll_wait, "epoll_wait"),
+    (libc::SYS_pause, "pause"),
+    (libc::SYS_poll, "poll"),
+    (libc::SYS_select, "select"),
 ];

@@ -1,0 +1,19 @@
+//! Reads registers of a stopped thread.
+
+use std::mem::zeroed;
+
+/// A set of registers of a stopped thread, which consists of integers; `None` if it was killed meanwhile.
+pub fn register_set<T>(pid: libc::pid_t, set: libc::c_int) -> Option<T> {
+    // SAFETY: the callers request structs of integers.
+    let mut found: T = unsafe { zeroed() };
+    let mut place = libc::iovec {
+        iov_base: (&raw mut found).cast(),
+        iov_len: size_of::<T>(),
+    };
+    // SAFETY: the kernel writes no more than this size, which it changes if the registers take less.
+    let result = unsafe {
+        let set = set as libc::c_ulong;
+        libc::ptrace(libc::PTRACE_GETREGSET, pid, set, &raw mut place)
+    };
+    (result != -1 && place.iov_len == size_of::<T>()).then_some(found)
+}
