@@ -9,7 +9,7 @@
 #' `start_agent()` starts a thread that samples the stack of this R process as long as the process runs. Every few
 #' seconds the thread sends the samples to an OpenTelemetry collector or Grafana Pyroscope, to a folder, or to a
 #' function. The agent is made for services and long jobs: it takes one to two percent of a core while R computes and
-#' about 0.3 percent while R waits, and its memory is bounded.
+#' less than one percent while R waits, and its memory is bounded.
 #'
 #' `agent_status()` reports the state of the agent and how many samples were taken, sent and dropped. `stop_agent()`
 #' stops the agent.
