@@ -304,7 +304,8 @@ hint_without_samples <- function(x) {
       "`Rprof()` takes a sample once in an interval of CPU time, which does not pass while R waits.",
       "Profile code that runs longer, or repeat it. See `?read_rprof`."
     )
-  } else if (NROW(x[["sources"]]) > 0 && all(x[["sources"]]$source_type == "process")) {
+  } else if (NROW(x[["sources"]]) > 0 && all(x[["sources"]]$source_type == "process") &&
+    all(x[["sources"]][[".default_type"]] %in% "cpu")) {
     "The process was not computing at any sample. Record with `clock = \"wall\"` to see where it waits."
   }
 }

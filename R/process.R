@@ -15,7 +15,8 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' A sample contains the functions that were running, with files and lines if their code has source references (see *Why
 #' there are no lines* in [read_rprof()]), CPU time and real time, see *CPU time*, and the time when it was taken. The
 #' label `state` is the state of the process at that time: `running`, also if it has lost its CPU to another process,
-#' `sleeping`, also if it was woken and waits for a CPU, `waiting` for a disk, or `stopped`. Samples also have the labels that the process has set with
+#' `sleeping`, also if it was woken and waits for a CPU, `waiting` for a disk, or `stopped`. Samples also have the
+#' labels that the process has set with
 #' [with_labels()], and the ids of the active span, see [with_span_ids()]. A label with the key `state` does not replace the state of the process: samples have both.
 #'
 #' Functions have the names by which they were called, as in [Rprof()]. A function that was called by a name that many
@@ -43,7 +44,7 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'
 #' If all CPUs are busy, moments at which the process has lost its CPU count as well, and they are more frequent in code
 #' that has already been running for some milliseconds: with four times as many busy processes as CPUs, shares were off by
-#' up to 7 percentage points. With `pause = FALSE`, or if a debugger is attached, only the state is known, and a process that
+#' up to 9 percentage points. With `pause = FALSE`, or if a debugger is attached, only the state is known, and a process that
 #' waits for a CPU always counts as computing.
 #'
 #' @section How the process is stopped:
@@ -52,9 +53,8 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'   some milliseconds if all CPUs are busy, since the recorder may then have to wait for a CPU. How often the process was
 #'   stopped, how long in total, and the longest time are in `.source_attributes`, as `profile.pauses`,
 #'   `profile.pauses.total` and `profile.pauses.longest`, in nanoseconds.
-#' - A stack that would take more than about 12 ms to read, of more than some 10,000 calls, is read while the process goes
-#'   on, as with `pause = FALSE`.
-#' - It is stopped for a quarter of the time at most. If stacks of thousands of calls take longer, there are fewer samples,
+#' - A stack that would take more than about 12 ms to read is read while the process goes on, as with `pause = FALSE`.
+#' - It is stopped for about a quarter of the time at most. If stacks of thousands of calls take longer, there are fewer samples,
 #'   which stand for more than one interval each.
 #' - Only R's thread is stopped; other threads continue.
 #' - A process that waits in a system call is not stopped, except with `native = TRUE`. The system then interrupts and

@@ -9,7 +9,7 @@
 //! Other rules were tried with `bench/live-shares`, with four times as many busy processes as processors: if a thread that
 //! lost its processor in a system call that works did not count, shares were off by up to 23 points, since the kernel
 //! takes processors away mostly at the end of system calls. If only threads on a processor counted, they were off by up to
-//! 10 points: the thread that records takes the processor from those that compute. By this rule, they are off by up to 8.
+//! 10 points. By this rule, they are off by up to 9.
 
 /// The system call that a thread is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,6 +29,8 @@ struct Part {
 #[derive(Debug, Default)]
 pub struct CpuClock {
     last: Option<(u64, Instant)>,
+    /// Whether it was read twice, so that some CPU time is known, which may be 0.
+    is_known: bool,
     now: Part,
     /// The parts that the factor is computed from. All except the last one have ticks, so there are few.
     past: Vec<Part>,
@@ -57,6 +59,7 @@ impl CpuClock {
             let most = now.saturating_duration_since(time) + LAG;
             let most = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
             self.now.clock += cpu.saturating_sub(last).min(most);
+            self.is_known = true;
         }
         self.last = Some((cpu, now));
     }
@@ -96,14 +99,16 @@ impl CpuClock {
             self.missed += part.clock;
         }
         let clock: u64 = self.past.iter().map(|part| part.clock).sum();
-        let counted = sum(&self.past) as f64 * interval.as_nanos() as f64;
-        let factor = match self.last.is_some() && counted > 0.0 && clock > 0 {
-            true => clock as f64 / counted,
+        let ticks = sum(&self.past);
+        // A process that had no processor at all may have been met where it computes. A tick stands for a nanosecond at
+        // least, so that no share is lost.
+        let factor = match self.is_known && ticks > 0 {
+            true => clock.max(ticks) as f64 / (ticks as f64 * interval.as_nanos() as f64),
             false => 1.0,
         };
         let balance = Balance {
             ticks: part.ticks,
-            clock: self.last.map(|_| part.clock),
+            clock: self.is_known.then_some(part.clock),
             factor,
             missed: self.missed,
         };
@@ -140,6 +145,8 @@ mod tests {
     #[test]
     fn the_factor_is_that_of_the_recording_so_far() {
         assert_eq!(factors(&[(100, 10), (300, 10), (0, 0)]), [1.0, 2.0, 2.0]);
+        // It had no processor.
+        assert_eq!(factors(&[(0, 10)]), [1e-7]);
         // Until there is a tick, nothing is known.
         assert_eq!(factors(&[(100, 0), (100, 10)]), [1.0, 2.0]);
     }

@@ -25,9 +25,10 @@
 //! - [`core_file`]: the memory of a process that has ended, from its core file;
 //! - [`heap`]: all objects of R, and what holds them; [`snapshots`] of them; [`gauge`]: only how much memory they take;
 //! - [`dump`]: reads one stack of a process, or the stack in a core file;
-//! - [`session`]: takes a sample of a process at each of the [`ticks`]; [`samples`]: adds it to a profile; [`recorder`]: records
-//!   processes into a profile, in which each process is a [`source`]; [`settings`]: how;
-//! - [`states`]: of threads; `stride`: which ticks are used; [`computing`]: whether a tick counts for CPU time; [`cpu_clock`]: how much it stands for.
+//! - [`session`]: takes a sample of a process at each of the [`ticks`]; [`samples`]: adds it to a profile; [`recorder`]:
+//!   records processes into a profile, in which each process is a [`source`]; [`settings`]: how;
+//! - [`states`]: of threads; `stride`: which ticks are used; [`computing`]: whether a tick counts for CPU time;
+//!   [`cpu_clock`]: how much it stands for.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 

@@ -1,13 +1,13 @@
 //! How many ticks a sample stands for.
 //!
-//! Reading a stack of thousands of calls takes milliseconds, for which the process is stopped. So that it is stopped for a
-//! quarter of the time at most, not every tick is used then, and a sample stands for the ticks since the last one that was
+//! Reading a stack of thousands of calls takes milliseconds, for which the process is stopped. So that it is stopped for
+//! about a quarter of the time at most, not every tick is used then, and a sample stands for the ticks since the last one that was
 //! used. Which ticks are used depends on the durations before, but not on what the process does now, so no code has more
 //! samples than others.
 
 use std::time::Duration;
 
-/// The process may be stopped for one of so many parts of the time.
+/// The process may be stopped for one of so many parts of the time, on average.
 const PARTS: f64 = 4.0;
 /// The mean duration is computed over about so many ticks: a single long stop, for example on a busy machine, changes nothing.
 const RECENT: f64 = 16.0;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_stopped_for_a_quarter_of_the_time_at_most() {
+    fn a_process_is_stopped_for_about_a_quarter_of_the_time_at_most() {
         assert_eq!(strides(2500, 1000), [1; 1000]);
         // 12 ms in each 50 ms.
         let found = strides(12_000, 200);
