@@ -133,7 +133,7 @@
 #'   memory was full, or files in the spool were removed)}
 #'   \item{unread}{number of times that a stack could not be read because it changed during each attempt. These do not
 #'   count as samples}
-#'   \item{cut}{samples whose outer calls were left out, because the stack had more than 20,000 calls}
+#'   \item{cut}{samples whose outer calls were left out, see *What cannot be seen* in [profile_process()]}
 #'   \item{paused}{seconds without samples, because other code used R's profiler, or because it was not yet restarted
 #'   for the agent}
 #'   \item{rejected}{profiles that the server rejected, in parts that it accepted}

@@ -40,7 +40,7 @@
 #'   [profile_process()]; `system_call`, the name of the system call that it is in, or `NA`; `children`, the
 #'   ids of processes that it has started; `toplevel`, a row with file and line from which the outermost function
 #'   was called; `labels`, a named vector, see [with_labels()]; `is_cut`, whether outer calls were left out, because
-#'   the stack has more than 20,000 calls.
+#'   the stack has more than 100,000 calls, or inner calls ended before outer ones were read.
 #'
 #'   From a core file, `start` is `NA`, `children` is empty, and there are two more attributes: `core`, the path of the
 #'   file, and `signal`, the name of the signal that ended the process, such as `"SIGSEGV"`, or `NA`. If a signal ended

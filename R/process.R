@@ -84,7 +84,10 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'   builtin as a special function, such as `rep()`. [Rprof()] does not see builtins of the last two kinds either.
 #' - Garbage collection, and memory in use.
 #' - Native code, except with `native = TRUE`.
-#' - More than 20,000 calls of a stack: a call named `<outer calls not read>` replaces the outer calls.
+#' - Some outer calls of very deep stacks: a call named `<outer calls not read>` replaces them, and [profile_problems()]
+#'   says for which samples, and why. A process is stopped for its innermost 3,000 calls at most. Those further out are
+#'   mostly known from the sample before, or are read after it goes on; if calls inside of them end meanwhile, they are
+#'   missing. So are those beyond 100,000, and, after 64 MB of different stacks, those beyond 1,000.
 #'
 #' @section Native code:
 #' With `native = TRUE`, the process is stopped for each sample, also while it sleeps, and its native stack is copied.
@@ -173,10 +176,10 @@ record_processes <- function(
   recorded$profile
 }
 
-# A list: `profile`; `problems` of native stacks, a table of counts; `unread`, the number of stacks that could not be
-# read; `cut`, the number of samples without some outer calls; `traced`, the number of samples for which the process could
-# not be stopped, because another process traces it; `pauses`, how long it was stopped each time, in seconds; `ended`, the
-# processes that ended; `was_stopped`, whether the user pressed Ctrl-C. `report` is of `progress_report()`.
+# A list: `profile`; `problems` of stacks, a table of counts; `unread`, the number of stacks that could not be read;
+# `pause`, whether the process was to be stopped; `traced`, the number of samples for which it could not be, because
+# another process traces it; `pauses`, how long it was stopped each time, in seconds; `ended`, the processes that ended;
+# `was_stopped`, whether the user pressed Ctrl-C. `report` is of `progress_report()`.
 processes_recorded <- function(
     pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
   settings <- list(
@@ -193,8 +196,8 @@ processes_recorded <- function(
     }
   )
   list(
-    profile = new_profile_data(result$tables, "2.0"), problems = result$counts, unread = result$unread, cut = result$cut,
-    traced = result$traced, pauses = result$pauses, ended = result$ended, was_stopped = was_stopped
+    profile = new_profile_data(result$tables, "2.0"), problems = result$counts, unread = result$unread,
+    pause = pause, traced = result$traced, pauses = result$pauses, ended = result$ended, was_stopped = was_stopped
   )
 }
 
@@ -203,12 +206,13 @@ format_unread <- function(recorded) {
   c(
     if (recorded$unread > 0) {
       paste0(
-        format_count(recorded$unread), " of ", count_of(taken, "sample"),
-        " could not be read, because R's calls changed each time."
+        format_count(recorded$unread), " of ", count_of(taken, "sample"), " could not be read: ",
+        if (recorded$pause && recorded$traced == 0) {
+          "R was just changing its list of calls, or the memory of the process is damaged."
+        } else {
+          "R's calls changed during each attempt, since the process was not stopped."
+        }
       )
-    },
-    if (recorded$cut > 0) {
-      paste0(count_of(recorded$cut, "sample"), " had more than 20,000 calls, of which the outer ones were left out.")
     },
     if (recorded$traced > 0) {
       paste0(

@@ -89,7 +89,7 @@ impl<S: Session> Recorder for Chunks<'_, S> {
             self.cut(now.instant, now)?;
         }
         match self.session.tick(&mut self.profile)? {
-            Tick::Taken { is_cut, .. } => self.state.took(is_cut),
+            Tick::Taken { cut, .. } => self.state.took(cut.is_some()),
             Tick::Unread => self.state.missed(),
             Tick::Idle | Tick::Ended => {}
         }

@@ -182,7 +182,7 @@ pub fn encoder() -> Encoder {
 // ---- A session of the reader -----------------------------------------------------
 
 pub const TAKEN: Tick = Tick::Taken {
-    is_cut: false,
+    cut: None,
     free: None,
 };
 

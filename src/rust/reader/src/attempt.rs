@@ -1,19 +1,36 @@
 //! One attempt to read a stack: copies the records of R's calls and what they refer to, and looks up functions and
 //! places.
+//!
+//! ```text
+//! at one moment: innermost calls ──► their functions and places ──┬──► known from the last stack on (`trunk`) ──► stack
+//!                                                                 └──► later: further calls ──► seam unchanged? ──► stack
+//! ```
+//!
+//! In a deep stack, the calls further out are read after a process that was stopped goes on. They are right if the outermost
+//! call of those that were read at one moment, the seam, is still there afterwards: calls end from the inside out. If it is
+//! not, the stack lacks these calls.
 
 use crate::builtin::Builtin;
-use crate::calls::{Calls, MOST_CALLS, OnStack, Registers};
-use crate::frames::{Frame, Place, Stack};
+use crate::calls::{Call, Calls, End, MOST_CALLS, OnStack, Registers};
+use crate::frames::{Cut, Frame, Place, Stack};
 use crate::innermost::Search;
 use crate::memory::Memory;
 use crate::names::{Found, Names};
 use crate::places::{Places, Root};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
+use crate::trunk::{Known, NEAR, Trunk};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::{StringId, Strings};
 use std::time::Duration;
+
+/// The limit on what is read of the memory for outer calls of a process that goes on. It suffices for ten times as many as
+/// are read.
+const MOST_LATER: u64 = 1 << 20;
+
+/// The number of outer calls that are read before it is checked whether they are still those of that moment.
+const LATER: usize = 1000;
 
 /// How an attempt knows that the records and variables it has read are of one moment.
 pub enum OneMoment<'h> {
@@ -25,14 +42,13 @@ pub enum OneMoment<'h> {
     Twice,
 }
 
-/// The result of an attempt to read a stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attempt {
-    Whole,
-    /// Outer calls were left out.
-    Partial,
-    /// The process has changed meanwhile, or its memory is damaged.
-    Changed,
+/// How much an attempt reads at one moment. What is missing then is read later: [`Reader::finish`].
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The number of calls.
+    pub calls: usize,
+    /// The limit on what is read of the memory, for the calls, and for what they refer to.
+    pub memory: u64,
 }
 
 /// Reads the stack of R in a process, repeatedly.
@@ -41,6 +57,13 @@ pub struct Reader<M> {
     pub(crate) snapshot: Snapshot<M>,
     pub(crate) target: Target,
     pub(crate) calls: Calls,
+    /// The calls that were looked up, innermost first.
+    pub(crate) known: Vec<Known>,
+    /// Where the innermost function is, and the builtin that it calls.
+    pub(crate) inside: (Option<Place>, Option<StringId>),
+    pub(crate) trunk: Trunk,
+    /// The row of the seam among the calls, if the stack lacks outer calls that can be read later.
+    pub(crate) seam: Option<usize>,
     pub(crate) names: Names,
     pub(crate) places: Places,
     pub(crate) search: Search,
@@ -54,82 +77,162 @@ pub struct Reader<M> {
 }
 
 impl<M: Memory> Reader<M> {
+    /// Reads the stack, or its inner calls. Returns `false` if the process has changed meanwhile, or its memory is damaged.
     /// Keeps the names and places that were looked up, if they are right.
-    pub(crate) fn attempt(&mut self, moment: OneMoment) -> Result<Attempt> {
-        let attempt = self.take(moment)?;
+    pub(crate) fn attempt(&mut self, moment: OneMoment, bounds: Bounds) -> Result<bool> {
+        self.seam = None;
+        self.known.clear();
+        let is_read = self.take(moment, bounds)?;
         // If the limit was reached, some places may be unknown only for that reason.
-        if attempt == Attempt::Changed || self.snapshot.is_exhausted() {
-            self.names.forget();
-            self.places.forget();
-            return Ok(Attempt::Changed);
+        match is_read && !self.snapshot.is_exhausted() {
+            true => self.keep(),
+            false => self.forget(),
         }
-        self.names.keep();
-        self.places.keep();
-        Ok(attempt)
+        if is_read {
+            self.assemble()?;
+        }
+        Ok(is_read)
     }
 
-    fn take(&mut self, moment: OneMoment) -> Result<Attempt> {
+    fn take(&mut self, moment: OneMoment, bounds: Bounds) -> Result<bool> {
         let (snapshot, target) = (&mut self.snapshot, &self.target);
-        let calls = &mut self.calls;
-        let is_list = calls.read(snapshot, target, self.registers, MOST_CALLS)?;
+        let (calls, registers) = (&mut self.calls, self.registers);
+        let depth = (NEAR, bounds.calls);
+        snapshot.limit(bounds.memory);
+        let is_list = calls.read(snapshot, target, registers, depth, &mut self.trunk)?;
         let goes_on = !matches!(moment, OneMoment::Still);
         let is_moment = match moment {
             OneMoment::Still => true,
             OneMoment::Held(let_go) => let_go(),
             OneMoment::Twice => is_list && snapshot.is_unchanged()?,
         };
-        if !is_list || !is_moment || !self.look_up()? {
-            return Ok(Attempt::Changed);
+        if !is_list || !is_moment {
+            return Ok(false);
+        }
+        snapshot.limit(bounds.memory);
+        self.look_up_inside()?;
+        if !self.look_up()? || self.known.is_empty() && !self.calls.calls.is_empty() {
+            return Ok(false);
         }
         // The objects that the calls refer to existed when the records were read. If that is recent, they have not
         // been freed since.
         let is_recent = self.snapshot.age() < self.shortest_collection;
         if goes_on && !is_recent && !self.snapshot.is_unchanged()? {
-            return Ok(Attempt::Changed);
+            return Ok(false);
         }
-        Ok(match self.calls.is_cut {
-            true => Attempt::Partial,
-            false => Attempt::Whole,
-        })
+        let is_more = self.calls.end == End::More && !self.calls.are_too_many();
+        self.seam = match self.known.len() {
+            known if known < self.calls.calls.len() => Some(known),
+            known if is_more => known.checked_sub(1),
+            _ => None,
+        };
+        Ok(true)
     }
 
-    /// Looks up the functions and places of the calls. Returns `false` if an object is damaged.
-    fn look_up(&mut self) -> Result<bool> {
-        self.stack.frames.clear();
-        self.stack.records.clear();
-        self.stack.is_cut = self.calls.is_cut;
-        self.stack.span = self.snapshot.span();
-        let innermost = match self.calls.innermost {
-            Some(site) => Root::of(&mut self.snapshot, &self.target, site)?,
+    /// Reads the outer calls that the last stack lacks, if they are still those of that moment. The process may go on.
+    pub fn finish(&mut self) -> Result<()> {
+        let Some(seam) = self.seam else {
+            return Ok(());
+        };
+        let known = self.known.len();
+        self.snapshot.complete();
+        self.snapshot.limit(MOST_LATER);
+        match self.complete(seam)? {
+            true => {
+                self.seam = None;
+                self.keep();
+            }
+            false => {
+                self.known.truncate(known);
+                self.trunk.keep(0);
+                self.forget();
+            }
+        }
+        self.assemble()
+    }
+
+    /// Returns `false` if the seam has changed.
+    fn complete(&mut self, seam: usize) -> Result<bool> {
+        let Some(&Call {
+            record, identity, ..
+        }) = self.calls.calls.get(seam)
+        else {
+            return Ok(false);
+        };
+        loop {
+            if !self.look_up()? || !self.snapshot.is_still(record.address, identity) {
+                return Ok(false);
+            }
+            let (calls, trunk) = (&mut self.calls, &mut self.trunk);
+            if calls.end != End::More || calls.are_too_many() {
+                return Ok(true);
+            }
+            let most = MOST_CALLS.min(calls.calls.len() + LATER);
+            if !calls.read_on(&mut self.snapshot, &self.target, most, trunk)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn keep(&mut self) {
+        self.names.keep();
+        self.places.keep();
+    }
+
+    fn forget(&mut self) {
+        self.names.forget();
+        self.places.forget();
+    }
+
+    /// Looks up where the innermost function is.
+    fn look_up_inside(&mut self) -> Result<()> {
+        let Some(site) = self.calls.innermost else {
+            self.inside = (None, None);
+            return Ok(());
+        };
+        let root = Root::of(&mut self.snapshot, &self.target, site)?;
+        let called_at = match self.calls.calls.first() {
+            Some(call) => Root::of(&mut self.snapshot, &self.target, call.site)?,
             None => Root::Nothing,
         };
-        let mut place = None;
-        for number in 0..self.calls.calls.len() {
+        // When a function has just been called, R's position is still that of its caller, at the call.
+        let is_at_call = matches!(root, Root::Code { .. }) && called_at == root;
+        self.inside = match is_at_call {
+            true => (None, None),
+            false => self.place_of(root, 0)?,
+        };
+        Ok(())
+    }
+
+    /// Looks up the functions and places of further calls, as far as the limit allows. Returns `false` if an object is
+    /// damaged.
+    fn look_up(&mut self) -> Result<bool> {
+        for number in self.known.len()..self.calls.calls.len() {
             let Some(&call) = self.calls.calls.get(number) else {
                 break;
             };
-            let called_at = Root::of(&mut self.snapshot, &self.target, call.site)?;
-            // When a function has just been called, R's position is still that of its caller, at the call.
-            let is_at_call = matches!(innermost, Root::Code { .. }) && called_at == innermost;
-            if number == 0 && !is_at_call {
-                place = self.add_builtin_at(innermost, 0)?;
-            }
-            let (names, snapshot) = (&mut self.names, &mut self.snapshot);
-            match names.of_call(snapshot, call.call, &mut self.texts)? {
-                Found::Name(name) => {
-                    let name = self.told_apart(name, call.function)?;
-                    self.add(Frame { name, place }, call.record)?;
-                }
+            let found = self
+                .names
+                .of_call(&mut self.snapshot, call.call, &mut self.texts)?;
+            let name = match found {
+                Found::Name(name) => Some(self.told_apart(name, call.function)?),
                 // Like `Rprof()`, omits what is not a call.
-                Found::Nothing => {}
-                Found::Damaged => return Ok(false),
+                Found::Nothing => None,
+                Found::Damaged => return Ok(self.snapshot.is_exhausted()),
+            };
+            let called_at = Root::of(&mut self.snapshot, &self.target, call.site)?;
+            let (place, builtin) = self.place_of(called_at, call.call)?;
+            if self.snapshot.is_exhausted() {
+                break;
             }
-            place = self.add_builtin_at(called_at, call.call)?;
+            self.known.try_push(Known {
+                record: call.record,
+                identity: call.identity,
+                name,
+                builtin,
+                place,
+            })?;
         }
-        if self.calls.calls.is_empty() {
-            place = self.add_builtin_at(innermost, 0)?;
-        }
-        self.stack.toplevel = place;
         Ok(true)
     }
 
@@ -151,14 +254,9 @@ impl<M: Memory> Reader<M> {
         }
     }
 
-    fn add(&mut self, frame: Frame, record: OnStack) -> Result<()> {
-        self.stack.frames.try_push(frame)?;
-        self.stack.records.try_push(record)
-    }
-
-    /// The place of a site. If a builtin is called there, a frame is added for it, unless this call has a record of
-    /// its own: `inner` is the address of the recorded call.
-    fn add_builtin_at(&mut self, site: Root, inner: u64) -> Result<Option<Place>> {
+    /// The place of a site, and the builtin that is called there, unless this call has a record: `inner` is the address of
+    /// the recorded call.
+    fn place_of(&mut self, site: Root, inner: u64) -> Result<(Option<Place>, Option<StringId>)> {
         let (place, builtin) = self.places.of(
             &mut self.snapshot,
             &self.target,
@@ -166,11 +264,62 @@ impl<M: Memory> Reader<M> {
             &mut self.names,
             &mut self.texts,
         )?;
-        let is_frame = |builtin: &Builtin| builtin.call != inner;
-        if let Some(Builtin { name, .. }) = builtin.filter(is_frame) {
-            let place = None;
-            self.add(Frame { name, place }, OnStack::default())?;
+        let builtin = builtin.filter(|builtin: &Builtin| builtin.call != inner);
+        Ok((place, builtin.map(|builtin| builtin.name)))
+    }
+
+    /// Puts the stack together.
+    fn assemble(&mut self) -> Result<()> {
+        let (known, trunk, stack) = (&self.known, &mut self.trunk, &mut self.stack);
+        let is_finished = self.seam.is_none();
+        if is_finished {
+            let shared = match self.calls.end {
+                End::Known(shared) => shared,
+                End::Outermost | End::More => 0,
+            };
+            trunk.keep(shared);
+            for &call in known.iter().skip(NEAR).rev() {
+                trunk.push(call)?;
+            }
+            if self.calls.end == End::More {
+                trunk.set_cut();
+            }
         }
-        Ok(place)
+        stack.frames.clear();
+        stack.records.clear();
+        stack.span = self.snapshot.span();
+        let (near, far) = match is_finished {
+            true => (NEAR, trunk.count()),
+            false => (known.len(), 0),
+        };
+        let is_too_deep = trunk.is_cut() || far > MOST_CALLS - NEAR;
+        stack.cut = match is_finished {
+            true => is_too_deep.then_some(Cut::TooDeep),
+            false => Some(Cut::Late),
+        };
+        let calls = known.iter().take(near).chain(trunk.calls().take(far));
+        let (mut place, builtin) = self.inside;
+        let mut add = |name, place, record| {
+            stack.frames.try_push(Frame { name, place })?;
+            stack.records.try_push(record)
+        };
+        if let Some(name) = builtin {
+            add(name, None, OnStack::default())?;
+        }
+        for call in calls.take(MOST_CALLS) {
+            if let Some(name) = call.name {
+                add(name, place, call.record)?;
+            }
+            if let Some(name) = call.builtin {
+                add(name, None, OnStack::default())?;
+            }
+            place = call.place;
+        }
+        stack.toplevel = place.filter(|_| stack.cut.is_none());
+        // A stack that grows further and further is read anew now and then.
+        if trunk.count() > 2 * MOST_CALLS {
+            trunk.keep(0);
+        }
+        Ok(())
     }
 }

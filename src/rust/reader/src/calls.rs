@@ -3,15 +3,16 @@
 use crate::memory::{Memory, at, half_at};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
+use crate::trunk::Trunk;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{
-    BCBODY, BCPC, BUILTIN, CALL, CALLFLAG, CALLFUN, CLOSURE, FLAGS, NEXT, RECORD,
+    BCBODY, BCPC, BUILTIN, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, FLAGS, NEXT, RECORD, SYSPARENT,
 };
 use std::ops::Range;
 
 /// Deeper stacks are cut: their outermost calls are left out. R's own limit is 5,000 calls by default.
-pub const MOST_CALLS: usize = 20_000;
+pub const MOST_CALLS: usize = 100_000;
 /// Records of loops come in addition to those of calls.
 const MOST_RECORDS: usize = 3 * MOST_CALLS;
 
@@ -24,10 +25,28 @@ pub struct OnStack {
     pub promises: u64,
 }
 
+/// What tells a record from others that have been at its address: the fields that do not change while its function runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Identity([u64; 8]);
+
+impl Identity {
+    /// The size of the part of a record that contains these fields.
+    pub const SIZE: usize = BCPC as usize + 8;
+
+    pub fn of(record: &[u8]) -> Identity {
+        let words = [NEXT, CALLFUN, SYSPARENT, CALL, CLOENV, BCBODY, BCPC];
+        let [next, function, parent, call, environment, code, pc] =
+            words.map(|field| at(record, field as usize));
+        let flags = half_at(record, CALLFLAG as usize).into();
+        Identity([next, flags, function, parent, call, environment, code, pc])
+    }
+}
+
 /// The call of a function.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
     pub record: OnStack,
+    pub identity: Identity,
     /// A `LANGSXP`, with rare exceptions.
     pub call: u64,
     /// The closure that was called.
@@ -54,7 +73,19 @@ pub struct Registers {
     pub pc: u64,
 }
 
-/// The calls of a stack. The buffer is reused.
+/// Where the list of calls ends that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum End {
+    /// At the outermost call.
+    #[default]
+    Outermost,
+    /// At a call that was on the last stack, too: the number of calls from there on.
+    Known(usize),
+    /// Further out there are more.
+    More,
+}
+
+/// The innermost calls of a stack. The buffer is reused.
 #[derive(Debug, Default)]
 pub struct Calls {
     /// Innermost first.
@@ -62,24 +93,36 @@ pub struct Calls {
     /// Where the innermost function is. `None` if that is a position in byte code, and the variables that contain it
     /// are unknown.
     pub innermost: Option<Site>,
-    /// Whether outer calls were left out.
-    pub is_cut: bool,
+    pub end: End,
+    /// The address of the next record.
+    next: u64,
+    order: Order,
+    /// The number of records that were read, and of calls that are passed before any may be known.
+    records: usize,
+    near: usize,
 }
 
 impl Calls {
-    /// Reads the innermost calls, up to this number, and then where the innermost function is. Returns `false` if the
-    /// records are not a list of calls, which happens if they change meanwhile.
+    /// Reads the innermost calls, up to this number, and then where the innermost function is. After `near` calls, it ends
+    /// at a call of the trunk. Returns `false` if the records are not a list of calls, which happens if they change
+    /// meanwhile.
     pub fn read<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
         target: &Target,
         registers: Option<Registers>,
-        most: usize,
+        (near, most): (usize, usize),
+        trunk: &mut Trunk,
     ) -> Result<bool> {
         let Some(head) = snapshot.begin()? else {
             return Ok(false);
         };
-        if !self.read_records(snapshot, target, head, most)? {
+        self.calls.clear();
+        self.next = head;
+        self.order = Order::of(target);
+        self.records = 0;
+        self.near = near;
+        if !self.read_on(snapshot, target, most, trunk)? {
             return Ok(false);
         }
         let Some(srcref) = snapshot.variable(target.addresses.srcref)? else {
@@ -107,40 +150,52 @@ impl Calls {
         Ok(true)
     }
 
-    fn read_records<M: Memory>(
+    /// Reads further calls, until there are so many or they end.
+    pub fn read_on<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
         target: &Target,
-        head: u64,
         most: usize,
+        trunk: &mut Trunk,
     ) -> Result<bool> {
-        self.calls.clear();
-        self.is_cut = false;
-        let mut order = Order::of(target);
-        let (mut address, mut records) = (head, 0);
-        while address != target.toplevel {
-            if records == MOST_RECORDS || self.calls.len() == most {
-                self.is_cut = true;
-                break;
+        self.end = End::More;
+        let more = most.saturating_sub(self.calls.len());
+        let most_records = MOST_RECORDS.min(self.records + 3 * more);
+        while self.next != target.toplevel {
+            let is_enough = self.calls.len() >= most && !trunk.has(self.next);
+            if is_enough || self.records == most_records {
+                return Ok(true);
             }
-            if !order.allows(address) {
+            if !self.order.allows(self.next) {
                 return Ok(false);
             }
-            let Some(record) = snapshot.record(address)? else {
+            let Some(record) = snapshot.record(self.next)? else {
                 return Ok(false);
             };
+            if self.calls.len() >= self.near {
+                if let Some(known) = trunk.join(snapshot, self.calls.len(), self.next, &record)? {
+                    self.end = End::Known(known);
+                    return Ok(true);
+                }
+            }
             let flags = half_at(&record, CALLFLAG as usize);
             if flags >= FLAGS {
                 return Ok(false);
             }
             // Loops have records as well.
             if flags & (CLOSURE | BUILTIN) != 0 {
-                self.calls.try_push(Call::of(address, &record, target))?;
+                self.calls.try_push(Call::of(self.next, &record, target))?;
             }
-            address = at(&record, NEXT as usize);
-            records += 1;
+            self.next = at(&record, NEXT as usize);
+            self.records += 1;
         }
+        self.end = End::Outermost;
         Ok(true)
+    }
+
+    /// Whether there are more calls than are ever read.
+    pub fn are_too_many(&self) -> bool {
+        self.records == MOST_RECORDS || self.calls.len() >= MOST_CALLS
     }
 }
 
@@ -152,6 +207,7 @@ impl Call {
                 address,
                 promises: at(record, target.layout.promises as usize),
             },
+            identity: Identity::of(record),
             call: at(record, CALL as usize),
             function: at(record, CALLFUN as usize),
             site: Site::of(record, target),
@@ -183,7 +239,7 @@ impl Site {
 
 /// The order of records: those of outer calls have higher addresses on the C stack, which grows downwards, and lower
 /// ones on the node stack. So a list in this order has no cycles.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Order {
     stack: Range<u64>,
     node_stack: Range<u64>,

@@ -31,6 +31,8 @@ pub struct Copies<const SIZE: usize> {
     is_copied: bool,
     /// Whether the plan differs from what was needed.
     is_outdated: bool,
+    /// Whether what is needed from now on is not planned for the next round.
+    is_unplanned: bool,
 }
 
 /// Where a copy starts, and the last round in which it was needed.
@@ -94,6 +96,7 @@ impl<const SIZE: usize> Copies<SIZE> {
         self.needed.clear();
         self.round += 1;
         self.is_copied = false;
+        self.is_unplanned = false;
         self.bytes.truncate(self.planned);
         self.bytes.try_fill(self.planned, 0)
     }
@@ -110,7 +113,7 @@ impl<const SIZE: usize> Copies<SIZE> {
         }
         if let Some(start) = self.starts.get_mut(&address) {
             let at = start.at;
-            if start.round != self.round {
+            if start.round != self.round && !self.is_unplanned {
                 start.round = self.round;
                 self.needed.try_push(address)?;
             }
@@ -120,13 +123,20 @@ impl<const SIZE: usize> Copies<SIZE> {
             return Ok(None);
         };
         self.is_outdated = true;
-        if self.needed.len() < MOST {
+        if self.starts.len() < MOST {
             let (at, round) = (self.bytes.len(), self.round);
             self.bytes.try_extend(&copy)?;
             self.starts.try_put(address, Start { at, round })?;
-            self.needed.try_push(address)?;
+            if !self.is_unplanned {
+                self.needed.try_push(address)?;
+            }
         }
         Ok(Some(copy))
+    }
+
+    /// What is needed in the rest of this round is not copied in one call in the next one.
+    pub fn stop_planning(&mut self) {
+        self.is_unplanned = true;
     }
 
     fn copy_at(&self, at: usize) -> Option<[u8; SIZE]> {

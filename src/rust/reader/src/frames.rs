@@ -29,6 +29,17 @@ pub struct Stack {
     pub toplevel: Option<Place>,
     /// The span that was active.
     pub span: Option<SpanIds>,
-    /// Whether outer frames were left out, because the stack is too deep.
-    pub is_cut: bool,
+    /// Why outer frames are missing, if they are.
+    pub cut: Option<Cut>,
+}
+
+/// Why a stack lacks its outer frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// It has more calls than are read.
+    TooDeep,
+    /// It has more calls than can be read at one moment, and inner ones ended before the others were read.
+    Late,
+    /// Too many different stacks with so many calls were recorded.
+    Full,
 }

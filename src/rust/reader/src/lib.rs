@@ -15,7 +15,7 @@
 //! - [`target`]: R in a process: the addresses of its variables; [`fit`]: how its records are laid out;
 //! - [`snapshot`]: what one stack needs, of one moment; [`copies`]: many pieces of memory at once; [`spans`]: the active
 //!   span;
-//! - [`calls`]: R's calls;
+//! - [`calls`]: R's calls; `trunk`: those that the last stack had, too;
 //! - [`names`], [`places`]: the functions, files and lines of calls;
 //! - `positions`: the source reference of a position in [`byte_code`]; `builtin`: the builtin that is called there;
 //! - [`innermost`]: the position of the innermost function in its byte code;
@@ -86,3 +86,4 @@ mod stride;
 pub mod symbols;
 pub mod target;
 pub mod ticks;
+pub mod trunk;

@@ -126,8 +126,11 @@ pub fn read<M: Memory>(
         let is_still = thread.is_still(&held);
         release(held, pauses)?;
         match is_read {
-            true if is_still => return Ok(stack),
-            // It takes too long to read it while it is stopped.
+            true if is_still => {
+                reader.finish()?;
+                return Ok(stack);
+            }
+            // Its memory is damaged, or its list of calls was just being changed.
             false if is_still => break,
             _ => {}
         }

@@ -1,17 +1,19 @@
 //! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::apart;
+use crate::frames::Cut;
 use crate::process::{Placement, Process, WhyFree};
 use crate::samples::declare_types;
 use crate::session::{Session, Tick};
 use crate::settings::Settings;
 use crate::ticks::{next_tick, pause};
 use profile_core::analysis::label_frames::take_labels;
-use profile_core::error::{Error, Result};
-use profile_core::formats::problems::Problems;
+use profile_core::error::{Error, Position, Result};
+use profile_core::formats::problems::{ProblemKind, Problems};
 use profile_core::joint::{Files, NativeStack, insert_native};
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::TryGrow;
+use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::retry::chance;
 use std::thread;
@@ -30,13 +32,11 @@ pub struct Recorded {
     pub profile: Profile,
     /// The number of samples that could not be read.
     pub unread: usize,
-    /// The number of samples whose outermost calls were left out.
-    pub cut: usize,
     /// The number of samples that were read while the process went on, because another process traces it.
     pub traced: usize,
     /// How long processes were stopped, each time, in nanoseconds.
     pub pauses: Vec<u32>,
-    /// Problems of native stacks.
+    /// Problems of stacks.
     pub problems: Problems,
     /// Processes that ended during the recording.
     pub ended: Vec<i32>,
@@ -48,14 +48,29 @@ impl Recorded {
     fn count(&mut self, tick: Tick, pid: i32) -> Result<()> {
         match tick {
             Tick::Idle => {}
-            Tick::Taken { is_cut, free } => {
-                self.cut += usize::from(is_cut);
+            Tick::Taken { cut, free } => {
+                if let Some(cut) = cut {
+                    self.note(cut);
+                }
                 self.traced += usize::from(free == Some(WhyFree::Traced));
             }
             Tick::Unread => self.unread += 1,
             Tick::Ended => self.ended.try_push(pid)?,
         }
         Ok(())
+    }
+
+    /// Records that the last sample lacks outer calls.
+    fn note(&mut self, cut: Cut) {
+        let kind = match cut {
+            Cut::TooDeep => ProblemKind::DeepStack,
+            Cut::Late => ProblemKind::UnreadCalls,
+            Cut::Full => ProblemKind::StacksFull,
+        };
+        let sample = self.profile.samples.len() as u64;
+        let text = message!("sample {sample}");
+        self.problems
+            .note(kind, Position::Sample(sample), text.as_bytes());
     }
 }
 
@@ -209,9 +224,9 @@ impl<'s> Recorder<'s> {
         }
         if self.settings.native {
             // This cannot be interrupted, so that the recording is not lost if the user presses Ctrl-C now.
-            let profile = &mut self.recorded.profile;
-            let problems = insert_native(profile, &recordings, &self.natives, &|| false)?;
-            self.recorded.problems = problems;
+            let (profile, natives) = (&mut self.recorded.profile, &self.natives);
+            let problems = &mut self.recorded.problems;
+            insert_native(profile, &recordings, natives, problems, &|| false)?;
         }
         take_labels(&mut self.recorded.profile, &|| false)
     }
@@ -224,21 +239,24 @@ mod tests {
     #[test]
     fn what_is_wrong_with_samples_is_counted() {
         let mut recorded = Recorded::default();
-        let taken = |is_cut, free| Tick::Taken { is_cut, free };
+        let taken = |cut, free| Tick::Taken { cut, free };
         for tick in [
             Tick::Idle,
-            taken(false, None),
-            taken(true, None),
-            taken(false, Some(WhyFree::Traced)),
-            taken(true, Some(WhyFree::Traced)),
-            taken(false, Some(WhyFree::Slow)),
-            taken(false, Some(WhyFree::Traced)),
+            taken(None, None),
+            taken(Some(Cut::TooDeep), None),
+            taken(Some(Cut::Late), None),
+            taken(None, Some(WhyFree::Traced)),
+            taken(Some(Cut::Late), Some(WhyFree::Traced)),
+            taken(None, Some(WhyFree::Slow)),
+            taken(None, Some(WhyFree::Traced)),
             Tick::Unread,
             Tick::Ended,
         ] {
             recorded.count(tick, 7).unwrap();
         }
-        let counts = [recorded.cut, recorded.traced, recorded.unread];
-        assert_eq!((counts, recorded.ended), ([2, 3, 1], vec![7]));
+        let counts = [recorded.traced, recorded.unread];
+        assert_eq!((counts, recorded.ended), ([3, 1], vec![7]));
+        let cut = [(ProblemKind::DeepStack, 1), (ProblemKind::UnreadCalls, 2)];
+        assert_eq!(recorded.problems.counts(), cut);
     }
 }

@@ -1,6 +1,6 @@
 //! Adds the samples of a process to a profile.
 
-use crate::frames::{Frame, Stack};
+use crate::frames::{Cut, Frame, Stack};
 use crate::process::State;
 use crate::source::TYPES;
 use crate::spans::SpanIds;
@@ -12,6 +12,11 @@ use profile_core::model::{
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The maximum memory for the stacks of a profile, in bytes, as long as deep stacks are added whole; and the number of calls
+/// that are left of them afterwards.
+const MOST_STACKS: usize = 64 << 20;
+const INNER: usize = 1000;
 
 /// Adds the columns of values to a new profile.
 pub fn declare_types(profile: &mut Profile) -> Result<()> {
@@ -27,6 +32,7 @@ pub struct Samples {
     source: SourceId,
     state_key: StringId,
     frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
+    stack: Vec<LocationId>,
     /// The last span. Consecutive samples often have the same.
     span: Option<(SpanIds, Link)>,
 }
@@ -48,6 +54,7 @@ impl Samples {
             source: profile.add_source(source)?,
             state_key: profile.strings.intern("state")?,
             frames: HashMap::default(),
+            stack: Vec::new(),
             span: None,
         })
     }
@@ -57,16 +64,16 @@ impl Samples {
         &mut profile.sources[self.source.row()]
     }
 
-    /// Adds a sample. `texts` are the names and files of its stack.
+    /// Adds a sample. `texts` are the names and files of its stack. Returns why outer calls are missing.
     pub fn add(
         &mut self,
         stack: &Stack,
         texts: &Strings,
         tick: AtTick,
         profile: &mut Profile,
-    ) -> Result<()> {
+    ) -> Result<Option<Cut>> {
         let sample = profile.samples.len();
-        let mut frames = Vec::new();
+        self.stack.clear();
         for &frame in &stack.frames {
             let location = match self.frames.get(&frame) {
                 Some(&location) => location,
@@ -76,15 +83,22 @@ impl Samples {
                     location
                 }
             };
-            frames.try_push(location)?;
+            self.stack.try_push(location)?;
         }
-        if stack.is_cut {
+        let is_full = self.stack.len() > INNER
+            && profile.stacks.bytes() > MOST_STACKS
+            && !profile.stacks.contains(&self.stack);
+        let cut = if is_full { Some(Cut::Full) } else { stack.cut };
+        if cut.is_some() {
+            if is_full {
+                self.stack.truncate(INNER);
+            }
             let none = profile.strings.intern("")?;
             let mark = profile.frame(OUTER_CALLS, none, 0)?;
-            frames.try_push(mark)?;
+            self.stack.try_push(mark)?;
         }
-        let id = profile.stacks.intern(&frames)?;
-        if let Some(place) = stack.toplevel {
+        let id = profile.stacks.intern(&self.stack)?;
+        if let Some(place) = stack.toplevel.filter(|_| cut.is_none()) {
             let filename = profile.strings.intern(texts.get(place.file))?;
             let toplevel = Toplevel {
                 sample,
@@ -121,7 +135,8 @@ impl Samples {
             unit: None,
             other: None,
         };
-        profile.labels.try_push(label)
+        profile.labels.try_push(label)?;
+        Ok(cut)
     }
 
     /// Multiplies the CPU times of the samples, which are multiples of the interval in nanoseconds.

@@ -10,6 +10,7 @@
 //! end, all CPU times get the factor by which their sum equals the CPU clock ([`crate::cpu_clock`]).
 
 use crate::cpu_clock::CpuClock;
+use crate::frames::Cut;
 use crate::memory::{Mapping, Memory};
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
 use crate::reading::{Reading, Wanted, Watched, read};
@@ -62,8 +63,8 @@ pub enum Tick {
     /// There is no sample, because the process does not compute.
     Idle,
     Taken {
-        /// Whether outer calls were left out.
-        is_cut: bool,
+        /// Why outer calls are missing.
+        cut: Option<Cut>,
         /// Why the process was not kept where it was.
         free: Option<WhyFree>,
     },
@@ -310,7 +311,6 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             computes,
         };
         let (stack, texts) = (self.reader.stack(), &self.reader.texts);
-        let is_cut = stack.is_cut;
         if let Some(native) = &mut self.native {
             let recording = self.number;
             let found = match native.unwind(self.reader.target(), stack)? {
@@ -320,12 +320,12 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             };
             natives.try_push(found)?;
         }
-        self.samples.add(stack, texts, tick, profile)?;
+        let cut = self.samples.add(stack, texts, tick, profile)?;
         if computes {
             self.cpu.count(ticks);
         }
         self.reader.search_further()?;
-        Ok(Tick::Taken { is_cut, free })
+        Ok(Tick::Taken { cut, free })
     }
 
     /// The state of the thread, after this one has left the processor of the other; `None` if it has ended.

@@ -6,21 +6,21 @@
 //! moment. In a loop, the same function is called again, and its record is at the same address. These calls differ in
 //! their environments, since each call has a new one.
 //!
+//! The outer calls of a deep stack are read later, when the process goes on: [`Snapshot::complete`].
+//!
 //! Nothing that was read is trusted: addresses are only passed to the kernel, which rejects invalid ones, except those
 //! of R's stacks and variables in this process, which are always mapped.
 
+use crate::calls::Identity;
 use crate::copies::Copies;
 use crate::memory::{self, Limited, Memory, Piece, at};
 use crate::moment::Moment;
 use crate::spans::{self, SpanIds};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
+use profile_runtime::contexts::RECORD;
 use profile_runtime::objects::CELL;
 use std::time::Duration;
-
-/// The part of a record that is read a second time.
-const IDENTITY: usize = BCPC as usize + 8;
 
 /// The memory of a process, and copies of what one stack needs.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub struct Snapshot<M> {
     records: Copies<RECORD>,
     variables: Copies<8>,
     objects: Copies<CELL>,
+    /// Whether what is read is not part of the one moment any more.
+    is_late: bool,
     /// The address of the record of the active span, if the process has one, and its content.
     span_at: Option<u64>,
     span: Option<[u8; spans::SIZE]>,
@@ -53,6 +55,7 @@ impl<M: Memory> Snapshot<M> {
             records: Copies::default(),
             variables: Copies::default(),
             objects: Copies::default(),
+            is_late: false,
             span_at: None,
             span: None,
             clock: Moment::now,
@@ -89,6 +92,7 @@ impl<M: Memory> Snapshot<M> {
         self.records.begin()?;
         self.variables.begin()?;
         self.objects.begin()?;
+        self.is_late = false;
         self.begun = self.now();
         self.moment = self.begun;
         self.span = self.read_span();
@@ -97,13 +101,32 @@ impl<M: Memory> Snapshot<M> {
         Ok(head)
     }
 
+    /// Completes the snapshot with what is read from now on, which is not part of the one moment, and is not copied for
+    /// the next snapshot.
+    pub fn complete(&mut self) {
+        self.is_late = true;
+        self.objects.stop_planning();
+    }
+
     /// A record of R's list.
     pub fn record(&mut self, address: u64) -> Result<Option<[u8; RECORD]>> {
-        self.records.get(&mut self.memory, address)
+        match self.is_late {
+            true => Ok(memory::array(&mut self.memory, address)),
+            false => self.records.get(&mut self.memory, address),
+        }
+    }
+
+    /// Whether this record is still at its address.
+    pub fn is_still(&mut self, address: u64, identity: Identity) -> bool {
+        let record = memory::array::<{ Identity::SIZE }>(&mut self.memory, address);
+        record.is_some_and(|record| Identity::of(&record) == identity)
     }
 
     /// A variable of one word, of R or of one of its functions.
     pub fn variable(&mut self, address: u64) -> Result<Option<u64>> {
+        if self.is_late {
+            return Ok(memory::word(&mut self.memory, address));
+        }
         let copy = self.variables.get(&mut self.memory, address)?;
         Ok(copy.map(u64::from_le_bytes))
     }
@@ -145,7 +168,7 @@ impl<M: Memory> Snapshot<M> {
         let address = self.head_at;
         self.pieces.try_push(Piece { address, size: 8 })?;
         for (address, _) in self.records.needed() {
-            let size = IDENTITY;
+            let size = Identity::SIZE;
             self.pieces.try_push(Piece { address, size })?;
         }
         // Without a copy of each record, nothing can be compared.
@@ -154,14 +177,14 @@ impl<M: Memory> Snapshot<M> {
             return Ok(false);
         }
         self.again.clear();
-        self.again.try_fill(8 + IDENTITY * count, 0)?;
+        self.again.try_fill(8 + Identity::SIZE * count, 0)?;
         if self.memory.read_pieces(&self.pieces, &mut self.again) < self.pieces.len() {
             return Ok(false);
         }
         let (head, records) = self.again.split_at(8);
-        let mut both = self.records.needed().zip(records.chunks_exact(IDENTITY));
-        Ok(at(head, 0) == self.head
-            && both.all(|((_, first), second)| is_same_record(&first, second)))
+        let records = records.chunks_exact(Identity::SIZE).map(Identity::of);
+        let first = self.records.needed().map(|(_, copy)| Identity::of(&copy));
+        Ok(at(head, 0) == self.head && first.eq(records))
     }
 
     /// Sets the limit on what is read, see [`Limited`].
@@ -184,18 +207,4 @@ impl<M: Memory> Memory for Snapshot<M> {
     fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
         self.memory.read_pieces(pieces, into)
     }
-}
-
-/// Whether both are copies of the same record. Only the fields that do not change while its function runs are compared.
-fn is_same_record(first: &[u8], second: &[u8]) -> bool {
-    let [next, flags, identity, site] =
-        [NEXT, CALLFLAG, CALLFUN, BCBODY].map(|field| field as usize);
-    [
-        next..next + 8,
-        flags..flags + 4,
-        identity..CLOENV as usize + 8,
-        site..IDENTITY,
-    ]
-    .into_iter()
-    .all(|part| first.get(part.clone()) == second.get(part))
 }

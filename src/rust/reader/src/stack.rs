@@ -1,8 +1,8 @@
 //! Reads R's stack at one moment: in one attempt (`attempt.rs`) if the process is kept where it is, and in several if it
 //! goes on.
 
-use crate::attempt::{Attempt, OneMoment};
-use crate::calls::Calls;
+use crate::attempt::{Bounds, OneMoment};
+use crate::calls::{Calls, MOST_CALLS};
 use crate::frames::Stack;
 use crate::innermost::Search;
 use crate::memory::Mapping;
@@ -13,6 +13,7 @@ use crate::places::Places;
 use crate::snapshot::Snapshot;
 use crate::spans;
 use crate::target::Target;
+use crate::trunk::{NEAR, Trunk};
 use profile_core::error::Result;
 use profile_core::model::Strings;
 use std::thread;
@@ -27,20 +28,22 @@ const TRIES: usize = 5;
 const PREPARATIONS: usize = 40;
 const UNNEEDED: usize = 12;
 const PAUSE: Duration = Duration::from_micros(500);
-/// The maximum number of calls that are read if only the innermost function matters.
+/// The number of calls that are read if only the innermost function matters.
 const FEW_CALLS: usize = 20;
 
 /// The minimum time of a garbage collection. A small one in a fresh R session takes 600 microseconds: symbols and
 /// base functions have to be marked.
 const SHORTEST_COLLECTION: Duration = Duration::from_micros(200);
 
-/// The limits on what is read of the memory, in units of about a microsecond: to find R, to prepare, and for one stack
-/// of a process that is stopped for it, or that is not. In a stack that is read again, a call takes about a unit. A stack
-/// of 20,000 calls that is seen for the first time takes about a fifth of the last limit.
+/// The limits on what is read of the memory, in units of about a microsecond: to find R, to prepare, and at one moment of
+/// a process that is stopped, or that is not.
 const MOST_TO_OPEN: u64 = 2 << 20;
 const MOST_TO_PREPARE: u64 = 2 << 20;
-const MOST_WHILE_STOPPED: u64 = 12_000;
+const MOST_WHILE_STOPPED: u64 = 8_000;
 const MOST_TO_READ: u64 = 1 << 20;
+
+/// The maximum number of calls that are read while a process is stopped for it.
+const CALLS_WHILE_STOPPED: usize = 3000;
 
 /// Whether a process goes on while its stack is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +69,10 @@ impl<M: Memory> Reader<M> {
             snapshot: Snapshot::new(memory, target.addresses.head),
             target,
             calls: Calls::default(),
+            known: Vec::new(),
+            inside: (None, None),
+            trunk: Trunk::default(),
+            seam: None,
             names: Names::default(),
             places: Places::default(),
             search: Search::default(),
@@ -142,7 +149,8 @@ impl<M: Memory> Reader<M> {
     fn search(&mut self) -> Result<bool> {
         let (snapshot, target) = (&mut self.snapshot, &self.target);
         let (registers, calls) = (self.registers, &mut self.calls);
-        if !calls.read(snapshot, target, registers, FEW_CALLS)? {
+        let depth = (FEW_CALLS, FEW_CALLS);
+        if !calls.read(snapshot, target, registers, depth, &mut self.trunk)? {
             return Ok(false);
         }
         self.search.observe(snapshot, target)?;
@@ -160,21 +168,23 @@ impl<M: Memory> Reader<M> {
         self.snapshot.plan()
     }
 
-    /// The current stack. `None` if it takes too long to read while the process stands still, or changes during all
-    /// attempts.
+    /// The current stack. `None` if the process changes during all attempts, or its memory is damaged. If the process
+    /// stands still, outer calls of a deep stack are left out; [`Reader::finish`] adds them when it goes on.
     pub fn read(&mut self, motion: Motion) -> Result<Option<&Stack>> {
-        let (tries, limit) = match motion {
-            Motion::Still => (1, MOST_WHILE_STOPPED),
-            Motion::Asleep => (1, MOST_TO_READ),
-            Motion::Free => (TRIES, MOST_TO_READ),
+        let (tries, calls, memory) = match motion {
+            Motion::Still => (1, CALLS_WHILE_STOPPED, MOST_WHILE_STOPPED),
+            Motion::Asleep => (1, MOST_CALLS, MOST_TO_READ),
+            Motion::Free => (TRIES, NEAR, MOST_TO_READ),
         };
-        self.snapshot.limit(limit);
         for _ in 0..tries {
             let moment = match motion {
                 Motion::Still | Motion::Asleep => OneMoment::Still,
                 Motion::Free => OneMoment::Twice,
             };
-            if self.attempt(moment)? != Attempt::Changed {
+            if self.attempt(moment, Bounds { calls, memory })? {
+                if motion != Motion::Still {
+                    self.finish()?;
+                }
                 return Ok(Some(&self.stack));
             }
             if self.snapshot.is_exhausted() {
@@ -184,13 +194,20 @@ impl<M: Memory> Reader<M> {
         Ok(None)
     }
 
-    /// The current stack of a process that is held. `let_go` lets it go on as soon as its records were read, and returns
-    /// whether it was held until then. `None` if it was not, or if it takes too long to look up what they refer to.
+    /// The current stack of a process that is held. `let_go` lets it go on as soon as the records of inner calls were read,
+    /// and returns whether it was held until then. `None` if it was not, or if it takes too long to look up what they refer
+    /// to.
     pub fn read_held(&mut self, let_go: impl FnOnce() -> bool) -> Result<Option<&Stack>> {
-        self.snapshot.limit(MOST_TO_READ);
         let mut let_go = Some(let_go);
         let mut let_go = || let_go.take().is_some_and(|let_go| let_go());
-        let attempt = self.attempt(OneMoment::Held(&mut let_go))?;
-        Ok((attempt != Attempt::Changed).then_some(&self.stack))
+        let bounds = Bounds {
+            calls: NEAR,
+            memory: MOST_TO_READ,
+        };
+        if !self.attempt(OneMoment::Held(&mut let_go), bounds)? {
+            return Ok(None);
+        }
+        self.finish()?;
+        Ok(Some(&self.stack))
     }
 }

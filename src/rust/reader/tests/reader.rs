@@ -19,6 +19,7 @@ mod reader {
     ))]
     mod cpu_time;
     mod damage;
+    mod deep;
     mod images;
     mod innermost;
     mod names;

@@ -13,7 +13,7 @@ use profile_reader::process::{Process, Thread};
 use profile_reader::recorder::Recorded;
 use profile_reader::samples::in_a_word;
 
-/// `list(tables, counts, unread, cut, traced, pauses, ended)`: `counts` contains the problems of native stacks, `pauses` how
+/// `list(tables, counts, unread, traced, pauses, ended)`: `counts` contains the problems of stacks, `pauses` how
 /// long processes were stopped each time, in seconds.
 pub fn recorded<'call>(
     arena: Arena<'call>,
@@ -29,7 +29,6 @@ pub fn recorded<'call>(
         ("tables", tables),
         ("counts", counts(arena, problems)?),
         ("unread", arena.number(recorded.unread as f64)?),
-        ("cut", arena.number(recorded.cut as f64)?),
         ("traced", arena.number(recorded.traced as f64)?),
         ("pauses", arena.numbers(&pauses)?),
         ("ended", arena.integer_vector(&recorded.ended)?),
@@ -94,7 +93,7 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
         ("frames", table.finish()?),
         ("toplevel", called_from.finish()?),
         ("labels", labels),
-        ("is_cut", arena.flag(dump.stack.is_cut)?),
+        ("is_cut", arena.flag(dump.stack.cut.is_some())?),
         ("pid", arena.integer_vector(&[dump.pid])?),
         ("state", arena.text(dump.state)?),
         ("signal", optional(dump.signal)?),

@@ -3,6 +3,7 @@ use crate::script::{
     Folder, Script, Scripted, Shared, TAKEN, begin_profile, beginning, checked, encoder,
     last_error, next_profile, seconds, spooled, sum,
 };
+use profile_reader::frames::Cut;
 use profile_reader::settings::Clock;
 
 const INTERVAL: f64 = 0.01;
@@ -173,7 +174,7 @@ fn samples_that_lack_outer_calls_are_counted() {
     let world = World::new();
     let mut chunks = world.chunks(1000.0);
     let cut = Tick::Taken {
-        is_cut: true,
+        cut: Some(Cut::TooDeep),
         free: None,
     };
     world

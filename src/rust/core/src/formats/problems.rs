@@ -103,6 +103,12 @@ kinds! {
         "a native stack that could not be unwound to its end: its outer native frames are missing",
     NativeFull "native_full" true
         "a sample after the memory for native stacks was used up: only R's stack is kept",
+    DeepStack "deep_stack" true
+        "a stack of more than 100,000 calls: its outer calls are missing",
+    UnreadCalls "unread_calls" true
+        "a deep stack whose inner calls ended before its outer calls were read: they are missing",
+    StacksFull "stacks_full" true
+        "a stack of more than 1,000 calls after the memory for such stacks was used up: its outer calls are missing",
     SilentTick "silent_tick" true
         "a tick for which R wrote no sample, for example because the stack was too deep for its buffer or the disk was full",
     ImpreciseValue "imprecise_value" false

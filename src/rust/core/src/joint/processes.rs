@@ -35,9 +35,9 @@ pub fn insert_native(
     profile: &mut Profile,
     recordings: &[Recording],
     natives: &[NativeStack],
+    problems: &mut Problems,
     stop: Stop,
-) -> Result<Problems> {
-    let mut problems = Problems::default();
+) -> Result<()> {
     let files = Files::default();
     let mut processes = Vec::new();
     for recording in recordings {
@@ -97,7 +97,7 @@ pub fn insert_native(
         process.natives.finish(profile)?;
     }
     profile.samples.stack = stacks;
-    Ok(problems)
+    Ok(())
 }
 
 struct Process<'a> {

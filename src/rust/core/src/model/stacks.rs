@@ -128,6 +128,11 @@ impl Stacks {
         self.id(row)
     }
 
+    /// Whether `intern()` finds an equal row.
+    pub fn contains(&self, stack: &[LocationId]) -> bool {
+        self.lists.find(stack).is_some()
+    }
+
     /// Adds a stack without looking for an equal one.
     #[inline]
     pub fn push(&mut self, stack: &[LocationId]) -> Result<StackId> {

@@ -168,7 +168,7 @@ impl<'f> NativeReader<'f> {
     /// Finds the native frames of what was copied. The process may go on. Returns the number of the first word of the
     /// tick; `None` if the frames cannot be found.
     pub fn unwind(&mut self, target: &Target, stack: &Stack) -> Result<Option<usize>> {
-        let Some(registers) = self.registers.take().filter(|_| !stack.is_cut) else {
+        let Some(registers) = self.registers.take().filter(|_| stack.cut.is_none()) else {
             return Ok(None);
         };
         let Some((frames, is_whole)) = self.walk(&registers)? else {

@@ -300,7 +300,7 @@ pub fn as_text(stack: &Stack, reader: &Reader<FakeMemory>) -> Vec<String> {
     if let Some(place) = stack.toplevel {
         all.push(format!("at {}#{}", text(place.file), place.line));
     }
-    if stack.is_cut {
+    if stack.cut.is_some() {
         all.push("...".to_owned());
     }
     all

@@ -39,7 +39,7 @@ pub fn pass(time: u64) {
 }
 
 pub const WHOLE: Tick = Tick::Taken {
-    is_cut: false,
+    cut: None,
     free: None,
 };
 

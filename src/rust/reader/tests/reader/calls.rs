@@ -1,12 +1,7 @@
-//! R's list of calls: its order, its depth, and errors in it.
+//! R's list of calls: its order, and errors in it.
 
-use crate::fake::module::Hash;
-use crate::fake::process::{
-    At, FakeR, HEAP, NODE_STACK, On, STACK_END, TOPLEVEL, frames, variable,
-};
-use profile_reader::calls::MOST_CALLS;
-use profile_reader::stack::Motion;
-use profile_runtime::contexts::{CALL, CALLFLAG, CLOENV, CLOSURE, Layout, NEXT, RECORD};
+use crate::fake::process::{At, FakeR, NODE_STACK, On, STACK_END, TOPLEVEL, frames, variable};
+use profile_runtime::contexts::{CALL, CALLFLAG, CLOSURE, Layout, NEXT, RECORD};
 use profile_runtime::objects::{CAR, CELL};
 
 /// Functions `a` to `f` on both stacks, and their records, outermost first.
@@ -113,69 +108,6 @@ fn records_with_impossible_fields_are_not_taken() {
         }
     }
     assert_eq!(frames(&mut reader).unwrap().len(), 6);
-}
-
-#[test]
-fn deep_stacks_are_cut_and_marked() {
-    let depth = MOST_CALLS as u64 + 10;
-    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, depth);
-    let (f, g) = (r.call_of("f"), r.call_of("g"));
-    for number in 0..depth {
-        r.enter(if number < 10 { g } else { f }, At::Nowhere);
-    }
-    let (_, mut reader) = r.reader();
-    let stack = reader.read(Motion::Free).unwrap().unwrap();
-    assert!(stack.is_cut);
-    assert_eq!(stack.frames.len(), MOST_CALLS);
-    for _ in 0..9 {
-        r.leave();
-    }
-    let (memory, mut reader) = r.reader();
-    let stack = reader.read(Motion::Free).unwrap().unwrap();
-    assert!(stack.is_cut);
-    r.leave();
-    // The mark is removed when the stack is no longer too deep.
-    memory.change(|space| *space = r.space.clone());
-    let stack = reader.read(Motion::Free).unwrap().unwrap();
-    assert!(!stack.is_cut);
-    assert_eq!(stack.frames.len(), MOST_CALLS);
-}
-
-#[test]
-fn deep_stacks_of_a_process_that_is_stopped_are_read_when_their_addresses_are_known() {
-    for depth in [10, 1000, 2000, 5000, 9000] {
-        let mut r = FakeR::with(Layout::R_4_2, Hash::Gnu, depth);
-        let f = r.call_of("f");
-        for _ in 0..depth {
-            r.enter(f, At::Nowhere);
-        }
-        // If it sleeps, this may take longer.
-        let (_, mut reader) = r.reader();
-        let stack = reader.read(Motion::Asleep).unwrap().unwrap();
-        assert_eq!(stack.frames.len() as u64, depth);
-        // While it goes on, the innermost call changes all the time.
-        let (memory, mut reader) = r.reader();
-        let head = r.head;
-        memory.before_read(move |space, reads| {
-            space.set(head + CLOENV, HEAP + 64 * (reads % 1000));
-        });
-        assert!(reader.read(Motion::Free).unwrap().is_none());
-        let stack = reader.read(Motion::Still).unwrap().unwrap();
-        assert_eq!(stack.frames.len() as u64, depth);
-    }
-}
-
-#[test]
-fn too_many_loops_are_cut_as_well() {
-    let depth = 3 * MOST_CALLS as u64 + 10;
-    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, depth);
-    let (f, nil) = (r.call_of("f"), r.nil);
-    r.enter(f, At::Nowhere);
-    for _ in 0..depth - 2 {
-        r.record(On::C, 1, nil, nil, At::Nowhere);
-    }
-    r.enter(f, At::Nowhere);
-    assert_eq!(r.frames(), ["f", "..."]);
 }
 
 #[test]

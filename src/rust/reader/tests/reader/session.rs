@@ -4,6 +4,8 @@ use crate::fake::module::Hash;
 use crate::fake::process::{At, FakeR, HEAP};
 use crate::fake::recording::{MS, Recording, WHOLE, process, settings};
 use profile_core::analysis::label_frames::OUTER_CALLS;
+use profile_reader::calls::MOST_CALLS;
+use profile_reader::frames::Cut;
 use profile_reader::process::{State, WhyFree};
 use profile_reader::session::Tick;
 use profile_reader::settings::Clock;
@@ -43,21 +45,21 @@ fn a_process_ends_once_and_was_recorded_until_then() {
 
 #[test]
 fn a_stack_without_its_outer_calls_is_marked() {
-    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, 20_010);
+    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, MOST_CALLS as u64 + 10);
     let f = r.call_of("f");
-    for _ in 0..20_001 {
+    for _ in 0..=MOST_CALLS {
         r.enter(f, At::Nowhere);
     }
     let mut recording = Recording::of(&r, settings(Clock::Wall));
     recording.pass(10, 0);
     let cut = Tick::Taken {
-        is_cut: true,
+        cut: Some(Cut::TooDeep),
         free: None,
     };
     assert_eq!(recording.tick(), cut);
     let stack = &recording.stacks()[0];
-    assert_eq!(stack.len(), 20_001);
-    assert_eq!(stack[20_000], OUTER_CALLS);
+    assert_eq!(stack.len(), MOST_CALLS + 1);
+    assert_eq!(stack[MOST_CALLS], OUTER_CALLS);
 }
 
 #[test]
@@ -101,7 +103,7 @@ fn why_a_process_was_not_held_is_told_unless_that_was_not_wanted() {
     ] {
         recording.thread.free.set(Some(why));
         let taken = Tick::Taken {
-            is_cut: false,
+            cut: None,
             free: told,
         };
         assert_eq!(recording.tick(), taken);

@@ -1,6 +1,5 @@
 //! What one stack needs: few system calls, and one moment.
 
-use crate::fake::module::Hash;
 use crate::fake::objects::Code;
 use crate::fake::process::{At, BC_BODY, BC_PC, FakeR, On, frames, frames_in};
 use crate::fake::{FakeMemory, Space};
@@ -68,24 +67,6 @@ fn a_new_function_in_such_a_stack_takes_few_more() {
     assert_eq!(calls_for(&memory, &mut reader, Motion::Still), 4 + 1 + 4);
     assert_eq!(frames(&mut reader).unwrap()[0], "new");
     assert_eq!(calls_for(&memory, &mut reader, Motion::Still), 4);
-}
-
-#[test]
-fn a_stack_that_takes_too_long_to_read_is_read_while_the_process_goes_on() {
-    let depth = 15_000;
-    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, depth);
-    let f = r.call_of("f");
-    for _ in 0..depth {
-        r.enter(f, At::Nowhere);
-    }
-    let (memory, mut reader) = r.reader();
-    let before = memory.reads();
-    assert_eq!(frames_in(Motion::Still, &mut reader), None);
-    assert!(memory.reads() - before <= 12_000);
-    assert_eq!(frames(&mut reader).unwrap().len(), depth as usize);
-    // Now it is known what to copy, which takes less time.
-    let read = frames_in(Motion::Still, &mut reader).unwrap();
-    assert_eq!(read.len(), depth as usize);
 }
 
 #[test]
