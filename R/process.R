@@ -53,7 +53,7 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'   some milliseconds if all CPUs are busy, since the recorder may then have to wait for a CPU. How often the process was
 #'   stopped, how long in total, and the longest time are in `.source_attributes`, as `profile.pauses`,
 #'   `profile.pauses.total` and `profile.pauses.longest`, in nanoseconds.
-#' - A stack that would take more than about 12 ms to read is read while the process goes on, as with `pause = FALSE`.
+#' - Calls of a deep stack are read after the process goes on, see *What cannot be seen*.
 #' - It is stopped for about a quarter of the time at most. If stacks of thousands of calls take longer, there are fewer samples,
 #'   which stand for more than one interval each.
 #' - Only R's thread is stopped; other threads continue.

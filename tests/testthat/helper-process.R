@@ -17,7 +17,7 @@ with_package <- function(...) {
 }
 
 # Starts a process that runs code, and returns its id when the code has called `ready()`. It ends with the test.
-local_r_process <- function(code, limits = "true", envir = parent.frame()) {
+local_r_process <- function(code, limits = "true", options = "", envir = parent.frame()) {
   dir <- withr::local_tempdir(.local_envir = envir)
   at <- function(name) file.path(dir, name)
   writeLines(c(
@@ -29,8 +29,8 @@ local_r_process <- function(code, limits = "true", envir = parent.frame()) {
   writeLines(code, at("code.R"))
   expression <- sprintf("source('%s'); source('%s', keep.source = TRUE)", at("ready.R"), at("code.R"))
   command <- sprintf(
-    "%s echo $$ > %s; %s; exec %s %s -e %s > %s 2>&1", end_with_us(), at("started"), limits, with_ctrl_c(),
-    shQuote(file.path(R.home("bin"), "Rscript")), shQuote(expression), shQuote(at("output"))
+    "%s echo $$ > %s; %s; exec %s %s %s -e %s > %s 2>&1", end_with_us(), at("started"), limits, with_ctrl_c(),
+    shQuote(file.path(R.home("bin"), "Rscript")), options, shQuote(expression), shQuote(at("output"))
   )
   system2("sh", c("-c", shQuote(command)), wait = FALSE)
   started <- pid_in(at("started"))

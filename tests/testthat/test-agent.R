@@ -249,3 +249,27 @@ test_that("the status is printed", {
   status$state <- "none"
   expect_snapshot(print(status))
 })
+
+test_that("an agent reads stacks of thousands of calls", {
+  skip_without_agent()
+  skip_if(system("ulimit -s unlimited", ignore.stderr = TRUE) != 0, "the system limits the size of stacks")
+  folder <- withr::local_tempdir()
+  local_r_process(
+    limits = "ulimit -s unlimited", options = "--max-ppsize=500000",
+    with_package(
+      "invisible(compiler::enableJIT(0))",
+      "options(expressions = 5e5)",
+      "f <- function(n) if (n > 1) f(n - 1) else {",
+      sprintf("  start_agent('%s')", folder),
+      "  while (agent_status()$taken < 20) sum(sqrt(runif(1e5)))",
+      "  stop_agent()",
+      "}",
+      "f(20000)",
+      "ready()",
+      "Sys.sleep(1e6)"
+    )
+  )
+  samples <- unlist(lapply(dir(folder, full.names = TRUE), function(path) functions_of_samples(read_profile(path))), FALSE)
+  expect_gt(length(samples), 0)
+  expect_identical(unique(vapply(samples, function(names) sum(names == "f"), 0L)), 20000L)
+})

@@ -140,20 +140,46 @@ test_that("a process that runs is recorded", {
   expect_equal(sum(read_pprof(path)$sample_values$value), sum(values$value))
 })
 
-test_that("stacks of thousands of calls are read, also while the process computes", {
+# Starts a process whose innermost call of `f()`, at this depth, runs this code.
+local_deep_process <- function(depth, code, envir = parent.frame()) {
   skip_without_processes()
   skip_if(system("ulimit -s unlimited", ignore.stderr = TRUE) != 0, "the system limits the size of stacks")
-  code <- c(
-    "options(expressions = 5e5)",
-    "f <- function(n) if (n > 0) f(n - 1) else { ready(); repeat sum(sqrt(runif(1e5))) }",
-    "f(3000)"
+  local_r_process(
+    envir = envir, limits = "ulimit -s unlimited", options = "--max-ppsize=500000",
+    c(
+      # The stack of byte code is limited to about 7,000 calls.
+      if (depth > 5000) "invisible(compiler::enableJIT(0))",
+      "options(expressions = 5e5)",
+      sprintf("f <- function(n) if (n > 1) f(n - 1) else { ready(); %s }", code),
+      sprintf("f(%d)", depth)
+    )
   )
-  pid <- local_r_process(code, limits = "ulimit -s unlimited")
+}
+
+test_that("stacks of thousands of calls are read, also while the process computes", {
   calls <- function(names) sum(names == "f")
-  expect_identical(calls(dump_stack(pid)$name), 3001L)
-  x <- profile_until(pid)
-  expect_identical(unique(vapply(functions_of_samples(x), calls, 0L)), 3001L)
-  expect_cpu_times(x)
+  for (depth in c(3000L, 20000L)) {
+    pid <- local_deep_process(depth, "repeat sum(sqrt(runif(1e5)))")
+    stack <- dump_stack(pid)
+    expect_identical(calls(stack$name), depth)
+    expect_false(attr(stack, "is_cut"))
+    for (native in c(FALSE, TRUE)) {
+      x <- profile_until(pid, native = native)
+      expect_identical(unique(vapply(functions_of_samples(x), calls, 0L)), depth)
+      expect_identical(nrow(profile_problems(x)), 0L)
+      expect_cpu_times(x)
+    }
+  }
+})
+
+test_that("a deep stack that changes all the time is whole or marked", {
+  pid <- local_deep_process(5000, "{ g <- function(n) if (n > 0) g(n - 1); repeat g(sample(3000, 1)) }")
+  x <- suppressWarnings(profile_until(pid), classes = "profile_warning_incomplete")
+  stacks <- functions_of_samples(x)
+  marked <- vapply(stacks, function(names) names[[length(names)]] == "<outer calls not read>", NA)
+  for (names in stacks[!marked]) expect_identical(sum(names == "f"), 5000L)
+  problems <- profile_problems(x)
+  expect_identical(sum(problems$problem == "unread_calls"), sum(marked))
 })
 
 test_that("stacks of calls that alternate are never mixed, whether the process is stopped or goes on", {

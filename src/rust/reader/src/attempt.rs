@@ -11,7 +11,7 @@
 //! not, the stack lacks these calls.
 
 use crate::builtin::Builtin;
-use crate::calls::{Call, Calls, End, MOST_CALLS, OnStack, Registers};
+use crate::calls::{Calls, End, MOST_CALLS, OnStack, Registers};
 use crate::frames::{Cut, Frame, Place, Stack};
 use crate::innermost::Search;
 use crate::memory::Memory;
@@ -111,13 +111,11 @@ impl<M: Memory> Reader<M> {
         }
         snapshot.limit(bounds.memory);
         self.look_up_inside()?;
-        if !self.look_up()? || self.known.is_empty() && !self.calls.calls.is_empty() {
-            return Ok(false);
-        }
-        // The objects that the calls refer to existed when the records were read. If that is recent, they have not
-        // been freed since.
-        let is_recent = self.snapshot.age() < self.shortest_collection;
-        if goes_on && !is_recent && !self.snapshot.is_unchanged()? {
+        let is_looked_up = match goes_on {
+            true => self.look_up_quickly()?,
+            false => self.look_up(Duration::MAX)?,
+        };
+        if !is_looked_up || self.known.is_empty() && !self.calls.calls.is_empty() {
             return Ok(false);
         }
         let is_more = self.calls.end == End::More && !self.calls.are_too_many();
@@ -153,14 +151,11 @@ impl<M: Memory> Reader<M> {
 
     /// Returns `false` if the seam has changed.
     fn complete(&mut self, seam: usize) -> Result<bool> {
-        let Some(&Call {
-            record, identity, ..
-        }) = self.calls.calls.get(seam)
-        else {
+        let Some(seam) = self.calls.calls.get(seam).copied() else {
             return Ok(false);
         };
         loop {
-            if !self.look_up()? || !self.snapshot.is_still(record.address, identity) {
+            if !self.look_up(Duration::MAX)? || !self.snapshot.is_still(&seam) {
                 return Ok(false);
             }
             let (calls, trunk) = (&mut self.calls, &mut self.trunk);
@@ -204,9 +199,30 @@ impl<M: Memory> Reader<M> {
         Ok(())
     }
 
-    /// Looks up the functions and places of further calls, as far as the limit allows. Returns `false` if an object is
-    /// damaged.
-    fn look_up(&mut self) -> Result<bool> {
+    /// Looks up the functions and places of calls of a process that goes on. Returns `false` if an object is damaged, or may
+    /// have been freed.
+    fn look_up_quickly(&mut self) -> Result<bool> {
+        // The objects that the calls refer to existed when the records were read. If that is recent, they have not been
+        // freed since. Otherwise, they still exist if the call does, which all calls further out then do as well.
+        let most = self.shortest_collection;
+        if !self.look_up(most)? {
+            return Ok(false);
+        }
+        let late = self.calls.calls.get(self.known.len()).copied();
+        let are_all_late = self.known.is_empty() && self.snapshot.age() >= most;
+        if !self.look_up(Duration::MAX)? {
+            return Ok(false);
+        }
+        match late {
+            _ if are_all_late => self.snapshot.is_unchanged(),
+            Some(call) => Ok(self.snapshot.is_still(&call)),
+            None => Ok(true),
+        }
+    }
+
+    /// Looks up the functions and places of further calls, as far as the limit allows, and before the snapshot has this age.
+    /// Returns `false` if an object is damaged.
+    fn look_up(&mut self, age: Duration) -> Result<bool> {
         for number in self.known.len()..self.calls.calls.len() {
             let Some(&call) = self.calls.calls.get(number) else {
                 break;
@@ -222,7 +238,8 @@ impl<M: Memory> Reader<M> {
             };
             let called_at = Root::of(&mut self.snapshot, &self.target, call.site)?;
             let (place, builtin) = self.place_of(called_at, call.call)?;
-            if self.snapshot.is_exhausted() {
+            let is_late = age < Duration::MAX && self.snapshot.age() >= age;
+            if is_late || self.snapshot.is_exhausted() {
                 break;
             }
             self.known.try_push(Known {

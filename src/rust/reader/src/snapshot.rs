@@ -11,7 +11,7 @@
 //! Nothing that was read is trusted: addresses are only passed to the kernel, which rejects invalid ones, except those
 //! of R's stacks and variables in this process, which are always mapped.
 
-use crate::calls::Identity;
+use crate::calls::{Call, Identity};
 use crate::copies::Copies;
 use crate::memory::{self, Limited, Memory, Piece, at};
 use crate::moment::Moment;
@@ -116,10 +116,10 @@ impl<M: Memory> Snapshot<M> {
         }
     }
 
-    /// Whether this record is still at its address.
-    pub fn is_still(&mut self, address: u64, identity: Identity) -> bool {
-        let record = memory::array::<{ Identity::SIZE }>(&mut self.memory, address);
-        record.is_some_and(|record| Identity::of(&record) == identity)
+    /// Whether this call has not ended.
+    pub fn is_still(&mut self, call: &Call) -> bool {
+        let record = memory::array::<{ Identity::SIZE }>(&mut self.memory, call.record.address);
+        record.is_some_and(|record| Identity::of(&record) == call.identity)
     }
 
     /// A variable of one word, of R or of one of its functions.

@@ -26,7 +26,7 @@ use std::ops::Range;
 
 /// The maximum number of frames. Further ones are left out.
 const MOST_FRAMES: usize = 100_000;
-/// The maximum sizes of the C stack and of the node stack.
+/// The maximum sizes of what is copied of the C stack, whose outer part is left out then, and of the node stack.
 const MOST_STACK: u64 = 64 << 20;
 const MOST_NODES: u64 = 8 << 20;
 /// More pending promises than there can be: a longer list is damaged.
@@ -133,10 +133,11 @@ impl<'f> NativeReader<'f> {
             return Ok(());
         };
         let pointer = registers.stack_pointer();
-        if pointer < self.stack_top && self.stack_top - pointer <= MOST_STACK {
+        if pointer < self.stack_top {
+            let end = self.stack_top.min(pointer.saturating_add(MOST_STACK));
             // The memory below the stack pointer may not be mapped yet.
             for low in [pointer.saturating_sub(RED_ZONE), pointer] {
-                if self.stack.take(&mut self.memory, low..self.stack_top)? {
+                if self.stack.take(&mut self.memory, low..end)? {
                     self.registers = Some(registers);
                     break;
                 }
@@ -171,9 +172,7 @@ impl<'f> NativeReader<'f> {
         let Some(registers) = self.registers.take().filter(|_| stack.cut.is_none()) else {
             return Ok(None);
         };
-        let Some((frames, is_whole)) = self.walk(&registers)? else {
-            return Ok(None);
-        };
+        let (frames, is_whole) = self.walk(&registers)?;
         let start = self.words.len();
         let contexts = stack.records.len();
         let flags = if is_whole { WHOLE_STACK } else { 0 } | WHOLE_CONTEXTS;
@@ -207,20 +206,23 @@ impl<'f> NativeReader<'f> {
     }
 
     /// The number of native frames, and whether the last one is the outermost one.
-    fn walk(&mut self, registers: &Registers) -> Result<Option<(usize, bool)>> {
-        for is_last in [false, true] {
+    fn walk(&mut self, registers: &Registers) -> Result<(usize, bool)> {
+        let mut is_first = true;
+        loop {
             let stack = &self.stack;
             let walked = self.unwinder.walk(registers.clone(), stack, &mut self.room);
+            // There are more frames than there is room for.
             let Some(walked) = walked else {
-                return Ok(None);
+                return Ok((MOST_FRAMES, false));
             };
-            if walked.whole || is_last {
-                return Ok(Some((walked.frames, walked.whole)));
+            let is_part = self.stack.addresses.end < self.stack_top;
+            if walked.whole || is_part || !is_first {
+                return Ok((walked.frames, walked.whole));
             }
             // The walk may have ended in a module that was loaded since.
             self.unwinder.modules.update(&self.process.parts()?)?;
+            is_first = false;
         }
-        Ok(None)
     }
 
     /// The innermost promise of a list that is on the C stack, which means that its evaluation was started by C code;

@@ -4,10 +4,13 @@ use crate::fake::FakeMemory;
 use crate::fake::module::Hash;
 use crate::fake::process::{At, FakeR, HEAP, On, frames};
 use profile_reader::calls::MOST_CALLS;
-use profile_reader::frames::{Cut, Stack};
+use profile_reader::frames::{Cut, Frame, Stack};
+use profile_reader::moment::Moment;
 use profile_reader::stack::{Motion, Reader};
 use profile_reader::trunk::NEAR;
 use profile_runtime::contexts::{CLOENV, Layout, NEXT};
+use std::cell::Cell;
+use std::time::Duration;
 
 const DEPTHS: [usize; 9] = [
     10,
@@ -75,7 +78,7 @@ impl Deep {
 }
 
 fn names(reader: &Reader<FakeMemory>) -> Vec<String> {
-    let name = |frame: &profile_reader::frames::Frame| reader.texts.get(frame.name).to_owned();
+    let name = |frame: &Frame| reader.texts.get(frame.name).to_owned();
     reader.stack().frames.iter().map(name).collect()
 }
 
@@ -313,6 +316,47 @@ fn objects_that_take_too_long_to_look_up_are_read_later() {
     assert_eq!(cut(&reader), None);
     let again = frames(&mut reader).unwrap();
     assert!(again == expected);
+}
+
+/// A clock on which each look takes a microsecond.
+fn slow() -> Moment {
+    thread_local! {
+        static LOOKS: Cell<u64> = const { Cell::new(0) };
+        static START: Moment = Moment::now();
+    }
+    LOOKS.set(LOOKS.get() + 1);
+    let passed = Duration::from_micros(LOOKS.get());
+    let Moment { time, date } = START.with(|start| *start);
+    Moment {
+        time: time + passed,
+        date: date + passed,
+    }
+}
+
+#[test]
+fn calls_that_are_looked_up_late_must_still_be_there() {
+    // The hundred innermost calls are looked up in time.
+    for (left, is_read) in [
+        (0, true),
+        (50, true),
+        (90, true),
+        (110, false),
+        (150, false),
+    ] {
+        let mut deep = Deep::new(Layout::R_4_4, 150);
+        let (memory, mut reader) = deep.r.reader();
+        reader.set_clock(slow);
+        reader.shortest_collection = Duration::from_micros(100);
+        let expected = deep.all();
+        deep.leave(left);
+        deep.enter(left, 6);
+        let read = reader.read_held(|| {
+            deep.show(&memory);
+            true
+        });
+        assert_eq!(read.unwrap().is_some(), is_read, "{left}");
+        assert!(!is_read || names(&reader) == expected, "{left}");
+    }
 }
 
 #[test]

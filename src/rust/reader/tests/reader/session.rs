@@ -4,12 +4,13 @@ use crate::fake::module::Hash;
 use crate::fake::process::{At, FakeR, HEAP};
 use crate::fake::recording::{MS, Recording, WHOLE, process, settings};
 use profile_core::analysis::label_frames::OUTER_CALLS;
+use profile_core::model::Profile;
 use profile_reader::calls::MOST_CALLS;
 use profile_reader::frames::Cut;
 use profile_reader::process::{State, WhyFree};
 use profile_reader::session::Tick;
 use profile_reader::settings::Clock;
-use profile_runtime::contexts::{CLOENV, Layout};
+use profile_runtime::contexts::{CALL, CLOENV, Layout};
 
 #[test]
 fn a_sample_has_the_time_at_which_the_process_was_held() {
@@ -60,6 +61,47 @@ fn a_stack_without_its_outer_calls_is_marked() {
     let stack = &recording.stacks()[0];
     assert_eq!(stack.len(), MOST_CALLS + 1);
     assert_eq!(stack[MOST_CALLS], OUTER_CALLS);
+}
+
+#[test]
+fn different_deep_stacks_take_limited_memory() {
+    let depth = 50_000;
+    let mut r = FakeR::with(Layout::R_4_2, Hash::Gnu, depth + 10);
+    let f = r.call_of("f");
+    let others = (0..400).map(|number| r.call_of(&format!("f{number}")));
+    let others: Vec<_> = others.collect();
+    for _ in 0..depth {
+        r.enter(f, At::Nowhere);
+    }
+    let inner = r.head;
+    let mut recording = Recording::of(&r, settings(Clock::Wall));
+    let mut tick = |number: usize| {
+        recording
+            .memory
+            .change(|space| space.set(inner + CALL, others[number]));
+        recording.pass(10, 0);
+        recording.tick()
+    };
+    let full = Tick::Taken {
+        cut: Some(Cut::Full),
+        free: None,
+    };
+    // A stack takes 200,000 bytes.
+    let whole = (64 << 20) / 200_000 + 1;
+    for number in 0..400 {
+        let expected = if number < whole { WHOLE } else { full };
+        assert_eq!(tick(number), expected, "{number}");
+    }
+    // It is there already.
+    assert_eq!(tick(7), WHOLE);
+    assert_eq!(tick(398), full);
+    let Profile {
+        stacks, samples, ..
+    } = &recording.profile;
+    assert!(stacks.bytes() < (64 << 20) + 2_000_000);
+    assert_eq!(stacks.len(), 400);
+    let size = |sample: usize| stacks.get(samples.stack[sample]).len();
+    assert_eq!([0, 399, 400, 401].map(size), [50_000, 1001, 50_000, 1001]);
 }
 
 #[test]
