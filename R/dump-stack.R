@@ -146,7 +146,8 @@ format.profile_stack <- function(x, ..., n = 50, width = NULL) {
     head <- c(head, shown_name(paste0("Labels: ", paste0(names(labels), "=", labels, collapse = ", ")), width))
   }
   lines <- if (nrow(x) == 0) "No function is running." else stack_lines(x, n, width)
-  shorten(c(head, "", lines), width)
+  hint <- if (nrow(x) > 0 && all(is.na(x$line))) wrap("", hint_without_lines, width)
+  shorten(c(head, "", lines, hint), width)
 }
 
 #' @export

@@ -279,11 +279,8 @@ hint_for <- function(x, summary) {
   recorded <- counted$samples + counted$without_stack + counted$without_value
   if (recorded == 0) {
     hint_without_samples(x)
-  } else if (counted$samples > 0 && nrow(summary$by_line) == 0 && has_line_profiling(x)) {
-    paste(
-      "There are no lines: the code was parsed without source references, as Rscript does. Set",
-      "`options(keep.source\u00a0=\u00a0TRUE)` before. See `?read_rprof`."
-    )
+  } else if (counted$samples > 0 && has_line_profiling(x) && !has_lines_of_r(x)) {
+    hint_without_lines
   } else if (attr(summary, "without_symbol") > 0.1 * attr(summary, "whole")) {
     paste(
       "The profile is not symbolized: the functions of much of the code are unknown. Install debug symbols before",
@@ -314,8 +311,23 @@ is_of_rprof <- function(x) {
   !is.null(x[[".rprof"]]) || NROW(x[["sources"]]) > 0 && all(x[["sources"]]$source_type == "rprof")
 }
 
+# Why R code has no lines, and how to get them.
+hint_without_lines <- paste(
+  "There are no lines of R code: it was parsed without source references, as Rscript does. Set",
+  "`options(keep.source\u00a0=\u00a0TRUE)` before R reads it. See `?read_rprof`."
+)
+
+# Native code may have lines nevertheless.
+has_lines_of_r <- function(x) {
+  types <- x[["locations"]][[".frame_type"]]
+  is_of_r <- if (is.null(types)) TRUE else types %in% c("r", NA)
+  any(x[["locations"]]$line[is_of_r] > 0, na.rm = TRUE)
+}
+
+# Whether lines of R code would have been recorded.
 has_line_profiling <- function(x) {
-  any(x[["sources"]][[".line_profiling"]], na.rm = TRUE) ||
+  any(x[["sources"]]$source_type == "process") ||
+    any(x[["sources"]][[".line_profiling"]], na.rm = TRUE) ||
     any(grepl("line profiling", x[[".rprof"]]$header, fixed = TRUE))
 }
 

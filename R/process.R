@@ -67,6 +67,9 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'
 #' If this R process is interrupted, fails, or is killed, the kernel lets the other process go on.
 #'
+#' The recording of a process ends when the process does, or when it executes another program instead of R, which a warning
+#' names.
+#'
 #' @section Without stopping the process:
 #' With `pause = FALSE`, the list of calls is read twice and compared, in at most five attempts for each sample. If it
 #' changes each time, there is no sample, and a warning of class `profile_warning_incomplete` says how often this has
@@ -179,7 +182,8 @@ record_processes <- function(
 # A list: `profile`; `problems` of stacks, a table of counts; `unread`, the number of stacks that could not be read;
 # `pause`, whether the process was to be stopped; `traced`, the number of samples for which it could not be, because
 # another process traces it; `pauses`, how long it was stopped each time, in seconds; `ended`, the processes that ended;
-# `was_stopped`, whether the user pressed Ctrl-C. `report` is of `progress_report()`.
+# `left`, those that executed another program, with its command line as the name; `was_stopped`, whether the user pressed
+# Ctrl-C. `report` is of `progress_report()`.
 processes_recorded <- function(
     pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
   settings <- list(
@@ -197,13 +201,15 @@ processes_recorded <- function(
   )
   list(
     profile = new_profile_data(result$tables, "2.0"), problems = result$counts, unread = result$unread,
-    pause = pause, traced = result$traced, pauses = result$pauses, ended = result$ended, was_stopped = was_stopped
+    pause = pause, traced = result$traced, pauses = result$pauses, ended = result$ended,
+    left = rlang::set_names(result$left, readable_command(result$programs)), was_stopped = was_stopped
   )
 }
 
 format_unread <- function(recorded) {
   taken <- recorded$unread + nrow(recorded$profile$samples)
   c(
+    format_left(recorded$left),
     if (recorded$unread > 0) {
       paste0(
         format_count(recorded$unread), " of ", count_of(taken, "sample"), " could not be read: ",
@@ -221,6 +227,14 @@ format_unread <- function(recorded) {
         " return quickly have too few samples then."
       )
     }
+  )
+}
+
+format_left <- function(left) {
+  program <- sub(" .*", "", names(left))
+  paste0(
+    "Process ", left, " does not run R any more", ifelse(nzchar(program), paste0(", but `", program, "`"), ""),
+    ". It was recorded until then.", recycle0 = TRUE
   )
 }
 

@@ -65,7 +65,7 @@ watch_process <- function(
     clear_lines(shown)
     cat(lines, sep = "\n")
     shown <- length(lines)
-    pid <- setdiff(pid, recorded$ended)
+    pid <- setdiff(pid, c(recorded$ended, recorded$left))
     if (recorded$was_stopped || left <= every || length(pid) == 0) {
       break
     }
@@ -86,6 +86,7 @@ watched_lines <- function(recorded, every, n) {
     if (recorded$unread > 0) paste0(", ", format_count(recorded$unread), " not read"),
     if (length(recorded$ended) > 0) paste0(", ended: ", paste(recorded$ended, collapse = ", "))
   )
+  gone <- length(recorded$ended) + length(recorded$left)
   summary <- summary(x)
   by_line <- utils::head(summary$by_line[!is.na(summary$by_line$line) & summary$by_line$line > 0, ], n)
   lines <- c(
@@ -100,9 +101,12 @@ watched_lines <- function(recorded, every, n) {
         )
       )
     },
-    if (nrow(x$samples) == 0 && recorded$unread == 0 && length(recorded$ended) == 0) {
+    if (nrow(x$samples) == 0 && recorded$unread == 0 && gone == 0) {
       "It was not computing at any sample; `clock = \"wall\"` shows where it waits."
-    }
+    } else if (nrow(x$samples) > 0 && !has_lines_of_r(x)) {
+      wrap("", hint_without_lines, width)
+    },
+    format_left(recorded$left)
   )
   shorten(lines, width)
 }

@@ -200,6 +200,51 @@ test_that("stacks of calls that alternate are never mixed, whether the process i
   }
 })
 
+test_that("the recording ends if the process executes another program", {
+  skip_without_processes()
+  skip_if_not(has_compiler("CC"), "there is no C compiler")
+  dir <- withr::local_tempdir()
+  writeLines(c(
+    "#include <unistd.h>",
+    "void become_sleep(void) { execlp(\"sleep\", \"sleep\", \"1000000\", (char *) 0); }"
+  ), file.path(dir, "program.c"))
+  withr::with_dir(dir, tools::Rcmd("SHLIB program.c", stdout = FALSE))
+  for (pause in c(TRUE, FALSE)) {
+    go <- file.path(dir, paste("go", pause))
+    pid <- local_r_process(c(
+      sprintf("dyn.load('%s')", file.path(dir, paste0("program", .Platform$dynlib.ext))),
+      "ready()",
+      sprintf("while (!file.exists('%s')) sum(sqrt(runif(1e4)))", go),
+      ".C('become_sleep')"
+    ))
+    when_recorded(pid, sprintf(": > '%s'", go))
+    said <- "does not run R any more, but `sleep`. It was recorded until then."
+    expect_warning(profile_process(pid, seconds = 600, pause = pause), said, class = "profile_warning_incomplete")
+    expect_error(dump_stack(pid), "It does not run R", class = "profile_error_process")
+  }
+})
+
+test_that("a hint says why there are no lines, and how to get them", {
+  skip_without_processes()
+  pid <- local_r_process("f <- function() { ready(); repeat sum(sqrt(runif(1e4))) }; f()")
+  says <- function(lines) {
+    text <- gsub(" +", " ", paste(lines, collapse = " "))
+    grepl("no lines of R code: it was parsed without source references, as Rscript does. Set `options(keep", text, fixed = TRUE)
+  }
+  x <- profile_until(pid)
+  stack <- dump_stack(pid)
+  watched <- function(x) watched_lines(list(profile = x, unread = 0, ended = integer(), left = integer()), 1, 10)
+  expect_identical(c(says(format(x)), says(format(stack)), says(watched(x))), c(FALSE, FALSE, FALSE))
+  x$locations$line <- 0L
+  stack$line <- NA_integer_
+  expect_identical(c(says(format(x)), says(format(stack)), says(watched(x))), c(TRUE, TRUE, TRUE))
+  # Lines of native code are no lines of R code.
+  x$locations$line[[1]] <- 7L
+  expect_false(says(format(x)))
+  x$locations$.frame_type <- c("native", rep("r", nrow(x$locations) - 1))
+  expect_true(says(format(x)))
+})
+
 test_that("if the process ends, the profile until then is returned", {
   skip_without_processes()
   pid <- local_r_process(sleeping_code)

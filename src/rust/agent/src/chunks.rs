@@ -91,7 +91,7 @@ impl<S: Session> Recorder for Chunks<'_, S> {
         match self.session.tick(&mut self.profile)? {
             Tick::Taken { cut, .. } => self.state.took(cut.is_some()),
             Tick::Unread => self.state.missed(),
-            Tick::Idle | Tick::Ended => {}
+            Tick::Idle | Tick::Ended | Tick::Left => {}
         }
         Ok(())
     }

@@ -40,6 +40,8 @@ pub struct Recorded {
     pub problems: Problems,
     /// Processes that ended during the recording.
     pub ended: Vec<i32>,
+    /// Processes that executed another program during the recording, and its command line.
+    pub left: Vec<(i32, String)>,
     /// Whether the user ended the recording.
     pub was_stopped: bool,
 }
@@ -47,7 +49,7 @@ pub struct Recorded {
 impl Recorded {
     fn count(&mut self, tick: Tick, pid: i32) -> Result<()> {
         match tick {
-            Tick::Idle => {}
+            Tick::Idle | Tick::Left => {}
             Tick::Taken { cut, free } => {
                 if let Some(cut) = cut {
                     self.note(cut);
@@ -183,7 +185,10 @@ impl<'s> Recorder<'s> {
                 let (profile, natives) = (&mut recorded.profile, &mut self.natives);
                 let tick = session.tick(self.settings, profile, natives, &placement)?;
                 recorded.count(tick, session.pid())?;
-                session.search_span()?;
+                if tick == Tick::Left || session.look_around()? {
+                    let command = session.process().command()?;
+                    recorded.left.try_push((session.pid(), command))?;
+                }
             }
             let pause = pause(self.settings.interval, chance());
             next = next_tick(next, pause, Instant::now());
@@ -251,6 +256,7 @@ mod tests {
             taken(None, Some(WhyFree::Traced)),
             Tick::Unread,
             Tick::Ended,
+            Tick::Left,
         ] {
             recorded.count(tick, 7).unwrap();
         }

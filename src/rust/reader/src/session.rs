@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 const MOST_NATIVE: usize = 512 << 20;
 /// How long to wait after leaving the processor of the process.
 const SETTLE: Duration = Duration::from_micros(100);
-/// The time between two searches for the record of the active span. Files are searched once, which takes milliseconds.
+/// The time between two looks at what the process has loaded, and whether it still runs R.
 const SEARCH: Duration = Duration::from_secs(1);
 
 pub struct Session<'s, M = ProcessMemory, T = Thread> {
@@ -72,6 +72,8 @@ pub enum Tick {
     Unread,
     /// The process has ended.
     Ended,
+    /// The process runs another program.
+    Left,
 }
 
 impl<'s> Session<'s> {
@@ -106,13 +108,14 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// Searches again for the record of the active span, since the process may have loaded this package meanwhile.
-    pub fn search_span(&mut self) -> Result<()> {
-        if self.has_span || self.has_ended || self.searched.elapsed() < SEARCH {
-            return Ok(());
+    /// Looks now and then whether the process has loaded this package, and so has a record of the active span, and whether
+    /// it still runs R. Returns whether it has executed another program.
+    pub fn look_around(&mut self) -> Result<bool> {
+        if self.has_ended || self.searched.elapsed() < SEARCH {
+            return Ok(false);
         }
         // A process that has just ended has no mappings.
-        if let Ok(mappings) = self.process.mappings() {
+        if let (false, Ok(mappings)) = (self.has_span, self.process.mappings()) {
             let modules = modules(&mappings)?;
             if modules != self.modules {
                 self.has_span = self.reader.find_span(&mappings)?;
@@ -120,7 +123,7 @@ impl<'s> Session<'s> {
             }
         }
         self.searched = Instant::now();
-        Ok(())
+        Ok(self.has_left())
     }
 
     /// Lets the process go on if it has stopped later than was waited for it. Returns whether it still has not stopped.
@@ -301,6 +304,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let (computes, free) = match read(thread, state, wanted, reader, native, pauses)? {
             Reading::Stack { computes, free } => (computes, free),
             Reading::Waits => return Ok(Tick::Idle),
+            Reading::Nothing if self.has_left() => return Ok(Tick::Left),
             Reading::Nothing => return Ok(Tick::Unread),
         };
         let tick = AtTick {
@@ -326,6 +330,13 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         }
         self.reader.search_further()?;
         Ok(Tick::Taken { cut, free })
+    }
+
+    /// Whether the process has executed another program, which ends the recording.
+    fn has_left(&mut self) -> bool {
+        let has_left = !self.reader.is_r_there() && self.process.runs_a_program();
+        self.has_ended |= has_left;
+        has_left
     }
 
     /// The state of the thread, after this one has left the processor of the other; `None` if it has ended.

@@ -30,6 +30,8 @@ pub struct Addresses {
     pub head: u64,
     /// `R_Srcref`: the position of the innermost function.
     pub srcref: u64,
+    /// The variables of the constants [`Constants::nil`], `in_byte_code` and `srcfile`.
+    pub(crate) constants: [u64; 3],
 }
 
 /// The values of variables that do not change while R runs.
@@ -78,11 +80,17 @@ impl Target {
         let addresses = Addresses {
             head: address(HEAD)?,
             srcref: address("R_Srcref")?,
+            constants: [
+                address("R_NilValue")?,
+                address("R_InBCInterpreter")?,
+                address("R_SrcfileSymbol")?,
+            ],
         };
+        let [nil, in_byte_code, srcfile] = addresses.constants;
         let places = [
-            address("R_NilValue")?,
-            address("R_InBCInterpreter")?,
-            address("R_SrcfileSymbol")?,
+            nil,
+            in_byte_code,
+            srcfile,
             address("R_BCNodeStackEnd")?,
             address(STACK_START)?,
             addresses.head,
@@ -120,6 +128,23 @@ impl Target {
         };
         target.settle(memory)?;
         Ok(target)
+    }
+
+    /// Whether this R is still in the process, which may have executed another program.
+    pub fn is_there(&self, memory: &mut impl Memory) -> bool {
+        let Constants {
+            nil,
+            in_byte_code,
+            srcfile,
+            ..
+        } = self.values;
+        let mut words = [0; 24];
+        let pieces = self
+            .addresses
+            .constants
+            .map(|address| Piece { address, size: 8 });
+        memory.read_pieces(&pieces, &mut words) == pieces.len()
+            && [0, 8, 16].map(|offset| at(&words, offset)) == [nil, in_byte_code, srcfile]
     }
 
     /// Chooses the layout that fits the records, and finds the outermost record.

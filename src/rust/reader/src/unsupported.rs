@@ -121,6 +121,10 @@ impl Process {
         match self.never {}
     }
 
+    pub fn runs_a_program(&self) -> bool {
+        match self.never {}
+    }
+
     pub fn system_call(&self) -> Option<i64> {
         match self.never {}
     }

@@ -13,8 +13,9 @@ use profile_reader::process::{Process, Thread};
 use profile_reader::recorder::Recorded;
 use profile_reader::samples::in_a_word;
 
-/// `list(tables, counts, unread, traced, pauses, ended)`: `counts` contains the problems of stacks, `pauses` how
-/// long processes were stopped each time, in seconds.
+/// `list(tables, counts, unread, traced, pauses, ended, left, programs)`: `counts` contains the problems of stacks, `pauses`
+/// how long processes were stopped each time, in seconds, `left` the processes that executed other programs, and `programs`
+/// their command lines.
 pub fn recorded<'call>(
     arena: Arena<'call>,
     recorded: &Recorded,
@@ -24,6 +25,8 @@ pub fn recorded<'call>(
     let problems = &recorded.problems;
     let pauses = recorded.pauses.iter().map(|&pause| f64::from(pause) / 1e9);
     let pauses = pauses.try_vec()?;
+    let left = recorded.left.iter().map(|(pid, _)| *pid);
+    let programs = recorded.left.iter().map(|(_, command)| command.as_str());
     let tables = tables(arena, &recorded.profile, problems, "2.0", lazy, stop)?;
     arena.list(&[
         ("tables", tables),
@@ -32,6 +35,8 @@ pub fn recorded<'call>(
         ("traced", arena.number(recorded.traced as f64)?),
         ("pauses", arena.numbers(&pauses)?),
         ("ended", arena.integer_vector(&recorded.ended)?),
+        ("left", arena.integer_vector(&left.try_vec()?)?),
+        ("programs", arena.texts(&programs.try_vec()?)?),
     ])
 }
 

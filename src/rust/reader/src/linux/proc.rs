@@ -44,6 +44,14 @@ impl Process {
         is_same.then_some(status.state)
     }
 
+    /// Whether it runs a program, which it does not any more when it is ending.
+    pub fn runs_a_program(&self) -> bool {
+        match fs::read(message!("/proc/{}/maps", self.pid)) {
+            Ok(maps) => !maps.is_empty(),
+            Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+        }
+    }
+
     /// The number of the system call in which its first thread is, if it is in one.
     pub fn system_call(&self) -> Option<i64> {
         let pid = self.pid;

@@ -1,7 +1,8 @@
 //! The samples of a process: when there is one, its time, and how its stack was read.
 
+use crate::fake::Space;
 use crate::fake::module::Hash;
-use crate::fake::process::{At, FakeR, HEAP};
+use crate::fake::process::{At, FakeR, HEAP, variable};
 use crate::fake::recording::{MS, Recording, WHOLE, process, settings};
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::model::Profile;
@@ -42,6 +43,30 @@ fn a_process_ends_once_and_was_recorded_until_then() {
     assert_eq!(recording.profile.sources[0].duration, Some(10 * MS as i64));
     // It was where it computes, but has used no CPU time: a nanosecond.
     assert_eq!(recording.times(), [(1e-6, 10.0)]);
+}
+
+#[test]
+fn the_recording_ends_if_the_process_executes_another_program() {
+    let mut recording = Recording::new(Clock::Cpu);
+    recording.pass(10, 10);
+    assert_eq!(recording.tick(), WHOLE);
+    // Its address space is a new one.
+    recording.memory.change(|space| *space = Space::default());
+    recording.thread.state.set(Some(State::Sleeping));
+    assert_eq!(recording.tick(), Tick::Idle);
+    recording.thread.state.set(Some(State::Running));
+    assert_eq!(recording.tick(), Tick::Left);
+    assert!(recording.session.has_ended());
+    assert_eq!(recording.tick(), Tick::Idle);
+    // R again, at other addresses.
+    let mut recording = Recording::new(Clock::Cpu);
+    assert_eq!(recording.tick(), WHOLE);
+    recording.memory.change(|space| {
+        for name in ["R_GlobalContext", "R_NilValue"] {
+            space.set(variable(name), 7);
+        }
+    });
+    assert_eq!(recording.tick(), Tick::Left);
 }
 
 #[test]

@@ -281,6 +281,7 @@ fn target() -> Target {
         addresses: Addresses {
             head: HEAD,
             srcref: VARIABLES + 8,
+            constants: [0; 3],
         },
         values: Constants {
             nil: 0,
