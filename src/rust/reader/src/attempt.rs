@@ -11,12 +11,13 @@
 //! not, the stack lacks these calls.
 
 use crate::builtin::Builtin;
-use crate::calls::{Calls, End, MOST_CALLS, OnStack, Registers};
+use crate::calls::{Calls, End, Registers};
 use crate::frames::{Cut, Frame, Place, Stack};
 use crate::innermost::Search;
 use crate::memory::Memory;
 use crate::names::{Found, Names};
 use crate::places::{Places, Root};
+use crate::record::{MOST_CALLS, OnStack};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 use crate::trunk::{Known, NEAR, Trunk};
@@ -155,7 +156,9 @@ impl<M: Memory> Reader<M> {
             return Ok(false);
         };
         loop {
-            if !self.look_up(Duration::MAX)? || !self.snapshot.is_still(&seam) {
+            if !self.look_up(Duration::MAX)?
+                || !self.snapshot.is_still(seam.record.address, seam.identity)
+            {
                 return Ok(false);
             }
             let (calls, trunk) = (&mut self.calls, &mut self.trunk);
@@ -215,7 +218,7 @@ impl<M: Memory> Reader<M> {
         }
         match late {
             _ if are_all_late => self.snapshot.is_unchanged(),
-            Some(call) => Ok(self.snapshot.is_still(&call)),
+            Some(call) => Ok(self.snapshot.is_still(call.record.address, call.identity)),
             None => Ok(true),
         }
     }

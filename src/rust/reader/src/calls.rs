@@ -1,46 +1,19 @@
 //! R's calls, as its list of records has them, from the innermost to the outermost one.
 
 use crate::memory::{Memory, at, half_at};
+use crate::record::{Identity, MOST_CALLS, OnStack};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 use crate::trunk::Trunk;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{
-    BCBODY, BCPC, BUILTIN, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, FLAGS, NEXT, RECORD, SYSPARENT,
+    BCBODY, BCPC, BUILTIN, CALL, CALLFLAG, CALLFUN, CLOSURE, FLAGS, NEXT, RECORD,
 };
 use std::ops::Range;
 
-/// Deeper stacks are cut: their outermost calls are left out. R's own limit is 5,000 calls by default.
-pub const MOST_CALLS: usize = 100_000;
 /// Records of loops come in addition to those of calls.
 const MOST_RECORDS: usize = 3 * MOST_CALLS;
-
-/// Where R has stored the record of a call. This determines the place of the call among native frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OnStack {
-    /// The address of the record; 0 if there is none.
-    pub address: u64,
-    /// The list of promises that were pending.
-    pub promises: u64,
-}
-
-/// What tells a record from others that have been at its address: the fields that do not change while its function runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Identity([u64; 8]);
-
-impl Identity {
-    /// The size of the part of a record that contains these fields.
-    pub const SIZE: usize = BCPC as usize + 8;
-
-    pub fn of(record: &[u8]) -> Identity {
-        let words = [NEXT, CALLFUN, SYSPARENT, CALL, CLOENV, BCBODY, BCPC];
-        let [next, function, parent, call, environment, code, pc] =
-            words.map(|field| at(record, field as usize));
-        let flags = half_at(record, CALLFLAG as usize).into();
-        Identity([next, flags, function, parent, call, environment, code, pc])
-    }
-}
 
 /// The call of a function.
 #[derive(Debug, Clone, Copy)]

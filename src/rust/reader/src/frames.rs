@@ -1,6 +1,6 @@
 //! A stack of R: functions, files and lines.
 
-use crate::calls::OnStack;
+use crate::record::OnStack;
 use crate::spans::SpanIds;
 use profile_core::model::StringId;
 

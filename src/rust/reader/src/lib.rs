@@ -15,7 +15,7 @@
 //! - [`target`]: R in a process: the addresses of its variables; [`fit`]: how its records are laid out;
 //! - [`snapshot`]: what one stack needs, of one moment; [`copies`]: many pieces of memory at once; [`spans`]: the active
 //!   span;
-//! - [`calls`]: R's calls; `trunk`: those that the last stack had, too;
+//! - [`record`]: R's record of a call; [`calls`]: R's calls; `trunk`: those that the last stack had, too;
 //! - [`names`], [`places`]: the functions, files and lines of calls;
 //! - `positions`: the source reference of a position in [`byte_code`]; `builtin`: the builtin that is called there;
 //! - [`innermost`]: the position of the innermost function in its byte code;
@@ -72,6 +72,7 @@ mod positions;
 )]
 pub mod process;
 pub mod reading;
+pub mod record;
 pub mod recorder;
 pub mod samples;
 pub mod session;

@@ -11,10 +11,10 @@
 //! Nothing that was read is trusted: addresses are only passed to the kernel, which rejects invalid ones, except those
 //! of R's stacks and variables in this process, which are always mapped.
 
-use crate::calls::{Call, Identity};
 use crate::copies::Copies;
 use crate::memory::{self, Limited, Memory, Piece, at};
 use crate::moment::Moment;
+use crate::record::Identity;
 use crate::spans::{self, SpanIds};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -116,10 +116,10 @@ impl<M: Memory> Snapshot<M> {
         }
     }
 
-    /// Whether this call has not ended.
-    pub fn is_still(&mut self, call: &Call) -> bool {
-        let record = memory::array::<{ Identity::SIZE }>(&mut self.memory, call.record.address);
-        record.is_some_and(|record| Identity::of(&record) == call.identity)
+    /// Whether the call of a record has not ended.
+    pub fn is_still(&mut self, address: u64, identity: Identity) -> bool {
+        let record = memory::array::<{ Identity::SIZE }>(&mut self.memory, address);
+        record.is_some_and(|record| Identity::of(&record) == identity)
     }
 
     /// A variable of one word, of R or of one of its functions.

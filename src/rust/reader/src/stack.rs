@@ -2,7 +2,7 @@
 //! goes on.
 
 use crate::attempt::{Bounds, OneMoment};
-use crate::calls::{Calls, MOST_CALLS};
+use crate::calls::Calls;
 use crate::frames::Stack;
 use crate::innermost::Search;
 use crate::memory::Mapping;
@@ -10,6 +10,7 @@ use crate::memory::{Limited, Memory};
 use crate::moment::Moment;
 use crate::names::Names;
 use crate::places::Places;
+use crate::record::MOST_CALLS;
 use crate::snapshot::Snapshot;
 use crate::spans;
 use crate::target::Target;

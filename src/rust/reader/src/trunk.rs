@@ -8,9 +8,9 @@
 //! Therefore the innermost calls ([`NEAR`]) are always read, with all that they refer to, and further out it takes
 //! dozens of equal calls ([`Trunk::join`]), not one.
 
-use crate::calls::{Identity, MOST_CALLS, OnStack};
 use crate::frames::Place;
 use crate::memory::Memory;
+use crate::record::{Identity, MOST_CALLS, OnStack};
 use crate::snapshot::Snapshot;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
