@@ -19,6 +19,10 @@
 #' Grouping makes no difference: `combine_profiles(a, b, c)` equals
 #' `combine_profiles(combine_profiles(a, b), c)`. The time required is proportional to the number of rows.
 #'
+#' If profiles have values of a type in several units of time, or of memory, all get the first unit or, if this would round
+#' values, the smallest one. If that would round values as well, they keep their units; summaries and comparisons convert
+#' them.
+#'
 #' @param ... Profiles ([profile_data], of either version, or a dm as returned by [dm_from_profile()]), or
 #'   one list of them. Names are ignored. Without profiles, the result is a profile without samples.
 #'

@@ -13,9 +13,10 @@
 #' @details
 #' # Amounts
 #'
-#' By default, the sampled time of each run is compared: the number of samples times the sampling period, so that runs
-#' with different periods can be compared. With `type`, or if sampling periods are not known, the sum of a sample type,
-#' such as `alloc_space`, is compared.
+#' By default, the sampled time of each run is compared: the number of samples times the sampling period, or else the type
+#' of the run that is a time, whatever its name and unit. So runs with different periods can be compared, and files of
+#' different formats. With `type`, or if the time of a run is not known, the sum of a sample type, such as `alloc_space`, is
+#' compared. Values in several units of time or memory are converted.
 #'
 #' With `scale = "share"`, shares of the run are compared. Shares do not depend on the speed of the machine and vary
 #' less from run to run. But if one function takes more, the shares of all others decrease.
@@ -101,7 +102,8 @@
 #'   and `objects` of all memory; `objects`, the number of objects of `base` and `new`; `type` and `unit`.
 #'
 #' @section Errors:
-#' - `profile_error_unsupported` if the runs cannot be compared: a run has no values of the type, amounts are below
+#' - `profile_error_unsupported` if the runs cannot be compared: a run has no values of the type, some have CPU time and
+#'   others elapsed time, amounts are below
 #'   1e-150 or above 1e150, or counts of samples have different or partly unknown periods;
 #' - `profile_error_invalid` if a profile is not valid;
 #' - `profile_error_argument` for other invalid arguments, such as `by = "path"` for profiles without memory in use or
@@ -216,6 +218,10 @@ new_figures <- function(result, is_new, type = NULL) {
     quantum = sample_amounts(result$unit, is_count, result$runs$period) / scale,
     is_count = is_count,
     is_new = is_new,
+    types = result$runs$types,
+    names = result$runs$name,
+    only_memory = result$runs$memory,
+    clocks = result$runs$clock,
     type = result$type,
     unit = if (is_time) "seconds" else result$unit
   )
@@ -260,6 +266,7 @@ check_comparable <- function(data, scale, call) {
       "A profile without sources has no runs to compare.", "profile_error_unsupported", call = call
     )
   }
+  check_common_type(data, call)
   negative <- data$figures$run[data$figures$self < 0 | data$figures$total < 0]
   if (length(negative) > 0) {
     abort_profile(
@@ -309,6 +316,37 @@ check_comparable <- function(data, scale, call) {
       call = call
     )
   }
+}
+
+# Runs of different tools may have values of different types.
+check_common_type <- function(data, call) {
+  has_none <- nzchar(data$types) & is.na(data$names)
+  sides <- split(has_none, factor(data$is_new, c(FALSE, TRUE)))
+  # Allocations may have been recorded beside the time, as a run of their own.
+  is_missing <- any(has_none & !data$only_memory) || any(vapply(sides, function(side) any(side) && all(side), NA))
+  # A time without a name may be either.
+  clocks <- unique(stats::na.omit(data$clocks))
+  if (!is_missing && (length(clocks) < 2 || data$type != "time")) {
+    return()
+  }
+  types <- function(is_new) {
+    of <- unique(data$types[data$is_new == is_new & nzchar(data$types)])
+    if (length(of) == 0) "none" else paste(of, collapse = "; ")
+  }
+  abort_profile(
+    c(
+      if (is_missing) {
+        paste0("The runs cannot be compared: some have no values of the type `", data$type, "`.")
+      } else {
+        paste0("The runs cannot be compared: some have ", clocks[[1]], ", others ", clocks[[2]], ".")
+      },
+      x = paste0("Types of `base`: ", printable(types(FALSE)), "."),
+      x = paste0("Types of `new`: ", printable(types(TRUE)), "."),
+      i = "Choose a type that all runs have, with `type`."
+    ),
+    "profile_error_unsupported",
+    call = call
+  )
 }
 
 # The groups to compare: by name, or by their average share of the runs.

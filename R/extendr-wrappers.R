@@ -32,6 +32,8 @@ rust_remap <- function(columns, from, to, key) .Call(wrap__rust_remap, columns, 
 
 rust_content_keys <- function(columns, sets, count) .Call(wrap__rust_content_keys, columns, sets, count)
 
+rust_unit_factors <- function(units, to) .Call(wrap__rust_unit_factors, units, to)
+
 rust_summarise <- function(x, sample_type) .Call(wrap__rust_summarise, x, sample_type)
 
 rust_describe <- function(x, sample_type) .Call(wrap__rust_describe, x, sample_type)

@@ -103,8 +103,10 @@ label_figures <- function(x, summary, key, call) {
   has_stack <- x$samples$sample_id %in% x$sample_locations$sample_id
   value_of <- function(type, unit) {
     values <- x$sample_values
-    rows <- which(values$type == type & values$unit == unit)
-    values$value[rows][match(x$samples$sample_id, values$sample_id[rows])]
+    units <- as.character(unique(values$unit))
+    factor <- rust(rust_unit_factors(units, unit), call)[match(values$unit, units)]
+    rows <- which(values$type == type & !is.na(factor))
+    (values$value[rows] * factor[rows])[match(x$samples$sample_id, values$sample_id[rows])]
   }
   value <- value_of(attr(summary, "type"), attr(summary, "unit"))
   counted <- which(has_stack & !is.na(value))
@@ -120,7 +122,12 @@ label_figures <- function(x, summary, key, call) {
   group <- match(text, values)
   sum_of <- function(amount) as.vector(rowsum(amount[sample], group, reorder = FALSE))
   total <- sum_of(value)
-  columns <- list(values, as.vector(table(factor(group, seq_along(values)))), total, total / attr(summary, "whole"))
+  # A row of an aggregated profile may stand for many samples.
+  samples <- value_of("samples", "count")
+  samples[is.na(samples)] <- 1
+  samples <- sum_of(samples)
+  if (all(samples == trunc(samples) & samples <= .Machine$integer.max)) samples <- as.integer(samples)
+  columns <- list(values, samples, total, total / attr(summary, "whole"))
   names(columns) <- c(key, "samples", "total", "total_share")
   seconds <- seconds_of_samples(x, value, attr(summary, "type"), attr(summary, "unit"))
   if (!is.null(seconds)) {

@@ -39,9 +39,10 @@
 #' open 100,000 samples, and cannot show a million.
 #'
 #' Labels, times of samples, kinds of frames, packages, mappings, resources and attributes are not written.
-#' [read_speedscope()] reads each type of each source as a source, with the same values. speedscope supports units of
-#' time, bytes, and values without a unit. If the unit does not identify a type, as for bytes in use and for objects, the
-#' name and unit of the type are in an additional field `sampleType`, which speedscope ignores.
+#' [read_speedscope()] reads the same sources, with the same values. speedscope supports units of
+#' time, bytes, and values without a unit. Fields that it ignores contain the rest: `run` is the number of the source and
+#' `period` its period and, if the unit does not identify a type, as for bytes in use and for objects, `sampleType` is the
+#' name and unit of the type.
 #'
 #' ## CPU profiles
 #'

@@ -14,10 +14,10 @@ use profile_core::model::Profile;
 /// read and checked as the tables of one profile.
 pub fn pooled(arena: Arena, profiles: &[Sexp], stop: Stop) -> Result<Profile> {
     if let [only] = profiles {
-        return from_r::profile(*only, stop);
+        return from_r::analysed(*only, stop);
     }
     let combined = from_r::with_lists(profiles, stop, |lists| {
         to_r::combined_tables(arena, lists, false, true, stop)
     })?;
-    from_r::profile(combined.read(), stop)
+    from_r::analysed(combined.read(), stop)
 }

@@ -12,13 +12,13 @@ use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::groups::By;
 use profile_core::analysis::{call_tree, description, holders, runs, summary};
 use profile_core::limits::memory::TryCollect;
-use profile_core::model::SourceId;
+use profile_core::model::{SourceId, conversion};
 
 // `sample_type` is the name of the sample type to sum, or NULL for the default.
 #[extendr]
 fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
     outcome(|arena| {
-        let profile = from_r::profile(argument(x), &stop)?;
+        let profile = from_r::analysed(argument(x), &stop)?;
         let wanted = argument(sample_type).text()?;
         let names = FrameNames::new(&profile)?;
         let summary = summary::summarise(&profile, &names, wanted, &stop)?;
@@ -30,7 +30,7 @@ fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
 #[extendr]
 fn rust_describe(x: &Robj, sample_type: &Robj) -> Robj {
     outcome(|arena| {
-        let profile = from_r::profile(argument(x), &stop)?;
+        let profile = from_r::analysed(argument(x), &stop)?;
         let wanted = argument(sample_type).text()?;
         let names = FrameNames::new(&profile)?;
         let description = description::describe(&profile, &names, wanted, &stop)?;
@@ -51,7 +51,7 @@ fn rust_call_tree(
     name: &Robj,
 ) -> Robj {
     outcome(|arena| {
-        let profile = from_r::profile(argument(x), &stop)?;
+        let profile = from_r::analysed(argument(x), &stop)?;
         let wanted = argument(sample_type).text()?;
         let by = match groups(by)? {
             By::Line => By::Place,
@@ -147,8 +147,23 @@ fn rust_profvis(x: &Robj, filenames: &Robj, texts: &Robj) -> Robj {
     })
 }
 
+// Returns the factors by which values in these units are converted into the unit `to`; NA if that is not possible.
+#[extendr]
+fn rust_unit_factors(units: &Robj, to: &Robj) -> Robj {
+    outcome(|arena| {
+        let to = text(to)?;
+        let units = argument(units).texts()?;
+        let factor = |unit: &&str| match *unit == to {
+            true => 1.0,
+            false => conversion(unit, to).map_or(f64::NAN, |conversion| conversion.of(1.0)),
+        };
+        arena.numbers(&units.iter().map(factor).try_vec()?)
+    })
+}
+
 extendr_module! {
     mod analysis;
+    fn rust_unit_factors;
     fn rust_summarise;
     fn rust_describe;
     fn rust_call_tree;

@@ -4,9 +4,13 @@ use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::analysis::runs::Runs;
 use profile_core::error::Result;
+use profile_core::limits::memory::{TryCollect, TryText};
+use profile_core::model::ValueType;
+use profile_core::model::known_types::clock_of;
 
 /// `list(groups, figures, runs, type, unit)`: tibbles with a row for each group, each group of
-/// a run, and each run. `group` and `run` are row numbers.
+/// a run, and each run. `group` and `run` are row numbers. `types` lists the types of which a run has values, `name` is
+/// the one that is summed, `clock` which time it is, and `memory` says whether all types are memory.
 pub fn runs<'call>(arena: Arena<'call>, runs: &Runs) -> Result<RObject<'call>> {
     let groups = || runs.groups.iter();
     let mut named = Tibble::new(arena, runs.groups.len())?;
@@ -27,6 +31,16 @@ pub fn runs<'call>(arena: Arena<'call>, runs: &Runs) -> Result<RObject<'call>> {
     sums.doubles("sum", all().map(|counted| counted.sum))?;
     let periods = runs.periods.iter();
     sums.doubles("period", periods.map(|period| period.unwrap_or(f64::NAN)))?;
+    let types = runs.types.iter().map(|types| listed(types)).try_vec_of()?;
+    sums.texts("types", types.iter().map(|text| Some(text.as_str())))?;
+    sums.texts("name", runs.names.iter().copied())?;
+    let clocks = runs.names.iter().map(|name| name.and_then(clock_of));
+    sums.texts("clock", clocks)?;
+    let is_memory = |types: &Vec<&ValueType>| types.iter().all(|type_| type_.is_memory());
+    sums.logicals(
+        "memory",
+        runs.types.iter().map(|types| Some(is_memory(types))),
+    )?;
     let (type_, unit) = runs.type_;
     arena.list(&[
         ("groups", named.finish()?),
@@ -35,4 +49,14 @@ pub fn runs<'call>(arena: Arena<'call>, runs: &Runs) -> Result<RObject<'call>> {
         ("type", arena.text(type_)?),
         ("unit", arena.text(unit)?),
     ])
+}
+
+/// Such as "`cpu` (nanoseconds), `samples` (count)".
+fn listed(types: &[&ValueType]) -> Result<String> {
+    let mut text = String::new();
+    for ValueType { name, unit } in types {
+        let comma = if text.is_empty() { "" } else { ", " };
+        text.try_write(format_args!("{comma}`{name}` ({unit})"))?;
+    }
+    Ok(text)
 }

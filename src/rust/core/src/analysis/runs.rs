@@ -13,11 +13,18 @@ use super::weights::{Counted, Weight, type_of};
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
-use crate::model::{Period, Profile, SourceId, StackId};
+use crate::model::{Period, Profile, SourceId, StackId, ValueType};
+use types::RunTypes;
+
+mod types;
 
 pub struct Runs<'p> {
     /// Name and unit of the type that is summed.
     pub type_: (&'p str, &'p str),
+    /// The types of which each run has values.
+    pub types: Vec<Vec<&'p ValueType>>,
+    /// The name of the type that is summed in each run, if it has values of it.
+    pub names: Vec<Option<&'p str>>,
     pub groups: Vec<Group<'p>>,
     /// The counts of each run.
     pub counted: Vec<Counted>,
@@ -36,8 +43,8 @@ pub struct Figure {
     pub total: f64,
 }
 
-/// Sums the sample type `wanted`. If it is `None`, sums the sampled time, or the default type if sampling periods are
-/// unknown. Only time can be compared if periods differ.
+/// Sums the sample type `wanted`. If it is `None`, sums the time of samples, which each run may have as a type of its own or
+/// as counts and their period; or the default type if the time of a run is unknown.
 pub fn by_run<'p>(
     profile: &'p Profile,
     names: &'p FrameNames,
@@ -46,13 +53,25 @@ pub fn by_run<'p>(
     stop: Stop,
 ) -> Result<Runs<'p>> {
     let summed = summed_type(profile, wanted)?;
-    let time = match wanted {
-        None => Weight::time(profile)?,
-        Some(_) => Weight::Nothing,
+    let types = RunTypes::new(profile)?;
+    let times = match wanted {
+        None => types.times(profile)?,
+        Some(_) => None,
     };
-    let (type_, weight) = match time {
-        Weight::Nothing => (type_of(summed), Weight::column(summed)),
-        time => (("time", "nanoseconds"), time),
+    let (type_, weight, summed_names) = match times {
+        None => {
+            let name = summed.map(|values| values.type_.name.as_str());
+            let has = |run: SourceId| name.filter(|_| summed.is_some_and(|v| types.has(run, v)));
+            let names = profile.source_ids().map(has).try_vec()?;
+            (type_of(summed), Weight::column(summed), names)
+        }
+        Some(times) => {
+            let names = times.iter().map(|time| time.as_ref().map(|time| time.name));
+            let names = names.try_vec()?;
+            let of_source = times.iter().map(|time| Some(time.as_ref()?.values));
+            let weight = Weight::Time(of_source.try_vec()?);
+            (("time", "nanoseconds"), weight, names)
+        }
     };
     let groups = FrameGroups::new(profile, names, by)?;
     let collections = match &weight {
@@ -77,6 +96,8 @@ pub fn by_run<'p>(
     });
     Ok(Runs {
         type_,
+        types: types.all(profile)?,
+        names: summed_names,
         groups: groups.shown(profile, names)?,
         counted,
         periods: periods.try_vec()?,

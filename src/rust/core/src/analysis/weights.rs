@@ -40,8 +40,9 @@ pub enum Weight<'p> {
     Nothing,
     /// The values of a type; a sample without one counts as 0.
     Column(&'p SampleColumn<f64>),
-    /// Counts, and for each source the nanoseconds between two samples, by which they are multiplied.
-    Time(&'p SampleColumn<f64>, Vec<f64>),
+    /// For each source the values of a type, and the nanoseconds by which they are multiplied: the time between two samples
+    /// for counts, the unit for times.
+    Time(Vec<Option<(&'p SampleColumn<f64>, f64)>>),
 }
 
 impl<'p> Weight<'p> {
@@ -54,10 +55,13 @@ impl<'p> Weight<'p> {
         let Some(counts) = profile.counts() else {
             return Ok(Weight::Nothing);
         };
-        let periods = periods_of_counts(profile)?;
-        Ok(periods.map_or(Weight::Nothing, |periods| {
-            Weight::Time(&counts.column, periods)
-        }))
+        let Some(periods) = periods_of_counts(profile)? else {
+            return Ok(Weight::Nothing);
+        };
+        let of_source = periods
+            .into_iter()
+            .map(|period| Some((&counts.column, period)));
+        of_source.try_vec().map(Weight::Time)
     }
 
     /// The number of a sample; NaN if it has none.
@@ -66,9 +70,10 @@ impl<'p> Weight<'p> {
         match self {
             Weight::Nothing => f64::NAN,
             Weight::Column(values) => values[row],
-            Weight::Time(counts, periods) => {
-                counts[row] * periods[profile.samples.source[row].row()]
-            }
+            Weight::Time(of_source) => match of_source[profile.samples.source[row].row()] {
+                Some((values, nanoseconds)) => values[row] * nanoseconds,
+                None => f64::NAN,
+            },
         }
     }
 }

@@ -15,6 +15,13 @@ pub struct ValueType {
     pub unit: String,
 }
 
+impl ValueType {
+    /// Whether the values are known to be memory or objects that can be summed.
+    pub fn is_memory(&self) -> bool {
+        known_type(&self.name, &self.unit).is_some_and(KnownType::is_memory)
+    }
+}
+
 /// The meaning of the values of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -253,6 +260,18 @@ pub fn known_type(name: &str, unit: &str) -> Option<&'static KnownType> {
 pub fn with_role(role: Role, unit: &str) -> impl Iterator<Item = &'static KnownType> {
     let is_wanted = move |known: &&KnownType| known.role == role && known.unit == unit;
     KNOWN_TYPES.iter().filter(is_wanted)
+}
+
+/// Which time a type measures, by its name: "CPU time" or "elapsed time"; `None` if it may be either.
+pub fn clock_of(name: &str) -> Option<&'static str> {
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if has(&["cpu", "task-clock"]) {
+        Some("CPU time")
+    } else if has(&["wall", "elapsed", "real"]) {
+        Some("elapsed time")
+    } else {
+        None
+    }
 }
 
 /// The name of a type that other tools call `name`; `name` itself if there is none.

@@ -33,6 +33,7 @@ mod sources;
 mod stack_cache;
 mod stacks;
 mod strings;
+mod units;
 mod values;
 
 pub use addresses::{Address, AddressId, Addresses};
@@ -58,6 +59,7 @@ pub use sources::{
 pub use stack_cache::{PackedStacks, StackCache};
 pub use stacks::{LocationLists, Renumbering, Stack, StackId, Stacks};
 pub use strings::{StringId, Strings};
+pub use units::{Conversion, conversion, nanoseconds_in};
 pub use values::Values;
 
 use crate::collections::{Id, add, next_row};

@@ -116,6 +116,7 @@ pub static TABLES_V1: [&dyn Declared; 5] = [
 /// The table of `#File` lines, which refers to the samples that follow the lines. If such a sample was
 /// removed, it refers to the next one.
 pub(crate) const FILES: &str = ".files";
+pub(crate) const SAMPLE_VALUES: &str = "sample_values";
 
 /// The table with this name in version "2.0".
 pub fn table(name: &str) -> Option<&'static dyn Table> {

@@ -1,29 +1,19 @@
 //! The columns of combined tables.
 
+use super::cells::Cells;
 use super::ids::{check_resolved, renamed};
 use super::{Job, Parts, SAMPLE_LOCATIONS, integers};
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::schema::{
-    ColumnInfo, Data, FILES, Key, NA, NA_REAL, Sink, TableInfo, TableInput, Text, Type, constant,
-    constant_double, counted, find,
+    ColumnInfo, Data, FILES, Key, NA, NA_REAL, SAMPLE_VALUES, Sink, TableInfo, TableInput, Type,
+    constant, constant_double, counted, find,
 };
 
 const DEPTH: &str = "depth";
 /// Tables that may have millions of rows.
-const OF_SAMPLES: [&str; 2] = ["samples", "sample_values"];
-
-/// A column of one part.
-pub enum Cells<'a> {
-    Integers(&'a [i32]),
-    /// Ids after renumbering.
-    Ids(Vec<i32>),
-    Doubles(&'a [f64]),
-    Texts(Text<'a>),
-    /// The table of this profile has no such column. Contains its number of rows.
-    Missing(usize),
-}
+const OF_SAMPLES: [&str; 2] = ["samples", SAMPLE_VALUES];
 
 impl<'j, 't, 'a> Job<'j, 't, 'a> {
     /// A column of one part, with new ids if it refers to another table.
@@ -83,7 +73,11 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
             return write_depths(parts, sink);
         }
         let cells = parts.parts.iter();
-        let cells = cells.map(|&(profile, part)| self.cells(parts.info, column, profile, part));
+        let cells = cells.map(|&(profile, part)| {
+            let cells = self.cells(parts.info, column, profile, part)?;
+            self.units
+                .in_one_unit(parts.info.name, name, profile, part, cells)
+        });
         let cells = cells.try_vec_of()?;
         if OF_SAMPLES.contains(&parts.info.name) && write_by_rule(name, &cells, sink)? {
             return Ok(());
@@ -150,33 +144,6 @@ fn write_depths(parts: &Parts, sink: &mut dyn Sink) -> Result<()> {
         }
         Ok(())
     })
-}
-
-impl Cells<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Cells::Integers(values) => values.len(),
-            Cells::Ids(ids) => ids.len(),
-            Cells::Doubles(values) => values.len(),
-            Cells::Texts(text) => text.rows.len(),
-            Cells::Missing(rows) => *rows,
-        }
-    }
-
-    fn integers(&self) -> Option<&[i32]> {
-        match self {
-            Cells::Integers(values) => Some(values),
-            Cells::Ids(ids) => Some(ids),
-            _ => None,
-        }
-    }
-
-    fn doubles(&self) -> Option<&[f64]> {
-        match self {
-            Cells::Doubles(values) => Some(values),
-            _ => None,
-        }
-    }
 }
 
 /// Fills a column with the cells of all parts, or only of the rows that are kept.

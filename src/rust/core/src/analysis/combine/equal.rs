@@ -3,7 +3,7 @@
 //! Each cell is converted to a number, which is the same for equal cells, and each row to a list of
 //! numbers.
 
-use super::columns::Cells;
+use super::cells::Cells;
 use super::ids::Numbered;
 use super::{Job, Parts, ROWS_PER_CHECK, integers};
 use crate::collections::{Interner, Lists, TextList};
@@ -71,9 +71,9 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
             match self.cells(parts.info, column, profile, part)? {
                 Cells::Integers(values) => codes.try_extend(values)?,
                 Cells::Ids(values) => codes.try_extend(&values)?,
-                Cells::Doubles(values) => {
+                cells @ (Cells::Doubles(_) | Cells::Converted(_)) => {
                     more.try_fill(codes.len(), NA)?;
-                    for value in values {
+                    for value in cells.doubles().unwrap_or_default() {
                         let bits = match value.is_nan() {
                             true => NA_REAL.to_bits(),
                             false => (value + 0.0).to_bits(),

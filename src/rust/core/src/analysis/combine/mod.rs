@@ -5,14 +5,18 @@
 //! functions, mappings and locations. Rows of other tables are events, so equal rows are kept
 //! separately.
 //!
+//! Values of a type in several units are converted into the first one.
+//!
 //! User-defined columns and tables are not processed here. [`Combined`] contains what the caller
 //! needs to combine them: the rows that are kept, and the new ids.
 
+mod cells;
 mod columns;
 mod equal;
 mod frames;
 mod ids;
 mod regular;
+mod units;
 
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
@@ -24,6 +28,7 @@ use crate::schema::{
 };
 use crate::tables::{TableList, get};
 use ids::{NewIds, Numbered};
+use units::Units;
 
 const ROWS_PER_CHECK: usize = 1 << 20;
 const META: &str = "meta";
@@ -69,6 +74,7 @@ pub fn combine<'a>(
         close_gaps,
         numbered: Vec::new(),
         kept: Vec::new(),
+        units: Units::of(profiles)?,
         stop,
     };
     for key in Key::ALL {
@@ -91,6 +97,7 @@ struct Job<'j, 't, 'a> {
     /// By key, for the keys that were already processed, and by profile.
     numbered: Vec<Vec<Numbered<'a>>>,
     kept: Vec<(&'static str, Vec<u32>)>,
+    units: Units<'a>,
     stop: Stop<'j>,
 }
 

@@ -3,9 +3,9 @@
 
 use super::{Job, Parts};
 use crate::error::Result;
-use crate::schema::{ColumnInfo, Key, Sink, Type, counted, repeated_texts, rows_of_each};
-
-const SAMPLE_VALUES: &str = "sample_values";
+use crate::schema::{
+    ColumnInfo, Key, SAMPLE_VALUES, Sink, Type, counted, repeated_texts, rows_of_each,
+};
 
 impl<'a> Job<'_, '_, 'a> {
     /// The number of rows of each sample, if it is the same for all samples of all profiles.

@@ -20,6 +20,7 @@ mod events;
 mod layout;
 mod read;
 mod recorded;
+mod runs;
 mod stacks;
 mod write;
 

@@ -1,11 +1,12 @@
 //! Recognises and reads a file.
 //!
 //! Each profile of the file becomes a source with one sample type: `samples` in `count` for those without a unit,
-//! `time` in its unit, or `memory` in bytes.
+//! `time` in its unit, or `memory` in bytes. In files of this package, the profiles of a run are one source.
 
 use super::events;
 use super::layout::SCHEMA;
 use super::recorded::Recorded;
+use super::runs::add_run;
 use super::stacks::RawStacks;
 use crate::error::Result;
 use crate::formats::bytes::is_json;
@@ -13,9 +14,9 @@ use crate::formats::format::Opened;
 use crate::formats::json_file::{self, Kind, Reader};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::json::{Number, keys};
-use crate::limits::cancel::{ROWS, Stop};
+use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryGrow, owned};
-use crate::model::{LocationId, Profile, SampleType, Source, SourceId, StackId, ValueType, Values};
+use crate::model::{LocationId, Period, Profile, SampleType, Source, ValueType, inexact};
 use memchr::memmem;
 
 pub fn recognises(start: &[u8]) -> bool {
@@ -81,6 +82,8 @@ impl Recorded {
                 "sampleType" if json.peek()? == Kind::Array => {
                     self.sample_type = read_type(json)?;
                 }
+                "run" => self.run = json.number_if_any()?.and_then(Number::index),
+                "period" if json.peek()? == Kind::Array => self.period = read_period(json)?,
                 "startValue" => self.start = json.number_if_any()?,
                 "endValue" => self.end = json.number_if_any()?,
                 "samples" => {
@@ -119,6 +122,30 @@ fn read_type(json: &mut Reader) -> Result<Option<[String; 2]>> {
         .try_into()
         .ok()
         .filter(|[name, _]: &[String; 2]| !name.is_empty()))
+}
+
+/// A number and, if it is known, the name and the unit of its type, the array that is next.
+fn read_period(json: &mut Reader) -> Result<Option<Period>> {
+    let mut value = None;
+    let mut texts = Vec::new();
+    json.begin_array()?;
+    while json.element()? {
+        match json.peek()? {
+            Kind::Number => value = Some(json.number()?),
+            Kind::Text => texts.try_push(owned(json.text()?)?)?,
+            _ => json.skip()?,
+        }
+    }
+    let type_ = <[String; 2]>::try_from(texts).ok();
+    let value = value.filter(|value| value.real().is_finite());
+    Ok(value.map(|value| Period {
+        value: value.real(),
+        exact: match value {
+            Number::Whole(number) => inexact(number),
+            Number::Real(_) => None,
+        },
+        type_: type_.map(|[name, unit]| ValueType { name, unit }),
+    }))
 }
 
 fn own_text(json: &mut Reader) -> Result<Option<String>> {
@@ -191,31 +218,37 @@ impl File {
         let profile = &mut self.profile;
         let stacks = self.stacks.resolve(&self.frames, profile, json)?;
         let about = [self.name.as_deref(), self.exporter.as_deref()];
-        for (row, recorded) in self.recorded.iter().enumerate() {
+        let is_same = |a: &Recorded, b: &Recorded| a.run.is_some() && a.run == b.run;
+        let mut first = 0;
+        for run in self.recorded.chunk_by(is_same) {
             let mut comments = Vec::new();
-            let about = about.iter().filter(|_| row == 0).copied();
-            for text in [recorded.name.as_deref()]
-                .into_iter()
-                .chain(about)
-                .flatten()
-            {
+            let about = about.iter().filter(|_| first == 0).copied();
+            let names = run.iter().map(|recorded| recorded.name.as_deref());
+            for text in names.chain(about).flatten() {
                 comments.try_push(profile.strings.intern(text)?)?;
             }
-            let type_ = recorded.value_type()?;
-            let is_active = self.active.is_some_and(|active| active as usize == row);
+            let active = self
+                .active
+                .and_then(|row| run.get((row as usize).checked_sub(first)?));
+            let default = active.map(Recorded::value_type).transpose()?;
             let mut types = Vec::new();
-            let recorded_name = owned(&type_.name)?;
-            types.try_push(SampleType::new(recorded_name, owned(&type_.unit)?, &[])?)?;
+            for recorded in run {
+                let ValueType { name, unit } = recorded.value_type()?;
+                let type_ = SampleType::new(name, unit, &types)?;
+                types.try_push(type_)?;
+            }
             let source = profile.add_source(Source {
                 kind: json.source_kind(),
                 uri: uri.map(owned).transpose()?,
-                duration: recorded.duration(),
-                default_type: is_active.then(|| owned(&type_.name)).transpose()?,
+                duration: run.iter().find_map(Recorded::duration),
+                period: run.iter().find_map(|recorded| recorded.period.clone()),
+                default_type: default.map(|type_| type_.name),
                 types,
                 comments,
                 ..Source::default()
             })?;
-            add_samples(profile, source, type_, recorded, &stacks, json)?;
+            add_run(profile, source, run, &stacks, json)?;
+            first += run.len();
         }
         let rows = profile.samples.len();
         for values in &mut profile.values {
@@ -230,39 +263,4 @@ impl File {
         }
         Ok(self.profile)
     }
-}
-
-fn add_samples(
-    profile: &mut Profile,
-    source: SourceId,
-    type_: ValueType,
-    recorded: &Recorded,
-    stacks: &[StackId],
-    json: &Reader,
-) -> Result<()> {
-    let first = profile.samples.len();
-    let known = profile.values.iter().position(|v| v.type_ == type_);
-    let column = match known {
-        Some(column) => column,
-        None => {
-            let values = Values::absent(&type_.name, &type_.unit, first)?;
-            profile.values.try_push(values)?;
-            profile.values.len() - 1
-        }
-    };
-    let values = &mut profile.values[column];
-    values.column.try_fill(first, f64::NAN)?;
-    let samples = &mut profile.samples;
-    for (row, (&stack, &weight)) in recorded.stacks.iter().zip(&recorded.weights).enumerate() {
-        if row % ROWS == 0 {
-            json.check()?;
-        }
-        samples.source.try_push(source)?;
-        samples.stack.try_push(stacks[stack as usize])?;
-        match weight {
-            Number::Whole(number) => drop(values.push(number)?),
-            Number::Real(number) => values.column.try_push(number)?,
-        }
-    }
-    Ok(())
 }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::formats::json_file::Reader;
 use crate::json::Number;
 use crate::limits::memory::{TryGrow, owned};
-use crate::model::{ValueType, is_exact, nearest, unit_of_time};
+use crate::model::{Period, ValueType, is_exact, nearest, unit_of_time};
 
 /// A profile of the file.
 #[derive(Default)]
@@ -14,6 +14,10 @@ pub struct Recorded {
     pub unit: Option<String>,
     /// The name and the unit of the sample type, in files that this package wrote.
     pub sample_type: Option<[String; 2]>,
+    /// The number of its run, whose other sample types are other profiles, and the period of the run, in files that this
+    /// package wrote.
+    pub run: Option<u32>,
+    pub period: Option<Period>,
     pub start: Option<Number>,
     pub end: Option<Number>,
     pub stacks: Vec<u32>,

@@ -1,4 +1,5 @@
-//! Writes a profile of the file for each source and sample type.
+//! Writes a profile of the file for each source and sample type. Fields that speedscope ignores say which profiles are of one
+//! source, and what its period is.
 //!
 //! In speedscope 1.25, a file with 100,000 samples in their order takes 7 s to open, and a file with a million samples
 //! never shows a picture; the same million summed by stack takes 1.5 s (Chromium, two cores). So files with more than
@@ -17,7 +18,7 @@ use crate::json::Json;
 use crate::json::write::push_integer;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryText, filled, owned, written};
-use crate::model::{LocationId, Profile, StackId};
+use crate::model::{LocationId, Profile, StackId, ValueType};
 use crate::text::put_json;
 use std::io::Write;
 
@@ -132,6 +133,21 @@ fn write_head(
     json.field("type")?.text("sampled")?;
     json.field("name")?.text(&name(measured)?)?;
     json.field("unit")?.text(shown)?;
+    json.field("run")?
+        .integer(measured.source.row() as i64 + 1)?;
+    let source = measured.profile.sources.get(measured.source.row());
+    if let Some(period) = source.and_then(|source| source.period.as_ref()) {
+        json.field("period")?.array(|json| {
+            json.number(period.value)?;
+            match &period.type_ {
+                Some(ValueType { name, unit }) => {
+                    json.text(name)?;
+                    json.text(unit)
+                }
+                None => Ok(()),
+            }
+        })?;
+    }
     let is_other =
         |other: &Measure| (other.name(), other.unit()) != (measure.name(), measure.unit());
     let measures = written.iter().map(|(other, ..)| other.measure);
