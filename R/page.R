@@ -54,7 +54,7 @@
 #'
 #' The size depends on the number of distinct stacks, and with `timeline = TRUE` on the number of samples. The 252
 #' samples of the example take 3 KB. A million samples of 118,000 different paths take 2.2 MB, or 0.3 MB without the
-#' timeline. The page without data takes at most 90 KB.
+#' timeline. The page without data takes at most 92 KB.
 #'
 #' ## Privacy
 #'

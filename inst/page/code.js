@@ -109,6 +109,7 @@ function showSource(file, line) {
 	arrangeChoice();
 	stylePicture();
 	refresh();
+	scrollToChoice();
 }
 
 function filePicker(files, file) {

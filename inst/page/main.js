@@ -120,6 +120,7 @@ function update(first) {
 	}
 	refresh();
 	scrollToFocus();
+	scrollToChoice(first === 'search');
 }
 
 /** Draws everything, and saves the state. */
@@ -143,6 +144,7 @@ function choose(item) {
 	else {
 		stylePicture();
 		refresh();
+		scrollToChoice();
 	}
 }
 

@@ -60,6 +60,25 @@ function scrollToFocus() {
 	else stage.scrollTop = (row + 4) * ROW - stage.clientHeight;
 }
 
+/** Scrolls to the widest box of what was chosen or found, unless one is visible. */
+function scrollToChoice(isSearch) {
+	const { tree, chosen, onLine, matches } = app;
+	const groups = (isSearch && matches) || chosen || (onLine ? null : matches);
+	if (isTimeline() || isSandwich() || !(groups || onLine)) return;
+	const isMarked = (node) => (groups ? groups[tree.group[node]] : onLine[node]) === 1;
+	drawPicture();
+	if (picture.boxes.node.slice(0, picture.boxes.n).some(isMarked)) return;
+	const { focus, origin, down } = picture.layers[0];
+	const { x, width } = tree;
+	let widest = -1;
+	for (let node = 1; node < tree.n; node++) {
+		const isInside = x[node] >= x[focus] && x[node] < x[focus] + width[focus];
+		if (isInside && isMarked(node) && !(width[node] <= width[widest])) widest = node;
+	}
+	const stage = byId('stage');
+	if (widest > 0) stage.scrollTop = (origin + down * tree.depth[widest]) * ROW - stage.clientHeight / 2;
+}
+
 /** The style of boxes. It depends on the scheme, the colours, the search and the chosen function. */
 function stylePicture() {
 	const { model, tree, colours, state, matches, chosen, labels, scheme } = app;

@@ -52,6 +52,30 @@ const clickBox = async (page, name, count = 1) => page.mouse.click(...(await box
 const visibleText = (page, selector) => page.$eval(selector, (found) => found.innerText);
 const stateOf = (page, ...keys) => page.evaluate((wanted) => wanted.map((key) => app.state[key]), keys);
 
+test('the flame graph scrolls to what is chosen or found', async () => {
+	const calls = (name, depth) => Array.from({ length: depth }, (_, i) => `${name}${i}`);
+	const deep = [...calls('deep', 200), 'inner'];
+	const page = await open(makeData([{ stack: deep }, { stack: [...calls('deep', 100), 'middle'] }]));
+	const top = () => page.$eval('#stage', (stage) => stage.scrollTop);
+	const isVisible = (name) => boxOf(page, name).then(([, y]) => y > 0);
+	assert.equal(await top(), 0);
+	await page.type('#search', 'inner');
+	await hash(page, 'q=inner');
+	assert.ok((await top()) > 3000);
+	assert.ok(await isVisible('inner'));
+	// Chosen in the table.
+	await page.evaluate(() => choose(app.items.names.indexOf('middle')));
+	assert.ok((await top()) < 2500);
+	assert.ok(await isVisible('middle'));
+	// What is visible stays where it is.
+	const before = await top();
+	await page.evaluate(() => choose(app.items.names.indexOf('deep99')));
+	assert.equal(await top(), before);
+	await page.evaluate(() => choose(app.items.names.indexOf('deep0')));
+	assert.equal(await top(), 0);
+	await finish(page);
+});
+
 test('the table has self, total, bytes and garbage collection', async () => {
 	const page = await open(small);
 	const expected = { name: 'paste', self: 3, selfAmount: 3, total: 4, totalAmount: 4, bytes: 4096, gc: 1 };
