@@ -30,7 +30,8 @@ growth_by_path <- function(versions, given, min_share, call) {
   amounts <- function(base, new, objects) {
     list(base = base, new = new, growth = new - base, objects = if (found$has_objects) objects else NA_real_ * objects)
   }
-  rows <- found$rows
+  # The largest changes in either direction first.
+  rows <- found$rows[order(-abs(found$rows$new - found$rows$base), method = "radix"), ]
   whole <- amounts(found$base[[2]], found$new[[2]], found$new[[3]] - found$base[[3]])
   tibble::new_tibble(
     c(amounts(rows$base, rows$new, rows$new_objects - rows$base_objects), list(held_by = rows$held_by)),

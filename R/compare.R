@@ -91,7 +91,7 @@
 #'   Attributes: `whole`, a tibble with one row and these columns from `base` on, for the whole run; `runs`,
 #'   the number of runs of each version; `type` and `unit`; `by`, `scale` and `what`.
 #'
-#'   With `by = "path"`, a tibble of class `profile_growth`, in descending order of `growth`:
+#'   With `by = "path"`, a tibble of class `profile_growth`, the largest changes in either direction first:
 #'   \describe{
 #'   \item{base, new}{double: the bytes below this path, 0 if it does not exist}
 #'   \item{growth}{double: `new - base`, in bytes; negative for a decrease}

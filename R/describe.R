@@ -265,13 +265,16 @@ as.list.profile_description <- function(x, ...) {
 
 #' @rdname describe_profile
 #' @export
-format.profile_description <- function(x, ..., width = NULL) {
+format.profile_description <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
+  if (!is.null(n)) {
+    check_count(n, "n", call)
+  }
   width <- line_width(width, call)
   description <- unclass(x)
   parts <- description$parts
-  n <- description$n
+  n <- n %||% description$n
   least <- description$min_share
   unit <- parts$run$unit
   top <- function(rows) utils::head(rows[pmax(abs(rows$self_share), abs(rows$total_share)) >= least, ], n)

@@ -162,3 +162,13 @@ test_that("frames of snapshots have no package", {
   x$functions$.package <- ifelse(x$functions$name == "stats::lm", "stats", NA)
   expect_setequal(call_tree(x)$package, c("stats", NA))
 })
+
+test_that("holders are printed up to a number", {
+  x <- holders(models_snapshot())
+  expect_gt(nrow(x), 2)
+  lines <- format(x, n = 1)
+  expect_length(lines, 4)
+  expect_identical(lines[[4]], paste("... and", nrow(x) - 1, "more rows"))
+  expect_identical(format(x, n = 1000), format(x))
+  expect_error(format(x, n = "a"), class = "profile_error_argument")
+})
