@@ -63,9 +63,10 @@
 #' dropped and counted.
 #'
 #' When R quits, or the package is unloaded, the agent waits for up to three seconds until the remaining parts are sent;
-#' it does not wait if the server is unavailable. If parts remain, or if the process is killed, they stay in the spool:
-#' the forwarder continues to send them, or the next agent of this user on this machine with the same URL, headers, and
-#' settings for proxies and TLS has them sent. Its status counts their samples as `found`. A process that is killed
+#' it does not wait if the server is unavailable. If parts remain, or if the process is killed, they stay in the spool.
+#' The forwarder sends them if the server accepts parts. Otherwise it ends about five seconds after the last agent, and the
+#' next agent of this user on this machine with the same URL, headers, and settings for proxies and TLS has them sent. Its
+#' status counts their samples as `found`. A process that is killed
 #' loses only the current part. A part may arrive twice, if the forwarder is killed after the server has accepted it;
 #' the profile id is the same then.
 #'

@@ -8,7 +8,8 @@
 #' selects a part, [write_profile()] writes a file, and [profile_process()] profiles a process that is already running.
 #' A profile is a list of plain tables, see [profile_data].
 #'
-#' `vignette("cheatsheet", package = "profile")` shows these calls on one page:
+#' `vignette("cheatsheet", package = "profile")` shows these calls on one page. `R CMD INSTALL .` from a checkout does not
+#' build vignettes; then see `vignettes/cheatsheet.Rmd` there.
 #'
 #' - *Why is my code slow?* [record_profile()], then [profile_page()] or [describe_profile()]
 #' - *How do I profile a script?* `profile record script.R` in a shell, see `vignette("processes", package = "profile")`
