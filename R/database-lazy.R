@@ -131,12 +131,13 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
     rows <- dplyr::group_by(rows, .data$name)
     dplyr::summarise(
       rows,
-      sum = sum(.data$value, na.rm = TRUE), size = sum(.data$size, na.rm = TRUE), .groups = "drop"
+      # A column named `sum` would be taken for the function.
+      amount = sum(.data$value, na.rm = TRUE), size = sum(.data$size, na.rm = TRUE), .groups = "drop"
     )
   }
   sums <- dplyr::left_join(
-    dplyr::select(sum_by_name(total), "name", total = "sum"),
-    dplyr::rename(sum_by_name(self), self = "sum"),
+    dplyr::select(sum_by_name(total), "name", total = "amount"),
+    dplyr::rename(sum_by_name(self), self = "amount"),
     by = "name", na_matches = "na"
   )
   sums <- dplyr::mutate(sums, self = dplyr::coalesce(.data$self, 0), size = dplyr::coalesce(.data$size, 0))

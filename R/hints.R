@@ -130,14 +130,15 @@ did_you_mean <- function(x, choices, quote = "\"") {
 
 # `NULL`, or what to do about a path that is a URL.
 url_hint <- function(path, writing) {
-  if (!grepl("^[A-Za-z][A-Za-z0-9+.-]+://", path) || file.exists(path)) {
+  # The name of a file may be invalid text.
+  if (!grepl("^[A-Za-z][A-Za-z0-9+.-]+://", path, useBytes = TRUE) || file.exists(path)) {
     return(NULL)
   }
-  if (grepl("^file://", path, ignore.case = TRUE)) {
-    paste0("Leave out `file://`: ", in_quotes(short_text(sub("^file://", "", path, ignore.case = TRUE))), ".")
+  if (grepl("^file://", path, ignore.case = TRUE, useBytes = TRUE)) {
+    paste0("Leave out `file://`: ", in_quotes(short_text(sub("^file://", "", path, ignore.case = TRUE, useBytes = TRUE))), ".")
   } else if (writing) {
     "Write a local file, or send the profile to a server with `send_otlp()`."
-  } else if (grepl("^(https?|ftp)://", path, ignore.case = TRUE)) {
+  } else if (grepl("^(https?|ftp)://", path, ignore.case = TRUE, useBytes = TRUE)) {
     "Download it first, with `download.file(url, path, mode = \"wb\")`, or pass a connection that `url()` creates."
   } else {
     "Download it first."

@@ -165,7 +165,9 @@ test_that("files that R saved are recognised in all their forms", {
   for (ascii in c(FALSE, TRUE, NA)) {
     for (compress in c("gzip", "none")) {
       for (version in 2:3) {
-        saveRDS(x, path, ascii = ascii, version = version, compress = compress == "gzip")
+        saved <- try(saveRDS(x, path, ascii = ascii, version = version, compress = compress == "gzip"), silent = TRUE)
+        # R 4.6 does not accept `NA` any more.
+        if (is.na(ascii) && inherits(saved, "try-error")) next
         expect_error(read_profile(path), "readRDS()", fixed = TRUE, class = "profile_error_parse")
         if (is.na(ascii)) next
         save(x, file = path, ascii = ascii, version = version, compress = if (compress == "gzip") "gzip" else FALSE)
