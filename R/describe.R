@@ -298,7 +298,7 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
 
 description_head <- function(parts, width) {
   run <- parts$run
-  time <- if (!is.null(run$seconds)) format_seconds(run$seconds)
+  time <- if (!is.null(run$seconds) && !is_time_unit(run$unit)) format_seconds(run$seconds)
   interval <- if (!is.null(run$interval)) {
     paste("a sample every", format_amount(run$interval * 1e9, "nanoseconds"))
   }

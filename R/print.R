@@ -114,6 +114,10 @@ file_name <- function(path) {
   sub("^.*[/\\\\](?=.)", "", path, perl = TRUE)
 }
 
+is_time_unit <- function(unit) {
+  !is.na(find_unit(unit_kinds[[2]], enc2utf8(unit)))
+}
+
 has_scale <- function(unit) {
   any(!is.na(vapply(unit_kinds, find_unit, 0L, enc2utf8(unit))))
 }
@@ -147,7 +151,9 @@ format_samples <- function(summary) {
     format_count(counted$sum)
   }
   functions <- count_of(nrow(summary$by_function), "function")
-  paste(c(amount, if (!is.null(time)) format_seconds(time), functions), collapse = ", ")
+  # Values that are times need no other time.
+  time <- if (!is.null(time) && !is_time_unit(attr(summary, "unit"))) format_seconds(time)
+  paste(c(amount, time, functions), collapse = ", ")
 }
 
 count_of <- function(n, what) {

@@ -47,8 +47,11 @@ profile_version <- function(x) {
 #'
 #' @param object A profile, see [profile_data].
 #' @param ... Must be empty.
-#' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. The default is the type that counts
-#'   samples; if there is none, the default type that a source specifies; otherwise the last type that can be summed.
+#' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. The default for pprof files and the output
+#'   of `perf script` is the type that their own tools show: the default type of the file, such as the periods of the
+#'   event that `perf` recorded, or else its last type. For other sources, and if the defaults differ, it is the type
+#'   that counts samples; if there is none, the default type that a source specifies; otherwise the last type that can
+#'   be summed.
 #' @param by The key of a label, such as `"route"`, see [with_labels()], or `"trace_id"` or `"span_id"`. The result is then a table with a row for each
 #'   of its values.
 #'

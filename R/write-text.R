@@ -13,8 +13,8 @@
 #'
 #' The file has one line for each distinct stack of names, in the order of their first samples. A line contains the
 #' names of functions, outermost first and separated by `;`, a blank, and the sum of the values of `type`. By default,
-#' `type` is the count of samples, or, without counts, the type that `summary()` shows. Firefox needs counts, since it
-#' creates one sample for each. Files, lines, sources and labels are not written. Stacks whose sum is 0 are left out.
+#' `type` is the type that `summary()` shows. Firefox needs counts, `type = "samples"`, since it creates one sample for
+#' each. Files, lines, sources and labels are not written. Stacks whose sum is 0 are left out.
 #'
 #' With `frame_types = TRUE`, names get the suffixes by which `flamegraph.pl --color=java` colours frames: `_[k]` for
 #' the `.frame_type` `kernel`, `_[j]` for `jit`, `_[w]` for `waker`, and `_[i]` for inlined frames. Other tools show
@@ -35,7 +35,7 @@
 #' file: the file with most of its values is written. Its lines in other files are written as line 0, and the warning
 #' counts such functions. It also counts names with control characters, which become blanks, and samples without frames.
 #' @param type The name of the sample type to write, such as `"cpu"` or `"alloc_space"`. `NULL`, the default, for the
-#'   type that counts samples.
+#'   type that [summary()][summary.profile_data()] shows, which counts samples for most profiles.
 #' @param frame_types Whether names get suffixes for types of frames, such as `_[k]` for the kernel.
 #' @rdname write_speedscope
 #' @order 4

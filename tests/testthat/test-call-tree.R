@@ -228,7 +228,7 @@ test_that("code without an R package belongs to its Go package, program or libra
   modules <- sub(".*[(](.*)[)]$", "\\1", lines[grep("^\\S", lines) + 1])
   modules <- sub("/usr/lib/R/library/stats/libs/stats.so", "stats", modules, fixed = TRUE)
   modules <- basename(modules)
-  tree <- call_tree(read_profile(data_path("perf", "r.txt.gz")), by = "package")
+  tree <- call_tree(read_profile(data_path("perf", "r.txt.gz")), by = "package", type = "samples")
   found <- tapply(tree$self, ifelse(is.na(tree$package), "[unknown]", tree$package), sum)
   found <- found[found > 0]
   expect_equal(as.list(found), as.list(table(modules)[names(found)]), ignore_attr = TRUE)

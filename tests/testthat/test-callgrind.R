@@ -11,7 +11,7 @@ plain <- function(name) gsub("[[:cntrl:]]", " ", ifelse(name == "", "<Anonymous>
 
 # Sums by function from `summary()`, with names in the form in which they are written.
 expected_sums <- function(x) {
-  by <- summary(x)$by_function
+  by <- summary(x, type = if ("samples" %in% x$sample_values$type) "samples")$by_function
   name <- plain(by$name)
   list(self = tapply(by$self, name, sum), total = tapply(by$total, name, sum))
 }

@@ -179,7 +179,7 @@ test_that("the database sums as R does", {
     all <- several()
     store(con, all, schema)
     expect_sums <- function(lazy, x, type = NULL) {
-      wanted <- summary(x, type = type)$by_function
+      wanted <- summary(x, type = type %||% "samples")$by_function
       sums <- dplyr::collect(summary(lazy, type = type %||% "samples"))
       expect_equal(nrow(sums), nrow(wanted))
       sums <- sums[match(wanted$name, sums$name), ]

@@ -94,7 +94,7 @@ test_that("irregular files are reported", {
 test_that("the output of simpleperf is read, which has tabs", {
   x <- expect_no_warning(read_profile(data_path("found", "perf-tab.txt"), source_uri = NA))
   expect_identical(read_perf_script(data_path("found", "perf-tab.txt"), source_uri = NA), x)
-  functions <- summary(x)$by_function
+  functions <- summary(x, type = "samples")$by_function
   expect_equal(functions$self[match(c("mult", "main"), functions$name)], c(2, 0))
   expect_equal(functions$total[match(c("mult", "main"), functions$name)], c(2, 2))
   expect_equal(x$.mappings$filename, "/lib/x.so")
@@ -197,4 +197,22 @@ test_that("the output of the installed perf can be read", {
     heads <- grep("^ *\\S.* [0-9.]+: .*cpu-clock:", readLines(path), value = TRUE)
     expect_equal(nrow(x$samples), length(heads), info = info)
   }
+})
+
+test_that("samples are weighted by the period of their event, as in perf report", {
+  x <- read_profile(data_path("found", "perf-periods.txt"), source_uri = NA)
+  functions <- summary(x)$by_function
+  expect_identical(attr(summary(x), "type"), "cycles")
+  expect_equal(functions$self[match(c("work", "wake", "main"), functions$name)], c(4e6, 17, 0))
+  counts <- summary(x, type = "samples")$by_function
+  expect_equal(counts$self[match(c("work", "wake", "main"), counts$name)], c(1, 3, 0))
+  write_collapsed(x, path <- withr::local_tempfile())
+  expect_setequal(readLines(path), c("main;wake 17", "main;work 4000000"))
+  write_collapsed(x, path, type = "samples")
+  expect_setequal(readLines(path), c("main;wake 3", "main;work 1"))
+  expect_snapshot({
+    print(x)
+    describe_profile(x)
+    print(summary(x), n = 1)
+  })
 })

@@ -163,8 +163,9 @@ test_that("our file reads back as what was written", {
     z <- read_pprof(path)
     columns <- c("name", "self", "total", "self_time", "total_time")
     expect_equal(
-      summary(z)$by_function[columns], summary(x)$by_function[columns], info = file
+      summary(z, type = "samples")$by_function[columns], summary(x)$by_function[columns], info = file
     )
+    expect_identical(attr(summary(z), "type"), "cpu", info = file)
   }
 })
 
@@ -424,4 +425,29 @@ test_that("equal stacks share a tibble in version 1.0, however they were read", 
     rlang::obj_address(x$samples$locations[[first]]),
     rlang::obj_address(x$samples$locations[[twice]])
   )
+})
+
+test_that("the default type of a file is shown, else its last type, as in Go's pprof", {
+  path <- data_path("found", "default-type.pb")
+  x <- read_profile(path)
+  expect_identical(x$sources$.default_type, "cycles")
+  functions <- summary(x)$by_function
+  expect_identical(attr(summary(x), "type"), "cycles")
+  expect_equal(functions$self[match(c("g", "f"), functions$name)], c(4e6, 17))
+  expect_identical(attr(summary(x, type = "samples"), "type"), "samples")
+  expect_identical(attr(call_tree(x), "type"), "cycles")
+  expect_snapshot({
+    print(x, n = 2)
+    describe_profile(x, n = 2)
+    summary(x)
+  })
+  x$sources$.default_type <- NA_character_
+  types <- x$.sample_types$type
+  expect_identical(attr(summary(x), "type"), types[[length(types)]])
+  # A type that does not exist is no default.
+  x$sources$.default_type <- "missing"
+  expect_identical(attr(summary(x), "type"), types[[length(types)]])
+  # Sources with different defaults are compared by the number of their samples.
+  y <- combine_profiles(read_profile(path), read_rprof(rprof_path("basic_all.out")))
+  expect_identical(attr(summary(y), "type"), "samples")
 })

@@ -19,8 +19,8 @@ use crate::model::{
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 
-/// The sample type to sum: the requested one, else the one that counts samples, else the default type
-/// of a source, else the last one, as in pprof.
+/// The sample type to sum: the requested one, else the one that the sources prefer, else the one that counts samples,
+/// else the default type of a source, else the last one, as in pprof.
 pub fn summed_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Option<&'p Values>> {
     check_sums(profile)?;
     if let Some(name) = wanted {
@@ -28,9 +28,42 @@ pub fn summed_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Opt
     }
     let mut sources = profile.sources.iter();
     let shown_first = sources.find_map(|source| source.default_type.as_deref());
-    let default = summable(profile).find(|v| Some(v.type_.name.as_str()) == shown_first);
+    let default = || summable(profile).find(|v| Some(v.type_.name.as_str()) == shown_first);
     let last = || summable(profile).next_back();
-    Ok(profile.counts().or(default).or_else(last))
+    let preferred = preferred_type(profile);
+    Ok(preferred
+        .or(profile.counts())
+        .or_else(default)
+        .or_else(last))
+}
+
+/// The formats whose own tools show another type than the number of samples: `perf report` adds up the periods of an
+/// event, and pprof shows the default type of a file.
+const BY_DEFAULT_TYPE: [SourceKind; 2] = [SourceKind::PPROF, SourceKind::named("perf")];
+
+/// The type that the tools of all sources show, if it is the same: the default type of each, else its last one.
+fn preferred_type(profile: &Profile) -> Option<&Values> {
+    let of_source = |source: &Source| {
+        if !BY_DEFAULT_TYPE.contains(&source.kind) {
+            return None;
+        }
+        let of_type = |type_: &ValueType| {
+            let values = profile.value(&type_.name, &type_.unit)?;
+            can_be_summed(values).then_some(values)
+        };
+        let default = source.default_type.as_deref();
+        let is_default = |t: &SampleType| {
+            Some(t.recorded.as_str()) == default || Some(t.type_.name.as_str()) == default
+        };
+        let mut declared = source.types.iter().filter(|type_| is_default(type_));
+        let declared = declared.find_map(|type_| of_type(&type_.type_));
+        declared.or_else(|| source.types.iter().rev().find_map(|t| of_type(&t.type_)))
+    };
+    let mut sources = profile.sources.iter().map(of_source);
+    let first = sources.next()??;
+    sources
+        .all(|other| other.is_some_and(|other| std::ptr::eq(other, first)))
+        .then_some(first)
 }
 
 /// The names of the types that can be summed and whose values are not all 0 in samples with a stack.
@@ -238,14 +271,18 @@ impl WrittenType<'_> {
     }
 }
 
-/// One of the types that are written: the one with this name, else the one that counts samples, else the
-/// default one.
+/// One of the types that are written: the one with this name, else the one that the sources prefer, else the one that
+/// counts samples, else the default one.
 pub fn chosen_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<WrittenType<'p>> {
     check_sums(profile)?;
     let mut types = written_types(profile, true)?;
     let name = match wanted {
         Some(name) => Some(name),
-        None if types.iter().any(|t| (t.key, t.unit) == SAMPLES.key()) => Some(SAMPLES.name),
+        None if preferred_type(profile).is_none()
+            && types.iter().any(|t| (t.key, t.unit) == SAMPLES.key()) =>
+        {
+            Some(SAMPLES.name)
+        }
         None => summed_type(profile, None)?.map(|values| values.type_.name.as_str()),
     };
     let with_name = |name: &str| types.iter().position(|t| t.key == name);
