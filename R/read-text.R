@@ -51,9 +51,15 @@
 #' | kernel | `.frame_type` `kernel`; `native` for other modules |
 #' | `--header`, and other lines that start with `#` | `.comments` |
 #'
+#' [summary()][summary.profile_data()] and other views add up the periods of the first event, as `perf report` does; use
+#' `type = "samples"` to count samples.
+#'
 #' Most selections of fields (`perf script -F`) are supported, including output without command, process or time, and
 #' samples without a call graph. The output of simpleperf's `report_sample.py`, which has tabs between fields, is
-#' supported as well. Branches, the fields of trace points, and events such as mappings and new processes are not kept.
+#' supported as well. Addresses and sources of data (`perf mem`), weights, branches, registers, instructions, the fields
+#' of trace points, and events such as mappings and new processes are not kept. A sample of a branch, `A => B`, has the
+#' frame `A`. Call chains that the kernel deferred (`--no-merge-callchains`) are joined with their samples. Errors in
+#' traces of instructions and lost records are reported as irregularities.
 #' @rdname read_speedscope
 #' @order 4
 #' @export

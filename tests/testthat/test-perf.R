@@ -216,3 +216,19 @@ test_that("samples are weighted by the period of their event, as in perf report"
     print(summary(x), n = 1)
   })
 })
+
+test_that("addresses and sources of data are not functions", {
+  x <- expect_no_warning(read_profile(data_path("found", "perf-addresses.txt")))
+  expect_identical(as_tibble(x)$name, c("elf_load", "elf_load", "main"))
+  expect_identical(x$locations$.frame_type[x$sample_locations$location_id], c("kernel", "kernel", "native"))
+})
+
+test_that("errors in traces of instructions are reported, and are no samples", {
+  expect_warning(
+    x <- read_profile(data_path("found", "perf-trace-error.txt")), "decoded a trace",
+    class = "profile_warning_incomplete"
+  )
+  expect_identical(as_tibble(x)$name, c("inner", "inner"))
+  expect_identical(profile_problems(x)$problem, "trace_error")
+  expect_equal(profile_problems(x)$line, 2)
+})

@@ -141,6 +141,12 @@ kinds! {
         "lines with two counts, as in a difference: the first is `samples_before`, the second `samples`",
     CutLine "cut_line" true
         "an incomplete line, skipped",
+    TraceError "trace_error" true
+        "an error of perf while it decoded a trace of instructions: samples are missing there",
+    LostRecords "lost_records" true
+        "records that perf lost while it recorded: samples may be missing there",
+    NoCallChain "no_call_chain" true
+        "a sample whose deferred call chain is missing from the file: its outer frames, of user code, are unknown",
     OddLineNumber "odd_line_number" false
         "a line number that is negative or beyond R's integers, read as 0 (unknown); a column that ends in `_exact` has the number",
 }

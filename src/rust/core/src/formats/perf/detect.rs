@@ -2,6 +2,7 @@
 
 use super::frame::{frame, is_address_aligned};
 use super::head::{Head, head};
+use super::place::place;
 use crate::formats::bytes::{is_text, text_lines};
 
 /// The number of lines in which the first sample is searched for.
@@ -22,7 +23,12 @@ pub fn recognises(start: &[u8]) -> bool {
         Some(found) if is_timed(&found) => {
             next.is_none_or(|next| next[0].is_ascii_whitespace() || is_timed_head(next))
         }
-        Some(found) => has_place(found.rest) || next.is_some_and(has_place),
+        Some(found) => {
+            let has_frame = |frame: &[u8]| frame.ends_with(b")");
+            place(first, found.rest).is_some_and(has_frame)
+                || has_place(found.rest)
+                || next.is_some_and(has_place)
+        }
         None => false,
     };
     // perf may print warnings, or events of other kinds, before the first sample.

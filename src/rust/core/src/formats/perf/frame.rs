@@ -28,7 +28,8 @@ pub fn frame(line: &[u8]) -> Frame<'_> {
         if inside == b"inlined" {
             frame.is_inlined = true;
         } else if inside != UNKNOWN {
-            frame.module = Some(inside);
+            // `-F +dsoff` adds the offset in the file.
+            frame.module = Some(without_offset(inside));
         }
     }
     let end = memchr2(b' ', b'\t', rest).unwrap_or(rest.len());
@@ -55,7 +56,7 @@ pub fn is_address_aligned(line: &[u8]) -> bool {
 
 /// The offset of the last opening parenthesis, if its closing parenthesis ends the text, and if a blank, a tab or
 /// nothing precedes it. Modules may contain parentheses: `(/tmp/a (deleted))`.
-fn last_parenthesis(text: &[u8]) -> Option<usize> {
+pub fn last_parenthesis(text: &[u8]) -> Option<usize> {
     if !text.ends_with(b")") {
         return None;
     }
@@ -74,10 +75,15 @@ fn last_parenthesis(text: &[u8]) -> Option<usize> {
     None
 }
 
-fn hexadecimal(text: &[u8]) -> Option<u64> {
+pub fn hexadecimal(text: &[u8]) -> Option<u64> {
     let is_number = (1..=COLUMNS).contains(&text.len()) && text.iter().all(u8::is_ascii_hexdigit);
     let text = std::str::from_utf8(text).ok().filter(|_| is_number)?;
     u64::from_str_radix(text, 16).ok()
+}
+
+/// Whether a byte separates fields.
+pub fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
 }
 
 fn without_offset(symbol: &[u8]) -> &[u8] {
@@ -162,6 +168,7 @@ mod tests {
             ("            10a4", "10a4 - -"),
             ("\t", "- - -"),
             ("\t)))", "- ))) -"),
+            ("\t             7f0 f+0x1 (/a+0x7f0)", "7f0 f /a"),
         ] {
             assert_eq!(of(line), expected, "{line}");
         }

@@ -1,6 +1,6 @@
 //! Parses the first line of a sample.
 
-use super::frame::frame;
+use super::place::place;
 use crate::formats::bytes::digits;
 
 /// The fields of the first line; texts are parts of it.
@@ -19,6 +19,15 @@ pub struct Head<'l> {
     pub rest: &'l [u8],
 }
 
+impl Head<'_> {
+    /// The text from the event on.
+    pub fn record<'l>(&self, line: &'l [u8]) -> &'l [u8] {
+        let event = self.event.map_or(0, |event| event.len() + 2);
+        let start = line.len().saturating_sub(self.rest.len() + event);
+        line.get(start..).unwrap_or_default().trim_ascii()
+    }
+}
+
 /// Parses a line; `None` if it is not a head.
 ///
 /// The name of a command may contain blanks and numbers. The first number that the rest of the line can follow is the
@@ -33,14 +42,13 @@ pub fn head(line: &[u8]) -> Option<Head<'_>> {
     };
     parse(text, true)
         .or_else(|| after_comm(b"", text, true))
-        .or_else(|| after_comm(b"", text, false).filter(ends_like_head))
+        .or_else(|| after_comm(b"", text, false).filter(|head| ends_like_head(head, line)))
         .or_else(|| parse(text, false).filter(|_| !is_aligned))
 }
 
 /// Whether nothing follows the event, or a frame with all its fields.
-fn ends_like_head(head: &Head) -> bool {
-    let frame = frame(head.rest);
-    head.rest.is_empty() || frame.address.is_some() && frame.module.is_some()
+fn ends_like_head(head: &Head, line: &[u8]) -> bool {
+    head.rest.is_empty() || place(line, head.rest).is_some_and(|frame| frame.ends_with(b")"))
 }
 
 fn parse(line: &[u8], timed: bool) -> Option<Head<'_>> {
@@ -61,7 +69,7 @@ fn parse(line: &[u8], timed: bool) -> Option<Head<'_>> {
 fn after_comm<'l>(comm: &'l [u8], text: &'l [u8], timed: bool) -> Option<Head<'l>> {
     let (first_word, after) = word(text);
     let (pid, tid, mut rest) = match ids(first_word) {
-        Some((pid, tid)) => (pid, Some(tid), after),
+        Some((pid, tid)) => (pid, tid, after),
         None if comm.is_empty() => (None, None, text),
         None => return None,
     };
@@ -112,14 +120,17 @@ fn after_comm<'l>(comm: &'l [u8], text: &'l [u8], timed: bool) -> Option<Head<'l
     })
 }
 
-/// `PID/TID` or `TID`.
-fn ids(word: &[u8]) -> Option<(Option<u64>, u64)> {
+/// `PID/TID` or `TID`; -1 is a process or a thread that perf does not know.
+fn ids(word: &[u8]) -> Option<(Option<u64>, Option<u64>)> {
     let whole = |text: &[u8]| {
+        if text == b"-1" {
+            return Some(None);
+        }
         let (value, length) = digits(text)?;
-        (length == text.len()).then_some(value)
+        (length == text.len()).then_some(Some(value))
     };
     match word.iter().position(|byte| *byte == b'/') {
-        Some(at) => Some((Some(whole(&word[..at])?), whole(&word[at + 1..])?)),
+        Some(at) => Some((whole(&word[..at])?, whole(&word[at + 1..])?)),
         None => Some((None, whole(word)?)),
     }
 }
@@ -197,6 +208,10 @@ mod tests {
             (
                 "               t 29051 49460.5:     cycles: ",
                 r#"("t", (0, 29051, 999), 49460500000000, 0, "cycles", "")"#,
+            ),
+            (
+                ":95    -1/95 [010] 1.5:  7 cycles: ",
+                r#"(":95", (0, 95, 10), 1500000000, 7, "cycles", "")"#,
             ),
             ("a 1 cycles: ", r#"("a", (0, 1, 999), 0, 0, "cycles", "")"#),
             // Without a command, an id, or a time.

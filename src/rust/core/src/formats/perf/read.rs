@@ -2,23 +2,24 @@
 //!
 //! The frames of a sample are collected as text, by which equal stacks are found (`stacks.rs`).
 
+use super::block::Block;
+use super::deferred::{Deferred, deferred, remove_cookie};
 use super::detect::is_header;
-use super::frame::frame;
+use super::events::Events;
+use super::extras::{is_code, is_extra, is_source_line, is_trace_error};
 use super::head::{Head, head};
+use super::labels::Labels;
+use super::place::place;
 use super::stacks::{Known, Stacks};
 use crate::error::Result;
 use crate::formats::format::Opened;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::text_file::{self, File, Grammar};
 use crate::limits::cancel::Stop;
-use crate::limits::memory::{TryGrow, owned};
-use crate::message;
-use crate::model::known_types::SAMPLES;
-use crate::model::{Label, Period, Profile, StringId, ValueType, Values};
+use crate::limits::memory::TryGrow;
+use crate::model::Profile;
 use memchr::memmem;
 
-/// The maximum number of events, more than anybody records at once. Each adds a value to every sample.
-const MOST_EVENTS: usize = 1000;
 /// The number of frames of a sample between two checks of the memory that they take.
 const FRAMES: usize = 10_000;
 
@@ -41,40 +42,11 @@ struct PerfScript {
     /// Whether the lines after the first one may be a known stack.
     may_be_known: bool,
     stacks: Stacks,
-    events: Vec<Event>,
-    keys: Option<Keys>,
-    /// The first and the last time.
-    times: Option<(i64, i64)>,
-}
-
-struct Block {
-    comm: Option<StringId>,
-    pid: Option<u64>,
-    tid: Option<u64>,
-    cpu: Option<u64>,
-    time: Option<u64>,
-    period: Option<u64>,
-    /// Row in `events`.
-    event: Option<usize>,
-}
-
-struct Event {
-    recorded: Vec<u8>,
-    values: Values,
-    /// Whether samples have periods, and the period that all of them have.
-    has_periods: bool,
-    period: Option<u64>,
-}
-
-/// The keys and the unit of labels.
-#[derive(Clone, Copy)]
-struct Keys {
-    comm: StringId,
-    pid: StringId,
-    tid: StringId,
-    cpu: StringId,
-    time: StringId,
-    nanoseconds: StringId,
+    events: Events,
+    labels: Labels,
+    deferred: Deferred,
+    /// Whether samples have call graphs, so that a sample without frames has an empty one.
+    has_call_graphs: bool,
 }
 
 impl Grammar for PerfScript {
@@ -90,18 +62,30 @@ impl Grammar for PerfScript {
         let is_after_empty = std::mem::replace(&mut self.is_after_empty, is_empty);
         let text = line.trim_ascii_start();
         match line {
-            _ if text.is_empty() => return self.close(file),
-            [b'\t', ..] => return self.frame_line(line, text, file),
+            _ if text.is_empty() => {
+                if self.is_of_head && self.has_call_graphs {
+                    // An empty call graph: what looked like a frame is the address of data.
+                    self.text.clear();
+                }
+                return self.close(file);
+            }
+            [b'\t', ..] => return self.frame_line(line, file),
             [b'#', ..] => return self.comment(line, file),
+            _ if is_code(line) && file.is_known => return Ok(()),
+            _ if is_trace_error(text) && file.is_known => {
+                self.close(file)?;
+                file.note(ProblemKind::TraceError, text);
+                return Ok(());
+            }
             _ => {}
         }
         match head(line) {
             Some(head) => {
                 self.close(file)?;
                 self.may_be_known = is_after_empty;
-                self.open(head, file)
+                self.open(head, line, file)
             }
-            None if line.starts_with(b" ") => self.frame_line(line, text, file),
+            None if line.starts_with(b" ") => self.frame_line(line, file),
             None => {
                 self.close(file)?;
                 if file.is_known {
@@ -156,46 +140,13 @@ impl Grammar for PerfScript {
     }
 
     fn finish(self, file: &mut File) -> Result<()> {
-        let samples = file.profile.samples.len();
-        if self.events.len() < 2 {
-            let mut counts = Values::of_known(&SAMPLES, 0)?;
-            counts.column.try_fill(samples, 1.0)?;
-            file.add_values(counts)?;
-        }
-        let is_only = self.events.len() == 1;
-        for (at, event) in self.events.into_iter().enumerate() {
-            let mut values = event.values;
-            if event.has_periods && is_clock(&event.recorded) {
-                values.type_.unit = owned("nanoseconds")?;
-            }
-            let source = file.source();
-            if at == 0 {
-                source.default_type = Some(owned(&values.type_.name)?);
-            }
-            if let Some(period) = event.period.filter(|_| is_only) {
-                source.period = Some(Period {
-                    value: period as f64,
-                    exact: i64::try_from(period).ok().and_then(crate::model::inexact),
-                    type_: Some(ValueType {
-                        name: owned(&values.type_.name)?,
-                        unit: owned(&values.type_.unit)?,
-                    }),
-                });
-            }
-            file.add_values(values)?;
-        }
-        if let Some((first, last)) = self.times {
-            file.source().duration = last.checked_sub(first);
+        self.events.finish(file)?;
+        self.deferred.finish(file)?;
+        if let Some(duration) = self.labels.duration() {
+            file.source().duration = Some(duration);
         }
         Ok(())
     }
-}
-
-/// Whether the periods of an event are nanoseconds.
-fn is_clock(event: &[u8]) -> bool {
-    let end = event.iter().position(|byte| matches!(byte, b':' | b'/'));
-    let name = &event[..end.unwrap_or(event.len())];
-    name == b"cpu-clock" || name == b"task-clock"
 }
 
 impl PerfScript {
@@ -210,21 +161,25 @@ impl PerfScript {
     }
 
     /// A line that starts with a blank: a frame, the source line of the previous frame, or something that is not kept,
-    /// such as branches. `text` is the line from its first character that is not blank.
-    fn frame_line(&mut self, line: &[u8], text: &[u8], file: &mut File) -> Result<()> {
-        if self.block.is_none() {
+    /// such as branches.
+    fn frame_line(&mut self, line: &[u8], file: &mut File) -> Result<()> {
+        let has_tabs = self.block.as_ref().is_some_and(|block| block.has_tabs);
+        if is_extra(line, has_tabs) {
+            return Ok(());
+        }
+        let Some(block) = &mut self.block else {
             if file.is_known {
                 file.note(ProblemKind::StrayText, line);
             }
             return Ok(());
-        }
-        if text.starts_with(b"0x") {
-            return Ok(());
-        }
-        if std::mem::take(&mut self.is_of_head) {
+        };
+        if self.is_of_head && !is_source_line(line) {
+            self.is_of_head = false;
             self.text.clear();
             self.lines = 0;
         }
+        block.has_tabs |= line.starts_with(b"\t");
+        self.has_call_graphs |= block.has_tabs;
         self.lines += 1;
         if self.lines % FRAMES == 0 {
             file.check_frames(self.lines)?;
@@ -234,14 +189,17 @@ impl PerfScript {
     }
 
     /// The first line of a sample.
-    fn open(&mut self, head: Head, file: &mut File) -> Result<()> {
+    fn open(&mut self, head: Head, line: &[u8], file: &mut File) -> Result<()> {
         file.is_known = true;
-        if head.event.is_none() && head.rest.starts_with(b"PERF_RECORD_") {
+        let record = head.event.unwrap_or(head.rest);
+        if record.starts_with(b"PERF_RECORD_") {
+            if record.starts_with(b"PERF_RECORD_LOST") {
+                file.note(ProblemKind::LostRecords, head.record(line));
+            }
             return Ok(());
         }
         let event = match head.event {
-            Some(event) if event.starts_with(b"PERF_RECORD_") => return Ok(()),
-            Some(event) => Some(self.event(event, file)?),
+            Some(event) => Some(self.events.row(event, file)?),
             None => None,
         };
         let comm = match head.comm {
@@ -259,38 +217,18 @@ impl PerfScript {
             time: head.time,
             period: head.period,
             event,
+            deferred: deferred(head.rest).filter(|_| event.is_none()),
+            has_tabs: false,
         });
         self.text.clear();
         self.lines = 0;
-        self.is_of_head = head.rest.ends_with(b")") && frame(head.rest).address.is_some();
-        if self.is_of_head {
-            self.text.try_extend(head.rest)?;
+        let place = place(line, head.rest);
+        self.is_of_head = place.is_some();
+        if let Some(place) = place {
+            self.text.try_extend(place)?;
             self.text.try_push(b'\n')?;
         }
         Ok(())
-    }
-
-    /// The row of an event, which is added if it is new.
-    fn event(&mut self, recorded: &[u8], file: &mut File) -> Result<usize> {
-        let mut events = self.events.iter();
-        if let Some(at) = events.position(|event| event.recorded == recorded) {
-            return Ok(at);
-        }
-        if self.events.len() == MOST_EVENTS {
-            let what = message!("more than {MOST_EVENTS} events.");
-            return Err(file.unsupported(&what));
-        }
-        let name = file.decode(recorded)?;
-        let mut copy = Vec::new();
-        copy.try_extend(recorded)?;
-        let event = Event {
-            recorded: copy,
-            values: Values::absent(&name, "count", 0)?,
-            has_periods: false,
-            period: None,
-        };
-        self.events.try_push(event)?;
-        Ok(self.events.len() - 1)
     }
 
     /// Adds the current sample, if there is one.
@@ -298,84 +236,25 @@ impl PerfScript {
         let Some(block) = self.block.take() else {
             return Ok(());
         };
+        let cookie = remove_cookie(&mut self.text);
         let known = self.stacks.of(&self.text, file)?;
-        self.add(&block, known, file)
+        self.add(&block, known, file)?;
+        match cookie.filter(|_| block.deferred.is_none()) {
+            Some(cookie) => self.deferred.wait(block.tid, cookie, file),
+            None => Ok(()),
+        }
     }
 
     fn add(&mut self, block: &Block, known: Known, file: &mut File) -> Result<()> {
+        if let Some(cookie) = block.deferred {
+            return self.deferred.join(block.tid, cookie, known.stack, file);
+        }
         let row = file.profile.samples.len();
         file.add_sample(known.stack, known.frames)?;
-        self.add_labels(row, block, file)?;
-        let Some(event) = block.event.and_then(|at| self.events.get_mut(at)) else {
-            return Ok(());
-        };
-        let is_first = event.values.column.is_empty() || !event.has_periods;
-        if let Some(period) = block.period {
-            event.period = match is_first {
-                true => Some(period),
-                false => event.period.filter(|same| *same == period),
-            };
-            event.has_periods = true;
+        self.labels.add(row, block, file)?;
+        match block.event {
+            Some(event) => self.events.add(event, row, block.period, file),
+            None => Ok(()),
         }
-        event.values.column.try_fill(row, f64::NAN)?;
-        match i64::try_from(block.period.unwrap_or(1)) {
-            Ok(value) => file.push_value(&mut event.values, value),
-            Err(_) => event
-                .values
-                .column
-                .try_push(block.period.unwrap_or(1) as f64),
-        }
-    }
-
-    fn add_labels(&mut self, row: usize, block: &Block, file: &mut File) -> Result<()> {
-        let keys = match self.keys {
-            Some(keys) => keys,
-            None => {
-                let mut key = |name| file.profile.strings.intern(name);
-                let keys = Keys {
-                    comm: key("comm")?,
-                    pid: key("pid")?,
-                    tid: key("tid")?,
-                    cpu: key("cpu")?,
-                    time: key("time")?,
-                    nanoseconds: key("nanoseconds")?,
-                };
-                *self.keys.insert(keys)
-            }
-        };
-        let mut add = |key, str, num, unit| {
-            let label = Label {
-                sample: row,
-                key,
-                str,
-                num,
-                unit,
-                other: None,
-            };
-            file.profile.labels.try_push(label)
-        };
-        if block.comm.is_some() {
-            add(keys.comm, block.comm, None, None)?;
-        }
-        for (key, number) in [
-            (keys.pid, block.pid),
-            (keys.tid, block.tid),
-            (keys.cpu, block.cpu),
-        ] {
-            if let Some(number) = number.and_then(|n| i64::try_from(n).ok()) {
-                add(key, None, Some(number), None)?;
-            }
-        }
-        let Some(time) = block.time else {
-            return Ok(());
-        };
-        let Ok(time) = i64::try_from(time) else {
-            file.note(ProblemKind::OddTime, message!("{time}").as_bytes());
-            return Ok(());
-        };
-        add(keys.time, None, Some(time), Some(keys.nanoseconds))?;
-        let (first, last) = self.times.unwrap_or((time, time));
-        self.times = Some((first.min(time), last.max(time)));
-        Ok(())
     }
 }

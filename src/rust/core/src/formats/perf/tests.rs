@@ -5,13 +5,13 @@ use crate::formats::Problems;
 use crate::formats::testing::{self, kinds, read_with};
 use crate::model::{LocationId, Profile};
 
-fn profile(text: &str) -> (Profile, Vec<&'static str>) {
+pub(super) fn profile(text: &str) -> (Profile, Vec<&'static str>) {
     let (profile, problems) = testing::read(&FORMAT, text);
     (profile, kinds(&problems))
 }
 
 /// Each sample as its frames: name, `!` if inlined, type, file and line.
-fn stacks(profile: &Profile) -> Vec<String> {
+pub(super) fn stacks(profile: &Profile) -> Vec<String> {
     let text = |id| profile.strings.get(id);
     let frame = |id: LocationId| {
         let location = profile.locations.get(id);
