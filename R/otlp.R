@@ -15,7 +15,7 @@
 #' The format is under development, and its fields were renumbered without changing its version. Versions
 #' 1.8 to 1.11 of `opentelemetry-proto` are supported; the version of a message is detected from its
 #' content. Older versions are rejected with an error of class `profile_error_unsupported`. Version 1.11 is
-#' written.
+#' written. In JSON, names of fields must be in lowerCamelCase, as the specification requires.
 #'
 #' # Where the data are
 #'

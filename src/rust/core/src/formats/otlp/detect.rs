@@ -8,7 +8,9 @@ use crate::json::keys;
 /// Whether the content looks like OpenTelemetry's profiles.
 pub fn is_otlp(start: &[u8]) -> bool {
     if is_json(start) {
-        return keys::has_any(start, &["resourceProfiles", "dictionary"]);
+        // The second name is an error, which the reader explains.
+        let names = ["resourceProfiles", "resource_profiles", "dictionary"];
+        return keys::has_any(start, &names);
     }
     is_message(start) || is_framed(start) && start.get(4..).is_some_and(is_message)
 }

@@ -13,6 +13,7 @@ mod irregular_json;
 pub mod json;
 mod meaning;
 pub mod message;
+mod names_of_fields;
 pub mod nodes;
 pub mod recorded;
 pub mod references;

@@ -87,6 +87,12 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, '_> {
                     self.context.outdated.set(true);
                     return Err(A::Error::custom("an old version"));
                 }
+                FieldName::SnakeCase(name) => {
+                    return Err(A::Error::custom(format_args!(
+                        "the field `{}` must be `{name}`: in OTLP/JSON, names of fields are in lowerCamelCase",
+                        SnakeCase(name)
+                    )));
+                }
                 // The specification requires readers to ignore fields of newer versions.
                 FieldName::Unknown => map.next_value::<IgnoredAny>().map(|_| ())?,
             }
@@ -104,7 +110,36 @@ enum FieldName {
     Known(FieldType),
     /// The field belongs to a version that is not supported.
     Outdated,
+    /// The name of a field in the form of the protocol buffers, such as `resource_profiles`. It is not ignored, since
+    /// all data would be lost.
+    SnakeCase(&'static str),
     Unknown,
+}
+
+/// Writes a name in lowerCamelCase with underscores.
+struct SnakeCase(&'static str);
+
+impl fmt::Display for SnakeCase {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.0
+            .chars()
+            .try_for_each(|c| match c.is_ascii_uppercase() {
+                true => write!(f, "_{}", c.to_ascii_lowercase()),
+                false => write!(f, "{c}"),
+            })
+    }
+}
+
+/// Whether a name with underscores is `camel`, a name in lowerCamelCase.
+fn is_snake_case(name: &str, camel: &str) -> bool {
+    let mut bytes = name.bytes();
+    let is_same = camel
+        .bytes()
+        .all(|wanted| match wanted.is_ascii_uppercase() {
+            true => bytes.next() == Some(b'_') && bytes.next() == Some(wanted.to_ascii_lowercase()),
+            false => bytes.next() == Some(wanted),
+        });
+    is_same && bytes.next().is_none() && name != camel
 }
 
 impl<'de> DeserializeSeed<'de> for FieldNameSeed {
@@ -127,9 +162,21 @@ impl Visitor<'_> for FieldNameSeed {
             match self.0.fields.iter().find(|field| field.name == name) {
                 Some(&field) => FieldName::Known(field),
                 None if OLD_NAMES.contains(&name) => FieldName::Outdated,
+                None if name.contains('_') => self.snake_case(name),
                 None => FieldName::Unknown,
             },
         )
+    }
+}
+
+impl FieldNameSeed {
+    fn snake_case(&self, name: &str) -> FieldName {
+        let mut fields = self.0.fields.iter();
+        match fields.find(|field| is_snake_case(name, field.name)) {
+            Some(field) => FieldName::SnakeCase(field.name),
+            None if OLD_NAMES.iter().any(|old| is_snake_case(name, old)) => FieldName::Outdated,
+            None => FieldName::Unknown,
+        }
     }
 }
 
