@@ -49,7 +49,8 @@
 #' the warning reports.
 #'
 #' In a trace, each profiled thread is a source with its name as comment. Traces contain profiles only if they were
-#' recorded with JavaScript samples, and all other events are skipped.
+#' recorded with JavaScript samples, and all other events are skipped. A trace that is an array of events need not end
+#' with a bracket.
 #'
 #' ## Firefox
 #'

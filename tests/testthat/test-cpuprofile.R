@@ -156,3 +156,11 @@ test_that("a truncated file is read as far as it goes", {
   expect_true("cut_json" %in% profile_problems(y)$problem)
   expect_equal(stacks(y), stacks(x)[seq_along(stacks(y))])
 })
+
+test_that("a trace that is an array of events need not be closed", {
+  path <- data_path("found", "chrome-open-array.json")
+  x <- expect_no_warning(read_profile(path))
+  expect_null(x$.problems)
+  times <- summary(x, type = "time")$by_function
+  expect_equal(times$self[match(c("a", "b"), times$name)], c(2000, 1000))
+})

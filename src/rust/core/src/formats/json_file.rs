@@ -278,6 +278,23 @@ impl Reader<'_, '_, '_> {
         self.next_in(b']')
     }
 
+    /// The same for an array that need not be closed: it may end with the input, after an element or a comma.
+    pub fn element_or_end(&mut self) -> Result<bool> {
+        let is_first = self.is_first;
+        match self.fill()? {
+            None => Ok(false),
+            Some(b',') if !is_first => {
+                self.at += 1;
+                match self.fill()? {
+                    None => Ok(false),
+                    Some(b']') => Err(self.expected("a value")),
+                    Some(_) => Ok(true),
+                }
+            }
+            Some(_) => self.element(),
+        }
+    }
+
     fn next_in(&mut self, end: u8) -> Result<bool> {
         let byte = self.next_byte()?;
         if byte == end {

@@ -70,12 +70,12 @@ fn read_file(
 ) -> Result<()> {
     let strings = &mut profile.strings;
     if json.peek()? == Kind::Array {
-        return trace.insert(Trace::default()).read(json, strings);
+        return trace.insert(Trace::default()).read(true, json, strings);
     }
     json.begin_object()?;
     while let Some(key) = json.key()? {
         match key.as_str() {
-            "traceEvents" => trace.insert(Trace::default()).read(json, strings)?,
+            "traceEvents" => trace.insert(Trace::default()).read(false, json, strings)?,
             key => run.field(key, json, strings)?,
         }
     }

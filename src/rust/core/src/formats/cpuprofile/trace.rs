@@ -46,10 +46,19 @@ struct Event {
 }
 
 impl Trace {
-    /// Reads the array of events, which is next.
-    pub fn read(&mut self, json: &mut Reader, strings: &mut Strings) -> Result<()> {
+    /// Reads the array of events, which is next. `may_be_open` tells whether its end may be missing: the format allows
+    /// that if the file is only this array, so that programs can append events until they are killed.
+    pub fn read(
+        &mut self,
+        may_be_open: bool,
+        json: &mut Reader,
+        strings: &mut Strings,
+    ) -> Result<()> {
         json.begin_array()?;
-        while json.element()? {
+        while match may_be_open {
+            true => json.element_or_end()?,
+            false => json.element()?,
+        } {
             match json.peek()? {
                 Kind::Object => {
                     let event = Event::read(json, strings)?;

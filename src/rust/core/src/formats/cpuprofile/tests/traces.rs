@@ -173,3 +173,25 @@ fn a_lost_chunk_costs_its_nodes_only() {
     // The time of lost samples is not assigned to the last sample.
     assert_times(&profile, &[20.0, 30.0, 40.0, 50.0, 60.0, f64::NAN]);
 }
+
+/// The format allows that the last bracket is missing, with or without a comma before it.
+#[test]
+fn an_array_of_events_may_be_open() {
+    let event = r#"{"name":"CpuProfile","ph":"I","pid":1,"tid":1,"ts":5,"args":{"data":{"cpuProfile":{"nodes":[{"id":1,"callFrame":{"functionName":"f"}}],"samples":[1,1],"timeDeltas":[0,10],"endTime":20}}}}"#;
+    let whole = read(&FORMAT, &format!("[{event}]"));
+    for end in ["", "\n", ",", ",\n", " , "] {
+        let (profile, problems) = read(&FORMAT, &format!("[{event}{end}"));
+        assert_eq!(stacks(&profile), stacks(&whole.0), "{end:?}");
+        assert!(problems.is_empty(), "{end:?}");
+    }
+    for cut in [
+        format!("[{event},{{\"name\":"),
+        format!("[{event},{{\"name\":\"a\"}},["),
+        format!("{{\"traceEvents\":[{event}"),
+        format!("{{\"traceEvents\":[{event}]"),
+    ] {
+        let (profile, problems) = read(&FORMAT, &cut);
+        assert_eq!(stacks(&profile), stacks(&whole.0), "{cut}");
+        assert_eq!(kinds(&problems), ["cut_json"], "{cut}");
+    }
+}
