@@ -217,6 +217,7 @@ new_figures <- function(result, is_new, type = NULL) {
     periods = result$runs$period,
     quantum = sample_amounts(result$unit, is_count, result$runs$period) / scale,
     is_count = is_count,
+    is_default = is.null(type),
     is_new = is_new,
     types = result$runs$types,
     names = result$runs$name,
@@ -242,7 +243,7 @@ list_of_profiles <- function(x, name, call) {
   if (is_profile(x)) {
     return(list(as_unchecked_v2(x, call)))
   }
-  if (is.character(x) && length(x) > 0 && all(vapply(x, is_path_of_file, NA))) {
+  if (is.character(x) && length(x) > 0 && all(vapply(x, is_path_of_profile, NA))) {
     return(lapply(unname(x), as_unchecked_v2, call))
   }
   if (!is_list_of_profiles(x)) {
@@ -310,7 +311,11 @@ check_comparable <- function(data, scale, call) {
     abort_profile(
       c(
         "Counts of samples cannot be compared if sampling periods differ.",
-        i = "Use `scale = \"share\"`, or the sampled time (`type = NULL`)."
+        i = if (data$is_default) {
+          "Use `scale = \"share\"`. The sampled time is unknown, since the sampling period of a run is unknown."
+        } else {
+          "Use `scale = \"share\"`, or the sampled time (`type = NULL`)."
+        }
       ),
       "profile_error_unsupported",
       call = call

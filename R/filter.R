@@ -177,15 +177,16 @@ drops_of_sources <- function(x, drop, keep, call) {
 
 # The tables of version 2.0, which the core checks when it uses them. `x` may be the path of a file.
 as_unchecked_v2 <- function(x, call) {
-  if (!missing(x) && is_path_of_file(x)) {
+  if (!missing(x) && is_path_of_profile(x)) {
     return(read_format(x, "", "2.0", x, call))
   }
   x <- as_profile(x, call)
   if (identical(profile_version(x), "1.0")) as_v2(x, call) else x
 }
 
-is_path_of_file <- function(x) {
-  is_text(x) && file.exists(x) && !dir.exists(x)
+# A string cannot be anything else. If there is no such file, the reader says so.
+is_path_of_profile <- function(x) {
+  is_text(x) && nzchar(x)
 }
 
 # Evaluates code that uses tables before the core has checked them. If the code fails because the tables are invalid,

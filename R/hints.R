@@ -94,8 +94,15 @@ profile_hint <- function(x) {
     "Load a profile with `profile_from_con()`."
   } else if (inherits(x, "connection")) {
     "Read the profile first, with `read_profile()`."
+  } else if (is_text(x) && file.exists(x) && !dir.exists(x)) {
+    paste0("This is the path of a file. Read it first: `read_profile(", in_quotes(short_text(x)), ")`.")
   } else if (rlang::is_string(x)) {
-    paste0("If this is the path of a file, read it first: `read_profile(", in_quotes(short_text(x)), ")`.")
+    paste0(
+      "If this is the path of a file, read it with `read_profile()`.",
+      if (is_text(x) && nzchar(x) && !dir.exists(x)) {
+        paste(c(" There is no such file now.", file_hint(x)), collapse = " ")
+      }
+    )
   } else if (is.function(x)) {
     "Record a call of a function with `record_profile(f())`."
   } else if (is.data.frame(x)) {

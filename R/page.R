@@ -194,7 +194,7 @@ functions_found <- function(data, call) {
 }
 
 as_base <- function(base, call) {
-  if (!is_profile(base) && !is_path_of_file(base)) {
+  if (!is_profile(base) && !is_path_of_profile(base)) {
     abort_argument(c(
       paste0("`base` must be a profile, or `NULL`, not ", describe_object(base), "."), i = profile_hint(base)
     ), call)

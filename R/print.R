@@ -289,19 +289,38 @@ hint_for <- function(x, summary) {
     hint_without_lines
   } else if (attr(summary, "without_symbol") > 0.1 * attr(summary, "whole")) {
     paste(
-      "The profile is not symbolized: the functions of much of the code are unknown. Install debug symbols before",
-      "you run `perf script`, or add names with `pprof -proto -output=named.pb.gz program file`."
+      "The profile is not symbolized: the functions of much of the code are unknown.",
+      hint_without_symbols(unique(as.character(x[["sources"]]$source_type)))
     )
   }
+}
+
+# How to get the names of functions, which depends on what recorded the profile. `types`: of its sources.
+hint_without_symbols <- function(types) {
+  switch(if (length(types) == 1) types else "",
+    perf = "Install debug symbols before you run `perf script`.",
+    pprof = "Add names with `pprof -proto -output=named.pb.gz program file`.",
+    firefox = paste(
+      "The server of samply adds names while its viewer is open: open the file with `samply load`, and download the",
+      "profile in the viewer."
+    ),
+    otlp = "Profilers of OpenTelemetry leave names of native functions to the backend that receives their profiles.",
+    "Install debug symbols of its programs and libraries before you record."
+  )
 }
 
 # Why a profile has no samples, if that is known.
 hint_without_samples <- function(x) {
   if (is.data.frame(x[["sources"]]) && nrow(x[["sources"]]) == 0) {
-    "There are no runs (`sources`). A condition may have selected none."
+    "There are no runs (`sources`): the file contains none, or a condition has selected none."
+  } else if (sum(x[[".problems"]]$problem %in% "zero_time") == NROW(x[["sources"]])) {
+    "Every frame lasts 0, so there are no samples. Was the clock too coarse for this code?"
   } else if (NROW(x[["functions"]]) > 0) {
-    # The functions remain when samples are removed.
-    "A filter or a condition has removed all samples. See `?filter_profile`."
+    # The functions remain when samples are removed, and files can contain functions that no sample has.
+    paste(
+      "There are functions, but no samples: the file contains none, or a filter or a condition has removed them. See",
+      "`?filter_profile`."
+    )
   } else if (is_of_rprof(x)) {
     paste(
       "`Rprof()` takes a sample once in an interval of CPU time, which does not pass while R waits.",

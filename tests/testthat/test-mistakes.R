@@ -413,3 +413,34 @@ test_that("no exported function ends in an error of an internal call", {
   expect_equal(bad, character())
   expect_gt(calls, 1000)
 })
+
+test_that("a file that does not exist is not an object that is no profile", {
+  withr::local_dir(withr::local_tempdir())
+  x <- small_profile()
+  write_rprof(x, "run.out")
+  expect_snapshot(error = TRUE, {
+    describe_profile("typo.out")
+    call_tree("typo.out")
+    profile_page("typo.out")
+    profile_page(x, base = "old.out")
+    compare_profiles("ru.out", x)
+    compare_profiles(c("run.out", "typo.out"), x)
+    expect_no_regression(x, "typo.out")
+    describe_profile(".")
+    filter_profile("typo.out", focus = "f")
+    summary.profile_data("typo.out")
+    combine_profiles(x, "typo.out")
+    combine_profiles(x, "run.out")
+    validate_profile("ru.out")
+    write_pprof("ru.out", "a.pb.gz")
+    describe_profile("")
+  })
+})
+
+# For `type = NULL`, see test-compare.R.
+test_that("the sampled time is suggested if it was not requested", {
+  x <- small_profile()
+  x$sources$.period_value <- NULL
+  profiles <- list(read_rprof(rprof_path("basic_all.out")), x)
+  expect_snapshot(error = TRUE, compare_profiles(profiles[[1]], profiles[[2]], type = "samples"))
+})

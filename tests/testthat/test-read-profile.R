@@ -217,7 +217,7 @@ test_that("functions that look at profiles, edit and compare them take paths", {
   expect_identical(compare_profiles(path, other), compare_profiles(x, y))
   runs <- c(path, path, other)
   expect_identical(compare_profiles(runs, rev(runs)), compare_profiles(list(x, x, y), list(y, x, x)))
-  expect_error(describe_profile("there-is-no-such-file.out"), "must be a profile", class = "profile_error_invalid")
+  expect_error(describe_profile("there-is-no-such-file.out"), "no such file", class = "profile_error_open")
   broken <- withr::local_tempfile(lines = "no profile at all")
   error <- expect_error(describe_profile(broken), class = "profile_error_parse")
   expect_identical(error$call[[1]], quote(describe_profile))

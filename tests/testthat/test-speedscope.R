@@ -136,3 +136,11 @@ test_that("a truncated file is read as far as it goes", {
   expect_equal(profile_problems(y)$problem, "cut_json")
   expect_gt(nrow(y$samples), 400)
 })
+
+test_that("a profile whose frames last no time says so", {
+  path <- data_path("found", "zero-time.speedscope.json")
+  expect_snapshot({
+    x <- read_profile(path, source_uri = "zero-time.speedscope.json")
+    x
+  }, transform = function(lines) gsub("`[^`]*(zero-time[^`]*)`", "`\\1`", lines))
+})

@@ -137,6 +137,8 @@ kinds! {
         "a frame that is not closed, read as open until the end of its profile",
     UnknownEnd "unknown_end" true
         "a frame that is not closed in a profile without a later end: its time since the last event is unknown",
+    ZeroTime "zero_time" false
+        "a profile in which every frame lasts 0, so it has no samples",
     TwoCounts "two_counts" false
         "lines with two counts, as in a difference: the first is `samples_before`, the second `samples`",
     CutLine "cut_line" true

@@ -19,6 +19,10 @@ pub struct Open {
 }
 
 impl Open {
+    pub fn has_events(&self) -> bool {
+        self.last.is_some()
+    }
+
     /// Adds the sample between the last event and the end of the profile.
     pub fn close(
         &self,

@@ -105,7 +105,14 @@ impl Recorded {
             }
         }
         match open {
-            Some(open) => open.close(self.end, json, stacks, self),
+            Some(open) => {
+                open.close(self.end, json, stacks, self)?;
+                let is_known = !json.problems.has(ProblemKind::UnknownEnd);
+                if is_known && open.has_events() && self.stacks.is_empty() {
+                    json.note(ProblemKind::ZeroTime, b"");
+                }
+                Ok(())
+            }
             None => Ok(()),
         }
     }

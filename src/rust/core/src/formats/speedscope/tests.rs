@@ -306,3 +306,26 @@ fn what_is_written_is_read_again() {
         assert_eq!(values, counts);
     }
 }
+
+#[test]
+fn a_profile_whose_frames_last_no_time_is_reported() {
+    let events = |list: &str| {
+        format!(
+            r#"{{"shared":{{"frames":[{{"name":"a"}}]}},"profiles":[{{"type":"evented","unit":"none","startValue":0,"endValue":9,"events":[{list}]}}]}}"#
+        )
+    };
+    let (open, close) = (
+        r#"{"type":"O","frame":0,"at":5}"#,
+        r#"{"type":"C","frame":0,"at":5}"#,
+    );
+    for (list, expected) in [
+        (format!("{open},{close}"), &["zero_time"][..]),
+        (format!("{open},{close},{open},{close}"), &["zero_time"]),
+        (String::new(), &[]),
+        (format!("{open},{}", close.replace('5', "6")), &[]),
+    ] {
+        let (profile, problems) = read(&FORMAT, &events(&list));
+        assert_eq!(kinds(&problems), expected, "{list}");
+        assert_eq!(profile.samples.is_empty(), !list.contains('6'), "{list}");
+    }
+}
