@@ -313,7 +313,7 @@ hint_without_symbols <- function(types) {
 hint_without_samples <- function(x) {
   if (is.data.frame(x[["sources"]]) && nrow(x[["sources"]]) == 0) {
     "There are no runs (`sources`): the file contains none, or a condition has selected none."
-  } else if (sum(x[[".problems"]]$problem %in% "zero_time") == NROW(x[["sources"]])) {
+  } else if (NROW(x[["sources"]]) > 0 && sum(x[[".problems"]]$problem %in% "zero_time") == nrow(x[["sources"]])) {
     "Every frame lasts 0, so there are no samples. Was the clock too coarse for this code?"
   } else if (NROW(x[["functions"]]) > 0) {
     # The functions remain when samples are removed, and files can contain functions that no sample has.

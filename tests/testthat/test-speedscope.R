@@ -143,4 +143,8 @@ test_that("a profile whose frames last no time says so", {
     x <- read_profile(path, source_uri = "zero-time.speedscope.json")
     x
   }, transform = function(lines) gsub("`[^`]*(zero-time[^`]*)`", "`\\1`", lines))
+  # The cause of others is not that.
+  x <- profile_v1_from_v2(small_profile())
+  x$samples <- x$samples[0, ]
+  expect_match(hint_for(x, summary(x)), "a filter or a condition has removed them")
 })

@@ -1,5 +1,6 @@
 //! Recognises the output of `perf script`.
 
+use super::extras::is_code;
 use super::frame::{frame, is_address_aligned};
 use super::head::{Head, head};
 use super::place::place;
@@ -21,7 +22,9 @@ pub fn recognises(start: &[u8]) -> bool {
     }
     let is_first = match head(first).filter(|_| is_text(first)) {
         Some(found) if is_timed(&found) => {
-            next.is_none_or(|next| next[0].is_ascii_whitespace() || is_timed_head(next))
+            let is_of_sample =
+                |next: &[u8]| next[0].is_ascii_whitespace() || is_code(next) || is_timed_head(next);
+            next.is_none_or(is_of_sample)
         }
         Some(found) => {
             let has_frame = |frame: &[u8]| frame.ends_with(b")");

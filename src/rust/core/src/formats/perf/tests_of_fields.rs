@@ -46,6 +46,11 @@ fn a_flat_sample_may_have_a_source_line_code_and_instructions() {
                 t 24 7.6: 50 page-faults:      55a0355b7153 inner+0x1a (/bin/t)\n\
                 \tinner:\n\t0000556090e40153\tmov %al, (%rdx)\n\n\
                 t 24 7.7: 50 page-faults:      55a0355b7153 inner+0x1a (/bin/t)\n";
+    let start = text.find("t 24 7.6").unwrap();
+    let code = text.replacen("  t.c:3\n", "", 1);
+    for text in [text, &text[start..], &code] {
+        assert!((super::FORMAT.recognises)(text.as_bytes()), "{text}");
+    }
     let (profile, problems) = profile(text);
     assert!(problems.is_empty(), "{problems:?}");
     let frame = "inner native 55a0355b7153@/bin/t";
