@@ -2,8 +2,9 @@
 //! `R_ext/Callbacks.h` describes: the addresses of a function, of its data, of the function that frees the data, of the
 //! name, and of the next callback.
 //!
-//! The list is recognised by the function that frees the data: for callbacks of R code, it is `R_ReleaseObject()`, and
-//! the data is an object of R. Callbacks of C code have other data.
+//! The list is recognised by its functions: for callbacks of R code, both are functions of R, near `R_ReleaseObject()`, and
+//! the data is an object of R. Up to R 4.5, that function frees the data; later another one does, which is not exported.
+//! Callbacks of C code have other data.
 
 use super::cycle::Cycle;
 use crate::memory::{self, MEMORY_PAGE, Memory, at};
@@ -13,11 +14,14 @@ use profile_core::text::decode;
 
 /// The size of a callback, and the places of its addresses.
 const CALLBACK: usize = 40;
+const ROUTINE: usize = 0;
 const DATA: usize = 8;
 const FREES: usize = 16;
 const NAME: usize = 24;
 const NEXT: usize = 32;
 
+/// R's library is smaller.
+const LIBRARY: u64 = 16 << 20;
 /// More callbacks than anybody registers.
 const MOST: usize = 10_000;
 const LONGEST_NAME: usize = 64;
@@ -31,7 +35,8 @@ pub struct Callback {
 
 /// Whether these bytes may be a callback of R code.
 pub fn is_callback(bytes: &[u8], release: u64) -> bool {
-    release != 0 && at(bytes, FREES) == release
+    let is_of_r = |field| at(bytes, field).abs_diff(release) < LIBRARY;
+    release != 0 && is_of_r(ROUTINE) && is_of_r(FREES)
 }
 
 /// The callbacks of R code in the list that starts at an address; none if there is no such list. `release` is the address

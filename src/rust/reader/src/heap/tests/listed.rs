@@ -17,7 +17,13 @@ impl FakeHeap {
         let place = |row: usize| CALLBACKS + 128 * row as u64;
         for (row, (name, data)) in callbacks.iter().enumerate() {
             let at = place(row);
-            let words = [at, *data, RELEASE, at + 40, place(row + 1)];
+            let words = [
+                RELEASE + 64,
+                *data,
+                RELEASE - row as u64,
+                at + 40,
+                place(row + 1),
+            ];
             for (word, offset) in words.into_iter().zip((0..).step_by(8)) {
                 self.space.set(at + offset, word);
             }
