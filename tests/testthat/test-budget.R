@@ -57,9 +57,9 @@ test_that("files of all other formats above the limit are refused", {
     at <- function(name) file.path(dir, paste0(name, end))
     write_otlp(x, at("x.otlp"), aggregate = FALSE)
     expect_budget(read_otlp, at("x.otlp"))
-    # Each of two types has its own samples.
+    # The file has the samples once for each of two types.
     write_speedscope(x, at("x.speedscope"), aggregate = FALSE)
-    expect_budget(read_speedscope, at("x.speedscope"), frames = 2e5)
+    expect_budget(read_speedscope, at("x.speedscope"))
     write_cpuprofile(x, at("x.cpuprofile"))
     expect_budget(read_cpuprofile, at("x.cpuprofile"))
     write_firefox(x, at("x.firefox"))
