@@ -150,8 +150,8 @@ local_deep_process <- function(depth, code, envir = parent.frame()) {
   local_r_process(
     envir = envir, limits = "ulimit -s unlimited", options = "--max-ppsize=500000",
     c(
-      # The stack of byte code is limited to about 7,000 calls.
-      if (depth > 5000) "invisible(compiler::enableJIT(0))",
+      # The stack of byte code is limited to about 7,000 calls, or fewer.
+      if (depth > 3000) "invisible(compiler::enableJIT(0))",
       "options(expressions = 5e5)",
       sprintf("f <- function(n) if (n > 1) f(n - 1) else { ready(); %s }", code),
       sprintf("f(%d)", depth)
