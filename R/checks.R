@@ -146,11 +146,17 @@ check_type <- function(type, call) {
 }
 
 # R 4.2 cannot set a timer of a second or more, and would quit.
+interval_rule <- "a number of seconds, at least 1e-6 and less than 1"
+
+is_interval <- function(x) {
+  is.numeric(x) && length(x) == 1 && isTRUE(x >= 1e-6 && x < 1)
+}
+
 check_interval <- function(interval, call) {
-  if (!is.numeric(interval) || length(interval) != 1 || !isTRUE(interval >= 1e-6 && interval < 1)) {
+  if (!is_interval(interval)) {
     milliseconds <- rlang::is_scalar_double(interval) && isTRUE(interval >= 1 && interval < 1000)
     abort_argument(c(
-      "`interval` must be a number of seconds, at least 1e-6 and less than 1.",
+      paste0("`interval` must be ", interval_rule, "."),
       i = if (milliseconds) {
         paste0("If these are milliseconds, use `interval = ", format(interval / 1000), "`.")
       }

@@ -10,6 +10,8 @@ rust_page <- function(profiles, compares, file, content, report) .Call(wrap__rus
 
 rust_file_format <- function(file) .Call(wrap__rust_file_format, file)
 
+rust_check_target <- function(file) .Call(wrap__rust_check_target, file)
+
 rust_source_file <- function(file, directories, anywhere, wanted) .Call(wrap__rust_source_file, file, directories, anywhere, wanted)
 
 rust_otlp_answer <- function(body, coding, success) .Call(wrap__rust_otlp_answer, body, coding, success)
@@ -77,6 +79,8 @@ rust_own_heap <- function(least, lazy) .Call(wrap__rust_own_heap, least, lazy)
 rust_process_heap <- function(pid, lazy) .Call(wrap__rust_process_heap, pid, lazy)
 
 rust_processes <- function() .Call(wrap__rust_processes)
+
+rust_run_program <- function(command) .Call(wrap__rust_run_program, command)
 
 rust_agent_start <- function(settings) .Call(wrap__rust_agent_start, settings)
 

@@ -66,7 +66,7 @@ shell_command <- function(args) {
     withCallingHandlers(
       shell_dispatch(args),
       warning = function(warning) {
-        shell_message(c("Warning: ", conditionMessage(warning)))
+        shell_message("Warning: ", conditionMessage(warning))
         rlang::cnd_muffle(warning)
       },
       message = function(message) {
@@ -75,11 +75,15 @@ shell_command <- function(args) {
       }
     ),
     shell_usage = function(error) {
-      shell_message(c("profile: ", conditionMessage(error)))
+      shell_message("profile: ", conditionMessage(error))
       2L
     },
     error = function(error) {
-      shell_message(c("profile: ", conditionMessage(error)))
+      # The reader of the standard output is gone, as with `| head`: 128 and the number of the signal, as in a shell.
+      if (conditionMessage(error) == gettext("ignoring SIGPIPE signal", domain = "R")) {
+        return(141L)
+      }
+      shell_message("profile: ", conditionMessage(error))
       1L
     },
     interrupt = function(interrupt) 130L
@@ -145,8 +149,9 @@ abort_usage <- function(message) {
   rlang::abort(paste(message, collapse = " "), class = "shell_usage", call = NULL)
 }
 
-shell_message <- function(text) {
-  cat(text, "\n", sep = "", file = stderr())
+# The reader of the standard error may be gone, as with `2>&1 | head`.
+shell_message <- function(...) {
+  tryCatch(cat(..., "\n", sep = "", file = stderr()), error = function(error) NULL)
 }
 
 # ---- Arguments ---------------------------------------------------------------------
@@ -216,6 +221,17 @@ shell_number <- function(options, name, default) {
   number
 }
 
+shell_interval <- function(options) {
+  interval <- shell_number(options, "interval", 0.01)
+  if (!is_interval(interval)) {
+    abort_usage(c(
+      paste0("`--interval` must be ", interval_rule, ", not ", options$interval, "."),
+      if (interval >= 1 && interval < 1000) paste0("If these are milliseconds, use `--interval ", interval / 1000, "`.")
+    ))
+  }
+  interval
+}
+
 shell_clock <- function(options) {
   clock <- options$clock %||% "cpu"
   if (!clock %in% c("cpu", "wall")) {
@@ -260,7 +276,8 @@ shell_list <- function(options, values) {
 shell_page <- function(options, values) {
   file <- shell_values(values, "FILE")[[1]]
   # Without the extensions of profiles, such as `.pb.gz`.
-  output <- options$output %||% paste0(sub("[.](gz|pb|out|json|otlp|pprof|prof)(?=[.]|$).*", "", basename(file), perl = TRUE), ".html")
+  name <- sub("[.](gz|pb|out|json|otlp|pprof|prof)(?=[.]|$).*", "", basename(file), perl = TRUE)
+  output <- options$output %||% own_page(paste0(name, ".html"))
   base <- if (!is.null(options$base)) shell_read(options$base)
   write_profile_page(shell_read(file), output, base = base)
   shell_written(output)
@@ -296,6 +313,14 @@ shell_read <- function(path) {
   combine_profiles(lapply(files, read_profile))
 }
 
+# The name of a file that the user has not chosen: only a page of this package is replaced.
+own_page <- function(path) {
+  if (file.exists(path) && !is_page_file(path)) {
+    abort_usage(paste0("The file `", path, "` exists and is not a page of a profile. Choose another name with `-o`."))
+  }
+  path
+}
+
 shell_written <- function(path) {
-  shell_message(c("Written to ", path))
+  shell_message("Written to ", path)
 }

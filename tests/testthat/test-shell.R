@@ -62,6 +62,8 @@ test_that("wrong arguments have status 2 and advice", {
     wrong("record", "there-is-no-such-file.R")
     wrong("record", "--intervall", "1", "a.R")
     wrong("record", "--interval", "x", "a.R")
+    wrong("record", "--interval", "10", "a.R")
+    wrong("record", "--interval", "1e-9", "a.R")
     wrong("record", "--interval")
     wrong("record", "--pid", "1", "a.R")
     wrong("top", "--clock", "sun", "1")
@@ -107,11 +109,13 @@ test_that("a script runs as under Rscript, and is recorded with its lines", {
   expect_gt(nrow(lines), 0)
 })
 
+# Code of the path of the file to which R's profiler writes.
+file_of_recording <- "grep('/Rprof[.]out$', Sys.readlink(Sys.glob('/proc/self/fd/*')), value = TRUE)[[1]]"
+
 # Works until R's profiler has written a sample to its file, which before R 4.3 happens only after some kilobytes.
 work_until_written <- c(
   work,
-  "files <- Sys.readlink(Sys.glob('/proc/self/fd/*'))",
-  "file <- grep('/Rprof[.]out$', files, value = TRUE)[[1]]",
+  paste("file <-", file_of_recording),
   "end <- Sys.time() + 250",
   "while (!any(grepl('\"', readLines(file, warn = FALSE), fixed = TRUE)) && Sys.time() < end) work()"
 )
@@ -131,12 +135,175 @@ test_that("a script that fails or is killed is recorded until then", {
   }
 })
 
-test_that("an unknown format is reported before the script runs", {
+test_that("what cannot be written is reported before the script runs", {
   path <- script("cat('it runs')")
-  recorded <- run_program("record", "-o", "out.foo", path)
-  expect_identical(recorded$status, 1L)
-  expect_identical(recorded$out, character())
-  expect_match(recorded$err[[1]], "Cannot determine a format from the file name `out.foo`")
+  folder <- withr::local_tempdir()
+  refused <- function(output) {
+    recorded <- run_program("record", "-o", output, path)
+    expect_identical(recorded$status, 1L)
+    expect_identical(recorded$out, character())
+    expect_identical(dir(folder), character())
+    recorded$err[[1]]
+  }
+  expect_match(refused("out.foo"), "Cannot determine a format from the file name `out.foo`")
+  expect_match(refused(file.path(folder, "no", "out.html")), "Cannot write .* there is no such file or directory")
+})
+
+test_that("a recording that cannot be written is kept, and the exit status is the script's", {
+  program()
+  folder <- withr::local_tempdir()
+  kept_by <- function(recorded) {
+    expect_identical(recorded$status, 3L)
+    sub("^(Written to|profile: What R has recorded is kept in the folder) ", "", utils::tail(recorded$err, 1))
+  }
+  dir.create(file.path(folder, "results"))
+  output <- file.path(folder, "results", "out.html")
+  away <- script(work, paste0("unlink(", deparse(dirname(output)), ", recursive = TRUE)"), "quit(status = 3)")
+  kept <- kept_by(run_program("record", "-o", output, away))
+  withr::defer(unlink(kept))
+  expect_match(basename(kept), "^profile-record-.*[.]pb[.]gz$")
+  expect_true("work" %in% read_pprof(kept)$functions$name)
+
+  # R's file is damaged.
+  damaged <- script(work, "Rprof('')", paste0("cat('no', file = ", file_of_recording, ")"), "quit(status = 3)")
+  kept <- kept_by(run_program("record", "-o", file.path(folder, "out.html"), damaged))
+  withr::defer(unlink(kept, recursive = TRUE))
+  expect_true("Rprof.out" %in% dir(kept))
+})
+
+test_that("a script that cannot be recorded runs nevertheless", {
+  folder <- withr::local_tempdir()
+  settings <- list(interval = 0.01, event = "no such event", native = FALSE)
+  out <- withr::local_tempfile()
+  expect_identical(run_recorded(script(paste0("writeLines('it runs', ", deparse(out), ")")), character(), folder, settings), 0L)
+  expect_identical(readLines(out), "it runs")
+  expect_match(hook_lines(folder, "notes"), "^The script is not recorded: ")
+})
+
+test_that("a script does not end the recording by accident", {
+  program()
+  skip_if_not(dir.exists("/proc/self/fd"), "the files of a process are not known")
+  output <- withr::local_tempfile(fileext = ".pb.gz")
+  # The script ends only if R's profiler still writes to the file.
+  ended <- run_program("record", "-o", output, "--quiet", script(
+    "removeTaskCallback('profile')", "gc()", "Rprof(NULL)", "utils::Rprof('')", work_until_written, "quit(status = 3)"
+  ))
+  expect_identical(ended$status, 3L)
+  expect_match(ended$err, "removed the task callback `profile`", all = FALSE)
+  expect_true("work" %in% read_pprof(output)$functions$name)
+})
+
+test_that("a script may use R's profiler, which ends the recording", {
+  program()
+  own <- withr::local_tempfile()
+  output <- withr::local_tempfile(fileext = ".html")
+  ended <- run_program("record", "-o", output, "--quiet", script(
+    work, paste0("Rprof(", deparse(own), ", interval = 0.05)"), "Rprof(NULL)", "work()"
+  ))
+  expect_identical(ended$status, 0L)
+  expect_match(ended$err, "has called `Rprof\\(\\)` itself, which has ended the recording after [0-9.]+ s[.]$", all = FALSE)
+  expect_identical(readLines(own), "sample.interval=50000")
+})
+
+test_that("children that quit add nothing to the recording", {
+  skip_on_cran()
+  skip_on_os("windows")
+  folder <- withr::local_tempdir()
+  path <- script(
+    work,
+    "for (i in 1:3) {",
+    "  child <- parallel:::mcfork()",
+    "  if (inherits(child, 'masterProcess')) quit('no')",
+    "  parallel:::selectChildren(child, 100)",
+    "  work()",
+    "}",
+    "quit(status = 3)"
+  )
+  status <- run_recorded(path, character(), folder, list(interval = 0.01, event = NULL, native = FALSE))
+  expect_identical(status, 3L)
+  file <- file.path(folder, "Rprof.out")
+  copies <- hook_lines(folder, "copies")
+  expect_length(copies, if (getRversion() < "4.3") 3 else 0)
+  # R has written the same bytes again.
+  bytes <- file_bytes(file)
+  for (range in lapply(strsplit(copies, " "), as.numeric)) {
+    size <- range[[2]] - range[[1]] + 1
+    expect_identical(bytes[range[[2]] + seq_len(size)], bytes[range[[1]] - 1 + seq_len(size)])
+  }
+  remove_copies(file, copies)
+  expect_identical(nrow(profile_problems(read_rprof(file))), 0L)
+})
+
+test_that("copies are removed", {
+  file <- write_bytes("abcdefgh")
+  remove_copies(file, character())
+  expect_identical(file_bytes(file), charToRaw("abcdefgh"))
+  remove_copies(file, c("2 3 ", "5 4 ", "7 7 "))
+  expect_identical(file_bytes(file), charToRaw("adefh"))
+})
+
+# Starts the program in the background, and sends it a signal when the script has created the file `ready`:
+# list(status, out).
+program_with_signal <- function(signal, output, lines) {
+  folder <- withr::local_tempdir()
+  at <- function(name) file.path(folder, name)
+  file <- script(paste0("ready <- function() file.create(", deparse(at("ready")), ")"), lines)
+  command <- paste(vapply(c(program(), "record", "--quiet", "-o", output, file), shQuote, ""), collapse = " ")
+  writeLines(c(
+    paste(command, ">", shQuote(at("out")), "2>&1 &"), paste("echo $! >", shQuote(at("pid"))), "wait $!",
+    paste("echo $? >", shQuote(at("status.tmp"))), paste("mv", shQuote(at("status.tmp")), shQuote(at("status")))
+  ), at("start"))
+  withr::local_envvar(R_LIBS = paste(.libPaths(), collapse = ":"))
+  system2("sh", at("start"), wait = FALSE)
+  expect_true(wait_for(function() file.exists(at("ready"))))
+  tools::pskill(as.integer(readLines(at("pid"))), signal)
+  expect_true(wait_for(function() file.exists(at("status"))))
+  list(status = as.integer(readLines(at("status"))), out = readLines(at("out")))
+}
+
+test_that("signals reach the script", {
+  output <- withr::local_tempfile(fileext = ".html")
+  interrupted <- program_with_signal(tools::SIGINT, output, c(
+    work, "work()", "tryCatch({", "  ready()", "  Sys.sleep(1000)", "}, interrupt = function(e) cat('interrupted\n'))",
+    "work()", "quit(status = 3)"
+  ))
+  expect_identical(interrupted$status, 3L)
+  expect_identical(interrupted$out[[1]], "interrupted")
+  expect_true(file.exists(output))
+  ended <- program_with_signal(tools::SIGTERM, output, c("ready()", "Sys.sleep(1000)"))
+  expect_identical(ended$status, 143L)
+})
+
+test_that("the exit status is the script's if nobody reads the output", {
+  program()
+  folder <- withr::local_tempdir()
+  withr::local_envvar(R_LIBS = paste(.libPaths(), collapse = ":"))
+  output <- file.path(folder, "out.html")
+  status <- file.path(folder, "status")
+  command <- paste(
+    "{", paste(vapply(c(program(), "record", "-o", output, script("cat('one\n')", work, "quit(status = 3)")), shQuote, ""), collapse = " "),
+    "; echo $? >", shQuote(status), "; } 2>&1 | head -n 1"
+  )
+  expect_identical(system(command, intern = TRUE), "one")
+  expect_identical(readLines(status), "3")
+  expect_true(file.exists(output))
+})
+
+test_that("only pages are replaced, unless the user has chosen the name", {
+  folder <- withr::local_tempdir()
+  file.copy(rprof_path("basic_line.out"), file.path(folder, "report.out"))
+  withr::local_dir(folder)
+  file.create("report.html", "work-profile.html")
+  writeLines("cat('it runs')", "work.R")
+  quietly <- function(...) utils::capture.output(print(shell_command(c(...))), type = "message")
+  expect_output(message <- quietly("page", "report.out"), "2")
+  expect_match(message, "`report.html` exists and is not a page of a profile", all = FALSE)
+  expect_output(message <- quietly("record", "work.R"), "^.1. 2$")
+  expect_match(message, "`work-profile.html` exists and is not a page of a profile", all = FALSE)
+  expect_identical(file.size(c("report.html", "work-profile.html")), c(0, 0))
+  expect_output(quietly("page", "-o", "report.html", "report.out"), "0")
+  expect_true(is_page_file("report.html"))
+  expect_output(quietly("page", "report.out"), "0")
 })
 
 test_that("the user's own profile is read, and child processes are not recorded", {

@@ -6,7 +6,8 @@
 //! - [`arena`], [`tibble`], [`to_r`], [`altrep`]: from results to objects of R;
 //! - [`pool`]: several profiles as one;
 //! - [`outcome`], [`guard`]: errors, panics and jumps, see `README.md` beside this crate;
-//! - [`agent`]: settings and status of the agent.
+//! - [`agent`]: settings and status of the agent;
+//! - [`program`]: runs a program in the place of this process.
 
 // Clippy rejects methods that abort if memory runs out (clippy.toml), but not in `entry`: the code that `#[extendr]`
 // generates there allocates a few bytes with such methods, for a message or for the table of functions.
@@ -32,6 +33,7 @@ mod options;
 mod outcome;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod pool;
+mod program;
 mod progress;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod tibble;

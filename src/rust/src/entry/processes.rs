@@ -1,9 +1,10 @@
-//! Entry points that look into R processes.
+//! Entry points that look into R processes, and that run a program.
 
 use crate::argument::argument;
 use crate::guard::stop;
 use crate::options::recorder_settings;
 use crate::outcome::outcome;
+use crate::program;
 use crate::progress::stop_and_report;
 use crate::to_r;
 use extendr_api::prelude::{Robj, extendr, extendr_module};
@@ -118,6 +119,13 @@ fn rust_processes() -> Robj {
     outcome(|arena| to_r::processes(arena, &r_processes()?))
 }
 
+// Runs a program (its path and its arguments) in the place of this process and returns its exit status, see
+// `program::run()`.
+#[extendr]
+fn rust_run_program(command: &Robj) -> Robj {
+    outcome(|arena| arena.number(f64::from(program::run(&argument(command).paths()?)?)))
+}
+
 extendr_module! {
     mod processes;
     fn rust_live_platforms;
@@ -128,4 +136,5 @@ extendr_module! {
     fn rust_own_heap;
     fn rust_process_heap;
     fn rust_processes;
+    fn rust_run_program;
 }

@@ -18,6 +18,7 @@ use profile_core::formats::otlp::response::{self, Accepted, Coding};
 use profile_core::formats::payload::read_payload;
 use profile_core::formats::{self, Input, Writer};
 use profile_core::io::input::Origin;
+use profile_core::io::save;
 use profile_core::io::source_file::{Found, Places, Wanted};
 use profile_core::limits::memory::{Growing, written};
 use profile_core::retry::{self, Verdict};
@@ -112,6 +113,16 @@ fn rust_page(profiles: &Robj, compares: &Robj, file: &Robj, content: &Robj, repo
         let mut bytes = Vec::new();
         page.write(&profile, &mut Growing(&mut bytes), &stop)?;
         arena.bytes(&bytes)
+    })
+}
+
+// Raises an error if a file cannot be written.
+#[extendr]
+fn rust_check_target(file: &Robj) -> Robj {
+    outcome(|_| {
+        let file = argument(file).file()?;
+        save::check(file.path).map_err(|error| error.shown_as(file.shown))?;
+        Ok(RObject::null())
     })
 }
 
@@ -227,6 +238,7 @@ extendr_module! {
     fn rust_written;
     fn rust_page;
     fn rust_file_format;
+    fn rust_check_target;
     fn rust_source_file;
     fn rust_otlp_answer;
     fn rust_retry;

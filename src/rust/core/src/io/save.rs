@@ -39,12 +39,31 @@ pub fn replace(
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     replace_target(path, observed, write).map_err(|error| match error {
-        Error::Write { source, .. } => Error::Write {
-            path: path.to_owned(),
-            source,
-        },
+        Error::Write { source, .. } => in_file(path, source),
         other => other,
     })
+}
+
+/// Creates the file at `path` with the content that `write` writes, and returns `false` if there is one already, which
+/// may be from another process that writes at the same time.
+pub fn create(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<bool> {
+    create_new(path, write).map_err(|error| match error {
+        Error::Write { source, .. } => in_file(path, source),
+        other => other,
+    })
+}
+
+fn create_new(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<bool> {
+    let (file, temporary) = Temporary::in_directory_of(path).map_err(failed)?;
+    fill(file, None, write)?;
+    temporary.rename_unless_exists(path).map_err(failed)
+}
+
+fn in_file(path: &Path, source: io::Error) -> Error {
+    Error::Write {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// The error of a failed write to a `dyn Write`, without a path: [`replace`] adds it.
@@ -58,34 +77,71 @@ pub fn failed(source: io::Error) -> Error {
     }
 }
 
+/// Checks that [`replace()`] can create or replace the file, before the work whose result it is to contain.
+pub fn check(path: &Path) -> Result<()> {
+    let old = old_file(path).map_err(|error| in_file(path, error))?;
+    // Opening a pipe would be noticed at its other end.
+    if old.as_ref().is_some_and(|about| !about.is_file()) {
+        return Ok(());
+    }
+    open(path, old.as_ref())
+        .map(drop)
+        .map_err(|error| in_file(path, error))
+}
+
+/// What is at the path now, which must not be a directory.
+fn old_file(path: &Path) -> io::Result<Option<fs::Metadata>> {
+    match fs::metadata(path) {
+        Ok(about) if about.is_dir() => {
+            Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory"))
+        }
+        Ok(about) => Ok(Some(about)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// A file that is open for writing.
+struct Opened {
+    file: File,
+    /// The file that replaces the target, and the target.
+    replacement: Option<(Temporary, PathBuf)>,
+}
+
+fn open(path: &Path, old: Option<&fs::Metadata>) -> io::Result<Opened> {
+    if let Some(about) = old {
+        // Renaming alone would also replace a file that must not be written.
+        let file = OpenOptions::new().append(true).open(path)?;
+        if !about.is_file() || is_descriptor(path) {
+            return Ok(Opened {
+                file,
+                replacement: None,
+            });
+        }
+    }
+    let target = follow(path);
+    let (file, temporary) = Temporary::in_directory_of(&target)?;
+    if let Some(about) = old {
+        copy_permissions(&file, about)?;
+    }
+    Ok(Opened {
+        file,
+        replacement: Some((temporary, target)),
+    })
+}
+
 fn replace_target(
     path: &Path,
     observed: Option<&Observed>,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
-    let old = match fs::metadata(path) {
-        Ok(about) => Some(about),
-        Err(e) if e.kind() == ErrorKind::NotFound => None,
-        Err(e) => return Err(failed(e)),
-    };
-    if old.as_ref().is_some_and(fs::Metadata::is_dir) {
-        let error = io::Error::new(ErrorKind::IsADirectory, "it is a directory");
-        return Err(failed(error));
-    }
-    if let Some(about) = &old {
-        // Renaming alone would also replace a file that must not be written.
-        let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
-        if !about.is_file() || is_descriptor(path) {
-            return fill(file, observed, write);
-        }
-    }
-    let target = follow(path);
-    let (file, temporary) = Temporary::in_directory_of(&target).map_err(failed)?;
-    if let Some(about) = &old {
-        copy_permissions(&file, about).map_err(failed)?;
-    }
+    let old = old_file(path).map_err(failed)?;
+    let Opened { file, replacement } = open(path, old.as_ref()).map_err(failed)?;
     fill(file, observed, write)?;
-    temporary.rename(&target).map_err(failed)
+    match replacement {
+        Some((temporary, target)) => temporary.rename(&target).map_err(failed),
+        None => Ok(()),
+    }
 }
 
 fn fill(
@@ -173,6 +229,21 @@ impl Temporary {
             }
         }
         Err(ErrorKind::AlreadyExists.into())
+    }
+
+    /// Unlike renaming, a link never replaces a file. Some file systems have no links; there, a file that appears
+    /// between the check and the renaming is replaced.
+    fn rename_unless_exists(self, target: &Path) -> io::Result<bool> {
+        let linked = match &self.path {
+            Some(path) => fs::hard_link(path, target),
+            None => Ok(()),
+        };
+        match linked {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(_) if fs::symlink_metadata(target).is_ok() => Ok(false),
+            Err(_) => self.rename(target).map(|()| true),
+        }
     }
 
     fn rename(mut self, target: &Path) -> io::Result<()> {
@@ -269,6 +340,47 @@ mod tests {
         assert!(text(Path::new(""), "x").is_err());
         assert!(text(&dir.0.join("new/"), "x").is_err());
         assert!(dir.names().is_empty());
+    }
+
+    #[test]
+    fn a_file_of_another_process_is_not_replaced() {
+        let dir = Scratch::new("create");
+        let path = dir.0.join("a");
+        let new = |text: &'static str| {
+            create(&path, |out| out.write_all(text.as_bytes()).map_err(failed)).unwrap()
+        };
+        assert!(new("one"));
+        assert!(!new("two"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        assert_eq!(dir.names(), ["a"]);
+        fs::remove_file(&path).unwrap();
+        // Another process creates the file meanwhile.
+        let created = create(&path, |out| {
+            fs::write(&path, "other").map_err(failed)?;
+            out.write_all(b"own").map_err(failed)
+        });
+        assert!(!created.unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "other");
+        assert_eq!(dir.names(), ["a"]);
+        let missing = dir.0.join("no").join("a");
+        let error = create(&missing, |_| Ok(())).unwrap_err();
+        assert!(matches!(&error, Error::Write { path, .. } if *path == missing));
+    }
+
+    #[test]
+    fn a_file_can_be_checked_before_it_is_written() {
+        let dir = Scratch::new("check");
+        let path = dir.0.join("a");
+        check(&path).unwrap();
+        assert!(dir.names().is_empty());
+        text(&path, "old").unwrap();
+        check(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(dir.names(), ["a"]);
+        for wrong in [dir.0.join("no").join("a"), path.join("a"), dir.0.clone()] {
+            let checked = check(&wrong).unwrap_err().to_string();
+            assert_eq!(checked, text(&wrong, "x").unwrap_err().to_string());
+        }
     }
 
     #[cfg(unix)]

@@ -1,0 +1,155 @@
+# Evaluated by R before a script that `profile record` runs (R/shell-record.R), where this package is not loaded: starts
+# R's profiler, and stops it when the process ends. Whatever happens here, the script runs as without it. What the user
+# should know is written to the file `notes` of the recording's folder.
+#
+# `settings`: interval, event (NULL for R's default), native, folder (of the recording), library (of this package),
+# script, user_profile (the value of R_PROFILE_USER, which this file takes the place of).
+
+settings$pid <- Sys.getpid()
+
+note <- function(...) {
+  cat(..., "\n", sep = "", file = file.path(settings$folder, "notes"), append = TRUE)
+}
+
+# Processes that the script starts are not recorded.
+if (is.na(settings$user_profile)) {
+  Sys.unsetenv("R_PROFILE_USER")
+} else {
+  Sys.setenv(R_PROFILE_USER = settings$user_profile)
+}
+# As R does without a hook.
+own <- c(if (is.na(settings$user_profile)) c(".Rprofile", "~/.Rprofile") else settings$user_profile)
+own <- own[file.exists(own)]
+if (length(own) > 0) {
+  sys.source(own[[1]], globalenv())
+}
+
+# ---- Lines of the script -----------------------------------------------------------
+#
+# R parses one expression of the script after the other, each as a file without a name whose lines begin at 1. When an
+# expression has been evaluated, its file gets a name with its first line in the script, so that functions that it has
+# defined are recorded with it.
+
+options(keep.source = TRUE)
+exprs <- tryCatch(parse(settings$script, keep.source = TRUE), error = function(e) NULL)
+firsts <- vapply(attr(exprs, "srcref"), function(srcref) srcref[[1]], 0L)
+
+file_of <- function(code) {
+  found <- NULL
+  visit <- function(code) {
+    is_definition <- is.call(code) && identical(code[[1]], quote(`function`)) && length(code) > 3
+    srcrefs <- list(attr(code, "srcref"), if (is_definition) code[[4]])
+    for (srcref in srcrefs) {
+      if (is.list(srcref)) srcref <- srcref[[1]]
+      if (is.null(found) && inherits(srcref, "srcref")) found <<- attr(srcref, "srcfile")
+    }
+    if (is.null(found) && is.call(code)) {
+      for (part in as.list(code)) if (is.null(found) && !missing(part)) visit(part)
+    }
+  }
+  visit(code)
+  found
+}
+
+done <- 0L
+.name_lines <- function(expr) {
+  done <<- done + 1L
+  file <- file_of(expr)
+  if (is.environment(file) && identical(file$filename, "") && done <= length(firsts)) {
+    assign("filename", paste0(settings$script, "?line=", firsts[[done]]), file)
+  }
+  TRUE
+}
+# R would remove a callback that is interrupted, and go on with the script.
+addTaskCallback(function(expr, value, ok, visible) suspendInterrupts(.name_lines(expr)), name = "profile")
+
+# ---- Recording ---------------------------------------------------------------------
+
+file <- file.path(settings$folder, "Rprof.out")
+is_recording <- FALSE
+
+start <- function() {
+  arguments <- list(file, interval = settings$interval)
+  arguments$event <- settings$event
+  if (settings$native) {
+    # The script may have another library.
+    loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
+    do.call(getExportedValue("profile", "start_profiler"), arguments)
+  } else {
+    recorded <- list(memory.profiling = TRUE, gc.profiling = TRUE, line.profiling = TRUE, numfiles = 1000L)
+    do.call(utils::Rprof, c(arguments, recorded))
+  }
+  is_recording <<- TRUE
+}
+
+# R has one profiler. If the script stops one that it has not started, nothing happens, as without this recording; if it
+# starts one, this recording ends.
+of_recording <- function(filename) {
+  if (!is_recording || Sys.getpid() != settings$pid) {
+    return(FALSE)
+  }
+  if (is.null(filename) || identical(filename, "")) {
+    return(TRUE)
+  }
+  is_recording <<- FALSE
+  note("The script has called `Rprof()` itself, which has ended the recording after ", signif(seconds(), 3), " s.")
+  FALSE
+}
+
+share_rprof <- function() {
+  utils <- asNamespace("utils")
+  shared <- utils$Rprof
+  body(shared) <- call("{", bquote(if (.(of_recording)(filename)) return(invisible())), body(shared))
+  unlockBinding("Rprof", utils)
+  assign("Rprof", shared, utils)
+  lockBinding("Rprof", utils)
+}
+
+seconds <- function() {
+  proc.time()[[3]] - started
+}
+
+.end_of_recording <- function() {
+  if (Sys.getpid() != settings$pid) {
+    return(end_of_child())
+  }
+  was_recording <- is_recording
+  is_recording <<- FALSE
+  if (settings$native) {
+    tryCatch(save_native(), error = function(error) note(conditionMessage(error)))
+  } else if (was_recording) {
+    utils::Rprof(NULL)
+  }
+  if (!"profile" %in% getTaskCallbackNames()) {
+    note("The script has removed the task callback `profile`: functions that it has defined afterwards have no lines.")
+  }
+  writeLines(loadedNamespaces(), file.path(settings$folder, "packages"))
+}
+
+# A warning says that another profiler has taken over.
+save_native <- function() {
+  x <- withCallingHandlers(getExportedValue("profile", "stop_profiler")(), warning = function(warning) {
+    # Its first line.
+    note(sub("\n.*", "", conditionMessage(warning)))
+    tryInvokeRestart("muffleWarning")
+  })
+  saveRDS(x, file.path(settings$folder, "profile.rds"))
+}
+
+# A child that was created by fork() has no timer, but before R 4.3 it has a copy of the samples that R has not written
+# to the file yet, and writes them when it quits. `copies` has the first and the last byte of each copy.
+end_of_child <- function() {
+  if (is_recording && !settings$native && getRversion() < "4.3") {
+    before <- file.size(file)
+    utils::Rprof(NULL)
+    cat(before + 1, file.size(file), "\n", file = file.path(settings$folder, "copies"), append = TRUE)
+  }
+}
+
+started <- proc.time()[[3]]
+tryCatch(start(), error = function(error) note("The script is not recorded: ", conditionMessage(error)))
+if (is_recording) {
+  share_rprof()
+  # The base environment lives as long as the process, so this is called when it ends, also by quit() or an error.
+  reg.finalizer(baseenv(), function(e) suspendInterrupts(.end_of_recording()), onexit = TRUE)
+}

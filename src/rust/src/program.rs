@@ -1,0 +1,147 @@
+//! Runs a program in the place of this process: it has the terminal, the input and the output, and it gets the signals
+//! that are sent to this process. A script that `profile record` runs can thus be interrupted and ended as if nothing
+//! were recording it.
+
+use profile_core::error::{Error, Result};
+use profile_core::message;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+
+/// Runs a program with its arguments and returns its exit status; if a signal has ended it, 128 and the number of the
+/// signal, as shells do.
+pub fn run(command: &[&Path]) -> Result<i32> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(Error::Unsupported(message!("No program.")));
+    };
+    let failed = |error| {
+        let program = program.display();
+        Error::Process(message!("Cannot run `{program}`: {error}."))
+    };
+    let start = || Command::new(program).args(arguments).spawn();
+    signals::passing_on(start, Child::wait)
+        .map(status_code)
+        .map_err(failed)
+}
+
+#[cfg(unix)]
+fn status_code(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    let signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(signal).unwrap_or(1)
+}
+
+#[cfg(not(unix))]
+fn status_code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or(1)
+}
+
+#[cfg(unix)]
+mod signals {
+    use std::io;
+    use std::mem::zeroed;
+    use std::process::{Child, ExitStatus};
+    use std::ptr::null_mut;
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    const PASSED_ON: [libc::c_int; 6] = [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+    ];
+
+    /// `SI_USER`: a process has sent the signal. Those of the terminal, such as Ctrl-C, also reach the program.
+    const SENT: libc::c_int = if cfg!(any(target_vendor = "apple", target_os = "freebsd")) {
+        0x10001
+    } else {
+        0
+    };
+
+    /// The program's process id, 0 if it does not run.
+    static PROGRAM: AtomicI32 = AtomicI32::new(0);
+    /// A signal that came before the program was running, 0 for none.
+    static EARLY: AtomicI32 = AtomicI32::new(0);
+
+    /// Starts a program and waits for its end. Meanwhile it gets the signals that this process gets.
+    pub fn passing_on(
+        start: impl FnOnce() -> io::Result<Child>,
+        wait: impl FnOnce(&mut Child) -> io::Result<ExitStatus>,
+    ) -> io::Result<ExitStatus> {
+        EARLY.store(0, Ordering::SeqCst);
+        let handlers = Handlers::install();
+        let mut child = start()?;
+        PROGRAM.store(
+            i32::try_from(child.id()).unwrap_or_default(),
+            Ordering::SeqCst,
+        );
+        let early = EARLY.swap(0, Ordering::SeqCst);
+        if early != 0 {
+            send(early);
+        }
+        let status = wait(&mut child);
+        // The system does not give its number to another process so soon that a signal could reach that one.
+        PROGRAM.store(0, Ordering::SeqCst);
+        drop(handlers);
+        status
+    }
+
+    fn send(signal: libc::c_int) {
+        // SAFETY: a child of this process.
+        unsafe { libc::kill(PROGRAM.load(Ordering::SeqCst), signal) };
+    }
+
+    extern "C" fn pass_on(signal: libc::c_int, about: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        // SAFETY: the system passes a struct.
+        let code = unsafe { (*about).si_code };
+        if code != SENT {
+            return;
+        }
+        if PROGRAM.load(Ordering::SeqCst) == 0 {
+            EARLY.store(signal, Ordering::SeqCst);
+        } else {
+            send(signal);
+        }
+    }
+
+    /// The handlers that were there before; they are installed again at the end.
+    struct Handlers([libc::sigaction; PASSED_ON.len()]);
+
+    impl Handlers {
+        fn install() -> Handlers {
+            // SAFETY: structs of integers and pointers, for which zeros are valid.
+            let (mut new, mut old): (libc::sigaction, Handlers) = unsafe { (zeroed(), zeroed()) };
+            new.sa_sigaction = pass_on as *const () as usize;
+            new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            for (signal, old) in PASSED_ON.iter().zip(&mut old.0) {
+                // SAFETY: valid structs; the handler only reads and writes atomic variables and calls kill().
+                unsafe { libc::sigaction(*signal, &raw const new, old) };
+            }
+            old
+        }
+    }
+
+    impl Drop for Handlers {
+        fn drop(&mut self) {
+            for (signal, old) in PASSED_ON.iter().zip(&self.0) {
+                // SAFETY: the handlers of before.
+                unsafe { libc::sigaction(*signal, old, null_mut()) };
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod signals {
+    use std::io;
+    use std::process::{Child, ExitStatus};
+
+    /// Windows has no signals; Ctrl-C reaches all processes of a console.
+    pub fn passing_on(
+        start: impl FnOnce() -> io::Result<Child>,
+        wait: impl FnOnce(&mut Child) -> io::Result<ExitStatus>,
+    ) -> io::Result<ExitStatus> {
+        wait(&mut start()?)
+    }
+}
