@@ -44,7 +44,7 @@
 #' |---|---|
 #' | a URL | sent to an OpenTelemetry server, by the rules of [send_otlp()] for endpoints |
 #' | `NULL` | sent in the same way, to the URL in the environment variables of [send_otlp()] |
-#' | a folder | written to files in the format of [write_pprof()]; a file gets its final name when it is complete. [forward_profiles()] can send them from there |
+#' | a folder | written to files in the format of [write_pprof()]; a file gets its final name when it is complete, and never replaces another one, so that containers can share a folder. [forward_profiles()] can send them from there |
 #' | a function | passed to this function, as an object like the result of [profile_process()] |
 #'
 #' Samples are sent in parts, one every `every` seconds. After a gap of more than two seconds, for example because the

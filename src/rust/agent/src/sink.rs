@@ -28,10 +28,7 @@ pub enum To {
 impl To {
     pub fn open(&self) -> Result<Store> {
         Ok(match self {
-            To::Folder(path, name) => Store::Folder(Folder {
-                path: path.clone(),
-                name: name.clone(),
-            }),
+            To::Folder(path, name) => Store::Folder(Folder::new(path.clone(), name.clone())),
             To::Spool(path, limit, _) => Store::Spool(Spool::open(path.clone(), *limit)?),
         })
     }
