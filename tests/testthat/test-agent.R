@@ -145,7 +145,7 @@ test_that("files of a folder are complete", {
   status <- stop_when_sent()
   files <- dir(folder, all.files = TRUE, no.. = TRUE)
   expect_identical(as.numeric(length(files)), status$chunks_sent)
-  expect_match(files, paste0("^my-api-1-", Sys.getpid(), "-[0-9]{8}T[0-9]{6}Z-[0-9]+[.]pb[.]gz$"))
+  expect_match(files, paste0("^my-api-1-", Sys.getpid(), "-[0-9a-f]{8}-[0-9]{8}T[0-9]{6}Z-[0-9]+[.]pb[.]gz$"))
   profiles <- lapply(file.path(folder, files), read_pprof)
   expect_gt(agent_values(profiles, "cpu"), 0)
   expect_legal(profiles)

@@ -4,6 +4,7 @@
 
 use profile_core::error::{Error, Result};
 use profile_core::message;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
@@ -13,9 +14,13 @@ pub fn run(command: &[&Path]) -> Result<i32> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(Error::Unsupported(message!("No program.")));
     };
-    let failed = |error| {
-        let program = program.display();
-        Error::Process(message!("Cannot run `{program}`: {error}."))
+    let failed = |source: io::Error| match source.kind() {
+        // As fork() reports it.
+        ErrorKind::WouldBlock => Error::Limit {
+            what: "process",
+            source,
+        },
+        _ => Error::Process(message!("Cannot run `{}`: {source}.", program.display())),
     };
     let start = || Command::new(program).args(arguments).spawn();
     signals::passing_on(start, Child::wait)

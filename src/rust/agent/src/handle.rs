@@ -10,6 +10,7 @@ use crate::source::Source;
 use crate::state::State;
 use crate::system::{self, Log};
 use profile_core::error::{Error, Result};
+use profile_core::limits::thread::refused;
 use profile_core::message;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +71,7 @@ pub fn start(job: Job) -> Result<()> {
         let named = thread::Builder::new().name(message!("profile-agent"));
         named.spawn(body)
     });
-    let thread = thread.map_err(|_| Error::Memory)?;
+    let thread = thread.map_err(refused)?;
     let failed = || Error::Process(message!("The agent has ended at once."));
     match ready.recv().map_err(|_| failed()).and_then(|opened| opened) {
         Ok(()) => {}

@@ -6,6 +6,7 @@ use crate::state::{State, in_words};
 use crate::system;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
+use profile_core::limits::thread::refused;
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_reader::snapshots::heap_of_image;
@@ -76,7 +77,7 @@ impl<'a> Snapshots<'a> {
         };
         // It inherits that signals are blocked.
         let thread = thread::Builder::new().name(message!("profile-heap"));
-        let thread = thread.spawn(body).map_err(|_| Error::Memory)?;
+        let thread = thread.spawn(body).map_err(refused)?;
         self.running = Some(Running { thread, is_stopped });
         Ok(())
     }

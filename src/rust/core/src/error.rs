@@ -99,6 +99,13 @@ pub enum Error {
     #[error("Not enough memory to {task} `{path}`.")]
     FileMemory { task: &'static str, path: String },
 
+    /// The system starts no thread or process.
+    #[error("The system does not permit another {what}: {}.", limit_reason(source))]
+    Limit {
+        what: &'static str,
+        source: io::Error,
+    },
+
     /// The user pressed Ctrl-C, or R jumped out of a call made for us.
     #[error("Interrupted.")]
     Interrupted,
@@ -162,7 +169,7 @@ impl Error {
             Error::Parse { .. } | Error::Foreign(_) => "profile_error_parse",
             Error::Invalid(_) => "profile_error_invalid",
             Error::Lossy(_) | Error::LossyV1(_) => "profile_error_lossy",
-            Error::Unsupported(_) => "profile_error_unsupported",
+            Error::Unsupported(_) | Error::Limit { .. } => "profile_error_unsupported",
             Error::Budget { .. } => "profile_error_budget",
             Error::Process(_) => "profile_error_process",
             Error::Memory | Error::FileMemory { .. } => "profile_error_memory",
@@ -229,6 +236,16 @@ impl Error {
             path: PathBuf::from(path),
             source,
         }
+    }
+}
+
+/// Why the system starts no thread or process: mostly, their number is limited.
+fn limit_reason(source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::WouldBlock => message!(
+            "the maximum number for this user (`ulimit -u`) or this container (`pids.max`) is reached"
+        ),
+        _ => reason(source),
     }
 }
 

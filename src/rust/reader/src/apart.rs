@@ -4,8 +4,9 @@
 //! happens. The calling thread, which is the only one that calls R, waits meanwhile.
 
 use crate::process::prepare_thread;
-use profile_core::error::{Error, Result};
+use profile_core::error::Result;
 use profile_core::limits::cancel::Stop;
+use profile_core::limits::thread::refused;
 use profile_runtime::IS_LIVE;
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +33,7 @@ pub fn run<T: Send>(stop: Stop, work: impl FnOnce(Stop) -> Result<T> + Send) -> 
             prepare_thread();
             work(&is_stopped)
         });
-        let worker = worker.map_err(|_| Error::Memory)?;
+        let worker = worker.map_err(refused)?;
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(STEP) {
             if !is_stopped() && stop() {
                 was_stopped.store(true, Ordering::Relaxed);

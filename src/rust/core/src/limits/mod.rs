@@ -4,4 +4,4 @@
 pub(crate) mod budget;
 pub mod cancel;
 pub mod memory;
-pub(crate) mod thread;
+pub mod thread;

@@ -7,10 +7,13 @@
 
 use super::memory;
 use crate::error::{Error, Result};
+use std::io::{self, ErrorKind};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// More memory than starting a thread takes in this process, without its stack.
 const ROOM: usize = 1 << 16;
+/// The size of a thread's stack.
+const STACK: usize = 2 << 20;
 
 pub fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
@@ -22,12 +25,40 @@ pub fn start<'scope, T: Send + 'scope>(
     }
     memory::ensure(ROOM)?;
     let thread = Builder::new().spawn_scoped(scope, work);
-    thread.map_err(|_| Error::Memory)
+    thread.map_err(refused)
+}
+
+/// The error for a thread that could not be started. The C library reports a lack of memory for its stack as if there
+/// were too many threads (EAGAIN).
+pub fn refused(source: io::Error) -> Error {
+    if source.kind() == ErrorKind::OutOfMemory || memory::ensure(STACK).is_err() {
+        return Error::Memory;
+    }
+    Error::Limit {
+        what: "thread",
+        source,
+    }
 }
 
 #[cfg(test)]
 pub mod tests {
+    use super::*;
     use std::cell::Cell;
+
+    #[test]
+    fn a_limit_of_threads_is_not_a_lack_of_memory() {
+        let message = |kind: ErrorKind| refused(kind.into()).to_string();
+        assert_eq!(
+            message(ErrorKind::WouldBlock),
+            "The system does not permit another thread: the maximum number for this user (`ulimit -u`) or this \
+             container (`pids.max`) is reached."
+        );
+        assert_eq!(
+            message(ErrorKind::PermissionDenied),
+            "The system does not permit another thread: permission is denied."
+        );
+        assert_eq!(message(ErrorKind::OutOfMemory), "Not enough memory.");
+    }
 
     thread_local! {
         static ARE_REFUSED: Cell<bool> = const { Cell::new(false) };

@@ -11,7 +11,7 @@ use profile_core::error::{Error, Result};
 use profile_core::message;
 use std::ffi::CStr;
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::process;
 use std::time::{Duration, Instant};
 
@@ -48,10 +48,7 @@ impl Image {
                     pause: begin.elapsed(),
                 })
             }
-            _ => Err(Error::Process(message!(
-                "An image of its memory cannot be made: {}.",
-                io::Error::last_os_error()
-            ))),
+            _ => Err(not_forked(io::Error::last_os_error())),
         }
     }
 
@@ -69,6 +66,16 @@ impl Drop for Image {
                 && *libc::__errno_location() == libc::EINTR
             {}
         }
+    }
+}
+
+fn not_forked(source: io::Error) -> Error {
+    match source.kind() {
+        ErrorKind::OutOfMemory => Error::Memory,
+        _ => Error::Limit {
+            what: "process",
+            source,
+        },
     }
 }
 
