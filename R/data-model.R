@@ -66,16 +66,21 @@
 #' Addresses are character, `0x` followed by hexadecimal digits.
 #'
 #' @section Columns and tables of your own:
-#' You can add columns and tables if their names begin with a dot. A column named `source_id`, `sample_id`,
-#' `location_id`, `function_id`, `mapping_id`, `resource_id` or `scope_id` in such a table refers to the table with that
-#' key. [combine_profiles()], [compact_profile()] and [copy_profile_to()] update it.
+#' You can add tables, and columns to any table. The names of your tables begin with a dot, and so do the names of your
+#' columns in the seven tables, such as `.version` in `sources`. All functions, including [copy_profile_to()], refuse
+#' other names with an error of class `profile_error_invalid`, so that a misspelt name is noticed. In a table whose name
+#' begins with a dot, columns can have any name, such as `note` in `.notes`.
+#'
+#' A column named `source_id`, `sample_id`, `location_id`, `function_id`, `mapping_id`, `resource_id` or `scope_id` in
+#' such a table refers to the table with that key. [combine_profiles()], [compact_profile()] and [copy_profile_to()]
+#' update it.
 #'
 #' @section Types of columns:
 #' Columns have the types above, without a class and without dimensions. All functions also accept equivalent types:
 #' `integer64` with numbers that the type can represent exactly (up to 2^31 - 1, or 2^53 for double), date-times
-#' (`POSIXct`) and dates in `source_timestamp` and `.timestamp`, `I()`, and classes that wrap the type itself, such as
-#' the classes of the packages glue and fs. Any other type, such as `difftime` or a matrix, is an error, except in
-#' columns of your own. [compact_profile()] also accepts factors, and whole numbers stored as double.
+#' (`POSIXct`, `POSIXlt`) and dates in `source_timestamp` and `.timestamp`, `I()`, and classes that wrap the type
+#' itself, such as the classes of the packages glue and fs. Any other type, such as `difftime` or a matrix, is an error,
+#' except in columns of your own. [compact_profile()] also accepts factors, and whole numbers stored as double.
 #'
 #' @section Computed columns:
 #' Most stacks occur many times, but `sample_locations` has a row for each frame of each sample. Some columns are

@@ -10,8 +10,10 @@
 #' `profile_from_con()` loads selected runs. [tbl_profile()] lets the database compute summaries, so that a database can
 #' contain more profiles than fit into memory.
 #'
-#' @details The database has the tables and columns of version 2.0, with the same names; tables and columns
-#' with a leading dot are added when a profile has them. Ids have 64 bits, and primary keys are set.
+#' @details The database has the tables and columns of version 2.0, with the same names. Further tables and columns,
+#' including your own, are added when a profile has them: tables whose names begin with a dot with all their columns,
+#' and columns of the seven tables whose names begin with a dot. Other names are an error, see [profile_data]. Ids have
+#' 64 bits, and primary keys are set.
 #'
 #' Samples of a service repeat their stacks, so stacks are stored once for all profiles, and so are functions,
 #' locations, sets of labels, scopes and resources. A sample is stored in one row, and `sample_values`,
@@ -39,7 +41,7 @@
 #'
 #' Databases of the development versions before 2.0.0, in which `sample_locations` was a table, are read-only.
 #'
-#' Columns with a leading dot that are `NA` for all loaded runs are left out. Columns of your own have the type that the
+#' Columns whose names begin with a dot and that are `NA` for all loaded runs are left out. Columns of your own have the type that the
 #' database returns: a factor becomes character; in SQLite, a logical becomes integer, dates and times become numbers,
 #' and `NaN` becomes `NA`.
 #'

@@ -12,6 +12,22 @@ expect_same_tables <- function(x, y) {
   expect_identical(unclass(x)[names(y)], unclass(y)[names(y)])
 }
 
+test_that("names of own tables, and of own columns in the seven tables, begin with a dot", {
+  for_each_database(function(con, schema, connect) {
+    x <- small_profile()
+    column <- table <- x
+    column$sources$version <- "1.0"
+    table$notes <- tibble::tibble(sample_id = 1L, note = "first")
+    expect_unstorable(con, schema, column, "sources", class = "profile_error_invalid")
+    expect_unstorable(con, schema, table, "notes", class = "profile_error_invalid")
+    x$sources$.version <- "1.0"
+    x$.notes <- tibble::tibble(sample_id = 1L, note = "first", .by = "me")
+    x$.comments <- tibble::tibble(source_id = 1L, comment = "a test", author = "me")
+    copy_profile_to(con, x, schema = schema)
+    expect_identical(profile_from_con(con, schema = schema), combine_profiles(x))
+  })
+})
+
 test_that("unusual names are restored", {
   for_each_database(function(con, schema, connect) {
     words <- c(
