@@ -57,10 +57,12 @@ older_than <- function(before, conditions, call) {
   if (missing(before)) {
     abort_missing("before", call, i = "It is a time, such as `Sys.time() - 24 * 60 * 60`.")
   }
-  if (!inherits(before, c("POSIXct", "Date")) || length(before) != 1 || is.na(before)) {
+  # Converted first, since a POSIXlt is a list of fields.
+  before <- if (inherits(before, c("POSIXt", "Date"))) as.POSIXct(before)
+  if (length(before) != 1 || is.na(before)) {
     abort_argument("`before` must be one date-time or date.", call)
   }
-  seconds <- as.numeric(as.POSIXct(before))
+  seconds <- as.numeric(before)
   .data <- rlang::.data
   c(rlang::quos(.data$source_timestamp < !!seconds), conditions)
 }

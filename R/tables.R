@@ -65,8 +65,8 @@ plain <- function(x, wanted, table, column, call) {
     NULL
   } else if (inherits(x, "integer64")) {
     if (is.numeric(wanted)) from_integer64(x, wanted, table, column, call)
-  } else if (column %in% data_model()$times && inherits(x, "POSIXct")) {
-    as.numeric(unclass(x))
+  } else if (column %in% data_model()$times && inherits(x, "POSIXt")) {
+    as.numeric(as.POSIXct(x))
   } else if (column %in% data_model()$times && inherits(x, "Date")) {
     as.numeric(unclass(x)) * 86400
   } else if (inherits(x, c("character", "numeric", "integer", "double", "logical", "list"))) {

@@ -184,6 +184,27 @@ test_that("old runs are removed with all rows that belong only to them", {
   })
 })
 
+test_that("a time is the same in each class", {
+  new_york <- as.POSIXct("2026-01-01 19:30", tz = "America/New_York")
+  for_each_database(function(con, schema, connect) {
+    for (before in list(new_york, as.POSIXlt(new_york), as.POSIXlt(new_york, tz = "UTC"))) {
+      # One run before, and one run at the time.
+      times <- as.numeric(new_york) - 1:0
+      store(con, lapply(times, at_time, x = small_profile()), schema)
+      expect_equal(roll_up_profiles(con, before, schema = schema), 0)
+      expect_equal(prune_profiles(con, before, schema = schema), 1)
+      expect_equal(profile_from_con(con, schema = schema)$sources$source_timestamp, times[[2]])
+      expect_equal(prune_profiles(con, as.POSIXlt(new_york + 1), schema = schema), 1)
+    }
+    # The days of both classes begin in UTC.
+    store(con, list(at_time(small_profile(), as.numeric(as.POSIXct("2026-01-02", tz = "UTC")))), schema)
+    expect_equal(prune_profiles(con, as.Date("2026-01-02"), schema = schema), 0)
+    expect_equal(prune_profiles(con, as.POSIXlt(as.Date("2026-01-03")), schema = schema), 1)
+    expect_error(prune_profiles(con, as.POSIXlt(c(new_york, new_york)), schema = schema), class = "profile_error_argument")
+    expect_error(prune_profiles(con, as.POSIXlt(NA), schema = schema), class = "profile_error_argument")
+  })
+})
+
 test_that("the arguments for removing runs are checked", {
   for_each_database(function(con, schema, connect) {
     expect_error(prune_profiles(con, "yesterday", schema = schema), class = "profile_error_argument")

@@ -124,6 +124,11 @@ test_that("all functions accept types that are equivalent to a column's own", {
       change = function(x) as.POSIXct(x, origin = "1970-01-01", tz = "UTC"),
       columns = list(c("sources", "source_timestamp"), c("samples", ".timestamp"))
     ),
+    POSIXlt = list(
+      # A tibble converts it, but not with I().
+      change = function(x) I(as.POSIXlt(x, origin = "1970-01-01", tz = "America/New_York")),
+      columns = list(c("sources", "source_timestamp"), c("samples", ".timestamp"))
+    ),
     text = list(
       change = function(x) structure(x, class = c("fs_path", "character")),
       columns = list(c("functions", "filename"), c("functions", "name"), c("meta", "value"))
@@ -177,7 +182,7 @@ test_that("all other types are refused by all functions", {
       function(x) as.POSIXct(as.numeric(x), origin = "1970-01-01"), c("sample_values", "value"), c(".labels", "num")
     ),
     POSIXlt = list(
-      function(x) I(as.POSIXlt(x, origin = "1970-01-01")), c("sources", "source_timestamp")
+      function(x) I(as.POSIXlt(as.numeric(x), origin = "1970-01-01")), c("sample_values", "value"), c(".labels", "num")
     ),
     Date = list(function(x) as.Date(seq_along(x), origin = "1970-01-01"), c("sample_values", "value")),
     complex = list(as.complex, c("sample_values", "value")),
