@@ -83,7 +83,9 @@ as_v2 <- function(x, call) {
 
 # Whether this is a profile and not a list of profiles.
 is_profile <- function(x) {
-  is_dm(x) || inherits(x, "profile_data") || is.list(x) && !is.data.frame(x) && is.data.frame(x[["meta"]])
+  # Without the class, since `[[` of a POSIXlt selects a time.
+  is_dm(x) || inherits(x, "profile_data") ||
+    is.list(x) && !is.data.frame(x) && is.data.frame(unclass(x)[["meta"]])
 }
 
 need_package <- function(package, call) {
