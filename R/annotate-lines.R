@@ -15,7 +15,7 @@
 #' @param file A file of the profile, or the end of its path, if it is unique. The default is the file whose lines have
 #'   the greatest self, regardless of its sign.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
-#' @param n The number of lines to print, `Inf` for all.
+#' @param n The number of lines to print, by default 50; `Inf` for all.
 #' @param width The width of the lines, by default the width of the console.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
 #'
@@ -106,15 +106,16 @@ print.profile_lines <- function(x, ...) {
 
 #' @rdname annotate_lines
 #' @export
-format.profile_lines <- function(x, ..., n = 50, width = NULL) {
+format.profile_lines <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
   check_shown(n, call)
   width <- line_width(width, call)
   if (!is_whole_file(x)) {
     # Columns or rows were removed.
-    return(format(as_tibble(x), width = width))
+    return(format(as_tibble(x), n = n, width = width))
   }
+  n <- n %||% 50
   shown <- lines_to_show(x, n)
   c(
     shorten(lines_head(x), width, "middle"),

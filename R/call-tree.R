@@ -39,7 +39,7 @@
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
 #' @param source_id Values of `source_id`: the recorded runs whose samples are used. `NULL` for all.
 #' @param focus A regular expression: only samples with a matching frame are used, see [filter_profile()].
-#' @param n The maximal number of lines.
+#' @param n The maximal number of lines, by default 40; `Inf` for all.
 #' @param min_share The smallest total to show, as a share of the whole tree.
 #' @param width The width of the lines, by default the width of the console.
 #'
@@ -212,16 +212,17 @@ print.profile_call_tree <- function(x, ...) {
 
 #' @rdname call_tree
 #' @export
-format.profile_call_tree <- function(x, ..., n = 40, min_share = 0.01, width = NULL) {
+format.profile_call_tree <- function(x, ..., n = NULL, min_share = 0.01, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
-  check_count(n, "n", call)
+  check_shown(n, call)
   check_share(min_share, "min_share", call)
   width <- line_width(width, call)
   if (!is_whole_tree(x)) {
     # Rows were removed or reordered.
-    return(format(as_tibble(x), width = width))
+    return(format(as_tibble(x), n = n, width = width))
   }
+  n <- n %||% 40
   lines <- tree_lines(x, n, min_share, width)
   title <- switch(attr(x, "part"),
     whole = "<call tree>",

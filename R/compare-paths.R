@@ -54,16 +54,17 @@ print.profile_growth <- function(x, ...) {
 
 #' @rdname compare_profiles
 #' @export
-format.profile_growth <- function(x, ..., n = 20, width = NULL) {
+format.profile_growth <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
-  check_count(n, "n", call)
+  check_shown(n, call)
   width <- line_width(width, call)
   whole <- attr(x, "whole")
   if (!is.data.frame(whole) || !all(c("base", "new", "growth", "objects", "held_by") %in% names(x))) {
     # Columns were removed.
-    return(format(as_tibble(x), width = width))
+    return(format(as_tibble(x), n = n, width = width))
   }
+  n <- n %||% 20
   unit <- attr(x, "unit")
   amounts <- function(values) format_amounts(values, unit)
   counts <- vapply(attr(x, "objects"), format_count, "")
@@ -81,7 +82,7 @@ format.profile_growth <- function(x, ..., n = 20, width = NULL) {
   )
   c(
     shorten(wrap("", head, width), width),
-    if (nrow(x) == 0) "No difference was found." else path_lines(columns, shown$held_by, width),
+    if (nrow(x) == 0) "No difference was found." else if (n >= 1) path_lines(columns, shown$held_by, width),
     if (nrow(x) > n) paste0("... and ", format_count(nrow(x) - n), " more rows")
   )
 }

@@ -71,7 +71,7 @@
 #' @param min_share The smallest share of the runs, averaged over both versions, of rows to compare; by path, the
 #'   smallest share of all changes.
 #' @param x A comparison.
-#' @param n The number of rows to print.
+#' @param n The number of rows to print, by default 20; `Inf` for all.
 #' @param width The width of the lines, by default the width of the console.
 #'
 #' @return A tibble of class `profile_comparison`. Rows with a verdict of more or less come first, then the
@@ -483,17 +483,18 @@ print.profile_comparison <- function(x, ...) {
 
 #' @rdname compare_profiles
 #' @export
-format.profile_comparison <- function(x, ..., n = 20, width = NULL) {
+format.profile_comparison <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
-  check_count(n, "n", call)
+  check_shown(n, call)
   width <- line_width(width, call)
   whole <- attr(x, "whole")
   columns <- c("name", "filename", "line", "base", "new", "ratio", "lower", "upper", "detectable", "verdict")
   if (!is.data.frame(whole) || !all(columns %in% names(x))) {
     # Columns were removed.
-    return(format(as_tibble(x), width = width))
+    return(format(as_tibble(x), n = n, width = width))
   }
+  n <- n %||% 20
   runs <- attr(x, "runs")
   unit <- attr(x, "unit")
   enough <- min(runs) >= minimum_runs

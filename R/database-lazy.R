@@ -10,8 +10,10 @@
 #'
 #' @inheritParams copy_profile_to
 #' @param ... For `tbl_profile()`, conditions on the columns of `sources`, as in `dplyr::filter()`.
-#'   Otherwise, must be empty.
-#' @param object A value of `tbl_profile()`.
+#'   For `print()`, arguments of `format()`. Otherwise, must be empty.
+#' @param object,x A value of `tbl_profile()`.
+#' @param n The number of sources to show, by default 3; `Inf` for all.
+#' @param width The width of the lines, by default the width of the console.
 #' @param type The sample type to sum.
 #'
 #' @return `tbl_profile()`: a list of class `tbl_profile` with a lazy table for each of the seven tables. Ids are the
@@ -20,6 +22,8 @@
 #'   `summary()`: a lazy table with a row for each function, and columns `name`, `self`, `total`, `self_share` and
 #'   `total_share`, as in [summary.profile_data()], in no particular order. Use `dplyr::collect()` to load it. `name` is
 #'   `NA` for code without symbols. Shares of differences are always relative to the sum of absolute values.
+#'
+#'   `print()`: `x`, invisibly. `format()`: a character vector, a string for each line.
 #'
 #' @section Errors:
 #' The errors of [summary.profile_data()], such as `profile_error_unsupported` if the values of `type` cannot be summed.
@@ -84,21 +88,27 @@ lazy_sets <- function(con, schema, ids) {
   )
 }
 
+#' @rdname tbl_profile
 #' @export
 print.tbl_profile <- function(x, ...) {
   cat(format(x, ...), sep = "\n")
   invisible(x)
 }
 
+#' @rdname tbl_profile
 #' @export
-format.tbl_profile <- function(x, ...) {
-  rlang::check_dots_empty()
+format.tbl_profile <- function(x, ..., n = NULL, width = NULL) {
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
+  n <- check_shown(n, call) %||% 3
+  width <- line_width(width, call)
   samples <- dplyr::collect(dplyr::count(x$samples))$n
-  c(
+  lines <- c(
     "<profile 2.0 in a database>",
     paste0("Samples:   ", format_count(as.numeric(samples))),
-    format_sources(dplyr::collect(x$sources))
+    format_sources(dplyr::collect(x$sources), width, n = n)
   )
+  shorten(lines, width)
 }
 
 #' @rdname tbl_profile

@@ -22,8 +22,9 @@
 #' @param x A profile, see [profile_data], or the path of a file for [read_profile()]. For `format()`, `print()` and
 #'   `as.list()`, the description of a profile.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
-#' @param n The maximum number of rows of each table. The call tree has up to twice as many, but fewer if the text would
-#'   exceed `8.5 * n` lines, which is about 60 by default. The tables of packages and memory have half as many.
+#' @param n The maximum number of rows of each table, by default 7; `Inf` for all. The call tree has up to twice as many,
+#'   but fewer if the text would exceed `8.5 * n` lines, which is about 60 by default. The tables of packages and memory
+#'   have half as many.
 #' @param min_share Rows with a smaller total, as a share of the whole, are left out. In differences, which have
 #'   negative values, the absolute values of self and total are used.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
@@ -62,10 +63,10 @@
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' describe_profile(x)
 #' as.list(describe_profile(x))$functions
-describe_profile <- function(x, ..., n = 7, min_share = 0.02, type = NULL) {
+describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  check_count(n, "n", call)
+  check_shown(n, call)
   check_share(min_share, "min_share", call)
   check_type(type, call)
   x <- as_unchecked_v2(x, call)
@@ -268,13 +269,11 @@ as.list.profile_description <- function(x, ...) {
 format.profile_description <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
-  if (!is.null(n)) {
-    check_count(n, "n", call)
-  }
+  check_shown(n, call)
   width <- line_width(width, call)
   description <- unclass(x)
   parts <- description$parts
-  n <- n %||% description$n
+  n <- n %||% description$n %||% 7
   least <- description$min_share
   unit <- parts$run$unit
   top <- function(rows) utils::head(rows[pmax(abs(rows$self_share), abs(rows$total_share)) >= least, ], n)
@@ -292,9 +291,14 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
   end <- c(if (length(notes) > 0) c("", notes), "", "Next:", paste0("  ", parts$next_calls))
   # The tree also needs lines for a blank line, two headings, and the note about omitted branches.
   space <- floor(8.5 * n) + 1 - length(c(head, tables, end)) - 4
-  tree <- if (parts$run$whole > 0) description_tree(parts$tree, min(2 * n, max(space, n %/% 2, 1)), least, width)
+  tree <- if (parts$run$whole > 0 && n >= 1) {
+    description_tree(parts$tree, min(2 * n, max(space, half(n))), least, width)
+  }
   shorten(c(head, tree, tables, end), width, ellipsis = "~")
 }
+
+# Half of a number of rows, but at least one, except for 0.
+half <- function(n) max(floor(n / 2), min(n, 1))
 
 description_head <- function(parts, width) {
   run <- parts$run
@@ -372,10 +376,10 @@ description_lines <- function(rows, unit, shown) {
 
 description_packages <- function(rows, unit, n, shown) {
   # A single row is not informative.
-  if (nrow(rows) < 2) {
+  if (nrow(rows) < 2 || n < 1) {
     return()
   }
-  rows <- utils::head(rows, max(n %/% 2, 1))
+  rows <- utils::head(rows, half(n))
   description_table(
     "package",
     list(shares = rows["self_share"], amount = format_amounts(rows$self, unit)),
@@ -389,7 +393,7 @@ description_memory <- function(parts, n, least, shown) {
   table <- function(memory, before, after = NULL) {
     rows <- memory$functions
     whole <- sum(abs(rows$self_alloc))
-    rows <- utils::head(rows[abs(rows$self_alloc) >= least * whole, ], max(n %/% 2, 1))
+    rows <- utils::head(rows[abs(rows$self_alloc) >= least * whole, ], half(n))
     if (whole > 0 && nrow(rows) > 0) {
       description_table(
         paste0("allocated by itself, of ", before, format_amount(memory$bytes, "bytes"), after),

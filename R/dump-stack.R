@@ -27,7 +27,8 @@
 #' @param pid The id of the process, see [list_r_processes()], or the path of a core file.
 #' @param x A stack.
 #' @param ... Must be empty.
-#' @param n The number of calls to print; in longer stacks, the calls in the middle are left out.
+#' @param n The number of calls to print, by default 50; `Inf` for all. In longer stacks, the calls in the middle are left
+#'   out.
 #' @param width The width of the lines, by default the width of the console.
 #'
 #' @return A tibble of class `profile_stack` with a row for each call, innermost first, that prints as
@@ -122,15 +123,16 @@ print.profile_stack <- function(x, ...) {
 
 #' @rdname dump_stack
 #' @export
-format.profile_stack <- function(x, ..., n = 50, width = NULL) {
+format.profile_stack <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
-  check_count(n, "n", call)
+  check_shown(n, call)
   width <- line_width(width, call)
   if (is.null(attr(x, "pid")) || !all(c("name", "filename", "line") %in% names(x))) {
     # Columns were removed.
-    return(format(as_tibble(x), width = width))
+    return(format(as_tibble(x), n = n, width = width))
   }
+  n <- n %||% 50
   age <- as.numeric(Sys.time()) - as.numeric(attr(x, "start"))
   head <- c(
     paste0(

@@ -27,7 +27,8 @@
 #' All sources are summed: of a profile that contains several snapshots, the memory is counted several times.
 #'
 #' @param x A profile, see [profile_data], or the path of a file. For `format()` and `print()`, holders.
-#' @param n The maximum number of rows: those with the most memory; when printing, fewer of them.
+#' @param n The maximum number of rows: those with the most memory; when printing, the number of rows of `x` to show, by
+#'   default all.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
 #' @param width The width of the lines, by default the width of the console.
 #'
@@ -117,19 +118,18 @@ print.profile_holders <- function(x, ...) {
 format.profile_holders <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
-  if (!is.null(n)) {
-    check_count(n, "n", call)
-  }
+  check_shown(n, call)
   width <- line_width(width, call)
   if (!all(c("retained", "self", "objects", "held_by") %in% names(x)) || !is.numeric(attr(x, "sum"))) {
     # Columns were removed.
-    return(format(as_tibble(x), width = width))
+    return(format(as_tibble(x), n = n, width = width))
   }
+  n <- n %||% Inf
   head <- paste0("<holders> ", size_of_heap(x), " (", shown_label(attr(x, "type")), ")")
-  more <- nrow(x) - min(n %||% nrow(x), nrow(x))
   c(
-    shorten(head, width), holder_lines(utils::head(x, nrow(x) - more), width),
-    if (more > 0) paste0("... and ", format_count(more), " more rows")
+    shorten(head, width),
+    if (n >= 1) holder_lines(utils::head(x, n), width),
+    if (nrow(x) > n) paste0("... and ", format_count(nrow(x) - n), " more rows")
   )
 }
 

@@ -6,7 +6,7 @@
 #'
 #' @param x The list of processes.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
-#' @param n The number of processes to print.
+#' @param n The number of processes to print, by default 50; `Inf` for all.
 #' @param width The width of the lines, by default the width of the console.
 #'
 #' @return A tibble of class `profile_processes` with a row for each process, that prints with whole commands:
@@ -48,19 +48,20 @@ print.profile_processes <- function(x, ...) {
 
 #' @rdname list_r_processes
 #' @export
-format.profile_processes <- function(x, ..., n = 50, width = NULL) {
+format.profile_processes <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
-  check_count(n, "n", call)
+  check_shown(n, call)
   width <- line_width(width, call)
   if (!all(c("pid", "state", "cpu_time", "start", "script", "command") %in% names(x))) {
-    return(format(as_tibble(x), width = width))
+    return(format(as_tibble(x), n = n, width = width))
   }
+  n <- n %||% 50
   head <- paste0("<R processes> ", nrow(x))
   if (nrow(x) == 0) {
     return(head)
   }
-  more <- nrow(x) - min(n, nrow(x))
+  more <- nrow(x) - n
   x <- utils::head(x, n)
   age <- as.numeric(Sys.time()) - as.numeric(x$start)
   column <- function(name, text, justify = "left") format(c(name, ifelse(is.na(text), "", text)), justify = justify)
@@ -77,7 +78,7 @@ format.profile_processes <- function(x, ..., n = 50, width = NULL) {
   lines <- trimws(paste0(figures, c("script", shown_name(script, space, "start"))), "right")
   commands <- lapply(x$command, command_lines, width, indent = 8)
   c(
-    shorten(c(head, lines[[1]]), width), unlist(Map(c, shorten(lines[-1], width), commands)),
+    shorten(c(head, lines[[1]]), width), unlist(Map(c, shorten(lines[-1], width), commands), use.names = FALSE),
     if (more > 0) paste0("... and ", format_count(more), " more processes")
   )
 }

@@ -13,8 +13,8 @@
 #'
 #' @param x A profile, see [profile_data], or a summary of one.
 #' @param ... Passed on to `format()`, for which it must be empty.
-#' @param n The number of rows to show: functions of a profile, or paths of a snapshot, 5 by default; rows of each table of a
-#'   summary, by default as many as tibbles show.
+#' @param n The number of rows to show, `Inf` for all: functions of a profile, or paths of a snapshot, 5 by default; rows
+#'   of each table of a summary, by default as many as tibbles show.
 #' @param width The width of the lines, by default the width of the console, `getOption("width")`.
 #'
 #' @return `print()`: `x`, invisibly. `format()`: a character vector, a string for each line.
@@ -30,10 +30,10 @@ print.profile_data <- function(x, ...) {
 
 #' @rdname print.profile_data
 #' @export
-format.profile_data <- function(x, ..., n = 5, width = NULL) {
+format.profile_data <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
-  check_shown(n, call)
+  n <- check_shown(n, call) %||% 5
   width <- line_width(width, call)
   snapshot <- if (is_snapshot(x)) snapshot_lines(x, n, width)
   if (!is.null(snapshot)) {
@@ -66,11 +66,12 @@ text_call <- function(env = rlang::caller_env(), caller = rlang::caller_env(2)) 
   if (identical(get0(".Generic", caller, inherits = FALSE), "print")) caller else env
 }
 
-# Checks a number of rows to show, which may be 0 or infinite.
+# Checks and returns a number of rows to show, which may be 0 or infinite, or `NULL` for the default, as for tibbles.
 check_shown <- function(n, call) {
-  if (!is.numeric(n) || length(n) != 1 || !isTRUE(n >= 0)) {
+  if (!is.null(n) && (!is.numeric(n) || length(n) != 1 || !isTRUE(n >= 0))) {
     abort_argument(paste0("`n` must be a number of rows, 0 or greater, or `Inf`, not ", describe_object(n), "."), call)
   }
+  n
 }
 
 # A tibble with the columns of a table that prints in its own way.
@@ -196,18 +197,17 @@ format_types <- function(types, width) {
   wrap("Values:    ", words, width)
 }
 
-# `command`: the command line of the process of each source, NA if it is unknown.
-format_sources <- function(
-    sources, width = getOption("width"), ellipsis = NULL, command = rep(NA_character_, nrow(sources))) {
+# `command`: the command line of the process of each source, NA if it is unknown. `n`: the number of sources to show.
+format_sources <- function(sources, width, ellipsis = NULL, command = rep(NA_character_, nrow(sources)), n = 3) {
   # Columns are used instead of rows of the table, see slice_rows().
-  shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, 3)
+  shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, n)
   type <- shown_label(shown$source_type)
   # The end of a path is more informative than its start.
   uri <- shown_name(shown$source_uri, width - 12 - nchar(type, "width"), "start", ellipsis)
   more <- nrow(sources) - length(type)
   lines <- paste0(type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri)))
   # Without the options that Rscript adds, so that the code or the script is visible.
-  command <- gsub(" --(no-echo|no-restore|slave)(?= )", "", sub("^\\S*/", "", utils::head(command, 3)), perl = TRUE)
+  command <- gsub(" --(no-echo|no-restore|slave)(?= )", "", sub("^\\S*/", "", utils::head(command, n)), perl = TRUE)
   space <- pmax(width - 14 - nchar(lines, "width"), 10)
   command <- vapply(seq_along(lines), function(i) shown_name(command[[i]], space[[i]], "end", ellipsis), "")
   lines <- c(
@@ -370,9 +370,7 @@ print.profile_summary <- function(x, ...) {
 format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   rlang::check_dots_empty(call = call)
-  if (!is.null(n)) {
-    check_shown(n, call)
-  }
+  check_shown(n, call)
   width <- line_width(width, call)
   unit <- attr(x, "unit")
   table <- function(figures, keys) {

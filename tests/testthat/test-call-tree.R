@@ -252,7 +252,7 @@ test_that("arguments are checked", {
     call_tree(1)
     callers(x, "PASTE")
     callees(x, 1)
-    print(call_tree(x), n = 0)
+    print(call_tree(x), n = -1)
     print(call_tree(x), min_share = 2)
   })
 })

@@ -151,7 +151,7 @@ test_that("hostile names do not reach the terminal", {
 test_that("arguments are checked", {
   x <- sample_profile("1.out")
   expect_snapshot(error = TRUE, {
-    describe_profile(x, n = 0)
+    describe_profile(x, n = -1)
     describe_profile(x, min_share = -1)
     describe_profile(x, type = "bytes")
     describe_profile(1)
