@@ -25,13 +25,27 @@
 #'
 #'   `print()`: `x`, invisibly. `format()`: a character vector, a string for each line.
 #'
+#' @section Joins:
+#' Join tables by the id that they have in common, see [profile_data]. `.version` in the example is a column of `sources`
+#' that was added before the profiles were stored. Other tables of the database, such as `.resource_attributes` with the
+#' versions of services, are available as `dplyr::tbl(con, ".resource_attributes")`.
+#'
+#' Count or sum before you join more tables, so that the database joins few rows. dbplyr 2.3.0, the version of Debian
+#' 12, also needs this: it takes columns from the wrong table if more than two joins follow each other, which is fixed
+#' in dbplyr 2.3.1.
+#'
 #' @section Errors:
 #' The errors of [summary.profile_data()], such as `profile_error_unsupported` if the values of `type` cannot be summed.
 #' @export
 #' @examplesIf rlang::is_installed(c("DBI", "RSQLite", "dplyr", "dbplyr"))
 #' con <- DBI::dbConnect(RSQLite::SQLite())
 #' path <- system.file("samples/rprof", c("1.out", "memory.out"), package = "profile")
-#' for (run in path) copy_profile_to(con, read_rprof(run))
+#' for (i in 1:2) {
+#'   x <- read_rprof(path[[i]])
+#'   # A column of our own
+#'   x$sources$.version <- c("1.0", "1.1")[[i]]
+#'   copy_profile_to(con, x)
+#' }
 #'
 #' runs <- tbl_profile(con, source_type == "rprof")
 #' runs
@@ -41,6 +55,27 @@
 #'
 #' # Samples by run
 #' dplyr::count(runs$samples, source_id)
+#'
+#' # Self by version and function: the frames at depth 1
+#' runs$sample_locations |>
+#'   dplyr::filter(depth == 1) |>
+#'   dplyr::inner_join(runs$samples, by = "sample_id") |>
+#'   dplyr::inner_join(runs$sources, by = "source_id") |>
+#'   dplyr::count(.version, location_id) |>
+#'   dplyr::inner_join(runs$locations, by = "location_id") |>
+#'   dplyr::inner_join(runs$functions, by = "function_id") |>
+#'   dplyr::count(.version, name, wt = n, name = "self") |>
+#'   dplyr::arrange(dplyr::desc(self))
+#'
+#' # Total by version and function: each function once for a sample
+#' runs$sample_locations |>
+#'   dplyr::inner_join(runs$locations, by = "location_id") |>
+#'   dplyr::inner_join(runs$functions, by = "function_id") |>
+#'   dplyr::distinct(sample_id, name) |>
+#'   dplyr::inner_join(runs$samples, by = "sample_id") |>
+#'   dplyr::inner_join(runs$sources, by = "source_id") |>
+#'   dplyr::count(.version, name, name = "total") |>
+#'   dplyr::arrange(dplyr::desc(total))
 #' DBI::dbDisconnect(con)
 tbl_profile <- function(con, ..., schema = NULL) {
   call <- rlang::current_env()

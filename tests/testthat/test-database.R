@@ -196,6 +196,73 @@ test_that("the database sums as R does", {
   })
 })
 
+test_that("all tables can be joined in one pipe of dplyr", {
+  for (package in c("dplyr", "dbplyr")) skip_if_not_installed(package)
+  # The pipes of the example in `?tbl_profile`.
+  self_by <- function(runs, column) {
+    runs$sample_locations |>
+      dplyr::filter(depth == 1) |>
+      dplyr::inner_join(runs$samples, by = "sample_id") |>
+      dplyr::inner_join(runs$sources, by = "source_id") |>
+      dplyr::count(.data[[column]], location_id) |>
+      dplyr::inner_join(runs$locations, by = "location_id") |>
+      dplyr::inner_join(runs$functions, by = "function_id") |>
+      dplyr::count(.data[[column]], name, wt = n, name = "self") |>
+      dplyr::collect()
+  }
+  total_by <- function(runs, column) {
+    runs$sample_locations |>
+      dplyr::inner_join(runs$locations, by = "location_id") |>
+      dplyr::inner_join(runs$functions, by = "function_id") |>
+      dplyr::distinct(sample_id, name) |>
+      dplyr::inner_join(runs$samples, by = "sample_id") |>
+      dplyr::inner_join(runs$sources, by = "source_id") |>
+      dplyr::count(.data[[column]], name, name = "total") |>
+      dplyr::collect()
+  }
+  # Named numbers, such as `c("1.1 f" = 3)`.
+  figures <- function(rows) {
+    figures <- rlang::set_names(as.numeric(rows[[3]]), paste(rows[[1]], rows[[2]]))
+    figures[order(names(figures))]
+  }
+  counted <- function(flat, versions) {
+    figures(dplyr::count(data.frame(version = versions[flat$source_id], name = flat$name), version, name))
+  }
+  for_each_database(function(con, schema, connect) {
+    versions <- c("1.0", "1.1", "1.0")
+    files <- c("basic_all.out", "basic_mem.out", "names_plain.out")
+    all <- Map(files, versions, f = function(file, version) {
+      x <- read_quietly(rprof_path(file))
+      x$sources$.version <- version
+      x
+    })
+    store(con, all, schema)
+    runs <- tbl_profile(con, schema = schema)
+    flat <- as_tibble(combine_profiles(all))
+    expect_equal(figures(self_by(runs, ".version")), counted(flat[flat$depth == 1, ], versions))
+    once <- unique(flat[c("sample_id", "source_id", "name")])
+    expect_equal(figures(total_by(runs, ".version")), counted(once, versions))
+
+    # The service of a profile of OpenTelemetry, which is an attribute of its resource.
+    x <- otlp_profiles()[[1]]
+    store(con, list(x), schema)
+    named <- function(table) dplyr::tbl(con, if (is.null(schema)) table else dbplyr::in_schema(schema, table))
+    runs <- tbl_profile(con, source_type == "otlp", schema = schema)
+    runs$sources <- named(".resource_attributes") |>
+      dplyr::filter(key == "service.name") |>
+      dplyr::inner_join(named(".scopes"), by = "resource_id") |>
+      dplyr::inner_join(runs$sources, by = c(scope_id = ".scope_id")) |>
+      dplyr::transmute(source_id, service = value)
+    attributes <- x$.resource_attributes[x$.resource_attributes$key == "service.name", ]
+    resource <- x$.scopes$resource_id[match(x$sources$.scope_id, x$.scopes$scope_id)]
+    services <- attributes$value[match(resource, attributes$resource_id)]
+    flat <- as_tibble(x)
+    flat <- flat[flat$depth == 1 & !is.na(services[flat$source_id]) & !is.na(flat$name), ]
+    expect_gt(nrow(flat), 0)
+    expect_equal(figures(self_by(runs, "service")), counted(flat, services))
+  })
+})
+
 test_that("the database sums no more types than R does", {
   for (package in c("dplyr", "dbplyr")) skip_if_not_installed(package)
   for_each_database(function(con, schema, connect) {
