@@ -41,9 +41,9 @@
 #'
 #' Databases of the development versions before 2.0.0, in which `sample_locations` was a table, are read-only.
 #'
-#' Columns whose names begin with a dot and that are `NA` for all loaded runs are left out. Columns of your own have the type that the
-#' database returns: a factor becomes character; in SQLite, a logical becomes integer, dates and times become numbers,
-#' and `NaN` becomes `NA`.
+#' Columns whose names begin with a dot and that are `NA` for all loaded runs are left out. Columns of your own have the
+#' type that the database returns: a factor becomes character; in SQLite, a logical becomes integer, dates and times
+#' become numbers, and `NaN` becomes `NA`.
 #'
 #' ## Concurrent access
 #'

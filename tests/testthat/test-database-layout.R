@@ -200,8 +200,9 @@ test_that("a time is the same in each class", {
     store(con, list(at_time(small_profile(), as.numeric(as.POSIXct("2026-01-02", tz = "UTC")))), schema)
     expect_equal(prune_profiles(con, as.Date("2026-01-02"), schema = schema), 0)
     expect_equal(prune_profiles(con, as.POSIXlt(as.Date("2026-01-03")), schema = schema), 1)
-    expect_error(prune_profiles(con, as.POSIXlt(c(new_york, new_york)), schema = schema), class = "profile_error_argument")
-    expect_error(prune_profiles(con, as.POSIXlt(NA), schema = schema), class = "profile_error_argument")
+    for (before in list(as.POSIXlt(c(new_york, new_york)), as.POSIXlt(NA))) {
+      expect_error(prune_profiles(con, before, schema = schema), class = "profile_error_argument")
+    }
   })
 })
 

@@ -359,7 +359,8 @@ right_arguments <- function(path) {
 # Values of wrong kinds, for every argument.
 wrong_values <- list(
   quote(NULL), 1, "a", NA, -1, Inf, quote(list()), quote(data.frame()), quote(mean), quote(c(1, 2)), quote(letters), quote(1i),
-  quote(new.env()), quote(quote(f(x))), quote(factor("a")), quote(as.POSIXct("2020-01-01")), quote(as.POSIXlt("2020-01-01"))
+  quote(new.env()), quote(quote(f(x))), quote(factor("a")), quote(as.POSIXct("2020-01-01")),
+  quote(as.POSIXlt("2020-01-01"))
 )
 
 # These calls must not start a server or a recording, or wait for processes and servers.
