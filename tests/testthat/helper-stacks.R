@@ -100,11 +100,21 @@ judge_stack <- function(stack, callers, only_native) {
 }
 
 # Just before R jumps out of native code, it has removed the records of the calls that it leaves, while their frames
-# still exist: the R function that called native code is then missing, also in R's own stack.
+# still exist: the R function that called native code is then missing, also in R's own stack. In R >= 4.4, no frame shows
+# that a call between compiled functions is missing, and the functions that jump for `break` and `return()` are known
+# only by their addresses: they are all that native code is followed by.
 is_jump <- function(stack, is_r, misplaced) {
-  jump <- match(c("libR:Rf_error", "libR:R_ContinueUnwind"), stack)
   last_r <- max(0, which(is_r))
-  any(!is.na(jump)) && min(jump, na.rm = TRUE) > last_r && all(misplaced > last_r)
+  if (any(misplaced < last_r)) {
+    return(FALSE)
+  }
+  jump <- match(c("libR:Rf_error", "libR:R_ContinueUnwind"), stack)
+  if (any(!is.na(jump))) {
+    return(min(jump, na.rm = TRUE) > last_r)
+  }
+  left <- stack[seq_along(stack) > max(misplaced)]
+  getRversion() >= "4.4" && all(grepl("^libR:|longjmp|pthread_cleanup", left)) &&
+    any(grepl("^libR:libR[.]so[+]", utils::tail(grep("^libR:", left, value = TRUE), 1)))
 }
 
 # Whether the frame above frame `i` may call it.

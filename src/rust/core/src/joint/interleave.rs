@@ -12,7 +12,10 @@
 //!
 //! When R leaves code by a long jump, it first removes the records, and then the frames. If a tick
 //! occurs in between, a frame of a function that calls closures contains no record, which shows
-//! that a record is missing.
+//! that a record is missing. In R >= 4.4, a call that runs in the frame of its caller has no such frame, so for some
+//! hundred instructions of a jump it may be missing.
+//!
+//! C++ changes frames before it jumps to the handler of an exception, see [`Interleaver::is_changed_by_unwinder()`].
 //!
 //! R's items replace the evaluator's own frames. The remaining native frames belong to code that R called, directly or
 //! indirectly. The C library and the package methods are regarded as part of R when R calls them.
@@ -43,6 +46,8 @@ enum Kind {
 pub struct Interleaver<'a> {
     /// The kind of each module.
     kinds: Vec<Kind>,
+    /// The number of the module that unwinds the stack for C++.
+    unwinder: Option<usize>,
     evaluator: &'a Evaluator,
     stack_top: u64,
     /// The remaining frames, and all contexts, of the current tick, innermost first.
@@ -63,6 +68,7 @@ impl<'a> Interleaver<'a> {
         kinds.try_extend_from(recording.modules.iter().map(kind))?;
         Ok(Interleaver {
             kinds,
+            unwinder: recording.modules.iter().position(is_unwinder),
             evaluator: &recording.evaluator,
             stack_top: recording.stack_top,
             frames: Vec::new(),
@@ -90,6 +96,9 @@ impl<'a> Interleaver<'a> {
             self.contexts.try_push(context)?;
         }
         self.take_frames(tick)?;
+        if self.is_changed_by_unwinder() {
+            return Ok(None);
+        }
         for number in (0..self.contexts.len()).rev() {
             let context = self.contexts[number];
             if self.is_on_stack(context.address) {
@@ -150,6 +159,21 @@ impl<'a> Interleaver<'a> {
             _ => self.stack_top,
         };
         Ok(())
+    }
+
+    /// Whether the stack is the one that C++ prepares for a jump: it stores the address at which the function with the
+    /// handler was left as the return address of its own frame, so that this address occurs twice in a row. Otherwise it
+    /// cannot: a function that calls itself there has not called the unwinder there.
+    fn is_changed_by_unwinder(&self) -> bool {
+        self.frames.windows(3).any(|frames| {
+            let [(callee, _), (inner, _), (outer, _)] = frames else {
+                return false;
+            };
+            inner.address == outer.address
+                && callee.module == self.unwinder
+                && self.unwinder.is_some()
+                && inner.module != self.unwinder
+        })
     }
 
     fn is_on_stack(&self, address: u64) -> bool {
@@ -267,11 +291,19 @@ fn holds(frame: &Frame, address: Option<u64>) -> bool {
     address.is_some_and(|address| frame.stack_pointer <= address)
 }
 
+fn file_name(module: &Module) -> &str {
+    module.path.rsplit('/').next().unwrap_or_default()
+}
+
+fn is_unwinder(module: &Module) -> bool {
+    file_name(module).starts_with("libgcc_s.")
+}
+
 fn kind(module: &Module) -> Kind {
     if module.role == Role::Evaluator {
         return Kind::Evaluator;
     }
-    let name = module.path.rsplit('/').next().unwrap_or_default();
+    let name = file_name(module);
     let is_c_library = C_LIBRARY.iter().any(|part| {
         let rest = name.strip_prefix(part);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))

@@ -8,6 +8,7 @@ const R: u64 = 0;
 const PROGRAM: u64 = 1;
 const LIBC: u64 = 2;
 const OURS: u64 = 3;
+const LIBGCC: u64 = 4;
 const TOP: u64 = 10_000;
 /// Records of calls that are not on the C stack.
 const NODES: u64 = 0x7000_0000;
@@ -23,6 +24,8 @@ const CLOSURE: Range<u64> = 12..13;
 struct Example {
     frames: Vec<(u64, u64)>,
     contexts: Vec<(u64, u64)>,
+    /// The number of a frame with the same program counter as the one before.
+    repeated: Option<usize>,
     whole: bool,
     items: usize,
     calls: Vec<usize>,
@@ -40,7 +43,8 @@ fn woven(example: &Example) -> String {
     let frames = example.frames.iter().enumerate().rev();
     for (number, &(module, pointer)) in frames {
         let innermost = number + 1 == example.frames.len();
-        let counter = 100 * module + number as u64 + u64::from(!innermost);
+        let at = number - usize::from(example.repeated == Some(number));
+        let counter = 100 * module + at as u64 + u64::from(!innermost);
         words.extend([
             counter | module << 48,
             pointer | (u64::from(innermost) * EXACT),
@@ -62,6 +66,7 @@ fn woven(example: &Example) -> String {
             module("/usr/lib/R/bin/exec/R", Role::Program),
             module("/lib/libc.so.6", Role::Library),
             module("/lib/libcustom.so", Role::Library),
+            module("/lib/libgcc_s.so.1", Role::Library),
         ],
         evaluator: Evaluator {
             eval: EVAL,
@@ -92,7 +97,8 @@ fn woven(example: &Example) -> String {
             Part::Native(frame) => match frame.address {
                 100..200 => format!("program{}", frame.address - 100),
                 200..300 => format!("libc{}", frame.address - 200),
-                300.. => format!("ours{}", frame.address - 300),
+                300..400 => format!("ours{}", frame.address - 300),
+                400.. => format!("libgcc{}", frame.address - 400),
                 address => format!("R{address}"),
             },
         })
@@ -104,6 +110,7 @@ fn example(frames: &[(u64, u64)], contexts: &[(u64, u64)]) -> Example {
     Example {
         frames: frames.to_vec(),
         contexts: contexts.to_vec(),
+        repeated: None,
         whole: true,
         items: contexts.len(),
         calls: Vec::new(),
@@ -264,4 +271,36 @@ fn a_call_that_r_has_forgotten_makes_the_order_uncertain() {
         woven(&example(&frames, &[(9800, 0), (9460, 0)])),
         "a b ours13"
     );
+}
+
+#[test]
+fn a_stack_that_cpp_has_changed_for_a_jump_is_uncertain() {
+    let frames = [
+        (R, 9700),
+        (OURS, 9600),
+        (OURS, 9500),
+        (LIBGCC, 9400),
+        (LIBGCC, 9300),
+    ];
+    let mut thrown = example(&frames, &[(9800, 0)]);
+    assert_eq!(woven(&thrown), "a ours1 ours2 libgcc3 libgcc4");
+    thrown.repeated = Some(2);
+    assert_eq!(woven(&thrown), "uncertain");
+    // A function that calls itself.
+    thrown.frames[3].0 = OURS;
+    thrown.frames[4].0 = OURS;
+    assert_eq!(woven(&thrown), "a ours1 ours1 ours3 ours4");
+    // The unwinder itself.
+    let mut inside = example(
+        &[
+            (R, 9700),
+            (OURS, 9600),
+            (LIBGCC, 9500),
+            (LIBGCC, 9400),
+            (LIBGCC, 9300),
+        ],
+        &[(9800, 0)],
+    );
+    inside.repeated = Some(3);
+    assert_eq!(woven(&inside), "a ours1 libgcc2 libgcc2 libgcc4");
 }
