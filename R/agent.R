@@ -85,13 +85,14 @@
 #' ```
 #'
 #' Or add the line `if (Sys.getenv("R_PROFILE_AGENT") != "") invisible(loadNamespace("profile"))` to `Rprofile.site`. If
-#' the agent cannot start, there is a warning, and the application runs without it.
+#' the agent cannot start, there is a warning (a message if the option `warn` is 2), and the application runs without it.
 #'
 #' The agent respects these environment variables of OpenTelemetry:
 #'
 #' - the variables of [send_otlp()];
 #' - `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` (`key=value,key=value`, percent-encoded) for the resource. The
-#'   argument `resource` takes precedence;
+#'   argument `resource` takes precedence. A variable that is not valid, for example because it is text in another
+#'   encoding than the locale's, is not used, with a warning of class `profile_warning_environment`;
 #' - `OTEL_SDK_DISABLED=true`, which prevents `R_PROFILE_AGENT` from starting the agent.
 #'
 #' `R_PROFILE_AGENT_SPOOL` is the default of `spool`.
@@ -292,7 +293,7 @@ agent_target <- function(to, headers, timeout, resource, spool, call) {
   limit <- number_option("profile.agent_queue_mb", 16, call) * 2^20
   if (is.function(to)) {
     # Both folders are removed at the end.
-    path <- file.path(tempfile("profile-agent-"), "spool")
+    path <- in_folder(tempfile("profile-agent-"), "spool")
     return(list(kind = "function", shown = "a function", path = c(path, path), limit = limit))
   }
   if (identical(to, "")) {
@@ -303,7 +304,7 @@ agent_target <- function(to, headers, timeout, resource, spool, call) {
       paste0("`to` must be a URL, the path of a folder, a function, or `NULL`, not ", describe_object(to), "."), call
     )
   }
-  if (!is.null(to) && !grepl("^[A-Za-z][A-Za-z0-9+.-]*://", to)) {
+  if (!is.null(to) && !grepl("^[A-Za-z][A-Za-z0-9+.-]*://", to, useBytes = TRUE)) {
     return(agent_folder(to, resource, call))
   }
   forward_target(to, headers, timeout, spool, limit, call)
@@ -313,7 +314,9 @@ agent_folder <- function(to, resource, call) {
   file <- file_path(to, "profile_error_write", call)
   if (!dir.exists(file[[1]])) {
     # A server without the start of its URL, such as `localhost`, `host:4318`, or `10.0.0.1/v1development/profiles`.
-    is_server <- grepl("^(localhost|([0-9]+[.]){3}[0-9]+|[^/]*:[0-9]+|.*/v1(development)?/profiles)(/.*)?$", to)
+    is_server <- grepl(
+      "^(localhost|([0-9]+[.]){3}[0-9]+|[^/]*:[0-9]+|.*/v1(development)?/profiles)(/.*)?$", file[[2]]
+    )
     abort_profile(
       c(
         paste0("Cannot write to `", file[[2]], "`: there is no such folder."),
@@ -343,18 +346,25 @@ agent_resource <- function(resource, call) {
     process.runtime.version = as.character(getRversion()),
     if (is_text(host) && host != "") c(host.name = host)
   )
-  setting <- Sys.getenv("OTEL_RESOURCE_ATTRIBUTES", names = TRUE)
-  own <- setting_headers(setting)
-  if (!all(is_valid_text(c(names(own), own))) || any(names(own) == "")) {
-    abort_argument(
-      "The environment variable `OTEL_RESOURCE_ATTRIBUTES` must have the form `key=value,key=value`.", call
-    )
-  }
-  name <- Sys.getenv("OTEL_SERVICE_NAME")
-  for (new in list(own, if (name != "") c(service.name = name), resource)) {
+  name <- environment_text("OTEL_SERVICE_NAME", call)
+  for (new in list(environment_attributes(call), if (name != "") c(service.name = name), resource)) {
     known[names(new)] <- new
   }
   known
+}
+
+# As OpenTelemetry recommends, none of the attributes is used if there is an error in one of them.
+environment_attributes <- function(call) {
+  name <- "OTEL_RESOURCE_ATTRIBUTES"
+  attributes <- setting_headers(environment_text(name, call))
+  if (!all(is_valid_text(c(names(attributes), attributes)))) {
+    warn_unused(name, "its percent-encoded bytes are not valid UTF-8", call)
+  } else if (any(names(attributes) == "")) {
+    warn_unused(name, "it does not have the form `key=value,key=value`", call)
+  } else {
+    return(attributes)
+  }
+  character()
 }
 
 # ---- Chunks for a function -------------------------------------------------------------
@@ -428,22 +438,26 @@ stop_agent_before_end <- function() {
   }
 }
 
-# Starts the agent when the package is loaded, if environment variables request it.
+# Starts the agent when the package is loaded, if environment variables request it. Nothing that goes wrong here may stop
+# the application.
 start_agent_by_environment <- function() {
-  value <- Sys.getenv("R_PROFILE_AGENT")
-  is_off <- tolower(value) %in% c("", "0", "false", "no", "off")
-  if (is_off || tolower(Sys.getenv("OTEL_SDK_DISABLED")) == "true") {
-    return()
-  }
-  to <- if (!tolower(value) %in% c("1", "true", "yes", "on")) value
-  tryCatch(start_agent(to), profile_error = function(error) {
-    warn_profile(
-      c(
-        "The agent that `R_PROFILE_AGENT` requests cannot be started.",
-        x = conditionMessage(error)
-      ),
-      "profile_warning_agent",
-      call = NULL
+  tryCatch(start_requested_agent(), error = function(error) {
+    text <- c("The agent that `R_PROFILE_AGENT` requests cannot be started.", x = conditionMessage(error))
+    # If the option `warn` is 2, the warning is an error.
+    tryCatch(
+      warn_profile(text, "profile_warning_agent", call = NULL),
+      error = function(error) inform_profile(text, "profile_message_agent")
     )
   })
+}
+
+start_requested_agent <- function() {
+  value <- environment_values("R_PROFILE_AGENT")
+  word <- tolower(shown_text(value))
+  is_off <- word %in% c("", "0", "false", "no", "off")
+  if (is_off || tolower(environment_text("OTEL_SDK_DISABLED", NULL)) == "true") {
+    return()
+  }
+  to <- if (!word %in% c("1", "true", "yes", "on")) value
+  start_agent(to)
 }

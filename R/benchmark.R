@@ -108,7 +108,7 @@ benchmark_profile <- function(
 measure_by <- function(measure, call) {
   can_count <- isTRUE(unname(capabilities("profmem")))
   if (is.null(measure)) {
-    on_ci <- !tolower(Sys.getenv("CI")) %in% c("", "false", "0")
+    on_ci <- !tolower(shown_text(environment_values("CI"))) %in% c("", "false", "0")
     return(if (on_ci && can_count) "bytes" else "time")
   }
   measure <- check_choice(measure, c("time", "bytes"), "measure", call)

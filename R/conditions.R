@@ -24,6 +24,7 @@
 #   profile_warning_answer     a server answered with a message, or unexpectedly (answer)
 #   profile_warning_labels     the labels of a handler cannot be used, or a router has no endpoints
 #   profile_warning_unsent     there was nothing to send
+#   profile_warning_environment  an environment variable is not used
 #   profile_warning_agent      the agent that environment variables request cannot be started
 #   profile_warning_inconclusive  the runs of two versions do not show which takes more (comparison)
 #
@@ -32,6 +33,7 @@
 #   profile_message_retry      a request is repeated after a delay
 #   profile_message_forward    a server has refused a forwarded profile, or said something about it
 #   profile_message_short      recorded runs have few samples
+#   profile_message_agent      the same as profile_warning_agent, if warnings are errors
 #   profile_message_recorded   an expression failed while it was recorded
 
 # Messages contain names, paths and text from files, whose control characters are escaped. A text that is too long for a

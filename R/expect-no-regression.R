@@ -57,7 +57,7 @@ expect_no_regression <- function(
   fails <- result == "more" || result == "unclear" && inconclusive == "fail"
   message <- regression_message(comparison, result, tolerance)
   # testthat sets this variable; to look for the package takes longer than the comparison.
-  if (Sys.getenv("TESTTHAT") == "true" && rlang::is_installed("testthat")) {
+  if (environment_values("TESTTHAT") == "true" && rlang::is_installed("testthat")) {
     testthat::expect(!fails, paste(printable(message), collapse = "\n"))
   } else if (fails) {
     abort_profile(message, "profile_error_regression", comparison = comparison, call = call)

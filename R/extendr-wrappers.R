@@ -95,3 +95,5 @@ rust_agent_chunk <- function(path, lazy) .Call(wrap__rust_agent_chunk, path, laz
 rust_agent_clear <- function() .Call(wrap__rust_agent_clear)
 
 rust_forwarder <- function(folder, is_last) .Call(wrap__rust_forwarder, folder, is_last)
+
+rust_environment <- function() .Call(wrap__rust_environment)

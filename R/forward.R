@@ -83,7 +83,7 @@ forward_profiles <- function(from, to = NULL, ..., resource = character(), heade
   }
   folder <- normalizePath(folder)
   path <- c(folder, folder)
-  is_spool <- file.exists(file.path(folder, "lock"))
+  is_spool <- file.exists(in_folder(folder, "lock"))
   if (is_spool) {
     if (rust(rust_forwarder(path, FALSE), call) == "end") {
       abort_argument("Another process forwards the profiles of this folder.", call)
@@ -147,11 +147,10 @@ forward_target <- function(to, headers, timeout, spool, limit, call) {
 # differently or start an agent in the forwarder, and those that it does not need. They are copied now, since another
 # thread must not read them while R changes them.
 forward_environment <- function() {
-  variables <- Sys.getenv()
-  variables <- rlang::set_names(as.character(variables), names(variables))
+  variables <- whole_environment()
   other <- "^(OTEL_.*|R_PROFILE_AGENT.*|R_PROFILE|R_PROFILE_USER|R_ENVIRON|R_ENVIRON_USER|R_TESTS|R_LIBS|R_DEFAULT_PACKAGES)$"
   c(
-    variables[!grepl(other, names(variables))],
+    variables[!grepl(other, names(variables), useBytes = TRUE)],
     R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep),
     R_DEFAULT_PACKAGES = "NULL"
   )
@@ -161,13 +160,13 @@ forward_environment <- function() {
 # is in a private folder, since the hash is computed from secrets.
 spool_folder <- function(request, environment, spool, call) {
   if (is.null(spool)) {
-    spool <- Sys.getenv("R_PROFILE_AGENT_SPOOL")
+    spool <- environment_values("R_PROFILE_AGENT_SPOOL")
   }
   is_own <- spool != ""
   base <- if (is_own) {
     file_path(spool, "profile_error_write", call)[[1]]
   } else {
-    file.path(dirname(tempdir()), paste0("profile-spool-", file.info(tempdir())$uid))
+    in_folder(dirname(tempdir()), paste0("profile-spool-", file.info(tempdir())$uid))
   }
   if (!dir.exists(dirname(base))) {
     abort_profile(
@@ -177,12 +176,12 @@ spool_folder <- function(request, environment, spool, call) {
   }
   target <- list(
     request[c("url", "headers", "tls")],
-    environment[grepl("_proxy$|^(SSL|CURL|OPENSSL)_", names(environment), ignore.case = TRUE)],
+    environment[grepl("_proxy$|^(SSL|CURL|OPENSSL)_", names(environment), ignore.case = TRUE, useBytes = TRUE)],
     # Containers may share a temporary folder, but not a network.
     if (!is_own) Sys.readlink("/proc/self/ns/net")
   )
   # The forwarder has another working directory.
-  file.path(normalizePath(dirname(base)), basename(base), substr(rlang::hash(target), 1, 16))
+  in_folder(in_folder(normalizePath(dirname(base)), basename(base)), substr(rlang::hash(target), 1, 16))
 }
 
 # The shell ends at once, so that the forwarder is not a child of R.
@@ -210,7 +209,7 @@ run_forwarder <- function(folder) {
   Sys.umask("077")
   setwd(folder)
   path <- c(folder, folder)
-  target <- file.path(folder, "target")
+  target <- in_folder(folder, "target")
   if (rust(rust_forwarder(path, FALSE), NULL) == "end") {
     unlink(target)
     return(invisible())
@@ -257,7 +256,7 @@ read_target <- function(path) {
 # What agents report as the last error. If the disk is full, they report nothing. While the file "unavailable" exists,
 # an agent that is stopped does not wait until its parts are sent.
 write_report <- function(folder, text, name = "report") {
-  report <- file.path(folder, name)
+  report <- in_folder(folder, name)
   new <- paste0(report, ".new")
   try(
     suppressWarnings({
@@ -270,20 +269,20 @@ write_report <- function(folder, text, name = "report") {
 
 # The last error remains, for agents that have not seen it.
 note_available <- function(folder) {
-  unavailable <- file.path(folder, "unavailable")
+  unavailable <- in_folder(folder, "unavailable")
   if (file.exists(unavailable)) {
-    suppressWarnings(file.rename(unavailable, file.path(folder, "report")))
+    suppressWarnings(file.rename(unavailable, in_folder(folder, "report")))
   }
 }
 
 # Removes temporary files of forwarders and agents that were killed, and touches the lock, so that programs that remove
 # old temporary files keep it. An agent that runs renames its new files at once.
 tidy_spool <- function(folder) {
-  Sys.setFileTime(file.path(folder, "lock"), Sys.time())
+  Sys.setFileTime(in_folder(folder, "lock"), Sys.time())
   new <- list.files(folder, "[.]new$", full.names = TRUE)
   age <- as.numeric(difftime(Sys.time(), file.mtime(new), units = "secs"))
   unlink(new[which(age > forward_age)])
-  unlink(file.path(folder, setdiff(list.files(folder, "^Rtmp"), basename(tempdir()))), recursive = TRUE)
+  unlink(in_folder(folder, setdiff(list.files(folder, "^Rtmp"), basename(tempdir()))), recursive = TRUE)
 }
 
 # ---- Sending -----------------------------------------------------------------------------
@@ -301,7 +300,7 @@ new_sender <- function(folder, request, resource, tell) {
   pool <- curl::new_pool()
   # Of a forwarder that was killed.
   for (file in list.files(folder, "[.]sending$", full.names = TRUE)) {
-    file.rename(file, sub("[.]sending$", ".otlp.gz", file))
+    file.rename(file, with_end(file, ".otlp.gz"))
   }
   files <- function() spooled_files(folder)
   # Returns whether a file was sent or refused.
@@ -337,16 +336,23 @@ new_sender <- function(folder, request, resource, tell) {
 
 # The oldest file comes first: chunks of agents have names that begin with the time.
 spooled_files <- function(folder) {
-  chunks <- list.files(folder, "[.]otlp[.]gz$", full.names = TRUE)
-  files <- list.files(folder, "[.]pb[.]gz$", full.names = TRUE)
-  c(sort(chunks), files[order(file.mtime(files), nchar(files), files)])
+  chunks <- list.files(folder, "[.]otlp[.]gz$")
+  files <- list.files(folder, "[.]pb[.]gz$")
+  files <- files[order(file.mtime(in_folder(folder, files)), nchar(files, "bytes"), files)]
+  in_folder(folder, c(sort(chunks), files))
 }
 
-is_chunk <- function(path) grepl("[.]otlp[.]gz$", path)
+# Only names are searched, since the path of a folder may not be valid text.
+is_chunk <- function(path) grepl("[.]otlp[.]gz$", basename(path))
+
+# The path of a chunk in another state.
+with_end <- function(path, end) {
+  in_folder(dirname(path), sub("[.](otlp[.]gz|sending)$", end, basename(path)))
+}
 
 # Takes a chunk, so that its agent does not drop it meanwhile. NULL if the agent has just dropped it.
 take_file <- function(path) {
-  held <- if (is_chunk(path)) sub("[.]otlp[.]gz$", ".sending", path) else path
+  held <- if (is_chunk(path)) with_end(path, ".sending") else path
   if (held != path && !suppressWarnings(file.rename(path, held))) {
     return(NULL)
   }
@@ -365,7 +371,7 @@ finish_file <- function(taken, result) {
     refused = ".refused"
   )
   # Fails if the folder was removed meanwhile.
-  suppressWarnings(file.rename(taken$held, sub("[.]sending$", end, taken$held)))
+  suppressWarnings(file.rename(taken$held, with_end(taken$held, end)))
 }
 
 # Sends a file once. In the result, `kind` is "sent", "refused" or "again"; `text` is NA if there is nothing to say.

@@ -344,7 +344,7 @@ can_show_pages <- function() {
   }
   browser <- getOption("browser")
   needs_display <- .Platform$OS.type == "unix" && Sys.info()[["sysname"]] != "Darwin" && !is.function(browser)
-  has_display <- any(nzchar(Sys.getenv(c("DISPLAY", "WAYLAND_DISPLAY"))))
+  has_display <- any(nzchar(environment_values(c("DISPLAY", "WAYLAND_DISPLAY"))))
   is.function(getOption("viewer")) || !needs_display || has_display
 }
 

@@ -47,20 +47,26 @@ native_text <- function(x) {
   if (identical(iconv(native, "", "UTF-8"), enc2utf8(x))) native else NA_character_
 }
 
-# Text for messages, which is always valid UTF-8; bytes that are not valid text become `<e9>`. The C locale has no
-# characters outside ASCII, so there the bytes are treated as UTF-8.
+# Text for messages, which is always valid UTF-8; bytes that are not valid text become `<e9>`.
 shown_text <- function(x) {
+  text <- utf8_text(x)
+  if (is.na(text)) iconv(x, "UTF-8", "UTF-8", sub = "byte") else text
+}
+
+# Text in UTF-8, NA if it is not valid. The C locale has no characters outside ASCII, so there the bytes are treated as
+# UTF-8.
+utf8_text <- function(x) {
   text <- if (Encoding(x) == "unknown") iconv(x, "", "UTF-8") else enc2utf8(x)
   if (is.na(text)) {
     text <- x
     Encoding(text) <- "UTF-8"
   }
-  if (validUTF8(text)) text else iconv(text, "UTF-8", "UTF-8", sub = "byte")
+  if (validUTF8(text)) text else NA_character_
 }
 
 # Like file.path() and shQuote(), which fail if a path is not valid text.
 in_folder <- function(folder, name) {
-  paste0(folder, "/", name)
+  paste0(folder, "/", name, recycle0 = TRUE)
 }
 
 shell_quote <- function(x) {

@@ -50,8 +50,8 @@ find_pprof <- function() {
 locate_pprof <- function(call) {
   settings <- list(
     "option `profile.pprof`" = getOption("profile.pprof", ""),
-    "environment variable `PROFILE_PPROF`" = Sys.getenv("PROFILE_PPROF"),
-    "environment variable `PROFFER_PPROF_PATH`" = Sys.getenv("PROFFER_PPROF_PATH")
+    "environment variable `PROFILE_PPROF`" = environment_values("PROFILE_PPROF"),
+    "environment variable `PROFFER_PPROF_PATH`" = environment_values("PROFFER_PPROF_PATH")
   )
   for (found in names(settings)) {
     if (!identical(settings[[found]], "")) {
@@ -95,7 +95,7 @@ pprof_of_setting <- function(value, found, call) {
   problem <- if (!is_path(value)) {
     "It must be one string."
   } else if (is.na(command)) {
-    paste0("Program `", value, "` was not found.")
+    paste0("Program `", shown_text(value), "` was not found.")
   } else if (is_perl(command)) {
     paste0("`", command, "` is the Perl script of gperftools, which is another tool.")
   }

@@ -167,14 +167,14 @@ otlp_url <- function(endpoint, call, argument = "endpoint") {
     bare <- parts$path %in% c("", "/")
     return(if (bare) paste0(parts$site, path, parts$query) else enc2utf8(endpoint))
   }
-  own <- Sys.getenv("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT")
-  if (own != "") {
+  # NA for a value that is not valid text, which is not a URL. Empty variables are treated as not set, here and below.
+  own <- utf8_text(environment_values("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT"))
+  if (!identical(own, "")) {
     url_parts(own, "The environment variable `OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT`", call)
-    return(enc2utf8(own))
+    return(own)
   }
-  # Empty variables are treated as not set, here and below.
-  base <- Sys.getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
-  base <- if (base == "") "http://localhost:4318" else base
+  base <- utf8_text(environment_values("OTEL_EXPORTER_OTLP_ENDPOINT"))
+  base <- if (identical(base, "")) "http://localhost:4318" else base
   parts <- url_parts(base, "The environment variable `OTEL_EXPORTER_OTLP_ENDPOINT`", call)
   paste0(parts$site, sub("/$", "", parts$path), path, parts$query)
 }
@@ -217,8 +217,9 @@ shown_url <- function(url) {
 }
 
 otel_setting <- function(name) {
-  values <- Sys.getenv(paste0("OTEL_EXPORTER_OTLP_", c("PROFILES_", ""), name), names = TRUE)
-  utils::head(values[values != ""], 1)
+  names <- paste0("OTEL_EXPORTER_OTLP_", c("PROFILES_", ""), name)
+  values <- rlang::set_names(environment_values(names), names)
+  utils::head(values[nzchar(values)], 1)
 }
 
 otlp_headers <- function(headers, json, compress, call) {
@@ -271,7 +272,7 @@ pem_file <- function(name, label, call) {
     abort_argument(
       c(
         paste0("The environment variable `", names(setting), "` must name a file with ", what, " in PEM format."),
-        x = paste0("`", setting, "` ", if (is.null(lines)) "cannot be read." else "contains none.")
+        x = paste0("`", shown_text(setting), "` ", if (is.null(lines)) "cannot be read." else "contains none.")
       ),
       call
     )
@@ -279,13 +280,15 @@ pem_file <- function(name, label, call) {
   unname(setting)
 }
 
-# Parses "name=value,name=value". Anything else results in a name that is not valid.
+# Parses "name=value,name=value". Anything else results in a name that is not valid. Values may be any bytes.
 setting_headers <- function(setting) {
-  pairs <- trimws(unlist(strsplit(setting, ",", fixed = TRUE)))
-  pairs <- pairs[pairs != ""]
+  without <- function(pattern, x) gsub(pattern, "", x, useBytes = TRUE)
+  trimmed <- function(x) without("^[ \t\r\n]+|[ \t\r\n]+$", x)
+  pairs <- trimmed(unlist(strsplit(setting, ",", fixed = TRUE, useBytes = TRUE)))
+  pairs <- pairs[nzchar(pairs)]
   rlang::set_names(
-    percent_decoded(trimws(sub("^[^=]*=?", "", pairs))),
-    percent_decoded(trimws(sub("=.*", "", pairs)))
+    percent_decoded(trimmed(without("^[^=]*=?", pairs))),
+    percent_decoded(trimmed(without("=.*", pairs)))
   )
 }
 
@@ -295,8 +298,9 @@ percent_decoded <- function(texts) {
     bytes <- charToRaw(text)
     codes <- gregexpr("%[0-9A-Fa-f]{2}", text, useBytes = TRUE)[[1]]
     if (codes[[1]] > 0) {
-      digits <- substring(text, codes + 1, codes + 2)
-      bytes[codes] <- as.raw(strtoi(digits, 16L))
+      digits <- rawToChar(bytes[rbind(codes + 1, codes + 2)])
+      at <- 2 * seq_along(codes)
+      bytes[codes] <- as.raw(strtoi(substring(digits, at - 1, at), 16L))
       bytes <- bytes[-c(codes + 1, codes + 2)]
     }
     decoded <- rawToChar(bytes[bytes != 0])

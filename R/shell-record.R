@@ -70,14 +70,13 @@ run_recorded <- function(script, args, folder, settings) {
   settings$folder <- folder
   settings$library <- dirname(getNamespaceInfo("profile", "path"))
   settings$script <- script
-  settings$user_profile <- Sys.getenv("R_PROFILE_USER", NA)
+  settings$user_profile <- environment_values("R_PROFILE_USER", NA)
   hook <- file.path(folder, "hook.R")
   # R evaluates the hook where only the package base is attached, and nothing of the hook is to be left there.
   code <- c(
     "hook <- new.env(parent = baseenv())", "hook$settings <-", deparse(settings),
     # sys.source() would restore the options that the hook sets.
-    paste0("eval(parse(", deparse(system.file("record", "script.R", package = "profile")), ", keep.source = FALSE), hook)"),
-    "invisible()"
+    paste0("eval(parse(", deparse(script_hook()), ", keep.source = FALSE), hook)"), "invisible()"
   )
   writeLines(c("local({", code, "})"), hook)
   user_profile <- settings$user_profile
@@ -85,6 +84,10 @@ run_recorded <- function(script, args, folder, settings) {
   on.exit(if (is.na(user_profile)) Sys.unsetenv("R_PROFILE_USER") else Sys.setenv(R_PROFILE_USER = user_profile))
   call <- rlang::current_env()
   as.integer(rust(rust_run_program(c(file.path(R.home("bin"), "Rscript"), script, args)), call))
+}
+
+script_hook <- function() {
+  system.file("record", "script.R", package = "profile")
 }
 
 # The lines of a file that the recorded process may have written.

@@ -48,7 +48,7 @@ configured_provider <- function() {
   }
   the$is_wrapping <- TRUE
   on.exit(the$is_wrapping <- FALSE)
-  exporter <- Sys.getenv("OTEL_R_TRACES_EXPORTER", NA)
+  exporter <- environment_values("OTEL_R_TRACES_EXPORTER", NA)
   if (!is.na(exporter)) {
     Sys.unsetenv("OTEL_R_TRACES_EXPORTER")
     on.exit(Sys.setenv(OTEL_R_TRACES_EXPORTER = exporter), add = TRUE)

@@ -130,7 +130,7 @@ forwarders <- function(base) {
     )
     words <- rawToChar(replace(bytes, bytes == 0, charToRaw(" ")))
     # A forwarder is first a shell, and then R.
-    grepl("run_forwarder", words, fixed = TRUE) && grepl(base, words, fixed = TRUE) &&
+    grepl("run_forwarder", words, fixed = TRUE, useBytes = TRUE) && grepl(base, words, fixed = TRUE, useBytes = TRUE) &&
       basename(Sys.readlink(file.path("/proc", pid, "exe"))) == "R"
   }
   pids <- grep("^[0-9]+$", dir("/proc"), value = TRUE)

@@ -218,9 +218,6 @@ test_that("states and arguments", {
     start_agent("http://a", spool = "/no/such/folder")
     stop_agent(-1)
   })
-  withr::with_envvar(c(OTEL_RESOURCE_ATTRIBUTES = "=x"), {
-    expect_snapshot(error = TRUE, start_agent("http://a"))
-  })
   folder <- withr::local_tempdir()
   local_agent(folder)
   expect_identical(agent_status()$state, "running")

@@ -1,4 +1,5 @@
-//! Entry points of the agent, and of the forwarder that sends its chunks.
+//! Entry points of the agent, and of the forwarder that sends its chunks, which has the
+//! environment of this process.
 
 use crate::agent;
 use crate::arena::RObject;
@@ -9,6 +10,7 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_agent::handle;
 use profile_agent::serve::serve;
 use profile_core::error::Error;
+use profile_core::limits::memory::{TryGrow, copied};
 use profile_core::message;
 use profile_reader::dump::dump;
 use std::time::Duration;
@@ -84,6 +86,26 @@ fn rust_forwarder(folder: &Robj, is_last: &Robj) -> Robj {
     })
 }
 
+// Returns the environment variables of this process as raw vectors `NAME=value`, sorted.
+#[extendr]
+fn rust_environment() -> Robj {
+    outcome(|arena| {
+        let mut variables = Vec::new();
+        for (name, value) in std::env::vars_os() {
+            let mut bytes = copied(name.as_encoded_bytes())?;
+            bytes.try_push(b'=')?;
+            bytes.try_extend(value.as_encoded_bytes())?;
+            variables.try_push(bytes)?;
+        }
+        variables.sort_unstable();
+        let mut list = Vec::new();
+        for bytes in &variables {
+            list.try_push(("", arena.bytes(bytes)?))?;
+        }
+        arena.list(&list)
+    })
+}
+
 extendr_module! {
     mod services;
     fn rust_agent_start;
@@ -93,4 +115,5 @@ extendr_module! {
     fn rust_agent_chunk;
     fn rust_agent_clear;
     fn rust_forwarder;
+    fn rust_environment;
 }
