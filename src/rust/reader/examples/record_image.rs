@@ -8,10 +8,10 @@
 //! wait for its input, and reports its stack then. At each stop, the reader reads the stack, and the memory that it
 //! needs is recorded.
 
-use profile_reader::memory::Mapping;
-use profile_reader::memory::{Memory, at, word};
 use profile_reader::process::{Process, ProcessMemory, State, system_call_name};
 use profile_reader::stack::{Motion, Reader};
+use profile_runtime::memory::Mapping;
+use profile_runtime::memory::{Memory, at, word};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::error::Error;

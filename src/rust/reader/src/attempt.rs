@@ -14,7 +14,6 @@ use crate::builtin::Builtin;
 use crate::calls::{Calls, End, Registers};
 use crate::frames::{Cut, Frame, Place, Stack};
 use crate::innermost::Search;
-use crate::memory::Memory;
 use crate::names::{Found, Names};
 use crate::places::{Places, Root};
 use crate::record::{MOST_CALLS, OnStack};
@@ -24,6 +23,7 @@ use crate::trunk::{Known, NEAR, Trunk};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::{StringId, Strings};
+use profile_runtime::memory::Memory;
 use std::time::Duration;
 
 /// The limit on what is read of the memory for outer calls of a process that goes on. It suffices for ten times as many as

@@ -1,15 +1,13 @@
 //! R's calls, as its list of records has them, from the innermost to the outermost one.
 
-use crate::memory::{Memory, at, half_at};
-use crate::record::{Identity, MOST_CALLS, OnStack};
+use crate::record::{MOST_CALLS, OnStack};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 use crate::trunk::Trunk;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_runtime::contexts::{
-    BCBODY, BCPC, BUILTIN, CALL, CALLFLAG, CALLFUN, CLOSURE, FLAGS, NEXT, RECORD,
-};
+use profile_runtime::contexts::{Identity, Record, Site};
+use profile_runtime::memory::Memory;
 use std::ops::Range;
 
 /// Records of loops come in addition to those of calls.
@@ -26,17 +24,6 @@ pub struct Call {
     pub function: u64,
     /// Where it was called.
     pub site: Site,
-}
-
-/// A place in the code of a function.
-#[derive(Debug, Clone, Copy)]
-pub enum Site {
-    /// A `srcref`, or `R_NilValue`.
-    Srcref(u64),
-    /// A position in byte code, as a number of instructions.
-    Relative { code: u64, instructions: u64 },
-    /// A position in byte code: the address of the variable that points to the next instruction.
-    Absolute { code: u64, variable: u64 },
 }
 
 /// The addresses of `R_BCbody` and `R_BCpc`.
@@ -151,15 +138,13 @@ impl Calls {
                     return Ok(true);
                 }
             }
-            let flags = half_at(&record, CALLFLAG as usize);
-            if flags >= FLAGS {
+            if !record.is_possible() {
                 return Ok(false);
             }
-            // Loops have records as well.
-            if flags & (CLOSURE | BUILTIN) != 0 {
+            if record.is_call() {
                 self.calls.try_push(Call::of(self.next, &record, target))?;
             }
-            self.next = at(&record, NEXT as usize);
+            self.next = record.next();
             self.records += 1;
         }
         self.end = End::Outermost;
@@ -173,39 +158,17 @@ impl Calls {
 }
 
 impl Call {
-    /// The call of a record, given the address and the bytes of the record.
-    fn of(address: u64, record: &[u8; RECORD], target: &Target) -> Call {
+    /// The call of the record at an address.
+    fn of(address: u64, record: &Record, target: &Target) -> Call {
         Call {
             record: OnStack {
                 address,
-                promises: at(record, target.layout.promises as usize),
+                promises: record.promises(target.layout),
             },
-            identity: Identity::of(record),
-            call: at(record, CALL as usize),
-            function: at(record, CALLFUN as usize),
-            site: Site::of(record, target),
-        }
-    }
-}
-
-impl Site {
-    /// Where the function of a record was called.
-    fn of(record: &[u8; RECORD], target: &Target) -> Site {
-        let srcref = at(record, target.layout.srcref as usize);
-        if srcref != target.values.in_byte_code {
-            return Site::Srcref(srcref);
-        }
-        let code = at(record, BCBODY as usize);
-        let relative = target.layout.relative_pc;
-        match relative.map(|field| at(record, field as usize)) {
-            // The value is 0 or less if it was not set.
-            Some(instructions) if (1..1 << 32).contains(&instructions) => {
-                Site::Relative { code, instructions }
-            }
-            _ => Site::Absolute {
-                code,
-                variable: at(record, BCPC as usize),
-            },
+            identity: Identity::of(&record.0),
+            call: record.call(),
+            function: record.function(),
+            site: record.site(target.layout, target.values.in_byte_code),
         }
     }
 }

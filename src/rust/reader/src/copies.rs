@@ -4,9 +4,9 @@
 //! stacks need mostly the same pieces, so what the last stack needed is copied in one call for the next one. Whatever
 //! else is needed is copied on its own.
 
-use crate::memory::{self, Limited, Memory, Piece};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
+use profile_runtime::memory::{self, Limited, Memory, Piece};
 use std::collections::HashMap;
 
 /// Pieces with less than this between them are copied together. It takes longer to begin another piece than to copy

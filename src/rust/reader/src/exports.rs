@@ -1,10 +1,10 @@
 //! The addresses of R's variables, which R's library or program exports.
 
-use crate::memory::Mapping;
-use crate::memory::Memory;
 use crate::symbols::Module;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
+use profile_runtime::memory::Mapping;
+use profile_runtime::memory::Memory;
 use std::ops::Range;
 
 /// The addresses of variables with these names.

@@ -3,11 +3,11 @@
 
 use crate::heap::counts::{Allocated, Counts, InUse};
 use crate::heap::lists::{class_at, find};
-use crate::memory::{Memory, half_at};
 use crate::process::{Process, ProcessMemory};
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_runtime::heap::{CLASSES, COUNT, PAGE_COUNT, SLOTS};
+use profile_runtime::memory::{Memory, half_at};
 use profile_runtime::objects::{CELL, DATA};
 use std::process;
 

@@ -8,12 +8,12 @@
 //! the line of the innermost function is left out.
 
 use crate::calls::{Calls, Registers};
-use crate::memory::{self, Memory, at};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_runtime::objects::{BCODESXP, BODY, CELL, CLOSXP, CODE, DATA, INTSXP, LENGTH, Type};
+use profile_runtime::byte_code::code_of_closure;
+use profile_runtime::memory::{self, Memory, at};
 use std::ops::Range;
 
 /// R's variables take less than a megabyte.
@@ -198,18 +198,10 @@ struct Code {
 impl Code {
     /// The byte code of a closure.
     fn of(memory: &mut impl Memory, closure: u64) -> Option<Code> {
-        let mut object = |address, kind| {
-            let object = memory::array::<CELL>(memory, address)?;
-            (Type::of(at(&object, 0)) == kind).then_some(object)
-        };
-        let code = at(&object(closure, CLOSXP)?, BODY);
-        let instructions = at(&object(code, BCODESXP)?, CODE);
-        let length = at(&object(instructions, INTSXP)?, LENGTH);
-        let first = instructions.checked_add(DATA as u64)?;
-        let end = first.checked_add(length.checked_mul(4)?)?;
+        let (object, instructions) = code_of_closure(memory, closure)?;
         Some(Code {
-            object: code,
-            instructions: first..end,
+            object,
+            instructions,
         })
     }
 

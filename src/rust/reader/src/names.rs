@@ -3,12 +3,12 @@
 //! the function was defined, if that is known.
 
 use crate::frames::Place;
-use crate::memory::{self, Memory, at, half_at};
 use crate::snapshot::Snapshot;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled, owned, written};
 use profile_core::model::{StringId, Strings};
 use profile_core::text::decode;
+use profile_runtime::memory::{self, Memory, at, half_at};
 use profile_runtime::objects::{
     CAR, CDR, CELL, CHARSXP, DATA, INTSXP, LANGSXP, LENGTH, PRINTNAME, REALSXP, STRSXP, SYMSXP,
     Type,

@@ -2,10 +2,7 @@
 //! with the file. For positions in byte code, the compiler keeps a table of such objects.
 
 use crate::builtin::Builtin;
-use crate::byte_code::{Code, length};
-use crate::calls::Site;
 use crate::frames::Place;
-use crate::memory::{self, Memory, at, half_at};
 use crate::names::{Found, Names, text};
 use crate::positions::Positions;
 use crate::snapshot::Snapshot;
@@ -13,6 +10,9 @@ use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled};
 use profile_core::model::{StringId, Strings};
+use profile_runtime::byte_code::{Code, length};
+use profile_runtime::contexts::Site;
+use profile_runtime::memory::{self, Memory, at, half_at};
 use profile_runtime::objects::{
     ATTRIBUTES, CAR, CDR, CELL, CLOSXP, DATA, ENVSXP, FRAME, HASHTAB, INTSXP, LENGTH, LISTSXP,
     STRSXP, TAG, Type, VECSXP,
@@ -46,7 +46,7 @@ impl Root {
             Site::Relative { code, instructions } => (code, Ok(instructions)),
             Site::Absolute { code, variable } => (code, Err(variable)),
         };
-        let Some(code) = Code::read(snapshot, object)? else {
+        let Some(code) = Code::read(object, |address| snapshot.object(address))? else {
             return Ok(Root::Nothing);
         };
         let position = match position {

@@ -2,12 +2,12 @@
 //! there.
 
 use crate::builtin::{self, Builtin};
-use crate::byte_code::{Code, Tables, constant, entry, find_tables};
-use crate::memory::Memory;
 use crate::names::Names;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::Strings;
+use profile_runtime::byte_code::{Code, Tables, constant, entry, find_tables};
+use profile_runtime::memory::Memory;
 use std::collections::HashMap;
 
 /// The maximum number of entries. Some processes repeatedly compile the code that they evaluate.
@@ -79,7 +79,7 @@ impl Positions {
         if let Some(&tables) = self.tables.get(&code) {
             return Ok(tables);
         }
-        let tables = find_tables(memory, code)?;
+        let tables = find_tables(memory, code);
         self.tables.try_put(code, tables)?;
         self.new_tables.try_push(code)?;
         Ok(tables)

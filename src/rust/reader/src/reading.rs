@@ -7,11 +7,11 @@
 //! ```
 
 use crate::computing::Evidence;
-use crate::memory::Memory;
 use crate::process::{Activity, Held, NativeReader, State, Thread, WhyFree};
 use crate::stack::{Motion, Reader};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
+use profile_runtime::memory::Memory;
 
 /// What the system knows and does about the thread that is recorded.
 pub trait Watched {

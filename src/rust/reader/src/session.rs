@@ -11,7 +11,6 @@
 
 use crate::cpu_clock::CpuClock;
 use crate::frames::Cut;
-use crate::memory::{Mapping, Memory};
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
 use crate::reading::{Reading, Wanted, Watched, read};
 use crate::samples::{AtTick, Samples, declare_types};
@@ -23,6 +22,7 @@ use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::model::Profile;
+use profile_runtime::memory::{Mapping, Memory};
 use std::thread;
 use std::time::{Duration, Instant};
 

@@ -12,13 +12,12 @@
 //! of R's stacks and variables in this process, which are always mapped.
 
 use crate::copies::Copies;
-use crate::memory::{self, Limited, Memory, Piece, at};
 use crate::moment::Moment;
-use crate::record::Identity;
 use crate::spans::{self, SpanIds};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_runtime::contexts::RECORD;
+use profile_runtime::contexts::{Identity, RECORD, Record};
+use profile_runtime::memory::{self, Limited, Memory, Piece, at};
 use profile_runtime::objects::CELL;
 use std::time::Duration;
 
@@ -109,11 +108,12 @@ impl<M: Memory> Snapshot<M> {
     }
 
     /// A record of R's list.
-    pub fn record(&mut self, address: u64) -> Result<Option<[u8; RECORD]>> {
-        match self.is_late {
-            true => Ok(memory::array(&mut self.memory, address)),
-            false => self.records.get(&mut self.memory, address),
+    pub fn record(&mut self, address: u64) -> Result<Option<Record>> {
+        if self.is_late {
+            return Ok(Record::read(&mut self.memory, address));
         }
+        let record = self.records.get(&mut self.memory, address)?;
+        Ok(record.map(Record))
     }
 
     /// Whether the call of a record has not ended.

@@ -5,8 +5,8 @@
 //! address cannot be found without knowing the C library of the process; they are not read.
 
 use crate::exports::Exports;
-use crate::memory::{Mapping, Memory};
 use profile_core::error::Result;
+use profile_runtime::memory::{Mapping, Memory};
 
 /// The variable that contains the record.
 pub const VARIABLE: &str = "profile_thread_ctx_v1";

@@ -5,8 +5,6 @@ use crate::attempt::{Bounds, OneMoment};
 use crate::calls::Calls;
 use crate::frames::Stack;
 use crate::innermost::Search;
-use crate::memory::Mapping;
-use crate::memory::{Limited, Memory};
 use crate::moment::Moment;
 use crate::names::Names;
 use crate::places::Places;
@@ -17,6 +15,8 @@ use crate::target::Target;
 use crate::trunk::{NEAR, Trunk};
 use profile_core::error::Result;
 use profile_core::model::Strings;
+use profile_runtime::memory::Mapping;
+use profile_runtime::memory::{Limited, Memory};
 use std::thread;
 use std::time::Duration;
 

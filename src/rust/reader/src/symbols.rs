@@ -4,9 +4,9 @@
 //! The format is ELF, for 64-bit little-endian systems: program headers, the dynamic section they point to, and
 //! its tables of symbols, strings and hashes.
 
-use crate::memory::{self, Memory, at, half_at};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
+use profile_runtime::memory::{self, Memory, at, half_at};
 use std::ops::Range;
 
 const HEADER: usize = 64;

@@ -1,11 +1,11 @@
 //! R in a process: the addresses of its variables, and the layout of its records.
 
 use crate::exports::Exports;
-use crate::fit::Fit;
-use crate::memory::{self, Mapping, Memory, Piece, at, half_at};
 use profile_core::error::{Error, Result};
 use profile_core::message;
-use profile_runtime::contexts::{CALLFLAG, FLAGS, Layout, MOST_RECORDS, NEXT, RECORD};
+use profile_runtime::contexts::{Layout, Walk};
+use profile_runtime::fit::Fit;
+use profile_runtime::memory::{self, Mapping, Memory, Piece, at};
 use std::ops::Range;
 
 /// What this crate knows about R in a process.
@@ -190,30 +190,21 @@ impl Target {
         let end = self.values.node_stack_end;
         let markers = [self.values.nil, self.values.in_byte_code];
         let mut fits = Layout::ALL.map(|layout| Fit::new(layout, end));
-        let mut address = memory::word(memory, self.addresses.head)?;
-        // To detect a cycle: the last record whose number is a power of two.
-        let mut earlier = 0;
-        for number in 1..MOST_RECORDS {
-            let record = memory::array::<RECORD>(memory, address)?;
+        let mut walk = Walk::new(memory::word(memory, self.addresses.head)?);
+        let mut outermost = 0;
+        while let Some((address, record)) = walk.next(memory) {
             *is_readable = true;
-            if half_at(&record, CALLFLAG as usize) >= FLAGS || address == earlier {
+            if !record.is_possible() {
                 return None;
-            }
-            if number.is_power_of_two() {
-                earlier = address;
             }
             for fit in fits.iter_mut().filter(|fit| fit.fits) {
                 fit.add(memory, markers, address, &record);
             }
-            let next = at(&record, NEXT as usize);
-            if next == 0 {
-                let is_variable = self.variables.iter().any(|part| part.contains(&address));
-                fits.iter_mut().for_each(|fit| fit.finish(end));
-                return is_variable.then_some(fits);
-            }
-            address = next;
+            outermost = address;
         }
-        None
+        let is_variable = self.variables.iter().any(|part| part.contains(&outermost));
+        fits.iter_mut().for_each(|fit| fit.finish(end));
+        (walk.is_whole() && is_variable).then_some(fits)
     }
 }
 

@@ -9,13 +9,13 @@
 //! dozens of equal calls ([`Trunk::join`]), not one.
 
 use crate::frames::Place;
-use crate::memory::Memory;
-use crate::record::{Identity, MOST_CALLS, OnStack};
+use crate::record::{MOST_CALLS, OnStack};
 use crate::snapshot::Snapshot;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::StringId;
-use profile_runtime::contexts::RECORD;
+use profile_runtime::contexts::{Identity, Record};
+use profile_runtime::memory::Memory;
 use std::collections::HashMap;
 
 /// The number of innermost calls that are read for each stack. Most stacks are not deeper.
@@ -61,7 +61,7 @@ impl Trunk {
         snapshot: &mut Snapshot<M>,
         inner: usize,
         address: u64,
-        record: &[u8; RECORD],
+        record: &Record,
     ) -> Result<Option<usize>> {
         let Some(&row) = self.rows.get(&address) else {
             return Ok(None);
@@ -77,12 +77,12 @@ impl Trunk {
                 record, identity, ..
             } = self.calls[outer];
             let copy = snapshot.record(record.address)?;
-            if copy.is_none_or(|copy| Identity::of(&copy) != identity) {
+            if copy.is_none_or(|copy| Identity::of(&copy.0) != identity) {
                 self.keep(outer);
                 return Ok(None);
             }
         }
-        if self.calls[row].identity != Identity::of(record) {
+        if self.calls[row].identity != Identity::of(&record.0) {
             self.keep(row);
             return Ok(None);
         }

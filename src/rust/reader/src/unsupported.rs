@@ -2,12 +2,12 @@
 
 use crate::computing::Evidence;
 use crate::frames::Stack;
-use crate::memory::{Mapping, Memory, View};
 use crate::target::Target;
 use profile_core::error::{Error, Result};
 use profile_core::joint::{Files, Recording};
 use profile_core::message;
 use profile_runtime::LIVE_PLATFORMS;
+use profile_runtime::memory::{Mapping, Memory, View};
 use std::marker::PhantomData;
 use std::time::Duration;
 

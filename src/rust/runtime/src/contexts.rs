@@ -9,6 +9,8 @@
 //! The first fields have not changed since R 3. They are followed by a buffer of `sigsetjmp()`, whose size depends on
 //! the processor and the C library.
 
+use crate::cycle::Cycle;
+use crate::memory::{self, Memory, at, half_at};
 use crate::processor::JUMP_BUFFER as BUFFER;
 use std::ops::Range;
 
@@ -38,41 +40,222 @@ pub const BCPC: u64 = BUFFER + 120;
 
 /// More than the size of a record in any version.
 pub const RECORD: usize = BUFFER as usize + 200;
+/// The size of the first two fields.
+pub const HEAD: usize = 16;
 
-/// The fields whose position depends on the version of R.
+/// The fields whose position depends on the version of R, and where R has its records. [`Layout::ALL`] is the table of
+/// all versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// The promises that are being evaluated (`RPRSTACK`).
+    /// The first version of R with this layout: the first two numbers.
+    pub since: (u32, u32),
+    /// The promises that are being evaluated (`prstack`, an `RPRSTACK`).
     pub promises: u64,
-    /// The top of the node stack when the call was made.
+    /// The top of the node stack when the call was made (`nodestack`).
     pub node_stack: u64,
-    /// Where the call was made: a `srcref`, `R_NilValue`, or the marker `R_InBCInterpreter`, which stands for a
-    /// position in byte code.
+    /// Where the call was made (`srcref`): a `srcref`, `R_NilValue`, or the marker `R_InBCInterpreter`, which stands for
+    /// a position in byte code.
     pub srcref: u64,
-    /// The position in byte code, as a number of instructions.
+    /// The position in byte code, as a number of instructions (`relpc`).
     pub relative_pc: Option<u64>,
+    /// Whether the record of a call of a byte-compiled function by another one is on the node stack (`bcEval_loop()` in
+    /// `eval.c`).
+    pub calls_on_node_stack: bool,
 }
 
 impl Layout {
-    /// R 4.2 and 4.3.
-    pub const R_4_2: Layout = Layout {
-        promises: BUFFER + 144,
-        node_stack: BUFFER + 152,
-        srcref: BUFFER + 168,
-        relative_pc: None,
-    };
-    /// R 4.4 to 4.6.
-    pub const R_4_4: Layout = Layout {
-        promises: BUFFER + 152,
-        node_stack: BUFFER + 160,
-        srcref: BUFFER + 184,
-        relative_pc: Some(BUFFER + 128),
-    };
-    pub const ALL: [Layout; 2] = [Layout::R_4_2, Layout::R_4_4];
+    /// All versions of `RCNTXT`; the last one is of R 4.4 to 4.6.
+    pub const ALL: [Layout; 2] = [
+        Layout {
+            since: (4, 2),
+            promises: BUFFER + 144,
+            node_stack: BUFFER + 152,
+            srcref: BUFFER + 168,
+            relative_pc: None,
+            calls_on_node_stack: false,
+        },
+        Layout {
+            since: (4, 4),
+            promises: BUFFER + 152,
+            node_stack: BUFFER + 160,
+            srcref: BUFFER + 184,
+            relative_pc: Some(BUFFER + 128),
+            calls_on_node_stack: true,
+        },
+    ];
+    pub const R_4_2: Layout = Layout::ALL[0];
+    pub const R_4_4: Layout = Layout::ALL[1];
+
+    /// The layout of a version of R, the first two numbers of which are given.
+    pub fn of_version(version: (u32, u32)) -> Layout {
+        let [first, ..] = Layout::ALL;
+        let known = Layout::ALL.into_iter().rev();
+        let mut known = known.skip_while(|layout| layout.since > version);
+        known.next().unwrap_or(first)
+    }
+}
+
+/// A record that was read. Its fields may have any values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record(pub [u8; RECORD]);
+
+/// Where the function of a record was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Site {
+    /// A `srcref`, or `R_NilValue`.
+    Srcref(u64),
+    /// A position in byte code, as a number of instructions.
+    Relative { code: u64, instructions: u64 },
+    /// A position in byte code: the address of the variable that points to the next instruction.
+    Absolute { code: u64, variable: u64 },
+}
+
+impl Record {
+    pub fn read(memory: &mut impl Memory, address: u64) -> Option<Record> {
+        memory::array(memory, address).map(Record)
+    }
+
+    fn word(&self, field: u64) -> u64 {
+        at(&self.0, field as usize)
+    }
+
+    /// The address of the next outer record, 0 for the outermost one.
+    pub fn next(&self) -> u64 {
+        self.word(NEXT)
+    }
+
+    fn flags(&self) -> u32 {
+        half_at(&self.0, CALLFLAG as usize)
+    }
+
+    /// Whether the flags are those of a record.
+    pub fn is_possible(&self) -> bool {
+        self.flags() < FLAGS
+    }
+
+    /// Whether it belongs to a call, of a closure or a builtin. Loops have records as well.
+    pub fn is_call(&self) -> bool {
+        self.flags() & (CLOSURE | BUILTIN) != 0
+    }
+
+    pub fn is_call_of_closure(&self) -> bool {
+        self.flags() & CLOSURE != 0
+    }
+
+    /// The closure that was called.
+    pub fn function(&self) -> u64 {
+        self.word(CALLFUN)
+    }
+
+    /// The call, a `LANGSXP`, with rare exceptions.
+    pub fn call(&self) -> u64 {
+        self.word(CALL)
+    }
+
+    /// The environment of the call.
+    pub fn environment(&self) -> u64 {
+        self.word(CLOENV)
+    }
+
+    /// The list of promises that were pending.
+    pub fn promises(&self, layout: Layout) -> u64 {
+        self.word(layout.promises)
+    }
+
+    /// The top of the node stack when the call was made.
+    pub fn node_stack(&self, layout: Layout) -> u64 {
+        self.word(layout.node_stack)
+    }
+
+    /// The object that contains where the function was called, or stands for it.
+    pub fn srcref(&self, layout: Layout) -> u64 {
+        self.word(layout.srcref)
+    }
+
+    /// Where the function was called. `in_byte_code` is the address of the marker `R_InBCInterpreter`.
+    pub fn site(&self, layout: Layout, in_byte_code: u64) -> Site {
+        let srcref = self.srcref(layout);
+        if srcref != in_byte_code {
+            return Site::Srcref(srcref);
+        }
+        let code = self.word(BCBODY);
+        match layout.relative_pc.map(|field| self.word(field)) {
+            // The value is 0 or less if it was not set.
+            Some(instructions) if (1..1 << 32).contains(&instructions) => {
+                Site::Relative { code, instructions }
+            }
+            _ => Site::Absolute {
+                code,
+                variable: self.word(BCPC),
+            },
+        }
+    }
+
+    /// The words that may be addresses of objects.
+    pub fn words(&self) -> impl Iterator<Item = u64> {
+        let words = self.0.chunks_exact(8).skip(CALLFUN as usize / 8);
+        words.map(|word| at(word, 0))
+    }
+}
+
+/// What distinguishes a record from others that have been at its address: the fields that do not change while its
+/// function runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Identity([u64; 8]);
+
+impl Identity {
+    /// The size of the part of a record that contains these fields.
+    pub const SIZE: usize = BCPC as usize + 8;
+
+    pub fn of(record: &[u8]) -> Identity {
+        let words = [NEXT, CALLFUN, SYSPARENT, CALL, CLOENV, BCBODY, BCPC];
+        let [next, function, parent, call, environment, code, pc] =
+            words.map(|field| at(record, field as usize));
+        let flags = half_at(record, CALLFLAG as usize).into();
+        Identity([next, flags, function, parent, call, environment, code, pc])
+    }
+}
+
+/// Follows a list of records from the innermost one outwards.
+pub struct Walk {
+    next: u64,
+    left: usize,
+    cycle: Cycle,
+}
+
+impl Walk {
+    /// `innermost` is the value of `R_GlobalContext`.
+    pub fn new(innermost: u64) -> Walk {
+        Walk {
+            next: innermost,
+            left: MOST_RECORDS,
+            cycle: Cycle::default(),
+        }
+    }
+
+    /// The next record and its address. `None` after the outermost one, or if the memory of a record cannot be read, or
+    /// the list is circular, see [`Walk::is_whole()`].
+    pub fn next(&mut self, memory: &mut impl Memory) -> Option<(u64, Record)> {
+        let address = self.next;
+        if address == 0 || self.left == 0 || self.cycle.has(address) {
+            return None;
+        }
+        let record = Record::read(memory, address)?;
+        self.left -= 1;
+        self.next = record.next();
+        Some((address, record))
+    }
+
+    /// Whether the last record was the outermost one.
+    pub fn is_whole(&self) -> bool {
+        self.next == 0
+    }
 }
 
 /// The address of the next promise in `RPRSTACK`.
 pub const NEXT_PROMISE: u64 = 8;
+/// More pending promises than there can be: a longer list is damaged.
+pub const MOST_PROMISES: usize = 10_000;
 
 /// An entry of the node stack (`R_bcstack_t`): a tag of 4 bytes, and 8 bytes later a value. With this tag, the value is
 /// the number of the following entries, of 4 bytes, that are raw memory, such as a record of a call. The value of an entry
@@ -84,5 +267,7 @@ pub const NODE_TAGS: u32 = 256;
 
 /// The plausible sizes of R's node stack, which takes 3 to 5 MB; a range of any other size is not the node stack.
 pub const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
+/// The size of the node stack: 200,000 elements of 16 bytes, in R 4.4 and later of 24 bytes.
+pub const NODE_STACK_SIZES: [u64; 2] = [3_200_000, 4_800_000];
 /// More records than fit on any stack: a longer list must be circular.
 pub const MOST_RECORDS: usize = 1_000_000;

@@ -17,8 +17,14 @@ pub const IS_LIVE: bool = cfg!(all(
     any(target_arch = "x86_64", target_arch = "aarch64")
 ));
 
+pub mod byte_code;
+pub mod callbacks;
+pub mod connections;
 pub mod contexts;
+pub mod cycle;
+pub mod fit;
 pub mod heap;
+pub mod memory;
 pub mod objects;
 // Systems other than Linux read core files of x86-64.
 #[cfg_attr(

@@ -1,6 +1,8 @@
 //! R's objects: a header, then either three pointers or a length and data (`SEXPREC` and `VECTOR_SEXPREC`
 //! in `Defn.h`).
 
+use crate::memory::{self, Memory, at};
+
 /// The type, in the lowest bits of the first word.
 pub const TYPE: u64 = 31;
 /// The pairlist of attributes.
@@ -80,3 +82,24 @@ pub const EXTPTRSXP: Type = Type(22);
 pub const WEAKREFSXP: Type = Type(23);
 pub const RAWSXP: Type = Type(24);
 pub const S4SXP: Type = Type(25);
+
+/// The start of the object at an address, if it has this type.
+pub fn object_of(memory: &mut impl Memory, address: u64, kind: Type) -> Option<[u8; CELL]> {
+    let object = memory::array(memory, address)?;
+    (Type::of(at(&object, 0)) == kind).then_some(object)
+}
+
+/// The longest text that [`has_text()`] compares.
+const LONGEST_TEXT: usize = 16;
+
+/// Whether there is a `CHARSXP` with this text at an address.
+pub fn has_text(memory: &mut impl Memory, address: u64, text: &[u8]) -> bool {
+    let mut bytes = [0; DATA + LONGEST_TEXT];
+    let Some(bytes) = bytes.get_mut(..DATA + text.len()) else {
+        return false;
+    };
+    memory.read(address, bytes)
+        && Type::of(at(bytes, 0)) == CHARSXP
+        && at(bytes, LENGTH) == text.len() as u64
+        && bytes.get(DATA..) == Some(text)
+}

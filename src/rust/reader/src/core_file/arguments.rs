@@ -7,9 +7,9 @@
 
 use super::CoreMemory;
 use super::auxiliary::random_bytes;
-use crate::memory::{self, Memory};
 use profile_core::error::Result;
 use profile_core::limits::memory::filled;
+use profile_runtime::memory::{self, Memory};
 
 /// The size of what is between the vector and these bytes at most, and of the entries that are compared.
 const GAP: u64 = 256;

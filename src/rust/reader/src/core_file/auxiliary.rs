@@ -1,6 +1,6 @@
 //! The auxiliary vector: what the kernel passes to a program's loader, as pairs of a type and a value, see getauxval(3).
 
-use crate::memory::at;
+use profile_runtime::memory::at;
 
 /// The types that are used: the address of the program headers (`AT_PHDR`), and of random bytes (`AT_RANDOM`).
 const HEADERS: u64 = 3;

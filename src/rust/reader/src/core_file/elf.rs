@@ -2,10 +2,10 @@
 
 use super::input::Input;
 use super::processor::{MACHINE, NAME};
-use crate::memory::{at, half_at};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, sort_by_key};
 use profile_core::message;
+use profile_runtime::memory::{at, half_at};
 use std::ops::Range;
 
 const HEADER: usize = 64;

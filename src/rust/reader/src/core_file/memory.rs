@@ -3,8 +3,8 @@
 use super::elf::Segments;
 use super::input::{Input, LIMITS};
 use super::stand_in::{SIZE, START};
-use crate::memory::Memory;
 use profile_core::message;
+use profile_runtime::memory::Memory;
 
 pub struct CoreMemory {
     input: Input,

@@ -39,7 +39,6 @@ mod stand_in;
 
 pub use memory::CoreMemory;
 
-use crate::memory::Mapping;
 use crate::symbols::Module;
 use elf::Segments;
 use input::Input;
@@ -47,6 +46,7 @@ use notes::{Mapped, Notes};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, sort_by_key};
 use profile_core::message;
+use profile_runtime::memory::Mapping;
 use std::path::Path;
 
 /// The core file of a process.

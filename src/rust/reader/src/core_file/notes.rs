@@ -5,9 +5,9 @@
 
 use super::input::Input;
 use super::processor::{SYSTEM_CALL, SYSTEM_CALL_NOTE, THREAD_SIZE};
-use crate::memory::{at, half_at};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled, sort_by_key};
+use profile_runtime::memory::{at, half_at};
 use std::ops::Range;
 
 /// The types of notes that are used.

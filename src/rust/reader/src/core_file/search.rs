@@ -13,23 +13,19 @@
 //!
 //! Afterwards, [`crate::target::Target::open`] checks the records as usual.
 
-use crate::memory::{self, Limited, MEMORY_PAGE, Memory, at, half_at};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_runtime::contexts::{CALLFLAG, FLAGS, Layout, MOST_RECORDS, NEXT, RECORD};
+use profile_runtime::contexts::{Layout, NODE_STACK_SIZES, Record, Walk};
+use profile_runtime::memory::{self, Limited, MEMORY_PAGE, Memory, at};
 use profile_runtime::objects::{
-    ATTRIBUTES, CAR, CDR, CELL, CHARSXP, DATA, ENVSXP, INTSXP, LENGTH, LISTSXP, NILSXP, PRINTNAME,
-    SYMSXP, TAG, Type,
+    ATTRIBUTES, CAR, CDR, CELL, ENVSXP, INTSXP, LISTSXP, NILSXP, PRINTNAME, SYMSXP, TAG, Type,
+    has_text,
 };
 use std::ops::Range;
 
 /// The limits on what is read, in units of about a microsecond, and on the size of the variables.
 const MOST_TO_READ: u64 = 4 << 20;
 const MOST_BYTES: u64 = 16 << 20;
-/// The size of the node stack: 200,000 elements of 16 bytes, in R 4.4 and later of 24 bytes.
-const NODE_STACKS: [u64; 2] = [3_200_000, 4_800_000];
-/// The longest name of a symbol that is searched.
-const LONGEST_NAME: usize = 16;
 const MARKER: &[u8] = b"<in-bc-interp>";
 const SRCFILE: &[u8] = b"srcfile";
 /// More attributes than a source reference has.
@@ -125,9 +121,9 @@ impl<M: Memory> Search<'_, M> {
             NILSXP if pointers == [word; 4] => self.values.nil = word,
             SYMSXP => {
                 let name = at(&cell, PRINTNAME);
-                if self.is_text(name, MARKER) {
+                if has_text(&mut self.memory, name, MARKER) {
                     self.values.in_byte_code = word;
-                } else if self.is_text(name, SRCFILE) {
+                } else if has_text(&mut self.memory, name, SRCFILE) {
                     self.values.srcfile = word;
                 }
             }
@@ -144,51 +140,38 @@ impl<M: Memory> Search<'_, M> {
         Ok(())
     }
 
-    /// Whether there is this text at an address.
-    fn is_text(&mut self, address: u64, text: &[u8]) -> bool {
-        let Some(start) = memory::array::<{ DATA + LONGEST_NAME }>(&mut self.memory, address)
-        else {
-            return false;
-        };
-        Type::of(at(&start, 0)) == CHARSXP
-            && at(&start, LENGTH) == text.len() as u64
-            && start.get(DATA..DATA + text.len()) == Some(text)
-    }
-
     /// The list of records that starts at an address, if it ends with a variable.
     fn list(&mut self, first: u64) -> Option<List> {
-        let mut address = first;
-        // To detect a cycle: the last record whose number is a power of two.
-        let mut earlier = 0;
-        for length in 1..MOST_RECORDS {
-            let record = memory::array::<RECORD>(&mut self.memory, address)?;
-            if half_at(&record, CALLFLAG as usize) >= FLAGS || address == earlier {
+        let mut walk = Walk::new(first);
+        let mut last = None;
+        let mut length = 0;
+        while let Some((address, record)) = walk.next(&mut self.memory) {
+            if !record.is_possible() {
                 return None;
             }
-            if length.is_power_of_two() {
-                earlier = address;
-            }
-            match at(&record, NEXT as usize) {
-                0 if self.variables.iter().any(|part| part.contains(&address)) => {
-                    return self.node_stack_end(&record).map(|node_stack_end| List {
-                        first,
-                        length,
-                        node_stack_end,
-                        is_ambiguous: false,
-                    });
-                }
-                0 => return None,
-                next => address = next,
-            }
+            length += 1;
+            last = Some((address, record));
         }
-        None
+        let (outermost, record) = last.filter(|_| walk.is_whole())?;
+        let is_variable = |part: &Range<u64>| part.contains(&outermost);
+        if !self.variables.iter().any(is_variable) {
+            return None;
+        }
+        let node_stack_end = self.node_stack_end(&record)?;
+        Some(List {
+            first,
+            length,
+            node_stack_end,
+            is_ambiguous: false,
+        })
     }
 
     /// The end of the node stack, if this is the outermost record.
-    fn node_stack_end(&self, record: &[u8; RECORD]) -> Option<u64> {
-        let starts = Layout::ALL.map(|layout| at(record, layout.node_stack as usize));
+    fn node_stack_end(&self, record: &Record) -> Option<u64> {
+        let starts = Layout::ALL.map(|layout| record.node_stack(layout));
         let starts = starts.iter().filter(|&&start| start != 0);
-        let mut ends = starts.flat_map(|start| NODE_STACKS.map(|size| start.saturating_add(size)));
+        let mut ends =
+            starts.flat_map(|start| NODE_STACK_SIZES.map(|size| start.saturating_add(size)));
         ends.find(|end| self.words.binary_search(end).is_ok())
     }
 

@@ -1,9 +1,9 @@
 //! A copy of R's heap, and of what its roots need. It can be read like the memory of the process, see
 //! [`super::copying`] for how it is made.
 
-use crate::memory::{Memory, View};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, copied};
+use profile_runtime::memory::{Memory, View};
 use std::cmp::Reverse;
 
 pub struct Part {

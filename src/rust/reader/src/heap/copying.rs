@@ -4,19 +4,19 @@
 //! R's pages only the start. Everything else, such as checks, follows afterwards.
 
 use super::copied::{Copied, Part};
-use super::cycle::Cycle;
 use super::known::Known;
 use super::lists::{class_at, damaged};
 use super::node::{Node, needed};
 use super::roots::Library;
-use crate::memory::{self, MEMORY_PAGE, Mapping, Memory, at, half_at};
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
-use profile_runtime::contexts::{MOST_RECORDS, NEXT as OUTER, RECORD};
+use profile_runtime::contexts::Walk;
+use profile_runtime::cycle::Cycle;
 use profile_runtime::heap::{
     CLASS, CLASSES, COUNT, HEADS, NEXT, PAGE, PAGE_CLASSES, PAGE_COUNT, PAGES,
 };
+use profile_runtime::memory::{self, MEMORY_PAGE, Mapping, Memory, at, half_at};
 use profile_runtime::objects::CELL;
 use std::ops::Range;
 
@@ -120,22 +120,18 @@ impl<M: Memory> Copy<'_, M> {
     fn records(&mut self, target: &Target) -> Result<()> {
         let head = target.addresses.head;
         self.range(head..head + 8)?;
-        let mut address = memory::word(self.memory, head).ok_or_else(damaged)?;
-        let mut cycle = Cycle::default();
-        for _ in 0..MOST_RECORDS {
-            if cycle.has(address) {
-                break;
-            }
-            let record = memory::array::<RECORD>(self.memory, address).ok_or_else(damaged)?;
+        let innermost = memory::word(self.memory, head);
+        let mut walk = Walk::new(innermost.ok_or_else(damaged)?);
+        while let Some((address, record)) = walk.next(self.memory) {
             let mut bytes = Vec::new();
-            bytes.try_extend(&record)?;
+            bytes.try_extend(&record.0)?;
             self.copied.parts.try_push(Part { address, bytes })?;
-            address = at(&record, OUTER as usize);
-            if address == 0 {
-                return Ok(());
-            }
         }
-        Err(damaged())
+        if walk.is_whole() {
+            Ok(())
+        } else {
+            Err(damaged())
+        }
     }
 
     fn pages(&mut self, head: &[u8; CLASS]) -> Result<()> {

@@ -3,9 +3,9 @@
 //! R does not export these variables, and nothing in memory marks them. They are found by what they do: they grow by
 //! exactly what is allocated. R counts an object when it allocates it, and counts anew after a garbage collection.
 
-use crate::memory::{self, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
+use profile_runtime::memory::{self, Memory, at};
 use std::ops::Range;
 
 /// How many times objects are allocated to find the counts.

@@ -3,12 +3,12 @@
 use super::node::{LONGEST_TEXT, Node};
 use super::objects::Objects;
 use crate::exports::Exports;
-use crate::memory::Mapping;
-use crate::memory::{Memory, Piece, at};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::owned;
 use profile_core::message;
 use profile_core::text::decode;
+use profile_runtime::memory::Mapping;
+use profile_runtime::memory::{Memory, Piece, at};
 use profile_runtime::objects::{
     ATTRIBUTES, CAR, CDR, CHARSXP, LISTSXP, PRINTNAME, STRSXP, SYMSXP, TAG,
 };

@@ -1,10 +1,10 @@
 //! Where R's heap is: R's lists of all objects, by their classes.
 
-use crate::memory::{self, Memory, at};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_runtime::heap::{CLASS, CLASSES, HEADS};
+use profile_runtime::memory::{self, Memory, at};
 use std::ops::Range;
 
 /// Where R's heap is: the address of `R_GenHeap`.

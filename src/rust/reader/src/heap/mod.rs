@@ -19,12 +19,9 @@
 //!
 //! No function of R is called, and nothing in the memory is trusted: only addresses that [`objects`] knows are followed.
 
-mod callbacks;
-mod connections;
 pub mod copied;
 pub mod copying;
 pub mod counts;
-mod cycle;
 pub mod dominators;
 pub mod graph;
 pub mod known;

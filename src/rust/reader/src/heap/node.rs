@@ -1,6 +1,6 @@
 //! An object in a copy or a view of memory: its type, its size, and what it refers to.
 
-use crate::memory::at;
+use profile_runtime::memory::at;
 use profile_runtime::objects::{
     ALTREP, ATTRIBUTES, BCODESXP, BUILTINSXP, CELL, CHARSXP, CLOSXP, CPLXSXP, DATA, DOTSXP, ENVSXP,
     EXPRSXP, EXTPTRSXP, EXTRA, FIRST, GROWABLE, HAS_CLASS, INTSXP, LANGSXP, LENGTH, LGLSXP,

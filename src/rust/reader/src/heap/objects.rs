@@ -3,10 +3,10 @@
 
 use super::lists::class_at;
 use super::node::{Node, own_size};
-use crate::memory::View;
 use profile_core::error::Result;
 use profile_core::limits::memory::filled;
 use profile_runtime::heap::{CLASSES, PAGE, PAGE_CLASSES, PAGE_START, SLOTS};
+use profile_runtime::memory::View;
 use profile_runtime::objects::Type;
 use profile_runtime::processor::ADDRESS_BITS;
 use std::collections::HashMap;

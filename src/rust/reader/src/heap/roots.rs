@@ -10,7 +10,6 @@ use super::lists::damaged;
 use super::objects::Objects;
 use super::running::calls;
 use super::variables::{of_r, values, without, words};
-use crate::memory::Memory;
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
@@ -18,6 +17,7 @@ use profile_core::model::heap::{
     ATTACHED, BASE, BYTE_CODE_STACK, CONNECTION, GLOBAL, IMPORTS, LAST_VALUE, LAZY_LOADING,
     NAMESPACE, PACKAGE, PROTECT_STACK, R_ITSELF, SYMBOL_TABLE, TASK_CALLBACK, VARIABLES, WEAK,
 };
+use profile_runtime::memory::Memory;
 use profile_runtime::objects::{
     CAR, CDR, ENVSXP, FRAME, HASHTAB, LISTSXP, SYMSXP, TAG, VALUE, VECSXP,
 };

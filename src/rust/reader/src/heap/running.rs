@@ -1,17 +1,14 @@
 //! The calls that are running, which hold their variables and arguments.
 
-use super::cycle::Cycle;
 use super::known::Known;
 use super::lists::damaged;
 use super::objects::Objects;
-use crate::memory::{self, Memory, at, half_at};
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::model::heap as names;
-use profile_runtime::contexts::{
-    CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, MOST_RECORDS, NEXT, RECORD,
-};
+use profile_runtime::contexts::Walk;
+use profile_runtime::memory::{self, Memory};
 use profile_runtime::objects::{CAR, LANGSXP, SYMSXP};
 
 /// A call, and what its record refers to.
@@ -29,38 +26,28 @@ pub fn calls(
     objects: &Objects,
 ) -> Result<Vec<Call>> {
     let mut calls = Vec::new();
-    let mut address = memory::word(memory, target.addresses.head).unwrap_or(0);
-    let mut cycle = Cycle::default();
-    for _ in 0..MOST_RECORDS {
-        if cycle.has(address) {
-            break;
-        }
-        let Some(record) = memory::array::<RECORD>(memory, address) else {
-            return Err(damaged());
-        };
+    let innermost = memory::word(memory, target.addresses.head);
+    let mut walk = Walk::new(innermost.ok_or_else(damaged)?);
+    while let Some((_, record)) = walk.next(memory) {
         let mut call = Call {
             name: owned(names::CALLS.text())?,
             environment: 0,
             held: Vec::new(),
         };
-        if half_at(&record, CALLFLAG as usize) & CLOSURE != 0 {
-            call.environment = at(&record, CLOENV as usize);
-            call.name = name_of_call(known, objects, at(&record, CALL as usize))?;
+        if record.is_call_of_closure() {
+            call.environment = record.environment();
+            call.name = name_of_call(known, objects, record.call())?;
         }
-        for offset in (CALLFUN as usize..RECORD).step_by(8) {
-            let word = at(&record, offset);
-            if objects.is_used_at(word) {
-                call.held.try_push(word)?;
-            }
+        for word in record.words().filter(|&word| objects.is_used_at(word)) {
+            call.held.try_push(word)?;
         }
         calls.try_push(call)?;
-        address = at(&record, NEXT as usize);
-        if address == 0 {
-            calls.reverse();
-            return Ok(calls);
-        }
     }
-    Err(damaged())
+    if !walk.is_whole() {
+        return Err(damaged());
+    }
+    calls.reverse();
+    Ok(calls)
 }
 
 fn name_of_call(known: &Known, objects: &Objects, call: u64) -> Result<String> {

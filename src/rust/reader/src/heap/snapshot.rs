@@ -11,7 +11,6 @@ use super::roots::{self, Library};
 use super::steps::Kind;
 use super::sums::Sum;
 use super::walk::walk;
-use crate::memory::View;
 use crate::source::add_numbers;
 use crate::target::Target;
 use profile_core::error::Result;
@@ -22,6 +21,7 @@ use profile_core::model::{
     HeapFrame, Location, LocationId, Profile, SampleType, Source, SourceId, StringId, Values,
 };
 use profile_runtime::heap::{CLASS, CLASSES};
+use profile_runtime::memory::View;
 use std::collections::HashMap;
 
 /// The sample types.

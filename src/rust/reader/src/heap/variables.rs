@@ -1,14 +1,14 @@
 //! Variables of R and of libraries that refer to objects. Their names are unknown, so all their words are searched for
 //! addresses of objects.
 
-use super::callbacks::{Callback, callbacks, is_callback};
-use super::connections::{Connection, connections, first_words, is_table, table_at};
 use super::known::Known;
 use super::objects::Objects;
-use crate::memory::{self, MEMORY_PAGE, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
+use profile_runtime::callbacks::{Callback, callbacks, is_callback};
+use profile_runtime::connections::{Connection, connections, first_words, is_table, table_at};
 use profile_runtime::contexts::{NODE, NODE_TAGS, NODE_VALUE, RAW_NODES};
+use profile_runtime::memory::{self, MEMORY_PAGE, Memory, at};
 use profile_runtime::objects::{SYMSXP, VECSXP};
 use std::ops::Range;
 

@@ -99,7 +99,7 @@ fn wait_for_end(parent: u32) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Memory;
+    use profile_runtime::memory::Memory;
     use std::os::fd::AsRawFd;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;

@@ -1,9 +1,9 @@
 //! The lines of `/proc/PID/maps`, which describe the address space of a process, and where the files in it are.
 
-use crate::memory::{MEMORY_PAGE, Mapping};
 use profile_core::error::Result;
 use profile_core::limits::memory::owned;
 use profile_core::message;
+use profile_runtime::memory::{MEMORY_PAGE, Mapping};
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;

@@ -1,8 +1,8 @@
 //! The memory of a process.
 
 use super::own::Own;
-use crate::memory::{Memory, Piece};
 use profile_core::error::Result;
+use profile_runtime::memory::{Memory, Piece};
 use std::ops::Range;
 use std::process;
 

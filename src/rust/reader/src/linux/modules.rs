@@ -6,11 +6,11 @@
 //! [`RemoteModules::verify`] checks whether the known modules are still at their addresses.
 
 use super::maps::{Part, other_file, page_size};
-use crate::memory::{self, Memory, Piece};
 use profile_core::error::Result;
 use profile_core::joint::{Files, Module, Role};
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
+use profile_runtime::memory::{self, Memory, Piece};
 use profile_unwind::image::{self, HEAD};
 use profile_unwind::{Image, UnwindTables};
 use std::fs::{self, File};

@@ -2,10 +2,10 @@
 
 use super::memory::ProcessMemory;
 use super::own::readable;
-use crate::memory::{Memory, Piece, View};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
+use profile_runtime::memory::{Memory, Piece, View};
 use std::fs;
 use std::marker::PhantomData;
 use std::ops::Range;

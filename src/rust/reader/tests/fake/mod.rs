@@ -20,7 +20,7 @@ pub mod process;
 ))]
 pub mod recording;
 
-use profile_reader::memory::{Memory, Piece};
+use profile_runtime::memory::{Memory, Piece};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;

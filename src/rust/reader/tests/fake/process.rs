@@ -5,11 +5,11 @@ use super::objects::Code;
 use super::{FakeMemory, Space};
 use profile_core::error::Result;
 use profile_reader::frames::Stack;
-use profile_reader::memory::Mapping;
 use profile_reader::stack::{Motion, Reader};
 use profile_runtime::contexts::{
     BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD, SYSPARENT,
 };
+use profile_runtime::memory::Mapping;
 use profile_runtime::objects::{DATA, FIRST, NILSXP};
 use std::collections::HashMap;
 use std::time::Duration;

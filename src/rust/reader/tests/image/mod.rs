@@ -28,7 +28,7 @@ pub mod processor;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use profile_reader::memory::Mapping;
+use profile_runtime::memory::Mapping;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;

@@ -3,11 +3,11 @@
 use crate::fake::module::{Hash, Module, SIZE, VARIABLES};
 use crate::fake::process::{At, FakeR, MODULE};
 use crate::fake::{FakeMemory, Space};
-use profile_reader::memory::Mapping;
 use profile_reader::moment::Moment;
 use profile_reader::spans::{SpanIds, VARIABLE};
 use profile_reader::stack::{Motion, Reader};
 use profile_runtime::contexts::Layout;
+use profile_runtime::memory::Mapping;
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 

@@ -6,9 +6,9 @@ use crate::fake::process::{
 };
 use crate::fake::{FakeMemory, Space};
 use profile_core::error::Error;
-use profile_reader::memory::Mapping;
 use profile_reader::target::Target;
 use profile_runtime::contexts::{CALLFLAG, CLOSURE, Layout, NEXT};
+use profile_runtime::memory::Mapping;
 
 fn open(r: &FakeR) -> Result<Target, String> {
     open_memory(&r.memory(), &r.mappings())

@@ -1,12 +1,12 @@
 //! Copies what R has in memory of its own, outside of its heap: tables of objects, callbacks and connections.
 
 use super::{Chunk, Copy};
-use crate::heap::callbacks::{callbacks, is_callback};
-use crate::heap::connections::{CONNECTIONS, connections, first_words, is_table, table_at};
 use crate::heap::copied::{Noted, Part};
-use crate::memory::{MEMORY_PAGE, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow, copied, filled};
+use profile_runtime::callbacks::{callbacks, is_callback};
+use profile_runtime::connections::{CONNECTIONS, connections, first_words, is_table, table_at};
+use profile_runtime::memory::{MEMORY_PAGE, Memory, at};
 use profile_runtime::objects::EXTPTRSXP;
 use std::ops::Range;
 

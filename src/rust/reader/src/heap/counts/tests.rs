@@ -1,5 +1,5 @@
 use super::*;
-use crate::memory::Piece;
+use profile_runtime::memory::Piece;
 use std::cell::RefCell;
 
 /// Variables that a test changes while they are searched.

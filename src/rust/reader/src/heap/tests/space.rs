@@ -1,8 +1,8 @@
 //! Memory at made-up addresses.
 
-use crate::memory::Mapping;
-use crate::memory::View;
-use crate::memory::{Memory, at};
+use profile_runtime::memory::Mapping;
+use profile_runtime::memory::View;
+use profile_runtime::memory::{Memory, at};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Default)]

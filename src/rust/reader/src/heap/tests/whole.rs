@@ -6,10 +6,10 @@ use super::{FakeHeap, cases};
 use crate::heap::copied::{Copied, CopiedMemory};
 use crate::heap::copying::copy;
 use crate::heap::snapshot::{About, Snapshot, take};
-use crate::memory::View;
 use profile_core::error::Result;
 use profile_core::model::{Profile, Source};
 use profile_runtime::heap::{CLASS, CLASSES, COUNT, HEADS, NEXT, PAGE_COUNT, PAGES};
+use profile_runtime::memory::View;
 use profile_runtime::objects::LENGTH;
 
 const RESIDENT: u64 = 1 << 30;

@@ -6,7 +6,7 @@
 //! the data is an object of R. Up to R 4.5, that function frees the data; later another one does, which is not exported.
 //! Callbacks of C code have other data.
 
-use super::cycle::Cycle;
+use crate::cycle::Cycle;
 use crate::memory::{self, MEMORY_PAGE, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};

@@ -1,8 +1,9 @@
-//! Tells which layout the records of a process have, since it depends on the version of R.
+//! Finds the layout of the records of a process by its records. It depends on the version of R, which a process does not
+//! have to name.
 
-use crate::memory::{self, Memory, at};
-use profile_runtime::contexts::{Layout, NODE_STACK_BYTES, RECORD};
-use profile_runtime::objects::{INTSXP, Type};
+use crate::contexts::{Layout, NODE_STACK_BYTES, Record};
+use crate::memory::{self, Memory};
+use crate::objects::{INTSXP, Type};
 
 /// Whether the records fit a layout: the node stack was lower when outer calls were made, and each record contains
 /// the place of its call, or a null pointer if the call was made by native code.
@@ -36,10 +37,10 @@ impl Fit {
         memory: &mut impl Memory,
         markers: [u64; 2],
         address: u64,
-        record: &[u8; RECORD],
+        record: &Record,
     ) {
-        let height = at(record, self.layout.node_stack as usize);
-        let srcref = at(record, self.layout.srcref as usize);
+        let height = record.node_stack(self.layout);
+        let srcref = record.srcref(self.layout);
         let is_srcref = |word| Type::of(word) == INTSXP;
         let knows = markers.contains(&srcref)
             || srcref != 0 && memory::word(memory, srcref).is_some_and(is_srcref);

@@ -6,9 +6,9 @@
 //! if they have the expected types.
 
 use crate::memory::{self, MEMORY_PAGE, Memory, at};
+use crate::objects::{EXTPTRSXP, RAWSXP, STRSXP, Type};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, written};
-use profile_runtime::objects::{EXTPTRSXP, RAWSXP, STRSXP, Type};
 
 /// The number of connections that every version of R has room for.
 pub const CONNECTIONS: usize = 128;
