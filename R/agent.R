@@ -85,7 +85,8 @@
 #' ```
 #'
 #' Or add the line `if (Sys.getenv("R_PROFILE_AGENT") != "") invisible(loadNamespace("profile"))` to `Rprofile.site`. If
-#' the agent cannot start, there is a warning (a message if the option `warn` is 2), and the application runs without it.
+#' the agent cannot start, there is a warning (a message if the option `warn` is 2), and the application runs without
+#' it.
 #'
 #' The agent respects these environment variables of OpenTelemetry:
 #'
@@ -438,8 +439,8 @@ stop_agent_before_end <- function() {
   }
 }
 
-# Starts the agent when the package is loaded, if environment variables request it. Nothing that goes wrong here may stop
-# the application.
+# Starts the agent when the package is loaded, if environment variables request it. Nothing that goes wrong here may
+# stop the application.
 start_agent_by_environment <- function() {
   tryCatch(start_requested_agent(), error = function(error) {
     text <- c("The agent that `R_PROFILE_AGENT` requests cannot be started.", x = conditionMessage(error))

@@ -37,8 +37,8 @@
 #' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times, which requires
 #'   R 4.4. On Windows, [Rprof()] takes samples at all times.
 #' @param memory Whether to record the memory in use at each sample, from which a lower bound of the allocated memory is
-#'   computed. With `"exact"`, [Rprofmem()] also records each vector that is allocated, in a second source. This slows
-#'   code that allocates many vectors.
+#'   computed. With `"exact"`, [Rprofmem()] also records each vector that is allocated, in a second source, with other
+#'   names than the first one: see [read_rprofmem()]. This slows code that allocates many vectors.
 #' @param gc,lines Whether to record garbage collections, and lines.
 #' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded.
 #'   This requires `r live_platforms()`, and R 4.2 to 4.6.
@@ -197,10 +197,9 @@ with_allocations <- function(finish, call) {
 tidy_recording <- function(x, frames, started, code, env, call) {
   x$sources$source_timestamp <- as.numeric(started)
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = code_in_one_line(code))
-  of_code <- functions_of_code(x, frames)
+  of_code <- frames_of_code(x, frames)
   if (length(of_code) > 0) {
-    x$functions$name[of_code] <- "<expression>"
-    x$functions$system_name[of_code] <- "<expression>"
+    x <- name_frames(x, of_code, "<expression>")
     frames <- frames - 1L
   }
   # The profiler still runs while it is being stopped.
@@ -212,24 +211,36 @@ tidy_recording <- function(x, frames, started, code, env, call) {
   x
 }
 
-# The rows of the functions of the frame that evaluates the recorded code, which is number `frames` from the outermost
-# one: it has the lines of the code itself. None if the code has no lines, so that the frame says nothing.
-functions_of_code <- function(x, frames) {
+# The rows of `sample_locations` with the frame that evaluates the recorded code, which is number `frames` from the
+# outermost one: it has the lines of the code itself. None if the code has no lines, so that the frame says nothing.
+frames_of_code <- function(x, frames) {
   rows <- unclass(x$sample_locations)
   at <- match(rows$location_id, x$locations$location_id)
   type <- x$locations[[".frame_type"]]
-  if (!is.null(type)) {
-    of_r <- type[at] %in% "r"
-    rows <- list(sample_id = rows$sample_id[of_r])
-    at <- at[of_r]
-  }
+  of_r <- if (is.null(type)) seq_along(at) else which(type[at] %in% "r")
   # Frames are stored from the innermost one of each sample on.
-  end <- cumsum(rle(as.integer(rows$sample_id))$lengths)
+  end <- cumsum(rle(as.integer(rows$sample_id[of_r]))$lengths)
   position <- end - frames + 1L
-  at <- unique(at[position[position > c(0L, end[-length(end)])]])
-  if (any(x$locations$line[at] > 0)) {
-    which(x$functions$function_id %in% x$locations$function_id[at])
-  }
+  found <- of_r[position[position > c(0L, end[-length(end)])]]
+  if (any(x$locations$line[at[found]] > 0)) found
+}
+
+# Gives these rows of `sample_locations` a function of this name. Other frames may have the same function or location:
+# all calls by `do.call()`, and for `Rprofmem()` calls such as `profile::record_profile()`, are `<Anonymous>`.
+name_frames <- function(x, rows, name) {
+  used <- match(x$sample_locations$location_id[rows], x$locations$location_id)
+  locations <- slice_rows(x$locations, unique(used))
+  called <- unique(locations$function_id)
+  functions <- slice_rows(x$functions, match(called, x$functions$function_id))
+  functions$name <- functions$system_name <- rep(name, nrow(functions))
+  functions$function_id <- max(x$functions$function_id) + seq_along(called)
+  locations$function_id <- functions$function_id[match(locations$function_id, called)]
+  locations$location_id <- max(x$locations$location_id) + seq_len(nrow(locations))
+  x$sample_locations$location_id[rows] <- locations$location_id[match(used, unique(used))]
+  # Rows that no frame uses any more are removed with the frames of callers.
+  x$locations <- vctrs::vec_rbind(x$locations, locations)
+  x$functions <- vctrs::vec_rbind(x$functions, functions)
+  x
 }
 
 # Code as a title, such as `for (i in 1:200) lm(dist ~ speed, data = cars)`.

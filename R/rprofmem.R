@@ -18,8 +18,13 @@
 #' The type `new_pages` is missing if the file has no such lines. [pprof](https://github.com/google/pprof) knows the
 #' names `alloc_space` and `alloc_objects` from Go.
 #'
-#' `Rprofmem()` records the symbol by which a function was called; without one, as in `pkg::f()` and `x$f()`, the name
-#' is `<Anonymous>`. It records neither times nor lines of code, and does not mark where a file was continued with
+#' `Rprofmem()` records the symbol by which a function was called; without one, as in `pkg::f()`, `x$f()` and
+#' `x[["f"]]()`, the name is `<Anonymous>`, where [Rprof()] records these texts. So in a profile with both sources, by
+#' [record_profile()] with `memory = "exact"`, the same call can have two names. They are not translated: a function can
+#' call several others in this way, and samples contain only some of these calls, so a sample with a fitting stack does
+#' not prove which of them has allocated memory.
+#'
+#' `Rprofmem()` records neither times nor lines of code, and does not mark where a file was continued with
 #' `append = TRUE`. Names are not escaped, so a name that contains a quote, a blank and another quote is read as two
 #' names. Lines that R before 3.5.0 joined are separated. Irregularities are reported as by [read_rprof()].
 #'

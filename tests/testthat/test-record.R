@@ -252,3 +252,36 @@ test_that("arguments are checked", {
     record_profile(1, clock = "real")
   })
 })
+
+test_that("no other call is named like the frame of the expression, if that has no name, either", {
+  skip_without_ticks()
+  skip_if_not(capabilities("profmem"))
+  # `Rprofmem()` names calls such as `profile::record_profile()` and `x$give()` `<Anonymous>`.
+  path <- withr::local_tempfile(fileext = ".R", lines = c(
+    "test_that('a block', {",
+    "  x <- list(give = function() { tick(2); length(numeric(1e6)) })",
+    "  expect_identical(x$give(), 1000000L)",
+    "})"
+  ))
+  env <- rlang::env(tick = tick)
+  code <- parse(text = c(
+    "profile::record_profile({", "  only_given_ticks()", "  testthat::test_file(path, reporter = 'silent', env = env)",
+    "}, interval = 0.9, memory = 'exact')"
+  ), keep.source = TRUE)
+  x <- eval(code)
+  expect_no_error(validate_profile(x))
+  all <- stacks(x)
+  sampled <- all[x$samples$source_id == x$sources$source_id[x$sources$source_type == "rprof"]]
+  large <- x$sample_values$sample_id[x$sample_values$value %in% 8000048]
+  expect_match(sampled, "^tick < x[$]give < ")
+  expect_match(all[match(large, x$samples$sample_id)], "^numeric < <Anonymous> < ")
+  expect_length(c(sampled, large), 3)
+  # It is the outermost frame, and no other.
+  expect_true(all(endsWith(all, " < <expression>")))
+  expect_false(any(grepl("<expression> <", all, fixed = TRUE)))
+
+  # With `do.call()`, the same is true for `Rprof()`.
+  block <- parse(text = c("{", "  only_given_ticks()", "  (function() tick(2))()", "}"), keep.source = TRUE)[[1]]
+  y <- do.call(record_profile, list(block, interval = 0.9))
+  expect_equal(stacks(y), rep("tick < <Anonymous> < <expression>", 2))
+})
