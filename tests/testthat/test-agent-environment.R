@@ -65,8 +65,8 @@ random_bytes <- function(seed, size = 20) {
   withr::with_seed(seed, rawToChar(as.raw(sample(255, size, replace = TRUE))))
 }
 
-# Values for all variables that the package reads, and some with an effect on R and curl. (R itself does not start if HOME
-# is not valid text.)
+# Values for all variables that the package reads, and some with an effect on R and curl. (R itself does not start if
+# HOME is not valid text.)
 random_environment <- function(seed) {
   names <- c(environment_variables, "LANGUAGE", "SSL_CERT_FILE", "TZ", "http_proxy", "https_proxy", "no_proxy")
   stats::setNames(vapply(seed + seq_along(names), random_bytes, ""), names)
