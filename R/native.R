@@ -205,14 +205,12 @@ start_run <- function(path, options, call) {
   options$memory.profiling <- TRUE
   megabytes <- getOption("profile.recording_mb", 512L)
   check_count(megabytes, "getOption(\"profile.recording_mb\")", call)
-  version <- getRversion()
   settings <- list(
     path = c(run$path, run$shown),
     megabytes = as.integer(megabytes),
     # The number of closures on the stack: this function, its callers, and the wrapper of the entry point.
     closures = sys.nframe() + 1L,
-    node_stack = version >= "4.4.0",
-    lines_written_at_once = version >= "4.3.0"
+    version = unlist(getRversion())[1:2]
   )
   started <- FALSE
   on.exit(if (!started) resume_agent())

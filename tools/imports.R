@@ -1,6 +1,7 @@
 # Checks that the modules of each crate, and the C files, can be read in an order in which each needs only earlier ones:
 #
-#   Rscript tools/imports.R          fails if modules import each other, or against the layers of the core
+#   Rscript tools/imports.R          fails if modules import each other, or against the layers of the core, or know R's
+#                                    memory outside of the crate `runtime`
 #
 # In each folder the modules are compared, a subfolder as one module, and the folder's own code (`mod.rs`, or the `.rs`
 # file of the same name) as another one. Re-exports are followed to the module that defines the item, so that
@@ -183,6 +184,26 @@ against_layers <- function(edges) {
   )
 }
 
+# What only the crate `runtime` knows of R, as patterns of code and of text.
+of_runtime <- c(
+  "a version of R" = "R_[0-9]_[0-9]", "the number of a type" = "\\bType\\([0-9]", "a layout of records" = "\\bBUFFER\\b"
+)
+names_of_r <- "\"(?:R|Rf)_[A-Za-z]+\""
+
+# Lines for modules of these crates that contain it.
+knows_r <- function(crate, modules) {
+  if (!crate %in% c("unwind", "sampler", "reader", "agent")) {
+    return(NULL)
+  }
+  unlist(lapply(modules, function(module) {
+    lines <- readLines(module$file, encoding = "UTF-8", warn = FALSE)
+    lines <- lines[seq_len(match("mod tests {", trimws(lines), nomatch = length(lines)))]
+    found <- names(of_runtime)[vapply(of_runtime, grepl, NA, module$code, perl = TRUE)]
+    if (any(grepl(names_of_r, sub("//.*", "", lines), perl = TRUE))) found <- c(found, "the name of a variable of R")
+    if (length(found) > 0) paste0(module$file, " has ", found)
+  }))
+}
+
 # The same for the headers that C files include: a file with a header of the same name is one module.
 includes <- function() {
   files <- list.files("src", "[.][ch]$", full.names = TRUE)
@@ -210,6 +231,7 @@ for (crate in names(crates)) {
   edges <- imports_of(modules)
   count <- count + length(modules)
   report(paste("Modules of the crate", crate, "import each other"), circles_in(modules, edges))
+  report("Known outside of the crate `runtime` (tools/imports.R)", knows_r(crate, modules))
   if (crate == "core") {
     report("Imports against the layers of the core (tools/imports.R)", against_layers(edges))
   }

@@ -94,17 +94,23 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
 }
 
 /// The settings of the sampler, and the path of its file as shown in messages, for a list of the options `path`,
-/// `megabytes`, `closures`, `node_stack` and `lines_written_at_once`.
+/// `megabytes`, `closures` and `version`, the first two numbers of R's version.
 pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
     let file = option(list, "path")?.file()?;
     let settings = sampler::Settings {
         file: file.path,
         bytes: count(list, "megabytes")? << 20,
         closures: count(list, "closures")?,
-        node_stack: option(list, "node_stack")?.flag()?,
-        lines_written_at_once: option(list, "lines_written_at_once")?.flag()?,
+        version: r_version(list)?,
     };
     Ok((settings, file.shown))
+}
+
+fn r_version(list: &Robj) -> Result<(u32, u32)> {
+    match *option(list, "version")?.integers()? {
+        [major, minor] => Ok((major.unsigned_abs(), minor.unsigned_abs())),
+        _ => Err(Error::Unsupported(message!("No version of R."))),
+    }
 }
 
 /// The settings of the recorder for a list of the options `interval` and `seconds` (in seconds), `clock` ("cpu" or

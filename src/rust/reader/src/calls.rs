@@ -138,13 +138,14 @@ impl Calls {
                     return Ok(true);
                 }
             }
-            if !record.is_possible() {
+            let head = record.head();
+            if !head.is_possible() {
                 return Ok(false);
             }
-            if record.is_call() {
+            if head.is_call() {
                 self.calls.try_push(Call::of(self.next, &record, target))?;
             }
-            self.next = record.next();
+            self.next = head.next;
             self.records += 1;
         }
         self.end = End::Outermost;

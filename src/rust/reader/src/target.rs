@@ -6,6 +6,9 @@ use profile_core::message;
 use profile_runtime::contexts::{Layout, Walk};
 use profile_runtime::fit::Fit;
 use profile_runtime::memory::{self, Mapping, Memory, Piece, at};
+use profile_runtime::variables::{
+    GLOBAL_CONTEXT, IN_BYTE_CODE, NIL, NODE_STACK_END, SRCFILE_SYMBOL, SRCREF, STACK_START,
+};
 use std::ops::Range;
 
 /// What this crate knows about R in a process.
@@ -47,17 +50,14 @@ pub struct Constants {
     pub(crate) node_stack_end: u64,
 }
 
-const HEAD: &str = "R_GlobalContext";
-/// The outermost address of the C stack.
-const STACK_START: &str = "R_CStackStart";
 /// The variables of R that are used.
 const NAMES: [&str; 7] = [
-    HEAD,
-    "R_Srcref",
-    "R_NilValue",
-    "R_InBCInterpreter",
-    "R_SrcfileSymbol",
-    "R_BCNodeStackEnd",
+    GLOBAL_CONTEXT,
+    SRCREF,
+    NIL,
+    IN_BYTE_CODE,
+    SRCFILE_SYMBOL,
+    NODE_STACK_END,
     STACK_START,
 ];
 
@@ -68,7 +68,7 @@ impl Target {
     /// Finds R. `mappings` are those of the process, in the order of their addresses.
     pub fn open(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Target> {
         let found = Exports::find(memory, mappings, NAMES)?;
-        if found.get(HEAD).is_none() {
+        if found.get(GLOBAL_CONTEXT).is_none() {
             return Err(Error::Process(message!(
                 "It does not run R: no part of it has R's variables."
             )));
@@ -78,12 +78,12 @@ impl Target {
             found.ok_or_else(|| unknown(&message!("it has no variable `{name}`")))
         };
         let addresses = Addresses {
-            head: address(HEAD)?,
-            srcref: address("R_Srcref")?,
+            head: address(GLOBAL_CONTEXT)?,
+            srcref: address(SRCREF)?,
             constants: [
-                address("R_NilValue")?,
-                address("R_InBCInterpreter")?,
-                address("R_SrcfileSymbol")?,
+                address(NIL)?,
+                address(IN_BYTE_CODE)?,
+                address(SRCFILE_SYMBOL)?,
             ],
         };
         let [nil, in_byte_code, srcfile] = addresses.constants;
@@ -91,7 +91,7 @@ impl Target {
             nil,
             in_byte_code,
             srcfile,
-            address("R_BCNodeStackEnd")?,
+            address(NODE_STACK_END)?,
             address(STACK_START)?,
             addresses.head,
         ];
@@ -120,7 +120,7 @@ impl Target {
         let mut target = Target {
             addresses,
             values,
-            layout: Layout::R_4_4,
+            layout: Layout::ALL[0],
             toplevel: 0,
             stack: c_stack(mappings, stack_start)?,
             node_stack: 0..node_stack_end,
@@ -194,7 +194,7 @@ impl Target {
         let mut outermost = 0;
         while let Some((address, record)) = walk.next(memory) {
             *is_readable = true;
-            if !record.is_possible() {
+            if !record.head().is_possible() {
                 return None;
             }
             for fit in fits.iter_mut().filter(|fit| fit.fits) {

@@ -40,8 +40,6 @@ pub const BCPC: u64 = BUFFER + 120;
 
 /// More than the size of a record in any version.
 pub const RECORD: usize = BUFFER as usize + 200;
-/// The size of the first two fields.
-pub const HEAD: usize = 16;
 
 /// The fields whose position depends on the version of R, and where R has its records. [`Layout::ALL`] is the table of
 /// all versions.
@@ -95,6 +93,45 @@ impl Layout {
     }
 }
 
+/// The first two fields of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The address of the next outer record, 0 for the outermost one.
+    pub next: u64,
+    pub flags: u32,
+}
+
+impl Head {
+    /// Their size in memory.
+    pub const SIZE: usize = 16;
+
+    fn of(record: &[u8]) -> Head {
+        Head {
+            next: at(record, NEXT as usize),
+            flags: half_at(record, CALLFLAG as usize),
+        }
+    }
+
+    pub fn read(memory: &mut impl Memory, address: u64) -> Option<Head> {
+        let bytes = memory::array::<{ Head::SIZE }>(memory, address)?;
+        Some(Head::of(&bytes))
+    }
+
+    /// Whether the flags are those of a record.
+    pub fn is_possible(self) -> bool {
+        self.flags < FLAGS
+    }
+
+    /// Whether it belongs to a call, of a closure or a builtin. Loops have records as well.
+    pub fn is_call(self) -> bool {
+        self.flags & (CLOSURE | BUILTIN) != 0
+    }
+
+    pub fn is_call_of_closure(self) -> bool {
+        self.flags & CLOSURE != 0
+    }
+}
+
 /// A record that was read. Its fields may have any values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record(pub [u8; RECORD]);
@@ -119,27 +156,8 @@ impl Record {
         at(&self.0, field as usize)
     }
 
-    /// The address of the next outer record, 0 for the outermost one.
-    pub fn next(&self) -> u64 {
-        self.word(NEXT)
-    }
-
-    fn flags(&self) -> u32 {
-        half_at(&self.0, CALLFLAG as usize)
-    }
-
-    /// Whether the flags are those of a record.
-    pub fn is_possible(&self) -> bool {
-        self.flags() < FLAGS
-    }
-
-    /// Whether it belongs to a call, of a closure or a builtin. Loops have records as well.
-    pub fn is_call(&self) -> bool {
-        self.flags() & (CLOSURE | BUILTIN) != 0
-    }
-
-    pub fn is_call_of_closure(&self) -> bool {
-        self.flags() & CLOSURE != 0
+    pub fn head(&self) -> Head {
+        Head::of(&self.0)
     }
 
     /// The closure that was called.
@@ -236,14 +254,27 @@ impl Walk {
     /// The next record and its address. `None` after the outermost one, or if the memory of a record cannot be read, or
     /// the list is circular, see [`Walk::is_whole()`].
     pub fn next(&mut self, memory: &mut impl Memory) -> Option<(u64, Record)> {
+        let address = self.address()?;
+        let record = Record::read(memory, address)?;
+        self.next = record.head().next;
+        Some((address, record))
+    }
+
+    /// Like [`Walk::next()`], but reads the first two fields only.
+    pub fn next_head(&mut self, memory: &mut impl Memory) -> Option<(u64, Head)> {
+        let address = self.address()?;
+        let head = Head::read(memory, address)?;
+        self.next = head.next;
+        Some((address, head))
+    }
+
+    fn address(&mut self) -> Option<u64> {
         let address = self.next;
         if address == 0 || self.left == 0 || self.cycle.has(address) {
             return None;
         }
-        let record = Record::read(memory, address)?;
         self.left -= 1;
-        self.next = record.next();
-        Some((address, record))
+        Some(address)
     }
 
     /// Whether the last record was the outermost one.
@@ -264,6 +295,23 @@ pub const NODE: usize = 16;
 pub const NODE_VALUE: usize = 8;
 pub const RAW_NODES: u32 = 254;
 pub const NODE_TAGS: u32 = 256;
+
+/// The values of these words of the node stack that refer to objects, as R's garbage collector finds them. Raw memory in
+/// between may contain addresses of objects that were freed.
+pub fn objects_on_node_stack(words: &[u64]) -> impl Iterator<Item = u64> {
+    let mut raw = 0;
+    words.chunks_exact(NODE / 8).filter_map(move |entry| {
+        if raw > 0 {
+            raw -= 1;
+            return None;
+        }
+        let (tag, value) = (entry[0] as u32, entry[NODE_VALUE / 8]);
+        if tag == RAW_NODES {
+            raw = value as u32;
+        }
+        (tag == 0 || tag >= NODE_TAGS).then_some(value)
+    })
+}
 
 /// The plausible sizes of R's node stack, which takes 3 to 5 MB; a range of any other size is not the node stack.
 pub const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;

@@ -22,10 +22,14 @@ pub mod callbacks;
 pub mod connections;
 pub mod contexts;
 pub mod cycle;
+pub mod evaluator;
 pub mod fit;
 pub mod heap;
 pub mod memory;
+pub mod node;
 pub mod objects;
+pub mod profiler;
+pub mod variables;
 // Systems other than Linux read core files of x86-64.
 #[cfg_attr(
     all(target_os = "linux", target_arch = "aarch64"),

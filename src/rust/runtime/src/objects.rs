@@ -57,6 +57,35 @@ impl Type {
     pub fn of(word: u64) -> Type {
         Type((word & TYPE) as u8)
     }
+
+    /// The name of a type, as in R where users know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            NILSXP => "NULL",
+            SYMSXP => "symbol",
+            LISTSXP => "pairlist",
+            CLOSXP => "function",
+            ENVSXP => "environment",
+            PROMSXP => "promise",
+            LANGSXP => "call",
+            SPECIALSXP | BUILTINSXP => "builtin",
+            CHARSXP => "string",
+            LGLSXP => "logical",
+            INTSXP => "integer",
+            REALSXP => "numeric",
+            CPLXSXP => "complex",
+            STRSXP => "character",
+            DOTSXP => "dots",
+            VECSXP => "list",
+            EXPRSXP => "expression",
+            BCODESXP => "byte code",
+            EXTPTRSXP => "external pointer (native memory unknown)",
+            WEAKREFSXP => "weak reference",
+            RAWSXP => "raw",
+            S4SXP => "S4 object",
+            _ => "unknown type",
+        }
+    }
 }
 
 pub const NILSXP: Type = Type(0);

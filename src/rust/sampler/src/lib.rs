@@ -61,10 +61,8 @@ pub struct Settings<'a> {
     pub bytes: usize,
     /// The number of active calls of closures, with which R's contexts are compared.
     pub closures: usize,
-    /// R >= 4.4 keeps the contexts of byte-compiled calls on its node stack.
-    pub node_stack: bool,
-    /// R >= 4.3 writes each line immediately, so the size of the file shows where the line ends.
-    pub lines_written_at_once: bool,
+    /// The first two numbers of R's version.
+    pub version: (u32, u32),
 }
 
 /// The state of the recording.

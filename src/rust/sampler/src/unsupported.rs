@@ -51,8 +51,7 @@ mod tests {
             file: Path::new("Rprof.out"),
             bytes: 1 << 20,
             closures: 0,
-            node_stack: false,
-            lines_written_at_once: true,
+            version: (4, 5),
         };
         let error = start(&settings).unwrap_err();
         assert_eq!(error.class(), "profile_error_unsupported");

@@ -146,7 +146,7 @@ impl<M: Memory> Search<'_, M> {
         let mut last = None;
         let mut length = 0;
         while let Some((address, record)) = walk.next(&mut self.memory) {
-            if !record.is_possible() {
+            if !record.head().is_possible() {
                 return None;
             }
             length += 1;

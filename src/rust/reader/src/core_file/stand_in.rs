@@ -5,6 +5,7 @@
 use super::search::Values;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
+use profile_runtime::variables;
 use std::ops::Range;
 
 /// Its address, which is below those that Linux gives to programs (`vm.mmap_min_addr`).
@@ -23,13 +24,13 @@ const MOST_PARTS: usize = 16;
 
 /// The names of R's variables.
 pub const NAMES: [&str; 7] = [
-    "R_GlobalContext",
-    "R_Srcref",
-    "R_NilValue",
-    "R_InBCInterpreter",
-    "R_SrcfileSymbol",
-    "R_BCNodeStackEnd",
-    "R_CStackStart",
+    variables::GLOBAL_CONTEXT,
+    variables::SRCREF,
+    variables::NIL,
+    variables::IN_BYTE_CODE,
+    variables::SRCFILE_SYMBOL,
+    variables::NODE_STACK_END,
+    variables::STACK_START,
 ];
 
 /// The memory of the module. `variables` are the address ranges of R's variables; `stack` is an address on the C

@@ -6,7 +6,6 @@
 use super::copied::{Copied, Part};
 use super::known::Known;
 use super::lists::{class_at, damaged};
-use super::node::{Node, needed};
 use super::roots::Library;
 use crate::target::Target;
 use profile_core::error::Result;
@@ -17,6 +16,7 @@ use profile_runtime::heap::{
     CLASS, CLASSES, COUNT, HEADS, NEXT, PAGE, PAGE_CLASSES, PAGE_COUNT, PAGES,
 };
 use profile_runtime::memory::{self, MEMORY_PAGE, Mapping, Memory, at, half_at};
+use profile_runtime::node::{Node, needed};
 use profile_runtime::objects::CELL;
 use std::ops::Range;
 

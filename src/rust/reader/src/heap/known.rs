@@ -1,6 +1,5 @@
 //! What is known of R's objects by the addresses that R exports, and texts of names.
 
-use super::node::{LONGEST_TEXT, Node};
 use super::objects::Objects;
 use crate::exports::Exports;
 use profile_core::error::{Error, Result};
@@ -9,9 +8,11 @@ use profile_core::message;
 use profile_core::text::decode;
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Memory, Piece, at};
+use profile_runtime::node::{LONGEST_TEXT, Node};
 use profile_runtime::objects::{
     ATTRIBUTES, CAR, CDR, CHARSXP, LISTSXP, PRINTNAME, STRSXP, SYMSXP, TAG,
 };
+use profile_runtime::variables;
 use std::ops::Range;
 
 /// Addresses of objects and stacks.
@@ -37,22 +38,20 @@ pub struct Known {
 }
 
 const NAMES: [&str; 13] = [
-    "R_NilValue",
-    "R_GlobalEnv",
-    "R_BaseEnv",
-    "R_EmptyEnv",
-    "R_UnboundValue",
-    "R_MissingArg",
-    "R_NamespaceRegistry",
-    "R_NamesSymbol",
-    "R_ClassSymbol",
-    "R_NameSymbol",
-    "R_PPStack",
-    "R_PPStackTop",
-    "R_BCNodeStackTop",
+    variables::NIL,
+    variables::GLOBAL,
+    variables::BASE,
+    variables::EMPTY,
+    variables::UNBOUND,
+    variables::MISSING,
+    variables::NAMESPACES,
+    variables::NAMES_SYMBOL,
+    variables::CLASS_SYMBOL,
+    variables::NAME_SYMBOL,
+    variables::PROTECTED,
+    variables::PROTECTED_TOP,
+    variables::NODE_STACK_TOP,
 ];
-
-const RELEASE: &str = "R_ReleaseObject";
 
 /// More attributes than an object has.
 const MOST_ATTRIBUTES: usize = 1000;
@@ -66,7 +65,7 @@ pub struct Places {
 
 impl Places {
     pub fn find(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Places> {
-        let mut names = [RELEASE; NAMES.len() + 1];
+        let mut names = [variables::RELEASE; NAMES.len() + 1];
         names[1..].copy_from_slice(&NAMES);
         let exports = Exports::find(memory, mappings, names)?;
         let mut pieces = [Piece {
@@ -76,7 +75,7 @@ impl Places {
         for (piece, name) in pieces.iter_mut().zip(NAMES) {
             piece.address = exports.get(name).ok_or_else(|| unknown(name))?;
         }
-        let release = exports.get(RELEASE).unwrap_or(0);
+        let release = exports.get(variables::RELEASE).unwrap_or(0);
         Ok(Places { pieces, release })
     }
 }
@@ -92,21 +91,21 @@ impl Known {
             at(&words, number.unwrap_or(NAMES.len()) * 8)
         };
         // A number of pointers, an `int`.
-        let protected = word("R_PPStackTop") & 0x7fff_ffff;
-        let stack = word("R_PPStack");
+        let protected = word(variables::PROTECTED_TOP) & 0x7fff_ffff;
+        let stack = word(variables::PROTECTED);
         Ok(Known {
-            nil: word("R_NilValue"),
-            global: word("R_GlobalEnv"),
-            base: word("R_BaseEnv"),
-            empty: word("R_EmptyEnv"),
-            unbound: word("R_UnboundValue"),
-            missing: word("R_MissingArg"),
-            namespaces: word("R_NamespaceRegistry"),
-            names_symbol: word("R_NamesSymbol"),
-            class_symbol: word("R_ClassSymbol"),
-            name_symbol: word("R_NameSymbol"),
+            nil: word(variables::NIL),
+            global: word(variables::GLOBAL),
+            base: word(variables::BASE),
+            empty: word(variables::EMPTY),
+            unbound: word(variables::UNBOUND),
+            missing: word(variables::MISSING),
+            namespaces: word(variables::NAMESPACES),
+            names_symbol: word(variables::NAMES_SYMBOL),
+            class_symbol: word(variables::CLASS_SYMBOL),
+            name_symbol: word(variables::NAME_SYMBOL),
             protected: stack..stack.saturating_add(protected * 8),
-            node_stack_top: word("R_BCNodeStackTop"),
+            node_stack_top: word(variables::NODE_STACK_TOP),
             release: places.release,
         })
     }

@@ -27,7 +27,6 @@ pub mod graph;
 pub mod known;
 pub mod lists;
 pub mod naming;
-pub mod node;
 pub mod objects;
 pub mod paths;
 pub mod roots;

@@ -2,11 +2,13 @@
 //! object only if it has a number, so addresses that were read can be followed safely.
 
 use super::lists::class_at;
-use super::node::{Node, own_size};
 use profile_core::error::Result;
 use profile_core::limits::memory::filled;
-use profile_runtime::heap::{CLASSES, PAGE, PAGE_CLASSES, PAGE_START, SLOTS};
+use profile_runtime::heap::{
+    CLASSES, PAGE, PAGE_CLASSES, PAGE_START, SLOTS, page_and_slot, slot_at,
+};
 use profile_runtime::memory::View;
+use profile_runtime::node::{Node, own_size};
 use profile_runtime::objects::Type;
 use profile_runtime::processor::ADDRESS_BITS;
 use std::collections::HashMap;
@@ -134,17 +136,9 @@ impl<'m> Objects<'m> {
     fn slot(&self, page: u32, offset: u32) -> Option<u32> {
         let ends = self.first_page.get(1..PAGE_CLASSES).unwrap_or_default();
         let class = ends.iter().filter(|first| page >= **first).count();
-        // A division by a constant is much faster.
-        let slot = match class {
-            0 | 1 => offset / 56,
-            2 => offset / 64,
-            3 => offset / 80,
-            4 => offset / 112,
-            _ => offset / 176,
-        };
-        let (size, slots) = SLOTS[class];
-        let is_start = slot * size as u32 == offset && slot < slots;
-        is_start.then(|| self.first[class] + (page - self.first_page[class]) * slots + slot)
+        let slot = slot_at(class, offset)?;
+        let page = page - self.first_page[class];
+        Some(self.first[class] + page * SLOTS[class].1 + slot)
     }
 
     /// The class of an object in a page.
@@ -166,14 +160,7 @@ impl<'m> Objects<'m> {
             return (block, 0, block.bytes.len());
         }
         let class = self.class(number);
-        let row = number - self.first[class];
-        let (page, slot) = match class {
-            0 | 1 => (row / 142, row % 142),
-            2 => (row / 124, row % 124),
-            3 => (row / 99, row % 99),
-            4 => (row / 71, row % 71),
-            _ => (row / 45, row % 45),
-        };
+        let (page, slot) = page_and_slot(class, number - self.first[class]);
         let page = self.pages.get((self.first_page[class] + page) as usize);
         let size = SLOTS[class].0;
         let start = PAGE_START + slot as usize * size;

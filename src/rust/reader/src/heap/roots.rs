@@ -9,7 +9,7 @@ use super::known::Known;
 use super::lists::damaged;
 use super::objects::Objects;
 use super::running::calls;
-use super::variables::{of_r, values, without, words};
+use super::variables::{of_r, without, words};
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
@@ -17,6 +17,7 @@ use profile_core::model::heap::{
     ATTACHED, BASE, BYTE_CODE_STACK, CONNECTION, GLOBAL, IMPORTS, LAST_VALUE, LAZY_LOADING,
     NAMESPACE, PACKAGE, PROTECT_STACK, R_ITSELF, SYMBOL_TABLE, TASK_CALLBACK, VARIABLES, WEAK,
 };
+use profile_runtime::contexts::objects_on_node_stack;
 use profile_runtime::memory::Memory;
 use profile_runtime::objects::{
     CAR, CDR, ENVSXP, FRAME, HASHTAB, LISTSXP, SYMSXP, TAG, VALUE, VECSXP,
@@ -175,8 +176,12 @@ pub fn find(
     let protected = words(memory, known.protected.clone())?;
     add(Phase::Stacks, PROTECT_STACK.text(), &[], protected)?;
     let nodes = target.node_stack.start..known.node_stack_top.min(target.node_stack.end);
-    let nodes = values(memory, nodes)?;
-    add(Phase::Stacks, BYTE_CODE_STACK.text(), &[], nodes)?;
+    let nodes = words(memory, nodes)?;
+    let mut on_stack = Vec::new();
+    for object in objects_on_node_stack(&nodes) {
+        on_stack.try_push(object)?;
+    }
+    add(Phase::Stacks, BYTE_CODE_STACK.text(), &[], on_stack)?;
     let variables = without(&target.variables, lists)?;
     let of_r = of_r(memory, &variables, known, objects)?;
     for callback in of_r.callbacks {

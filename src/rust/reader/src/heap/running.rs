@@ -34,7 +34,7 @@ pub fn calls(
             environment: 0,
             held: Vec::new(),
         };
-        if record.is_call_of_closure() {
+        if record.head().is_call_of_closure() {
             call.environment = record.environment();
             call.name = name_of_call(known, objects, record.call())?;
         }

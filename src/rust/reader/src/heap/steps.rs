@@ -4,9 +4,9 @@
 //! no step of its own, but determines the meaning of the references that follow ([`Part`]).
 
 use super::known::Known;
-use super::node::Node;
 use super::objects::Objects;
 use profile_core::model::HeapFrame;
+use profile_runtime::node::Node;
 use profile_runtime::objects::{
     ATTRIBUTES, BCODESXP, CHARSXP, CLOSXP, DOTSXP, ENVSXP, EXPRSXP, EXTPTRSXP, FIRST, LANGSXP,
     LISTSXP, PRINTNAME, PROMSXP, SECOND, STRSXP, SYMSXP, TAG, THIRD, Type, VECSXP, WEAKREFSXP,
@@ -190,33 +190,4 @@ pub fn foreign_package(known: &Known, objects: &Objects, node: Node) -> Option<u
     let package = objects.typed(first.word(SECOND), LISTSXP)?.word(FIRST);
     let name = known.text_bytes(objects, package);
     (!name.is_empty() && name != b"base").then_some(package)
-}
-
-/// The name of a type, as in R where users know it.
-pub fn type_name(type_: u64) -> &'static str {
-    match type_ {
-        0 => "NULL",
-        1 => "symbol",
-        2 => "pairlist",
-        3 => "function",
-        4 => "environment",
-        5 => "promise",
-        6 => "call",
-        7 | 8 => "builtin",
-        9 => "string",
-        10 => "logical",
-        13 => "integer",
-        14 => "numeric",
-        15 => "complex",
-        16 => "character",
-        17 => "dots",
-        19 => "list",
-        20 => "expression",
-        21 => "byte code",
-        22 => "external pointer (native memory unknown)",
-        23 => "weak reference",
-        24 => "raw",
-        25 => "S4 object",
-        _ => "unknown type",
-    }
 }

@@ -2,9 +2,10 @@
 
 use super::known::Known;
 use super::objects::Objects;
-use super::steps::{Kind as StepKind, Step, type_name};
+use super::steps::{Kind as StepKind, Step};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryText, owned, written};
+use profile_runtime::objects::Type;
 
 /// Reads names in a heap.
 pub struct Texts<'t, 'm> {
@@ -63,7 +64,7 @@ impl Texts<'_, '_> {
     /// The name of a class or type.
     pub fn class(&self, class: u64) -> Result<String> {
         if class < TYPES {
-            return owned(type_name(class));
+            return owned(Type(class as u8).name());
         }
         if class & FOREIGN != 0 {
             let package = self.known.text(self.objects, class & !FOREIGN)?;

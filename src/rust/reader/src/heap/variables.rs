@@ -7,7 +7,6 @@ use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::callbacks::{Callback, callbacks, is_callback};
 use profile_runtime::connections::{Connection, connections, first_words, is_table, table_at};
-use profile_runtime::contexts::{NODE, NODE_TAGS, NODE_VALUE, RAW_NODES};
 use profile_runtime::memory::{self, MEMORY_PAGE, Memory, at};
 use profile_runtime::objects::{SYMSXP, VECSXP};
 use std::ops::Range;
@@ -37,25 +36,6 @@ pub fn words(memory: &mut impl Memory, range: Range<u64>) -> Result<Vec<u64>> {
             }
         }
         address += size;
-    }
-    Ok(found)
-}
-
-/// The values in R's node stack that refer to objects, as R's garbage collector finds them. Raw memory in between may
-/// contain addresses of objects that are long gone.
-pub fn values(memory: &mut impl Memory, stack: Range<u64>) -> Result<Vec<u64>> {
-    let (words, mut found, mut raw) = (words(memory, stack)?, Vec::new(), 0);
-    for entry in words.chunks_exact(NODE / 8) {
-        if raw > 0 {
-            raw -= 1;
-            continue;
-        }
-        let (tag, value) = (entry[0], entry[NODE_VALUE / 8]);
-        match tag as u32 {
-            RAW_NODES => raw = value as u32,
-            0 | NODE_TAGS.. => found.try_push(value)?,
-            _ => {}
-        }
     }
     Ok(found)
 }

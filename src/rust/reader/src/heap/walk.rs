@@ -6,11 +6,11 @@
 
 use super::graph::{Edge, Graph, Kind, MOST, NONE, Place, Shared, TOP, Vertex};
 use super::lists::damaged;
-use super::node::Node;
 use super::objects::Objects;
 use super::roots::{Phase, Root, Symbols};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
+use profile_runtime::node::Node;
 use profile_runtime::objects::{CHARSXP, ENVSXP, LISTSXP, SYMSXP, TAG, VECSXP};
 
 struct Walk<'w, 'm> {

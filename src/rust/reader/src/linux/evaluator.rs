@@ -5,14 +5,11 @@ use super::modules::RemoteModules;
 use profile_core::error::Result;
 use profile_core::joint::{Evaluator, Recording};
 use profile_core::limits::memory::{TryGrow, TryPut};
+use profile_runtime::evaluator::{INTERPRETER, MOST_BETWEEN};
 use profile_unwind::{Modules, Unwinder};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The minimum size of R's byte code interpreter. It has more than 20 KB.
-const LARGE: u64 = 10_000;
-/// The maximum number of functions between `Rf_eval()` and R's byte code interpreter. R has one, or none.
-const MOST_BETWEEN: usize = 2;
 /// A function calls closures if at least this share of its frames contains the record of a call.
 const MOSTLY: f64 = 0.95;
 
@@ -36,7 +33,7 @@ pub fn find(
     evaluator.eval = unwinder.function(eval).unwrap_or(evaluator.eval);
     let tables = unwinder.modules.tables(module);
     let largest = tables.and_then(|tables| tables.largest_function());
-    let largest = largest.filter(|range| range.end - range.start > LARGE);
+    let largest = largest.filter(|range| range.end - range.start > INTERPRETER);
     let interpreter = largest.unwrap_or_default();
     let mut functions: HashMap<u64, Option<Range<u64>>, foldhash::fast::RandomState> =
         HashMap::default();

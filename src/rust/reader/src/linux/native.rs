@@ -17,9 +17,10 @@ use profile_core::joint::recording::{HEADER, NO_CONTEXT, PAIR, WHOLE_CONTEXTS, W
 use profile_core::joint::{Files, Recording};
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::message;
-use profile_runtime::contexts::{CLOSURE, Layout, NEXT_PROMISE, RECORD};
+use profile_runtime::contexts::{CLOSURE, MOST_PROMISES, NEXT_PROMISE, RECORD};
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Memory, at};
+use profile_runtime::variables;
 use profile_unwind::{Registers, Unwinder};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,8 +30,6 @@ const MOST_FRAMES: usize = 100_000;
 /// The maximum sizes of what is copied of the C stack, whose outer part is left out then, and of the node stack.
 const MOST_STACK: u64 = 64 << 20;
 const MOST_NODES: u64 = 8 << 20;
-/// More pending promises than there can be: a longer list is damaged.
-const MOST_PROMISES: usize = 10_000;
 /// The number of bytes below the stack pointer that a function may use, by the ABI.
 const RED_ZONE: u64 = 128;
 
@@ -100,7 +99,7 @@ impl<'f> NativeReader<'f> {
         let mut eval = None;
         for mapping in mappings.iter().filter(|mapping| mapping.starts_file) {
             let module = symbols::Module::at(&mut memory, mapping.addresses.start)?;
-            eval = module.and_then(|module| module.find(&mut memory, "Rf_eval"));
+            eval = module.and_then(|module| module.find(&mut memory, variables::EVAL));
             if eval.is_some() {
                 break;
             }
@@ -157,7 +156,8 @@ impl<'f> NativeReader<'f> {
         let records = stack.records.iter().map(|record| record.address);
         let height = records.filter(|address| target.node_stack.contains(address));
         self.nodes.addresses = 0..0;
-        if let (Some(height), Layout::R_4_4) = (height.max(), target.layout) {
+        let height = height.max().filter(|_| target.layout.calls_on_node_stack);
+        if let Some(height) = height {
             let nodes = target.node_stack.start..height.saturating_add(RECORD as u64);
             if nodes.end - nodes.start > MOST_NODES || !self.nodes.take(&mut self.memory, nodes)? {
                 self.registers = None;

@@ -11,29 +11,21 @@ use crate::Settings;
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::PAIR;
 use profile_runtime::contexts::{
-    BUILTIN, CLOSURE, Layout, MOST_RECORDS, NEXT_PROMISE, NODE_STACK_BYTES,
+    Head, Layout, MOST_PROMISES, NEXT_PROMISE, NODE_STACK_BYTES, Walk,
 };
-use std::ffi::CStr;
+use profile_runtime::memory::{self, Memory};
+use profile_runtime::variables::{EVAL, GLOBAL_CONTEXT, NODE_STACK_END, NODE_STACK_TOP};
+use std::ffi::CString;
 use std::ops::Range;
 
-/// The start of `RCNTXT`.
-#[repr(C)]
-struct Record {
-    next: *const Record,
-    callflag: u32,
-}
-
-/// More pending promises than R can have: a longer list is damaged.
-const MOST_PROMISES: usize = 10_000;
-
 pub struct Contexts {
-    head: *const *const Record,
+    /// The address of `R_GlobalContext`.
+    innermost_at: u64,
     /// The address of the outermost record, which is a variable and not on a stack.
     toplevel: u64,
     /// R's node stack.
     nodes: Range<u64>,
-    /// Whether records of calls may be on the node stack.
-    has_calls: bool,
+    layout: Layout,
 }
 
 /// The result of a walk: the number of records, and whether the last is the outermost one.
@@ -44,100 +36,130 @@ pub struct Walked {
 
 impl Contexts {
     pub fn new(settings: &Settings) -> Result<Contexts> {
-        let head = symbol(c"R_GlobalContext")? as *const *const Record;
+        let layout = Layout::of_version(settings.version);
         let mut contexts = Contexts {
-            head,
+            innermost_at: symbol(GLOBAL_CONTEXT)?,
             toplevel: 0,
             nodes: 0..0,
-            has_calls: settings.node_stack,
+            layout,
         };
         let mut closures = 0;
-        // SAFETY: R's own list, between two of its calls.
-        let mut record = unsafe { *head };
-        // SAFETY: as above.
-        while let Some(found) = unsafe { record.as_ref() } {
-            closures += usize::from(found.callflag & CLOSURE != 0);
-            contexts.toplevel = record as u64;
-            record = found.next;
+        let mut height = variable(NODE_STACK_TOP)?;
+        let mut walk = contexts.walk_between_calls();
+        while let Some((address, head)) = walk.next_head(&mut Own) {
+            closures += usize::from(head.is_call_of_closure());
+            contexts.toplevel = address;
+            // Each record contains the top of the node stack at the start of its call; in the outermost record this is
+            // the start of the node stack.
+            let outer = memory::word(&mut Own, address + layout.node_stack);
+            match outer.filter(|&outer| outer <= height) {
+                Some(outer) => height = outer,
+                None => return Err(changed()),
+            }
         }
-        if closures != settings.closures {
+        let end = variable(NODE_STACK_END)?;
+        let is_stack = end > height && NODE_STACK_BYTES.contains(&(end - height));
+        if closures != settings.closures || !walk.is_whole() || !is_stack {
             return Err(changed());
         }
-        let nodes = match settings.node_stack {
-            true => node_stack(head, Layout::R_4_4)?,
-            false => node_stack(head, Layout::R_4_2)?.or(node_stack(head, Layout::R_4_4)?),
-        };
-        contexts.nodes = nodes.ok_or_else(changed)?;
+        contexts.nodes = height..end;
         Ok(contexts)
+    }
+
+    /// The list of records, for [`Own`]. Must not be called in the handler.
+    fn walk_between_calls(&self) -> Walk {
+        Walk::new(memory::word(&mut Own, self.innermost_at).unwrap_or(0))
     }
 
     /// The addresses of the records of closures. Must not be called in the handler.
     pub fn closures(&self) -> impl Iterator<Item = u64> + use<> {
-        // SAFETY: R's own list, between two of its calls.
-        let mut record = unsafe { *self.head };
-        std::iter::from_fn(move || {
-            // SAFETY: as above.
-            while let Some(found) = unsafe { record.as_ref() } {
-                let address = record as u64;
-                record = found.next;
-                if found.callflag & CLOSURE != 0 {
-                    return Some(address);
-                }
-            }
-            None
-        })
+        let mut walk = self.walk_between_calls();
+        let records = std::iter::from_fn(move || walk.next_head(&mut Own));
+        let closures = records.filter(|(_, head)| head.is_call_of_closure());
+        closures.map(|(address, _)| address)
     }
 
     /// Writes the records that `Rprof()` prints, innermost first; `None` if they do not fit.
     pub fn walk(&self, stack: Stack, room: &mut [u64]) -> Option<Walked> {
-        let mut count = 0;
+        let mut memory = Stacks {
+            stack,
+            nodes: &self.nodes,
+            toplevel: self.toplevel,
+        };
+        let mut walked = Walked {
+            contexts: 0,
+            whole: false,
+        };
         let mut outer = 0;
         let mut promise = Promise::default();
-        // SAFETY: R's own variable, which always exists.
-        let mut record = unsafe { *self.head };
-        for _ in 0..MOST_RECORDS {
-            let address = record as u64;
-            let on_stack = stack.has(address);
+        // R's own variable, which always exists.
+        let mut walk = self.walk_between_calls();
+        while let Some((address, head)) = walk.next_head(&mut memory) {
             // Records of outer calls have higher addresses on the C stack.
-            if !(on_stack && address > outer
-                || self.nodes.contains(&address)
-                || address == self.toplevel)
-            {
-                return Some(Walked {
-                    contexts: count,
-                    whole: false,
-                });
-            }
-            if on_stack {
+            if stack.has(address) {
+                if address <= outer {
+                    return Some(walked);
+                }
                 outer = address;
             }
-            // SAFETY: on a stack that is in use, or R's own outermost record.
-            let found = unsafe { record.read_unaligned() };
-            if found.callflag & (CLOSURE | BUILTIN) != 0 {
-                let pair = room.get_mut(count * PAIR..(count + 1) * PAIR)?;
-                pair[0] = address | ((found.callflag & 0xffff) as u64) << 48;
-                pair[1] = if self.has_calls && self.nodes.contains(&address) {
-                    // SAFETY: inside R's node stack, which has whole records.
-                    let first = unsafe { field(address, Layout::R_4_4.promises) };
-                    promise.on_stack(first, stack, &self.nodes)
-                } else {
-                    0
-                };
-                count += 1;
+            if head.is_call() {
+                let at = walked.contexts * PAIR;
+                let pair = room.get_mut(at..at + PAIR)?;
+                pair[0] = address | u64::from(head.flags & 0xffff) << 48;
+                pair[1] = 0;
+                if self.layout.calls_on_node_stack && self.nodes.contains(&address) {
+                    let first = memory::word(&mut memory, address + self.layout.promises);
+                    pair[1] = promise.on_stack(first.unwrap_or(0), &mut memory);
+                }
+                walked.contexts += 1;
             }
-            if found.next.is_null() {
-                return Some(Walked {
-                    contexts: count,
-                    whole: true,
-                });
-            }
-            record = found.next;
         }
-        Some(Walked {
-            contexts: count,
-            whole: false,
-        })
+        walked.whole = walk.is_whole();
+        Some(walked)
     }
+}
+
+/// The memory of this process. Only R's own list of records is read from it, between two of R's calls, and R's variables.
+struct Own;
+
+impl Memory for Own {
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        // SAFETY: R's own records and variables, which exist as long as no call of R begins or ends. A field of a layout
+        // that R does not have is behind the record, inside R's stack or its variables.
+        unsafe { copy(address, into) };
+        true
+    }
+}
+
+/// What the handler may read: R's stacks, as far as they are in use, and the outermost record.
+struct Stacks<'a> {
+    stack: Stack,
+    nodes: &'a Range<u64>,
+    toplevel: u64,
+}
+
+impl Memory for Stacks<'_> {
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        let size = into.len() as u64;
+        let Some(end) = address.checked_add(size) else {
+            return false;
+        };
+        let is_node = address >= self.nodes.start && end <= self.nodes.end;
+        let is_toplevel = address == self.toplevel && into.len() <= Head::SIZE;
+        if !(self.stack.has_all(address..end) || is_node || is_toplevel) {
+            return false;
+        }
+        // SAFETY: all of these bytes are on a stack that is in use, or in R's outermost record.
+        unsafe { copy(address, into) };
+        true
+    }
+}
+
+/// # Safety
+/// There is memory of this size at the address.
+unsafe fn copy(address: u64, into: &mut [u8]) {
+    // SAFETY: by the contract of this function.
+    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, into.as_mut_ptr(), into.len()) };
 }
 
 /// The result for the last list of promises: consecutive records often share the same list.
@@ -150,61 +172,31 @@ struct Promise {
 impl Promise {
     /// The innermost promise of a list that is on the C stack, which means that its evaluation was started by C code;
     /// 0 if there is none.
-    fn on_stack(&mut self, first: u64, stack: Stack, nodes: &Range<u64>) -> u64 {
+    fn on_stack(&mut self, first: u64, memory: &mut Stacks) -> u64 {
         if first == self.first {
             return self.found;
         }
         let mut at = first;
         for _ in 0..MOST_PROMISES {
-            if stack.has(at) || !nodes.contains(&at) {
+            if memory.stack.has(at) || !memory.nodes.contains(&at) {
                 break;
             }
-            // SAFETY: inside R's node stack.
-            at = unsafe { field(at, NEXT_PROMISE) };
+            at = memory::word(memory, at + NEXT_PROMISE).unwrap_or(0);
         }
         self.first = first;
-        self.found = if stack.has(at) { at } else { 0 };
+        self.found = if memory.stack.has(at) { at } else { 0 };
         self.found
     }
 }
 
-/// # Safety
-/// `address + offset` is inside R's node stack or one of R's records.
-unsafe fn field(address: u64, offset: u64) -> u64 {
-    // SAFETY: by the contract of this function.
-    unsafe { ((address + offset) as *const u64).read_unaligned() }
+/// The value of a variable of R.
+fn variable(name: &str) -> Result<u64> {
+    let address = symbol(name)?;
+    memory::word(&mut Own, address).ok_or_else(changed)
 }
 
-/// The extent of R's node stack, if R's records have this layout. Each record contains the top of the node stack at the
-/// start of its call; in the outermost record this is the start of the node stack.
-fn node_stack(head: *const *const Record, layout: Layout) -> Result<Option<Range<u64>>> {
-    // SAFETY: R's own variables.
-    let (top, end) = unsafe {
-        let value = |address: u64| *(address as *const u64);
-        (
-            value(symbol(c"R_BCNodeStackTop")?),
-            value(symbol(c"R_BCNodeStackEnd")?),
-        )
-    };
-    let mut height = top;
-    // SAFETY: R's own list, between two of its calls.
-    let mut record = unsafe { *head };
-    // SAFETY: as above.
-    while let Some(found) = unsafe { record.as_ref() } {
-        // SAFETY: inside the record or, if R's records are shorter than the known layouts, inside R's stack or its
-        // variables.
-        let outer = unsafe { field(record as u64, layout.node_stack) };
-        if outer > height {
-            return Ok(None);
-        }
-        height = outer;
-        record = found.next;
-    }
-    let is_stack = end > height && NODE_STACK_BYTES.contains(&(end - height));
-    Ok(is_stack.then_some(height..end))
-}
-
-fn symbol(name: &CStr) -> Result<u64> {
+fn symbol(name: &str) -> Result<u64> {
+    let name = CString::new(name).map_err(|_| changed())?;
     // SAFETY: looks up a symbol.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if address.is_null() {
@@ -238,19 +230,20 @@ pub fn is_r(address: usize) -> Result<bool> {
 
 /// An address inside the evaluator.
 pub fn evaluator() -> Result<u64> {
-    symbol(c"Rf_eval")
+    symbol(EVAL)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::platform::memory::Limits;
+    use profile_runtime::contexts::{BUILTIN, CLOSURE};
 
     /// Memory that represents a C stack, whose first half is unused, and memory that represents R's node stack.
-    struct Memory {
+    struct Stand {
         stack: Vec<u64>,
         nodes: Vec<u64>,
-        head: *const Record,
+        innermost: u64,
     }
 
     /// A record on the C stack or on the node stack, at this word.
@@ -260,13 +253,13 @@ mod tests {
         Nodes(usize),
     }
 
-    impl Memory {
+    impl Stand {
         /// Records with these flags, innermost first, and the outermost one behind them.
-        fn new(records: &[(At, u32)]) -> Memory {
-            let mut memory = Memory {
+        fn new(records: &[(At, u32)]) -> Stand {
+            let mut memory = Stand {
                 stack: vec![0; 1000],
                 nodes: vec![0; 1000],
-                head: std::ptr::null(),
+                innermost: 0,
             };
             let mut next = memory.toplevel_address();
             for &(at, flag) in records.iter().rev() {
@@ -276,10 +269,13 @@ mod tests {
                     At::Nodes(word) => &mut memory.nodes[word..],
                 };
                 words[0] = next;
-                words[1] = flag.into();
+                // Only the first word of a record at the end of a stack is inside.
+                if let Some(word) = words.get_mut(1) {
+                    *word = flag.into();
+                }
                 next = address;
             }
-            memory.head = next as *const Record;
+            memory.innermost = next;
             memory
         }
 
@@ -298,10 +294,14 @@ mod tests {
         /// The first words of the pairs, and whether the list is whole; `None` if they do not fit into `room` pairs.
         fn walk(&self, has_calls: bool, room: usize) -> Option<(Vec<[u64; PAIR]>, bool)> {
             let contexts = Contexts {
-                head: &self.head,
+                innermost_at: &raw const self.innermost as u64,
                 toplevel: self.toplevel_address(),
                 nodes: self.address(At::Nodes(0))..self.address(At::Nodes(900)),
-                has_calls,
+                layout: if has_calls {
+                    Layout::R_4_4
+                } else {
+                    Layout::R_4_2
+                },
             };
             let limits = Limits {
                 low: self.address(At::Stack(0)),
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn calls_are_found_from_the_innermost_outwards() {
         let (inner, between, outer) = (At::Stack(510), At::Stack(600), At::Stack(700));
-        let memory = Memory::new(&[(inner, BUILTIN), (between, LOOP), (outer, CLOSURE | LOOP)]);
+        let memory = Stand::new(&[(inner, BUILTIN), (between, LOOP), (outer, CLOSURE | LOOP)]);
         let found = vec![
             memory.pair(inner, BUILTIN),
             memory.pair(outer, CLOSURE | LOOP),
@@ -332,13 +332,13 @@ mod tests {
         assert_eq!(memory.walk(false, 10), Some((found.clone(), true)));
         assert_eq!(memory.walk(false, 2), Some((found, true)));
         assert_eq!(memory.walk(false, 1), None);
-        assert_eq!(Memory::new(&[]).walk(false, 1), Some((vec![], true)));
+        assert_eq!(Stand::new(&[]).walk(false, 1), Some((vec![], true)));
     }
 
     #[test]
     fn a_damaged_list_ends_and_is_not_whole() {
         let found = |records: &[(At, u32)]| {
-            let (pairs, whole) = Memory::new(records).walk(false, 10).unwrap();
+            let (pairs, whole) = Stand::new(records).walk(false, 10).unwrap();
             (pairs.len(), whole)
         };
         let inner = (At::Stack(600), CLOSURE);
@@ -349,8 +349,11 @@ mod tests {
         assert_eq!(found(&[(At::Stack(490), CLOSURE)]), (0, false));
         // Neither on a stack nor the outermost record.
         assert_eq!(found(&[inner, (At::Nodes(950), CLOSURE)]), (1, false));
+        // Records of which a part is behind the end of a stack.
+        assert_eq!(found(&[inner, (At::Stack(999), CLOSURE)]), (1, false));
+        assert_eq!(found(&[inner, (At::Nodes(899), CLOSURE)]), (1, false));
         // The list is circular.
-        let mut memory = Memory::new(&[(At::Nodes(10), LOOP)]);
+        let mut memory = Stand::new(&[(At::Nodes(10), LOOP)]);
         memory.nodes[10] = memory.address(At::Nodes(10));
         assert_eq!(memory.walk(false, 10), Some((vec![], false)));
     }
@@ -358,7 +361,7 @@ mod tests {
     #[test]
     fn a_call_on_the_node_stack_has_the_promise_that_c_code_evaluates() {
         let (call, other) = (At::Nodes(100), At::Nodes(300));
-        let mut memory = Memory::new(&[(call, CLOSURE), (other, CLOSURE)]);
+        let mut memory = Stand::new(&[(call, CLOSURE), (other, CLOSURE)]);
         // Two promises: the first is evaluated by byte code, the second was started by C code.
         let promises = Layout::R_4_4.promises as usize / 8;
         let (first, second) = (At::Nodes(600), At::Stack(800));

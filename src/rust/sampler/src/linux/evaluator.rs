@@ -12,15 +12,11 @@ use super::registers::registers_here;
 use profile_core::error::Result;
 use profile_core::joint::Evaluator;
 use profile_core::joint::recording::PAIR;
+use profile_runtime::evaluator::{INTERPRETER, MOST_BETWEEN};
 use profile_unwind::{Modules as _, Unwinder};
 use std::ops::Range;
 
-/// The minimum size of the interpreter in bytes. It has 20 to 40 KB; all other functions of the
-/// evaluator are much smaller than this minimum.
-const LARGE: u64 = 10_000;
 const FRAMES: usize = 1000;
-/// R has one function between `Rf_eval()` and its interpreter, or none.
-const MOST_BETWEEN: usize = 2;
 
 /// Finds the evaluator. The range of the interpreter is empty if it is not found.
 pub fn find(
@@ -48,7 +44,7 @@ pub fn find(
     for caller in callers.clone() {
         if let Some(function) = unwinder.function(caller) {
             let is_r = unwinder.modules.at(caller) == module;
-            if is_r && length(&function) > LARGE.max(length(&evaluator.interpreter)) {
+            if is_r && length(&function) > INTERPRETER.max(length(&evaluator.interpreter)) {
                 evaluator.interpreter = function;
             }
         }

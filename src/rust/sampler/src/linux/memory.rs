@@ -2,6 +2,7 @@
 
 use profile_core::error::{Error, Result};
 use profile_unwind::image::HEAD;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 /// The block that ticks are written to, one after the other.
@@ -113,6 +114,11 @@ impl Stack {
 
     pub fn has(self, address: u64) -> bool {
         address >= self.pointer && address < self.top
+    }
+
+    /// Whether all of these addresses are inside.
+    pub fn has_all(self, addresses: Range<u64>) -> bool {
+        addresses.start >= self.pointer && addresses.end <= self.top
     }
 }
 

@@ -13,6 +13,7 @@ use crate::{Settings, State};
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
 use profile_core::joint::{Evaluator, Recording};
+use profile_runtime::profiler;
 use profile_unwind::Unwinder;
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -123,12 +124,13 @@ pub fn start(settings: &Settings) -> Result<()> {
             ));
         }
     };
-    let file = match settings.lines_written_at_once {
-        true => Some(File::open(settings.file).map_err(|source| Error::Open {
+    let file = if profiler::writes_lines_at_once(settings.version) {
+        Some(File::open(settings.file).map_err(|source| Error::Open {
             path: settings.file.to_owned(),
             source,
-        })?),
-        false => None,
+        })?)
+    } else {
+        None
     };
     let recorder = Recorder::new(settings, file)?;
     pin();

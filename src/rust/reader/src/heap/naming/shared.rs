@@ -3,13 +3,13 @@
 use super::Naming;
 use crate::heap::dominators::has_object;
 use crate::heap::graph::{TOP, Vertex};
-use crate::heap::node::Node;
 use crate::heap::paths::{EMPTY, Node as PathNode, PathId};
 use crate::heap::steps::{Kind as StepKind, Part, Step, class_of, is_means, names_of, step};
 use crate::heap::ways::{Target, Ways};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, TryText};
 use profile_core::model::heap::SHARED;
+use profile_runtime::node::Node;
 
 /// The most steps of a way that are shown for an object with several holders.
 const MOST_STEPS: usize = 8;

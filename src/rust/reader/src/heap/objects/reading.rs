@@ -2,13 +2,13 @@
 
 use super::{BUCKET, Block, NONE, Objects, PART};
 use crate::heap::lists::damaged;
-use crate::heap::node::{Node, needed};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled};
 use profile_runtime::cycle::Cycle;
 use profile_runtime::heap::{CLASS, COUNT, FREE, HEADS, NEW, NEXT, PAGE, PAGE_COUNT, PAGES, SLOTS};
 use profile_runtime::memory::View;
 use profile_runtime::memory::{self, at, half_at};
+use profile_runtime::node::{Node, needed};
 use profile_runtime::objects::{CELL, DATA, SYMSXP, WEAKREFSXP};
 
 /// More objects than R makes before it counts them.

@@ -1,7 +1,7 @@
 //! An object in a copy or a view of memory: its type, its size, and what it refers to.
 
-use profile_runtime::memory::at;
-use profile_runtime::objects::{
+use crate::memory::at;
+use crate::objects::{
     ALTREP, ATTRIBUTES, BCODESXP, BUILTINSXP, CELL, CHARSXP, CLOSXP, CPLXSXP, DATA, DOTSXP, ENVSXP,
     EXPRSXP, EXTPTRSXP, EXTRA, FIRST, GROWABLE, HAS_CLASS, INTSXP, LANGSXP, LENGTH, LGLSXP,
     LISTSXP, MARK, PROMSXP, RAWSXP, REALSXP, SECOND, SPECIALSXP, STRSXP, SYMSXP, THIRD,

@@ -1,0 +1,36 @@
+//! The variables and functions of R by which its memory is found. R exports them (`Rinternals.h`, `Defn.h`), but R 4.2 to
+//! 4.6 export many that are not part of its API.
+
+/// The innermost record of a call, see [`crate::contexts`].
+pub const GLOBAL_CONTEXT: &str = "R_GlobalContext";
+/// The position of the innermost function.
+pub const SRCREF: &str = "R_Srcref";
+/// The marker for a position in byte code.
+pub const IN_BYTE_CODE: &str = "R_InBCInterpreter";
+/// The outermost address of the C stack.
+pub const STACK_START: &str = "R_CStackStart";
+/// The node stack of the byte code interpreter: the first free entry, and its end.
+pub const NODE_STACK_TOP: &str = "R_BCNodeStackTop";
+pub const NODE_STACK_END: &str = "R_BCNodeStackEnd";
+/// The stack of protected objects, and the number of objects on it.
+pub const PROTECTED: &str = "R_PPStack";
+pub const PROTECTED_TOP: &str = "R_PPStackTop";
+
+/// Objects.
+pub const NIL: &str = "R_NilValue";
+pub const GLOBAL: &str = "R_GlobalEnv";
+pub const BASE: &str = "R_BaseEnv";
+pub const EMPTY: &str = "R_EmptyEnv";
+pub const UNBOUND: &str = "R_UnboundValue";
+pub const MISSING: &str = "R_MissingArg";
+pub const NAMESPACES: &str = "R_NamespaceRegistry";
+/// Symbols.
+pub const SRCFILE_SYMBOL: &str = "R_SrcfileSymbol";
+pub const NAMES_SYMBOL: &str = "R_NamesSymbol";
+pub const CLASS_SYMBOL: &str = "R_ClassSymbol";
+pub const NAME_SYMBOL: &str = "R_NameSymbol";
+
+/// The evaluator.
+pub const EVAL: &str = "Rf_eval";
+/// Frees the data of task callbacks, up to R 4.5.
+pub const RELEASE: &str = "R_ReleaseObject";
