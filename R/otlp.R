@@ -60,6 +60,7 @@
 #' | `cpu` in nanoseconds | `samples` in `count`, with a period of type `cpu` in nanoseconds. The period of the source is used if all values are multiples of it, otherwise 1 | `process_cpu` |
 #' | `samples`, and `cpu` if it is the number of samples times the period | the same, once | `process_cpu` |
 #' | `wall` in nanoseconds | with a period of type `wall` | `wall` |
+#' | times with fractions, in any unit | whole nanoseconds | |
 #' | `alloc_space`, `alloc_objects`, `inuse_space`, `inuse_objects` | with a period of type `space`, in bytes | `space` |
 #'
 #' The attributes `profile.sample_types` and `profile.period` say what was recorded, so `read_otlp()` returns the

@@ -27,7 +27,7 @@
 #'
 #' The events are the sample types, such as `samples`, `cpu_nanoseconds` and `alloc_space_bytes`, with self values of
 #' lines of functions, and inclusive values of calls. The number of calls is the number of samples that contain the
-#' call, since a sampling profiler does not count calls.
+#' call, since a sampling profiler does not count calls. Times with fractions become whole nanoseconds.
 #'
 #' The format stores calls, not stacks. If a function occurs several times in a stack, only its innermost call is used,
 #' so that all readers show the same inclusive values as [summary()][summary.profile_data]; outer calls of recursive

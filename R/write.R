@@ -22,6 +22,7 @@
 #' - the values: for Rprof data `samples` in `count`, `cpu` in `nanoseconds` (the count times the sampling interval),
 #'   and for memory profiles `alloc_space` in `bytes`; for other data the types of the profile. A missing value is
 #'   written as 0;
+#' - times with fractions, such as the seconds of py-spy, as whole nanoseconds;
 #' - functions with their R names, files and lines;
 #' - the labels of samples, and for Rprof data the label `gc`;
 #' - the ids of the trace and the span of samples, as the labels `trace_id` and `span_id`;

@@ -148,3 +148,19 @@ test_that("a profile whose frames last no time says so", {
   x$samples <- x$samples[0, ]
   expect_match(hint_for(x, summary(x)), "a filter or a condition has removed them")
 })
+
+test_that("fractions of a unit of time become nanoseconds where numbers are whole", {
+  x <- read_profile(data_path("found", "fractional-times.speedscope.json"))
+  path <- withr::local_tempfile(fileext = ".pb.gz")
+  for (format in c("pprof", "otlp")) {
+    y <- expect_no_warning(read_written(x, format))
+    expect_identical(unique(y$sample_values$unit), "nanoseconds", info = format)
+    expect_equal(sums_by_stack(y, "time"), sums_by_stack(x, "time", factor = 1e6), info = format)
+  }
+  expect_no_warning(write_callgrind(x, path))
+  expect_true("events: time_nanoseconds" %in% readLines(path))
+  # Files of Bun end at a fraction of a microsecond.
+  x <- read_profile(data_path("found", "fractional-end.cpuprofile"))
+  y <- expect_no_warning(read_written(x, "pprof"))
+  expect_equal(sum(y$sample_values$value[y$sample_values$type == "time"]), 3249750)
+})

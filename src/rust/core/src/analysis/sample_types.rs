@@ -175,12 +175,16 @@ pub fn has_r_frames(source: &Source) -> bool {
     is_rprof(source) || source.kind == SourceKind::PROCESS
 }
 
+const NANOSECONDS: &str = "nanoseconds";
+
 /// A sample type as it is written.
 pub struct WrittenType<'a> {
     /// Its name in the profile. Two types of the profile may be written with the same name.
     pub key: &'a str,
     pub name: &'a str,
     pub unit: &'a str,
+    /// The number of nanoseconds in its unit, if its values are written as nanoseconds.
+    nanoseconds: Option<f64>,
     /// The places where the value of a sample is looked up: the first one with a value is used.
     lookups: Vec<Lookup<'a>>,
 }
@@ -205,19 +209,28 @@ impl Lookup<'_> {
     }
 }
 
-impl WrittenType<'_> {
-    /// The value of a sample; 0 if it has none.
+impl<'a> WrittenType<'a> {
+    /// The unit of [`Self::value()`].
+    pub fn unit_of_value(&self) -> &'a str {
+        match self.nanoseconds {
+            Some(_) => NANOSECONDS,
+            None => self.unit,
+        }
+    }
+
+    /// The value of a sample as a whole number; 0 if it has none.
     #[inline]
     pub fn value(&self, row: usize, source: SourceId) -> Result<i64> {
         for lookup in &self.lookups {
-            let value = match lookup {
-                Lookup::Stored(values) => {
+            let value = match (lookup, self.nanoseconds) {
+                (Lookup::Stored(values), Some(factor)) => (values.column[row] * factor).round(),
+                (Lookup::Stored(values), None) => {
                     if let Some(exact) = values.exact(row) {
                         return Ok(exact);
                     }
                     values.column[row]
                 }
-                derived => derived.number(row, source).round(),
+                (derived, _) => derived.number(row, source).round(),
             };
             if !value.is_nan() {
                 return whole(value).ok_or_else(|| self.no_whole_number(row, value));
@@ -253,6 +266,14 @@ impl WrittenType<'_> {
             }
         }
         Total::default()
+    }
+
+    fn has_fractions(&self) -> bool {
+        let has_fractions = |lookup: &Lookup| match lookup {
+            Lookup::Stored(values) => values.column.iter().any(|value| value.fract().abs() > 0.0),
+            Lookup::Derived { .. } => false,
+        };
+        self.lookups.iter().any(has_fractions)
     }
 
     /// Whether a sample has a value of this type.
@@ -324,6 +345,7 @@ pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenTy
                 key: key.0,
                 name: recorded,
                 unit: key.1,
+                nanoseconds: None,
                 lookups: values.map(Lookup::Stored).into_iter().try_vec()?,
             };
             written.try_push(type_)?;
@@ -340,6 +362,21 @@ pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenTy
         sort_by_key(&mut written, place)?;
     }
     Ok(written)
+}
+
+/// The same for formats that store whole numbers: times with fractions, such as the seconds of py-spy and the
+/// milliseconds of dotnet-trace, become nanoseconds.
+pub fn whole_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenType<'_>>> {
+    let mut types = written_types(profile, aggregate)?;
+    for at in 0..types.len() {
+        let is_taken = types
+            .iter()
+            .any(|other| (other.name, other.unit) == (types[at].name, NANOSECONDS));
+        if !is_taken && types[at].has_fractions() {
+            types[at].nanoseconds = unit_of_time(types[at].unit);
+        }
+    }
+    Ok(types)
 }
 
 struct Type<'a> {
@@ -406,6 +443,7 @@ fn derived(profile: &Profile) -> Result<Vec<WrittenType<'_>>> {
             key: known.name,
             name: known.name,
             unit: known.unit,
+            nanoseconds: None,
             lookups,
         })
         .try_vec()

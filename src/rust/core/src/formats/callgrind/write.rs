@@ -1,7 +1,7 @@
 //! Writes the file: the graph of calls as text.
 
 use super::graph::Graph;
-use crate::analysis::sample_types::{WrittenType, written_types};
+use crate::analysis::sample_types::{WrittenType, whole_types};
 use crate::collections::Interner;
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
@@ -23,7 +23,7 @@ pub struct Writer;
 impl write::Writer for Writer {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
         let mut losses = Losses::default();
-        let types = written_types(profile, true)?;
+        let types = whole_types(profile, true)?;
         let types = types.iter().filter(|t| is_summable(t.key, t.unit));
         let types = types.try_vec()?;
         if types.is_empty() {
@@ -90,7 +90,7 @@ fn write_header(
     let start = "# callgrind format\nversion: 1\ncreator: profile\npositions: line\nevents:";
     header.try_push_str(start)?;
     for type_ in types {
-        let unit = match type_.unit {
+        let unit = match type_.unit_of_value() {
             "count" | "" => "",
             unit => unit,
         };

@@ -55,7 +55,7 @@ pub fn forms<'a>(
     for (i, type_) in types.iter().enumerate() {
         let mut form = Form {
             name: type_.name,
-            unit: type_.unit,
+            unit: type_.unit_of_value(),
             type_: i,
             divisor: 1,
             period: None,

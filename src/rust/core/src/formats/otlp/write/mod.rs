@@ -17,7 +17,7 @@ mod samples;
 
 use crate::analysis::aggregate::{LeftOut, without_zeros};
 use crate::analysis::inlining::Inlining;
-use crate::analysis::sample_types::written_types;
+use crate::analysis::sample_types::whole_types;
 use crate::analysis::source_facts::InexactFacts;
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
@@ -107,7 +107,7 @@ fn write_message(
             profile.sources.len()
         )));
     }
-    let types = written_types(profile, options.aggregate)?;
+    let types = whole_types(profile, options.aggregate)?;
     let plan = Plan::new(profile, &types, options.aggregate, stop)?;
     let inlining = Inlining::new(profile)?;
     let job = Job {

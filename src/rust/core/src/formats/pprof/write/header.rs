@@ -89,7 +89,7 @@ pub fn types<'a>(
 ) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     for type_ in types {
-        let type_ = value_type(texts, type_.name, type_.unit)?;
+        let type_ = value_type(texts, type_.name, type_.unit_of_value())?;
         encode::put_bytes(&mut out, field::SAMPLE_TYPE, &type_)?;
     }
     Ok(out)

@@ -12,7 +12,7 @@ mod symbols;
 
 use crate::analysis::aggregate::{Groups, Identity, is_zero, values_of, without_zeros};
 use crate::analysis::inlining::Inlining;
-use crate::analysis::sample_types::{WrittenType, written_types};
+use crate::analysis::sample_types::{WrittenType, whole_types};
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::pprof::proto::{profile as field, sample};
@@ -75,7 +75,7 @@ fn write_message(
     out: &mut dyn Write,
     stop: Stop,
 ) -> Result<Losses> {
-    let types = written_types(profile, options.aggregate)?;
+    let types = whole_types(profile, options.aggregate)?;
     let types = types.iter().try_vec()?;
     if types.is_empty() && !profile.samples.is_empty() {
         return Err(Error::Lossy(message!(
