@@ -232,3 +232,10 @@ test_that("errors in traces of instructions are reported, and are no samples", {
   expect_identical(profile_problems(x)$problem, "trace_error")
   expect_equal(profile_problems(x)$line, 2)
 })
+
+test_that("frames may have no indentation, or follow a blank line", {
+  x <- expect_no_warning(read_profile(data_path("found", "perf-unindented.txt")))
+  frames <- as_tibble(x)
+  expect_identical(frames$name[frames$sample_id == 1], c("perf_pmu_enable", "write_bytes", "start_thread"))
+  expect_identical(frames$name[frames$sample_id == 2], c("print", "start_thread"))
+})

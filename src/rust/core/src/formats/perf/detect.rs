@@ -53,7 +53,7 @@ fn is_timed_head(line: &[u8]) -> bool {
 }
 
 /// Whether a line is a frame with its address or its module.
-fn has_place(line: &[u8]) -> bool {
+pub fn has_place(line: &[u8]) -> bool {
     let frame = frame(line);
     let is_far = line.len() - line.trim_ascii_start().len() > FAR;
     match frame.module {

@@ -4,7 +4,7 @@
 
 use super::block::Block;
 use super::deferred::{Deferred, deferred, remove_cookie};
-use super::detect::is_header;
+use super::detect::{has_place, is_header};
 use super::events::Events;
 use super::extras::{is_code, is_extra, is_source_line, is_trace_error};
 use super::head::{Head, head};
@@ -67,7 +67,9 @@ impl Grammar for PerfScript {
                     // An empty call graph: what looked like a frame is the address of data.
                     self.text.clear();
                 }
-                return self.close(file);
+                // A blank line may precede the frames.
+                let has_frames = self.lines > 0 || self.is_of_head;
+                return if has_frames { self.close(file) } else { Ok(()) };
             }
             [b'\t', ..] => return self.frame_line(line, file),
             [b'#', ..] => return self.comment(line, file),
@@ -86,6 +88,10 @@ impl Grammar for PerfScript {
                 self.open(head, line, file)
             }
             None if line.starts_with(b" ") => self.frame_line(line, file),
+            // Text that was pasted somewhere may have lost its indentation.
+            None if self.block.is_some() && line.ends_with(b")") && has_place(line) => {
+                self.frame_line(line, file)
+            }
             None => {
                 self.close(file)?;
                 if file.is_known {

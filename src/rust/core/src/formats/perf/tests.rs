@@ -103,6 +103,23 @@ fn samples_have_frames_labels_and_periods() {
     assert_eq!(comment, "captured on    : Sun Nov 22 2026");
 }
 
+/// Such as text that was pasted into a message.
+#[test]
+fn frames_may_follow_a_blank_line_or_have_no_indentation() {
+    let text = "a 7 1.5: 2 cycles:\n\n\t1139 f (/m)\n\t1140 g (/m)\n\n\
+                a 7 1.6: 3 cycles:\n1139 f (/m)\nffffffff81 k ([kernel.kallsyms])\n\n\
+                a 7 1.7: 4 cycles:\n\na 7 1.8: 5 cycles:\n\t1140 g (/m)\n";
+    let (profile, problems) = profile(text);
+    assert!(problems.is_empty(), "{problems:?}");
+    let expected = [
+        "f native 1139@/m, g native 1140@/m",
+        "f native 1139@/m, k kernel ffffffff81@[kernel.kallsyms]",
+        "",
+        "g native 1140@/m",
+    ];
+    assert_eq!(stacks(&profile), expected);
+}
+
 /// Blank lines that contain blanks end samples, but no stack is then found by its text.
 #[test]
 fn known_stacks_are_those_that_their_lines_mean() {
