@@ -113,8 +113,9 @@ described_run <- function(x, summary) {
 
 # Seconds between two samples, if all sources have the same interval. `known`: only sources with an interval count.
 interval_of <- function(x, known = FALSE) {
-  has_period <- !(known & is.na(x$sources[[".period"]]))
-  period <- unique(x$sources[[".period"]][has_period])
+  period <- sampling_period(x$sources)
+  has_period <- !(known & is.na(period))
+  period <- unique(period[has_period])
   unit <- unique(x$sources[[".period_unit"]][has_period])
   if (length(period) != 1 || length(unit) != 1 || anyNA(c(period, unit))) {
     return(NULL)

@@ -151,7 +151,7 @@ seconds_of_samples <- function(x, value, type, unit) {
   if (unit %in% names(scales)) {
     return(value * scales[[unit]])
   }
-  period <- x$sources[[".period"]] * unname(scales[x$sources[[".period_unit"]]])
+  period <- sampling_period(x$sources) * unname(scales[x$sources[[".period_unit"]]])
   if (has_role(type, unit, "count") && length(period) > 0 && !anyNA(period)) {
     value * period[match(x$samples$source_id, x$sources$source_id)]
   }

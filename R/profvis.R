@@ -81,7 +81,7 @@ as_profvis <- function(x, ..., source_text = TRUE, split = c("h", "v")) {
 
 profvis_interval <- function(sources) {
   milliseconds <- c(nanoseconds = 1e-6, microseconds = 1e-3, milliseconds = 1, seconds = 1e3)
-  period <- unname(sources[[".period"]][1] * milliseconds[sources[[".period_unit"]][1]])
+  period <- unname(sampling_period(sources)[1] * milliseconds[sources[[".period_unit"]][1]])
   if (length(period) == 1 && !is.na(period)) period else 10
 }
 

@@ -97,3 +97,10 @@ format_value <- function(value, unit) {
   text[is.na(scaled$value)] <- NA
   text
 }
+
+# The sampling period of each source, in its own unit. Producers of pprof files write 0 for an unknown one.
+sampling_period <- function(sources) {
+  period <- sources[[".period"]]
+  period[!is.na(period) & period <= 0] <- NA
+  period
+}

@@ -451,3 +451,13 @@ test_that("the default type of a file is shown, else its last type, as in Go's p
   y <- combine_profiles(read_profile(path), read_rprof(rprof_path("basic_all.out")))
   expect_identical(attr(summary(y), "type"), "samples")
 })
+
+test_that("a period of 0 is not known, as in files of pprof-rs", {
+  x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+  x$sources$.period <- 0
+  write_pprof(x, path <- withr::local_tempfile(fileext = ".pb.gz"))
+  x <- read_profile(path)
+  expect_identical(x$sources$.period, 0)
+  expect_match(format(x), "252 in 54 rows, 101 functions", all = FALSE)
+  expect_match(capture.output(describe_profile(x)), "252 samples, 101 functions", all = FALSE)
+})

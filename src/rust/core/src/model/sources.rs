@@ -197,10 +197,11 @@ impl Period {
         Some(self.value * factor)
     }
 
-    /// The same if it has at most 63 bits, as a period of samples does that were really taken.
+    /// The same if it is positive and has at most 63 bits, as a period of samples does that were really taken. Producers
+    /// of pprof files write 0 for an unknown one.
     pub fn plausible_nanoseconds(&self) -> Option<f64> {
         self.nanoseconds()
-            .filter(|period| period.abs() < (1_u64 << 63) as f64)
+            .filter(|&period| period > 0.0 && period < (1_u64 << 63) as f64)
     }
 }
 
