@@ -67,6 +67,7 @@ const PPROF: &str = "Convert it with `pprof -proto -output=x.pb.gz [program] fil
 const DOWNLOADED: &str =
     "If the file was downloaded, the server may have sent a page instead of it.";
 const JFRCONV: &str = "Convert it to collapsed stacks with `jfrconv` of async-profiler.";
+const SPEEDSCOPE: &str = "Open it at speedscope.app and export it there.";
 const SAVE_AS_UTF8: &str = "Save it as UTF-8.";
 
 /// The form of the Gecko profiler, which the reader of processed profiles refuses as well.
@@ -148,6 +149,15 @@ static KINDS: &[Kind] = &[
     kind("callgrind", "a callgrind file, which can only be written", "", Is(legacy::is_callgrind)),
     kind("massif", "a file of massif", "Print it with `ms_print`.", Is(legacy::is_massif)),
     GECKO,
+    kind("devtools", "a recording of the old performance panel of Firefox", SPEEDSCOPE, Is(json::is_devtools)),
+    kind("safari", "a recording of a timeline of Safari", SPEEDSCOPE, Is(json::is_safari)),
+    kind("ghc_json", "a profile of GHC in JSON", SPEEDSCOPE, Is(json::is_ghc)),
+    kind("stackprof_json", "a report of stackprof in JSON", "Convert it with `stackprof --stackcollapse`.",
+        Is(json::is_stackprof)),
+    kind("flamebearer", "a flame graph of Pyroscope", "Download the profile as pprof instead.", Is(json::is_flamebearer)),
+    kind("v8_log", "a log of V8", "Record with `node --cpu-prof` instead of `--prof`.", Start(&[b"v8-version,"])),
+    kind("instruments", "a call tree that was copied from Instruments", SPEEDSCOPE,
+        Start(&[b"Running Time\tSelf (ms)\t", b"Weight\tSelf Weight\t", b"Bytes Used\tCount\t"])),
     kind("heapprofile", "a heap profile of Chrome or Node", "Only their CPU profiles can be read.",
         Is(json::is_heap_profile)),
     kind("heapsnapshot", "a heap snapshot of Chrome or Node", "Only their CPU profiles can be read.",

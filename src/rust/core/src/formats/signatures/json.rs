@@ -29,6 +29,33 @@ pub fn is_dhat(start: &[u8]) -> bool {
     is_json(start) && keys::has_any(start, &["dhatFileVersion"])
 }
 
+/// A report of Ruby's stackprof.
+pub fn is_stackprof(start: &[u8]) -> bool {
+    is_json(start) && keys::has_any(start, &["gc_samples"]) && has(start, "\"missed_samples\"")
+}
+
+/// A recording of the performance panel that Firefox had until version 97.
+pub fn is_devtools(start: &[u8]) -> bool {
+    let mut names = keys::outermost(start);
+    let expected: [&[u8]; 3] = [b"label", b"duration", b"markers"];
+    is_json(start) && expected.iter().all(|&name| names.next() == Some(name))
+}
+
+/// A recording of a timeline of Safari.
+pub fn is_safari(start: &[u8]) -> bool {
+    is_json(start) && keys::has_any(start, &["recording"]) && has(start, "\"instrumentTypes\"")
+}
+
+/// What GHC writes with the option `-pj`.
+pub fn is_ghc(start: &[u8]) -> bool {
+    is_json(start) && keys::has_any(start, &["cost_centres"])
+}
+
+/// What Pyroscope's pages show.
+pub fn is_flamebearer(start: &[u8]) -> bool {
+    is_json(start) && keys::has_any(start, &["flamebearer"])
+}
+
 /// Traces, metrics and logs.
 pub fn is_other_signal(start: &[u8]) -> bool {
     is_json(start) && keys::has_any(start, &["resourceSpans", "resourceMetrics", "resourceLogs"])

@@ -128,13 +128,24 @@ pub fn is_dump(start: &[u8]) -> bool {
         && line.ends_with(b":")
 }
 
-/// Files of this package, and of valgrind.
+/// Files of this package, of valgrind, and of tools such as Xdebug.
 pub fn is_callgrind(start: &[u8]) -> bool {
     let mut lines = text_lines(start).take(3);
-    lines.any(|line| {
+    let is_named = lines.any(|line| {
         let starts: [&[u8]; 3] = [b"# callgrind format", b"creator: callgrind", b"positions: "];
         starts.iter().any(|text| line.starts_with(text))
-    })
+    });
+    let starts_with = |text: &[u8]| {
+        text_lines(start)
+            .next()
+            .is_some_and(|l| l.starts_with(text))
+    };
+    let has_events = || {
+        text_lines(start)
+            .take(20)
+            .any(|line| line.starts_with(b"events: "))
+    };
+    is_named || starts_with(b"version: ") && has_events()
 }
 
 pub fn is_massif(start: &[u8]) -> bool {

@@ -133,6 +133,39 @@ fn each_kind_is_recognised() {
             b"version: 1\ncreator: callgrind-3.19.0\n".into(),
             "callgrind",
         ),
+        (
+            b"version: 1\ncreator: xdebug 3.0.2 (PHP 7.4.14)\ncmd: /a.php\npart: 1\npositions: line\n\n\
+              events: Time_(10ns) Memory_(bytes)\n"
+                .into(),
+            "callgrind",
+        ),
+        (
+            b"{\"version\":1.2,\"mode\":\"cpu\",\"samples\":4,\"gc_samples\":1,\"missed_samples\":0,\"frames\":{}}"
+                .into(),
+            "stackprof_json",
+        ),
+        (
+            b"{\"label\":\"a\",\"duration\":7.5,\"markers\":[],\"ticks\":[],\"allocations\":{\"sites\":[]},\"profile\":{\"libs\":[]}}"
+                .into(),
+            "devtools",
+        ),
+        (
+            b"{\"version\":1,\"recording\":{\"startTime\":4.1,\"instrumentTypes\":[]}}".into(),
+            "safari",
+        ),
+        (
+            b"{\n\"program\": \"a\",\n\"total_ticks\": 7,\n\"cost_centres\": [\n".into(),
+            "ghc_json",
+        ),
+        (
+            b"{\"version\":1,\"flamebearer\":{\"names\":[\"total\"]}}".into(),
+            "flamebearer",
+        ),
+        (b"v8-version,6,0,287,53,0\nshared-library,".into(), "v8_log"),
+        (
+            b"Weight\tSelf Weight\t\tSymbol Name\n96.08 Gc  100.0%\t-\t \ta (4)\n".into(),
+            "instruments",
+        ),
         (b"desc: (none)\ncmd: ./a\ntime_unit: i\n".into(), "massif"),
         (
             b"{\"meta\":{\"version\":3},\"threads\":[{\"samples\":{\"schema\":{\"stack\":0}}}]}"
@@ -210,8 +243,10 @@ fn each_kind_is_recognised() {
 
 #[test]
 fn similar_content_is_of_no_kind() {
-    let similar: [&[u8]; 23] = [
+    let similar: [&[u8]; 25] = [
         b"SLOW;a 1\n",
+        b"version: 1\nname: a\n",
+        b"{\"profiles\":[{\"label\":\"a\",\"duration\":1,\"markers\":[]}]}",
         b"P1;T1;a:b:1 105\n",
         b"x^;f 1\n",
         b"@x;f 1\n",
