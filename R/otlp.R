@@ -13,7 +13,7 @@
 #' them: for JSON one on each line, otherwise each preceded by its length in four bytes.
 #'
 #' The format is under development, and its fields were renumbered without changing its version. Versions
-#' 1.8 to 1.11 of `opentelemetry-proto` are supported; the version of a message is detected from its
+#' 1.9 to 1.11 of `opentelemetry-proto` are supported; the version of a message is detected from its
 #' content. Older versions are rejected with an error of class `profile_error_unsupported`. Version 1.11 is
 #' written. In JSON, names of fields must be in lowerCamelCase, as the specification requires.
 #'
@@ -79,9 +79,8 @@
 #' Not kept from OpenTelemetry: the order and duplicates of dictionaries; how observations are distributed
 #' over samples (but see `aggregate`); the order of samples with times relative to samples without, if a
 #' profile contains both, since these are written as two profiles; samples that have only times, which get the value 1 for each time;
-#' envelopes without profiles; `aggregation_temporality` of version 1.8; and attributes of the table above
-#' that are `false` or empty. If samples were taken outside the time range of their profile, the range is
-#' extended.
+#' envelopes without profiles; and attributes of the table above that are `false` or empty. If samples were
+#' taken outside the time range of their profile, the range is extended.
 #'
 #' pprof cannot store resources, scopes, schema URLs, ids of profiles, counts of dropped attributes, times
 #' of samples, links, and attributes that are neither strings nor integers.

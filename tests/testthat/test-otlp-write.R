@@ -3,7 +3,7 @@
 
 test_that("files of other writers survive reading and writing", {
   for (file in c(
-    "python-1.40.0.pb", "rust-0.31.0.pb", "fleet.pb", "fields-1.8.pb", "ambiguous-1.11.pb", "dictionary-only.pb"
+    "python-1.40.0.pb", "rust-0.33.1.pb", "fleet.pb", "fields-1.9.pb", "ambiguous-1.11.pb", "dictionary-only.pb"
   )) {
     x <- read_otlp_quietly(otlp_path(file), source_uri = NA)
     for (fileext in c(".pb", ".json.gz")) {

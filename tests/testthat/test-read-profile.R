@@ -16,7 +16,7 @@ known_files <- function(.local_envir = parent.frame()) {
     rprof_bom = list(rprof_path("edit_bom.out"), read_rprof),
     pprof = list(write_bytes(memDecompress(file_bytes(pprof), "gzip"), path("go.json")), read_pprof),
     otlp = list(write_bytes(shop, path("Rprof.out")), read_otlp),
-    otlp_old = list(otlp_path("rust-0.31.0.pb"), read_otlp),
+    otlp_old = list(otlp_path("python-1.40.0.pb"), read_otlp),
     otlp_like_json = list(otlp_path("starts-like-json.pb"), read_otlp),
     otlp_tables = list(otlp_path("dictionary-only.pb"), read_otlp),
     otlp_json = list(write_file(json, path = path("b.pb.gz")), read_otlp),

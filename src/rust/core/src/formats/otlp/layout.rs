@@ -1,27 +1,20 @@
 //! Detects the version of the format that a message uses.
 //!
 //! The format is in development, and messages do not contain its version, although field numbers
-//! have changed: version 1.9 renumbered the last fields of `Profile`, version 1.10 the last fields
-//! of `Sample`. Therefore samples are read with the field numbers of each version. With the wrong
-//! ones, they violate rules of the format, such as that an index must be within its table.
+//! have changed: version 1.10 renumbered the last fields of `Sample`. Therefore samples are read
+//! with the field numbers of both versions. With the wrong ones, they violate rules of the format,
+//! such as that an index must be within its table.
 
 use super::proto::{
-    data, dictionary, location, mapping, profile, resource_profiles, scope_profiles,
+    data, dictionary, location, mapping, profile, resource_profiles, sample, scope_profiles,
 };
 use crate::error::Error;
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::protobuf::decode::{Field, Message, Result};
-use std::cmp::Ordering;
 
-/// The numbers of the fields that differ between versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    pub sample: SampleFields,
-    pub profile: ProfileFields,
-}
-
+/// The numbers of the fields of samples, which differ between versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleFields {
     pub stack_index: u32,
@@ -31,58 +24,25 @@ pub struct SampleFields {
     pub timestamps: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProfileFields {
-    /// Comments are attributes since version 1.9.
-    pub comments: u32,
-    pub profile_id: u32,
-    pub dropped_attributes_count: u32,
-    pub payload_format: u32,
-    pub payload: u32,
-    pub attribute_indices: u32,
-}
-
-const SAMPLE_1_10: SampleFields = SampleFields {
-    stack_index: 1,
-    attribute_indices: 2,
-    link_index: 3,
-    values: 4,
-    timestamps: 5,
-};
-const SAMPLE_1_9: SampleFields = SampleFields {
-    stack_index: 1,
-    attribute_indices: 3,
-    link_index: 4,
-    values: 2,
-    timestamps: 5,
-};
-/// The number of the comments field in messages made from JSON, where fields have names. Protocol
-/// buffer messages have no field with this number.
-pub const COMMENTS_OF_JSON: u32 = 1001;
-const PROFILE_1_9: ProfileFields = ProfileFields {
-    comments: COMMENTS_OF_JSON,
-    profile_id: 7,
-    dropped_attributes_count: 8,
-    payload_format: 9,
-    payload: 10,
-    attribute_indices: 11,
-};
-const PROFILE_1_8: ProfileFields = ProfileFields {
-    comments: 7,
-    profile_id: 8,
-    dropped_attributes_count: 9,
-    payload_format: 10,
-    payload: 11,
-    attribute_indices: 12,
-};
-
-impl Layout {
+impl SampleFields {
     /// Version 1.10 and later.
-    pub const CURRENT: Layout = Layout {
-        sample: SAMPLE_1_10,
-        profile: PROFILE_1_9,
+    pub const CURRENT: SampleFields = SampleFields {
+        stack_index: sample::STACK_INDEX,
+        attribute_indices: sample::ATTRIBUTE_INDICES,
+        link_index: sample::LINK_INDEX,
+        values: sample::VALUES,
+        timestamps: sample::TIMESTAMPS_UNIX_NANO,
+    };
+    const V1_9: SampleFields = SampleFields {
+        attribute_indices: 3,
+        link_index: 4,
+        values: 2,
+        ..SampleFields::CURRENT
     };
 }
+
+/// The number of a profile's attributes in version 1.8, whose fields came one later.
+const LAST_1_8: u32 = 12;
 
 /// The version is certain once this many samples violate a rule in the other version, and none in
 /// this one.
@@ -99,9 +59,6 @@ struct Evidence {
     /// The samples, read with the field numbers of 1.10 and of 1.9.
     by_1_10: Reading,
     by_1_9: Reading,
-    /// The numbers of profile fields whose types are wrong in 1.9 and in 1.8.
-    mistyped_1_9: u64,
-    mistyped_1_8: u64,
 }
 
 /// The samples, read with the field numbers of one version.
@@ -116,39 +73,38 @@ struct Reading {
     unpacked: u64,
 }
 
-/// The detected layout, and whether another one is equally likely.
+/// The detected field numbers, and whether the others are equally likely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    pub layout: Layout,
+    pub fields: SampleFields,
     pub ambiguous: bool,
 }
 
-/// Detects the layout of a whole message.
+/// Detects the field numbers of the samples of a message. Fails if an unsupported version wrote it.
 pub fn detect(mut message: Message, input: &str, stop: Stop) -> Result<Found> {
     let mut evidence = Evidence::default();
     let mut profiles = Vec::new();
-    let (mut has_dictionary, mut has_tables) = (false, false);
+    let mut has_tables = false;
     let mut watch = Watch::new(stop);
     while let Some(found) = message.field()? {
         match found.number {
             data::RESOURCE_PROFILES => collect(found.message()?, &mut profiles, &mut watch)?,
-            data::DICTIONARY => {
-                has_dictionary = true;
-                evidence.tables(found.message()?, &mut watch)?;
-            }
+            data::DICTIONARY => evidence.tables(found.message()?, &mut watch)?,
             // The tables of version 1.6.
             3..=8 => has_tables = found.has_bytes(),
             _ => {}
         }
     }
     if has_tables && !profiles.is_empty() {
-        return Err(older(input, "1.6").into());
+        return Err(older(input).into());
     }
     evidence.by_1_10 = Reading::new(evidence.attributes, evidence.links)?;
     evidence.by_1_9 = Reading::new(evidence.attributes, evidence.links)?;
     let mut watch = Watch::new(stop);
     for &message in &profiles {
-        evidence.profile(message, has_dictionary, input, &mut watch)?;
+        if evidence.is_older(message, &mut watch)? {
+            return Err(older(input).into());
+        }
     }
     let mut watch = Watch::new(stop);
     for &(mut message) in &profiles {
@@ -218,62 +174,36 @@ impl Evidence {
         Ok(())
     }
 
-    fn profile(
-        &mut self,
-        mut message: Message,
-        has_dictionary: bool,
-        input: &str,
-        watch: &mut Watch,
-    ) -> Result<()> {
-        let mut has = [false; 13];
+    /// Whether a profile has a field of another type than in version 1.9 and later.
+    fn is_older(&self, mut message: Message, watch: &mut Watch) -> Result<bool> {
         while let Some(found) = message.field()? {
             watch.reach(found.at)?;
-            let (list, number) = (found.has_bytes(), found.is_number());
-            // Before version 1.8, the fields with these numbers had other types.
             let is_old = match found.number {
+                // Until version 1.7.
                 profile::TIME_UNIX_NANO => found.fixed64().is_err(),
-                profile::PERIOD_TYPE => number,
-                profile::PERIOD => list,
+                profile::PERIOD_TYPE => found.is_number(),
+                profile::PERIOD => found.has_bytes(),
+                // Version 1.8 had comments before the profile's id.
+                profile::PROFILE_ID => {
+                    let id = found.message();
+                    let is_id = id.is_ok_and(|id| [0, 16].contains(&id.bytes().len()));
+                    !is_id && all_below(&found, self.texts)
+                }
+                profile::DROPPED_ATTRIBUTES_COUNT => found.has_bytes(),
+                profile::ORIGINAL_PAYLOAD_FORMAT => found.is_number(),
+                LAST_1_8 => all_below(&found, self.attributes),
                 _ => false,
             };
             if is_old {
-                let version = if has_dictionary { "1.7" } else { "1.5" };
-                return Err(older(input, version).into());
-            }
-            let is_id = found
-                .message()
-                .is_ok_and(|id| [0, 16].contains(&id.bytes().len()));
-            let wrong_1_9 = match found.number {
-                7 => !is_id,
-                8 => list,
-                9 => number,
-                11 => !all_below(&found, self.attributes),
-                12 => true,
-                _ => false,
-            };
-            let wrong_1_8 = match found.number {
-                7 => !all_below(&found, self.texts),
-                8 => !is_id,
-                9 => list,
-                11 => number,
-                12 => !all_below(&found, self.attributes),
-                _ => false,
-            };
-            self.mistyped_1_9 += u64::from(wrong_1_9);
-            self.mistyped_1_8 += u64::from(wrong_1_8);
-            if let Some(slot) = has.get_mut(found.number as usize) {
-                *slot = true;
+                return Ok(true);
             }
         }
-        // A payload and its format are either both present or both absent.
-        self.mistyped_1_9 += u64::from(has[9] != has[10]);
-        self.mistyped_1_8 += u64::from(has[10] != has[11]);
-        Ok(())
+        Ok(false)
     }
 
     fn sample(&mut self, message: Message) -> Result<()> {
-        self.by_1_10.sample(message, SAMPLE_1_10)?;
-        self.by_1_9.sample(message, SAMPLE_1_9)
+        self.by_1_10.sample(message, SampleFields::CURRENT)?;
+        self.by_1_9.sample(message, SampleFields::V1_9)
     }
 
     /// Whether the version is certain. A few violations are not enough, since samples may violate
@@ -284,34 +214,24 @@ impl Evidence {
     }
 
     fn verdict(&self) -> Found {
-        let is_1_8 = self.mistyped_1_9 > self.mistyped_1_8;
-        // If profiles have the layout of 1.8, samples have the layout of 1.9. Otherwise the
-        // criteria for samples are, in this order: fewest samples that violate rules, most
-        // attributes and links that only samples refer to, fewest lists that are not packed.
-        // Finally, if samples read as
-        // 1.10 refer only to attributes that mappings or locations also refer to, these are
+        // The criteria are, in this order: fewest samples that violate rules, most attributes and
+        // links that only samples refer to, fewest lists that are not packed. Finally, if samples
+        // read as 1.10 refer only to attributes that mappings or locations also refer to, these are
         // probably not attributes of samples.
         let broken = self.by_1_9.broken.cmp(&self.by_1_10.broken);
         let [new, old] = [&self.by_1_10, &self.by_1_9].map(|by| by.uses(&self.elsewhere));
         let no_new = new == 0 && self.by_1_10.attributes.contains(&true);
         let unpacked = self.by_1_9.unpacked.cmp(&self.by_1_10.unpacked);
-        let hardly = match no_new {
-            true => Ordering::Less,
-            false => Ordering::Equal,
-        };
-        let order = broken.then(new.cmp(&old)).then(unpacked).then(hardly);
-        let is_1_9 = !is_1_8 && order == Ordering::Less;
+        let order = broken.then(new.cmp(&old)).then(unpacked);
+        let is_1_9 = order.is_lt() || order.is_eq() && no_new;
         let matters = !self.by_1_10.is_silent() || !self.by_1_9.is_silent();
         Found {
-            layout: Layout {
-                sample: if is_1_8 || is_1_9 {
-                    SAMPLE_1_9
-                } else {
-                    SAMPLE_1_10
-                },
-                profile: if is_1_8 { PROFILE_1_8 } else { PROFILE_1_9 },
+            fields: if is_1_9 {
+                SampleFields::V1_9
+            } else {
+                SampleFields::CURRENT
             },
-            ambiguous: !is_1_8 && matters && broken.is_eq() && new == old,
+            ambiguous: matters && broken.is_eq() && new == old,
         }
     }
 }
@@ -382,11 +302,11 @@ fn mark(found: &Field, entries: &mut [bool]) -> bool {
     read.is_ok() && all
 }
 
-/// The error for a version that is not supported.
-pub fn older(input: &str, version: &str) -> Error {
+/// The error for a version that is not supported. No program converts between versions.
+pub fn older(input: &str) -> Error {
     Error::Unsupported(message!(
-        "{input} is of version {version} of OpenTelemetry's profiles or near it; versions from \
-         1.8 on can be read."
+        "{input} is of version 1.8 or older of OpenTelemetry's profiles; versions from 1.9 on can \
+         be read. Export the profile again with a newer release of the program that wrote it."
     ))
 }
 

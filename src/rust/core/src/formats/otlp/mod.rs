@@ -3,7 +3,7 @@
 //! The format is derived from pprof, with differences: samples refer to the tables of a dictionary
 //! that all profiles of a message share, each profile has one sample type, and metadata of
 //! resources, scopes, samples and locations are attributes. The format is still in development;
-//! versions 1.8 to 1.11 of `opentelemetry-proto` are read, and 1.11 is written.
+//! versions 1.9 to 1.11 of `opentelemetry-proto` are read, and 1.11 is written.
 
 mod any_value;
 mod detect;

@@ -51,8 +51,6 @@ pub mod scope {
     pub const DROPPED_ATTRIBUTES_COUNT: u32 = 4;
 }
 
-/// The numbers of the other fields depend on the version, see
-/// [`Layout`](super::layout::Layout).
 pub mod profile {
     pub const SAMPLE_TYPE: u32 = 1;
     pub const SAMPLES: u32 = 2;
@@ -60,6 +58,20 @@ pub mod profile {
     pub const DURATION_NANO: u32 = 4;
     pub const PERIOD_TYPE: u32 = 5;
     pub const PERIOD: u32 = 6;
+    pub const PROFILE_ID: u32 = 7;
+    pub const DROPPED_ATTRIBUTES_COUNT: u32 = 8;
+    pub const ORIGINAL_PAYLOAD_FORMAT: u32 = 9;
+    pub const ORIGINAL_PAYLOAD: u32 = 10;
+    pub const ATTRIBUTE_INDICES: u32 = 11;
+}
+
+/// Since version 1.10; see [`SampleFields`](super::layout::SampleFields) for version 1.9.
+pub mod sample {
+    pub const STACK_INDEX: u32 = 1;
+    pub const ATTRIBUTE_INDICES: u32 = 2;
+    pub const LINK_INDEX: u32 = 3;
+    pub const VALUES: u32 = 4;
+    pub const TIMESTAMPS_UNIX_NANO: u32 = 5;
 }
 
 pub mod value_type {

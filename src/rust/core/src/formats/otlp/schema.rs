@@ -1,13 +1,11 @@
 //! The schema of the messages, used to convert JSON to protocol buffers: the name, number and type
 //! of each field.
 //!
-//! In JSON, field names are in lower camel case. A few fields had other names before version 1.9,
-//! which are listed as well. Field numbers are from the current version.
+//! In JSON, field names are in lower camel case.
 
-use super::layout::{COMMENTS_OF_JSON, Layout};
 use super::proto::{
     any_value, data, dictionary, entity_ref, function, key_value, key_value_and_unit, line, link,
-    location, mapping, profile, resource, resource_profiles, scope, scope_profiles, stack,
+    location, mapping, profile, resource, resource_profiles, sample, scope, scope_profiles, stack,
     value_type, values,
 };
 
@@ -119,28 +117,26 @@ messages! {
     PROFILE {
         one(profile::SAMPLE_TYPE, "sampleType", Message(&VALUE_TYPE)),
         many(profile::SAMPLES, "samples", Message(&SAMPLE)),
-        many(profile::SAMPLES, "sample", Message(&SAMPLE)),
         one(profile::TIME_UNIX_NANO, "timeUnixNano", Fixed64),
         one(profile::DURATION_NANO, "durationNano", Uint64),
         one(profile::PERIOD_TYPE, "periodType", Message(&VALUE_TYPE)),
         one(profile::PERIOD, "period", Int64),
-        one(Layout::CURRENT.profile.profile_id, "profileId", ProfileId),
-        one(Layout::CURRENT.profile.dropped_attributes_count, "droppedAttributesCount", Uint32),
-        one(Layout::CURRENT.profile.payload_format, "originalPayloadFormat", Text),
-        one(Layout::CURRENT.profile.payload, "originalPayload", Bytes),
-        many(Layout::CURRENT.profile.attribute_indices, "attributeIndices", Int32),
-        many(COMMENTS_OF_JSON, "commentStrindices", Int32),
+        one(profile::PROFILE_ID, "profileId", ProfileId),
+        one(profile::DROPPED_ATTRIBUTES_COUNT, "droppedAttributesCount", Uint32),
+        one(profile::ORIGINAL_PAYLOAD_FORMAT, "originalPayloadFormat", Text),
+        one(profile::ORIGINAL_PAYLOAD, "originalPayload", Bytes),
+        many(profile::ATTRIBUTE_INDICES, "attributeIndices", Int32),
     }
     VALUE_TYPE {
         one(value_type::TYPE_STRINDEX, "typeStrindex", Int32),
         one(value_type::UNIT_STRINDEX, "unitStrindex", Int32),
     }
     SAMPLE {
-        one(Layout::CURRENT.sample.stack_index, "stackIndex", Int32),
-        many(Layout::CURRENT.sample.attribute_indices, "attributeIndices", Int32),
-        one(Layout::CURRENT.sample.link_index, "linkIndex", Int32),
-        many(Layout::CURRENT.sample.values, "values", Int64),
-        many(Layout::CURRENT.sample.timestamps, "timestampsUnixNano", Fixed64),
+        one(sample::STACK_INDEX, "stackIndex", Int32),
+        many(sample::ATTRIBUTE_INDICES, "attributeIndices", Int32),
+        one(sample::LINK_INDEX, "linkIndex", Int32),
+        many(sample::VALUES, "values", Int64),
+        many(sample::TIMESTAMPS_UNIX_NANO, "timestampsUnixNano", Fixed64),
     }
     MAPPING {
         one(mapping::MEMORY_START, "memoryStart", Uint64),
@@ -156,7 +152,6 @@ messages! {
         one(location::MAPPING_INDEX, "mappingIndex", Int32),
         one(location::ADDRESS, "address", Uint64),
         many(location::LINES, "lines", Message(&LINE)),
-        many(location::LINES, "line", Message(&LINE)),
         many(location::ATTRIBUTE_INDICES, "attributeIndices", Int32),
     }
     LINE {

@@ -5,10 +5,9 @@
 //! - Attributes and maps are sorted.
 //! - A sample with n values becomes n observations. In a sample that has only timestamps, each
 //!   observation has the value 1.
-//! - Comments are recognized in all three forms: the field of v1.8, the attribute of the semantic
-//!   conventions, and the attributes of the Go collector.
+//! - Comments are recognized in both forms: the attribute of the semantic conventions, and the
+//!   attributes of the Go collector.
 //! - Envelopes without profiles are omitted, since receivers may ignore them.
-//! - `aggregation_temporality` of v1.8 is omitted, since later versions have no equivalent.
 //!
 //! Panics if an index is out of range.
 
@@ -341,8 +340,7 @@ fn scope_content(
 }
 
 fn profile_facts(dictionary: &Dictionary, profile: &Profile) -> ProfileFacts {
-    let strings = profile.comment_strindices.iter();
-    let mut comments: Vec<_> = strings.map(|i| dictionary.string(*i)).collect();
+    let mut comments = Vec::new();
     let mut numbered = Vec::new();
     let mut attributes = dictionary.attributes(&profile.attribute_indices);
     attributes.retain(|attribute| {

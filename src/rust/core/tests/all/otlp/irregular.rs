@@ -277,22 +277,16 @@ impl Maker {
         ValueType {
             type_strindex: self.string(type_),
             unit_strindex: self.string(unit),
-            aggregation_temporality: match self.layout {
-                Layout::V8 => self.below(3) as i32,
-                _ => 0,
-            },
         }
     }
 
-    /// Adds comments in one of the three forms. The form of the Go collector breaks a rule.
+    /// Adds comments in one of the two forms. The form of the Go collector breaks a rule.
     fn comments(&mut self, profile: &mut Profile) {
         if self.chance(70) {
             return;
         }
         let texts: Vec<_> = (0..self.below(3)).map(|_| self.text()).collect();
-        if self.layout == Layout::V8 && self.chance(60) {
-            profile.comment_strindices = texts.iter().map(|text| self.string(text)).collect();
-        } else if !self.strict && self.chance(40) {
+        if !self.strict && self.chance(40) {
             // In reverse order, since the number in the key determines the order.
             for (i, text) in texts.iter().enumerate().rev() {
                 let value = AnyValue::String(text.to_string());

@@ -256,8 +256,8 @@ fn time_stamps_alone_have_the_value_1() {
 }
 
 #[test]
-fn comments_have_three_forms() {
-    let with = |pairs: &[(&str, AnyValue)], strings: &[&str]| {
+fn comments_have_two_forms() {
+    let with = |pairs: &[(&str, AnyValue)]| {
         let mut data = whole();
         let d = &mut data.dictionary;
         let profile = &mut data.resource_profiles[0].scope_profiles[0].profiles[0];
@@ -273,17 +273,13 @@ fn comments_have_three_forms() {
                 unit_strindex: 0,
             });
         }
-        for text in strings {
-            profile.comment_strindices.push(d.string_table.len() as i32);
-            d.string_table.push(text.to_string());
-        }
         content(&data).resources[0].scopes[0].profiles[0]
             .facts
             .clone()
     };
     let text = |text: &str| AnyValue::String(text.to_string());
     let list = AnyValue::Array(vec![text("z"), text("a")]);
-    let facts = with(&[("pprof.profile.comment", list)], &[]);
+    let facts = with(&[("pprof.profile.comment", list)]);
     assert_eq!(
         (&facts.comments[..], facts.attributes.len()),
         (&["z".to_string(), "a".to_string()][..], 0)
@@ -293,16 +289,12 @@ fn comments_have_three_forms() {
         ("pprof.profile.comment.10", text("a")),
         ("pprof.profile.comment.9", text("z")),
     ];
-    assert_eq!(with(&numbered, &[]), facts);
-    assert_eq!(with(&[], &["z", "a"]), facts);
+    assert_eq!(with(&numbered), facts);
     // Attributes that are not comments stay attributes.
-    let facts = with(
-        &[
-            ("pprof.profile.comment", AnyValue::Int(1)),
-            ("pprof.profile.comment.x", text("a")),
-        ],
-        &[],
-    );
+    let facts = with(&[
+        ("pprof.profile.comment", AnyValue::Int(1)),
+        ("pprof.profile.comment.x", text("a")),
+    ]);
     assert_eq!((facts.comments.len(), facts.attributes.len()), (0, 2));
 }
 

@@ -4,15 +4,14 @@
 //! encoders for protocol buffers (`wire.rs`) and JSON (`json.rs`) both use these lists. Nothing here
 //! comes from the crate under test, so that the tests are independent of it.
 
-/// The versions of the wire format: v1.8, v1.9, and v1.10, which is the same as v1.11.
+/// The versions of the wire format that can be read: v1.9, and v1.10, which is the same as v1.11.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    V8,
     V9,
     V11,
 }
 
-pub const LAYOUTS: [Layout; 3] = [Layout::V8, Layout::V9, Layout::V11];
+pub const LAYOUTS: [Layout; 2] = [Layout::V9, Layout::V11];
 
 /// A reference to the value of a field; the variant is its type in protocol buffers. `Id` is
 /// `bytes`, too, but hexadecimal in JSON.
@@ -99,8 +98,8 @@ macro_rules! message {
     };
 }
 
-/// The number of a field in each layout: a single number for all, or one each for v1.8, v1.9 and
-/// v1.11, with 0 if the layout does not have the field.
+/// The number of a field in each layout: a single number for all, or one each for v1.9 and v1.11,
+/// with 0 if the layout does not have the field.
 trait Number {
     fn number(&self, layout: Layout) -> u64;
 }
@@ -111,7 +110,7 @@ impl Number for u64 {
     }
 }
 
-impl Number for [u64; 3] {
+impl Number for [u64; 2] {
     fn number(&self, layout: Layout) -> u64 {
         self[layout as usize]
     }
@@ -164,25 +163,23 @@ message!(Profile {
     duration_nano: u64 = Uint64 4 "durationNano",
     period_type: ValueType = One 5 "periodType",
     period: i64 = Int64 6 "period",
-    comment_strindices: Vec<i32> = Int32s [7, 0, 0] "commentStrindices",
-    profile_id: Vec<u8> = Id [8, 7, 7] "profileId",
-    dropped_attributes_count: u32 = Uint32 [9, 8, 8] "droppedAttributesCount",
-    original_payload_format: String = String [10, 9, 9] "originalPayloadFormat",
-    original_payload: Vec<u8> = Bytes [11, 10, 10] "originalPayload",
-    attribute_indices: Vec<i32> = Int32s [12, 11, 11] "attributeIndices",
+    profile_id: Vec<u8> = Id 7 "profileId",
+    dropped_attributes_count: u32 = Uint32 8 "droppedAttributesCount",
+    original_payload_format: String = String 9 "originalPayloadFormat",
+    original_payload: Vec<u8> = Bytes 10 "originalPayload",
+    attribute_indices: Vec<i32> = Int32s 11 "attributeIndices",
 });
 
 message!(ValueType {
     type_strindex: i32 = Int32 1 "typeStrindex",
     unit_strindex: i32 = Int32 2 "unitStrindex",
-    aggregation_temporality: i32 = Int32 [3, 0, 0] "aggregationTemporality",
 });
 
 message!(Sample {
     stack_index: i32 = Int32 1 "stackIndex",
-    attribute_indices: Vec<i32> = Int32s [3, 3, 2] "attributeIndices",
-    link_index: i32 = Int32 [4, 4, 3] "linkIndex",
-    values: Vec<i64> = Int64s [2, 2, 4] "values",
+    attribute_indices: Vec<i32> = Int32s [3, 2] "attributeIndices",
+    link_index: i32 = Int32 [4, 3] "linkIndex",
+    values: Vec<i64> = Int64s [2, 4] "values",
     timestamps_unix_nano: Vec<u64> = Fixed64s 5 "timestampsUnixNano",
 });
 
@@ -242,7 +239,7 @@ message!(KeyValueAndUnit {
 message!(KeyValue {
     key: String = String 1 "key",
     value: AnyValue = Any 2 "value",
-    key_strindex: i32 = Int32 [0, 0, 3] "keyStrindex",
+    key_strindex: i32 = Int32 [0, 3] "keyStrindex",
 });
 
 message!(

@@ -36,19 +36,6 @@ fn table(name: &str) -> Option<usize> {
 pub fn graph(data: &Data) -> Graph {
     let mut data = data.clone();
     let mut roots = Vec::new();
-    // Only v1.8 has these fields.
-    for profile in profiles(&mut data) {
-        profile.sample_type.aggregation_temporality = 0;
-        profile.period_type.aggregation_temporality = 0;
-        for index in std::mem::take(&mut profile.comment_strindices) {
-            let place = "commentStrindices".to_string();
-            roots.push(Reference {
-                table: STRING,
-                index,
-                place,
-            });
-        }
-    }
     for (i, given) in data.resource_profiles.iter_mut().enumerate() {
         collect(given, &format!("resourceProfiles[{i}]"), &mut roots);
     }
@@ -62,14 +49,6 @@ pub fn graph(data: &Data) -> Graph {
         });
     }
     Graph { names, rows, roots }
-}
-
-fn profiles(data: &mut Data) -> impl Iterator<Item = &mut Profile> {
-    let scopes = data
-        .resource_profiles
-        .iter_mut()
-        .flat_map(|r| &mut r.scope_profiles);
-    scopes.flat_map(|s| &mut s.profiles)
 }
 
 fn rows_of(name: &str, items: &mut dyn Messages) -> Vec<Vec<Reference>> {

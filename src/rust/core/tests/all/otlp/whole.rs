@@ -119,7 +119,6 @@ pub fn whole() -> Data {
         sample_type: ValueType {
             type_strindex: 1,
             unit_strindex: 2,
-            aggregation_temporality: 0,
         },
         samples: vec![
             sample.clone(),

@@ -32,7 +32,7 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Converted>, 
         .try_vec(),
         Err(_) if context.interrupted.get() => Err(Error::Interrupted),
         Err(_) if context.out_of_memory.get() => Err(Error::Memory),
-        Err(_) if context.outdated.get() => Err(older(input, "1.7")),
+        Err(_) if context.outdated.get() => Err(older(input)),
         Err(error) => {
             let lines = (1..).zip(text.split(|&byte| byte == b'\n'));
             let mut full = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
@@ -55,7 +55,7 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Converted>, 
                 let message = one(line).map_err(|error| match context.interrupted.get() {
                     true => Error::Interrupted,
                     false if context.out_of_memory.get() => Error::Memory,
-                    false if context.outdated.get() => older(input, "1.7"),
+                    false if context.outdated.get() => older(input),
                     false => syntax_error(&error, number - 1, input),
                 })?;
                 let text = Converted {

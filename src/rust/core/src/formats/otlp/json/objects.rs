@@ -18,13 +18,16 @@ use serde_core::de::{
 use std::fmt;
 use std::result::Result;
 
-/// Names of fields that only versions before 1.8 have.
-const OLD_NAMES: [&str; 6] = [
+/// Names of fields that only versions before 1.9 have.
+const OLD_NAMES: [&str; 9] = [
     "attributeUnits",
+    "commentStrindices",
     "defaultSampleTypeIndex",
+    "line",
     "locationIndices",
     "locationsStartIndex",
     "profile",
+    "sample",
     "stringTable",
 ];
 /// The maximum depth of objects: three for each level of a value, and a few around it.
@@ -63,8 +66,7 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, '_> {
             )));
         }
         self.context.depth.set(depth + 1);
-        // A bit for each field number, as fields may have two names. A message would join the values of a field that
-        // occurs twice.
+        // A bit for each field number. A message would join the values of a field that occurs twice.
         let mut seen = 0_u64;
         while let Some(name) = map.next_key_seed(FieldNameSeed(self.type_))? {
             match name {

@@ -51,13 +51,7 @@ impl Writer<'_, '_> {
     fn message(&mut self, message: Message, type_: &MessageType) -> WireResult<()> {
         self.text("{")?;
         let mut first = true;
-        let mut last = 0;
         for field in type_.fields {
-            // A second name for a number is accepted by the reader, but not written.
-            if field.number == last {
-                continue;
-            }
-            last = field.number;
             let mut rest = message;
             let mut count = 0;
             while let Some(found) = rest.field()? {

@@ -21,7 +21,7 @@ use crate::formats::format::Opened;
 use crate::formats::message::{Expected, load};
 use crate::formats::otlp::detect::{is_framed, is_otlp};
 use crate::formats::otlp::json;
-use crate::formats::otlp::layout::{self, Layout};
+use crate::formats::otlp::layout::{self, SampleFields};
 use crate::formats::otlp::proto::data;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::string_table::StringTable;
@@ -78,7 +78,7 @@ fn decode(
     if is_json(bytes) {
         for text in json::messages(bytes, &file.origin.name, stop)? {
             let (known, message) = (file.problems.kept().len(), Message::new(&text.message));
-            file.message(&text.message, message, Some(Layout::CURRENT), stop)
+            file.message(&text.message, message, Some(SampleFields::CURRENT), stop)
                 .map_err(|error| in_json(error, &text, &file.origin.name))?;
             file.problems
                 .offsets_to_fields(known, |bytes| text.paths(bytes))?;
@@ -155,16 +155,16 @@ fn in_json(error: DecodeError, text: &json::Converted, name: &str) -> Error {
 }
 
 impl File {
-    /// Reads a message. `layout` is `None` if it must be detected.
+    /// Reads a message. `fields` is `None` if the numbers of its samples' fields must be detected.
     fn message(
         &mut self,
         bytes: &[u8],
         mut message: Message,
-        layout: Option<Layout>,
+        fields: Option<SampleFields>,
         stop: Stop,
     ) -> WireResult<()> {
-        let layout = match layout {
-            Some(layout) => layout,
+        let fields = match fields {
+            Some(fields) => fields,
             None => {
                 let found = layout::detect(message, &self.origin.name, stop)?;
                 if found.ambiguous {
@@ -172,7 +172,7 @@ impl File {
                     self.problems
                         .note(ProblemKind::AmbiguousLayout, position, b"");
                 }
-                found.layout
+                found.fields
             }
         };
         cancel::check(stop)?;
@@ -212,7 +212,7 @@ impl File {
         let mut reader = Reader {
             file: self,
             dictionary,
-            layout,
+            fields,
             forms: LabelForms::default(),
             unused_mappings: Vec::new(),
             watch: Watch::new(stop),

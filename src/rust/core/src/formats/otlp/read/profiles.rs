@@ -6,7 +6,6 @@ use super::recorded::{Recorded, copy_of, period_of, take_recorded};
 use crate::analysis::source_facts::options_of_text;
 use crate::attribute_value::AnyValue;
 use crate::formats::format::Format;
-use crate::formats::otlp::layout::ProfileFields;
 use crate::formats::otlp::proto::{keys, profile as field, value_type};
 use crate::formats::problems::Problems;
 use crate::formats::string_table::NumberField;
@@ -14,8 +13,8 @@ use crate::limits::cancel::Watch;
 use crate::limits::memory::{TryGrow, copied, owned, sort_by_key};
 use crate::model::known_types::{CPU, SAMPLES};
 use crate::model::{
-    Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, SourceKind, StringId,
-    Strings, ValueType, recorded_time,
+    Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, SourceKind, Strings,
+    ValueType, recorded_time,
 };
 use crate::protobuf::decode::{Message, Result};
 use crate::text::encoded;
@@ -38,7 +37,6 @@ pub struct Common {
     period: Option<Period>,
     profile_id: Vec<u8>,
     dropped: u32,
-    comments: Vec<u64>,
     attributes: Vec<u64>,
 }
 
@@ -52,7 +50,6 @@ pub struct Named {
 impl<'a> Header<'a> {
     pub fn read(
         message: Message<'a>,
-        fields: ProfileFields,
         dictionary: &mut Dictionary,
         strings: &Strings,
         problems: &mut Problems,
@@ -79,24 +76,20 @@ impl<'a> Header<'a> {
                 field::DURATION_NANO => common.duration = found.uint()?,
                 field::PERIOD_TYPE => period_type = named(found.message()?)?,
                 field::PERIOD => period = found.int()?,
-                n if n == fields.profile_id => {
+                field::PROFILE_ID => {
                     let id = found.message()?.bytes();
                     common.profile_id.clear();
                     common.profile_id.try_extend(id)?;
                 }
-                n if n == fields.dropped_attributes_count => {
+                field::DROPPED_ATTRIBUTES_COUNT => {
                     common.dropped = found.uint()? as u32;
                 }
-                n if n == fields.payload_format => {
+                field::ORIGINAL_PAYLOAD_FORMAT => {
                     format = Some(found.message()?);
                 }
-                n if n == fields.payload => payload = found.message()?.bytes(),
-                n if n == fields.attribute_indices => {
+                field::ORIGINAL_PAYLOAD => payload = found.message()?.bytes(),
+                field::ATTRIBUTE_INDICES => {
                     let all = &mut common.attributes;
-                    found.each(|index| all.try_push(index))?;
-                }
-                n if n == fields.comments => {
-                    let all = &mut common.comments;
                     found.each(|index| all.try_push(index))?;
                 }
                 _ => {}
@@ -248,19 +241,13 @@ impl SourceMaker<'_, '_> {
             payload: header.payload()?,
             ..Source::default()
         };
-        for &comment in &common.comments {
-            let comment = self.text_id(comment, at)?;
-            self.budget
-                .take(self.profile.strings.get(comment).len(), at)?;
-            source.comments.try_push(comment)?;
-        }
         self.attributes(&mut source, &common.attributes, at)?;
         Ok(source)
     }
 
     /// Stores attributes in the fields of `source` for them, and all others in its attributes.
     fn attributes(&mut self, source: &mut Source, list: &[u64], at: usize) -> Result<()> {
-        let mut comments = Vec::new();
+        let comments = &mut source.comments;
         let mut numbered = Vec::new();
         for &index in list {
             let Some(entry) = self.dictionary.attributes.get(index, at)? else {
@@ -308,7 +295,6 @@ impl SourceMaker<'_, '_> {
             let others = numbered.into_iter().map(|(_, kept)| kept);
             source.attributes.try_extend_from(others)?;
         }
-        source.comments.try_extend(&comments)?;
         Ok(())
     }
 
@@ -331,13 +317,6 @@ impl SourceMaker<'_, '_> {
             }
         }
         Ok(types)
-    }
-
-    fn text_id(&mut self, index: u64, at: usize) -> Result<StringId> {
-        let strings = &mut self.profile.strings;
-        self.dictionary
-            .texts
-            .id(NumberField { value: index, at }, strings, self.problems)
     }
 }
 

@@ -6,7 +6,7 @@ use super::file::File;
 use super::profiles::Header;
 use super::samples::LabelForms;
 use crate::attribute_value::AnyValue;
-use crate::formats::otlp::layout::Layout;
+use crate::formats::otlp::layout::SampleFields;
 use crate::formats::otlp::proto::{
     entity_ref, keys, resource, resource_profiles, scope, scope_profiles,
 };
@@ -23,7 +23,7 @@ use crate::protobuf::decode::{DecodeError, Message, Result as WireResult};
 pub struct Reader<'f, 'a> {
     pub file: &'f mut File,
     pub dictionary: Dictionary<'a>,
-    pub layout: Layout,
+    pub fields: SampleFields,
     pub forms: LabelForms,
     /// The mappings to which no location refers.
     pub unused_mappings: Vec<PlacedMapping>,
@@ -145,7 +145,6 @@ impl<'a> Reader<'_, 'a> {
                 scope_profiles::PROFILES => {
                     let header = Header::read(
                         found.message()?,
-                        self.layout.profile,
                         &mut self.dictionary,
                         &self.file.profile.strings,
                         &mut self.file.problems,

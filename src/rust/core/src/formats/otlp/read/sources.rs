@@ -162,7 +162,7 @@ impl<'a> Reader<'_, 'a> {
     fn samples(&mut self) -> SampleReader<'_, 'a> {
         SampleReader {
             dictionary: &self.dictionary,
-            fields: self.layout.sample,
+            fields: self.fields,
             forms: &mut self.forms,
             budget: &mut self.file.budget,
             profile: &mut self.file.profile,

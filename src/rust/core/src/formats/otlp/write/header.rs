@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::formats::losses::LossKind;
 use crate::formats::message::LARGEST;
 use crate::formats::otlp::any_value;
-use crate::formats::otlp::layout::Layout;
 use crate::formats::otlp::proto::{
     entity_ref, keys, profile as field, resource, scope, value_type,
 };
@@ -54,11 +53,7 @@ impl<'a> Common<'a> {
             list.add(table, key, value)?;
         }
         list.indices.try_extend(&self.attributes)?;
-        put_indices(
-            body,
-            Layout::CURRENT.profile.attribute_indices,
-            &list.indices,
-        )
+        put_indices(body, field::ATTRIBUTE_INDICES, &list.indices)
     }
 }
 
@@ -82,7 +77,6 @@ pub fn common<'a>(
         encode::put_fixed64(&mut out, field::TIME_UNIX_NANO, time);
     }
     put_unless_0(&mut out, field::DURATION_NANO, duration);
-    let fields = Layout::CURRENT.profile;
     if let Some(digits) = &source.profile_id {
         let id = decoded(&HEXLOWER_PERMISSIVE, digits.as_bytes())?;
         let id = id.filter(|id| id.len() == PROFILE_ID).ok_or_else(|| {
@@ -92,10 +86,10 @@ pub fn common<'a>(
                 row + 1
             ))
         })?;
-        put_bytes(&mut out, fields.profile_id, &id)?;
+        put_bytes(&mut out, field::PROFILE_ID, &id)?;
     }
     let dropped = u64::from(source.dropped_attributes);
-    put_unless_0(&mut out, fields.dropped_attributes_count, dropped);
+    put_unless_0(&mut out, field::DROPPED_ATTRIBUTES_COUNT, dropped);
     let comments = source.comments.iter().map(|&id| profile.strings.get(id));
     if comments.map(str::len).sum::<usize>() > LARGEST {
         return Err(Error::Lossy(message!(

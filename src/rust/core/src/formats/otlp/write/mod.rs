@@ -22,8 +22,7 @@ use crate::analysis::source_facts::InexactFacts;
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::otlp::json;
-use crate::formats::otlp::layout::Layout;
-use crate::formats::otlp::proto::data;
+use crate::formats::otlp::proto::{data, profile as field};
 use crate::formats::write;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{Growing, TryGrow, owned};
@@ -233,9 +232,12 @@ impl<'a> Job<'_, 'a> {
         }
         for (i, body) in bodies.iter_mut().enumerate() {
             if let Some(payload) = payload.filter(|_| i == 0) {
-                let fields = Layout::CURRENT.profile;
-                put_bytes(body, fields.payload_format, payload.format.as_bytes())?;
-                put_bytes(body, fields.payload, &payload.bytes)?;
+                put_bytes(
+                    body,
+                    field::ORIGINAL_PAYLOAD_FORMAT,
+                    payload.format.as_bytes(),
+                )?;
+                put_bytes(body, field::ORIGINAL_PAYLOAD, &payload.bytes)?;
             }
         }
         Ok(Bodies {

@@ -7,8 +7,7 @@ use crate::analysis::aggregate::{self, Groups, LeftOut, is_zero, values_of};
 use crate::analysis::sample_types::WrittenType;
 use crate::attribute_value::AnyValue;
 use crate::error::{Error, Result};
-use crate::formats::otlp::layout::Layout;
-use crate::formats::otlp::proto::profile as field;
+use crate::formats::otlp::proto::{profile, sample as field};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, owned, sort_by_key, with_room};
 use crate::message;
@@ -215,8 +214,7 @@ impl<'t, 'a> Observer<'t, 'a> {
         }
         let indices = self.attributes(&left[..count])?;
         let mut encoded = Vec::new();
-        let field = Layout::CURRENT.sample.attribute_indices;
-        put_indices(&mut encoded, field, &indices)?;
+        put_indices(&mut encoded, field::ATTRIBUTE_INDICES, &indices)?;
         self.sets.intern(&encoded)
     }
 
@@ -372,7 +370,6 @@ impl Observed {
         out: &mut Vec<u8>,
         stop: Stop,
     ) -> Result<()> {
-        let fields = Layout::CURRENT.sample;
         let mut sample = Vec::new();
         let (mut start, mut first_time) = (0, 0);
         for (i, (identity, &end)) in self.identities.iter().zip(&self.ends).enumerate() {
@@ -386,28 +383,28 @@ impl Observed {
             }
             sample.clear();
             sample.try_reserve((2 * count + 4) * encode::MAX_VARINT_FIELD)?;
-            put_unless_0(&mut sample, fields.stack_index, identity.stack.into());
+            put_unless_0(&mut sample, field::STACK_INDEX, identity.stack.into());
             sample.try_extend(sets.get(identity.set))?;
-            put_unless_0(&mut sample, fields.link_index, identity.link.into());
+            put_unless_0(&mut sample, field::LINK_INDEX, identity.link.into());
             let value = |at: usize| {
                 let value = self.values[at * self.types + type_];
                 (value / divisor) as u64
             };
             encode::put_length_header(
                 &mut sample,
-                fields.values,
+                field::VALUES,
                 (start..end).map(|at| encode::varint_len(value(at))).sum(),
             );
             (start..end).for_each(|at| encode::put_varint(&mut sample, value(at)));
             if identity.timed {
                 let times = &self.times[first_time..first_time + count];
-                encode::put_length_header(&mut sample, fields.timestamps, 8 * count);
+                encode::put_length_header(&mut sample, field::TIMESTAMPS_UNIX_NANO, 8 * count);
                 for time in times {
                     sample.try_extend(&time.to_le_bytes())?;
                 }
                 first_time += count;
             }
-            encode::put_bytes(out, field::SAMPLES, &sample)?;
+            encode::put_bytes(out, profile::SAMPLES, &sample)?;
             start = end;
         }
         Ok(())
