@@ -1,6 +1,6 @@
 //! Reads and writes values of attributes (`AnyValue`) as protocol buffers.
 
-use super::proto::{any_value as field, key_value, values};
+use super::proto::{any_value as field, array_value, key_value, key_value_list};
 use crate::attribute_value::{AnyValue, DEEPEST};
 use crate::error::Result as CoreResult;
 use crate::formats::problems::Problems;
@@ -51,7 +51,7 @@ fn read_to(
             let mut array = Vec::new();
             let mut inner = found.message()?;
             while let Some(found) = inner.field()? {
-                if found.number == values::VALUES {
+                if found.number == array_value::VALUES {
                     let any = read_to(&mut found.message()?, texts, problems, depth + 1)?;
                     array.try_push(any)?;
                 }
@@ -62,7 +62,7 @@ fn read_to(
             let mut pairs = Vec::new();
             let mut inner = found.message()?;
             while let Some(found) = inner.field()? {
-                if found.number == values::VALUES {
+                if found.number == key_value_list::VALUES {
                     let pair = read_pair(found.message()?, texts, problems, depth + 1)?;
                     pairs.try_push(pair)?;
                 }
@@ -126,7 +126,7 @@ pub fn put(out: &mut Vec<u8>, any: &AnyValue, texts: &mut StringTableBuilder) ->
             for any in array {
                 let mut one = Vec::new();
                 put(&mut one, any, texts)?;
-                put_bytes(&mut inner, values::VALUES, &one)?;
+                put_bytes(&mut inner, array_value::VALUES, &one)?;
             }
             put_bytes(out, field::ARRAY_VALUE, &inner)?;
         }
@@ -135,7 +135,7 @@ pub fn put(out: &mut Vec<u8>, any: &AnyValue, texts: &mut StringTableBuilder) ->
             for (key, any) in pairs {
                 let mut one = Vec::new();
                 put_pair(&mut one, key, any, texts)?;
-                put_bytes(&mut inner, values::VALUES, &one)?;
+                put_bytes(&mut inner, key_value_list::VALUES, &one)?;
             }
             put_bytes(out, field::KVLIST_VALUE, &inner)?;
         }

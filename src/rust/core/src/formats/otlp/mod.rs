@@ -12,7 +12,6 @@ mod layout;
 mod proto;
 mod read;
 pub mod response;
-mod schema;
 mod write;
 
 pub use write::Writer;

@@ -1,149 +1,223 @@
-//! Field numbers, one module for each message type, and the keys of known attributes.
+//! The messages and their fields, and the keys of known attributes.
 //!
 //! The messages are defined in `opentelemetry/proto/profiles/v1development/profiles.proto` and the
-//! files that it imports.
+//! files that it imports. Protocol buffers are read and written by the numbers of fields. JSON is
+//! converted to and from protocol buffers by the whole table, with the names and types of fields.
 
-/// `ProfilesData`, and `ExportProfilesServiceRequest`, which is the same on the wire.
-pub mod data {
-    pub const RESOURCE_PROFILES: u32 = 1;
-    pub const DICTIONARY: u32 = 2;
+/// The fields of a message.
+pub struct MessageType {
+    pub fields: &'static [FieldType],
 }
 
-pub mod dictionary {
-    pub const MAPPING_TABLE: u32 = 1;
-    pub const LOCATION_TABLE: u32 = 2;
-    pub const FUNCTION_TABLE: u32 = 3;
-    pub const LINK_TABLE: u32 = 4;
-    pub const STRING_TABLE: u32 = 5;
-    pub const ATTRIBUTE_TABLE: u32 = 6;
-    pub const STACK_TABLE: u32 = 7;
+#[derive(Clone, Copy)]
+pub struct FieldType {
+    pub name: &'static str,
+    pub number: u32,
+    pub kind: Kind,
+    pub repeated: bool,
 }
 
-pub mod resource_profiles {
-    pub const RESOURCE: u32 = 1;
-    pub const SCOPE_PROFILES: u32 = 2;
-    pub const SCHEMA_URL: u32 = 3;
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Bool,
+    /// In JSON, integers of 32 bits are numbers, and integers of 64 bits are strings.
+    Int32,
+    Uint32,
+    Int64,
+    Uint64,
+    Fixed64,
+    Double,
+    Text,
+    /// Base64 in JSON.
+    Bytes,
+    /// The id of a trace or span: hexadecimal digits in JSON.
+    Hex,
+    /// In JSON, the specification lists only the ids of traces and spans as hexadecimal, so this one
+    /// is base64. But OpenTelemetry's collector writes hexadecimal digits, and refuses messages with
+    /// others. Therefore both are read, and hexadecimal digits are written: readers of base64 accept
+    /// them, too.
+    ProfileId,
+    Message(&'static MessageType),
 }
 
-pub mod resource {
-    pub const ATTRIBUTES: u32 = 1;
-    pub const DROPPED_ATTRIBUTES_COUNT: u32 = 2;
-    pub const ENTITY_REFS: u32 = 3;
+use Kind::{
+    Bool, Bytes, Double, Fixed64, Hex, Int32, Int64, Message, ProfileId, Text, Uint32, Uint64,
+};
+
+/// Whether a field is repeated.
+const ONE: bool = false;
+const MANY: bool = true;
+
+/// Declares messages. A field is declared by the constant for its number, the number, its name in
+/// JSON, whether it is repeated, and its type.
+macro_rules! messages {
+    ($($(#[$doc:meta])* $message:ident {
+        $($field:ident $number:literal $name:literal $repeated:ident $kind:expr,)*
+    })*) => {$(
+        $(#[$doc])*
+        pub mod $message {
+            use super::*;
+
+            $(#[allow(dead_code, reason = "not every field is read by its number")]
+            pub const $field: u32 = $number;)*
+            pub static SCHEMA: MessageType = MessageType {
+                fields: &[$(FieldType {
+                    name: $name,
+                    number: $number,
+                    kind: $kind,
+                    repeated: $repeated,
+                },)*],
+            };
+        }
+    )*};
 }
 
-pub mod entity_ref {
-    pub const SCHEMA_URL: u32 = 1;
-    pub const TYPE: u32 = 2;
-    pub const ID_KEYS: u32 = 3;
-    pub const DESCRIPTION_KEYS: u32 = 4;
-}
+messages! {
+    /// `ProfilesData`, and `ExportProfilesServiceRequest`, which is the same on the wire.
+    data {
+        RESOURCE_PROFILES 1 "resourceProfiles" MANY Message(&resource_profiles::SCHEMA),
+        DICTIONARY 2 "dictionary" ONE Message(&dictionary::SCHEMA),
+    }
 
-pub mod scope_profiles {
-    pub const SCOPE: u32 = 1;
-    pub const PROFILES: u32 = 2;
-    pub const SCHEMA_URL: u32 = 3;
-}
+    dictionary {
+        MAPPING_TABLE 1 "mappingTable" MANY Message(&mapping::SCHEMA),
+        LOCATION_TABLE 2 "locationTable" MANY Message(&location::SCHEMA),
+        FUNCTION_TABLE 3 "functionTable" MANY Message(&function::SCHEMA),
+        LINK_TABLE 4 "linkTable" MANY Message(&link::SCHEMA),
+        STRING_TABLE 5 "stringTable" MANY Text,
+        ATTRIBUTE_TABLE 6 "attributeTable" MANY Message(&key_value_and_unit::SCHEMA),
+        STACK_TABLE 7 "stackTable" MANY Message(&stack::SCHEMA),
+    }
 
-pub mod scope {
-    pub const NAME: u32 = 1;
-    pub const VERSION: u32 = 2;
-    pub const ATTRIBUTES: u32 = 3;
-    pub const DROPPED_ATTRIBUTES_COUNT: u32 = 4;
-}
+    resource_profiles {
+        RESOURCE 1 "resource" ONE Message(&resource::SCHEMA),
+        SCOPE_PROFILES 2 "scopeProfiles" MANY Message(&scope_profiles::SCHEMA),
+        SCHEMA_URL 3 "schemaUrl" ONE Text,
+    }
 
-pub mod profile {
-    pub const SAMPLE_TYPE: u32 = 1;
-    pub const SAMPLES: u32 = 2;
-    pub const TIME_UNIX_NANO: u32 = 3;
-    pub const DURATION_NANO: u32 = 4;
-    pub const PERIOD_TYPE: u32 = 5;
-    pub const PERIOD: u32 = 6;
-    pub const PROFILE_ID: u32 = 7;
-    pub const DROPPED_ATTRIBUTES_COUNT: u32 = 8;
-    pub const ORIGINAL_PAYLOAD_FORMAT: u32 = 9;
-    pub const ORIGINAL_PAYLOAD: u32 = 10;
-    pub const ATTRIBUTE_INDICES: u32 = 11;
-}
+    resource {
+        ATTRIBUTES 1 "attributes" MANY Message(&key_value::SCHEMA),
+        DROPPED_ATTRIBUTES_COUNT 2 "droppedAttributesCount" ONE Uint32,
+        ENTITY_REFS 3 "entityRefs" MANY Message(&entity_ref::SCHEMA),
+    }
 
-/// Since version 1.10; see [`SampleFields`](super::layout::SampleFields) for version 1.9.
-pub mod sample {
-    pub const STACK_INDEX: u32 = 1;
-    pub const ATTRIBUTE_INDICES: u32 = 2;
-    pub const LINK_INDEX: u32 = 3;
-    pub const VALUES: u32 = 4;
-    pub const TIMESTAMPS_UNIX_NANO: u32 = 5;
-}
+    entity_ref {
+        SCHEMA_URL 1 "schemaUrl" ONE Text,
+        TYPE 2 "type" ONE Text,
+        ID_KEYS 3 "idKeys" MANY Text,
+        DESCRIPTION_KEYS 4 "descriptionKeys" MANY Text,
+    }
 
-pub mod value_type {
-    pub const TYPE_STRINDEX: u32 = 1;
-    pub const UNIT_STRINDEX: u32 = 2;
-}
+    scope_profiles {
+        SCOPE 1 "scope" ONE Message(&scope::SCHEMA),
+        PROFILES 2 "profiles" MANY Message(&profile::SCHEMA),
+        SCHEMA_URL 3 "schemaUrl" ONE Text,
+    }
 
-pub mod mapping {
-    pub const MEMORY_START: u32 = 1;
-    pub const MEMORY_LIMIT: u32 = 2;
-    pub const FILE_OFFSET: u32 = 3;
-    pub const FILENAME_STRINDEX: u32 = 4;
-    pub const ATTRIBUTE_INDICES: u32 = 5;
-}
+    scope {
+        NAME 1 "name" ONE Text,
+        VERSION 2 "version" ONE Text,
+        ATTRIBUTES 3 "attributes" MANY Message(&key_value::SCHEMA),
+        DROPPED_ATTRIBUTES_COUNT 4 "droppedAttributesCount" ONE Uint32,
+    }
 
-pub mod stack {
-    pub const LOCATION_INDICES: u32 = 1;
-}
+    profile {
+        SAMPLE_TYPE 1 "sampleType" ONE Message(&value_type::SCHEMA),
+        SAMPLES 2 "samples" MANY Message(&sample::SCHEMA),
+        TIME_UNIX_NANO 3 "timeUnixNano" ONE Fixed64,
+        DURATION_NANO 4 "durationNano" ONE Uint64,
+        PERIOD_TYPE 5 "periodType" ONE Message(&value_type::SCHEMA),
+        PERIOD 6 "period" ONE Int64,
+        PROFILE_ID 7 "profileId" ONE ProfileId,
+        DROPPED_ATTRIBUTES_COUNT 8 "droppedAttributesCount" ONE Uint32,
+        ORIGINAL_PAYLOAD_FORMAT 9 "originalPayloadFormat" ONE Text,
+        ORIGINAL_PAYLOAD 10 "originalPayload" ONE Bytes,
+        ATTRIBUTE_INDICES 11 "attributeIndices" MANY Int32,
+    }
 
-pub mod location {
-    pub const MAPPING_INDEX: u32 = 1;
-    pub const ADDRESS: u32 = 2;
-    pub const LINES: u32 = 3;
-    pub const ATTRIBUTE_INDICES: u32 = 4;
-}
+    value_type {
+        TYPE_STRINDEX 1 "typeStrindex" ONE Int32,
+        UNIT_STRINDEX 2 "unitStrindex" ONE Int32,
+    }
 
-pub mod line {
-    pub const FUNCTION_INDEX: u32 = 1;
-    pub const LINE: u32 = 2;
-    pub const COLUMN: u32 = 3;
-}
+    /// Since version 1.10; see `SampleFields` in `layout.rs` for version 1.9.
+    sample {
+        STACK_INDEX 1 "stackIndex" ONE Int32,
+        ATTRIBUTE_INDICES 2 "attributeIndices" MANY Int32,
+        LINK_INDEX 3 "linkIndex" ONE Int32,
+        VALUES 4 "values" MANY Int64,
+        TIMESTAMPS_UNIX_NANO 5 "timestampsUnixNano" MANY Fixed64,
+    }
 
-pub mod function {
-    pub const NAME_STRINDEX: u32 = 1;
-    pub const SYSTEM_NAME_STRINDEX: u32 = 2;
-    pub const FILENAME_STRINDEX: u32 = 3;
-    pub const START_LINE: u32 = 4;
-}
+    mapping {
+        MEMORY_START 1 "memoryStart" ONE Uint64,
+        MEMORY_LIMIT 2 "memoryLimit" ONE Uint64,
+        FILE_OFFSET 3 "fileOffset" ONE Uint64,
+        FILENAME_STRINDEX 4 "filenameStrindex" ONE Int32,
+        ATTRIBUTE_INDICES 5 "attributeIndices" MANY Int32,
+    }
 
-pub mod link {
-    pub const TRACE_ID: u32 = 1;
-    pub const SPAN_ID: u32 = 2;
-}
+    stack {
+        LOCATION_INDICES 1 "locationIndices" MANY Int32,
+    }
 
-/// Attributes in the dictionary.
-pub mod key_value_and_unit {
-    pub const KEY_STRINDEX: u32 = 1;
-    pub const VALUE: u32 = 2;
-    pub const UNIT_STRINDEX: u32 = 3;
-}
+    location {
+        MAPPING_INDEX 1 "mappingIndex" ONE Int32,
+        ADDRESS 2 "address" ONE Uint64,
+        LINES 3 "lines" MANY Message(&line::SCHEMA),
+        ATTRIBUTE_INDICES 4 "attributeIndices" MANY Int32,
+    }
 
-/// Attributes of resources and scopes.
-pub mod key_value {
-    pub const KEY: u32 = 1;
-    pub const VALUE: u32 = 2;
-    pub const KEY_STRINDEX: u32 = 3;
-}
+    line {
+        FUNCTION_INDEX 1 "functionIndex" ONE Int32,
+        LINE 2 "line" ONE Int64,
+        COLUMN 3 "column" ONE Int64,
+    }
 
-pub mod any_value {
-    pub const STRING_VALUE: u32 = 1;
-    pub const BOOL_VALUE: u32 = 2;
-    pub const INT_VALUE: u32 = 3;
-    pub const DOUBLE_VALUE: u32 = 4;
-    pub const ARRAY_VALUE: u32 = 5;
-    pub const KVLIST_VALUE: u32 = 6;
-    pub const BYTES_VALUE: u32 = 7;
-    pub const STRING_VALUE_STRINDEX: u32 = 8;
-}
+    function {
+        NAME_STRINDEX 1 "nameStrindex" ONE Int32,
+        SYSTEM_NAME_STRINDEX 2 "systemNameStrindex" ONE Int32,
+        FILENAME_STRINDEX 3 "filenameStrindex" ONE Int32,
+        START_LINE 4 "startLine" ONE Int64,
+    }
 
-/// `ArrayValue` and `KeyValueList`.
-pub mod values {
-    pub const VALUES: u32 = 1;
+    link {
+        TRACE_ID 1 "traceId" ONE Hex,
+        SPAN_ID 2 "spanId" ONE Hex,
+    }
+
+    /// Attributes in the dictionary.
+    key_value_and_unit {
+        KEY_STRINDEX 1 "keyStrindex" ONE Int32,
+        VALUE 2 "value" ONE Message(&any_value::SCHEMA),
+        UNIT_STRINDEX 3 "unitStrindex" ONE Int32,
+    }
+
+    /// Attributes of resources and scopes.
+    key_value {
+        KEY 1 "key" ONE Text,
+        VALUE 2 "value" ONE Message(&any_value::SCHEMA),
+        KEY_STRINDEX 3 "keyStrindex" ONE Int32,
+    }
+
+    any_value {
+        STRING_VALUE 1 "stringValue" ONE Text,
+        BOOL_VALUE 2 "boolValue" ONE Bool,
+        INT_VALUE 3 "intValue" ONE Int64,
+        DOUBLE_VALUE 4 "doubleValue" ONE Double,
+        ARRAY_VALUE 5 "arrayValue" ONE Message(&array_value::SCHEMA),
+        KVLIST_VALUE 6 "kvlistValue" ONE Message(&key_value_list::SCHEMA),
+        BYTES_VALUE 7 "bytesValue" ONE Bytes,
+        STRING_VALUE_STRINDEX 8 "stringValueStrindex" ONE Int32,
+    }
+
+    array_value {
+        VALUES 1 "values" MANY Message(&any_value::SCHEMA),
+    }
+
+    key_value_list {
+        VALUES 1 "values" MANY Message(&key_value::SCHEMA),
+    }
 }
 
 /// Keys of attributes that the reader or the writer interprets. They are defined by the semantic

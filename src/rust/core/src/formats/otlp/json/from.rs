@@ -4,7 +4,7 @@ use super::context::Context;
 use super::objects::ObjectSeed;
 use crate::error::{Error, Position};
 use crate::formats::otlp::layout::older;
-use crate::formats::otlp::schema::DATA;
+use crate::formats::otlp::proto::data;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryCollect, TryGrow, ensure};
 use crate::message;
@@ -90,7 +90,7 @@ fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
     json.disable_recursion_limit();
     context.depth.set(0);
     let object = ObjectSeed {
-        type_: &DATA,
+        type_: &data::SCHEMA,
         out: &mut out,
         context,
     };

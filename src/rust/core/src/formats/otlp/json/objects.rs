@@ -1,5 +1,5 @@
 //! Converts JSON objects to the fields of a message, by the table of all messages
-//! (`schema.rs`).
+//! (`proto.rs`).
 //!
 //! Serde calls a visitor for each value. Fields are appended to the message in the order of
 //! the JSON; no tree of values is created.
@@ -7,7 +7,7 @@
 use super::context::Context;
 use crate::attribute_value::DEEPEST;
 use crate::formats::message::LARGEST;
-use crate::formats::otlp::schema::{FieldType, Kind, MessageType};
+use crate::formats::otlp::proto::{FieldType, Kind, MessageType};
 use crate::limits::memory::TryGrow;
 use crate::protobuf::encode;
 use crate::text::decoded;

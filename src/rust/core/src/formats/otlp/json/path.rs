@@ -2,7 +2,7 @@
 
 use super::Converted;
 use crate::error::Result;
-use crate::formats::otlp::schema::{DATA, Kind, MessageType};
+use crate::formats::otlp::proto::{Kind, MessageType, data};
 use crate::limits::memory::{TryGrow, TryText, filled, owned};
 use crate::protobuf::decode::Message;
 
@@ -24,7 +24,7 @@ impl Converted {
             walk.path.try_write(format_args!("line {line}, "))?;
         }
         let before = walk.path.len();
-        walk.inside(Message::new(&self.message), &DATA, before)?;
+        walk.inside(Message::new(&self.message), &data::SCHEMA, before)?;
         walk.path.try_push_str("the message")?;
         walk.take(u64::MAX)?;
         Ok(walk.found)

@@ -1,7 +1,7 @@
 //! Converts a message to JSON.
 
 use crate::error::{Error, Result};
-use crate::formats::otlp::schema::{DATA, FieldType, Kind, MessageType};
+use crate::formats::otlp::proto::{FieldType, Kind, MessageType, data};
 use crate::io::save;
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::{Growing, TryGrow, with_room};
@@ -20,7 +20,7 @@ pub fn write(message: &[u8], out: &mut dyn Write, stop: Stop) -> Result<()> {
         buffer: with_room(2 * CHUNK)?,
         watch: Watch::new(stop),
     };
-    let written = writer.message(Message::new(message), &DATA);
+    let written = writer.message(Message::new(message), &data::SCHEMA);
     written.map_err(|error| match error {
         DecodeError::Other(error) => error,
         DecodeError::At { message, .. } => Error::Unsupported(message),
@@ -137,14 +137,14 @@ impl Writer<'_, '_> {
     }
 
     fn double(&mut self, value: f64) -> Result<()> {
-        match value.is_finite() {
-            true => self.put(format_args!("{value:?}")),
-            false if value.is_nan() => self.text("\"NaN\""),
-            false => self.text(if value > 0.0 {
-                "\"Infinity\""
-            } else {
-                "\"-Infinity\""
-            }),
+        if value.is_finite() {
+            self.put(format_args!("{value:?}"))
+        } else if value.is_nan() {
+            self.text("\"NaN\"")
+        } else if value > 0.0 {
+            self.text("\"Infinity\"")
+        } else {
+            self.text("\"-Infinity\"")
         }
     }
 }
