@@ -25,7 +25,7 @@ pub const FORMAT: Format = Format {
     is_guessed: true,
     is_aggregated: true,
     read: Some(read::read),
-    write: Some(|options| Ok(Box::new(Writer::of_options(options)?))),
+    write: Some(|options| Ok(Box::new(Writer::from_options(options)?))),
     file_names: &["*.otlp", "*.otlp.json"],
     r_reader: Some("read_otlp"),
     r_writer: Some("write_otlp"),

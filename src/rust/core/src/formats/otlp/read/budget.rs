@@ -32,9 +32,10 @@ impl Budget {
 
     pub fn new(size: usize, memory: budget::Budget, name: String) -> Budget {
         Budget {
-            content: match memory.is_set {
-                true => budget::Budget::by_size(0, 0, u64::MAX),
-                false => budget::Budget::by_size(size as u64, PER_BYTE, MINIMUM),
+            content: if memory.is_set {
+                budget::Budget::by_size(0, 0, u64::MAX)
+            } else {
+                budget::Budget::by_size(size as u64, PER_BYTE, MINIMUM)
             },
             size,
             memory,
@@ -51,16 +52,16 @@ impl Budget {
     /// Takes rows of stacks, or bytes, for the content at byte offset `at`.
     #[inline]
     pub fn take(&mut self, rows: usize, at: usize) -> Result<()> {
-        match self.content.try_take(rows as u64) {
-            true => Ok(()),
-            false => error_at(
-                at,
-                message!(
-                    "The content up to here has too many frames, attributes, texts and sources for a \
-                     file of {} bytes.",
-                    self.size
-                ),
-            ),
+        if self.content.try_take(rows as u64) {
+            return Ok(());
         }
+        error_at(
+            at,
+            message!(
+                "The content up to here has too many frames, attributes, texts and sources for a \
+                 file of {} bytes.",
+                self.size
+            ),
+        )
     }
 }

@@ -104,18 +104,17 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
         let message = Message::part(bytes, at + 4, length).filter(|_| length > 0);
         let Some(message) = message else {
             // No field has the number 0, so if the first byte is 0, it belongs to a length.
-            let starts = is_framed(bytes) && is_otlp(bytes);
-            return match starts {
-                true => Err(Error::Parse {
-                    input: message!("{name}"),
-                    position: Position::Byte(at as u64),
-                    message: message!(
-                        "No complete message starts here after its length of four bytes. The \
-                         file may be truncated."
-                    ),
-                }),
-                false => [Message::new(bytes)].into_iter().try_vec(),
-            };
+            if !(is_framed(bytes) && is_otlp(bytes)) {
+                return [Message::new(bytes)].into_iter().try_vec();
+            }
+            return Err(Error::Parse {
+                input: message!("{name}"),
+                position: Position::Byte(at as u64),
+                message: message!(
+                    "No complete message starts here after its length of four bytes. The file may \
+                     be truncated."
+                ),
+            });
         };
         messages.try_push(message)?;
         at += 4 + length;

@@ -55,7 +55,6 @@ impl<'a> Header<'a> {
         problems: &mut Problems,
         watch: &mut Watch,
     ) -> Result<Header<'a>> {
-        let (mut period_type, mut period) = (Named::default(), 0);
         let mut header = Header {
             message,
             type_: Named::default(),
@@ -63,12 +62,12 @@ impl<'a> Header<'a> {
             payload: None,
             common: Common::default(),
         };
-        let mut format = None;
-        let mut payload: &[u8] = &[];
+        let common = &mut header.common;
+        let (mut period_type, mut period) = (Named::default(), 0);
+        let (mut format, mut payload) = (None, &[][..]);
         let mut rest = message;
         while let Some(found) = rest.field()? {
             watch.reach(found.at)?;
-            let common = &mut header.common;
             match found.number {
                 field::SAMPLES => {}
                 field::SAMPLE_TYPE => header.type_ = named(found.message()?)?,
@@ -76,21 +75,12 @@ impl<'a> Header<'a> {
                 field::DURATION_NANO => common.duration = found.uint()?,
                 field::PERIOD_TYPE => period_type = named(found.message()?)?,
                 field::PERIOD => period = found.int()?,
-                field::PROFILE_ID => {
-                    let id = found.message()?.bytes();
-                    common.profile_id.clear();
-                    common.profile_id.try_extend(id)?;
-                }
-                field::DROPPED_ATTRIBUTES_COUNT => {
-                    common.dropped = found.uint()? as u32;
-                }
-                field::ORIGINAL_PAYLOAD_FORMAT => {
-                    format = Some(found.message()?);
-                }
+                field::PROFILE_ID => common.profile_id = copied(found.message()?.bytes())?,
+                field::DROPPED_ATTRIBUTES_COUNT => common.dropped = found.uint()? as u32,
+                field::ORIGINAL_PAYLOAD_FORMAT => format = Some(found.message()?),
                 field::ORIGINAL_PAYLOAD => payload = found.message()?.bytes(),
                 field::ATTRIBUTE_INDICES => {
-                    let all = &mut common.attributes;
-                    found.each(|index| all.try_push(index))?;
+                    found.each(|index| common.attributes.try_push(index))?;
                 }
                 _ => {}
             }
@@ -100,34 +90,26 @@ impl<'a> Header<'a> {
             None => String::new(),
         };
         if !format.is_empty() || !payload.is_empty() {
-            let mut bytes = Vec::new();
-            bytes.try_extend(payload)?;
+            let bytes = copied(payload)?;
             header.payload = Some(Payload { format, bytes });
         }
         let at = message.at();
-        let type_ = period_type.read(dictionary, at, problems)?;
-        header.common.period = period_of(period, type_);
-        let is_cpu = |period: &&Period| {
-            let type_ = period.type_.as_ref();
-            type_.is_some_and(|type_| CPU == *type_) && period.value >= 1.0
-        };
-        let cpu_period = match SAMPLES == header.type_.read(dictionary, at, problems)? {
-            true => header.common.period.as_ref().filter(is_cpu),
-            false => None,
-        };
-        let cpu_period = cpu_period.map(|_| period);
-        let attributes = &mut header.common.attributes;
-        let taken = take_recorded(attributes, at, dictionary, strings, cpu_period)?;
+        let period_type = period_type.read(dictionary, at, problems)?;
+        let type_ = header.type_.read(dictionary, at, problems)?;
+        let counts_cpu = SAMPLES == type_ && CPU == period_type && period > 0;
+        let taken = take_recorded(
+            &mut common.attributes,
+            at,
+            dictionary,
+            strings,
+            counts_cpu.then_some(period),
+        )?;
         header.recorded = taken.recorded;
-        if let Some(period) = taken.period {
-            header.common.period = period;
-        }
-        if let Some(value) = header
-            .common
-            .period
-            .as_ref()
-            .and_then(|period| period.exact)
-        {
+        common.period = match taken.period {
+            Some(period) => period,
+            None => period_of(period, period_type),
+        };
+        if let Some(value) = common.period.as_ref().and_then(|period| period.exact) {
             problems.nearly(value, at);
         }
         Ok(header)
@@ -324,10 +306,12 @@ fn is_text(any: &AnyValue) -> bool {
     matches!(any, AnyValue::String(_))
 }
 
-fn non_empty(text: &str) -> Result<Option<String>> {
-    Ok(match text.is_empty() {
-        true => None,
-        false => Some(owned(text)?),
+/// A copy of a text, `None` if it is empty.
+pub fn non_empty(text: &str) -> Result<Option<String>> {
+    Ok(if text.is_empty() {
+        None
+    } else {
+        Some(owned(text)?)
     })
 }
 
@@ -343,8 +327,9 @@ fn number_of_comment(key: &str) -> Option<u64> {
 fn in_microseconds(period: Period) -> Result<Period> {
     let microseconds = period.value / 1e3;
     let whole = microseconds.fract() == 0.0 && (1.0..1e15).contains(&microseconds);
-    match period.type_.as_ref().is_some_and(|type_| CPU == *type_) && whole {
-        true => Ok(Period::of_rprof(microseconds as u64)?),
-        false => Ok(period),
+    if period.type_.as_ref().is_some_and(|type_| CPU == *type_) && whole {
+        Ok(Period::of_rprof(microseconds as u64)?)
+    } else {
+        Ok(period)
     }
 }

@@ -111,7 +111,7 @@ pub struct LabelForms(Vec<Option<Vec<Label>>>);
 impl LabelForms {
     /// The labels for an attribute. A string or an integer becomes one label, and an array of them
     /// becomes several labels with the same key. Other types are stored in `Label::other`.
-    fn of(
+    fn labels(
         &mut self,
         index: u64,
         at: usize,
@@ -198,7 +198,7 @@ impl SampleReader<'_, '_> {
             labels.clear();
             for &index in &sample.attributes {
                 let (table, strings) = (&self.dictionary.attributes, &mut self.profile.strings);
-                let own = self.forms.of(index, at, table, strings)?;
+                let own = self.forms.labels(index, at, table, strings)?;
                 self.budget.take(size_of_val(own), at)?;
                 labels.try_extend(own)?;
             }

@@ -3,20 +3,16 @@
 use super::attributes::{keep_pairs, read_pairs};
 use super::dictionary::{Dictionary, unused_mappings};
 use super::file::File;
-use super::profiles::Header;
+use super::profiles::{Header, non_empty};
 use super::samples::LabelForms;
 use crate::attribute_value::AnyValue;
 use crate::formats::otlp::layout::SampleFields;
 use crate::formats::otlp::proto::{
     entity_ref, keys, resource, resource_profiles, scope, scope_profiles,
 };
-use crate::formats::problems::Problems;
-use crate::formats::string_table::StringTable;
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::{TryCollect, TryGrow, filled};
-use crate::model::{
-    Entity, PlacedMapping, Resource, ResourceId, Scope, ScopeId, StringId, Strings,
-};
+use crate::model::{Entity, PlacedMapping, Resource, ResourceId, Scope, ScopeId, StringId};
 use crate::protobuf::decode::{DecodeError, Message, Result as WireResult};
 
 /// Reads the resources of a message, after its dictionary.
@@ -31,7 +27,21 @@ pub struct Reader<'f, 'a> {
     pub stop: Stop<'f>,
 }
 
+/// A scope without content. Its resource is set when it is added.
+const NO_SCOPE: Scope = Scope {
+    resource: ResourceId(0),
+    name: None,
+    version: None,
+    schema_url: None,
+    dropped_attributes: 0,
+    attributes: Vec::new(),
+};
+
+/// The attributes of a resource or scope.
+type Pairs = Vec<(String, AnyValue)>;
+
 /// The properties that all profiles of a scope share.
+#[derive(Default)]
 pub struct InScope {
     pub id: Option<ScopeId>,
     pub default_type: Option<String>,
@@ -45,24 +55,23 @@ impl<'a> Reader<'_, 'a> {
         let at = message.at();
         self.watch.reach(at)?;
         let mut resource = Resource::default();
-        let mut schema_url = None;
         let mut scopes = Vec::new();
         while let Some(found) = message.field()? {
             match found.number {
                 resource_profiles::RESOURCE => self.about(found.message()?, &mut resource)?,
                 resource_profiles::SCOPE_PROFILES => scopes.try_push(found.message()?)?,
-                resource_profiles::SCHEMA_URL => schema_url = Some(found.message()?),
+                resource_profiles::SCHEMA_URL => {
+                    resource.schema_url = self.text(found.message()?)?
+                }
                 _ => {}
             }
         }
-        resource.schema_url = self.text(schema_url)?;
         // If a single resource has a single scope and no content, it needs no row in the model.
-        let id = match alone && scopes.len() == 1 && resource == Resource::default() {
-            true => None,
-            false => {
-                self.file.budget.take(size_of::<Resource>(), at)?;
-                Some(self.file.profile.add_resource(resource)?)
-            }
+        let id = if alone && scopes.len() == 1 && resource == Resource::default() {
+            None
+        } else {
+            self.file.budget.take(size_of::<Resource>(), at)?;
+            Some(self.file.profile.add_resource(resource)?)
         };
         scopes
             .into_iter()
@@ -99,7 +108,7 @@ impl<'a> Reader<'_, 'a> {
         };
         while let Some(found) = message.field()? {
             let text = |this: &mut Self| {
-                let id = this.text(Some(found.message()?))?;
+                let id = this.text(found.message()?)?;
                 Ok::<_, DecodeError>(id.unwrap_or(none))
             };
             match found.number {
@@ -120,27 +129,13 @@ impl<'a> Reader<'_, 'a> {
     fn scope(&mut self, mut message: Message<'a>, resource: Option<ResourceId>) -> WireResult<()> {
         let at = message.at();
         self.watch.reach(at)?;
-        let [mut name, mut version, mut schema_url] = [None; 3];
-        let mut dropped_attributes = 0;
+        let mut scope = NO_SCOPE;
         let mut attributes = Vec::new();
         let mut headers = Vec::new();
         while let Some(found) = message.field()? {
             match found.number {
                 scope_profiles::SCOPE => {
-                    let mut scope = found.message()?;
-                    while let Some(found) = scope.field()? {
-                        match found.number {
-                            scope::NAME => name = Some(found.message()?),
-                            scope::VERSION => version = Some(found.message()?),
-                            scope::ATTRIBUTES => {
-                                attributes.try_push(found.message()?)?;
-                            }
-                            scope::DROPPED_ATTRIBUTES_COUNT => {
-                                dropped_attributes = found.uint()? as u32;
-                            }
-                            _ => {}
-                        }
-                    }
+                    self.about_scope(found.message()?, &mut scope, &mut attributes)?;
                 }
                 scope_profiles::PROFILES => {
                     let header = Header::read(
@@ -152,80 +147,22 @@ impl<'a> Reader<'_, 'a> {
                     )?;
                     headers.try_push(header)?;
                 }
-                scope_profiles::SCHEMA_URL => schema_url = Some(found.message()?),
+                scope_profiles::SCHEMA_URL => scope.schema_url = self.text(found.message()?)?,
                 _ => {}
             }
         }
-        let name = self.text(name)?;
-        let version = self.text(version)?;
-        let schema_url = self.text(schema_url)?;
         let pairs = self.pairs(&attributes)?;
-        let mut within = InScope {
-            id: None,
-            default_type: None,
-            order: None,
-        };
-        // Attributes that are not stored in a field of `within`.
-        let mut others = Vec::new();
-        for (key, value) in pairs {
-            let places = match key.as_str() {
-                keys::SAMPLE_TYPE_ORDER => order(&value, headers.len())?,
-                _ => None,
-            };
-            let unused = match (key.as_str(), &value) {
-                (keys::UNUSED_MAPPINGS, AnyValue::Array(parts)) => match parts.as_slice() {
-                    [AnyValue::Array(texts), AnyValue::Array(mappings)] => {
-                        let size = size_of::<PlacedMapping>() * mappings.len();
-                        self.file.budget.take(size, at)?;
-                        unused_mappings(texts, mappings, &mut self.file.profile.strings)?
-                    }
-                    _ => None,
-                },
-                _ => None,
-            };
-            match value {
-                AnyValue::String(text) if key == keys::DEFAULT_SAMPLE_TYPE => {
-                    within.default_type = (!text.is_empty()).then_some(text);
-                }
-                _ if places.is_some() => within.order = places,
-                _ if unused.is_some() => {
-                    for mapping in unused.into_iter().flatten() {
-                        self.unused_mappings.try_push(mapping)?;
-                    }
-                }
-                value => others.try_push((key, value))?,
-            }
-        }
-        let attributes = keep_pairs(&others, &mut self.file.profile)?;
-        let texts = [name, version, schema_url];
-        let silent = texts.iter().all(Option::is_none)
-            && dropped_attributes == 0
-            && attributes.is_empty()
-            && resource.is_none();
-        if !silent {
-            let scope = Scope {
-                resource: self.resource_of(resource, at)?,
-                name,
-                version,
-                schema_url,
-                dropped_attributes,
-                attributes,
-            };
-            within.id = Some(self.file.profile.add_scope(scope)?);
+        let (mut within, others) = self.take_known(pairs, headers.len(), at)?;
+        scope.attributes = keep_pairs(&others, &mut self.file.profile)?;
+        if resource.is_some() || scope != NO_SCOPE {
+            within.id = Some(self.add_scope(scope, resource, at)?);
+            return self.profiles(&headers, &within);
         }
         let first = self.file.profile.sources.len();
         self.profiles(&headers, &within)?;
         // A scope without content is only needed to keep its sources together.
-        if silent && self.file.profile.sources.len() > first + 1 {
-            let scope = Scope {
-                resource: self.resource_of(None, at)?,
-                name: None,
-                version: None,
-                schema_url: None,
-                dropped_attributes: 0,
-                attributes: Vec::new(),
-            };
-            let id = self.file.profile.add_scope(scope)?;
+        if self.file.profile.sources.len() > first + 1 {
+            let id = self.add_scope(scope, None, at)?;
             for source in self.file.profile.sources.iter_mut().skip(first) {
                 source.scope = Some(id);
             }
@@ -233,54 +170,113 @@ impl<'a> Reader<'_, 'a> {
         Ok(())
     }
 
-    /// The resource of a new scope, which is added if it has no row yet.
-    fn resource_of(&mut self, id: Option<ResourceId>, at: usize) -> WireResult<ResourceId> {
-        self.file.budget.take(size_of::<Scope>(), at)?;
-        match id {
-            Some(id) => Ok(id),
-            None => Ok(self.file.profile.add_resource(Resource::default())?),
+    fn about_scope(
+        &mut self,
+        mut message: Message<'a>,
+        scope: &mut Scope,
+        attributes: &mut Vec<Message<'a>>,
+    ) -> WireResult<()> {
+        while let Some(found) = message.field()? {
+            match found.number {
+                scope::NAME => scope.name = self.text(found.message()?)?,
+                scope::VERSION => scope.version = self.text(found.message()?)?,
+                scope::ATTRIBUTES => attributes.try_push(found.message()?)?,
+                scope::DROPPED_ATTRIBUTES_COUNT => {
+                    scope.dropped_attributes = found.uint()? as u32;
+                }
+                _ => {}
+            }
         }
+        Ok(())
     }
 
-    fn pairs(&mut self, list: &[Message<'a>]) -> WireResult<Vec<(String, AnyValue)>> {
+    /// Takes the attributes that describe the profiles of a scope, and returns the others as well.
+    /// `profiles`: the number of its profiles; `at`: its byte offset.
+    fn take_known(
+        &mut self,
+        pairs: Pairs,
+        profiles: usize,
+        at: usize,
+    ) -> WireResult<(InScope, Pairs)> {
+        let mut within = InScope::default();
+        let mut others = Vec::new();
+        for (key, value) in pairs {
+            let is_taken = match (key.as_str(), &value) {
+                (keys::DEFAULT_SAMPLE_TYPE, AnyValue::String(text)) => {
+                    within.default_type = non_empty(text)?;
+                    true
+                }
+                (keys::SAMPLE_TYPE_ORDER, AnyValue::Array(places)) => {
+                    let order = order(places, profiles)?;
+                    let is_order = order.is_some();
+                    within.order = order.or(within.order);
+                    is_order
+                }
+                (keys::UNUSED_MAPPINGS, AnyValue::Array(parts)) => self.take_mappings(parts, at)?,
+                _ => false,
+            };
+            if !is_taken {
+                others.try_push((key, value))?;
+            }
+        }
+        Ok((within, others))
+    }
+
+    /// Takes the mappings to which no location refers. Returns whether these are mappings.
+    fn take_mappings(&mut self, parts: &[AnyValue], at: usize) -> WireResult<bool> {
+        let [AnyValue::Array(texts), AnyValue::Array(mappings)] = parts else {
+            return Ok(false);
+        };
+        let size = size_of::<PlacedMapping>() * mappings.len();
+        self.file.budget.take(size, at)?;
+        let strings = &mut self.file.profile.strings;
+        let Some(unused) = unused_mappings(texts, mappings, strings)? else {
+            return Ok(false);
+        };
+        self.unused_mappings.try_extend_from(unused.into_iter())?;
+        Ok(true)
+    }
+
+    /// Adds a scope, and its resource if that has no row yet.
+    fn add_scope(
+        &mut self,
+        scope: Scope,
+        resource: Option<ResourceId>,
+        at: usize,
+    ) -> WireResult<ScopeId> {
+        self.file.budget.take(size_of::<Scope>(), at)?;
+        let profile = &mut self.file.profile;
+        let resource = match resource {
+            Some(id) => id,
+            None => profile.add_resource(Resource::default())?,
+        };
+        Ok(profile.add_scope(Scope { resource, ..scope })?)
+    }
+
+    fn pairs(&mut self, list: &[Message<'a>]) -> WireResult<Pairs> {
         read_pairs(list, &mut self.dictionary.texts, &mut self.file.problems)
     }
 
     /// The id of a string that is not in the string table, `None` if it is empty.
-    fn text(&mut self, message: Option<Message<'a>>) -> WireResult<Option<StringId>> {
-        let Some(message) = message else {
-            return Ok(None);
-        };
-        let strings = &mut self.file.profile.strings;
-        intern(
-            &self.dictionary.texts,
-            message,
-            strings,
-            &mut self.file.problems,
-        )
+    fn text(&mut self, message: Message<'a>) -> WireResult<Option<StringId>> {
+        let text = self
+            .dictionary
+            .texts
+            .decode(message, &mut self.file.problems)?;
+        Ok(if text.is_empty() {
+            None
+        } else {
+            Some(self.file.profile.strings.intern(&text)?)
+        })
     }
-}
-
-fn intern(
-    texts: &StringTable,
-    message: Message,
-    strings: &mut Strings,
-    problems: &mut Problems,
-) -> WireResult<Option<StringId>> {
-    let text = texts.decode(message, problems)?;
-    Ok(match text.is_empty() {
-        true => None,
-        false => Some(strings.intern(&text)?),
-    })
 }
 
 /// The indices of profiles in the order of sample types. `places` has the position of each profile
 /// in that order. `None` if it is not a permutation of `count` positions.
-fn order(places: &AnyValue, count: usize) -> WireResult<Option<Vec<usize>>> {
-    let places = match places {
-        AnyValue::Array(places) if places.len() == count => places,
-        _ => return Ok(None),
-    };
+fn order(places: &[AnyValue], count: usize) -> WireResult<Option<Vec<usize>>> {
+    if places.len() != count {
+        return Ok(None);
+    }
     let mut order = filled(count, None)?;
     for (profile, place) in places.iter().enumerate() {
         let place = match place {

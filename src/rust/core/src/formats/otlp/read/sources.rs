@@ -84,15 +84,17 @@ impl<'a> Reader<'_, 'a> {
         if all && count < headers.len() {
             return Ok(0);
         }
-        let rest = match all {
-            true => None,
-            false => self.rest(headers, count)?,
+        let rest = if all {
+            None
+        } else {
+            self.rest(headers, count)?
         };
         let mut maker = self.maker();
         let is_silent = count == 1 && first.is_silent()?;
-        let types = match is_silent {
-            true => Vec::new(),
-            false => maker.types(&headers[..count])?,
+        let types = if is_silent {
+            Vec::new()
+        } else {
+            maker.types(&headers[..count])?
         };
         let columns = self.file.columns(&types, first.message.at())?;
         let uri = self.file.origin.own_uri()?;

@@ -60,9 +60,10 @@ impl<'a> AttributeTable<'a> {
         };
         // A number is cheap to encode and often unique, so it is not cached.
         let is_number = labels.len() == 1 && first.num.is_some();
-        let known = match is_number {
-            true => None,
-            false => self.by_labels.get(labels),
+        let known = if is_number {
+            None
+        } else {
+            self.by_labels.get(labels)
         };
         if let Some(&index) = known {
             return Ok(index);
@@ -81,7 +82,12 @@ impl<'a> AttributeTable<'a> {
     /// Returns the index of an attribute of the model. `key`: the index of its key in the string
     /// table. The attribute is encoded only once, since its text may be long and many records may
     /// have it.
-    fn of_model(&mut self, key: u64, value: AttributeValue, unit: Option<StringId>) -> Result<u32> {
+    fn model_index(
+        &mut self,
+        key: u64,
+        value: AttributeValue,
+        unit: Option<StringId>,
+    ) -> Result<u32> {
         let attribute = (key, value, unit);
         if let Some(&index) = self.by_value.get(&attribute) {
             return Ok(index);
@@ -135,7 +141,7 @@ impl AttributeList {
         let key = table.texts.index(owned(key)?)?;
         let kind = ValueKind::String;
         self.push(table, key, |table| {
-            table.of_model(key, AttributeValue { kind, text }, None)
+            table.model_index(key, AttributeValue { kind, text }, None)
         })
     }
 
@@ -146,7 +152,7 @@ impl AttributeList {
     ) -> Result<()> {
         let key = table.text(attribute.key)?;
         self.push(table, key, |table| {
-            table.of_model(key, attribute.value, attribute.unit)
+            table.model_index(key, attribute.value, attribute.unit)
         })
     }
 

@@ -185,12 +185,12 @@ impl<'a> Tables<'a> {
             put_unless_0(&mut inner, line::COLUMN, row.column as u64);
             encode::put_bytes(&mut out, location::LINES, &inner)?;
         }
-        let attributes = self.of_location(run, address)?;
+        let attributes = self.location_attributes(run, address)?;
         put_indices(&mut out, location::ATTRIBUTE_INDICES, &attributes)?;
         self.locations.intern(&out)
     }
 
-    fn of_location(&mut self, run: &[LocationId], address: Address) -> Result<Vec<u64>> {
+    fn location_attributes(&mut self, run: &[LocationId], address: Address) -> Result<Vec<u64>> {
         let profile = self.profile;
         let mut list = AttributeList::default();
         // OpenTelemetry stores one frame type for all calls at a location. The outermost call that

@@ -86,7 +86,7 @@ pub fn forms<'a>(
             form.period = Some((1, Some(wanted)));
         }
         if form.period.is_some() {
-            let recorded = of_source(own)?;
+            let recorded = period_attribute(own)?;
             form.attributes.try_push((keys::PERIOD, recorded))?;
         }
         forms.try_push(form)?;
@@ -95,7 +95,7 @@ pub fn forms<'a>(
 }
 
 /// The period of a source as the value of an attribute: an array, which is empty if there is none.
-fn of_source(period: Option<WrittenPeriod>) -> Result<AnyValue> {
+fn period_attribute(period: Option<WrittenPeriod>) -> Result<AnyValue> {
     let mut parts = Vec::new();
     if let Some((value, type_)) = period {
         parts.try_push(AnyValue::Int(value))?;

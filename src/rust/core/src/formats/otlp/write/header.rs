@@ -198,10 +198,10 @@ fn put_type<'a>(
     let (name, unit) = (table.texts.index(name)?, table.texts.index(unit)?);
     put_unless_0(&mut type_, value_type::TYPE_STRINDEX, name);
     put_unless_0(&mut type_, value_type::UNIT_STRINDEX, unit);
-    match type_.is_empty() {
-        true => Ok(()),
-        false => put_bytes(out, number, &type_),
+    if type_.is_empty() {
+        return Ok(());
     }
+    put_bytes(out, number, &type_)
 }
 
 /// Fields of a pprof file that a profile does not have. They are stored as attributes of the scope

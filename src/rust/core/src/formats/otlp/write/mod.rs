@@ -56,7 +56,7 @@ pub struct Writer {
 
 impl Writer {
     /// With the options `aggregate`, `json`, `payload` (flags), `keys` and `values` (texts).
-    pub fn of_options(options: &dyn write::Options) -> Result<Writer> {
+    pub fn from_options(options: &dyn write::Options) -> Result<Writer> {
         let keys = options.texts("keys")?.into_iter();
         let mut resource = Vec::new();
         for (key, value) in keys.zip(options.texts("values")?) {
@@ -70,80 +70,65 @@ impl Writer {
             payload: options.payload("payload")?,
         })
     }
+
+    fn write_message(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
+        if self.payload.is_some() && profile.sources.len() != 1 {
+            return Err(Error::Lossy(message!(
+                "An original payload requires exactly one source, and the profile has {}.",
+                profile.sources.len()
+            )));
+        }
+        let types = whole_types(profile, self.aggregate)?;
+        let plan = Plan::new(profile, &types, self.aggregate, stop)?;
+        let inlining = Inlining::new(profile)?;
+        let job = Job {
+            profile,
+            options: self,
+            plan,
+            stop,
+        };
+        let (mut tables, bodies) = without_zeros(profile.samples.len(), |left_out| {
+            let mut tables = Tables::new(profile, &inlining, left_out)?;
+            let bodies = job.bodies(&mut tables, left_out)?;
+            let bodies = bodies.filter(|_| !tables.mappings.has_unused_entries());
+            Ok(bodies.map(|bodies| (tables, bodies)))
+        })?;
+        let mut output = Output::new(out)?;
+        let mut unused_mappings = tables.mappings.unused(profile)?;
+        let all = Resources {
+            profile,
+            attributes: &self.resource,
+            plan: &job.plan,
+            bodies: &bodies,
+            stop,
+        };
+        for resource in resources(profile, &job.plan)? {
+            let unused = unused_mappings.take();
+            all.put(&resource, unused.as_ref(), &mut tables, &mut output)?;
+        }
+        output.header(data::DICTIONARY, tables.size())?;
+        tables.write(&mut output, stop)?;
+        output.flush()?;
+        let inexact = InexactFacts::new(profile, &job.plan.durations);
+        let mut losses = tables.attributes.losses;
+        losses.add(LossKind::Period, inexact.periods);
+        losses.add(LossKind::Time, inexact.times);
+        losses.add(LossKind::Duration, inexact.durations);
+        losses.add(LossKind::MissingValue, job.plan.missing);
+        Ok(losses)
+    }
 }
 
 impl write::Writer for Writer {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
-        write_profiles(profile, self, out, stop)
-    }
-}
-
-fn write_profiles(
-    profile: &Profile,
-    options: &Writer,
-    out: &mut dyn Write,
-    stop: Stop,
-) -> Result<Losses> {
-    if options.json {
+        if !self.json {
+            return self.write_message(profile, out, stop);
+        }
         let mut message = Vec::new();
-        let losses = write_message(profile, options, &mut Growing(&mut message), stop)?;
+        let losses = self.write_message(profile, &mut Growing(&mut message), stop)?;
         json::write(&message, out, stop)?;
         Ok(losses)
-    } else {
-        write_message(profile, options, out, stop)
     }
-}
-
-fn write_message(
-    profile: &Profile,
-    options: &Writer,
-    out: &mut dyn Write,
-    stop: Stop,
-) -> Result<Losses> {
-    if options.payload.is_some() && profile.sources.len() != 1 {
-        return Err(Error::Lossy(message!(
-            "An original payload requires exactly one source, and the profile has {}.",
-            profile.sources.len()
-        )));
-    }
-    let types = whole_types(profile, options.aggregate)?;
-    let plan = Plan::new(profile, &types, options.aggregate, stop)?;
-    let inlining = Inlining::new(profile)?;
-    let job = Job {
-        profile,
-        options,
-        plan,
-        stop,
-    };
-    let (mut tables, bodies) = without_zeros(profile.samples.len(), |left_out| {
-        let mut tables = Tables::new(profile, &inlining, left_out)?;
-        let bodies = job.bodies(&mut tables, left_out)?;
-        let bodies = bodies.filter(|_| !tables.mappings.has_unused_entries());
-        Ok(bodies.map(|bodies| (tables, bodies)))
-    })?;
-    let mut output = Output::new(out)?;
-    let mut unused_mappings = tables.mappings.unused(profile)?;
-    let all = Resources {
-        profile,
-        attributes: &options.resource,
-        plan: &job.plan,
-        bodies: &bodies,
-        stop,
-    };
-    for resource in resources(profile, &job.plan)? {
-        let unused = unused_mappings.take();
-        all.put(&resource, unused.as_ref(), &mut tables, &mut output)?;
-    }
-    output.header(data::DICTIONARY, tables.size())?;
-    tables.write(&mut output, stop)?;
-    output.flush()?;
-    let inexact = InexactFacts::new(profile, &job.plan.durations);
-    let mut losses = tables.attributes.losses;
-    losses.add(LossKind::Period, inexact.periods);
-    losses.add(LossKind::Time, inexact.times);
-    losses.add(LossKind::Duration, inexact.durations);
-    losses.add(LossKind::MissingValue, job.plan.missing);
-    Ok(losses)
 }
 
 /// Writes one message.

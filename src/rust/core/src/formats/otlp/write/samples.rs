@@ -98,9 +98,10 @@ impl<'t, 'a> Observer<'t, 'a> {
         types: &[&WrittenType],
         left_out: &mut LeftOut,
     ) -> Result<Option<Observed>> {
-        match self.aggregate {
-            true => self.aggregated(source, rows, types, left_out),
-            false => self.recorded(source, rows, types).map(Some),
+        if self.aggregate {
+            self.aggregated(source, rows, types, left_out)
+        } else {
+            self.recorded(source, rows, types).map(Some)
         }
     }
 
@@ -185,13 +186,8 @@ impl<'t, 'a> Observer<'t, 'a> {
 
     fn identity(&mut self, row: usize, timed: bool) -> Result<Identity> {
         let samples = &self.profile.samples;
-        let link = match samples.links.is_empty() {
-            true => None,
-            false => {
-                let at = samples.links.binary_search_by_key(&row, |(row, _)| *row);
-                at.ok().map(|at| samples.links[at].1)
-            }
-        };
+        let link = samples.links.binary_search_by_key(&row, |(row, _)| *row);
+        let link = link.ok().map(|at| samples.links[at].1);
         Ok(Identity {
             stack: self.tables.stack(samples.stack[row])?,
             set: self.set(row)?,

@@ -65,46 +65,37 @@ impl write::Writer for Writer {
     /// C++ symbol and change `<Anonymous>` or `%<>%`. A mapping states that no symbols need to be
     /// looked up. Other profiles keep their sample types.
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
-        write_message(profile, self, out, stop)
+        let types = whole_types(profile, self.aggregate)?;
+        let types = types.iter().try_vec()?;
+        if types.is_empty() && !profile.samples.is_empty() {
+            return Err(Error::Lossy(message!(
+                "The samples have no values, which pprof requires."
+            )));
+        }
+        let mut output = Output::new(out)?;
+        let (mut texts, lines_without_function) = if self.aggregate {
+            merged(profile, self, &types, &mut output, stop)?
+        } else {
+            recorded(profile, self, &types, &mut output, stop)?
+        };
+        let about = header::encode(profile, &types, self.aggregate, &mut texts)?;
+        cancel::check(stop)?;
+        for text in &texts.strings {
+            output.field(field::STRING_TABLE, &[text.as_bytes()])?;
+        }
+        output.bytes(&about)?;
+        output.flush()?;
+        let mut losses = header::losses(profile, self.source_labels)?;
+        if self.source_labels {
+            let sources = source_labels::without_samples(profile)?;
+            losses.add(LossKind::SourceWithoutSamples, sources);
+        }
+        let other = |label: &&Label| label.other.is_some();
+        let labels = profile.labels.iter().filter(other);
+        losses.add(LossKind::OtherLabel, labels.count());
+        losses.add(LossKind::LineWithoutFunction, lines_without_function);
+        Ok(losses)
     }
-}
-
-fn write_message(
-    profile: &Profile,
-    options: &Writer,
-    out: &mut dyn Write,
-    stop: Stop,
-) -> Result<Losses> {
-    let types = whole_types(profile, options.aggregate)?;
-    let types = types.iter().try_vec()?;
-    if types.is_empty() && !profile.samples.is_empty() {
-        return Err(Error::Lossy(message!(
-            "The samples have no values, which pprof requires."
-        )));
-    }
-    let mut output = Output::new(out)?;
-    let (mut texts, lines_without_function) = if options.aggregate {
-        merged(profile, options, &types, &mut output, stop)?
-    } else {
-        recorded(profile, options, &types, &mut output, stop)?
-    };
-    let about = header::encode(profile, &types, options.aggregate, &mut texts)?;
-    cancel::check(stop)?;
-    for text in &texts.strings {
-        output.field(field::STRING_TABLE, &[text.as_bytes()])?;
-    }
-    output.bytes(&about)?;
-    output.flush()?;
-    let mut losses = header::losses(profile, options.source_labels)?;
-    if options.source_labels {
-        let sources = source_labels::without_samples(profile)?;
-        losses.add(LossKind::SourceWithoutSamples, sources);
-    }
-    let other = |label: &&Label| label.other.is_some();
-    let labels = profile.labels.iter().filter(other);
-    losses.add(LossKind::OtherLabel, labels.count());
-    losses.add(LossKind::LineWithoutFunction, lines_without_function);
-    Ok(losses)
 }
 
 /// Writes the samples as they were recorded. Returns the string table so far, and the number of

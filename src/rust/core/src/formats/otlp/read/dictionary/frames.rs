@@ -17,7 +17,7 @@ impl Reader<'_, '_> {
     pub fn locations(&mut self, list: &[Message], mappings: Rows, functions: Rows) -> Result<Runs> {
         let before = self.profile.locations.len();
         let mut runs = Runs {
-            rows: Rows::of("Location", before, list)?,
+            rows: Rows::new("Location", before, list)?,
             frames: Lists::default(),
             one_row_each: true,
         };
@@ -146,7 +146,7 @@ impl Reader<'_, '_> {
                         unset = Some(row);
                         return Ok(frames.try_push(row)?);
                     }
-                    let run = runs.of(index, at)?;
+                    let run = runs.run(index, at)?;
                     self.budget.take(size_of_val(run), at)?;
                     written += size_of_val(run);
                     frames_watch.reach(written)?;

@@ -14,7 +14,7 @@ use crate::protobuf::decode::{Message, Result};
 
 impl Reader<'_, '_> {
     pub fn mappings(&mut self, list: &[Message]) -> Result<Rows> {
-        let rows = Rows::of("Mapping", self.profile.mappings.len(), list)?;
+        let rows = Rows::new("Mapping", self.profile.mappings.len(), list)?;
         let mut watch = Watch::new(self.stop);
         for mut message in rows.entries(list) {
             let at = message.at();

@@ -38,7 +38,7 @@ pub struct Rows {
 
 impl Rows {
     /// `before`: the number of rows that other messages have added.
-    pub fn of(what: &'static str, before: usize, list: &[Message]) -> Result<Rows> {
+    pub fn new(what: &'static str, before: usize, list: &[Message]) -> Result<Rows> {
         Ok(Rows {
             what,
             before: next_row(before, "rows")?,
@@ -77,7 +77,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    pub fn of(&self, index: u64, at: usize) -> Result<&[LocationId]> {
+    pub fn run(&self, index: u64, at: usize) -> Result<&[LocationId]> {
         let count = self.frames.len();
         match usize::try_from(index).ok().filter(|row| *row < count) {
             Some(row) => Ok(self.frames.get(row)),

@@ -34,7 +34,7 @@ impl Reader<'_, '_> {
     }
 
     pub fn functions(&mut self, list: &[Message]) -> Result<Rows> {
-        let rows = Rows::of("Function", self.profile.functions.len(), list)?;
+        let rows = Rows::new("Function", self.profile.functions.len(), list)?;
         let mut watch = Watch::new(self.stop);
         for mut message in rows.entries(list) {
             let at = message.at();
@@ -76,12 +76,13 @@ impl Reader<'_, '_> {
                 }
             }
             let strings = &mut self.profile.strings;
-            let link = match is_missing(trace) && is_missing(span) {
-                true => None,
-                false => Some(Link {
+            let link = if is_missing(trace) && is_missing(span) {
+                None
+            } else {
+                Some(Link {
                     trace_id: strings.intern(&encoded(&HEXLOWER, trace)?)?,
                     span_id: strings.intern(&encoded(&HEXLOWER, span)?)?,
-                }),
+                })
             };
             links.try_push(link)?;
         }
