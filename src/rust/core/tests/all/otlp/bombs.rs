@@ -25,7 +25,6 @@ pub fn profile(samples: Vec<Sample>) -> Profile {
         sample_type: ValueType {
             type_strindex: 1,
             unit_strindex: 2,
-            ..ValueType::default()
         },
         samples,
         ..Profile::default()

@@ -2,15 +2,13 @@
 
 use super::context::Context;
 use super::objects::ObjectSeed;
-use crate::error::{Error, Position};
-use crate::formats::otlp::layout::older;
+use crate::error::{Error, Position, Result};
 use crate::formats::otlp::proto::data;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryCollect, TryGrow, ensure};
 use crate::message;
 use memchr::{memchr, memchr2, memrchr};
 use serde_core::de::DeserializeSeed;
-use std::result::Result;
 
 /// A message that was converted from JSON.
 pub struct Converted {
@@ -20,69 +18,44 @@ pub struct Converted {
 }
 
 /// Converts a text that is a message, or has one on each line, as file exporters write it.
-pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Converted>, Error> {
+pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Converted>> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let context = Context::new(stop);
-    match message(text, &context) {
-        Ok(message) => [Converted {
-            message,
-            line: None,
-        }]
-        .into_iter()
-        .try_vec(),
-        Err(_) if context.interrupted.get() => Err(Error::Interrupted),
-        Err(_) if context.out_of_memory.get() => Err(Error::Memory),
-        Err(_) if context.outdated.get() => Err(older(input)),
-        Err(error) => {
-            let lines = (1..).zip(text.split(|&byte| byte == b'\n'));
-            let mut full = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
-            // If the first line is not a complete message, the text is one invalid message.
-            let one = |line| message(line, &context);
-            let first = full.next().and_then(|(n, line)| Some((n, one(line).ok()?)));
-            let Some((number, message)) = first else {
-                return Err(match context.interrupted.get() {
-                    true => Error::Interrupted,
-                    false if context.out_of_memory.get() => Error::Memory,
-                    false => syntax_error(&error, 0, input),
-                });
-            };
-            let first = Converted {
-                message,
-                line: Some(number),
-            };
-            let mut messages = [first].into_iter().try_vec()?;
-            for (number, line) in full {
-                let message = one(line).map_err(|error| match context.interrupted.get() {
-                    true => Error::Interrupted,
-                    false if context.out_of_memory.get() => Error::Memory,
-                    false if context.outdated.get() => older(input),
-                    false => syntax_error(&error, number - 1, input),
-                })?;
-                let text = Converted {
-                    message,
-                    line: Some(number),
-                };
-                messages.try_push(text)?;
-            }
-            Ok(messages)
+    let context = Context::new(input, stop);
+    let as_one = match message(text, 0, &context) {
+        Err(error @ Error::Parse { .. }) => Err(error),
+        message => {
+            return [Converted {
+                message: message?,
+                line: None,
+            }]
+            .into_iter()
+            .try_vec();
         }
+    };
+    let mut messages = Vec::new();
+    for (before, line) in text.split(|&byte| byte == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let before = before as u64;
+        let message = match message(line, before, &context) {
+            // If the first line is not a complete message, the text is one invalid message.
+            Err(Error::Parse { .. }) if messages.is_empty() => break,
+            message => message?,
+        };
+        let line = Some(before + 1);
+        messages.try_push(Converted { message, line })?;
     }
+    if messages.is_empty() {
+        return as_one;
+    }
+    Ok(messages)
 }
 
-fn syntax_error(error: &serde_json::Error, lines_before: u64, input: &str) -> Error {
-    let text = message!("{error}");
-    let end = text.rfind(" at line ").unwrap_or(text.len());
-    Error::Parse {
-        input: message!("{input}"),
-        position: Position::Line(lines_before + error.line() as u64),
-        message: message!("At column {}: {}.", error.column(), &text[..end]),
-    }
-}
-
-fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
+/// Converts a message, before which the file has `before` lines.
+fn message(text: &[u8], before: u64, context: &Context) -> Result<Vec<u8>> {
     // Strings with escapes are copied to a vector that doubles its capacity.
-    let memory = ensure(3 * longest_escaped(text));
-    memory.map_err(|_| context.no_memory::<serde_json::Error>())?;
+    ensure(3 * longest_escaped(text))?;
     let mut out = Vec::new();
     let mut json = serde_json::Deserializer::from_slice(text);
     // The limit of serde_json is lower than the maximum depth of values, so `ObjectSeed` checks the
@@ -94,9 +67,22 @@ fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
         out: &mut out,
         context,
     };
-    object.deserialize(&mut json)?;
-    json.end()?;
+    let result = object.deserialize(&mut json).and_then(|()| json.end());
+    result.map_err(|error| match context.failure.take() {
+        Some(error) => error,
+        None => syntax_error(&error, before, context.input),
+    })?;
     Ok(out)
+}
+
+fn syntax_error(error: &serde_json::Error, before: u64, input: &str) -> Error {
+    let text = message!("{error}");
+    let end = text.rfind(" at line ").unwrap_or(text.len());
+    Error::Parse {
+        input: message!("{input}"),
+        position: Position::Line(before + error.line() as u64),
+        message: message!("At column {}: {}.", error.column(), &text[..end]),
+    }
 }
 
 /// The length of the longest string with escapes.

@@ -6,14 +6,16 @@
 
 use super::context::Context;
 use crate::attribute_value::DEEPEST;
+use crate::error::Error;
 use crate::formats::message::LARGEST;
+use crate::formats::otlp::layout::older;
 use crate::formats::otlp::proto::{FieldType, Kind, MessageType};
 use crate::limits::memory::TryGrow;
 use crate::protobuf::encode;
 use crate::text::decoded;
 use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
 use serde_core::de::{
-    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+    DeserializeSeed, Deserializer, Error as JsonError, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 use std::fmt;
 use std::result::Result;
@@ -68,35 +70,24 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, '_> {
         self.context.depth.set(depth + 1);
         // A bit for each field number. A message would join the values of a field that occurs twice.
         let mut seen = 0_u64;
-        while let Some(name) = map.next_key_seed(FieldNameSeed(self.type_))? {
-            match name {
-                FieldName::Known(field) => {
-                    let bit = 1_u64 << (field.number % 64);
-                    if seen & bit != 0 {
-                        return Err(A::Error::custom(format_args!(
-                            "the field `{}` occurs twice in this object",
-                            field.name
-                        )));
-                    }
-                    seen |= bit;
-                    map.next_value_seed(FieldSeed {
-                        field,
-                        out: self.out,
-                        context: self.context,
-                    })?;
-                }
-                FieldName::Outdated => {
-                    self.context.outdated.set(true);
-                    return Err(A::Error::custom("an old version"));
-                }
-                FieldName::SnakeCase(name) => {
+        while let Some(field) = map.next_key_seed(FieldNameSeed(self.type_, self.context))? {
+            if let Some(field) = field {
+                let bit = 1_u64 << field.number;
+                if seen & bit != 0 {
                     return Err(A::Error::custom(format_args!(
-                        "the field `{}` must be `{name}`: in OTLP/JSON, names of fields are in lowerCamelCase",
-                        SnakeCase(name)
+                        "the field `{}` occurs twice in this object",
+                        field.name
                     )));
                 }
+                seen |= bit;
+                map.next_value_seed(FieldSeed {
+                    field,
+                    out: self.out,
+                    context: self.context,
+                })?;
+            } else {
                 // The specification requires readers to ignore fields of newer versions.
-                FieldName::Unknown => map.next_value::<IgnoredAny>().map(|_| ())?,
+                map.next_value::<IgnoredAny>()?;
             }
             self.context.next()?;
         }
@@ -105,81 +96,60 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, '_> {
     }
 }
 
-/// Looks up the name of a field.
-struct FieldNameSeed(&'static MessageType);
+/// Looks up a field by its name; the value is `None` if it is unknown.
+struct FieldNameSeed<'c>(&'static MessageType, &'c Context<'c>);
 
-enum FieldName {
-    Known(FieldType),
-    /// The field belongs to a version that is not supported.
-    Outdated,
-    /// The name of a field in the form of the protocol buffers, such as `resource_profiles`. It is not ignored, since
-    /// all data would be lost.
-    SnakeCase(&'static str),
-    Unknown,
+impl<'de> DeserializeSeed<'de> for FieldNameSeed<'_> {
+    type Value = Option<FieldType>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_str(self)
+    }
 }
 
-/// Writes a name in lowerCamelCase with underscores.
-struct SnakeCase(&'static str);
+impl Visitor<'_> for FieldNameSeed<'_> {
+    type Value = Option<FieldType>;
 
-impl fmt::Display for SnakeCase {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        self.0
-            .chars()
-            .try_for_each(|c| match c.is_ascii_uppercase() {
-                true => write!(f, "_{}", c.to_ascii_lowercase()),
-                false => write!(f, "{c}"),
-            })
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E: JsonError>(self, name: &str) -> Result<Self::Value, E> {
+        let FieldNameSeed(type_, context) = self;
+        let find = |is_name: fn(&str, &str) -> bool| {
+            let mut fields = type_.fields.iter();
+            fields.find(|field| is_name(name, field.name))
+        };
+        if let Some(&field) = find(|name, camel| name == camel) {
+            return Ok(Some(field));
+        }
+        // A name in the form of the protocol buffers, such as `resource_profiles`, is not ignored,
+        // since all data would be lost.
+        if let Some(field) = find(is_snake_case) {
+            return Err(E::custom(format_args!(
+                "the field `{name}` must be `{}`: in OTLP/JSON, names of fields are in lowerCamelCase",
+                field.name
+            )));
+        }
+        let is_old = |old: &&str| name == *old || is_snake_case(name, old);
+        if OLD_NAMES.iter().any(is_old) {
+            return Err(context.fail(older(context.input)));
+        }
+        Ok(None)
     }
 }
 
 /// Whether a name with underscores is `camel`, a name in lowerCamelCase.
 fn is_snake_case(name: &str, camel: &str) -> bool {
     let mut bytes = name.bytes();
-    let is_same = camel
-        .bytes()
-        .all(|wanted| match wanted.is_ascii_uppercase() {
-            true => bytes.next() == Some(b'_') && bytes.next() == Some(wanted.to_ascii_lowercase()),
-            false => bytes.next() == Some(wanted),
-        });
-    is_same && bytes.next().is_none() && name != camel
-}
-
-impl<'de> DeserializeSeed<'de> for FieldNameSeed {
-    type Value = FieldName;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<FieldName, D::Error> {
-        json.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for FieldNameSeed {
-    type Value = FieldName;
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("the name of a field")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<FieldName, E> {
-        Ok(
-            match self.0.fields.iter().find(|field| field.name == name) {
-                Some(&field) => FieldName::Known(field),
-                None if OLD_NAMES.contains(&name) => FieldName::Outdated,
-                None if name.contains('_') => self.snake_case(name),
-                None => FieldName::Unknown,
-            },
-        )
-    }
-}
-
-impl FieldNameSeed {
-    fn snake_case(&self, name: &str) -> FieldName {
-        let mut fields = self.0.fields.iter();
-        match fields.find(|field| is_snake_case(name, field.name)) {
-            Some(field) => FieldName::SnakeCase(field.name),
-            None if OLD_NAMES.iter().any(|old| is_snake_case(name, old)) => FieldName::Outdated,
-            None => FieldName::Unknown,
+    let is_same = camel.bytes().all(|wanted| {
+        if wanted.is_ascii_uppercase() {
+            bytes.next() == Some(b'_') && bytes.next() == Some(wanted.to_ascii_lowercase())
+        } else {
+            bytes.next() == Some(wanted)
         }
-    }
+    });
+    is_same && bytes.next().is_none()
 }
 
 /// Appends a field with its value to `out`; null is the same as a missing field.
@@ -198,17 +168,22 @@ impl<'de> DeserializeSeed<'de> for FieldSeed<'_, '_> {
 }
 
 impl FieldSeed<'_, '_> {
-    /// Reserves memory for a field with `bytes` bytes of content.
-    fn reserve<E: serde_core::de::Error>(&mut self, bytes: usize) -> Result<(), E> {
-        let reserved = self.out.try_reserve(bytes + 2 * encode::MAX_VARINT_FIELD);
-        reserved.map_err(|_| self.context.no_memory::<E>())?;
-        match self.out.len() + bytes > LARGEST {
-            true => Err(E::custom("the message is larger than 2 GiB")),
-            false => Ok(()),
-        }
+    /// The kind of the value, `None` if it must be an array.
+    fn kind(&self) -> Option<Kind> {
+        Some(self.field.kind).filter(|_| !self.field.repeated)
     }
 
-    fn invalid_string<E: serde_core::de::Error>(&self, text: &str) -> E {
+    /// Reserves memory for a field with `bytes` bytes of content.
+    fn reserve<E: JsonError>(&mut self, bytes: usize) -> Result<(), E> {
+        let reserved = self.out.try_reserve(bytes + 2 * encode::MAX_VARINT_FIELD);
+        reserved.map_err(|_| self.context.fail::<E>(Error::Memory))?;
+        if self.out.len() + bytes > LARGEST {
+            return Err(E::custom("the message is larger than 2 GiB"));
+        }
+        Ok(())
+    }
+
+    fn invalid_string<E: JsonError>(&self, text: &str) -> E {
         let end = text.char_indices().nth(QUOTED);
         let start = end.and_then(|(end, _)| text.get(..end));
         match start {
@@ -217,22 +192,22 @@ impl FieldSeed<'_, '_> {
         }
     }
 
-    fn number<E: serde_core::de::Error>(mut self, number: i128) -> Result<(), E> {
+    fn number<E: JsonError>(mut self, number: i128) -> Result<(), E> {
         self.reserve(0)?;
-        let name = self.field.name;
-        let (fits, wanted) = match self.field.kind {
-            Kind::Int32 => (i32::try_from(number).is_ok(), "32 bits"),
-            Kind::Uint32 => (u32::try_from(number).is_ok(), "32 bits, not negative"),
-            Kind::Int64 => (i64::try_from(number).is_ok(), "64 bits"),
-            Kind::Uint64 | Kind::Fixed64 => {
+        let (fits, wanted) = match self.kind() {
+            Some(Kind::Int32) => (i32::try_from(number).is_ok(), "32 bits"),
+            Some(Kind::Uint32) => (u32::try_from(number).is_ok(), "32 bits, not negative"),
+            Some(Kind::Int64) => (i64::try_from(number).is_ok(), "64 bits"),
+            Some(Kind::Uint64 | Kind::Fixed64) => {
                 (u64::try_from(number).is_ok(), "64 bits, not negative")
             }
-            Kind::Double => return self.double(number as f64),
+            Some(Kind::Double) => return self.double(number as f64),
             _ => return Err(self.unexpected(format_args!("the number {number}"))),
         };
         if !fits {
             return Err(E::custom(format_args!(
-                "`{name}` must be a whole number of {wanted}, not {number}"
+                "`{}` must be a whole number of {wanted}, not {number}",
+                self.field.name
             )));
         }
         match self.field.kind {
@@ -242,11 +217,11 @@ impl FieldSeed<'_, '_> {
         Ok(())
     }
 
-    fn double<E: serde_core::de::Error>(mut self, value: f64) -> Result<(), E> {
+    fn double<E: JsonError>(mut self, value: f64) -> Result<(), E> {
         self.reserve(0)?;
         let is_whole = value.fract() == 0.0 && value.abs() < 1e30;
-        match self.field.kind {
-            Kind::Double => encode::put_fixed64(self.out, self.field.number, value.to_bits()),
+        match self.kind() {
+            Some(Kind::Double) => encode::put_fixed64(self.out, self.field.number, value.to_bits()),
             // `1e3` is a whole number, too.
             _ if is_whole => return self.number(value as i128),
             _ => return Err(self.unexpected(format_args!("the number {value}"))),
@@ -254,24 +229,23 @@ impl FieldSeed<'_, '_> {
         Ok(())
     }
 
-    fn bytes<E: serde_core::de::Error>(mut self, bytes: &[u8]) -> Result<(), E> {
+    fn bytes<E: JsonError>(mut self, bytes: &[u8]) -> Result<(), E> {
         self.reserve(bytes.len())?;
         encode::put_length_header(self.out, self.field.number, bytes.len());
         self.out
             .try_extend(bytes)
-            .map_err(|_| self.context.no_memory::<E>())
+            .map_err(|error| self.context.fail::<E>(error))
     }
 
-    fn hexadecimal<E: serde_core::de::Error>(self, text: &str) -> Result<(), E> {
-        match decoded(&HEXLOWER_PERMISSIVE, text.as_bytes())
-            .map_err(|_| self.context.no_memory::<E>())?
-        {
+    fn hexadecimal<E: JsonError>(self, text: &str) -> Result<(), E> {
+        let bytes = decoded(&HEXLOWER_PERMISSIVE, text.as_bytes());
+        match bytes.map_err(|error| self.context.fail::<E>(error))? {
             Some(bytes) => self.bytes(&bytes),
             None => Err(self.invalid_string(text)),
         }
     }
 
-    fn unexpected<E: serde_core::de::Error>(&self, found: fmt::Arguments) -> E {
+    fn unexpected<E: JsonError>(&self, found: fmt::Arguments) -> E {
         let wanted = match self.field.kind {
             _ if self.field.repeated => "an array",
             Kind::Message(_) => "an object",
@@ -300,61 +274,43 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
         Ok(())
     }
 
-    fn visit_bool<E: serde_core::de::Error>(mut self, value: bool) -> Result<(), E> {
-        match self.field.kind {
-            Kind::Bool if !self.field.repeated => {
-                self.reserve(0)?;
-                encode::put_uint(self.out, self.field.number, u64::from(value));
-                Ok(())
-            }
-            _ => Err(self.unexpected(format_args!("{value}"))),
-        }
+    fn visit_bool<E: JsonError>(mut self, value: bool) -> Result<(), E> {
+        let Some(Kind::Bool) = self.kind() else {
+            return Err(self.unexpected(format_args!("{value}")));
+        };
+        self.reserve(0)?;
+        encode::put_uint(self.out, self.field.number, u64::from(value));
+        Ok(())
     }
 
-    fn visit_i64<E: serde_core::de::Error>(self, value: i64) -> Result<(), E> {
-        match self.field.repeated {
-            true => Err(self.unexpected(format_args!("the number {value}"))),
-            false => self.number(value.into()),
-        }
+    fn visit_i64<E: JsonError>(self, value: i64) -> Result<(), E> {
+        self.number(value.into())
     }
 
-    fn visit_u64<E: serde_core::de::Error>(self, value: u64) -> Result<(), E> {
-        match self.field.repeated {
-            true => Err(self.unexpected(format_args!("the number {value}"))),
-            false => self.number(value.into()),
-        }
+    fn visit_u64<E: JsonError>(self, value: u64) -> Result<(), E> {
+        self.number(value.into())
     }
 
-    fn visit_f64<E: serde_core::de::Error>(self, value: f64) -> Result<(), E> {
-        match self.field.repeated {
-            true => Err(self.unexpected(format_args!("the number {value}"))),
-            false => self.double(value),
-        }
+    fn visit_f64<E: JsonError>(self, value: f64) -> Result<(), E> {
+        self.double(value)
     }
 
-    fn visit_str<E: serde_core::de::Error>(self, text: &str) -> Result<(), E> {
-        if self.field.repeated {
-            return Err(self.unexpected(format_args!("a string")));
-        }
-        match self.field.kind {
-            Kind::Text => self.bytes(text.as_bytes()),
-            Kind::ProfileId if text.len() == 32 => self.hexadecimal(text),
-            Kind::Hex => self.hexadecimal(text),
-            Kind::Bytes | Kind::ProfileId => {
-                let text = text.trim_end_matches('=').as_bytes();
-                let bytes = match decoded(&BASE64_NOPAD, text)
-                    .map_err(|_| self.context.no_memory::<E>())?
-                {
-                    Some(bytes) => Some(bytes),
-                    None => decoded(&BASE64URL_NOPAD, text)
-                        .map_err(|_| self.context.no_memory::<E>())?,
-                };
-                match bytes {
-                    Some(bytes) => self.bytes(&bytes),
-                    None => Err(self.unexpected(format_args!("another string"))),
+    fn visit_str<E: JsonError>(self, text: &str) -> Result<(), E> {
+        match self.kind() {
+            Some(Kind::Text) => self.bytes(text.as_bytes()),
+            Some(Kind::ProfileId) if text.len() == 32 => self.hexadecimal(text),
+            Some(Kind::Hex) => self.hexadecimal(text),
+            Some(Kind::Bytes | Kind::ProfileId) => {
+                let digits = text.trim_end_matches('=').as_bytes();
+                for encoding in [&BASE64_NOPAD, &BASE64URL_NOPAD] {
+                    let bytes = decoded(encoding, digits);
+                    if let Some(bytes) = bytes.map_err(|error| self.context.fail::<E>(error))? {
+                        return self.bytes(&bytes);
+                    }
                 }
+                Err(self.unexpected(format_args!("another string")))
             }
-            Kind::Double => match text {
+            Some(Kind::Double) => match text {
                 "NaN" => self.double(f64::NAN),
                 "Infinity" => self.double(f64::INFINITY),
                 "-Infinity" => self.double(f64::NEG_INFINITY),
@@ -363,8 +319,10 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
                     _ => Err(self.invalid_string(text)),
                 },
             },
-            Kind::Bool | Kind::Message(_) => Err(self.unexpected(format_args!("a string"))),
-            _ => match text.parse() {
+            None | Some(Kind::Bool | Kind::Message(_)) => {
+                Err(self.unexpected(format_args!("a string")))
+            }
+            Some(_) => match text.parse() {
                 Ok(number) => self.number(number),
                 Err(_) => Err(self.invalid_string(text)),
             },
@@ -372,12 +330,9 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, map: A) -> Result<(), A::Error> {
-        let Kind::Message(type_) = self.field.kind else {
+        let Some(Kind::Message(type_)) = self.kind() else {
             return Err(self.unexpected(format_args!("an object")));
         };
-        if self.field.repeated {
-            return Err(self.unexpected(format_args!("an object")));
-        }
         // The length precedes the content, which is moved when the length is known.
         let start = self.out.len();
         let object = ObjectSeed {
@@ -396,7 +351,7 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         if self.field.name == "sampleType" {
             // Until version 1.7 it was an array; now each type has its own profile.
-            self.context.outdated.set(true);
+            return Err(self.context.fail(older(self.context.input)));
         }
         if !self.field.repeated {
             return Err(self.unexpected(format_args!("an array")));
