@@ -10,10 +10,9 @@ const folder = new URL('../../inst/page/', import.meta.url);
 const read = (name) => readFileSync(new URL(name, folder), 'utf8');
 const template = read('page.html').replace(/^\t+/gm, '');
 const SCRIPT = /<script src="(.*)"><\/script>\n/g;
-const STRICT = "'use strict';";
 const STYLE = /<link rel="stylesheet" href="(.*)">\n/g;
 
-export const scripts = [...template.matchAll(SCRIPT)].map((match) => match[1]);
+const scripts = [...template.matchAll(SCRIPT)].map((match) => match[1]);
 
 /** The functions of the scripts that do not need a document. */
 export function loadScripts() {
@@ -191,30 +190,13 @@ export const inherited = makeData(
 
 export const encode = (data) => gzipSync(JSON.stringify(data)).toString('base64');
 
-/**
- * As the package joins a page: without indentation, empty lines, lines that are only comments, spaces around
- * signs, parentheses around a single parameter, and quotes around attributes of one word. See R/page.R.
- */
+/** As the package joins files, see R/page.R: without indentation, empty lines, and lines that are comments. */
 function joined(names) {
 	const lines = names.flatMap((name) => read(name).split('\n')).map((line) => line.replace(/^\t+/, ''));
-	const kept = lines.filter(
-		(line, i) => !/^(\/\/|\/\*| \*|$)/.test(line) && (line !== STRICT || lines.indexOf(STRICT) === i),
-	);
-	const literal = /'(?:[^'\\]|\\.)*'|`[^`]*`|"[^"]*"|\/(?![ *]).*\/[a-z]*/.source;
-	const without = (line, pattern, by = '') =>
-		line.replace(
-			new RegExp(`(${literal})|${pattern.source}`, 'g'),
-			(_, text, part) => text ?? (part ?? '') + by,
-		);
-	const isScript = names[0].endsWith('.js');
-	const short = kept.map((line) => {
-		if (!isScript) return without(line, / ?([={}:,;]) ?/);
-		const arrows = without(line, /\((\w+)\) (?==>)/);
-		const short = without(without(arrows, /\b()const\b/, 'let'), /\b()0(?=[.]\d)/);
-		return without(short, /()(?<![+-]) (?=[^\w$])|(?<=[^\w$]) (?![+-])/);
-	});
-	const ended = short.map((line) => line + (/[^\w'"`]$/.test(line) ? '' : '\n'));
-	return ended.join('').replaceAll(';}', '}');
+	return lines
+		.filter((line) => !/^(\/\/|\/\*| \*|$)/.test(line))
+		.map((line) => `${line}\n`)
+		.join('');
 }
 
 export function joinPage(data) {
@@ -229,7 +211,5 @@ export function joinPage(data) {
 		['</body>', () => `<script>${script}</script></body>`],
 	];
 	const html = template.replace(STYLE, '').replace(SCRIPT, '');
-	const short = html.replace(/^(?!<(meta|script)).*$/gm, (line) => line.replace(/="([\w-]+)"/g, '=$1'));
-	const bare = short.replace(/>\n</g, '><');
-	return parts.reduce((page, [mark, content]) => page.replace(mark, content), bare);
+	return parts.reduce((page, [mark, content]) => page.replace(mark, content), html);
 }
