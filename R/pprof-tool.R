@@ -1,4 +1,4 @@
-# The pprof tool: finding it, and running its web server as a process that ends with the session.
+# The pprof tool: finding it, and starting its web server in the background.
 
 #' Find the pprof tool
 #'
@@ -165,8 +165,8 @@ print.pprof_tool <- function(x, ...) {
 #' `serve_pprof()` starts the web server of the [pprof tool][find_pprof()] for a profile and opens it in the
 #' browser: a flame graph, a call graph, tables, and source code.
 #'
-#' `stop_pprof()` stops one server, or all of them. Servers also stop when the session ends or this package is
-#' unloaded.
+#' `stop_pprof()` stops one server, or all of them. Servers also stop when the session ends normally or this package is
+#' unloaded. Without pprof, [profile_page()] shows a profile in the browser.
 #'
 #' @details
 #' With the default `host`, only users of this machine can connect. The server has no password: with the address of a
@@ -248,13 +248,12 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
   server <- new_pprof_server(host, port)
   ready <- FALSE
   on.exit(if (!ready) end_server(server))
-  if (rlang::is_string(x)) {
-    path <- x
-  } else {
+  if (!rlang::is_string(x)) {
     path <- in_folder(server$dir, "profile.pb.gz")
     write_format(x, path, "pprof", list(aggregate = TRUE, source_labels = FALSE), call)
+    x <- path
   }
-  start_server(server, tool, path, timeout)
+  start_server(server, tool, x)
   await_server(server, timeout, call)
   if (browse) {
     # The start page of older versions is the call graph, which needs Graphviz.
@@ -270,10 +269,8 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
 stop_pprof <- function(server = NULL) {
   call <- rlang::current_env()
   if (is.null(server)) {
-    # A forked process has copies of the handles.
-    own <- Filter(function(server) server$session == Sys.getpid(), unname(as.list(servers)))
-    running <- Filter(is_running, own)
-    lapply(own, end_server)
+    running <- Filter(is_running, unname(as.list(servers)))
+    lapply(as.list(servers), end_server)
     return(invisible(running))
   }
   if (!inherits(server, "pprof_server")) {
@@ -290,12 +287,8 @@ check_server_arguments <- function(host, port, browse, timeout, call) {
   if (!is.null(port) && !(rlang::is_integerish(port, 1) && port %in% 1:65535)) {
     abort_argument("`port` must be a number from 1 to 65535, or `NULL`.", call)
   }
-  if (!rlang::is_bool(browse)) {
-    abort_argument("`browse` must be `TRUE` or `FALSE`.", call)
-  }
-  if (!is.numeric(timeout) || length(timeout) != 1 || !isTRUE(timeout > 0)) {
-    abort_argument("`timeout` must be a number of seconds, greater than 0.", call)
-  }
+  check_flag(browse, "browse", call)
+  check_seconds(timeout, "timeout", call)
 }
 
 # pprof fails for a profile without samples.
@@ -364,65 +357,32 @@ new_pprof_server <- function(host, port) {
   server
 }
 
-# A shell script that starts the server, writes its process id and exit status to files, and stops it when the session
-# has ended, even if the session was killed. The script and the server ignore Ctrl-C and the closing of the terminal.
-#
-# processx would not be shorter: it cannot pass on paths that are not valid text in the locale, takes the signal
-# for ended children away from parallel, which then waits ten seconds when R quits, and changes the random numbers
-# of the session.
-supervisor <- "
-trap '' HUP INT
-dir=$1 session=$2
-shift 2
-\"$@\" < /dev/null > \"$dir/output\" 2>&1 &
-server=$!
-echo $server > \"$dir/pid\"
-(
-  while kill -0 $session && kill -0 $server; do sleep 1; done
-  kill -s TERM -- -$server || kill -s TERM $server
-) 2> /dev/null &
-wait $server
-echo $? > \"$dir/status\"
-"
-
-start_server <- function(server, tool, path, timeout) {
-  # In a separate session, all processes of the server can be stopped at once. macOS lacks the program setsid, so
-  # only the first process is stopped there.
-  setsid <- program("setsid")
-  command <- c(
-    if (!is.na(setsid)) setsid,
-    as.character(tool), attr(tool, "args"),
-    paste0("-http=", server$host, ":", server$port), "-no_browser", path
-  )
-  args <- c("-c", supervisor, "profile", server$dir, server$session, command)
-  run_in_folder(paste(c("exec sh", shell_quote(args)), collapse = " "), server$dir)
-  wait_until(function() {
-    server$pid <- read_pid(server)
-    !is.na(server$pid)
-  }, timeout)
-}
-
-# Runs a command by a script in this folder. Newer versions of R reject commands that are not valid text in
-# the locale, as paths may be; the name of the script is ASCII.
-run_in_folder <- function(command, folder) {
+# Starts the server by a script in the directory of the server, where it writes the process id and, when pprof has ended,
+# its exit status. Newer versions of R reject commands that are not valid text in the locale, as paths may be; the name of
+# the script is ASCII. processx takes the signal for ended children away from parallel, and changes the random numbers of
+# the session.
+start_server <- function(server, tool, path) {
   here <- getwd()
-  script <- c(if (!is.null(here)) paste("cd", shell_quote(here)), command)
-  writeLines(script, in_folder(folder, "start"), useBytes = TRUE)
+  command <- c(tool, attr(tool, "args"), paste0("-http=", server$host, ":", server$port), "-no_browser", path)
+  script <- c(
+    "dir=$PWD", "exec > output 2>&1 < /dev/null",
+    if (!is.null(here)) paste("cd", shell_quote(here)),
+    paste(c(shell_quote(command), "&"), collapse = " "),
+    "echo $! > \"$dir/pid\"", "wait $!", "echo $? > \"$dir/status\""
+  )
+  writeLines(script, in_folder(server$dir, "start"), useBytes = TRUE)
   on.exit(if (!is.null(here)) setwd(here))
-  setwd(folder)
-  system2("sh", "./start", stdout = FALSE, stderr = FALSE, wait = FALSE)
-}
-
-read_pid <- function(server) {
-  path <- in_folder(server$dir, "pid")
-  if (file.exists(path)) as.integer(readLines(path, 1, warn = FALSE))[1] else NA_integer_
+  setwd(server$dir)
+  system2("sh", "./start", wait = FALSE)
 }
 
 await_server <- function(server, timeout, call) {
   answered <- FALSE
+  has_ended <- function() file.exists(in_folder(server$dir, "status"))
   wait_until(function() {
-    answered <<- answers(server)
-    answered || !is_running(server)
+    server$pid <- read_pid(server)
+    answered <<- !is.na(server$pid) && answers(server)
+    answered || has_ended()
   }, timeout)
   if (answered) {
     return()
@@ -432,10 +392,10 @@ await_server <- function(server, timeout, call) {
   Encoding(output) <- "UTF-8"
   abort_profile(
     c(
-      if (is_running(server)) {
-        paste0("pprof did not answer within ", timeout, " seconds.")
-      } else {
+      if (has_ended()) {
         "pprof exited before it answered."
+      } else {
+        paste0("pprof did not answer within ", timeout, " seconds.")
       },
       rlang::set_names(utils::tail(output, 10), rep("x", min(length(output), 10)))
     ),
@@ -443,6 +403,11 @@ await_server <- function(server, timeout, call) {
     output = output,
     call = call
   )
+}
+
+read_pid <- function(server) {
+  path <- in_folder(server$dir, "pid")
+  if (file.exists(path)) as.integer(readLines(path, 1, warn = FALSE))[1] else NA_integer_
 }
 
 # url() is not used, since it would use a proxy.
@@ -469,23 +434,15 @@ end_server <- function(server) {
   if (server$session != Sys.getpid()) {
     return()
   }
-  # The process id may be unknown, if Ctrl-C interrupted start_server().
+  # The process id may be unknown, if Ctrl-C interrupted await_server().
   server$pid <- read_pid(server)
-  for (signal in c("TERM", "KILL")) {
-    if (is_running(server)) {
-      kill_group(server$pid, signal)
-      wait_until(function() !is_running(server), 5)
-    }
+  if (is_running(server)) {
+    tools::pskill(server$pid)
+    wait_until(function() !is_running(server), 5)
   }
   unlink(server$dir, recursive = TRUE)
   server$pid <- NA_integer_
   suppressWarnings(rm(list = server$dir, envir = servers))
-}
-
-kill_group <- function(pid, signal) {
-  kill <- paste("kill -s", signal)
-  command <- paste0(kill, " -- -", pid, " || ", kill, " ", pid)
-  system2("sh", c("-c", shQuote(command)), stdout = FALSE, stderr = FALSE)
 }
 
 wait_until <- function(condition, seconds) {
