@@ -24,17 +24,15 @@ start_sampling <- function(settings, method, call) {
     if (is.null(refused)) {
       rlang::cnd_signal(error)
     }
-    abort_profile(
-      c("The agent cannot take samples in this process.", x = refused, x = rlang::cnd_header(error)),
-      "profile_error_unsupported",
-      call = call
+    abort_unsupported(
+      c("The agent cannot take samples in this process.", x = refused, x = rlang::cnd_header(error)), call
     )
   })
   "rprof"
 }
 
 start_rprof_method <- function(settings, call) {
-  refuse <- function(why) abort_profile(why, "profile_error_unsupported", call = call)
+  refuse <- function(why) abort_unsupported(why, call)
   if (getRversion() < "4.3") {
     refuse("Samples of `Rprof()` need R 4.3 or later: older versions write them late.")
   }
@@ -69,12 +67,7 @@ end_rprof <- function() {
   if (rust(rust_agent_rprof(), NULL)$user != "agent") {
     return(character())
   }
-  skipped <- character()
-  withCallingHandlers(utils::Rprof(NULL), warning = function(warning) {
-    skipped <<- c(skipped, shown_text(conditionMessage(warning)))
-    rlang::cnd_muffle(warning)
-  })
-  skipped
+  vapply(warnings_of_end(), function(warning) shown_text(conditionMessage(warning)), "")
 }
 
 # Restarts R's profiler for the agent if no other code uses it. Returns whether other code does, so that the agent gets

@@ -37,8 +37,7 @@ new_agent_status <- function(counts) {
 
 #' @export
 format.profile_agent_status <- function(x, ...) {
-  call <- text_call()
-  rlang::check_dots_empty(call = call)
+  text_call()
   describe_agent_status(x, Sys.time())
 }
 
@@ -93,10 +92,4 @@ describe_agent_status <- function(x, now) {
     )
   )
   printable(lines)
-}
-
-#' @export
-print.profile_agent_status <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
 }

@@ -173,19 +173,9 @@
 #'   dir(folder)
 #' }
 start_agent <- function(
-    to = NULL,
-    ...,
-    interval = 0.01,
-    every = 15,
-    clock = c("cpu", "wall"),
-    resource = character(),
-    method = c("auto", "reader", "rprof"),
-    headers = character(),
-    timeout = 10,
-    spool = NULL,
-    memory = NULL) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+    to = NULL, ..., interval = 0.01, every = 15, clock = c("cpu", "wall"), resource = character(),
+    method = c("auto", "reader", "rprof"), headers = character(), timeout = 10, spool = NULL, memory = NULL) {
+  call <- call_without_dots()
   check_interval(interval, call)
   check_every(every, interval, call)
   check_memory(memory, every, call)
@@ -213,7 +203,7 @@ start_agent <- function(
     every = every, memory = memory, method = method, spool = if (settings$kind != "folder") settings$path[[1]]
   )
   agent$give <- if (is.function(to)) to
-  stop_agent_at_quit()
+  at_quit(agent, stop_agent_before_end)
   if (is.function(to) || method == "rprof") {
     work_when_idle()
   }
@@ -243,8 +233,7 @@ stop_agent <- function(timeout = 3) {
   if (length(agent$run$skipped) > 0) {
     warn_profile(
       c("Some profiles of the agent are incomplete.", rlang::set_names(agent$run$skipped, "x")),
-      "profile_warning_incomplete",
-      call = call
+      "profile_warning_incomplete", call = call
     )
   }
   invisible(status)
@@ -318,19 +307,12 @@ agent_folder <- function(to, resource, call) {
     is_server <- grepl(
       "^(localhost|([0-9]+[.]){3}[0-9]+|[^/]*:[0-9]+|.*/v1(development)?/profiles)(/.*)?$", file[[2]]
     )
-    abort_profile(
-      c(
-        paste0("Cannot write to `", file[[2]], "`: there is no such folder."),
-        i = if (is_server) {
-          url <- paste0("http://", short_text(to))
-          paste0("The URL of a server starts with `http://` or `https://`: ", in_quotes(url), ".")
-        } else {
-          "Create the folder first, with `dir.create()`. The URL of a server starts with `http://` or `https://`."
-        }
-      ),
-      "profile_error_write",
-      path = file[[2]], call = call
-    )
+    abort_no_folder(file, "profile_error_write", call, i = if (is_server) {
+      url <- paste0("http://", short_text(to))
+      paste0("The URL of a server starts with `http://` or `https://`: ", in_quotes(url), ".")
+    } else {
+      "Create the folder first, with `dir.create()`. The URL of a server starts with `http://` or `https://`."
+    })
   }
   # Services that share a folder write files with different names.
   name <- gsub("[^A-Za-z0-9._-]+", "-", resource[["service.name"]])
@@ -425,10 +407,12 @@ work_when_idle <- function() {
 
 # ---- When R quits, and when the package is loaded or unloaded --------------------------------
 
-stop_agent_at_quit <- function() {
-  if (is.null(agent$stops_at_quit)) {
-    agent$stops_at_quit <- TRUE
-    reg.finalizer(agent, function(agent) stop_agent_before_end(), onexit = TRUE)
+# Calls a function when R quits. `state`: an environment of this package, which remembers that it did so.
+at_quit <- function(state, stop) {
+  force(stop)
+  if (is.null(state$stops_at_quit)) {
+    state$stops_at_quit <- TRUE
+    reg.finalizer(state, function(state) stop(), onexit = TRUE)
   }
 }
 

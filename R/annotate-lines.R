@@ -37,8 +37,7 @@
 #' # As a table
 #' as_tibble(annotate_lines(x, "sales.R"))
 annotate_lines <- function(x, file = NULL, ..., type = NULL) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   check_type(type, call)
   x <- as_unchecked_v2(x, call)
   summary <- summary_of(x, type, call)
@@ -71,9 +70,7 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
 
 # `no_lines`: the message if there are none.
 find_file <- function(file, figures, no_lines, call) {
-  if (!is.null(file) && !is_text(file)) {
-    abort_argument("`file` must be one string, or `NULL`.", call)
-  }
+  check_text(file, "file", call)
   files <- unique(figures$filename)
   if (length(files) == 0) {
     abort_argument(gsub("\u00a0", " ", no_lines, fixed = TRUE), call)
@@ -99,16 +96,8 @@ find_file <- function(file, figures, no_lines, call) {
 
 #' @rdname annotate_lines
 #' @export
-print.profile_lines <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @rdname annotate_lines
-#' @export
 format.profile_lines <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   check_shown(n, call)
   width <- line_width(width, call)
   if (!is_whole_file(x)) {
@@ -179,25 +168,22 @@ lines_text <- function(x, shown, width) {
     column("total%", trimws(percent(rows$total_share))),
     column("self%", trimws(percent(rows$self_share))),
     column("total", if (is.null(rows$total_time)) {
-      format_amounts(rows$total, attr(x, "unit"))
+      format_amount(rows$total, attr(x, "unit"))
     } else {
-      format_amounts(1e9 * rows$total_time, "nanoseconds")
+      format_amount(1e9 * rows$total_time, "nanoseconds")
     }),
     if (!is.null(rows$self_alloc) && any(rows$self_alloc != 0)) {
-      column("alloc", ifelse(rows$self_alloc == 0, "", format_amounts(rows$self_alloc, "bytes")))
+      column("alloc", ifelse(rows$self_alloc == 0, "", format_amount(rows$self_alloc, "bytes")))
     }
   )
   figures <- do.call(paste, c(list(""), columns[lengths(columns) > 0]))
   space <- max(width - nchar(figures[[1]]) - 3, 10)
-  code <- ifelse(is.na(rows$text), "", shown_name(expand_tabs(rows$text), space))
+  # Indentation with tabs as blanks.
+  code <- gsub("\t", "  ", cut_text(valid_text(rows$text), most_characters, "end"), fixed = TRUE)
+  code <- ifelse(is.na(rows$text), "", shown_name(code, space))
   lines <- trimws(paste0(figures[-1], "   ", code), "right")
   gaps <- diff(c(0, shown, nrow(x) + 1)) - 1
   left_out <- ifelse(gaps > 0, paste0(" ... ", vapply(gaps, count_of, "", "line")), NA)
   lines <- as.vector(rbind(left_out, c(lines, NA)))
   c(paste0(figures[[1]], "   code"), lines[!is.na(lines)])
-}
-
-# Indentation with tabs as blanks.
-expand_tabs <- function(text) {
-  gsub("\t", "  ", cut_text(valid_text(text), most_characters, "end"), fixed = TRUE)
 }

@@ -84,10 +84,7 @@ benchmark_profile <- function(
     for (i in order) {
       show_progress(report, done, (warmup + runs) * length(work))
       done <- done + 1
-      profile <- switch(measure,
-        time = run_time(work[[i]], times, interval, call),
-        bytes = run_bytes(work[[i]], times, call)
-      )
+      profile <- recorded_run(work[[i]], times, measure, interval, call)
       if (run > warmup) {
         recorded[[i]] <- c(recorded[[i]], list(profile))
       }
@@ -120,11 +117,7 @@ measure_by <- function(measure, call) {
 
 check_profmem <- function(call) {
   if (!isTRUE(unname(capabilities("profmem")))) {
-    abort_profile(
-      "R was built without `Rprofmem()`, so that allocations cannot be recorded.",
-      "profile_error_unsupported",
-      call = call
-    )
+    abort_unsupported("R was built without `Rprofmem()`, so that allocations cannot be recorded.", call)
   }
 }
 
@@ -135,37 +128,34 @@ inform_short_runs <- function(profiles, measure, runs, times) {
   }
   samples <- min(vapply(profiles, function(x) nrow(x$samples), 0)) / runs
   if (samples < 20) {
-    inform_profile(
-      c(
-        paste0("The runs have only ", signif(samples, 2), " samples on average."),
-        i = paste0(
-          "Use `times` to repeat the expressions in each run, such as `times = ",
-          ceiling(50 / max(samples, 1)) * times, "`."
-        )
-      ),
-      "profile_message_short"
-    )
+    inform_profile(c(
+      paste0("The runs have only ", signif(samples, 2), " samples on average."),
+      i = paste0(
+        "Use `times` to repeat the expressions in each run, such as `times = ",
+        ceiling(50 / max(samples, 1)) * times, "`."
+      )
+    ), "profile_message_short")
   }
 }
 
 # ---- One run -----------------------------------------------------------------------
 
-run_time <- function(work, times, interval, call) {
-  path <- tempfile("Rprof-", fileext = ".out")
+recorded_run <- function(work, times, measure, interval, call) {
+  path <- tempfile("run-", fileext = ".out")
   on.exit(unlink(path))
-  frames <- run_once(
-    work, times,
-    function() utils::Rprof(path, interval = interval, gc.profiling = TRUE),
-    function() utils::Rprof(NULL)
-  )
-  inside_of_run(read_format(path, "rprof", "2.0", NA_character_, call), frames, call)
-}
-
-run_bytes <- function(work, times, call) {
-  path <- tempfile("Rprofmem-", fileext = ".out")
-  on.exit(unlink(path))
-  frames <- run_once(work, times, function() utils::Rprofmem(path), function() utils::Rprofmem(""))
-  inside_of_run(read_format(path, "rprofmem", "2.0", NA_character_, call), frames, call)
+  if (measure == "time") {
+    format <- "rprof"
+    start <- function() utils::Rprof(path, interval = interval, gc.profiling = TRUE)
+    end <- function() utils::Rprof(NULL)
+  } else {
+    format <- "rprofmem"
+    start <- function() utils::Rprofmem(path)
+    end <- function() utils::Rprofmem("")
+  }
+  frames <- run_once(work, times, start, end)
+  x <- mark_session(read_format(path, format, "2.0", NA_character_, call))
+  x <- filter_by(x, list(ignore = "^[.](start|end)_of_run$"), call, outermost = frames)
+  without_code_of_callers(x)
 }
 
 # Returns the number of frames outside of the expression.
@@ -182,9 +172,4 @@ run_once <- function(work, times, .start_of_run, .end_of_run) {
   started <- FALSE
   # The frames up to this function, and the frame of `work()`.
   sys.nframe() + 1L
-}
-
-inside_of_run <- function(x, frames, call) {
-  x <- filter_by(mark_session(x), list(ignore = "^[.](start|end)_of_run$"), call, outermost = frames)
-  without_code_of_callers(x)
 }

@@ -93,8 +93,7 @@ call_tree <- function(
 #' @export
 callers <- function(
     x, name, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   name <- check_name(name, call)
   tree_of(x, call, part = "callers", name = name, by = by, type = type, source_id = source_id, focus = focus)
 }
@@ -103,8 +102,7 @@ callers <- function(
 #' @export
 callees <- function(
     x, name, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   name <- check_name(name, call)
   tree_of(x, call, part = "callees", name = name, by = by, type = type, source_id = source_id, focus = focus)
 }
@@ -131,18 +129,8 @@ tree_of <- function(
 
 # `result`: of the core.
 new_call_tree <- function(result, by = "function", part = "whole") {
-  tibble::new_tibble(
-    result$nodes,
-    type = result$type,
-    unit = result$unit,
-    sum = result$counted$sum,
-    whole = result$whole,
-    counted = result$counted,
-    other_types = result$other_types,
-    by = by,
-    part = part,
-    class = "profile_call_tree"
-  )
+  attributes <- c(result[names(result) != "nodes"], sum = result$counted$sum)
+  rlang::inject(tibble::new_tibble(result$nodes, !!!attributes, by = by, part = part, class = "profile_call_tree"))
 }
 
 # Whether to use the samples of each source; `NULL` for all.
@@ -205,16 +193,8 @@ similar_names <- function(name, names) {
 
 #' @rdname call_tree
 #' @export
-print.profile_call_tree <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @rdname call_tree
-#' @export
 format.profile_call_tree <- function(x, ..., n = NULL, min_share = 0.01, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   check_shown(n, call)
   check_share(min_share, "min_share", call)
   width <- line_width(width, call)
@@ -267,7 +247,7 @@ tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
     return(list(note = note))
   }
   at <- rows$row
-  amount <- format(format_amounts(tree$total[at], attr(tree, "unit")), width = 5, justify = "right")
+  amount <- format(format_amount(tree$total[at], attr(tree, "unit")), width = 5, justify = "right")
   figures <- paste0(percents(share(tree$total[at])), " ", percents(share(tree$self[at])), "  ", amount, "  ")
   indent <- strrep("  ", pmin(rows$level, 25L))
   space <- width - nchar(figures, "width") - nchar(indent)

@@ -1,5 +1,11 @@
 # Checks of arguments, so that the core gets the types that it expects.
 
+# The frame of an exported function, whose call is shown in errors. Its `...` must be empty.
+call_without_dots <- function(env = rlang::caller_env()) {
+  rlang::check_dots_empty(env, call = env)
+  env
+}
+
 # Whether strings are valid in their encoding. Strings marked as bytes have none.
 is_valid_text <- function(x) {
   valid <- !is.na(x) & Encoding(x) != "bytes"
@@ -35,12 +41,6 @@ check_path <- function(path, call, writing = FALSE) {
   }
 }
 
-check_version <- function(version, call) {
-  if (!is_text(version) || !version %in% c("1.0", "2.0")) {
-    abort_argument("`version` must be \"1.0\" or \"2.0\".", call)
-  }
-}
-
 check_uri <- function(source_uri, call) {
   if (inherits(source_uri, "connection")) {
     return(connection_name(source_uri, call))
@@ -62,8 +62,7 @@ as_profile <- function(x, call) {
   if (!has_tables(x)) {
     abort_profile(
       c(paste0("`x` must be a profile, or a dm of its tables, not ", describe_object(x), "."), i = profile_hint(x)),
-      "profile_error_invalid",
-      call = call
+      "profile_error_invalid", call = call
     )
   }
   normalize_tables(x, call)
@@ -90,10 +89,8 @@ is_profile <- function(x) {
 
 need_package <- function(package, call) {
   if (!rlang::is_installed(package)) {
-    abort_profile(
-      paste0("The package ", package, " is not installed; install it with `install.packages(\"", package, "\")`."),
-      "profile_error_unsupported",
-      call = call
+    abort_unsupported(
+      paste0("The package ", package, " is not installed; install it with `install.packages(\"", package, "\")`."), call
     )
   }
 }
@@ -138,6 +135,12 @@ check_choice <- function(x, choices, name, call) {
 check_share <- function(x, name, call) {
   if (!is.numeric(x) || length(x) != 1 || !isTRUE(x >= 0 && x <= 1)) {
     abort_argument(paste0("`", name, "` must be a share: a number from 0 to 1."), call)
+  }
+}
+
+check_text <- function(x, name, call) {
+  if (!is.null(x) && !is_text(x)) {
+    abort_argument(paste0("`", name, "` must be one string, or `NULL`."), call)
   }
 }
 

@@ -137,11 +137,7 @@ bind_tables <- function(profiles, table, columns, ids, call) {
   }
   sizes <- vapply(parts, nrow, 0L)
   if (sum(as.numeric(sizes)) > .Machine$integer.max) {
-    abort_profile(
-      paste0("Table `", table, "` would have more rows than a data frame can have."),
-      "profile_error_unsupported",
-      call = call
-    )
+    abort_unsupported(paste0("Table `", table, "` would have more rows than a data frame can have."), call)
   }
   # The method `[[` of tibbles is slow if it is called for each column of each profile.
   parts <- lapply(parts, unclass)

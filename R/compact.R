@@ -106,7 +106,8 @@ restore_types <- function(x, call) {
         vctrs::vec_cast(columns[[column]], wanted[[column]]),
         vctrs_error_cast_lossy = function(e) {
           rule <- paste0("cannot be converted to ", typeof(wanted[[column]]), " without loss")
-          row <- first_not_integer(columns[[column]])
+          values <- columns[[column]]
+          row <- if (is.numeric(values)) which(values != trunc(values) | abs(values) > .Machine$integer.max)[1]
           abort_invalid(rule, table, column, row, call = call)
         },
         vctrs_error_incompatible_type = function(e) {
@@ -123,12 +124,6 @@ restore_types <- function(x, call) {
     x[[table]] <- tibble::new_tibble(columns, nrow = nrow(x[[table]]))
   }
   x
-}
-
-first_not_integer <- function(x) {
-  if (is.numeric(x)) {
-    which(x != trunc(x) | abs(x) > .Machine$integer.max)[1]
-  }
 }
 
 drop_rows <- function(x, table, gone) {

@@ -47,16 +47,8 @@ growth_by_path <- function(versions, given, min_share, call) {
 
 #' @rdname compare_profiles
 #' @export
-print.profile_growth <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @rdname compare_profiles
-#' @export
 format.profile_growth <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   check_shown(n, call)
   width <- line_width(width, call)
   whole <- attr(x, "whole")
@@ -66,7 +58,7 @@ format.profile_growth <- function(x, ..., n = NULL, width = NULL) {
   }
   n <- n %||% 20
   unit <- attr(x, "unit")
-  amounts <- function(values) format_amounts(values, unit)
+  amounts <- function(values) format_amount(values, unit)
   counts <- vapply(attr(x, "objects"), format_count, "")
   head <- paste0(
     "<growth by path> ", shown_label(attr(x, "type")), " ", amounts(whole$base), "\u00a0->\u00a0", amounts(whole$new), ", ",

@@ -18,12 +18,9 @@
 #' runs <- benchmark_profile(base = work(200), new = work(300), runs = 3, warmup = 0, measure = "time")
 #' plot(compare_profiles(runs))
 plot.profile_comparison <- function(x, ..., n = 15, main = NULL) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   check_count(n, "n", call)
-  if (!is.null(main) && !is_text(main)) {
-    abort_argument("`main` must be one string, or `NULL`.", call)
-  }
+  check_text(main, "main", call)
   columns <- c("name", "base", "new", "ratio", "lower", "upper", "verdict")
   if (!is.data.frame(attr(x, "whole")) || !all(columns %in% names(x))) {
     abort_argument("`x` must be the result of `compare_profiles()`, with all of its columns.", call)
@@ -38,10 +35,7 @@ plot.profile_comparison <- function(x, ..., n = 15, main = NULL) {
     abort_argument("`x` has no rows to draw.", call)
   }
   labels <- drawable(shown_name(ifelse(is.na(rows$name), "(unknown)", rows$name), 30))
-  unit <- attr(x, "unit")
-  amount <- function(values) {
-    if (attr(x, "scale") == "share") format_share(values) else format_amounts(signif(values, 3), unit)
-  }
+  amount <- function(values) format_compared(values, attr(x, "scale"), attr(x, "unit"))
   amounts <- paste(amount(rows$base), "to", amount(rows$new))
   runs <- attr(x, "runs")
   main <- main %||% paste0(attr(x, "type"), ": ", runs[["base"]], " and ", count_of(runs[["new"]], "run"))

@@ -117,8 +117,7 @@
 compare_profiles <- function(
     base, new = NULL, ..., by = c("function", "line", "package", "path"), scale = c("amount", "share"),
     what = c("total", "self"), type = NULL, only = NULL, min_share = 0.01) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   by_default <- missing(by)
   given <- c(scale = !missing(scale), what = !missing(what), type = !is.null(type), only = !is.null(only))
   versions <- two_versions(base, new, call)
@@ -130,11 +129,11 @@ compare_profiles <- function(
     abort_argument("`only` must be a character vector of names, or `NULL`.", call)
   }
   check_share(min_share, "min_share", call)
-  versions <- list(base = list_of_profiles(versions$base, "base", call), new = list_of_profiles(versions$new, "new", call))
+  versions <- Map(list_of_profiles, versions, names(versions), list(call))
   if (by == "path" || by_default && all(vapply(unlist(versions, recursive = FALSE), is_snapshot, NA))) {
     return(growth_by_path(versions, given, min_share, call))
   }
-  data <- figures_of_runs(versions$base, versions$new, type, by, call)
+  data <- figures_of_runs(versions, type, by, call)
   comparison_of(data, call, by = by, scale = scale, what = what, only = only, min_share = min_share)
 }
 
@@ -186,14 +185,13 @@ two_versions <- function(base, new, call) {
   if (setequal(names(base), c("base", "new"))) base[c("base", "new")] else rlang::set_names(base, c("base", "new"))
 }
 
-figures_of_runs <- function(base, new, type, by, call) {
-  base <- list_of_profiles(base, "base", call)
-  both <- c(base, list_of_profiles(new, "new", call))
+figures_of_runs <- function(versions, type, by, call) {
+  both <- unlist(versions, recursive = FALSE, use.names = FALSE)
   if (by == "package" && all(vapply(both, function(x) is.null(x$functions[[".package"]]), NA))) {
     both <- lapply(both, packages_added, call)
   }
   result <- rust(rust_runs(both, type, by), call)
-  is_new <- rep(seq_along(both) > length(base), vapply(both, function(x) nrow(x$sources), 0L))
+  is_new <- rep(seq_along(both) > length(versions$base), vapply(both, function(x) nrow(x$sources), 0L))
   new_figures(result, is_new, type)
 }
 
@@ -237,16 +235,11 @@ sample_amounts <- function(unit, is_count, periods) {
 }
 
 list_of_profiles <- function(x, name, call) {
-  if (missing(x)) {
-    abort_missing(name, call, i = "Two profiles are compared: `base`, of the old version, and `new`.")
-  }
   if (is_profile(x)) {
-    return(list(as_unchecked_v2(x, call)))
+    x <- list(x)
   }
-  if (is.character(x) && length(x) > 0 && all(vapply(x, is_path_of_profile, NA))) {
-    return(lapply(unname(x), as_unchecked_v2, call))
-  }
-  if (!is_list_of_profiles(x)) {
+  are_paths <- is.character(x) && length(x) > 0 && all(vapply(x, is_path_of_profile, NA))
+  if (!are_paths && !is_list_of_profiles(x)) {
     abort_argument(c(
       paste0("`", name, "` must be a profile, or a list of profiles, not ", describe_object(x), "."),
       i = profile_hint(x)
@@ -263,63 +256,47 @@ check_comparable <- function(data, scale, call) {
   is_short <- data$samples == 0 & scale == "amount" & any(data$sums > 0, na.rm = TRUE)
   empty <- which((is.na(data$sums) | data$sums <= 0) & !is_short)
   if (length(data$sums) == 0 || !any(data$is_new) || all(data$is_new)) {
-    abort_profile(
-      "A profile without sources has no runs to compare.", "profile_error_unsupported", call = call
-    )
+    abort_unsupported("A profile without sources has no runs to compare.", call)
   }
   check_common_type(data, call)
   negative <- data$figures$run[data$figures$self < 0 | data$figures$total < 0]
   if (length(negative) > 0) {
-    abort_profile(
-      c(
-        paste0(
-          "`", if (data$is_new[[negative[[1]]]]) "new" else "base", "` has negative values of `", data$type,
-          "`: it is a difference, whose amounts have no ratio."
-        ),
-        i = "Compare the two profiles of which it is the difference."
+    abort_unsupported(c(
+      paste0(
+        "`", if (data$is_new[[negative[[1]]]]) "new" else "base", "` has negative values of `", data$type,
+        "`: it is a difference, whose amounts have no ratio."
       ),
-      "profile_error_unsupported",
-      call = call
-    )
+      i = "Compare the two profiles of which it is the difference."
+    ), call)
   }
   if (length(empty) > 0) {
     of <- ifelse(data$is_new[empty], "new", "base")
     number <- ifelse(data$is_new[empty], empty - sum(!data$is_new), empty)
-    abort_profile(
-      c(
-        paste0("Run ", number[[1]], " of `", of[[1]], "` has no samples with a value of `", data$type, "`."),
-        i = if (length(empty) > 1) paste0("There are ", length(empty), " such runs.")
-      ),
-      "profile_error_unsupported",
-      call = call
-    )
+    abort_unsupported(c(
+      paste0("Run ", number[[1]], " of `", of[[1]], "` has no samples with a value of `", data$type, "`."),
+      i = if (length(empty) > 1) paste0("There are ", length(empty), " such runs.")
+    ), call)
   }
   amounts <- abs(c(data$sums, data$figures$self, data$figures$total))
   extreme <- amounts > comparable[[2]] | amounts < comparable[[1]] & amounts != 0
   if (any(extreme)) {
-    abort_profile(
-      c(
-        paste0("Amounts of `", data$type, "` are too ", if (any(amounts[extreme] > 1)) "large" else "small", " to be compared."),
-        i = paste0("Their ratios can be computed from ", comparable[[1]], " to ", comparable[[2]], ".")
+    abort_unsupported(c(
+      paste0(
+        "Amounts of `", data$type, "` are too ", if (any(amounts[extreme] > 1)) "large" else "small", " to be compared."
       ),
-      "profile_error_unsupported",
-      call = call
-    )
+      i = paste0("Their ratios can be computed from ", comparable[[1]], " to ", comparable[[2]], ".")
+    ), call)
   }
   differ <- length(unique(data$periods)) > 1
   if (scale == "amount" && data$is_count && differ) {
-    abort_profile(
-      c(
-        "Counts of samples cannot be compared if sampling periods differ.",
-        i = if (data$is_default) {
-          "Use `scale = \"share\"`. The sampled time is unknown, since the sampling period of a run is unknown."
-        } else {
-          "Use `scale = \"share\"`, or the sampled time (`type = NULL`)."
-        }
-      ),
-      "profile_error_unsupported",
-      call = call
-    )
+    abort_unsupported(c(
+      "Counts of samples cannot be compared if sampling periods differ.",
+      i = if (data$is_default) {
+        "Use `scale = \"share\"`. The sampled time is unknown, since the sampling period of a run is unknown."
+      } else {
+        "Use `scale = \"share\"`, or the sampled time (`type = NULL`)."
+      }
+    ), call)
   }
 }
 
@@ -338,20 +315,16 @@ check_common_type <- function(data, call) {
     of <- unique(data$types[data$is_new == is_new & nzchar(data$types)])
     if (length(of) == 0) "none" else paste(of, collapse = "; ")
   }
-  abort_profile(
-    c(
-      if (is_missing) {
-        paste0("The runs cannot be compared: some have no values of the type `", data$type, "`.")
-      } else {
-        paste0("The runs cannot be compared: some have ", clocks[[1]], ", others ", clocks[[2]], ".")
-      },
-      x = paste0("Types of `base`: ", printable(types(FALSE)), "."),
-      x = paste0("Types of `new`: ", printable(types(TRUE)), "."),
-      i = "Choose a type that all runs have, with `type`."
-    ),
-    "profile_error_unsupported",
-    call = call
-  )
+  abort_unsupported(c(
+    if (is_missing) {
+      paste0("The runs cannot be compared: some have no values of the type `", data$type, "`.")
+    } else {
+      paste0("The runs cannot be compared: some have ", clocks[[1]], ", others ", clocks[[2]], ".")
+    },
+    x = paste0("Types of `base`: ", printable(types(FALSE)), "."),
+    x = paste0("Types of `new`: ", printable(types(TRUE)), "."),
+    i = "Choose a type that all runs have, with `type`."
+  ), call)
 }
 
 # The groups to compare: by name, or by their average share of the runs.
@@ -371,12 +344,8 @@ rows_to_compare <- function(data, what, only, min_share, call) {
   as.integer(rownames(mean))
 }
 
-# The mean share of each row in the runs. Both versions have equal weight, whatever their numbers of runs.
-mean_share <- function(amounts, data) {
-  as.vector(amounts %*% share_weights(data))
-}
-
-# The weight of a run: the part of the mean share that an amount of 1 in this run represents.
+# The weight of a run: the part of the mean share of the runs that an amount of 1 in this run represents. Both versions
+# have equal weight, whatever their numbers of runs.
 share_weights <- function(data) {
   weight <- ifelse(data$is_new, 0.5 / sum(data$is_new), 0.5 / sum(!data$is_new)) / data$sums
   ifelse(data$sums == 0, 0, weight)
@@ -416,7 +385,7 @@ compared_rows <- function(amounts, data, scale, detectable = TRUE) {
     # Rows with equal amounts in all runs count as one test.
     tests <- vctrs::vec_group_id(as.data.frame(counted))
     first <- !duplicated(tests)
-    weight <- mean_share(counted, data)
+    weight <- as.vector(counted %*% share_weights(data))
     adjusted <- holm_weighted(columns$p_value[first], weight[first])
     columns$p_adjusted <- adjusted[match(tests, tests[first])]
     if (detectable) {
@@ -459,11 +428,8 @@ geometric_mean <- function(amounts, offset) {
 
 # Advice if a version has hardly any samples; otherwise NULL.
 few_samples <- function(data) {
-  if (all(data$quantum == 0)) {
-    return(NULL)
-  }
   mean <- c(base = mean(data$samples[!data$is_new]), new = mean(data$samples[data$is_new]))
-  if (min(mean) >= 5) {
+  if (all(data$quantum == 0) || min(mean) >= 5) {
     return(NULL)
   }
   paste0(
@@ -476,16 +442,8 @@ few_samples <- function(data) {
 
 #' @rdname compare_profiles
 #' @export
-print.profile_comparison <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @rdname compare_profiles
-#' @export
 format.profile_comparison <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   check_shown(n, call)
   width <- line_width(width, call)
   whole <- attr(x, "whole")
@@ -615,10 +573,12 @@ format_share <- function(share) {
   ifelse(share > 0 & share < 5e-4, "<0.1%", paste0(trimws(percent(share)), "%"))
 }
 
+format_compared <- function(values, scale, unit) {
+  if (scale == "share") format_share(values) else format_amount(signif(values, 3), unit)
+}
+
 comparison_lines <- function(x, scale, unit, width, enough) {
-  amounts <- function(values) {
-    if (scale == "share") format_share(values) else format_amounts(signif(values, 3), unit)
-  }
+  amounts <- function(values) format_compared(values, scale, unit)
   name <- shown_name(ifelse(is.na(x$name), "(unknown)", x$name), width)
   place <- ifelse(is.na(x$line), "", paste0(" ", shown_name(file_name(x$filename), width), ":", x$line))
   columns <- list(

@@ -69,33 +69,34 @@ abort_argument <- function(message, call) {
   abort_profile(message, "profile_error_argument", call = call)
 }
 
+abort_unsupported <- function(message, call) {
+  abort_profile(message, "profile_error_unsupported", call = call)
+}
+
 # For rules that are checked in R. The message has the same form as messages of the core.
-abort_invalid <- function(rule, table, column = NULL, row = NULL, call) {
+abort_invalid <- function(rule, table, column = NULL, row = NULL, class = "profile_error_invalid", ..., call) {
+  place <- paste0(
+    "Table `", table, "`",
+    if (!is.null(column)) paste0(", column `", column, "`"), if (!is.null(row)) paste0(", row ", row)
+  )
+  # As in "Table `samples` is missing."
+  separator <- if (grepl("^(is|has) ", rule)) " " else ": "
   abort_profile(
-    paste0(place_of(table, column, row), before_rule(rule), rule, "."), "profile_error_invalid",
-    table = table, column = column, row = row, rule = rule, call = call
+    paste0(place, separator, rule, "."), class,
+    table = table, column = column, row = row, rule = rule, ..., call = call
   )
 }
 
 # A valid profile contains something that the target cannot store.
-abort_unstorable <- function(rule, table, column = NULL, parent = NULL, call) {
-  abort_profile(
-    paste0(place_of(table, column), before_rule(rule), rule, "."), "profile_error_unsupported",
-    table = table, column = column, rule = rule, parent = parent, call = call
-  )
+abort_unstorable <- function(rule, table, column = NULL, ..., call) {
+  abort_invalid(rule, table, column, class = "profile_error_unsupported", ..., call = call)
 }
 
-# The text between the place and the rule: "is missing" follows a blank, as in "Table `samples` is missing."
-before_rule <- function(rule) {
-  if (grepl("^(is|has) ", rule)) " " else ": "
-}
-
-place_of <- function(table, column = NULL, row = NULL) {
-  paste0(
-    "Table `", table, "`",
-    if (!is.null(column)) paste0(", column `", column, "`"),
-    if (!is.null(row)) paste0(", row ", row)
-  )
+# `file`: see file_path().
+abort_no_folder <- function(file, class, call, ...) {
+  verb <- if (class == "profile_error_write") "write to" else "read"
+  message <- paste0("Cannot ", verb, " `", file[[2]], "`: there is no such folder.")
+  abort_profile(c(message, ...), class, path = file[[2]], call = call)
 }
 
 # Warns once about all irregularities of a file: `counts` has a row for each kind of problem.
@@ -105,20 +106,15 @@ warn_problems <- function(counts, name, call) {
   }
   lost <- any(counts$lost)
   bullets <- format_problem_counts(counts)
-  warn_profile(
-    c(
-      if (lost) {
-        paste0(name, " is incomplete.")
-      } else {
-        paste0(name, " has irregularities; no data was lost.")
-      },
-      rlang::set_names(bullets, ifelse(counts$lost, "x", "i")),
-      if (lost) c("*" = "See `profile_problems()` for details.")
-    ),
-    if (lost) "profile_warning_incomplete" else "profile_warning_repaired",
-    problems = counts,
-    call = call
-  )
+  warn_profile(c(
+    if (lost) {
+      paste0(name, " is incomplete.")
+    } else {
+      paste0(name, " has irregularities; no data was lost.")
+    },
+    rlang::set_names(bullets, ifelse(counts$lost, "x", "i")),
+    if (lost) c("*" = "See `profile_problems()` for details.")
+  ), if (lost) "profile_warning_incomplete" else "profile_warning_repaired", problems = counts, call = call)
 }
 
 format_problem_counts <- function(counts) {
@@ -134,9 +130,7 @@ warn_losses <- function(losses, target, call) {
   bullets <- paste0(losses$description, ": ", format_count(losses$count), ".")
   warn_profile(
     c(paste0("Some information could not be stored in ", target, "."), rlang::set_names(bullets, "x")),
-    "profile_warning_lossy",
-    losses = rlang::set_names(losses$count, losses$loss),
-    call = call
+    "profile_warning_lossy", losses = rlang::set_names(losses$count, losses$loss), call = call
   )
 }
 

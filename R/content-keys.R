@@ -70,16 +70,13 @@ cells_of <- function(x, table, rows, content, call) {
       is_own[] <- TRUE
       columns[[column]] <- seq_len(nrow(rows))
     } else {
+      # Without class and names. 64-bit integers are not R numbers, so they become text.
       value <- columns[[column]]
-      columns[[column]] <- if (is.factor(value)) as.character(value) else as_cells(value)
+      is_text <- is.factor(value) || inherits(value, "integer64")
+      columns[[column]] <- if (is_text) as.character(value) else as.vector(unclass(value))
     }
   }
   list(columns = columns, is_own = is_own)
-}
-
-# Removes class and names. 64-bit integers are not R numbers, so they become text.
-as_cells <- function(x) {
-  if (inherits(x, "integer64")) as.character(x) else as.vector(unclass(x))
 }
 
 # The rows of a table that tables of users refer to, or other tables that are not part of its content.

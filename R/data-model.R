@@ -27,7 +27,7 @@
 #' - `name` and `system_name` are not empty and not `NA`. They are equal for R functions. `filename` is
 #'   empty and `start_line` is 0 if unknown.
 #'
-#' @eval document_types()
+#' @eval source("tools/help.R")$value$sample_types
 #'
 #' @section Memory profiles:
 #' `Rprof(memory.profiling = TRUE)` records four values with each sample. Three of them are the memory in use, in bytes:
@@ -38,8 +38,8 @@
 #' [summaryRprof()]: `alloc_size` is the sum of increases, `dealloc_size` the sum of decreases. Both are 0 for the first
 #' sample of a run.
 #'
-#' @eval document_tables("Columns of the seven tables", required = TRUE)
-#' @eval document_tables("Further tables", required = FALSE)
+#' @eval source("tools/help.R")$value$required_tables
+#' @eval source("tools/help.R")$value$optional_tables
 #'
 #' @section Attributes:
 #' Attributes of OpenTelemetry have values of several types. The column `value` contains the value as a
@@ -114,47 +114,3 @@
 #' @seealso [validate_profile()], [profile_v2_from_v1()], [dm_from_profile()]
 #' @name profile_data
 NULL
-
-# The section of the help page with the known sample types.
-document_types <- function() {
-  known <- data_model()$sample_types
-  c(
-    "@section Sample types:",
-    "Readers keep the sample types of a file, which may have any name and unit. The meaning of these is known:",
-    "`summary()` and pages show the first type of the role *allocated* in bytes beside counts of samples, and `plot()`",
-    "shows types of the role *level* below the stacks. Values of levels are not summed.",
-    "",
-    "| type | unit | role | meaning, used by |",
-    "|---|---|---|---|",
-    paste0("| `", known$type, "` | `", known$unit, "` | ", known$role, " | ", known$doc, " |")
-  )
-}
-
-# A section of the help page with all tables and columns of the schema.
-document_tables <- function(title, required) {
-  model <- data_model()
-  tables <- model$tables[model$tables$required == required, ]
-  rows <- lapply(seq_len(nrow(tables)), function(i) {
-    columns <- model$columns[model$columns$table == tables$table[[i]], ]
-    type <- columns$type
-    is_reference <- !is.na(columns$refers_to) & columns$refers_to != columns$table
-    type[is_reference] <- paste0("id of `", columns$refers_to, "`")[is_reference]
-    unit <- ifelse(is.na(columns$unit), "", paste0(" (", columns$unit, ")"))
-    c(
-      paste0("| `", tables$table[[i]], "` | | | *", tables$doc[[i]], "* |"),
-      paste0("| | `", columns$column, "` | ", type, unit, " | ", columns$doc, " |")
-    )
-  })
-  c(
-    paste0("@section ", title, ":"),
-    if (required) {
-      "Columns whose names begin with a dot exist only if at least one source has the information."
-    } else {
-      "These tables exist only if at least one source has the information."
-    },
-    "",
-    "| table | column | type | meaning |",
-    "|---|---|---|---|",
-    unlist(rows)
-  )
-}

@@ -125,16 +125,8 @@ lazy_sets <- function(con, schema, ids) {
 
 #' @rdname tbl_profile
 #' @export
-print.tbl_profile <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @rdname tbl_profile
-#' @export
 format.tbl_profile <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   n <- check_shown(n, call) %||% 3
   width <- line_width(width, call)
   samples <- dplyr::collect(dplyr::count(x$samples))$n
@@ -149,8 +141,7 @@ format.tbl_profile <- function(x, ..., n = NULL, width = NULL) {
 #' @rdname tbl_profile
 #' @export
 summary.tbl_profile <- function(object, ..., type = "samples") {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   if (!is_text(type)) {
     abort_argument("`type` must be one string, the name of a sample type.", call)
   }
@@ -236,13 +227,9 @@ check_summable <- function(object, type, call) {
   found <- dplyr::filter(object$sample_values, .data$type == !!type, .data$unit %in% !!unit)
   if (nrow(dplyr::collect(utils::head(found, 1))) > 0) {
     allocated <- known$type[known$role == "allocated"][[1]]
-    abort_profile(
-      paste0(
-        "`", type, "` cannot be summed: it is the memory in use at each sample, ",
-        "not the memory allocated since the previous one. Use `type = \"", allocated, "\"`."
-      ),
-      "profile_error_unsupported",
-      call = call
-    )
+    abort_unsupported(paste0(
+      "`", type, "` cannot be summed: it is the memory in use at each sample, ",
+      "not the memory allocated since the previous one. Use `type = \"", allocated, "\"`."
+    ), call)
   }
 }

@@ -130,7 +130,7 @@ runs_of_groups <- function(con, schema, conditions, seconds, call) {
 # The sample types of each run as a text.
 sample_types_of <- function(con, schema, source_ids) {
   texts <- rep("", length(source_ids))
-  if (has_table(con, schema, ".sample_types")) {
+  if (".sample_types" %in% list_tables(con, schema)) {
     rows <- select_rows(con, schema, ".sample_types")
     columns <- rows[setdiff(names(rows), c("source_id", ".row"))]
     kinds <- split(as.integer(vctrs::vec_group_id(columns)), rows$source_id)
@@ -254,7 +254,7 @@ check_sums <- function(con, values, call) {
   }
   largest <- DBI::dbGetQuery(con, paste("SELECT", paste0("max(abs(", values, "))", collapse = ", "), "FROM profile_sums"))
   if (any(is.infinite(unlist(largest)))) {
-    abort_profile("The sums of values are beyond the range of a double.", "profile_error_unsupported", call = call)
+    abort_unsupported("The sums of values are beyond the range of a double.", call)
   }
 }
 

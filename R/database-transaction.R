@@ -36,14 +36,10 @@ transaction_of <- function(con, reading, call) {
   } else {
     function() {
       tryCatch(DBI::dbBegin(con), error = function(e) {
-        abort_profile(
-          c(
-            "Cannot begin a transaction.",
-            i = "A connection that is in a transaction can be used with RSQLite and RPostgres only."
-          ),
-          "profile_error_unsupported",
-          parent = e, call = call
-        )
+        abort_profile(c(
+          "Cannot begin a transaction.",
+          i = "A connection that is in a transaction can be used with RSQLite and RPostgres only."
+        ), "profile_error_unsupported", parent = e, call = call)
       })
     }
   }

@@ -87,14 +87,10 @@ create_tables <- function(con, schema, call) {
 # Databases of earlier versions can be read, but not changed.
 check_layout <- function(there, call) {
   if (is_old_layout(there)) {
-    abort_profile(
-      c(
-        "The database was created by an earlier version of this package, and can only be read.",
-        i = "Load its profiles with `profile_from_con()`, and store them in a new database."
-      ),
-      "profile_error_unsupported",
-      call = call
-    )
+    abort_unsupported(c(
+      "The database was created by an earlier version of this package, and can only be read.",
+      i = "Load its profiles with `profile_from_con()`, and store them in a new database."
+    ), call)
   }
 }
 

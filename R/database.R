@@ -99,8 +99,7 @@
 #' profile_from_con(con, .memory_profiling == 1)
 #' DBI::dbDisconnect(con)
 copy_profile_to <- function(con, x, ..., schema = NULL) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   check_database(con, schema, call)
   x <- move_files_to_next_sample(as_v2(x, call))
   check_storable(x, call)
@@ -230,8 +229,4 @@ list_tables <- function(con, schema) {
   }
   objects <- DBI::dbListObjects(con, DBI::Id(schema = schema))$table
   vapply(objects, function(id) utils::tail(id@name, 1), "")
-}
-
-has_table <- function(con, schema, table) {
-  table %in% list_tables(con, schema)
 }

@@ -64,8 +64,7 @@
 #' describe_profile(x)
 #' as.list(describe_profile(x))$functions
 describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   check_shown(n, call)
   check_share(min_share, "min_share", call)
   check_type(type, call)
@@ -79,7 +78,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     tree = new_call_tree(found$tree),
     functions = described_functions(summary$by_function, found$callers),
     lines = described_lines(summary$by_line, x$.source_text),
-    packages = described_packages(found$packages, attr(summary, "whole")),
+    packages = set_column(found$packages, "self_share", found$packages$self / attr(summary, "whole")),
     gc = described_gc(x, summary),
     allocated = described_memory(summary, found$recorded)
   )
@@ -120,8 +119,7 @@ interval_of <- function(x, known = FALSE) {
   if (length(period) != 1 || length(unit) != 1 || anyNA(c(period, unit))) {
     return(NULL)
   }
-  scales <- c(nanoseconds = 1e-9, microseconds = 1e-6, milliseconds = 1e-3, seconds = 1)
-  if (unit %in% names(scales)) period * scales[[unit]]
+  if (unit %in% names(seconds_in)) period * seconds_in[[unit]]
 }
 
 # `callers`: the main caller of each function, and the part of its total that comes from there.
@@ -141,10 +139,6 @@ described_lines <- function(by_line, texts) {
     if (is.na(file[[i]])) NA_character_ else split[[file[[i]]]][lines$line[[i]]]
   }, "")
   lines
-}
-
-described_packages <- function(packages, whole) {
-  set_column(packages, "self_share", packages$self / whole)
 }
 
 described_gc <- function(x, summary) {
@@ -253,13 +247,6 @@ in_quotes <- function(text) {
 
 #' @rdname describe_profile
 #' @export
-print.profile_description <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @rdname describe_profile
-#' @export
 as.list.profile_description <- function(x, ...) {
   rlang::check_dots_empty()
   unclass(x)$parts
@@ -269,7 +256,6 @@ as.list.profile_description <- function(x, ...) {
 #' @export
 format.profile_description <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   check_shown(n, call)
   width <- line_width(width, call)
   description <- unclass(x)
@@ -293,7 +279,8 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
   # The tree also needs lines for a blank line, two headings, and the note about omitted branches.
   space <- floor(8.5 * n) + 1 - length(c(head, tables, end)) - 4
   tree <- if (parts$run$whole > 0 && n >= 1) {
-    description_tree(parts$tree, min(2 * n, max(space, half(n))), least, width)
+    lines <- tree_lines(parts$tree, min(2 * n, max(space, half(n))), least, width, ellipsis = "~")
+    c("", "Call tree", lines$head, lines$text, lines$note)
   }
   shorten(c(head, tree, tables, end), width, ellipsis = "~")
 }
@@ -332,13 +319,11 @@ format_recorded <- function(start, latest = FALSE) {
   }
 }
 
-description_tree <- function(tree, n, least, width) {
-  lines <- tree_lines(tree, n, least, width, ellipsis = "~")
-  c("", "Call tree", lines$head, lines$text, lines$note)
-}
-
 # A table with percentages, an amount, and text.
 description_table <- function(title, figures, columns, text) {
+  if (length(figures$amount) == 0) {
+    return()
+  }
   amounts <- format(c(columns[[length(columns)]], figures$amount), justify = "right")
   shares <- lapply(figures$shares, function(share) paste0("  ", formatC(percent(share), width = 6)))
   head <- paste0("  ", formatC(columns[-length(columns)], width = 6), collapse = "")
@@ -347,29 +332,23 @@ description_table <- function(title, figures, columns, text) {
 }
 
 description_functions <- function(rows, unit, shown) {
-  if (nrow(rows) == 0) {
-    return()
-  }
   # In differences, a part of a total may be larger than the total, or have another sign.
   is_part <- rows$caller_share >= 0 & rows$caller_share <= 0.995
   share <- ifelse(is_part %in% TRUE, sprintf(" %.0f%%", 100 * rows$caller_share), "")
   from <- ifelse(is.na(rows$caller), "", paste0("  <- ", shown(rows$caller), share))
   description_table(
     "function  <- main caller, its share if not all",
-    list(shares = rows[c("self_share", "total_share")], amount = format_amounts(rows$self, unit)),
+    list(shares = rows[c("self_share", "total_share")], amount = format_amount(rows$self, unit)),
     c("self%", "total%", "self"),
     paste0(shown(rows$name), from)
   )
 }
 
 description_lines <- function(rows, unit, shown) {
-  if (nrow(rows) == 0) {
-    return()
-  }
   place <- paste0(shown(file_name(rows$filename)), ":", rows$line)
   description_table(
     "line",
-    list(shares = rows[c("self_share", "total_share")], amount = format_amounts(rows$total, unit)),
+    list(shares = rows[c("self_share", "total_share")], amount = format_amount(rows$total, unit)),
     c("self%", "total%", "total"),
     trimws(paste0(format(place), "  ", ifelse(is.na(rows$text), "", shown(trimmed(rows$text)))), "right")
   )
@@ -383,7 +362,7 @@ description_packages <- function(rows, unit, n, shown) {
   rows <- utils::head(rows, half(n))
   description_table(
     "package",
-    list(shares = rows["self_share"], amount = format_amounts(rows$self, unit)),
+    list(shares = rows["self_share"], amount = format_amount(rows$self, unit)),
     c("self%", "self"),
     ifelse(is.na(rows$package), "(unknown)", shown(rows$package))
   )
@@ -398,7 +377,7 @@ description_memory <- function(parts, n, least, shown) {
     if (whole > 0 && nrow(rows) > 0) {
       description_table(
         paste0("allocated by itself, of ", before, format_amount(memory$bytes, "bytes"), after),
-        list(shares = list(rows$self_alloc / whole), amount = format_amounts(rows$self_alloc, "bytes")),
+        list(shares = list(rows$self_alloc / whole), amount = format_amount(rows$self_alloc, "bytes")),
         c("self%", "self"),
         shown(rows$name)
       )

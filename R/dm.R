@@ -93,14 +93,10 @@ is_dm <- function(x) {
 tables_of_dm <- function(x, call) {
   need_package("dm", call)
   if (inherits(x, "dm_zoomed")) {
-    abort_profile(
-      c(
-        "`x` is a dm that is zoomed to one of its tables.",
-        i = "`dm::dm_update_zoomed()` or `dm::dm_discard_zoomed()` ends that."
-      ),
-      "profile_error_invalid",
-      call = call
-    )
+    abort_profile(c(
+      "`x` is a dm that is zoomed to one of its tables.",
+      i = "`dm::dm_update_zoomed()` or `dm::dm_discard_zoomed()` ends that."
+    ), "profile_error_invalid", call = call)
   }
   tables <- dm::dm_get_tables(x)
   local <- vapply(tables, is.data.frame, TRUE)

@@ -78,11 +78,7 @@ dump_stack <- function(pid) {
   call <- rlang::current_env()
   core <- if (!missing(pid) && is_core_path(pid)) file_path(pid, "profile_error_open", call)
   if (is.null(core)) {
-    pid <- check_pids(pid, call)
-    if (length(pid) != 1) {
-      abort_argument("`pid` must be the number of one process.", call)
-    }
-    dump <- rust(rust_process_dump(pid), call)
+    dump <- rust(rust_process_dump(check_pid(pid, call)), call)
   } else {
     dump <- rust(rust_core_dump(core), call)
   }
@@ -116,16 +112,8 @@ is_core_path <- function(pid) {
 
 #' @rdname dump_stack
 #' @export
-print.profile_stack <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @rdname dump_stack
-#' @export
 format.profile_stack <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   check_shown(n, call)
   width <- line_width(width, call)
   if (is.null(attr(x, "pid")) || !all(c("name", "filename", "line") %in% names(x))) {

@@ -44,15 +44,15 @@
 #' expect_no_regression(runs, tolerance = 0.5, inconclusive = "pass")
 expect_no_regression <- function(
     base, new = NULL, ..., tolerance = 0.1, type = NULL, inconclusive = c("warn", "pass", "fail")) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   if (!is.numeric(tolerance) || length(tolerance) != 1 || !isTRUE(tolerance >= 0 && is.finite(tolerance))) {
     abort_argument("`tolerance` must be a number that is not negative, such as 0.1.", call)
   }
   inconclusive <- check_choice(inconclusive, c("warn", "pass", "fail"), "inconclusive", call)
   check_type(type, call)
   versions <- two_versions(base, new, call)
-  comparison <- comparison_of(figures_of_runs(versions$base, versions$new, type, "function", call), call)
+  versions <- Map(list_of_profiles, versions, names(versions), list(call))
+  comparison <- comparison_of(figures_of_runs(versions, type, "function", call), call)
   result <- regression_result(attr(comparison, "whole"), tolerance)
   fails <- result == "more" || result == "unclear" && inconclusive == "fail"
   message <- regression_message(comparison, result, tolerance)
@@ -70,11 +70,9 @@ expect_no_regression <- function(
 
 # "more", "no more" (than the tolerance), or "unclear".
 regression_result <- function(whole, tolerance) {
-  if (is.na(whole$lower)) {
-    "unclear"
-  } else if (whole$lower > 1 + tolerance) {
+  if (isTRUE(whole$lower > 1 + tolerance)) {
     "more"
-  } else if (whole$upper <= 1 + tolerance) {
+  } else if (isTRUE(whole$upper <= 1 + tolerance)) {
     "no more"
   } else {
     "unclear"

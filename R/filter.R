@@ -110,8 +110,7 @@
 filter_profile <- function(
     x, ..., focus = NULL, ignore = NULL, hide = NULL, show = NULL, show_from = NULL, prune_from = NULL, drop = NULL,
     keep = NULL, labels = NULL) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   if (identical(hide, "plumbing")) {
     hide <- plumbing()
   }

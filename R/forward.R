@@ -58,8 +58,7 @@
 #' }
 forward_profiles <- function(from, to = NULL, ..., resource = character(), headers = character(), timeout = 10,
                              once = FALSE, retries = Inf) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   if (missing(from)) {
     abort_missing("from", call)
   }
@@ -73,13 +72,10 @@ forward_profiles <- function(from, to = NULL, ..., resource = character(), heade
   }
   check_sending(timeout, 0, call)
   need_package("curl", call)
-  request <- forward_request(to, headers, timeout, call)
+  request <- otlp_request(to, headers, timeout, call)
   folder <- native_text(from)
   if (is.na(folder) || !dir.exists(folder)) {
-    abort_profile(
-      paste0("Cannot read `", shown_text(from), "`: there is no such folder."), "profile_error_open",
-      path = shown_text(from), call = call
-    )
+    abort_no_folder(c(folder, shown_text(from)), "profile_error_open", call)
   }
   folder <- normalizePath(folder)
   path <- c(folder, folder)
@@ -109,14 +105,15 @@ forward_profiles <- function(from, to = NULL, ..., resource = character(), heade
   }
 }
 
-# What to send besides the profile, see `new_request()`.
-forward_request <- function(to, headers, timeout, call, argument = "to") {
+# What to send besides the profile, see `new_request()`. `argument`: the name of the argument `to`.
+otlp_request <- function(to, headers, timeout, call, argument = "to", json = FALSE, compress = TRUE) {
   url <- otlp_url(to, call, argument)
-  headers <- otlp_headers(headers, FALSE, TRUE, call)
+  headers <- otlp_headers(headers, json, compress, call)
   # Headers are sent unchanged.
   Encoding(headers) <- "bytes"
   list(
-    url = url, shown = shown_url(url), headers = headers, coding = "protobuf", timeout = as.numeric(timeout),
+    url = url, shown = shown_url(url), headers = headers, coding = if (json) "json" else "protobuf",
+    timeout = as.numeric(timeout),
     limit = number_option("profile.otlp_max_response", 4 * 2^20, call),
     backoff = number_option("profile.otlp_backoff", 1, call),
     tls = if (grepl("^https:", url, ignore.case = TRUE)) {
@@ -131,7 +128,7 @@ forward_request <- function(to, headers, timeout, call, argument = "to") {
 # The part of the settings that depends on `to`, see src/rust/src/agent.rs.
 forward_target <- function(to, headers, timeout, spool, limit, call) {
   need_package("curl", call)
-  request <- forward_request(to, headers, timeout, call)
+  request <- otlp_request(to, headers, timeout, call)
   environment <- forward_environment()
   folder <- spool_folder(request, environment, spool, call)
   # If the forwarder is killed, its temporary files are removed with the folder.
@@ -159,9 +156,7 @@ forward_environment <- function() {
 # Agents with the same target share a spool and a forwarder, and an agent sends what an earlier one has left. The name
 # is in a private folder, since the hash is computed from secrets.
 spool_folder <- function(request, environment, spool, call) {
-  if (is.null(spool)) {
-    spool <- environment_values("R_PROFILE_AGENT_SPOOL")
-  }
+  spool <- spool %||% environment_values("R_PROFILE_AGENT_SPOOL")
   is_own <- spool != ""
   base <- if (is_own) {
     file_path(spool, "profile_error_write", call)[[1]]
@@ -169,10 +164,7 @@ spool_folder <- function(request, environment, spool, call) {
     in_folder(dirname(tempdir()), paste0("profile-spool-", file.info(tempdir())$uid))
   }
   if (!dir.exists(dirname(base))) {
-    abort_profile(
-      paste0("Cannot write to `", shown_text(spool), "`: there is no such folder."), "profile_error_write",
-      path = shown_text(spool), call = call
-    )
+    abort_no_folder(c(base, shown_text(spool)), "profile_error_write", call)
   }
   target <- list(
     request[c("url", "headers", "tls")],
@@ -215,7 +207,7 @@ run_forwarder <- function(folder) {
     return(invisible())
   }
   # It contains secrets, so it is removed at once.
-  request <- read_target(target)
+  request <- unserialize(readBin(target, "raw", file.size(target)))
   unlink(target)
   tidy_spool(folder)
   note_available(folder)
@@ -247,10 +239,6 @@ run_forwarder <- function(folder) {
     }
     Sys.sleep(forward_pause[[if (now() - last_sent > 0.5) "idle" else "busy"]])
   }
-}
-
-read_target <- function(path) {
-  unserialize(readBin(path, "raw", file.size(path)))
 }
 
 # What agents report as the last error. If the disk is full, they report nothing. While the file "unavailable" exists,
@@ -407,11 +395,11 @@ forward_result <- function(answer, request, attempt) {
   if (is.null(problem)) {
     return(forward_success(answer, request))
   }
-  rule <- retry_rule(problem$result, answer$status, attempt, request$backoff, retry_after(answer, NULL), NULL)
+  rule <- retry_rule(problem$result, answer, attempt, request$backoff, NULL)
   wait <- max(rule$wait, rule$asked)
   # A longer delay is an error.
   again <- (rule$again || problem$result == "late") && wait <= 3600
-  list(kind = if (again) "again" else "refused", wait = wait, text = forward_problem(problem, answer, request))
+  list(kind = if (again) "again" else "refused", wait = wait, text = paste0(request$shown, ": ", problem$bullets[[1]]))
 }
 
 forward_success <- function(answer, request) {
@@ -429,22 +417,4 @@ forward_success <- function(answer, request) {
       NA_character_
     }
   )
-}
-
-forward_problem <- function(problem, answer, request) {
-  shown <- request$shown
-  why <- if (is.na(answer$failure)) "" else curl_message(answer, NULL)
-  text <- switch(problem$result,
-    not_sent = paste0("No connection to ", shown),
-    closed = paste0(shown, " closed the connection without an answer"),
-    late = return(paste0(shown, " did not answer in time")),
-    tls = paste0("The TLS connection to ", shown, " failed"),
-    not_http = return(paste0("The answer of ", shown, " is not HTTP/1")),
-    too_large = return(paste0("The answer of ", shown, " is too large")),
-    {
-      why <- problem$answer %||% ""
-      paste0(shown, ": HTTP ", answer$status)
-    }
-  )
-  paste0(c(text, why[why != ""]), collapse = ": ")
 }

@@ -44,7 +44,9 @@ NULL
   if (!missing(i)) {
     tables <- tables[i]
   }
-  whole <- !is.na(version) && all(required_tables(version) %in% names(tables))
+  model <- data_model()
+  required <- names(if (identical(version, "1.0")) model$version1 else model$required)
+  whole <- !is.na(version) && all(required %in% names(tables))
   if (whole) mark_session_of(new_profile_data(tables, version), list(x)) else tables
 }
 
@@ -57,10 +59,8 @@ as.data.frame.profile_data <- function(x, row.names = NULL, optional = FALSE, ..
 
 # `...` is the bullet that names the alternative.
 no_method <- function(generic, ..., call = rlang::caller_env()) {
-  abort_profile(
-    c(paste0("`", generic, if (grepl("^[a-z]", generic)) "()", "` does not work with profiles."), ...),
-    "profile_error_unsupported",
-    call = call
+  abort_unsupported(
+    c(paste0("`", generic, if (grepl("^[a-z]", generic)) "()", "` does not work with profiles."), ...), call
   )
 }
 
@@ -144,8 +144,13 @@ use_filter <- function(verb) {
   )
 }
 
-use_table <- function(verb) {
-  paste0("Use it with a table, such as `x$functions`, or a table of all frames: `", verb, "(as_tibble(x), ...)`.")
+# A method for a verb that works with a table.
+no_verb <- function(verb) {
+  force(verb)
+  function(.data, ...) {
+    example <- paste0("`", verb, "(as_tibble(x), ...)`.")
+    no_method(verb, i = paste("Use it with a table, such as `x$functions`, or a table of all frames:", example))
+  }
 }
 
 #' @exportS3Method dplyr::filter
@@ -162,51 +167,31 @@ filter.tbl_profile <- function(.data, ...) {
 }
 
 #' @exportS3Method dplyr::arrange
-arrange.profile_data <- function(.data, ...) {
-  no_method("arrange", i = use_table("arrange"))
-}
+arrange.profile_data <- no_verb("arrange")
 
 #' @exportS3Method dplyr::count
-count.profile_data <- function(.data, ...) {
-  no_method("count", i = use_table("count"))
-}
+count.profile_data <- no_verb("count")
 
 #' @exportS3Method dplyr::distinct
-distinct.profile_data <- function(.data, ...) {
-  no_method("distinct", i = use_table("distinct"))
-}
+distinct.profile_data <- no_verb("distinct")
 
 #' @exportS3Method dplyr::group_by
-group_by.profile_data <- function(.data, ...) {
-  no_method("group_by", i = use_table("group_by"))
-}
+group_by.profile_data <- no_verb("group_by")
 
 #' @exportS3Method dplyr::mutate
-mutate.profile_data <- function(.data, ...) {
-  no_method("mutate", i = use_table("mutate"))
-}
+mutate.profile_data <- no_verb("mutate")
 
 #' @exportS3Method dplyr::pull
-pull.profile_data <- function(.data, ...) {
-  no_method("pull", i = use_table("pull"))
-}
+pull.profile_data <- no_verb("pull")
 
 #' @exportS3Method dplyr::rename
-rename.profile_data <- function(.data, ...) {
-  no_method("rename", i = use_table("rename"))
-}
+rename.profile_data <- no_verb("rename")
 
 #' @exportS3Method dplyr::select
-select.profile_data <- function(.data, ...) {
-  no_method("select", i = use_table("select"))
-}
+select.profile_data <- no_verb("select")
 
 #' @exportS3Method dplyr::slice
-slice.profile_data <- function(.data, ...) {
-  no_method("slice", i = use_table("slice"))
-}
+slice.profile_data <- no_verb("slice")
 
 #' @exportS3Method dplyr::summarise
-summarise.profile_data <- function(.data, ...) {
-  no_method("summarise", i = use_table("summarise"))
-}
+summarise.profile_data <- no_verb("summarise")

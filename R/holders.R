@@ -58,8 +58,7 @@
 #' x <- read_pprof(system.file("samples/proto/go_heap.pb.gz", package = "profile"))
 #' holders(x, n = 3)
 holders <- function(x, n = 10, ...) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   check_count(n, "n", call)
   found <- found_holders(list(as_unchecked_v2(x, call)), 0L, 1 / 200, n, call)
   new_holders(found)
@@ -108,16 +107,8 @@ is_snapshot <- function(x) {
 
 #' @rdname holders
 #' @export
-print.profile_holders <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @rdname holders
-#' @export
 format.profile_holders <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   check_shown(n, call)
   width <- line_width(width, call)
   if (!all(c("retained", "self", "objects", "held_by") %in% names(x)) || !is.numeric(attr(x, "sum"))) {
@@ -147,7 +138,7 @@ holder_lines <- function(x, width) {
   if (nrow(x) == 0) {
     return("Nothing is in use.")
   }
-  amounts <- function(values) format_amounts(values, attr(x, "unit"))
+  amounts <- function(values) format_amount(values, attr(x, "unit"))
   columns <- list(
     retained = amounts(x$retained),
     self = amounts(x$self),

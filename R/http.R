@@ -16,7 +16,7 @@ post <- function(request, retries, call) {
     if (is.null(problem)) {
       return(answer)
     }
-    rule <- retry_rule(problem$result, answer$status, attempt, request$backoff, retry_after(answer, call), call)
+    rule <- retry_rule(problem$result, answer, attempt, request$backoff, call)
     if (rule$again && isTRUE(rule$asked > rule$longest)) {
       problem$bullets <- c(problem$bullets, i = paste0("The server requests a delay of ", format(round(rule$asked)), " seconds."))
       rule$again <- FALSE
@@ -129,29 +129,20 @@ problem_with <- function(answer, request, call) {
 }
 
 connection_problem <- function(answer, request, call) {
-  why <- curl_message(answer, call)
+  why <- as_line(paste(answer$failure), call)
+  problem <- function(result, ...) list(bullets = c(...), result = result)
   if (answer$size > 0) {
-    list(
-      bullets = c(
-        x = "The answer is not HTTP/1.",
-        i = "Is this the gRPC port? HTTP uses another one, often 4318."
-      ),
-      result = "not_http"
-    )
+    hint <- "Is this the gRPC port? HTTP uses another one, often 4318."
+    problem("not_http", x = "The answer is not HTTP/1.", i = hint)
   } else if (is_tls_failure(answer)) {
-    list(bullets = c(x = paste0("TLS connection failed: ", why)), result = "tls")
+    problem("tls", x = paste0("TLS connection failed: ", why))
   } else if (!answer$seen$request) {
-    list(bullets = c(x = paste0("Connection failed: ", why)), result = "not_sent")
+    problem("not_sent", x = paste0("Connection failed: ", why))
   } else if (answer$late) {
-    list(
-      bullets = c(
-        x = paste0("No answer within ", format(request$timeout), " seconds."),
-        i = "It is unknown whether the profile has arrived."
-      ),
-      result = "late"
-    )
+    late <- paste0("No answer within ", format(request$timeout), " seconds.")
+    problem("late", x = late, i = "It is unknown whether the profile has arrived.")
   } else {
-    list(bullets = c(x = paste0("The connection was closed without an answer: ", why)), result = "closed")
+    problem("closed", x = paste0("The connection was closed without an answer: ", why))
   }
 }
 
@@ -194,19 +185,15 @@ status_problem <- function(answer, request, call) {
 
 # ---- Whether to try again, and when ------------------------------------------
 
-# The rules of the core, which `forward_profiles()` uses as well. `asked` is the header `Retry-After`.
-retry_rule <- function(result, status, attempt, first, asked, call) {
-  rust(rust_retry(result, as.numeric(status), as.numeric(attempt), as.numeric(first), asked, current_time()), call)
+# The rules of the core, which `forward_profiles()` uses as well. `first`: the delay after the first attempt.
+retry_rule <- function(result, answer, attempt, first, call) {
+  asked <- answer_header(answer, "retry-after", call)
+  rust(rust_retry(result, as.numeric(answer$status), as.numeric(attempt), as.numeric(first), asked, current_time()), call)
 }
 
 # The clock. Tests replace it, so that they need not wait.
 current_time <- function() as.numeric(Sys.time())
 sleep <- function(seconds) Sys.sleep(seconds)
-
-# The delay that the server requests, "" if none.
-retry_after <- function(answer, call) {
-  answer_header(answer, "retry-after", call)
-}
 
 # ---- The content of answers --------------------------------------------------
 
@@ -229,10 +216,6 @@ answer_header <- function(answer, name, call) {
   field <- paste0("^", name, ":")
   found <- grep(field, lines, ignore.case = TRUE, useBytes = TRUE, value = TRUE)
   as_line(sub(field, "", utils::tail(c("", found), 1), ignore.case = TRUE, useBytes = TRUE), call)
-}
-
-curl_message <- function(answer, call) {
-  as_line(paste(answer$failure), call)
 }
 
 # Any bytes as text without control characters.

@@ -68,11 +68,6 @@ references <- function(table, columns) {
   keys[data_model()$keys[keys] != table]
 }
 
-# The tables, each one after the tables that it refers to.
-parents_first <- function(tables) {
-  union(intersect(data_model()$keys, tables), tables)
-}
-
 # Replaces the ids `from` by the ids `to`. `columns`, `from` and `to` are lists of equal length; the
 # result is one vector. An id that is not in `from` becomes NA.
 rename_ids <- function(columns, from, to, key, call) {

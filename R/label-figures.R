@@ -147,11 +147,10 @@ label_figures <- function(x, summary, key, call) {
 
 # The seconds that each sample represents; NULL if that is not known for all sources.
 seconds_of_samples <- function(x, value, type, unit) {
-  scales <- c(nanoseconds = 1e-9, microseconds = 1e-6, milliseconds = 1e-3, seconds = 1)
-  if (unit %in% names(scales)) {
-    return(value * scales[[unit]])
+  if (unit %in% names(seconds_in)) {
+    return(value * seconds_in[[unit]])
   }
-  period <- sampling_period(x$sources) * unname(scales[x$sources[[".period_unit"]]])
+  period <- sampling_period(x$sources) * unname(seconds_in[x$sources[[".period_unit"]]])
   if (has_role(type, unit, "count") && length(period) > 0 && !anyNA(period)) {
     value * period[match(x$samples$source_id, x$sources$source_id)]
   }

@@ -114,7 +114,11 @@ label_handler <- function(handler, labels) {
   }
   arguments <- formals(handler)
   shared <- if (rlang::is_closure(labels)) {
-    check_shared(names(formals(labels)), names(arguments), call)
+    unknown <- setdiff(names(formals(labels)), names(arguments))
+    if (length(unknown) > 0) {
+      abort_argument(paste0("`labels` has the argument `", unknown[[1]], "`, which `handler` does not have."), call)
+    }
+    names(formals(labels))
   } else {
     # Errors are reported now, and not when the handler is called.
     caller_with(labels, call)
@@ -152,14 +156,10 @@ label_plumber <- function(pr) {
     ), call)
   }
   if (label_endpoints(pr, "") == 0) {
-    warn_profile(
-      c(
-        "`pr` has no endpoints, so there is nothing to label.",
-        i = "Call `label_plumber()` after all endpoints are defined."
-      ),
-      "profile_warning_labels",
-      call = call
-    )
+    warn_profile(c(
+      "`pr` has no endpoints, so there is nothing to label.",
+      i = "Call `label_plumber()` after all endpoints are defined."
+    ), "profile_warning_labels", call = call)
   }
   pr$registerHook("preroute", function(req) req$.profile_path <- req$PATH_INFO)
   pr
@@ -245,16 +245,6 @@ supplied_call <- function(call, missing) {
   call[!names(call) %in% names(missing)[missing]]
 }
 
-check_shared <- function(wanted, arguments, call) {
-  unknown <- setdiff(wanted, arguments)
-  if (length(unknown) > 0) {
-    abort_argument(
-      paste0("`labels` has the argument `", unknown[[1]], "`, which `handler` does not have."), call
-    )
-  }
-  wanted
-}
-
 # Invalid labels must not stop a service: the handler then runs without labels.
 handler_caller <- function() {
   has_warned <- FALSE
@@ -264,8 +254,7 @@ handler_caller <- function() {
         has_warned <<- TRUE
         warn_profile(
           c("The labels of a handler cannot be used.", x = shown_text(conditionMessage(error))),
-          "profile_warning_labels",
-          call = NULL
+          "profile_warning_labels", call = NULL
         )
       }
       caller_with(character())
@@ -279,13 +268,12 @@ handler_caller <- function() {
 # 4.1 lacks; there, each call takes longer.
 label_sets <- new.env(parent = emptyenv())
 label_sets$utils <- asNamespace("utils")
-label_sets$marks <- character()
+# Named by their marks.
 label_sets$callers <- list()
-label_sets$overflow_marks <- character()
 label_sets$overflow_callers <- list()
 
 most_label_sets <- 1000
-# The maximum number of functions for labels beyond this limit, one for each set of keys.
+# The maximum number of functions for labels beyond this limit, one for each set of keys; another one is for any keys.
 most_overflow_sets <- 50
 # The hash table contains labels as they were given, for example as a list. This limits its size.
 most_found_labels <- 5000
@@ -301,22 +289,20 @@ new_caller_with <- function(labels, call) {
   given <- labels
   labels <- check_labels(labels, call)
   labels <- labels[order(names(labels), method = "radix")]
-  if (length(label_sets$marks) >= most_label_sets && !is.null(label_sets$table)) {
+  if (length(label_sets$callers) >= most_label_sets && !is.null(label_sets$table)) {
     caller <- label_sets$find(label_sets$table, labels)
     return(if (is.null(caller)) overflow_caller(names(labels)) else caller)
   }
   mark <- labels_mark(labels, call)
-  i <- match(mark, label_sets$marks)
-  if (is.na(i)) {
-    if (length(label_sets$marks) >= most_label_sets) {
+  caller <- label_sets$callers[[mark]]
+  if (is.null(caller)) {
+    if (length(label_sets$callers) >= most_label_sets) {
       return(overflow_caller(names(labels)))
     }
-    i <- length(label_sets$marks) + 1L
-    label_sets$callers[[i]] <- new_caller(mark)
-    label_sets$marks[[i]] <- mark
-    remember_labels(labels, label_sets$callers[[i]])
+    caller <- new_caller(mark)
+    label_sets$callers[[mark]] <- caller
+    remember_labels(labels, caller)
   }
-  caller <- label_sets$callers[[i]]
   remember_labels(given, caller)
   caller
 }
@@ -340,26 +326,15 @@ remember_labels <- function(labels, caller) {
 # For labels beyond the limit.
 overflow_caller <- function(keys) {
   body <- paste(percent_encoded(keys), collapse = "&")
-  if (nchar(body) > most_label_characters) {
-    return(overflow_of_any())
+  mark <- paste0(".profile_overflow:", body, ";")
+  known <- label_sets$overflow_callers
+  if (nchar(body) > most_label_characters || is.null(known[[mark]]) && length(known) >= most_overflow_sets) {
+    mark <- ".profile_overflow:*;"
   }
-  i <- match(body, label_sets$overflow_marks)
-  if (is.na(i)) {
-    if (length(label_sets$overflow_marks) >= most_overflow_sets) {
-      return(overflow_of_any())
-    }
-    i <- length(label_sets$overflow_marks) + 1L
-    label_sets$overflow_callers[[i]] <- new_caller(paste0(".profile_overflow:", body, ";"))
-    label_sets$overflow_marks[[i]] <- body
+  if (is.null(known[[mark]])) {
+    label_sets$overflow_callers[[mark]] <- new_caller(mark)
   }
-  label_sets$overflow_callers[[i]]
-}
-
-overflow_of_any <- function() {
-  if (is.null(label_sets$any)) {
-    label_sets$any <- new_caller(".profile_overflow:*;")
-  }
-  label_sets$any
+  label_sets$overflow_callers[[mark]]
 }
 
 # A function that evaluates its argument inside a call of the mark.

@@ -41,16 +41,8 @@ readable_command <- function(command) {
 
 #' @rdname list_r_processes
 #' @export
-print.profile_processes <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @rdname list_r_processes
-#' @export
 format.profile_processes <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   check_shown(n, call)
   width <- line_width(width, call)
   if (!all(c("pid", "state", "cpu_time", "start", "script", "command") %in% names(x))) {

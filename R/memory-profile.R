@@ -63,7 +63,7 @@
 #'   the process; `profile.heap.wrong_references`, the number of references that lead to no object, 0 unless the heap was
 #'   being changed; for another process `profile.pauses.total`, how long it was stopped, in nanoseconds.
 #'
-#' @eval document_heap_frames()
+#' @eval source("tools/help.R")$value$heap_frames
 #'
 #' @section Errors:
 #' - `profile_error_process` if there is no such process, if it does not run R, if its objects are stored in an unknown
@@ -83,14 +83,10 @@
 #' holders(after, n = 3)
 #' compare_profiles(before, after)
 memory_profile <- function(pid = NULL, ..., gc = TRUE) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   check_flag(gc, "gc", call)
   if (!is.null(pid)) {
-    pid <- check_pids(pid, call)
-    if (length(pid) > 1) {
-      abort_argument("`pid` must be the number of one process.", call)
-    }
+    pid <- check_pid(pid, call)
   }
   if (is.null(pid) || pid == Sys.getpid()) {
     if (gc) {
@@ -104,15 +100,4 @@ memory_profile <- function(pid = NULL, ..., gc = TRUE) {
 # `least` is the number of bytes that an object must retain to have a step of its own; none for one that fits the heap.
 own_heap <- function(least, call) {
   new_profile_data(rust(rust_own_heap(least, lazy_columns(call)), call), "2.0")
-}
-
-# The section of the help page with the types of frames.
-document_heap_frames <- function() {
-  known <- data_model()$heap_frames
-  c(
-    "@section Kinds of frames:",
-    "| `.frame_type` | meaning |",
-    "|---|---|",
-    paste0("| `", known$frame_type, "` | ", known$doc, " |")
-  )
 }

@@ -114,17 +114,9 @@
 #'   x
 #' }
 start_profiler <- function(
-    path = "Rprof.out",
-    ...,
-    interval = 0.02,
-    memory.profiling = FALSE,
-    gc.profiling = TRUE,
-    line.profiling = TRUE,
-    event = "cpu",
-    numfiles = 100L,
-    bufsize = 10000L) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+    path = "Rprof.out", ..., interval = 0.02, memory.profiling = FALSE, gc.profiling = TRUE, line.profiling = TRUE,
+    event = "cpu", numfiles = 100L, bufsize = 10000L) {
+  call <- call_without_dots()
   check_flag(memory.profiling, "memory.profiling", call)
   check_flag(gc.profiling, "gc.profiling", call)
   check_flag(line.profiling, "line.profiling", call)
@@ -147,17 +139,11 @@ stop_profiler <- function() {
   call <- rlang::current_env()
   run <- stop_run(call, write = TRUE)
   if (!is.null(run$error)) {
-    abort_profile(
-      c(
-        "The profile was recorded, but cannot be written.",
-        x = run$error,
-        i = "The field `profile` of this error contains it: see `rlang::last_error()`."
-      ),
-      "profile_error_write",
-      path = run$path,
-      profile = run$profile,
-      call = call
-    )
+    abort_profile(c(
+      "The profile was recorded, but cannot be written.",
+      x = run$error,
+      i = "The field `profile` of this error contains it: see `rlang::last_error()`."
+    ), "profile_error_write", path = run$path, profile = run$profile, call = call)
   }
   # R does not write samples without a stack either.
   if (!identical(run$losses$loss, "empty_samples")) {
@@ -192,7 +178,7 @@ rprof_event <- function(event, argument, call) {
     return(NULL)
   }
   if (!"event" %in% names(formals(utils::Rprof))) {
-    abort_profile(paste(argument, "needs R 4.4 or later."), "profile_error_unsupported", call = call)
+    abort_unsupported(paste(argument, "needs R 4.4 or later."), call)
   }
   event
 }
@@ -218,7 +204,7 @@ start_run <- function(path, options, call) {
   # Checked before `Rprof()` truncates the file. Not an argument of `rust()`, since that would add a frame.
   checked <- rust_native_check(settings)
   rust(checked, call)
-  check_no_run(call)
+  check_run(FALSE, call)
 
   on.exit({
     if (!started) {
@@ -233,9 +219,7 @@ start_run <- function(path, options, call) {
     error = function(error) {
       abort_profile(
         c(paste0("`Rprof()` cannot start with the file `", run$shown, "`."), x = shown_text(conditionMessage(error))),
-        "profile_error_write",
-        path = run$shown,
-        call = call
+        "profile_error_write", path = run$shown, call = call
       )
     }
   )
@@ -244,13 +228,14 @@ start_run <- function(path, options, call) {
   rust(start, call)
   started <- TRUE
   log_spans(run$path)
-  stop_at_quit()
+  # Writes the file if R quits without `stop_profiler()`.
+  at_quit(native, stop_before_end)
 }
 
 # Returns list(profile, path, losses, error). With `write`, the core also writes the profile to the file: `losses` lists
 # what the file could not store, and `error` is the reason if it cannot be written.
 stop_run <- function(call, write) {
-  check_run(call)
+  check_run(TRUE, call)
   run <- native$run
   on.exit({
     rust_native_block(FALSE)
@@ -258,7 +243,8 @@ stop_run <- function(call, write) {
   })
   rust_native_block(TRUE)
   state <- recorder_state()
-  warnings <- stop_rprof(state)
+  # R closes its file, unless the profiled code has opened another one.
+  warnings <- if (state != "restarted") warnings_of_end()
   spans <- logged_spans(run$path, call)
   lazy <- lazy_columns(call)
   file <- c(run$path, run$shown)
@@ -268,31 +254,24 @@ stop_run <- function(call, write) {
     rlang::cnd_signal(warning)
   }
   if (state != "on") {
-    warn_profile(
-      c(
-        "The profile is incomplete.",
-        x = "`Rprof()` or another profiler took over the signal `SIGPROF`.",
-        i = "It contains everything recorded until then."
-      ),
-      "profile_warning_incomplete",
-      call = call
-    )
+    warn_profile(c(
+      "The profile is incomplete.",
+      x = "`Rprof()` or another profiler took over the signal `SIGPROF`.",
+      i = "It contains everything recorded until then."
+    ), "profile_warning_incomplete", call = call)
   }
   warn_problems(result$counts, "The profile", call)
   profile <- mark_session(with_spans(new_profile_data(result$tables, "2.0"), spans, call))
   list(profile = profile, path = run$path, losses = result$losses, error = result$error)
 }
 
-# Makes R close its file, unless the profiled code has opened another one. Returns R's warnings, which must
-# not prevent the recording from being stopped as well.
-stop_rprof <- function(state) {
+# Ends R's profiler, and returns the warnings of that, which must not prevent a recording from being stopped as well.
+warnings_of_end <- function() {
   warnings <- list()
-  if (state != "restarted") {
-    withCallingHandlers(utils::Rprof(NULL), warning = function(warning) {
-      warnings[[length(warnings) + 1]] <<- warning
-      rlang::cnd_muffle(warning)
-    })
-  }
+  withCallingHandlers(utils::Rprof(NULL), warning = function(warning) {
+    warnings[[length(warnings) + 1]] <<- warning
+    rlang::cnd_muffle(warning)
+  })
   warnings
 }
 
@@ -302,28 +281,18 @@ recorder_state <- function() {
   rust(rust_native_state(), NULL)
 }
 
-check_no_run <- function(call) {
+# `is_running`: whether the profiler must be running.
+check_run <- function(is_running, call) {
   state <- recorder_state()
   if (state == "elsewhere") {
-    abort_elsewhere(call)
+    abort_argument("The profiler runs in another process, of which this one is a fork.", call)
   }
-  if (state != "off") {
-    abort_argument("The profiler is running already; `stop_profiler()` stops it.", call)
-  }
-}
-
-check_run <- function(call) {
-  state <- recorder_state()
-  if (state == "elsewhere") {
-    abort_elsewhere(call)
-  }
-  if (state == "off") {
+  if (is_running && state == "off") {
     abort_argument("The profiler is not running; `start_profiler()` starts it.", call)
   }
-}
-
-abort_elsewhere <- function(call) {
-  abort_argument("The profiler runs in another process, of which this one is a fork.", call)
+  if (!is_running && state != "off") {
+    abort_argument("The profiler is running already; `stop_profiler()` stops it.", call)
+  }
 }
 
 # The working directory may change while the profiler runs.
@@ -332,23 +301,13 @@ absolute_path <- function(file, call) {
   if (!dir.exists(folder)) {
     abort_profile(
       paste0("Cannot write `", file[[2]], "`: there is no such folder."),
-      "profile_error_write",
-      path = file[[2]],
-      call = call
+      "profile_error_write", path = file[[2]], call = call
     )
   }
   in_folder(normalizePath(folder), basename(file[[1]]))
 }
 
 # ---- The end of R, and of the package ---------------------------------------------
-
-# Writes the file if R quits without `stop_profiler()`.
-stop_at_quit <- function() {
-  if (is.null(native$stops_at_quit)) {
-    native$stops_at_quit <- TRUE
-    reg.finalizer(native, function(native) stop_before_end(), onexit = TRUE)
-  }
-}
 
 stop_before_end <- function() {
   # If there is no run, the shared library may have been unloaded.

@@ -130,23 +130,16 @@
 #' y
 #' y$.resource_attributes
 read_otlp <- function(path, ..., version = "2.0", source_uri = path, original_payload = FALSE) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   check_flag(original_payload, "original_payload", call)
   read_format(path, "otlp", version, source_uri, call, payload = original_payload)
 }
 
 #' @rdname read_otlp
 #' @export
-write_otlp <- function(x,
-                       path,
-                       ...,
-                       aggregate = TRUE,
-                       format = NULL,
-                       resource = character(),
-                       original_payload = FALSE) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+write_otlp <- function(
+    x, path, ..., aggregate = TRUE, format = NULL, resource = character(), original_payload = FALSE) {
+  call <- call_without_dots()
   if (is.null(format)) {
     file <- file_path(path, "profile_error_write", call)
     format <- if (grepl("[.]json([.]gz)?$", file[[2]])) "json" else "protobuf"

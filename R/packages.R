@@ -42,8 +42,7 @@
 #' x <- add_packages(x)
 #' x$functions[c("name", "filename", ".package", ".package_from")]
 add_packages <- function(x, ...) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   x <- packages_added(as_unchecked_v2(x, call), call)
   rust(rust_validate(x), call)
   x

@@ -123,8 +123,7 @@ profile_page <- function(x, ..., base = NULL, source_text = TRUE, timeline = TRU
 #' @export
 write_profile_page <- function(
     x, path, ..., base = NULL, source_text = TRUE, timeline = TRUE, labels = TRUE, title = NULL) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   # Checked first, because users swap the arguments.
   file <- file_path(path, "profile_error_write", call)
   new_page(x, base, source_text, timeline, labels, title, file, call)
@@ -138,9 +137,7 @@ new_page <- function(x, base, source_text, timeline, labels, title, file, call) 
   check_flag(source_text, "source_text", call)
   check_flag(timeline, "timeline", call)
   check_flag(labels, "labels", call)
-  if (!is.null(title) && !is_text(title)) {
-    abort_argument("`title` must be one string, or `NULL`.", call)
-  }
+  check_text(title, "title", call)
   x <- as_unchecked_v2(x, call)
   profiles <- c(list(x), if (!is.null(base)) list(as_base(base, call)))
   # Packages are determined by the paths of files, so this is done before the paths are removed.
@@ -158,9 +155,8 @@ new_page <- function(x, base, source_text, timeline, labels, title, file, call) 
     profile <- rep(seq_along(profiles), sources)
     seconds <- split(known$seconds, factor(profile, seq_along(profiles)))
     text <- if (source_text) text_of_page(profiles, seconds, call) else no_text
-    title <<- title %||% page_title(x)
     options <- list(
-      title = title,
+      title = title %||% page_title(x),
       generator = paste("profile", getNamespaceVersion("profile")),
       files = valid_text(text$filename),
       texts = valid_text(text$text),
@@ -178,7 +174,7 @@ new_page <- function(x, base, source_text, timeline, labels, title, file, call) 
   compares <- length(profiles) == 2 && enough && !is_snapshot
   report <- progress_report("Writing the page", "download")
   html <- rust(rust_page(profiles, compares, file, content, report), call)
-  structure(list(html = html, title = title), class = "profile_page")
+  structure(list(html = html, title = title %||% page_title(x)), class = "profile_page")
 }
 
 # The names of the functions for which a comparison has the verdict more or less; NULL if runs cannot be compared.
@@ -346,8 +342,7 @@ is_page_file <- function(file) {
 #' @rdname profile_page
 #' @export
 format.profile_page <- function(x, ...) {
-  call <- text_call()
-  rlang::check_dots_empty(call = call)
+  text_call()
   paste0("<profile page> ", shown_name(x$title, 200), ", ", format_value(length(x$html), "bytes"))
 }
 

@@ -20,15 +20,10 @@ file_path <- function(path, class, call) {
   }
   native <- native_text(path)
   if (is.na(native)) {
-    abort_profile(
-      c(
-        paste0("Cannot ", verb, " `", shown, "`: the path cannot be represented in this locale."),
-        i = paste0("The locale is \"", Sys.getlocale("LC_CTYPE"), "\"; in one with UTF-8 every path can.")
-      ),
-      class,
-      path = shown,
-      call = call
-    )
+    abort_profile(c(
+      paste0("Cannot ", verb, " `", shown, "`: the path cannot be represented in this locale."),
+      i = paste0("The locale is \"", Sys.getlocale("LC_CTYPE"), "\"; in one with UTF-8 every path can.")
+    ), class, path = shown, call = call)
   }
   c(path.expand(native), shown)
 }

@@ -40,14 +40,11 @@
 #' plot(x, view = "time")
 plot.profile_data <- function(
     x, ..., view = c("flame", "time", "lines"), type = NULL, source_id = NULL, n = 15, main = NULL) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   views <- c("flame", "time", "lines")
   view <- check_choice(view, views, "view", call)
   check_type(type, call)
-  if (!is.null(main) && !is_text(main)) {
-    abort_argument("`main` must be one string, or `NULL`.", call)
-  }
+  check_text(main, "main", call)
   check_count(n, "n", call)
   x <- as_unchecked_v2(x, call)
   # In other methods of plot(), `type` is the kind of picture.
@@ -74,7 +71,7 @@ stop_if_all_zero <- function(figures, call) {
 }
 
 nothing_to_draw <- function(what, call, ...) {
-  abort_profile(c(paste("There is nothing to draw:", what), ...), "profile_error_unsupported", call = call)
+  abort_unsupported(c(paste("There is nothing to draw:", what), ...), call)
 }
 
 # ---- Flame graph -------------------------------------------------------------------
@@ -98,8 +95,10 @@ plot_flame <- function(x, type, source_id, main, call) {
   drawn <- tree[tree$width / sum * graphics::par("pin")[[1]] * 72 >= 0.5, ]
   depth <- max(drawn$depth)
   graphics::plot.window(c(0, sum), c(0, max(depth, 12)), xaxs = "i", yaxs = "i")
-  native <- drawn$name %in% native_names(x, call)
-  fill <- if (is_difference) change_fills(drawn$total) else fills(drawn)
+  native <- is_native_location(x)
+  native <- drawn$name %in% if (any(native)) rust(rust_frame_names(x), call)$name[native]
+  # Red for more, blue for less.
+  fill <- if (is_difference) c("#a9c4ec", "grey88", "#f0b3a6")[sign(drawn$total) + 2] else fills(drawn)
   draw_boxes(drawn$x, drawn$x + drawn$width, drawn$depth - 1, drawn$name, fill, native)
   draw_axis(c(0, sum), unit)
   graphics::title(drawable(main), adj = 0, cex.main = 1)
@@ -161,12 +160,7 @@ fit_label <- function(label, room, cex) {
 draw_axis <- function(ends, unit, ...) {
   at <- pretty(ends, 5)
   at <- at[at >= ends[[1]] & at <= ends[[2]]]
-  graphics::axis(1, at, format_amounts(at, unit), cex.axis = 0.7, col = "grey60", ...)
-}
-
-native_names <- function(x, call) {
-  native <- is_native_location(x)
-  if (any(native)) rust(rust_frame_names(x), call)$name[native]
+  graphics::axis(1, at, format_amount(at, unit), cex.axis = 0.7, col = "grey60", ...)
 }
 
 # A light colour for each package or file, so that dark text is legible; warm colours if neither is known.
@@ -182,11 +176,6 @@ fills <- function(rows) {
   fill <- grDevices::hcl(hue, ifelse(key == "", 50, 38), lightness)
   fill[rows$name == "<GC>"] <- "grey75"
   fill
-}
-
-# Colours of changes: red for more, blue for less.
-change_fills <- function(values) {
-  c("#a9c4ec", "grey88", "#f0b3a6")[sign(values) + 2]
 }
 
 # ---- Time --------------------------------------------------------------------------
@@ -260,7 +249,7 @@ boxes_over_time <- function(x, source_id, call) {
     starts[rows_of] <- seq_along(rows_of) > common
     open <- as.list(names)
   }
-  interval <- interval_of(slice_sources(x, source_id))
+  interval <- interval_of(list(sources = x$sources[x$sources$source_id == source_id, ]))
   step <- length(rows) / max(length(ids), 1)
   scale <- step * (interval %||% 1)
   # The last sample of each call: the row before the next start at the same depth, or before a sample without it.
@@ -279,10 +268,6 @@ boxes_over_time <- function(x, source_id, call) {
   attr(boxes, "x_name") <- if (is.null(interval)) "samples" else "seconds"
   attr(boxes, "memory") <- memory_over_time(x, ids, scale)
   boxes
-}
-
-slice_sources <- function(x, source_id) {
-  list(sources = x$sources[x$sources$source_id == source_id, ])
 }
 
 # The bytes in use at each sample, as Rprof() records them.

@@ -68,22 +68,19 @@ locate_pprof <- function(call) {
   if (!is.na(go) && !is.null(tool <- pprof_of_go(go))) {
     return(tool)
   }
-  own <- program(own_pprof())
+  name <- if (.Platform$OS.type == "windows") "pprof.exe" else "pprof"
+  own <- program(in_folder(tools::R_user_dir("profile", "data"), name))
   if (!is.na(own)) {
     return(new_pprof_tool(own, "the data directory of this package"))
   }
-  abort_profile(
-    c(
-      "The pprof tool was not found.",
-      x = if (perl) paste0("`", on_path, "` is the Perl script of gperftools, which is another tool."),
-      x = if (!is.na(go)) paste0("`", go, "` does not have the tool pprof."),
-      i = "pprof is part of Go, see <https://go.dev/dl/>.",
-      i = "`go install github.com/google/pprof@latest` installs it in `~/go/bin`.",
-      i = "To use another location, set the option `profile.pprof` or the environment variable `PROFILE_PPROF`."
-    ),
-    "profile_error_unsupported",
-    call = call
-  )
+  abort_unsupported(c(
+    "The pprof tool was not found.",
+    x = if (perl) paste0("`", on_path, "` is the Perl script of gperftools, which is another tool."),
+    x = if (!is.na(go)) paste0("`", go, "` does not have the tool pprof."),
+    i = "pprof is part of Go, see <https://go.dev/dl/>.",
+    i = "`go install github.com/google/pprof@latest` installs it in `~/go/bin`.",
+    i = "To use another location, set the option `profile.pprof` or the environment variable `PROFILE_PPROF`."
+  ), call)
 }
 
 new_pprof_tool <- function(command, found, args = character()) {
@@ -100,11 +97,7 @@ pprof_of_setting <- function(value, found, call) {
     paste0("`", command, "` is the Perl script of gperftools, which is another tool.")
   }
   if (!is.null(problem)) {
-    abort_profile(
-      c(paste0("The ", found, " does not point to pprof."), x = problem),
-      "profile_error_unsupported",
-      call = call
-    )
+    abort_unsupported(c(paste0("The ", found, " does not point to pprof."), x = problem), call)
   }
   new_pprof_tool(command, paste("the", found))
 }
@@ -121,11 +114,6 @@ pprof_of_go <- function(go) {
   } else {
     new_pprof_tool(tool, "`go tool pprof`")
   }
-}
-
-own_pprof <- function() {
-  name <- if (.Platform$OS.type == "windows") "pprof.exe" else "pprof"
-  in_folder(tools::R_user_dir("profile", "data"), name)
 }
 
 # The full path of a program, given as a path or as a name on the PATH, or NA.
@@ -145,18 +133,11 @@ is_perl <- function(path) {
 
 #' @export
 format.pprof_tool <- function(x, ...) {
-  call <- text_call()
-  rlang::check_dots_empty(call = call)
+  text_call()
   c(
     paste("<pprof>", paste(c(unclass(x), attr(x, "args")), collapse = " ")),
     paste("Found by:", attr(x, "found"))
   )
-}
-
-#' @export
-print.pprof_tool <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
 }
 
 #' Show a profile in the browser
@@ -220,29 +201,27 @@ print.pprof_tool <- function(x, ...) {
 #'   stop_pprof(server)
 #' }
 serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = interactive(), timeout = 30) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   if (.Platform$OS.type == "windows") {
-    abort_profile(
-      c(
-        "`serve_pprof()` is not supported on Windows.",
-        i = "Write a file with `write_pprof()` and run `pprof -http=localhost: file` in a terminal."
-      ),
-      "profile_error_unsupported",
-      call = call
-    )
+    abort_unsupported(c(
+      "`serve_pprof()` is not supported on Windows.",
+      i = "Write a file with `write_pprof()` and run `pprof -http=localhost: file` in a terminal."
+    ), call)
   }
-  check_server_arguments(host, port, browse, timeout, call)
+  if (!is_text(host) || !grepl("^[[:alnum:].-]+$", host)) {
+    abort_argument("`host` must be a single string, a name or an IPv4 address.", call)
+  }
+  if (!is.null(port) && !(rlang::is_integerish(port, 1) && port %in% 1:65535)) {
+    abort_argument("`port` must be a number from 1 to 65535, or `NULL`.", call)
+  }
+  check_flag(browse, "browse", call)
+  check_seconds(timeout, "timeout", call)
   x <- if (!missing(x) && rlang::is_string(x)) file_to_serve(x, call) else profile_to_serve(x, call)
   tool <- locate_pprof(call)
   if (is.null(port)) {
     port <- free_port(call)
   } else if (!is_free(port)) {
-    abort_profile(
-      paste0("Port ", port, " is in use or not permitted."),
-      "profile_error_pprof",
-      call = call
-    )
+    abort_profile(paste0("Port ", port, " is in use or not permitted."), "profile_error_pprof", call = call)
   }
 
   server <- new_pprof_server(host, port)
@@ -280,27 +259,12 @@ stop_pprof <- function(server = NULL) {
   invisible(server)
 }
 
-check_server_arguments <- function(host, port, browse, timeout, call) {
-  if (!is_text(host) || !grepl("^[[:alnum:].-]+$", host)) {
-    abort_argument("`host` must be a single string, a name or an IPv4 address.", call)
-  }
-  if (!is.null(port) && !(rlang::is_integerish(port, 1) && port %in% 1:65535)) {
-    abort_argument("`port` must be a number from 1 to 65535, or `NULL`.", call)
-  }
-  check_flag(browse, "browse", call)
-  check_seconds(timeout, "timeout", call)
-}
-
 # pprof fails for a profile without samples.
 profile_to_serve <- function(x, call) {
   x <- as_profile(x, call)
   rust(rust_validate(x), call)
   if (nrow(x$samples) == 0) {
-    abort_profile(
-      c("The profile has no samples to show.", i = hint_without_samples(x)),
-      "profile_error_unsupported",
-      call = call
-    )
+    abort_unsupported(c("The profile has no samples to show.", i = hint_without_samples(x)), call)
   }
   x
 }
@@ -320,13 +284,14 @@ file_to_serve <- function(path, call) {
 }
 
 is_free <- function(port) {
-  suppressWarnings(tryCatch(
-    {
-      close(serverSocket(port))
-      TRUE
-    },
-    error = function(cnd) FALSE
-  ))
+  succeeds(close(serverSocket(port)))
+}
+
+succeeds <- function(code) {
+  tryCatch({
+    suppressWarnings(code)
+    TRUE
+  }, error = function(error) FALSE)
 }
 
 # Searches from a port that depends on the clock, since sample() would change the random numbers of the session.
@@ -357,13 +322,14 @@ new_pprof_server <- function(host, port) {
   server
 }
 
-# Starts the server by a script in the directory of the server, where it writes the process id and, when pprof has ended,
-# its exit status. Newer versions of R reject commands that are not valid text in the locale, as paths may be; the name of
-# the script is ASCII. processx takes the signal for ended children away from parallel, and changes the random numbers of
-# the session.
+# Starts the server by a script in its folder. The script writes the process id to a file, and the exit status when
+# pprof has ended. Newer versions of R reject commands that are not valid text in the locale, as paths may be; the name
+# of the script is ASCII. The package processx is not used, since it takes the signal for ended children away from
+# parallel, and changes the random numbers of the session.
 start_server <- function(server, tool, path) {
   here <- getwd()
-  command <- c(tool, attr(tool, "args"), paste0("-http=", server$host, ":", server$port), "-no_browser", path)
+  address <- paste0("-http=", server$host, ":", server$port)
+  command <- c(as.character(tool), attr(tool, "args"), address, "-no_browser", path)
   script <- c(
     "dir=$PWD", "exec > output 2>&1 < /dev/null",
     if (!is.null(here)) paste("cd", shell_quote(here)),
@@ -390,19 +356,14 @@ await_server <- function(server, timeout, call) {
   path <- in_folder(server$dir, "output")
   output <- if (file.exists(path)) readLines(path, warn = FALSE)
   Encoding(output) <- "UTF-8"
-  abort_profile(
-    c(
-      if (has_ended()) {
-        "pprof exited before it answered."
-      } else {
-        paste0("pprof did not answer within ", timeout, " seconds.")
-      },
-      rlang::set_names(utils::tail(output, 10), rep("x", min(length(output), 10)))
-    ),
-    "profile_error_pprof",
-    output = output,
-    call = call
-  )
+  abort_profile(c(
+    if (has_ended()) {
+      "pprof exited before it answered."
+    } else {
+      paste0("pprof did not answer within ", timeout, " seconds.")
+    },
+    rlang::set_names(utils::tail(output, 10), rep("x", min(length(output), 10)))
+  ), "profile_error_pprof", output = output, call = call)
 }
 
 read_pid <- function(server) {
@@ -410,17 +371,9 @@ read_pid <- function(server) {
   if (file.exists(path)) as.integer(readLines(path, 1, warn = FALSE))[1] else NA_integer_
 }
 
-# url() is not used, since it would use a proxy.
+# Whether the server accepts connections. url() is not used, since it would use a proxy.
 answers <- function(server) {
-  suppressWarnings(tryCatch(
-    {
-      con <- socketConnection(server$host, server$port, open = "r+b", blocking = TRUE, timeout = 1)
-      on.exit(close(con))
-      writeLines("GET / HTTP/1.0\r\n\r", con)
-      isTRUE(startsWith(readLines(con, 1), "HTTP/"))
-    },
-    error = function(cnd) FALSE
-  ))
+  succeeds(close(socketConnection(server$host, server$port, blocking = TRUE, timeout = 1)))
 }
 
 is_running <- function(server) {
@@ -454,13 +407,6 @@ wait_until <- function(condition, seconds) {
 
 #' @export
 format.pprof_server <- function(x, ...) {
-  call <- text_call()
-  rlang::check_dots_empty(call = call)
+  text_call()
   paste0("<pprof server> ", x$url, if (is_running(x)) paste0(" (pid ", x$pid, ")") else " (ended)")
-}
-
-#' @export
-print.pprof_server <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
 }

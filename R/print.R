@@ -1,5 +1,10 @@
 # Prints profiles and summaries, in lines that fit the console.
 
+print_lines <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
 #' Print a profile
 #'
 #' `print()` shows the number of samples, the types of their values, the sources, and the functions with the greatest
@@ -23,16 +28,61 @@
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' print(x, n = 3)
 #' print(summary(x), n = 3, width = 60)
-print.profile_data <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
+print.profile_data <- print_lines
+
+#' @export
+print.profile_agent_status <- print_lines
+
+#' @rdname annotate_lines
+#' @export
+print.profile_lines <- print_lines
+
+#' @rdname call_tree
+#' @export
+print.profile_call_tree <- print_lines
+
+#' @rdname compare_profiles
+#' @export
+print.profile_growth <- print_lines
+
+#' @rdname compare_profiles
+#' @export
+print.profile_comparison <- print_lines
+
+#' @rdname tbl_profile
+#' @export
+print.tbl_profile <- print_lines
+
+#' @rdname describe_profile
+#' @export
+print.profile_description <- print_lines
+
+#' @rdname dump_stack
+#' @export
+print.profile_stack <- print_lines
+
+#' @rdname holders
+#' @export
+print.profile_holders <- print_lines
+
+#' @rdname list_r_processes
+#' @export
+print.profile_processes <- print_lines
+
+#' @export
+print.pprof_tool <- print_lines
+
+#' @export
+print.pprof_server <- print_lines
+
+#' @rdname print.profile_data
+#' @export
+print.profile_summary <- print_lines
 
 #' @rdname print.profile_data
 #' @export
 format.profile_data <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   n <- check_shown(n, call) %||% 5
   width <- line_width(width, call)
   snapshot <- if (is_snapshot(x)) snapshot_lines(x, n, width)
@@ -47,6 +97,7 @@ format.profile_data <- function(x, ..., n = NULL, width = NULL) {
     lines <- c(head, format_tables(x), wrap("Not valid: ", conditionMessage(summary), width))
     return(shorten(lines, width))
   }
+  hint <- hint_for(x, summary)
   lines <- c(
     head,
     paste0("Samples:   ", format_samples(summary)),
@@ -54,16 +105,18 @@ format.profile_data <- function(x, ..., n = NULL, width = NULL) {
     if (version == "2.0") format_types(attr(summary, "types"), width),
     if (version == "2.0") format_sources(x$sources, width, command = commands_of(x)),
     format_hottest(summary, n, width),
-    format_hint(x, summary, width),
+    if (!is.null(hint)) wrap("Hint:      ", hint, width),
     format_problems(x)
   )
   shorten(lines, width)
 }
 
-# The frame whose call is shown in errors of a `format()` method: the frame of the calling `print()` method, if there is
-# one.
+# The frame whose call is shown in errors of a `format()` method, whose `...` must be empty: the frame of the calling
+# `print()` method, if there is one.
 text_call <- function(env = rlang::caller_env(), caller = rlang::caller_env(2)) {
-  if (identical(get0(".Generic", caller, inherits = FALSE), "print")) caller else env
+  call <- if (identical(get0(".Generic", caller, inherits = FALSE), "print")) caller else env
+  rlang::check_dots_empty(env, call = call)
+  call
 }
 
 # Checks and returns a number of rows to show, which may be 0 or infinite, or `NULL` for the default, as for tibbles.
@@ -92,12 +145,8 @@ format_count <- function(n) {
   format(n, big.mark = ",", trim = TRUE, scientific = FALSE)
 }
 
-# A value of a sample type, in a readable unit.
-format_amount <- function(value, unit) {
-  if (has_scale(unit)) format_value(value, unit) else format_count(value)
-}
-
-format_amounts <- function(values, unit) {
+# Values of a sample type, in a readable unit.
+format_amount <- function(values, unit) {
   if (has_scale(unit)) format_value(values, unit) else vapply(values, format_count, "")
 }
 
@@ -272,13 +321,6 @@ format_problems <- function(x) {
   }
 }
 
-format_hint <- function(x, summary, width) {
-  hint <- hint_for(x, summary)
-  if (!is.null(hint)) {
-    wrap("Hint:      ", hint, width)
-  }
-}
-
 # Hints for the most common surprises of new users: a profile of Rprof() has no samples, or no lines.
 hint_for <- function(x, summary) {
   counted <- attr(summary, "counted")
@@ -321,7 +363,7 @@ hint_without_samples <- function(x) {
       "There are functions, but no samples: the file contains none, or a filter or a condition has removed them. See",
       "`?filter_profile`."
     )
-  } else if (is_of_rprof(x)) {
+  } else if (!is.null(x[[".rprof"]]) || NROW(x[["sources"]]) > 0 && all(x[["sources"]]$source_type == "rprof")) {
     paste(
       "`Rprof()` takes a sample once in an interval of CPU time, which does not pass while R waits.",
       "Profile code that runs longer, or repeat it. See `?read_rprof`."
@@ -330,10 +372,6 @@ hint_without_samples <- function(x) {
     all(x[["sources"]][[".default_type"]] %in% "cpu")) {
     "The process was not computing at any sample. Record with `clock = \"wall\"` to see where it waits."
   }
-}
-
-is_of_rprof <- function(x) {
-  !is.null(x[[".rprof"]]) || NROW(x[["sources"]]) > 0 && all(x[["sources"]]$source_type == "rprof")
 }
 
 # Why R code has no lines, and how to get them.
@@ -360,16 +398,8 @@ has_line_profiling <- function(x) {
 
 #' @rdname print.profile_data
 #' @export
-print.profile_summary <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @rdname print.profile_data
-#' @export
 format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
-  rlang::check_dots_empty(call = call)
   check_shown(n, call)
   width <- line_width(width, call)
   unit <- attr(x, "unit")

@@ -146,35 +146,21 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' try(close(output), silent = TRUE)
 profile_process <- function(
     pid, seconds = 10, ..., interval = 0.01, clock = c("cpu", "wall"), children = FALSE, native = FALSE, pause = TRUE) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   pid <- check_pids(pid, call)
-  check_seconds(seconds, "seconds", call)
-  check_interval(interval, call)
-  clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
-  check_flag(children, "children", call)
+  clock <- checked_clock(clock, seconds, interval, children, pause, call)
   check_flag(native, "native", call)
-  check_flag(pause, "pause", call)
   if (native && !pause) {
     abort_argument("`native = TRUE` needs `pause = TRUE`: the process must stand still while its stack is copied.", call)
   }
   report <- progress_report("Recording", "iterator")
-  record_processes(pid, seconds, interval, clock, children, call, pause, native, report)
-}
-
-record_processes <- function(
-    pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
   recorded <- processes_recorded(pid, seconds, interval, clock, children, call, pause, native, report)
   words <- c(format_unread(recorded), format_problem_counts(recorded$problems))
   if (length(words) > 0) {
-    warn_profile(
-      c(
-        "The profile is incomplete.", rlang::set_names(words, "x"),
-        if (nrow(recorded$problems) > 0) c("*" = "See `profile_problems()` for details.")
-      ),
-      "profile_warning_incomplete",
-      unread = recorded$unread, problems = recorded$problems, call = call
-    )
+    warn_profile(c(
+      "The profile is incomplete.", rlang::set_names(words, "x"),
+      if (nrow(recorded$problems) > 0) c("*" = "See `profile_problems()` for details.")
+    ), "profile_warning_incomplete", unread = recorded$unread, problems = recorded$problems, call = call)
   }
   recorded$profile
 }
@@ -238,6 +224,14 @@ format_left <- function(left) {
   )
 }
 
+check_pid <- function(pid, call) {
+  pid <- check_pids(pid, call)
+  if (length(pid) != 1) {
+    abort_argument("`pid` must be the number of one process.", call)
+  }
+  pid
+}
+
 check_pids <- function(pid, call) {
   if (missing(pid)) {
     abort_missing("pid", call, i = "`list_r_processes()` lists the numbers of processes.")
@@ -256,6 +250,15 @@ check_pids <- function(pid, call) {
     ), call)
   }
   as.integer(unique(pid))
+}
+
+# Checks the arguments of recordings, and returns the clock.
+checked_clock <- function(clock, seconds, interval, children, pause, call) {
+  check_seconds(seconds, "seconds", call)
+  check_interval(interval, call)
+  check_flag(children, "children", call)
+  check_flag(pause, "pause", call)
+  check_choice(clock, c("cpu", "wall"), "clock", call)
 }
 
 check_seconds <- function(seconds, name, call) {

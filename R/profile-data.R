@@ -96,8 +96,7 @@ profile_version <- function(x) {
 #' })
 #' try(summary(x, by = "step"))
 summary.profile_data <- function(object, ..., type = NULL, by = NULL) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   check_type(type, call)
   x <- as_profile(object, call)
   summary <- summary_of(x, type, call)
@@ -110,20 +109,9 @@ summary_of <- function(x, type, call) {
 
 # `summary`: of the core.
 new_summary <- function(summary) {
-  structure(
-    summary[c("by_function", "by_line")],
-    class = "profile_summary",
-    type = summary$type,
-    unit = summary$unit,
-    types = summary$types,
-    sum = summary$counted$sum,
-    whole = summary$whole,
-    counted = summary$counted,
-    time = summary$time,
-    other_types = summary$other_types,
-    without_symbol = summary$without_symbol,
-    at_least = summary$at_least
-  )
+  tables <- c("by_function", "by_line")
+  attributes <- c(summary[setdiff(names(summary), tables)], sum = summary$counted$sum)
+  rlang::inject(structure(summary[tables], class = "profile_summary", !!!attributes))
 }
 
 #' Convert a profile to one flat table
@@ -142,8 +130,7 @@ new_summary <- function(summary) {
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' as_tibble(x)
 as_tibble.profile_data <- function(x, ...) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   rust(rust_frames(as_profile(x, call), lazy_columns(call)), call)
 }
 

@@ -51,8 +51,7 @@
 #' p <- as_profvis(x)
 #' head(p$x$message$prof)
 as_profvis <- function(x, ..., source_text = TRUE, split = c("h", "v")) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   check_flag(source_text, "source_text", call)
   split <- check_choice(split, c("h", "v"), "split", call)
   x <- as_unchecked_v2(x, call)

@@ -69,8 +69,7 @@
 #' writeLines(c("main;read_data;scan 12", "main;fit_model 30"), path)
 #' read_collapsed(path)
 read_collapsed <- function(path, ..., version = "2.0", source_uri = path) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   read_format(path, "collapsed", version, source_uri, call)
 }
 
@@ -78,7 +77,6 @@ read_collapsed <- function(path, ..., version = "2.0", source_uri = path) {
 #' @order 5
 #' @export
 read_perf_script <- function(path, ..., version = "2.0", source_uri = path) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   read_format(path, "perf", version, source_uri, call)
 }

@@ -81,8 +81,7 @@
 #' write_speedscope(x, path)
 #' read_speedscope(path)
 read_speedscope <- function(path, ..., version = "2.0", source_uri = path) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   read_format(path, "speedscope", version, source_uri, call)
 }
 
@@ -90,8 +89,7 @@ read_speedscope <- function(path, ..., version = "2.0", source_uri = path) {
 #' @order 2
 #' @export
 read_cpuprofile <- function(path, ..., version = "2.0", source_uri = path) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   read_format(path, "cpuprofile", version, source_uri, call)
 }
 
@@ -99,7 +97,6 @@ read_cpuprofile <- function(path, ..., version = "2.0", source_uri = path) {
 #' @order 3
 #' @export
 read_firefox <- function(path, ..., version = "2.0", source_uri = path) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   read_format(path, "firefox", version, source_uri, call)
 }

@@ -122,16 +122,14 @@
 #' path <- system.file("samples/proto/1.out.prof.pb.gz", package = "profile")
 #' read_pprof(path)
 read_rprof <- function(path, ..., version = "2.0", source_uri = path) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   read_format(path, "rprof", version, source_uri, call)
 }
 
 #' @rdname read_rprof
 #' @export
 read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   read_format(path, "pprof", version, source_uri, call)
 }
 
@@ -153,14 +151,13 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
 #' read_profile(system.file("samples/rprof/1.out", package = "profile"))
 #' read_profile(system.file("samples/proto/1.out.prof.pb.gz", package = "profile"))
 read_profile <- function(path, ..., version = "2.0", source_uri = path) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   read_format(path, "", version, source_uri, call)
 }
 
 # Reads a file in the given format; if it is "", the format is detected.
 read_format <- function(path, format, version, source_uri, call, payload = FALSE) {
-  check_version(version, call)
+  version <- check_choice(version, c("1.0", "2.0"), "version", call)
   input <- profile_input(path, source_uri, call)
   report <- progress_report(paste("Reading", shown_name(file_name(gsub("`", "", input$name)), 40)), "download")
   result <- rust(rust_read(input, format, version, payload, lazy_columns(call), report), call, reader_hint)
@@ -236,9 +233,5 @@ profile_problems <- function(x) {
   call <- rlang::current_env()
   x <- as_profile(x, call)
   rust(rust_validate(x), call)
-  problems <- x[[".problems"]]
-  if (is.null(problems)) {
-    problems <- data_model()$optional$.problems
-  }
-  problems
+  x[[".problems"]] %||% data_model()$optional$.problems
 }

@@ -76,8 +76,7 @@
 #' }
 record_profile <- function(
     expr, ..., interval = 0.01, clock = c("cpu", "wall"), memory = TRUE, gc = TRUE, lines = TRUE, native = FALSE) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   if (missing(expr)) {
     abort_missing("expr", call, i = "It is the code to record, as in `record_profile(work())`.")
   }
@@ -148,11 +147,7 @@ start_recording <- function(options, call) {
   tryCatch(
     rlang::inject(utils::Rprof(path, !!!options)),
     error = function(error) {
-      abort_profile(
-        c("R's profiler cannot be started.", x = shown_text(conditionMessage(error))),
-        "profile_error_unsupported",
-        call = call
-      )
+      abort_unsupported(c("R's profiler cannot be started.", x = shown_text(conditionMessage(error))), call)
     }
   )
   log_spans(path)

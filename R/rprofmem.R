@@ -49,7 +49,6 @@
 #'   summary(allocations, type = "alloc_space")
 #' }
 read_rprofmem <- function(path, ..., version = "2.0", source_uri = path) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   read_format(path, "rprofmem", version, source_uri, call)
 }

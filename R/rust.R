@@ -28,10 +28,10 @@ rust <- function(outcome, call, hint = error_hint) {
   # While columns are in use, the native code that computes them stays in memory. R finds this code instead of the
   # new one.
   if (!identical(.External(profile_load, installed), installed)) {
-    abort_profile(c(
+    abort_unsupported(c(
       "The package was installed again while profiles that the old version has read are in use.",
       i = "Restart R."
-    ), "profile_error_unsupported", call = NULL)
+    ), NULL)
   }
   start_agent_by_environment()
 }

@@ -98,8 +98,7 @@
 #' }
 send_otlp <- function(x, endpoint = NULL, ..., resource = character(), headers = character(), format = "protobuf",
                       compress = TRUE, aggregate = TRUE, timeout = 10, retries = 5) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   check_texts(resource, "resource", call)
   format <- check_choice(format, c("protobuf", "json"), "format", call)
   check_flag(compress, "compress", call)
@@ -108,17 +107,7 @@ send_otlp <- function(x, endpoint = NULL, ..., resource = character(), headers =
   need_package("curl", call)
   tables <- as_profile(x, call)
   json <- format == "json"
-  request <- list(
-    url = otlp_url(endpoint, call),
-    headers = otlp_headers(headers, json, compress, call),
-    coding = if (json) "json" else "protobuf",
-    timeout = timeout,
-    limit = number_option("profile.otlp_max_response", 4 * 2^20, call),
-    backoff = number_option("profile.otlp_backoff", 1, call)
-  )
-  request$shown <- shown_url(request$url)
-  request$tls <- if (grepl("^https:", request$url, ignore.case = TRUE)) tls_files(call)
-
+  request <- otlp_request(endpoint, headers, timeout, call, "endpoint", json, compress)
   request$body <- otlp_message(tables, json, aggregate, resource, call)
   if (nrow(tables$samples) == 0) {
     warn_profile("The profile has no samples: nothing was sent.", "profile_warning_unsent", call = call)
@@ -160,7 +149,7 @@ number_option <- function(option, default, call) {
   value
 }
 
-otlp_url <- function(endpoint, call, argument = "endpoint") {
+otlp_url <- function(endpoint, call, argument) {
   path <- "/v1development/profiles"
   if (!is.null(endpoint)) {
     parts <- url_parts(endpoint, paste0("`", argument, "`"), call)
@@ -316,29 +305,20 @@ report_answer <- function(answer, request, call) {
   report <- read_answer(answer, request, success = TRUE, call)
   if (!report$read || !is.na(answer$failure)) {
     report <- read_answer(answer, request, success = FALSE, call)
-    warn_profile(
-      c(
-        paste0("The answer of `", request$shown, "` does not conform to OTLP: it is unknown whether the profile was accepted."),
-        x = paste0("HTTP ", answer$status, if (report$message != "") paste0(": ", report$message)),
-        x = if (!is.na(answer$failure)) paste0("The answer is incomplete: ", curl_message(answer, call))
-      ),
-      "profile_warning_answer",
-      answer = report$message, call = call
-    )
+    warn_profile(c(
+      paste0("The answer of `", request$shown, "` does not conform to OTLP: it is unknown whether the profile was accepted."),
+      x = paste0("HTTP ", answer$status, if (report$message != "") paste0(": ", report$message)),
+      x = if (!is.na(answer$failure)) paste0("The answer is incomplete: ", as_line(paste(answer$failure), call))
+    ), "profile_warning_answer", answer = report$message, call = call)
   } else if (report$rejected > 0) {
-    warn_profile(
-      c(
-        paste0("`", request$shown, "` rejected ", count_of(report$rejected, "profile"), "."),
-        x = if (report$message != "") paste0("Message: ", report$message)
-      ),
-      "profile_warning_rejected",
-      rejected = report$rejected, answer = report$message, call = call
-    )
+    warn_profile(c(
+      paste0("`", request$shown, "` rejected ", count_of(report$rejected, "profile"), "."),
+      x = if (report$message != "") paste0("Message: ", report$message)
+    ), "profile_warning_rejected", rejected = report$rejected, answer = report$message, call = call)
   } else if (report$message != "") {
     warn_profile(
       c(paste0("`", request$shown, "` accepted the profile with a message."), i = report$message),
-      "profile_warning_answer",
-      answer = report$message, call = call
+      "profile_warning_answer", answer = report$message, call = call
     )
   }
 }

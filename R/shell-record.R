@@ -72,11 +72,12 @@ run_recorded <- function(script, args, folder, settings) {
   settings$script <- script
   settings$user_profile <- environment_values("R_PROFILE_USER", NA)
   hook <- file.path(folder, "hook.R")
+  script_of_hook <- system.file("record", "script.R", package = "profile")
   # R evaluates the hook where only the package base is attached, and nothing of the hook is to be left there.
   code <- c(
     "hook <- new.env(parent = baseenv())", "hook$settings <-", deparse(settings),
     # sys.source() would restore the options that the hook sets.
-    paste0("eval(parse(", deparse(script_hook()), ", keep.source = FALSE), hook)"), "invisible()"
+    paste0("eval(parse(", deparse(script_of_hook), ", keep.source = FALSE), hook)"), "invisible()"
   )
   writeLines(c("local({", code, "})"), hook)
   user_profile <- settings$user_profile
@@ -84,10 +85,6 @@ run_recorded <- function(script, args, folder, settings) {
   on.exit(if (is.na(user_profile)) Sys.unsetenv("R_PROFILE_USER") else Sys.setenv(R_PROFILE_USER = user_profile))
   call <- rlang::current_env()
   as.integer(rust(rust_run_program(c(file.path(R.home("bin"), "Rscript"), script, args)), call))
-}
-
-script_hook <- function() {
-  system.file("record", "script.R", package = "profile")
 }
 
 # The lines of a file that the recorded process may have written.

@@ -7,7 +7,6 @@
 #
 # An option: the value's name in the help (none for a switch), the argument's description.
 shell_commands <- function() {
-  output <- function(about) list("FILE", about)
   list(
     record = list(
       usage = c("record [OPTIONS] SCRIPT.R [ARGUMENTS]", "record [OPTIONS] --pid PID"),
@@ -16,7 +15,7 @@ shell_commands <- function() {
         "its exit status. With --pid, records a running R process."
       ),
       options = list(
-        output = output("where to write: a page (.html), pprof (.pb.gz) or another format"),
+        output = list("FILE", "where to write: a page (.html), pprof (.pb.gz) or another format"),
         interval = list("SECONDS", "seconds between two samples, 0.01 by default"),
         clock = list("cpu|wall", "what the interval refers to: CPU time or real time"),
         native = list(NULL, "record C, C++, Fortran and Rust functions as well"),
@@ -44,7 +43,7 @@ shell_commands <- function() {
     page = list(
       usage = "page [OPTIONS] FILE", about = "Writes a page that shows a profile in any browser.",
       options = list(
-        output = output("the page, FILE with .html by default"), base = list("FILE", "a profile to compare with")
+        output = list("FILE", "the page, FILE with .html by default"), base = list("FILE", "a profile to compare with")
       ),
       run = shell_page
     ),
@@ -55,7 +54,7 @@ shell_commands <- function() {
     compare = list(
       usage = "compare [OPTIONS] BASE NEW",
       about = "Compares two versions. BASE and NEW are files, or folders with a file for each run.",
-      options = list(output = output("a page that shows the difference")), run = shell_compare
+      options = list(output = list("FILE", "a page that shows the difference")), run = shell_compare
     )
   )
 }

@@ -71,8 +71,7 @@
 #' x$.source_text
 #' annotate_lines(x, "sales.R")
 add_source_text <- function(x, ..., directory = NULL, outside = FALSE) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- call_without_dots()
   if (!is.null(directory) && (!is.character(directory) || anyNA(directory) || !all(dir.exists(directory)))) {
     abort_argument("`directory` must contain paths of directories that exist, or be `NULL`.", call)
   }
@@ -120,16 +119,12 @@ inform_source_files <- function(found, embeds) {
   if (length(left_out) == 0 && !(embeds && length(read) > 0)) {
     return()
   }
-  inform_profile(
-    c(
-      "The profile was not recorded in this session.",
-      i = if (length(read) > 0) paste0("Source code was read from ", format_files(read)),
-      x = if (length(left_out) > 0) paste0("Left out, as outside of the working directory: ", format_files(left_out)),
-      i = if (length(left_out) > 0) "Use `add_source_text(x, outside = TRUE)` to include them, or `directory` to include those in a folder."
-    ),
-    "profile_message_source_files",
-    read = read, left_out = left_out
-  )
+  inform_profile(c(
+    "The profile was not recorded in this session.",
+    i = if (length(read) > 0) paste0("Source code was read from ", format_files(read)),
+    x = if (length(left_out) > 0) paste0("Left out, as outside of the working directory: ", format_files(left_out)),
+    i = if (length(left_out) > 0) "Use `add_source_text(x, outside = TRUE)` to include them, or `directory` to include those in a folder."
+  ), "profile_message_source_files", read = read, left_out = left_out)
 }
 
 # `a.R, b.R and 3 more.`

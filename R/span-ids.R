@@ -107,15 +107,11 @@ with_spans <- function(x, spans, call) {
     return(x)
   }
   if (length(spans$.span_id) != nrow(x$samples)) {
-    warn_profile(
-      c(
-        "The ids of spans are not in the profile, since it is unknown which samples belong to them.",
-        x = "Names of functions contain line feeds, so the lines of the profiler cannot be told apart.",
-        i = "With `memory = TRUE` they can."
-      ),
-      "profile_warning_incomplete",
-      call = call
-    )
+    warn_profile(c(
+      "The ids of spans are not in the profile, since it is unknown which samples belong to them.",
+      x = "Names of functions contain line feeds, so the lines of the profiler cannot be told apart.",
+      i = "With `memory = TRUE` they can."
+    ), "profile_warning_incomplete", call = call)
     return(x)
   }
   x$samples[names(spans)] <- spans

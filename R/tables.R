@@ -137,9 +137,3 @@ with_columns <- function(rows, columns) {
   attributes(columns) <- attributes
   columns
 }
-
-# The tables that every profile of a version has.
-required_tables <- function(version) {
-  model <- data_model()
-  names(if (version == "1.0") model$version1 else model$required)
-}

@@ -38,7 +38,7 @@ tracer_provider <- list(
 # first use, which is inside of the creation of this one.
 configured_provider <- function() {
   if (!requireNamespace("otel", quietly = TRUE)) {
-    abort_profile("The package otel is not installed.", "profile_error_unsupported", call = NULL)
+    abort_unsupported("The package otel is not installed.", NULL)
   }
   if (isTRUE(the$is_wrapping)) {
     abort_argument(c(

@@ -104,3 +104,6 @@ sampling_period <- function(sources) {
   period[!is.na(period) & period <= 0] <- NA
   period
 }
+
+# The seconds in the units of sampling periods.
+seconds_in <- c(nanoseconds = 1e-9, microseconds = 1e-6, milliseconds = 1e-3, seconds = 1)

@@ -32,16 +32,11 @@
 watch_process <- function(
     pid, seconds = Inf, ..., every = 1, interval = 0.01, clock = c("cpu", "wall"), children = FALSE, n = 10,
     pause = TRUE) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   pid <- check_pids(pid, call)
-  check_seconds(seconds, "seconds", call)
+  clock <- checked_clock(clock, seconds, interval, children, pause, call)
   check_seconds(every, "every", call)
-  check_interval(interval, call)
-  clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
-  check_flag(children, "children", call)
   check_count(n, "n", call)
-  check_flag(pause, "pause", call)
   started <- Sys.time()
   shown <- 0
   recorded <- NULL

@@ -8,7 +8,7 @@
 #' @details
 #' Upper and lower case letters are equivalent. Each name may be followed by `.gz`, which compresses the file.
 #'
-#' @eval document_file_names()
+#' @eval source("tools/help.R")$value$file_names
 #' @details
 #' Files of [write_pprof()] are always compressed, pages never. `*.otlp.json` is OpenTelemetry as JSON.
 #'
@@ -65,15 +65,3 @@ writer_of <- function(path, call) {
 }
 
 in_backticks <- function(names) paste0("`", names, "`", collapse = ", ")
-
-# The table of the help page.
-document_file_names <- function() {
-  known <- data_model()$file_names
-  by_writer <- split(known$name, factor(known$writer, unique(known$writer)))
-  c(
-    "@details",
-    "| name of the file | function |",
-    "|---|---|",
-    paste0("| ", vapply(by_writer, in_backticks, ""), " | [", names(by_writer), "()] |")
-  )
-}

@@ -48,8 +48,7 @@
 #'
 #' write_callgrind(x, tempfile("callgrind.out."))
 write_collapsed <- function(x, path, ..., type = NULL, frame_types = FALSE) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   check_type(type, call)
   check_flag(frame_types, "frame_types", call)
   write_format(x, path, "collapsed", list(type = type, frame_types = frame_types), call)
@@ -59,7 +58,6 @@ write_collapsed <- function(x, path, ..., type = NULL, frame_types = FALSE) {
 #' @order 5
 #' @export
 write_callgrind <- function(x, path, ...) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   write_format(x, path, "callgrind", list(), call)
 }

@@ -98,8 +98,7 @@
 #' x <- add_source_text(x, directory = system.file("samples/report", package = "profile"))
 #' write_firefox(x, tempfile(fileext = ".firefox.json.gz"))
 write_speedscope <- function(x, path, ..., aggregate = NULL) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   if (!is.null(aggregate)) {
     check_flag(aggregate, "aggregate", call)
   }
@@ -110,8 +109,7 @@ write_speedscope <- function(x, path, ..., aggregate = NULL) {
 #' @order 2
 #' @export
 write_cpuprofile <- function(x, path, ...) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   write_format(x, path, "cpuprofile", list(), call)
 }
 
@@ -119,8 +117,7 @@ write_cpuprofile <- function(x, path, ...) {
 #' @order 3
 #' @export
 write_firefox <- function(x, path, ...) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   check_path(path, call, writing = TRUE)
   text <- as_profile(x, call)[[".source_text"]] %||% no_text
   options <- list(files = as.character(text$filename), texts = as.character(text$text))

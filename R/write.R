@@ -139,8 +139,7 @@
 #'
 #' write_rprof(x, tempfile())
 write_pprof <- function(x, path, ..., aggregate = TRUE, source_labels = FALSE) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   check_flag(aggregate, "aggregate", call)
   check_flag(source_labels, "source_labels", call)
   write_format(x, path, "pprof", list(aggregate = aggregate, source_labels = source_labels), call)
@@ -149,8 +148,7 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, source_labels = FALSE) {
 #' @rdname write_pprof
 #' @export
 write_rprof <- function(x, path, ...) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
+  call <- call_without_dots()
   write_format(x, path, "rprof", list(), call)
 }
 

@@ -101,10 +101,10 @@ test_that("nothing is sent to a server with an untrusted certificate, and an una
   ), spool = base)
   status <- readRDS(path)
   for (one in status) expect_complete(one)
-  expect_match(status[[1]]$last_error, "TLS connection to https://127.0.0.1:[0-9]+/v1development/profiles failed: ")
+  expect_match(status[[1]]$last_error, "https://127.0.0.1:[0-9]+/v1development/profiles: TLS connection failed: ")
   expect_identical(status[[1]]$sent, 0)
   expect_length(server$requests(), 0)
-  expect_match(status[[2]]$last_error, "No connection to https://127.0.0.1:1/v1development/profiles: ")
+  expect_match(status[[2]]$last_error, "https://127.0.0.1:1/v1development/profiles: Connection failed: ")
   expect_identical(status[[2]]$dropped, 0)
   expect_identical(status[[3]]$queued, status[[3]]$taken)
 })
@@ -242,7 +242,7 @@ test_that("a full disk is an error, and samples that cannot be stored are counte
   )
   out <- suppressWarnings(system2("unshare", c("-rm", "sh", "-c", shQuote(command)), stdout = TRUE, stderr = TRUE))
   # The forwarder may have reported another error meanwhile.
-  expect_match(out, "the disk is full|No connection to", all = FALSE)
+  expect_match(out, "the disk is full|Connection failed", all = FALSE)
   expect_null(attr(out, "status"))
 })
 

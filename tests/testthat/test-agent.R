@@ -130,7 +130,7 @@ test_that("the queue is bounded while the server is away", {
   expect_gt(status$queued, 0)
   expect_lte(status$bytes_queued, 0.01 * 2^20)
   work_until(function() !is.na(agent_status()$last_error))
-  expect_match(agent_status()$last_error, "^No connection to http://127.0.0.1:1/v1development/profiles: ")
+  expect_match(agent_status()$last_error, "^http://127.0.0.1:1/v1development/profiles: Connection failed: ")
   status <- stop_agent(0)
   expect_complete(status)
   # What remains is for the next agent.

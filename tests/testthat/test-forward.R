@@ -82,7 +82,9 @@ test_that("a late answer is awaited again", {
   delays()
   fake_answers(list(seen = "request", late = TRUE), list(status = 200L, seen = "request"))
   folder <- local_folder(list(small_profile()))
-  expect_message(result <- forward_profiles(folder, "http://a", once = TRUE), "did not answer in time", class = "profile_message_retry")
+  expect_message(
+    result <- forward_profiles(folder, "http://a", once = TRUE), "No answer within", class = "profile_message_retry"
+  )
   expect_identical(result, c(sent = 1L, refused = 0L))
 })
 

@@ -39,7 +39,7 @@ local_label_sets <- function(envir = parent.frame()) {
   old <- as.list(sets, all.names = TRUE)
   rm(list = ls(sets, all.names = TRUE), envir = sets)
   list2env(list(
-    utils = asNamespace("utils"), marks = character(), callers = list(), overflow_marks = character(), overflow_callers = list()
+    utils = asNamespace("utils"), callers = list(), overflow_callers = list()
   ), sets)
   withr::defer({
     rm(list = ls(sets, all.names = TRUE), envir = sets)
@@ -381,13 +381,13 @@ test_that("the number of sets is limited for 5,000 sets, and no sample has a wro
       with_labels(c(id = "7"), busy())
     })
   }))
-  expect_equal(length(sets$marks), 1000)
-  expect_lte(length(sets$overflow_marks), 50)
+  expect_equal(length(sets$callers), 1000)
+  expect_lte(length(sets$overflow_callers), 50)
   expect_equal(label_text(x), c("id=1000", "profile.overflow=id,user", "id=7 profile.overflow=user"))
 
   # Keys are bounded as well.
   for (i in 1:500) with_labels(rlang::set_names("x", paste0("key", i)), i)
-  expect_equal(length(sets$overflow_marks), 50)
+  expect_equal(length(sets$overflow_callers), 51)
   if (!is.null(sets$table)) expect_lte(sets$size(sets$table), 5000)
   # Known ones still work.
   x <- given_profile({
@@ -401,7 +401,7 @@ test_that("without hash tables, as in R 4.1, labels are found as well", {
   sets <- local_label_sets()
   sets$utils <- new.env(parent = emptyenv())
   for (i in 1:3) with_labels(c(id = "a"), i)
-  expect_equal(sets$marks, ".profile_labels:id=a;")
+  expect_equal(names(sets$callers), ".profile_labels:id=a;")
   expect_null(sets$table)
 })
 

@@ -86,7 +86,7 @@ test_that("transient statuses are retried, on one connection", {
 
 test_that("delays grow to a limit, vary randomly, and do not change R's random numbers", {
   seed <- .GlobalEnv$.Random.seed
-  backoff <- function(attempt) retry_rule("closed", 0, attempt, 1, "", NULL)$wait
+  backoff <- function(attempt) retry_rule("closed", list(status = 0, headers = raw()), attempt, 1, NULL)$wait
   waits <- vapply(1:200, function(i) backoff(1), 0)
   expect_identical(.GlobalEnv$.Random.seed, seed)
   expect_true(all(waits >= 0.5 & waits <= 1.5))
@@ -135,8 +135,8 @@ test_that("the server determines how long to wait", {
   expect_true(all(waits()[3:5] >= own * 0.5 & waits()[3:5] <= own * 1.5), info = format(waits()))
 
   asked <- function(value) {
-    answer <- list(headers = charToRaw(paste0("HTTP/1.1 503 \r\nRetry-After: ", value, "\r\n\r\n")))
-    retry_rule("status", 503, 1, 1, retry_after(answer, NULL), NULL)$asked
+    answer <- list(status = 503, headers = charToRaw(paste0("HTTP/1.1 503 \r\nRetry-After: ", value, "\r\n\r\n")))
+    retry_rule("status", answer, 1, 1, NULL)$asked
   }
   expect_identical(asked("007"), 7)
   expect_identical(asked(http_date(30)), 30)
