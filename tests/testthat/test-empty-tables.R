@@ -2,8 +2,8 @@
 # Tables without rows, and missing keys: every function returns a result or raises an error of this package that says
 # what is wrong.
 
-# All functions that take a profile. `path` is a file that may be written.
-functions_of_profiles <- function(path) {
+# Functions that take a profile, with arguments for which empty tables matter. `path` is a file that may be written.
+functions_with_options <- function(path) {
   c(
     list(
       validate = validate_profile, summary = summary, as_tibble = as_tibble,
@@ -89,7 +89,7 @@ full_profile <- function() {
 
 test_that("tables without rows are no trouble", {
   skip_on_cran()
-  functions <- functions_of_profiles(withr::local_tempfile())
+  functions <- functions_with_options(withr::local_tempfile())
   x <- full_profile()
   old <- small_profile(version = "1.0")
   for (table in names(x)) {
@@ -114,7 +114,7 @@ test_that("tables without rows are no trouble", {
 
 test_that("keys that are missing are reported", {
   skip_on_cran()
-  functions <- functions_of_profiles(withr::local_tempfile())
+  functions <- functions_with_options(withr::local_tempfile())
   functions <- functions[c("validate", "summary", "print", "combine", "compact", "filter", "write_pprof")]
   x <- full_profile()
   for (table in names(x)) {

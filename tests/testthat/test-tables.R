@@ -11,29 +11,7 @@ expect_refused <- function(x, pattern, functions = list(validate_profile, summar
 }
 
 expect_all_refuse <- function(x, pattern) {
-  path <- withr::local_tempfile()
-  functions <- list(
-    validate_profile, summary, as_tibble, profile_problems, compact_profile,
-    combine_profiles, function(x) filter_profile(x, drop = TRUE), profile_v1_from_v2, profile_v2_from_v1,
-    function(x) filter_profile(x, focus = "f"),
-    function(x) write_rprof(x, path), function(x) write_pprof(x, path), function(x) write_otlp(x, path),
-    function(x) write_speedscope(x, path), function(x) write_cpuprofile(x, path),
-    function(x) write_collapsed(x, path), function(x) write_callgrind(x, path), as_profvis,
-    function(x) write_firefox(x, path),
-    profile_page, function(x) write_profile_page(x, path), function(x) profile_page(small_profile(), base = x),
-    call_tree, function(x) callers(x, "f"), add_packages, add_source_text, annotate_lines, describe_profile,
-    function(x) compare_profiles(x, small_profile()), function(x) compare_profiles(small_profile(), x),
-    plot_quietly
-  )
-  if (rlang::is_installed("dm")) {
-    functions <- c(functions, dm_from_profile)
-  }
-  if (rlang::is_installed(c("DBI", "RSQLite"))) {
-    con <- DBI::dbConnect(RSQLite::SQLite())
-    withr::defer(DBI::dbDisconnect(con))
-    functions <- c(functions, function(x) copy_profile_to(con, x))
-  }
-  expect_refused(x, pattern, functions)
+  expect_refused(x, pattern, functions_of_profiles(withr::local_tempfile()))
 }
 
 test_that("a duplicate table is rejected by all functions", {

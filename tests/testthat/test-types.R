@@ -43,28 +43,7 @@ figures <- function(x) {
 
 # The class of each function's result.
 answers <- function(x) {
-  path <- withr::local_tempfile()
-  functions <- list(
-    validate = validate_profile, summary = summary, tibble = as_tibble,
-    rprof = function(x) write_rprof(x, path), pprof = function(x) write_pprof(x, path),
-    otlp = function(x) write_otlp(x, path), speedscope = function(x) write_speedscope(x, path),
-    cpuprofile = function(x) write_cpuprofile(x, path), firefox = function(x) write_firefox(x, path),
-    collapsed = function(x) write_collapsed(x, path), callgrind = function(x) write_callgrind(x, path),
-    profvis = as_profvis, page = profile_page,
-    write_page = function(x) write_profile_page(x, path, source_text = FALSE),
-    combine = combine_profiles, compact = compact_profile,
-    filter = function(x) filter_profile(x, focus = "f"), drop = function(x) filter_profile(x, drop = TRUE), first = profile_v1_from_v2,
-    tree = call_tree, packages = add_packages, texts = add_source_text,
-    description = describe_profile, compared = function(x) compare_profiles(x, x), lines = annotate_lines, plot = function(x) plot_quietly(x)
-  )
-  if (rlang::is_installed("dm")) {
-    functions$dm <- dm_from_profile
-  }
-  if (rlang::is_installed(c("DBI", "RSQLite"))) {
-    con <- DBI::dbConnect(RSQLite::SQLite())
-    withr::defer(DBI::dbDisconnect(con))
-    functions$database <- function(x) copy_profile_to(con, x)
-  }
+  functions <- functions_of_profiles(withr::local_tempfile())
   vapply(functions, function(f) {
     tryCatch(
       {
