@@ -56,7 +56,7 @@ macro_rules! messages {
     })*) => {$(
         $(#[$doc])*
         pub mod $message {
-            use super::*;
+            use $crate::formats::otlp::proto::*;
 
             $(#[allow(dead_code, reason = "not every field is read by its number")]
             pub const $field: u32 = $number;)*
