@@ -2,22 +2,23 @@
 //!
 //! A process that sleeps is read as it is, and one that runs is stopped for a moment, or read twice while it goes on.
 //! Nothing that is read is trusted: addresses are only passed to the kernel, which rejects invalid ones, except those
-//! of R's stacks and variables in this process, which are always mapped; and the types of objects are checked.
+//! of R's stacks and variables in this process, which are always mapped; and the types of objects are checked. How R
+//! stores its calls and objects is in the crate `profile_runtime`.
 //!
 //! ```text
 //! Memory ──► Snapshot ──► Calls ──► Names, Places ──► Stack ──► Session ──► the model of the core
 //!            (Target: addresses of R's variables, layout of its records)
 //! ```
 //!
-//! - [`memory`]: the memory of a process; [`process`]: a real process, its memory, what `/proc` reports about it, and
-//!   how it is stopped; [`moment`]: a point in time;
+//! - [`process`]: a real process, its memory, what `/proc` reports about it, and how it is stopped; [`moment`]: a point in
+//!   time;
 //! - [`symbols`]: the variables that a module exports; `exports`: those of R;
-//! - [`target`]: R in a process: the addresses of its variables; [`fit`]: how its records are laid out;
+//! - [`target`]: R in a process: the addresses of its variables, and the layout of its records;
 //! - [`snapshot`]: what one stack needs, of one moment; [`copies`]: many pieces of memory at once; [`spans`]: the active
 //!   span;
-//! - [`record`]: R's record of a call; [`calls`]: R's calls; `trunk`: those that the last stack had, too;
+//! - [`record`]: where R's record of a call is; [`calls`]: R's calls; `trunk`: those that the last stack had, too;
 //! - [`names`], [`places`]: the functions, files and lines of calls;
-//! - `positions`: the source reference of a position in [`byte_code`]; `builtin`: the builtin that is called there;
+//! - `positions`: the source reference of a position in byte code; `builtin`: the builtin that is called there;
 //! - [`innermost`]: the position of the innermost function in its byte code;
 //! - [`stack`]: combines all of this into [`frames`], in several attempts (`attempt`);
 //! - [`reading`]: keeps a thread where it is while its stack is read; [`apart`]: a separate thread for work that stops

@@ -1,5 +1,15 @@
-//! How R stores its calls and objects. This is not part of R's API, so code that uses it checks what it reads: the
-//! sampler reads R's calls in a signal handler, the reader reads them from another process.
+//! The book of R's memory: how R stores its calls and objects, which is not part of R's API. Nothing outside of this crate
+//! has an offset, a size, the number of a type, the name of a variable or a version of R. The sampler reads R's calls in a
+//! signal handler, the reader reads them and all objects from another process, so everything that is read is checked.
+//!
+//! - [`memory`]: the trait by which all of it is read, from whatever memory;
+//! - [`variables`]: where R's memory begins;
+//! - [`contexts`]: R's records of calls, with a row for each layout; [`fit`]: the layout of a process;
+//! - [`objects`]: the headers and fields of objects; [`node`]: the size of an object, and what it refers to; [`heap`]:
+//!   where R keeps all of them;
+//! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
+//! - [`callbacks`], [`connections`]: structures outside of R's heap that hold objects;
+//! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.
 //!
 //! Everything here is for 64-bit systems; [`processor`] is the part that depends on the processor. The layouts are from
 //! `Defn.h` and `Rinternals.h` in R's source code, and were compared with R 4.2.2, 4.5.0 and 4.6.2 on x86-64, and with
