@@ -193,9 +193,10 @@ pub fn chunk<'a>(arena: Arena<'a>, path: &Path, lazy: bool) -> Result<RObject<'a
     let (mut profile, problems) = formats::read(input, Some(&otlp::FORMAT), origin, &stop)?;
     // The same kind as the sources that `profile_process()` and `memory_profile()` make.
     for source in &mut profile.sources {
-        source.kind = match source.default_type.as_deref() == Some(INUSE_SPACE.name) {
-            true => SNAPSHOT,
-            false => KIND,
+        source.kind = if source.default_type.as_deref() == Some(INUSE_SPACE.name) {
+            SNAPSHOT
+        } else {
+            KIND
         };
     }
     to_r::tables(arena, &profile, &problems, "2.0", lazy, &stop)

@@ -51,9 +51,10 @@ impl Options for WriterOptions<'_> {
     }
 
     fn payload(&self, name: &str) -> Result<Option<Payload>> {
-        match self.flag(name)? {
-            true => payload_of(self.profile, &stop).map(Some),
-            false => Ok(None),
+        if self.flag(name)? {
+            payload_of(self.profile, &stop).map(Some)
+        } else {
+            Ok(None)
         }
     }
 }

@@ -83,9 +83,10 @@ impl Forward {
         if !self.watch.is_due(now) || !lock.take(Role::Starter)? {
             return Ok(None);
         }
-        let why = match self.watch.starts(now) {
-            true => Some(message!("The forwarder did not start{}.", said(spool))),
-            false => None,
+        let why = if self.watch.starts(now) {
+            Some(message!("The forwarder did not start{}.", said(spool)))
+        } else {
+            None
         };
         self.start(spool).map_err(|error| {
             Error::Process(message!("The forwarder cannot be started: {error}."))

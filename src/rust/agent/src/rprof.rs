@@ -88,9 +88,10 @@ impl<'a> Rprof<'a> {
                 .try_extend(room.get(..count).unwrap_or_default())?;
             self.take_lines(now)?;
         }
-        match self.offset > before {
-            true => self.log.free(self.offset).map_err(|error| failed(&error)),
-            false => Ok(()),
+        if self.offset > before {
+            self.log.free(self.offset).map_err(|error| failed(&error))
+        } else {
+            Ok(())
         }
     }
 

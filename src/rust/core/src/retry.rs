@@ -109,17 +109,14 @@ fn date(text: &str, now: f64) -> Option<f64> {
         .filter(|word| word.bytes().all(|b| b.is_ascii_alphabetic()))?;
     let (first, second) = (words.next()?, words.next()?);
     let (year, month, day, time);
-    match first.starts_with(|c: char| c.is_ascii_digit()) {
-        true => {
-            (day, month, year) = (first, second, words.next()?);
-            time = words.next()?;
-            // Every date is in GMT.
-            words.next().filter(|zone| *zone == "GMT")?;
-        }
-        false => {
-            (month, day, time) = (first, second, words.next()?);
-            year = words.next()?;
-        }
+    if first.starts_with(|c: char| c.is_ascii_digit()) {
+        (day, month, year) = (first, second, words.next()?);
+        time = words.next()?;
+        // Every date is in GMT.
+        words.next().filter(|zone| *zone == "GMT")?;
+    } else {
+        (month, day, time) = (first, second, words.next()?);
+        year = words.next()?;
     }
     let month = MONTHS
         .iter()

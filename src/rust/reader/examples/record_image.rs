@@ -128,9 +128,10 @@ impl Program {
             }
         }
         let status = self.child.wait()?;
-        match status.success() {
-            true => Ok(None),
-            false => Err(format!("R has failed: {status}").into()),
+        if status.success() {
+            Ok(None)
+        } else {
+            Err(format!("R has failed: {status}").into())
         }
     }
 }

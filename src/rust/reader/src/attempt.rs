@@ -85,9 +85,10 @@ impl<M: Memory> Reader<M> {
         self.known.clear();
         let is_read = self.take(moment, bounds)?;
         // If the limit was reached, some places may be unknown only for that reason.
-        match is_read && !self.snapshot.is_exhausted() {
-            true => self.keep(),
-            false => self.forget(),
+        if is_read && !self.snapshot.is_exhausted() {
+            self.keep()
+        } else {
+            self.forget()
         }
         if is_read {
             self.assemble()?;
@@ -112,9 +113,10 @@ impl<M: Memory> Reader<M> {
         }
         snapshot.limit(bounds.memory);
         self.look_up_inside()?;
-        let is_looked_up = match goes_on {
-            true => self.look_up_quickly()?,
-            false => self.look_up(Duration::MAX)?,
+        let is_looked_up = if goes_on {
+            self.look_up_quickly()?
+        } else {
+            self.look_up(Duration::MAX)?
         };
         if !is_looked_up || self.known.is_empty() && !self.calls.calls.is_empty() {
             return Ok(false);
@@ -136,16 +138,13 @@ impl<M: Memory> Reader<M> {
         let known = self.known.len();
         self.snapshot.complete();
         self.snapshot.limit(MOST_LATER);
-        match self.complete(seam)? {
-            true => {
-                self.seam = None;
-                self.keep();
-            }
-            false => {
-                self.known.truncate(known);
-                self.trunk.keep(0);
-                self.forget();
-            }
+        if self.complete(seam)? {
+            self.seam = None;
+            self.keep();
+        } else {
+            self.known.truncate(known);
+            self.trunk.keep(0);
+            self.forget();
         }
         self.assemble()
     }
@@ -195,9 +194,10 @@ impl<M: Memory> Reader<M> {
         };
         // When a function has just been called, R's position is still that of its caller, at the call.
         let is_at_call = matches!(root, Root::Code { .. }) && called_at == root;
-        self.inside = match is_at_call {
-            true => (None, None),
-            false => self.place_of(root, 0)?,
+        self.inside = if is_at_call {
+            (None, None)
+        } else {
+            self.place_of(root, 0)?
         };
         Ok(())
     }
@@ -308,14 +308,16 @@ impl<M: Memory> Reader<M> {
         stack.frames.clear();
         stack.records.clear();
         stack.span = self.snapshot.span();
-        let (near, far) = match is_finished {
-            true => (NEAR, trunk.count()),
-            false => (known.len(), 0),
+        let (near, far) = if is_finished {
+            (NEAR, trunk.count())
+        } else {
+            (known.len(), 0)
         };
         let is_too_deep = trunk.is_cut() || far > MOST_CALLS - NEAR;
-        stack.cut = match is_finished {
-            true => is_too_deep.then_some(Cut::TooDeep),
-            false => Some(Cut::Late),
+        stack.cut = if is_finished {
+            is_too_deep.then_some(Cut::TooDeep)
+        } else {
+            Some(Cut::Late)
         };
         let calls = known.iter().take(near).chain(trunk.calls().take(far));
         let (mut place, builtin) = self.inside;

@@ -102,9 +102,10 @@ impl CpuClock {
         let ticks = sum(&self.past);
         // A process that had no processor at all may have been met where it computes. A tick stands for a nanosecond at
         // least, so that no share is lost.
-        let factor = match self.is_known && ticks > 0 {
-            true => clock.max(ticks) as f64 / (ticks as f64 * interval.as_nanos() as f64),
-            false => 1.0,
+        let factor = if self.is_known && ticks > 0 {
+            clock.max(ticks) as f64 / (ticks as f64 * interval.as_nanos() as f64)
+        } else {
+            1.0
         };
         let balance = Balance {
             ticks: part.ticks,

@@ -90,12 +90,11 @@ impl<'s> Session<'s> {
         let mut reader = reader.map_err(|error| of_process(process.pid, error))?;
         let has_span = reader.find_span(&mappings)?;
         let thread = Thread::open(process, settings.stops())?;
-        let native = match settings.native {
-            true => {
-                let native = NativeReader::open(process, reader.target(), &mappings, files)?;
-                Some(native)
-            }
-            false => None,
+        let native = if settings.native {
+            let native = NativeReader::open(process, reader.target(), &mappings, files)?;
+            Some(native)
+        } else {
+            None
         };
         let now = Instant::now();
         let session = Session::of(process, thread, reader, settings, profile, now)?;

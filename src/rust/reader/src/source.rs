@@ -24,9 +24,10 @@ pub const TYPES: [(&str, &str); 2] = [CPU.key(), WALL.key()];
 pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> Result<Source> {
     let interval = settings.interval.as_nanos() as f64;
     let mut source = own_source(process.pid, settings.clock, interval, &TYPES, profile)?;
-    let command = match settings.own {
-        true => None,
-        false => Some(process.command()?),
+    let command = if settings.own {
+        None
+    } else {
+        Some(process.command()?)
     };
     describe(process, command, &mut source, profile)?;
     Ok(source)

@@ -191,9 +191,10 @@ fn tables(memory: &mut impl Memory, bias: u64, dynamic: u64) -> Option<(u64, u64
         let entry = memory::array::<16>(memory, dynamic.wrapping_add(number * 16))?;
         let value = at(&entry, 8);
         // glibc's loader has added the bias, others have not.
-        let address = match value < bias {
-            true => value.wrapping_add(bias),
-            false => value,
+        let address = if value < bias {
+            value.wrapping_add(bias)
+        } else {
+            value
         };
         match at(&entry, 0) {
             END => break,

@@ -173,9 +173,10 @@ impl Target {
         if several {
             return Err(unknown("its records of calls fit several versions"));
         }
-        match is_readable {
-            false => Err(unreadable()),
-            true => Err(unknown("its records of calls have another layout")),
+        if !is_readable {
+            Err(unreadable())
+        } else {
+            Err(unknown("its records of calls have another layout"))
         }
     }
 

@@ -101,9 +101,10 @@ impl<M: Memory> Memory for Limited<M> {
     }
 
     fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
-        match self.pays(pieces.len(), into.len()) {
-            true => self.memory.read_pieces(pieces, into),
-            false => 0,
+        if self.pays(pieces.len(), into.len()) {
+            self.memory.read_pieces(pieces, into)
+        } else {
+            0
         }
     }
 }

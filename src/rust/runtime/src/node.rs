@@ -62,9 +62,10 @@ impl<'m> Node<'m> {
 
     /// The element of a vector of pointers.
     pub fn element(self, number: u64) -> u64 {
-        match number < self.pointers() {
-            true => self.word(DATA + 8 * number as usize),
-            false => 0,
+        if number < self.pointers() {
+            self.word(DATA + 8 * number as usize)
+        } else {
+            0
         }
     }
 

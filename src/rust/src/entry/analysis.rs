@@ -153,9 +153,12 @@ fn rust_unit_factors(units: &Robj, to: &Robj) -> Robj {
     outcome(|arena| {
         let to = text(to)?;
         let units = argument(units).texts()?;
-        let factor = |unit: &&str| match *unit == to {
-            true => 1.0,
-            false => conversion(unit, to).map_or(f64::NAN, |conversion| conversion.of(1.0)),
+        let factor = |unit: &&str| {
+            if *unit == to {
+                1.0
+            } else {
+                conversion(unit, to).map_or(f64::NAN, |conversion| conversion.of(1.0))
+            }
         };
         arena.numbers(&units.iter().map(factor).try_vec()?)
     })

@@ -29,9 +29,10 @@ fn rust_native_check(settings: &Robj) -> Robj {
 #[extendr]
 fn rust_native_block(on: &Robj) -> Robj {
     outcome(|_| {
-        match argument(on).flag()? {
-            true => sampler::block(),
-            false => sampler::unblock(),
+        if argument(on).flag()? {
+            sampler::block()
+        } else {
+            sampler::unblock()
         }
         Ok(RObject::null())
     })

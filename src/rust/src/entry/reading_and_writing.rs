@@ -94,13 +94,12 @@ fn rust_page(profiles: &Robj, compares: &Robj, file: &Robj, content: &Robj, repo
         let report = argument(report);
         let stop = stop_and_report(report, || None);
         let profile = pooled(arena, argument(profiles).elements()?, &stop)?;
-        let figures = match argument(compares).flag()? {
-            true => {
-                let names = FrameNames::new(&profile)?;
-                let runs = runs::by_run(&profile, &names, None, By::Function, &stop)?;
-                to_r::runs(arena, &runs)?
-            }
-            false => RObject::null(),
+        let figures = if argument(compares).flag()? {
+            let names = FrameNames::new(&profile)?;
+            let runs = runs::by_run(&profile, &names, None, By::Function, &stop)?;
+            to_r::runs(arena, &runs)?
+        } else {
+            RObject::null()
         };
         let seconds = sampled_seconds(&profile)?;
         let known = arena.list(&[("seconds", arena.numbers(&seconds)?), ("runs", figures)])?;
@@ -152,12 +151,13 @@ fn rust_otlp_answer(body: &Robj, coding: &Robj, success: &Robj) -> Robj {
             "json" => Coding::Json,
             _ => Coding::Text,
         };
-        let accepted = match argument(success).flag()? {
-            true => response::accepted(body, coding)?,
-            false => Some(Accepted {
+        let accepted = if argument(success).flag()? {
+            response::accepted(body, coding)?
+        } else {
+            Some(Accepted {
                 rejected: 0,
                 message: response::failure(body, coding)?,
-            }),
+            })
         };
         let read = arena.flag(accepted.is_some())?;
         let accepted = accepted.unwrap_or_default();

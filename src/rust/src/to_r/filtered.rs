@@ -30,12 +30,11 @@ pub fn filtered<'call>(
     match &left.frames {
         FilteredFrames::Stacks(stacks, of_sample) => {
             let is_whole = of_sample.len() == left.samples.len();
-            let [sample_id, depth, location_id] = match lazy && is_whole {
-                true => {
-                    let locations = profile.locations.len();
-                    arena.frame_columns(Frames::new(stacks, of_sample, locations, stop)?)?
-                }
-                false => rows_of_stacks(arena, stacks, of_sample, &left.samples, stop)?,
+            let [sample_id, depth, location_id] = if lazy && is_whole {
+                let locations = profile.locations.len();
+                arena.frame_columns(Frames::new(stacks, of_sample, locations, stop)?)?
+            } else {
+                rows_of_stacks(arena, stacks, of_sample, &left.samples, stop)?
             };
             frames = arena.list(&[
                 ("sample_id", sample_id),

@@ -35,9 +35,10 @@ pub fn frames<'call>(
         lines: lines.try_vec()?,
     };
     let mut table = Tibble::new(arena, frames.rows())?;
-    let columns = match lazy {
-        true => columns.computed(arena, frames)?,
-        false => columns.stored(arena, &frames, stop)?,
+    let columns = if lazy {
+        columns.computed(arena, frames)?
+    } else {
+        columns.stored(arena, &frames, stop)?
     };
     let names = [
         "sample_id",

@@ -112,9 +112,10 @@ impl Recorder for Scripted<'_> {
         let (time, fails) = next.unwrap_or_default();
         self.clock.pass(time);
         self.state.took(false);
-        match fails {
-            true => Err(Error::Process("a tick".into())),
-            false => Ok(()),
+        if fails {
+            Err(Error::Process("a tick".into()))
+        } else {
+            Ok(())
         }
     }
 

@@ -354,9 +354,10 @@ fn seed_of(path: &Path) -> Option<Vec<u8>> {
 /// A seed or an irregular message with changed bytes.
 fn changed_bytes(seeds: &[Vec<u8>], are_given: bool, random: &mut Random) -> Vec<u8> {
     let irregular = !are_given && random.below(2) == 0;
-    let mut bytes = match irregular {
-        true => irregular_message(random),
-        false => seeds[random.below(seeds.len())].clone(),
+    let mut bytes = if irregular {
+        irregular_message(random)
+    } else {
+        seeds[random.below(seeds.len())].clone()
     };
     // Irregular messages are also used as they are.
     if !irregular || random.below(2) == 0 {
@@ -392,9 +393,10 @@ fn main() {
     if files.is_empty() {
         files = corpus();
     }
-    let mut subjects = match are_given {
-        true => Vec::new(),
-        false => structured::subjects(&files),
+    let mut subjects = if are_given {
+        Vec::new()
+    } else {
+        structured::subjects(&files)
     };
     subjects.retain(|subject| only.is_none_or(|only| only == subject.format));
     let mut seeds: Vec<Vec<u8>> = files.iter().filter_map(|p| seed_of(p)).collect();

@@ -199,9 +199,12 @@ fn check_error(error: &Error) -> Checked {
 
 fn check_profile(profile: &Profile) -> Checked {
     let rows = profile.samples.len();
-    let ensure = |holds: bool, what: &str| match holds {
-        true => Ok(()),
-        false => Err(format!("the profile is not valid: {what}")),
+    let ensure = |holds: bool, what: &str| {
+        if holds {
+            Ok(())
+        } else {
+            Err(format!("the profile is not valid: {what}"))
+        }
     };
     ensure(profile.samples.source.len() == rows, "sources of samples")?;
     ensure(profile.samples.stack.len() == rows, "stacks of samples")?;
@@ -265,9 +268,10 @@ fn check_writers(profile: &Profile) -> Checked {
         Ok(summary) => {
             let sums = summary.functions.values;
             let mut sums = sums.self_.iter().chain(&sums.total);
-            match sums.all(|sum| sum.is_finite()) {
-                true => Ok(()),
-                false => Err("a sum is infinite".to_owned()),
+            if sums.all(|sum| sum.is_finite()) {
+                Ok(())
+            } else {
+                Err("a sum is infinite".to_owned())
             }
         }
         Err(error) => check_error(&error).map_err(|why| format!("summary: {why}")),
@@ -282,8 +286,9 @@ fn check_output(name: &str, out: &[u8]) -> Checked {
     let numbers = out.split(|&byte| byte == b'\n');
     let last = numbers.filter_map(|line| line.rsplit(|&byte| byte == b' ').next());
     let is_infinite = |word: &[u8]| matches!(word, b"inf" | b"-inf" | b"NaN");
-    match name == "collapsed" && last.into_iter().any(is_infinite) {
-        true => Err(format!("{name}: an infinite number")),
-        false => Ok(()),
+    if name == "collapsed" && last.into_iter().any(is_infinite) {
+        Err(format!("{name}: an infinite number"))
+    } else {
+        Ok(())
     }
 }

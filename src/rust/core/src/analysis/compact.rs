@@ -191,9 +191,10 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                 let index = self.index(key)?;
                 let rest = &self.all[table];
                 let ids = rest.of_rows(rest.ids(column)?)?;
-                let ids = match rest.name == FILES && key == Key::Sample {
-                    true => self.next_samples(&ids)?,
-                    false => ids,
+                let ids = if rest.name == FILES && key == Key::Sample {
+                    self.next_samples(&ids)?
+                } else {
+                    ids
                 };
                 let resolves = |&id: &i32| id == NA || index.row(id).is_some();
                 let keep = ids.iter().map(resolves).try_vec()?;
@@ -236,9 +237,10 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                 if let (MAPPINGS, Some(first)) = (rest.name, used.first_mut()) {
                     *first = true;
                 }
-                let known = match user == SAMPLE_LOCATIONS {
-                    true => self.frames()?,
-                    false => None,
+                let known = if user == SAMPLE_LOCATIONS {
+                    self.frames()?
+                } else {
+                    None
                 };
                 if let Some(frames) = known {
                     // The ids of frames are the original row numbers, counted from 1.
@@ -277,9 +279,10 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
             let index = self.index(Key::Sample)?;
             let rest = &self.all[table];
             let ids = rest.of_rows(rest.ids(Key::Sample.name())?)?;
-            let depths = match name == SAMPLE_LOCATIONS {
-                true => rest.of_rows(rest.ids("depth")?)?,
-                false => Cow::Borrowed(&[] as &[i32]),
+            let depths = if name == SAMPLE_LOCATIONS {
+                rest.of_rows(rest.ids("depth")?)?
+            } else {
+                Cow::Borrowed(&[] as &[i32])
             };
             // Rows without a sample, which the subsequent check reports, come last.
             let sample = |id: i32| index.row(id).unwrap_or(usize::MAX);
@@ -288,15 +291,14 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                 continue;
             }
             let mut order = (0..ids.len()).try_vec()?;
-            match by_depth {
-                true => sort_by_key(&mut order, |&i| sample(ids[i]))?,
-                false => {
-                    let depth = |i: usize| match depths[i] {
-                        NA => i64::MAX,
-                        depth => i64::from(depth),
-                    };
-                    sort_by_key(&mut order, |&i| (sample(ids[i]), depth(i)))?;
-                }
+            if by_depth {
+                sort_by_key(&mut order, |&i| sample(ids[i]))?
+            } else {
+                let depth = |i: usize| match depths[i] {
+                    NA => i64::MAX,
+                    depth => i64::from(depth),
+                };
+                sort_by_key(&mut order, |&i| (sample(ids[i]), depth(i)))?;
             }
             let row = |i: usize| match &rest.rows {
                 Some(rows) => rows[i],

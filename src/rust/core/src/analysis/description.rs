@@ -60,9 +60,10 @@ pub fn describe<'p>(
     Ok(Description {
         callers: callers.try_vec()?,
         packages: packages(profile, names, wanted, stop)?,
-        recorded: match summary.has_lower_bounds && profile.known(&ALLOC_SPACE).is_some() {
-            true => Some(summarise(profile, names, Some(ALLOC_SPACE.name), stop)?),
-            false => None,
+        recorded: if summary.has_lower_bounds && profile.known(&ALLOC_SPACE).is_some() {
+            Some(summarise(profile, names, Some(ALLOC_SPACE.name), stop)?)
+        } else {
+            None
         },
         summary,
         tree,

@@ -242,21 +242,23 @@ fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
     // The order is kept.
     let mut new_functions = with_room(functions.len())?;
     for (function, &is_used) in functions.iter().zip(&is_used) {
-        let new = match is_used {
-            true => Some(profile.functions.intern(*function)?),
-            false => None,
+        let new = if is_used {
+            Some(profile.functions.intern(*function)?)
+        } else {
+            None
         };
         new_functions.try_push(new)?;
     }
     let mut new_locations = with_room(locations.len())?;
     let mut kept = Locations::default();
     for (location, &used) in locations.iter().zip(&used) {
-        let new = match used {
-            true => Some(kept.intern(Location {
+        let new = if used {
+            Some(kept.intern(Location {
                 function: location.function.and_then(|f| new_functions[f.row()]),
                 ..*location
-            })?),
-            false => None,
+            })?)
+        } else {
+            None
         };
         new_locations.try_push(new)?;
     }

@@ -118,9 +118,10 @@ pub fn check_sums(profile: &Profile) -> Result<()> {
         .filter_map(Period::plausible_nanoseconds)
         .fold(0.0, f64::max);
     let are_finite = |values: &Values| {
-        let factor = match SAMPLES == values.type_ {
-            true => longest,
-            false => unit_of_time(&values.type_.unit).unwrap_or(1.0),
+        let factor = if SAMPLES == values.type_ {
+            longest
+        } else {
+            unit_of_time(&values.type_.unit).unwrap_or(1.0)
         };
         values.has_finite_sums(factor)
     };
@@ -327,10 +328,7 @@ pub fn chosen_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Wri
 /// one; otherwise, the types that users of pprof expect come first.
 pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenType<'_>>> {
     let rprof = profile.sources.iter().any(is_rprof);
-    let mut written = match rprof {
-        true => derived(profile)?,
-        false => Vec::new(),
-    };
+    let mut written = if rprof { derived(profile)? } else { Vec::new() };
     let types = types(profile)?;
     let raw = rprof
         || RPROF_MEMORY
@@ -427,9 +425,10 @@ fn derived(profile: &Profile) -> Result<Vec<WrittenType<'_>>> {
     }
     let recorded = stored(&[&ALLOC_SPACE])?;
     let at_least = stored(&[&ALLOC_SIZE])?;
-    let [recorded, at_least] = match recorded.is_empty() {
-        true => [at_least, recorded],
-        false => [recorded, at_least],
+    let [recorded, at_least] = if recorded.is_empty() {
+        [at_least, recorded]
+    } else {
+        [recorded, at_least]
     };
     let all = [
         (SAMPLES, stored(&[&SAMPLES])?),

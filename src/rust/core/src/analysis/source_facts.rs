@@ -154,9 +154,10 @@ pub fn default_type<'a>(source: &'a Source, types: &[&WrittenType<'a>]) -> Optio
 
 /// The last part of a path or URL, without a query, which may hold a password.
 pub fn file_name(uri: &str) -> &str {
-    let path = match uri.contains("://") {
-        true => uri.split(['?', '#']).next().unwrap_or_default(),
-        false => uri,
+    let path = if uri.contains("://") {
+        uri.split(['?', '#']).next().unwrap_or_default()
+    } else {
+        uri
     };
     let mut parts = path.rsplit(['/', '\\']);
     parts.find(|part| !part.is_empty()).unwrap_or_default()

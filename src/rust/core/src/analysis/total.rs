@@ -63,9 +63,10 @@ impl Total {
 /// The shortest decimal number, without an exponent.
 impl fmt::Display for Total {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.rest == 0.0 {
-            true => write!(f, "{}", self.whole),
-            false => write!(f, "{}", self.as_f64()),
+        if self.rest == 0.0 {
+            write!(f, "{}", self.whole)
+        } else {
+            write!(f, "{}", self.as_f64())
         }
     }
 }

@@ -57,10 +57,7 @@ pub fn text_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// its start. All readers of text skip these.
 pub fn without_damage(bytes: &[u8]) -> &[u8] {
     let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
-    let bytes = match zeros < HOLE {
-        true => bytes,
-        false => &bytes[zeros..],
-    };
+    let bytes = if zeros < HOLE { bytes } else { &bytes[zeros..] };
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 

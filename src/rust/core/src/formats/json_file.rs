@@ -253,10 +253,11 @@ impl Reader<'_, '_, '_> {
         }
         let (range, escaped) = self.string()?;
         let name = &self.pieces.bytes()[range];
-        let key = match escaped {
-            false => Key::new(name),
+        let key = if escaped {
             // Names that formats define need no escapes, so this one is not known.
-            true => Key::new(b"\\"),
+            Key::new(b"\\")
+        } else {
+            Key::new(name)
         };
         if self.next_byte()? != b':' {
             return Err(self.expected("`:`"));

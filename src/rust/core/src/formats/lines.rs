@@ -167,9 +167,10 @@ impl<R: Reader> Lines<R> {
         while let Some(length) = memchr2(b'\n', 0, &bytes[searched..filled]) {
             let end = searched + length;
             self.check_length(&bytes[start..end])?;
-            let text = match self.skipping {
-                true => &[],
-                false => &bytes[start..end],
+            let text = if self.skipping {
+                &[]
+            } else {
+                &bytes[start..end]
             };
             if bytes[end] == b'\n' {
                 let is_taken = !std::mem::take(&mut self.skipping);

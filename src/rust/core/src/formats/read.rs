@@ -61,9 +61,10 @@ pub fn read(
             None => read_as(&rprof::FORMAT).map_err(|error| match error {
                 Error::Foreign(foreign) => Error::Foreign(Foreign {
                     wanted: ANY.title,
-                    found: match foreign.found == rprof::OTHERWISE {
-                        true => message!("its content is of no known format"),
-                        false => foreign.found,
+                    found: if foreign.found == rprof::OTHERWISE {
+                        message!("its content is of no known format")
+                    } else {
+                        foreign.found
                     },
                     ..foreign
                 }),

@@ -25,11 +25,12 @@ pub fn add_sample(
 #[inline]
 pub fn next_row(profile: &Profile, input: &str) -> Result<usize> {
     let row = profile.samples.len();
-    match row >= i32::MAX as usize {
-        true => Err(Error::Unsupported(crate::message!(
+    if row >= i32::MAX as usize {
+        Err(Error::Unsupported(crate::message!(
             "{input}: more than {} samples, which R cannot number.",
             i32::MAX
-        ))),
-        false => Ok(row),
+        )))
+    } else {
+        Ok(row)
     }
 }

@@ -252,9 +252,10 @@ impl<G: Grammar> Reader for TextFile<G> {
         self.file.number += 1;
         let text = self.plain(line);
         self.grammar.line(text, rest, &mut self.file)?;
-        match self.file.is_known || text.is_empty() || G::is_comment(text) {
-            true => Ok(()),
-            false => Err(self.foreign()),
+        if self.file.is_known || text.is_empty() || G::is_comment(text) {
+            Ok(())
+        } else {
+            Err(self.foreign())
         }
     }
 

@@ -50,9 +50,12 @@ pub fn write_file(
     };
     let name = path.as_os_str().as_encoded_bytes();
     let gzip = writer.always_gzip() || name.ends_with(b".gz");
-    save::replace(path, observed, |out| match gzip {
-        true => gzip::compress(out, write),
-        false => write(out),
+    save::replace(path, observed, |out| {
+        if gzip {
+            gzip::compress(out, write)
+        } else {
+            write(out)
+        }
     })?;
     Ok(losses)
 }

@@ -45,9 +45,10 @@ impl<'a> Content<'a> {
         Ok(Content {
             start: Cursor::default(),
             error: None,
-            rest: match gzip {
-                true => Rest::Gzip(Box::new(Members::new(whole)?)),
-                false => Rest::Plain(whole),
+            rest: if gzip {
+                Rest::Gzip(Box::new(Members::new(whole)?))
+            } else {
+                Rest::Plain(whole)
             },
             again,
         })

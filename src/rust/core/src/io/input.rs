@@ -103,9 +103,10 @@ impl InputFile {
     }
 
     pub fn source(&mut self) -> Source<'_> {
-        match self.is_regular {
-            true => Source::File(&self.file),
-            false => Source::Stream(&mut self.file),
+        if self.is_regular {
+            Source::File(&self.file)
+        } else {
+            Source::Stream(&mut self.file)
         }
     }
 }

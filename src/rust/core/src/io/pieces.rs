@@ -119,9 +119,12 @@ impl<'env> Pieces<'_, 'env> {
         };
         let size = self.next.max(1);
         self.next = (size * 4).min(self.size);
-        let result = self.room(size).and_then(|room| match content.is_at_hand() {
-            true => Ok(fill(&mut content, room)),
-            false => content.read(room).map(|count| (count, Ok(()))),
+        let result = self.room(size).and_then(|room| {
+            if content.is_at_hand() {
+                Ok(fill(&mut content, room))
+            } else {
+                content.read(room).map(|count| (count, Ok(())))
+            }
         });
         let (count, end) = match result {
             Ok(found) => found,
@@ -131,9 +134,10 @@ impl<'env> Pieces<'_, 'env> {
             }
         };
         self.unused.end += count;
-        match content.is_at_hand() && count == self.size {
-            true => self.start(content),
-            false => self.content = Some(content),
+        if content.is_at_hand() && count == self.size {
+            self.start(content)
+        } else {
+            self.content = Some(content)
         }
         match end {
             Err(error) if count == 0 => return Err(error),

@@ -68,9 +68,10 @@ impl Budget {
     /// Takes bytes of memory, which are about to be allocated for `input`.
     #[inline]
     pub fn take(&mut self, bytes: u64, input: &str) -> Result<()> {
-        match self.try_take(bytes) {
-            true => Ok(()),
-            false => Err(self.exceeded(self.used.saturating_add(bytes), input)),
+        if self.try_take(bytes) {
+            Ok(())
+        } else {
+            Err(self.exceeded(self.used.saturating_add(bytes), input))
         }
     }
 
@@ -91,9 +92,10 @@ impl Budget {
     #[inline]
     pub fn check(&self, frames: usize, input: &str) -> Result<()> {
         let bytes = ROW.saturating_mul(frames as u64);
-        match self.has(bytes) {
-            true => Ok(()),
-            false => Err(self.exceeded(self.used.saturating_add(bytes), input)),
+        if self.has(bytes) {
+            Ok(())
+        } else {
+            Err(self.exceeded(self.used.saturating_add(bytes), input))
         }
     }
 

@@ -55,9 +55,10 @@ impl<T> Index<usize> for SampleColumn<T> {
     #[inline]
     fn index(&self, row: usize) -> &T {
         assert!(row < self.len);
-        match self.values.len() == self.len {
-            true => &self.values[row],
-            false => &self.values[0],
+        if self.values.len() == self.len {
+            &self.values[row]
+        } else {
+            &self.values[0]
         }
     }
 }

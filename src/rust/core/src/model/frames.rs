@@ -61,9 +61,10 @@ impl Frames {
         if rows > i32::MAX as usize {
             return Err(too_many());
         }
-        let (stacks, of_sample) = match in_order && seen == stacks.len() {
-            true => (stacks.share(), copied(of_sample)?),
-            false => reordered(stacks, of_sample)?,
+        let (stacks, of_sample) = if in_order && seen == stacks.len() {
+            (stacks.share(), copied(of_sample)?)
+        } else {
+            reordered(stacks, of_sample)?
         };
         Ok(Frames {
             stacks,

@@ -87,9 +87,10 @@ impl RootName {
 
     /// The name of the root with this name of its own.
     pub fn of(self, own: &str) -> Result<String> {
-        match self.is_start {
-            true => written(format_args!("{}{own}", self.text)),
-            false => owned(self.text),
+        if self.is_start {
+            written(format_args!("{}{own}", self.text))
+        } else {
+            owned(self.text)
         }
     }
 

@@ -212,9 +212,10 @@ impl Profile {
 
     /// `None` for an address without any information.
     pub fn intern_address(&mut self, address: Address) -> Result<Option<AddressId>> {
-        match address == Address::default() {
-            true => Ok(None),
-            false => self.addresses.intern(address).map(Some),
+        if address == Address::default() {
+            Ok(None)
+        } else {
+            self.addresses.intern(address).map(Some)
         }
     }
 

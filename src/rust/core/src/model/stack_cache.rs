@@ -123,9 +123,10 @@ impl PackedStacks {
                 return Ok(last);
             }
         }
-        let stack = match self.lookups.off {
-            true => self.push(list)?,
-            false => self.look_up(list, true)?,
+        let stack = if self.lookups.off {
+            self.push(list)?
+        } else {
+            self.look_up(list, true)?
         };
         self.last = Some(stack);
         Ok(stack)

@@ -46,9 +46,10 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
     let types = profile.values.iter();
     let types = types.filter(|v| is_summable(&v.type_.name, &v.type_.unit));
     let types = types.try_vec()?;
-    let labels = match page.labels {
-        true => Labels::new(profile, stop)?,
-        false => Labels::default(),
+    let labels = if page.labels {
+        Labels::new(profile, stop)?
+    } else {
+        Labels::default()
     };
     let samples = Samples::new(profile, &tree, &types, &labels, stop)?;
     let mut json = Json::new(out, stop)?;
@@ -86,9 +87,12 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
         })?;
         json.field("values")?
             .array(|json| samples.write_sums(json))?;
-        json.field("order")?.array(|json| match page.timeline {
-            true => samples.write_order(json),
-            false => Ok(()),
+        json.field("order")?.array(|json| {
+            if page.timeline {
+                samples.write_order(json)
+            } else {
+                Ok(())
+            }
         })?;
         json.field("plumbing")?.text(page.plumbing)?;
         json.field("texts")?

@@ -86,11 +86,12 @@ fn around<'t>(text: &'t str, tag: &str) -> Result<(&'t str, &'t str)> {
 
 /// Checks that an inline script or style does not end early, and has no comment that hides its end.
 fn inline<'t>(text: &'t str, end: &str) -> Result<&'t str> {
-    match text.contains(end) || text.contains("<!--") {
-        true => Err(Error::Unsupported(message!(
+    if text.contains(end) || text.contains("<!--") {
+        Err(Error::Unsupported(message!(
             "A part of the page contains `{end}` or `<!--`."
-        ))),
-        false => Ok(text),
+        )))
+    } else {
+        Ok(text)
     }
 }
 

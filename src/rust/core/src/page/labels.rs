@@ -84,9 +84,10 @@ impl Kept {
     }
 
     fn value(&self, text: StringId) -> Value {
-        match self.values.contains(&text) {
-            true => Value::Text(text),
-            false => Value::Others(self.others),
+        if self.values.contains(&text) {
+            Value::Text(text)
+        } else {
+            Value::Others(self.others)
         }
     }
 }

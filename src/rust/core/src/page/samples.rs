@@ -52,9 +52,10 @@ impl<'p> Samples<'p> {
             return rows.len() as f64;
         };
         let counts = rows.iter().map(|&row| counts.column[row as usize]);
-        match counts.clone().any(|count| count < 0.0) {
-            true => rows.len() as f64,
-            false => counts.filter(|count| !count.is_nan()).sum(),
+        if counts.clone().any(|count| count < 0.0) {
+            rows.len() as f64
+        } else {
+            counts.filter(|count| !count.is_nan()).sum()
         }
     }
 
@@ -276,9 +277,10 @@ fn write_values(type_: usize, values: &Values, rows: &[u32], json: &mut Json) ->
     let all = rows.iter().map(|&row| value(row).unwrap_or(0.0));
     let first = all.clone().next().unwrap_or(0.0);
     let count = |wanted: f64| all.clone().filter(|&value| value == wanted).count();
-    let constant = match count(first) >= count(0.0) {
-        true => first,
-        false => 0.0,
+    let constant = if count(first) >= count(0.0) {
+        first
+    } else {
+        0.0
     };
     let others = (0..).zip(all).filter(|&(_, value)| value != constant);
     if constant == 0.0 && others.clone().next().is_none() {

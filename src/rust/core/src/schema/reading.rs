@@ -34,16 +34,15 @@ impl<'a> Reading<'a> {
 
     /// Reads the ids of a table, to which other tables may refer.
     pub fn read_ids(&mut self, key: Key, input: &dyn TableInput<'a>) -> Result<()> {
-        let ids = match input.is_counted(key.name(), 1)? {
-            true => Ids::Sequence(input.rows()),
-            false => {
-                let column = ColumnInfo::new(key.name(), Type::Integer, "");
-                let ids = input::integers(find(input, key.table(), &column)?).unwrap_or_default();
-                if key == Key::Sample {
-                    self.pending.ids = ids;
-                }
-                Ids::new(key.table(), key.name(), ids)?
+        let ids = if input.is_counted(key.name(), 1)? {
+            Ids::Sequence(input.rows())
+        } else {
+            let column = ColumnInfo::new(key.name(), Type::Integer, "");
+            let ids = input::integers(find(input, key.table(), &column)?).unwrap_or_default();
+            if key == Key::Sample {
+                self.pending.ids = ids;
             }
+            Ids::new(key.table(), key.name(), ids)?
         };
         if key == Key::Sample {
             self.pending.samples = input.rows();

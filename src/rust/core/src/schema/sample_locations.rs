@@ -90,11 +90,12 @@ impl Table for SampleLocationTable {
                 depth: depth.1,
                 location_id: location_id.1,
             };
-            match rows < ROWS_FOR_TWO {
-                true => first
+            if rows < ROWS_FOR_TWO {
+                first
                     .fill(stacks, stop)
-                    .and_then(|()| second.fill(stacks, stop)),
-                false => fill_both(first, second, stacks, stop),
+                    .and_then(|()| second.fill(stacks, stop))
+            } else {
+                fill_both(first, second, stacks, stop)
             }
         })?;
         sink.finish()

@@ -100,19 +100,23 @@ impl Table for SampleValueTable {
             sink.texts(unit, &units, &type_of)?;
         }
         let width = values.len();
-        let at = |row: usize| match is_complete {
-            true => (&values[row % width], row / width),
-            false => (&values[type_of[row] as usize], sample_of[row] as usize),
+        let at = |row: usize| {
+            if is_complete {
+                (&values[row % width], row / width)
+            } else {
+                (&values[type_of[row] as usize], sample_of[row] as usize)
+            }
         };
-        sink.doubles(value, &mut |column| match is_complete {
-            true => {
+        sink.doubles(value, &mut |column| {
+            if is_complete {
                 let samples = column.chunks_mut(width.max(1)).zip(0..);
                 for (slots, row) in samples {
                     fill(slots, values.iter().map(|v| v.column[row]))?;
                 }
                 Ok(())
+            } else {
+                fill(column, (0..rows).map(at).map(|(v, row)| v.column[row]))
             }
-            false => fill(column, (0..rows).map(at).map(|(v, row)| v.column[row])),
         })?;
         if values.iter().any(|values| !values.exact.is_empty()) {
             let mut numbers = (0..rows).map(at).map(|(v, row)| v.exact(row));
@@ -218,13 +222,14 @@ fn write_each(values: &Values, sink: &mut dyn Sink) -> Result<()> {
             fill(column, values.column.iter().copied())
         })?,
     }
-    match values.exact.is_empty() {
-        true => Ok(()),
-        false => formatted(
+    if values.exact.is_empty() {
+        Ok(())
+    } else {
+        formatted(
             sink,
             value_exact,
             &mut (0..rows).map(|row| values.exact(row)),
-        ),
+        )
     }
 }
 

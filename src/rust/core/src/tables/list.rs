@@ -39,9 +39,10 @@ pub fn check_v2<'a>(list: &TableList<'_, 'a>, stop: Stop) -> Result<Reading<'a>>
     }
     for table in TABLES {
         let name = table.info().name;
-        let input = match table.info().required() {
-            true => Some(required(list, name, || table.columns())?),
-            false => get(list, name),
+        let input = if table.info().required() {
+            Some(required(list, name, || table.columns())?)
+        } else {
+            get(list, name)
         };
         if let Some(input) = input {
             table.read(input, &mut reading, Version::Two, stop)?;

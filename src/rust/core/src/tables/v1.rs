@@ -77,12 +77,11 @@ fn check_types(table: &dyn TableInput) -> Result<()> {
             is_right &= text.get(0) == Some(wanted);
         }
     }
-    match is_right {
-        true => Ok(()),
-        false => {
-            let rule = "must be one row, type `samples` and unit `count`";
-            Err(invalid_column(TABLE, None, rule))
-        }
+    if is_right {
+        Ok(())
+    } else {
+        let rule = "must be one row, type `samples` and unit `count`";
+        Err(invalid_column(TABLE, None, rule))
     }
 }
 

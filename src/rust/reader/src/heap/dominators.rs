@@ -92,9 +92,10 @@ fn immediate(graph: &Graph) -> Result<Vec<Vertex>> {
         let mut has_others = false;
         while let Some(edge) = edges.next_if(|edge| edge.to() == vertex) {
             let holder = edge.from();
-            let candidate = match holder <= vertex {
-                true => holder,
-                false => lowest_above(vertex, holder, &mut ancestors, &mut lowest, &mut path)?,
+            let candidate = if holder <= vertex {
+                holder
+            } else {
+                lowest_above(vertex, holder, &mut ancestors, &mut lowest, &mut path)?
             };
             semidominator = semidominator.min(candidate);
             has_others = true;
@@ -164,9 +165,10 @@ impl Tree {
                 tree.depths[up] - tree.depths[jump],
                 tree.depths[jump] - tree.depths[tree.jumps[jump] as usize],
             );
-            tree.jumps[vertex] = match first == second {
-                true => tree.jumps[jump],
-                false => up as u32,
+            tree.jumps[vertex] = if first == second {
+                tree.jumps[jump]
+            } else {
+                up as u32
             };
         }
         Ok(tree)
@@ -174,22 +176,25 @@ impl Tree {
 
     fn common(&self, dominators: &[Vertex], one: Vertex, other: Vertex) -> Vertex {
         let depth = |vertex: Vertex| self.depths[vertex as usize];
-        let (mut low, mut high) = match depth(one) >= depth(other) {
-            true => (one, other),
-            false => (other, one),
+        let (mut low, mut high) = if depth(one) >= depth(other) {
+            (one, other)
+        } else {
+            (other, one)
         };
         while depth(low) > depth(high) {
             let jump = self.jumps[low as usize];
-            low = match depth(jump) >= depth(high) {
-                true => jump,
-                false => dominators[low as usize],
+            low = if depth(jump) >= depth(high) {
+                jump
+            } else {
+                dominators[low as usize]
             };
         }
         while low != high {
             let (jump_low, jump_high) = (self.jumps[low as usize], self.jumps[high as usize]);
-            (low, high) = match jump_low != jump_high {
-                true => (jump_low, jump_high),
-                false => (dominators[low as usize], dominators[high as usize]),
+            (low, high) = if jump_low != jump_high {
+                (jump_low, jump_high)
+            } else {
+                (dominators[low as usize], dominators[high as usize])
             };
         }
         low

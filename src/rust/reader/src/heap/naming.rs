@@ -98,9 +98,10 @@ impl<'n, 'm> Naming<'n, 'm> {
                 let is_held_by_root = !has_object(self.graph, dominator)
                     && self.graph.parents[vertex as usize] == dominator;
                 let has_no_step = !is_large || node.type_() == SYMSXP || is_held_by_root;
-                let (path, part) = match has_no_step {
-                    true => (self.path(dominator), Part::None),
-                    false => self.shared(&mut ways, Target::Vertex(vertex), object, dominator)?,
+                let (path, part) = if has_no_step {
+                    (self.path(dominator), Part::None)
+                } else {
+                    self.shared(&mut ways, Target::Vertex(vertex), object, dominator)?
                 };
                 self.decide(vertex, path, part);
             }

@@ -191,9 +191,10 @@ impl<'m> Objects<'m> {
     /// The number of bytes that an object takes.
     #[inline]
     pub fn size(&self, number: u32) -> u64 {
-        match number < self.first[PAGE_CLASSES] {
-            true => SLOTS[self.class(number)].0 as u64,
-            false => own_size(self.node(number)),
+        if number < self.first[PAGE_CLASSES] {
+            SLOTS[self.class(number)].0 as u64
+        } else {
+            own_size(self.node(number))
         }
     }
 

@@ -159,9 +159,10 @@ pub fn find(
             None => owned("environment")?,
         };
         // Such as the data frames that users attach.
-        let name = match name.starts_with(PACKAGE.text()) {
-            true => name,
-            false => ATTACHED.of(&name)?,
+        let name = if name.starts_with(PACKAGE.text()) {
+            name
+        } else {
+            ATTACHED.of(&name)?
         };
         if environment != known.base && environment != known.empty {
             add(Phase::Copies, &name, &[environment], Vec::new())?;

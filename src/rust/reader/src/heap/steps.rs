@@ -97,9 +97,12 @@ pub fn step(
         return (None, inside);
     }
     // Constants and functions in code have no names.
-    let in_code = || match is_means(child.type_()) || child.type_() == VECSXP {
-        true => (None, Part::Code),
-        false => (Some((Kind::Code, 0)), Part::None),
+    let in_code = || {
+        if is_means(child.type_()) || child.type_() == VECSXP {
+            (None, Part::Code)
+        } else {
+            (Some((Kind::Code, 0)), Part::None)
+        }
     };
     match (node.type_(), reference) {
         (SYMSXP, 3) => (Some((Kind::Binding, node.word(PRINTNAME))), inside),
@@ -125,9 +128,10 @@ pub fn step(
             _ => {
                 let name = names.map_or(0, |names| names.element(u64::from(reference) - 1));
                 let is_name = |name: Node| !name.text().is_empty();
-                match objects.typed(name, CHARSXP).is_some_and(is_name) {
-                    true => (Some((Kind::Binding, name)), inside),
-                    false => (Some((Kind::Element, 0)), inside),
+                if objects.typed(name, CHARSXP).is_some_and(is_name) {
+                    (Some((Kind::Binding, name)), inside)
+                } else {
+                    (Some((Kind::Element, 0)), inside)
                 }
             }
         },

@@ -46,9 +46,10 @@ pub fn without(variables: &[Range<u64>], heap: &Range<u64>) -> Result<Vec<Range<
     for range in variables {
         let before = range.start..range.end.min(heap.start);
         let after = range.start.max(heap.end)..range.end;
-        let parts = match range.contains(&heap.start) {
-            true => [before, after],
-            false => [range.clone(), 0..0],
+        let parts = if range.contains(&heap.start) {
+            [before, after]
+        } else {
+            [range.clone(), 0..0]
         };
         for part in parts {
             if !part.is_empty() {

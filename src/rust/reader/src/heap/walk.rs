@@ -67,9 +67,10 @@ pub fn walk(objects: &Objects, symbols: &Symbols, roots: &[Root]) -> Result<Grap
                 walk.follow(found)?;
             }
         }
-        let lazy = match root.takes_lazy {
-            true => std::mem::take(&mut walk.lazy),
-            false => Vec::new(),
+        let lazy = if root.takes_lazy {
+            std::mem::take(&mut walk.lazy)
+        } else {
+            Vec::new()
         };
         for &address in root.held.iter().chain(&lazy) {
             walk.hold(vertex, address)?;

@@ -112,9 +112,10 @@ impl<'w, 'm> Ways<'w, 'm> {
         if object == NONE {
             return ways.try_push(self.way(holder)?);
         }
-        match is_means(self.objects.node(object).type_()) {
-            true => self.near.try_push(holder),
-            false => self.far.try_push(holder),
+        if is_means(self.objects.node(object).type_()) {
+            self.near.try_push(holder)
+        } else {
+            self.far.try_push(holder)
         }
     }
 

@@ -108,9 +108,10 @@ impl Holder {
                     STATE.compare_exchange(ASKED, FREE, Ordering::AcqRel, Ordering::Acquire);
                 return given_up.is_err().then_some(Hold);
             }
-            match waited < SOON {
-                true => std::hint::spin_loop(),
-                false => thread::sleep(STEP),
+            if waited < SOON {
+                std::hint::spin_loop()
+            } else {
+                thread::sleep(STEP)
             }
         }
         Some(Hold)

@@ -153,9 +153,10 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
             }
         }
         // Without a build id: the position of the section headers in the file, which depends on the size of the file.
-        let identity_at = match build_id.len() >= IDENTITY {
-            true => id.start,
-            false => start.wrapping_add(40),
+        let identity_at = if build_id.len() >= IDENTITY {
+            id.start
+        } else {
+            start.wrapping_add(40)
         };
         let mut identity = [0; IDENTITY];
         if !self.memory.read(identity_at, &mut identity) {
@@ -235,9 +236,10 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
         let header = entry.image.unwind.clone();
         let range = header.start..entry.image.unwind_end;
         let left = LARGEST_TABLES.min(ALL_TABLES - self.copied);
-        let bytes = match header.is_empty() {
-            true => None,
-            false => self.copy(&range, left)?,
+        let bytes = if header.is_empty() {
+            None
+        } else {
+            self.copy(&range, left)?
         };
         let Some(entry) = self.entries.get_mut(module) else {
             return Ok(());

@@ -185,9 +185,10 @@ impl<'f> NativeReader<'f> {
             let pair = match record.address {
                 0 => NO_CONTEXT,
                 address => {
-                    let promise = match target.node_stack.contains(&address) {
-                        true => self.promise(record.promises, &registers, &mut promises)?,
-                        false => 0,
+                    let promise = if target.node_stack.contains(&address) {
+                        self.promise(record.promises, &registers, &mut promises)?
+                    } else {
+                        0
                     };
                     [address | u64::from(CLOSURE) << 48, promise]
                 }

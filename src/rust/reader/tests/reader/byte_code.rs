@@ -195,9 +195,10 @@ fn what_the_compiler_replaces_is_not_claimed() {
         let file = r.srcfile("a.R");
         let srcref = r.srcref(1, file);
         let code = r.byte_code_of(&[srcref; 2], &[call; 2]);
-        let expected: &[&str] = match is_claimed {
-            true => &["g", name, "f a.R#1"],
-            false => &["g", "f a.R#1"],
+        let expected: &[&str] = if is_claimed {
+            &["g", name, "f a.R#1"]
+        } else {
+            &["g", "f a.R#1"]
         };
         assert_eq!(frames_at(&r, code, 1), expected);
     }

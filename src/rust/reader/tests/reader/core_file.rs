@@ -29,9 +29,10 @@ pub fn frames(dump: &Dump) -> Vec<String> {
 /// The frames of a stop. Those of labels are removed.
 fn expected(stop: &Stop) -> Vec<String> {
     let of_labels = ["leaf stops.R#88", "run stops.R#247", "eval", "eval"];
-    match stop.name == "labels" {
-        true => of_labels.map(str::to_owned).to_vec(),
-        false => stop.frames.clone(),
+    if stop.name == "labels" {
+        of_labels.map(str::to_owned).to_vec()
+    } else {
+        stop.frames.clone()
     }
 }
 

@@ -192,9 +192,10 @@ fn without_a_part_of_the_memory_there_are_fewer_frames_or_none() {
                 match frames(&mut reader, way) {
                     Some(read) => {
                         expect_only_frames_of(stop, &read);
-                        match read == stop.frames {
-                            true => whole += 1,
-                            false => less += 1,
+                        if read == stop.frames {
+                            whole += 1
+                        } else {
+                            less += 1
                         }
                     }
                     None => none += 1,
@@ -268,18 +269,19 @@ fn with_wrong_words_it_ends() {
                     memory.change(|space| space.set(address, wrong));
                 }
                 let before = memory.reads();
-                match round % 5 == 0 {
-                    true => match open(&image, &memory, way) {
+                if round % 5 == 0 {
+                    match open(&image, &memory, way) {
                         Ok(mut reader) => drop(frames(&mut reader, way)),
                         Err(_) => refused += 1,
-                    },
-                    false => match frames(&mut reader, way) {
+                    }
+                } else {
+                    match frames(&mut reader, way) {
                         Some(frames) => {
                             assert!(frames.len() < 2000);
                             read += 1;
                         }
                         None => unread += 1,
-                    },
+                    }
                 }
                 assert!(memory.reads() - before < 3 << 20);
                 for &(address, word) in &changed {

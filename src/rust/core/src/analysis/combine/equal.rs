@@ -74,9 +74,10 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
                 cells @ (Cells::Doubles(_) | Cells::Converted(_)) => {
                     more.try_fill(codes.len(), NA)?;
                     for value in cells.doubles().unwrap_or_default() {
-                        let bits = match value.is_nan() {
-                            true => NA_REAL.to_bits(),
-                            false => (value + 0.0).to_bits(),
+                        let bits = if value.is_nan() {
+                            NA_REAL.to_bits()
+                        } else {
+                            (value + 0.0).to_bits()
                         };
                         codes.try_push(bits as i32)?;
                         more.try_push((bits >> 32) as i32)?;

@@ -73,9 +73,10 @@ pub fn check_resolved(
     key: Key,
 ) -> Result<()> {
     let resolves = |id: &i32| *id == NA || numbered.rows.row(*id).is_some();
-    match ids.iter().all(resolves) {
-        true => Ok(()),
-        false => Err(unresolved(table, column, key)),
+    if ids.iter().all(resolves) {
+        Ok(())
+    } else {
+        Err(unresolved(table, column, key))
     }
 }
 

@@ -193,9 +193,10 @@ fn pairs<'a>(values: &dyn TableInput<'a>, samples: usize) -> Result<Vec<(&'a str
 }
 
 fn add<'a>(pair: (&'a str, &'a str), pairs: &mut Vec<(&'a str, &'a str)>) -> Result<()> {
-    match pairs.contains(&pair) {
-        true => Ok(()),
-        false => pairs.try_push(pair),
+    if pairs.contains(&pair) {
+        Ok(())
+    } else {
+        pairs.try_push(pair)
     }
 }
 

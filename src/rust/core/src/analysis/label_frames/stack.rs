@@ -97,10 +97,11 @@ impl Clean {
                         // The next frame is `with_labels()`, whatever its name is.
                         next += usize::from(roles.get(next) == Some(&Role::Other));
                     }
-                    self.toplevel = match forwarded {
-                        true => None,
+                    self.toplevel = if forwarded {
+                        None
+                    } else {
                         // The innermost of several marks has the most precise line.
-                        false => self.toplevel.or(has_line.then_some(at)),
+                        self.toplevel.or(has_line.then_some(at))
                     };
                     at = next;
                 }
@@ -182,9 +183,10 @@ impl<'m> Merged<'m> {
                 }
             }
         }
-        match missing.is_empty() {
-            true => Ok(()),
-            false => each(OVERFLOW_KEY, &missing),
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            each(OVERFLOW_KEY, &missing)
         }
     }
 }

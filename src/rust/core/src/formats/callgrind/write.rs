@@ -159,15 +159,14 @@ impl Numbered {
     fn write(&mut self, what: &str, key: u32, name: &str, out: &mut impl Write) -> Result<()> {
         let before = self.numbers.len();
         let number = self.numbers.intern(key)? + 1;
-        let written = match self.numbers.len() == before {
-            true => writeln!(out, "{what}=({number})"),
-            false => {
-                let mut plain = String::new();
-                for c in name.chars() {
-                    plain.try_push_char(if c.is_control() { ' ' } else { c })?;
-                }
-                writeln!(out, "{what}=({number}) {plain}")
+        let written = if self.numbers.len() == before {
+            writeln!(out, "{what}=({number})")
+        } else {
+            let mut plain = String::new();
+            for c in name.chars() {
+                plain.try_push_char(if c.is_control() { ' ' } else { c })?;
             }
+            writeln!(out, "{what}=({number}) {plain}")
         };
         written.map_err(save::failed)
     }

@@ -97,9 +97,10 @@ impl Grammar for Collapsed {
         if self.has_two.is_none() {
             self.has_two = Some(have_two(line));
         }
-        let kind = match self.sample(line, file)? {
-            true => ProblemKind::NoFinalLineFeed,
-            false => ProblemKind::CutLine,
+        let kind = if self.sample(line, file)? {
+            ProblemKind::NoFinalLineFeed
+        } else {
+            ProblemKind::CutLine
         };
         file.note(kind, line);
         Ok(())

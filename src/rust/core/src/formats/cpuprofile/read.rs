@@ -44,12 +44,11 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
             })?,
         };
         if runs.is_empty() {
-            let found = match has_other_samples {
-                true => {
-                    "it has no V8 profile, but samples in the form of Hermes (`stackFrames`); open it at \
-                     speedscope.app and export it there"
-                }
-                false => "it has neither `nodes` nor `ProfileChunk` events",
+            let found = if has_other_samples {
+                "it has no V8 profile, but samples in the form of Hermes (`stackFrames`); open it at \
+                 speedscope.app and export it there"
+            } else {
+                "it has neither `nodes` nor `ProfileChunk` events"
             };
             return Err(json.foreign(found));
         }

@@ -142,9 +142,10 @@ impl Run {
     /// When it began and ended. A start is only paired with an end of the same place in the file.
     fn span(&self) -> Span {
         let (own, traced) = (self.span, self.traced);
-        match own.is_complete() || !traced.is_complete() && own.start.is_some() {
-            true => own,
-            false => traced,
+        if own.is_complete() || !traced.is_complete() && own.start.is_some() {
+            own
+        } else {
+            traced
         }
     }
 
@@ -162,9 +163,10 @@ impl Run {
         }
         let source = self.source(json.source_kind(), uri)?;
         let source = profile.add_source(source)?;
-        match self.samples.is_empty() {
-            true => self.add_counts(source, profile, columns, json),
-            false => self.add_samples(source, profile, columns, json),
+        if self.samples.is_empty() {
+            self.add_counts(source, profile, columns, json)
+        } else {
+            self.add_samples(source, profile, columns, json)
         }
     }
 

@@ -55,9 +55,10 @@ impl Trace {
         strings: &mut Strings,
     ) -> Result<()> {
         json.begin_array()?;
-        while match may_be_open {
-            true => json.element_or_end()?,
-            false => json.element()?,
+        while if may_be_open {
+            json.element_or_end()?
+        } else {
+            json.element()?
         } {
             match json.peek()? {
                 Kind::Object => {

@@ -217,11 +217,11 @@ impl Tree {
         let children = Lists::grouped(nodes.len() + 1, parent_of)?;
         let list = |node: usize, json: &mut Json| -> Result<()> {
             let children = children.get(node);
-            match children.is_empty() {
-                true => Ok(()),
-                false => json
-                    .field("children")?
-                    .integers(children.iter().map(|&c| id(c))),
+            if children.is_empty() {
+                Ok(())
+            } else {
+                json.field("children")?
+                    .integers(children.iter().map(|&c| id(c)))
             }
         };
         json.object(|json| {
@@ -250,11 +250,11 @@ impl Tree {
                 let count = ticks.partition_point(|tick| tick.0 as usize <= row);
                 let (mine, rest) = ticks.split_at(count);
                 ticks = rest;
-                match mine.is_empty() {
-                    true => Ok(()),
-                    false => json
-                        .field("positionTicks")?
-                        .array(|json| write_ticks(mine, json)),
+                if mine.is_empty() {
+                    Ok(())
+                } else {
+                    json.field("positionTicks")?
+                        .array(|json| write_ticks(mine, json))
                 }
             })?;
         }

@@ -282,33 +282,33 @@ impl Tables {
             address: address.unwrap_or(0),
             ..Address::default()
         })?;
-        let function = match is_unknown {
-            true => None,
-            false => {
-                let empty = profile.strings.intern("")?;
-                let mut file = view.string(&self.func_file, func, json)?;
-                if file.is_none() {
-                    let source = row_of(&self.func_source, func, view.source_file, json)?;
-                    if let Some(source) = source {
-                        file = view.string(view.source_file, source, json)?;
-                    }
+        let function = if is_unknown {
+            None
+        } else {
+            let empty = profile.strings.intern("")?;
+            let mut file = view.string(&self.func_file, func, json)?;
+            if file.is_none() {
+                let source = row_of(&self.func_source, func, view.source_file, json)?;
+                if let Some(source) = source {
+                    file = view.string(view.source_file, source, json)?;
                 }
-                let file = file.unwrap_or(empty);
-                let start = whole(&self.func_line, func).unwrap_or(0);
-                let start = i64::from(integer_for_r(start));
-                let strings = &mut profile.strings;
-                let function = Function::recorded([name, empty], file, start, strings)?;
-                Some(profile.functions.intern(function)?)
             }
+            let file = file.unwrap_or(empty);
+            let start = whole(&self.func_line, func).unwrap_or(0);
+            let start = i64::from(integer_for_r(start));
+            let strings = &mut profile.strings;
+            let function = Function::recorded([name, empty], file, start, strings)?;
+            Some(profile.functions.intern(function)?)
         };
         let at = json.position() as usize;
         let line = whole(&self.frame_line, row).unwrap_or(0);
         let line = json.problems.line_number(line, at);
         let column = whole(&self.frame_column, row).unwrap_or(0);
         let column = json.problems.line_number(column, at);
-        let frame_type = match is_native {
-            true => profile.frame_type(NATIVE)?,
-            false => None,
+        let frame_type = if is_native {
+            profile.frame_type(NATIVE)?
+        } else {
+            None
         };
         let location = profile.locations.intern(Location {
             function,

@@ -54,9 +54,10 @@ impl Table {
                 "threadCPUDelta" => &mut self.cpu,
                 key => {
                     *is_gecko |= key == "schema";
-                    match key == "weightType" {
-                        true => self.weight_type = text(json)?,
-                        false => json.skip()?,
+                    if key == "weightType" {
+                        self.weight_type = text(json)?
+                    } else {
+                        json.skip()?
                     }
                     continue;
                 }
@@ -122,9 +123,10 @@ impl Thread {
         json: &mut Reader,
     ) -> Result<()> {
         let view = View::new(&self.part.lists, &shared.lists);
-        let tables = match self.part.tables.has_stacks() {
-            true => &mut self.part.tables,
-            false => &mut shared.tables,
+        let tables = if self.part.tables.has_stacks() {
+            &mut self.part.tables
+        } else {
+            &mut shared.tables
         };
         let mut adding = Adding {
             meta,
@@ -234,26 +236,29 @@ impl Adding<'_, '_> {
             _ => SAMPLES.key(),
         };
         let column = self.columns.find(name, unit)?;
-        let cpu = match table.cpu.iter().any(|cpu| !cpu.is_nan()) {
-            true => Some(self.columns.find(CPU.name, self.meta.cpu_unit())?),
-            false => None,
+        let cpu = if table.cpu.iter().any(|cpu| !cpu.is_nan()) {
+            Some(self.columns.find(CPU.name, self.meta.cpu_unit())?)
+        } else {
+            None
         };
         let rows = table.rows(json);
         let mut passed = 0.0;
         for at in 0..rows as u32 {
             let row = self.sample(index(&table.stack, at, json)?, json)?;
-            let weight = match table.weight.is_empty() {
-                true => Some(1.0),
-                false => get(&table.weight, at),
+            let weight = if table.weight.is_empty() {
+                Some(1.0)
+            } else {
+                get(&table.weight, at)
             };
             self.columns.set(column, row, weight)?;
             if let Some(cpu) = cpu {
                 self.columns.set(cpu, row, get(&table.cpu, at))?;
             }
             passed += get(&table.deltas, at).unwrap_or(0.0);
-            let time = match table.time.is_empty() {
-                true => Some(passed).filter(|_| !table.deltas.is_empty()),
-                false => get(&table.time, at),
+            let time = if table.time.is_empty() {
+                Some(passed).filter(|_| !table.deltas.is_empty())
+            } else {
+                get(&table.time, at)
             };
             self.time(row, time)?;
         }

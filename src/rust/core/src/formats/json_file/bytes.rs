@@ -76,11 +76,12 @@ impl Reader<'_, '_, '_> {
     }
 
     pub(super) fn check_length(&self, length: usize) -> Result<()> {
-        match length > LONGEST {
-            true => Err(self.error(message!(
+        if length > LONGEST {
+            Err(self.error(message!(
                 "A string or number of more than {LONGEST} bytes is not supported."
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 

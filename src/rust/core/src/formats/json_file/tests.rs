@@ -257,9 +257,10 @@ fn truncate_texts(seeds: u64) {
         for end in (1..text.len()).filter(|&end| text.is_char_boundary(end)) {
             let is_cut = |skip: bool| {
                 let result = with(&text.as_bytes()[..end], 16, |json| {
-                    let result = match skip {
-                        true => json.skip(),
-                        false => value(json).map(drop),
+                    let result = if skip {
+                        json.skip()
+                    } else {
+                        value(json).map(drop)
                     };
                     json.accept_end(result)
                 });

@@ -60,9 +60,10 @@ impl Events {
         };
         let is_first = event.values.column.is_empty() || !event.has_periods;
         if let Some(period) = period {
-            event.period = match is_first {
-                true => Some(period),
-                false => event.period.filter(|same| *same == period),
+            event.period = if is_first {
+                Some(period)
+            } else {
+                event.period.filter(|same| *same == period)
             };
             event.has_periods = true;
         }

@@ -160,9 +160,10 @@ impl PerfScript {
     fn comment(&mut self, line: &[u8], file: &mut File) -> Result<()> {
         file.is_known |= is_header(line);
         let text = line[1..].trim_ascii();
-        match text.iter().all(|byte| *byte == b'=') {
-            true => Ok(()),
-            false => file.add_comment(text),
+        if text.iter().all(|byte| *byte == b'=') {
+            Ok(())
+        } else {
+            file.add_comment(text)
         }
     }
 

@@ -17,9 +17,10 @@ pub fn sample_starts(file: &[u8]) -> Result<Vec<u64>> {
         if let Some(header) = header(line) {
             has_memory = header.memory;
         } else {
-            let is_sample = match has_memory {
-                true => memory_prefix(line).is_some(),
-                false => file_line(line).is_none(),
+            let is_sample = if has_memory {
+                memory_prefix(line).is_some()
+            } else {
+                file_line(line).is_none()
             };
             if is_sample {
                 starts.try_push(start as u64)?;

@@ -69,9 +69,10 @@ impl<'a> StackTexts<'a> {
         self.numbers.clear();
         self.filenames.clear();
         self.highest = 0;
-        let files = match header.line {
-            true => copied(&source.files)?,
-            false => Vec::new(),
+        let files = if header.line {
+            copied(&source.files)?
+        } else {
+            Vec::new()
         };
         for file in &files {
             self.highest = self.highest.max(file.number);

@@ -158,11 +158,12 @@ impl Counts<'_> {
     fn check_sum(&self, rows: usize) -> Result<()> {
         let lines = (0..rows).filter_map(|row| self.of_row(row).ok());
         let lines = lines.fold(0_u64, |sum, (count, _)| sum.saturating_add(count));
-        match lines > MOST_LINES {
-            true => Err(Error::Lossy(message!(
+        if lines > MOST_LINES {
+            Err(Error::Lossy(message!(
                 "An Rprof file has one line for each sample, which would be {lines} lines. The limit is {MOST_LINES}."
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 

@@ -15,9 +15,12 @@ pub fn is_tar(start: &[u8]) -> bool {
     let digits = header[CHECKSUM].trim_ascii_start();
     let digits = digits.iter().take_while(|byte| matches!(byte, b'0'..=b'7'));
     let stated = digits.fold(0, |sum: u32, digit| sum * 8 + u32::from(digit - b'0'));
-    let byte = |(at, &byte)| match CHECKSUM.contains(&at) {
-        true => u32::from(b' '),
-        false => u32::from(byte),
+    let byte = |(at, &byte)| {
+        if CHECKSUM.contains(&at) {
+            u32::from(b' ')
+        } else {
+            u32::from(byte)
+        }
     };
     let sum: u32 = header.iter().enumerate().map(byte).sum();
     header[0] != 0 && stated == sum

@@ -10,9 +10,10 @@ pub fn is_gperftools(start: &[u8]) -> bool {
     let word = |size: usize, is_big: bool, at: usize| -> Option<u64> {
         let bytes = start.get(at * size..(at + 1) * size)?;
         let join = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-        Some(match is_big {
-            true => bytes.iter().fold(0, join),
-            false => bytes.iter().rev().fold(0, join),
+        Some(if is_big {
+            bytes.iter().fold(0, join)
+        } else {
+            bytes.iter().rev().fold(0, join)
         })
     };
     [(4, false), (4, true), (8, false), (8, true)]

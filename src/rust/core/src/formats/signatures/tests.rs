@@ -11,9 +11,10 @@ fn name_of(start: &[u8]) -> &'static str {
 fn each_kind_is_recognised() {
     let words = |words: [u64; 5], is_big: bool, size: usize| {
         let bytes = words.iter().flat_map(|word| {
-            let bytes = match is_big {
-                true => word.to_be_bytes()[8 - size..].to_vec(),
-                false => word.to_le_bytes()[..size].to_vec(),
+            let bytes = if is_big {
+                word.to_be_bytes()[8 - size..].to_vec()
+            } else {
+                word.to_le_bytes()[..size].to_vec()
             };
             bytes.into_iter()
         });

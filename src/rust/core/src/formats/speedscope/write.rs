@@ -156,11 +156,11 @@ fn write_head(
         Some(_) => true,
         None => type_of(shown) == (measure.name(), measure.unit()),
     };
-    match is_same && !same_unit.any(is_other) {
-        true => Ok(()),
-        false => json
-            .field("sampleType")?
-            .texts([measure.name(), measure.unit()].into_iter()),
+    if is_same && !same_unit.any(is_other) {
+        Ok(())
+    } else {
+        json.field("sampleType")?
+            .texts([measure.name(), measure.unit()].into_iter())
     }
 }
 
@@ -172,9 +172,12 @@ fn write_profile(
     json: &mut Json,
     stop: Stop,
 ) -> Result<()> {
-    let each = |each: &mut dyn FnMut(StackId, f64) -> Result<()>| match aggregate {
-        true => measured.sums(stop, each).map(drop),
-        false => measured.runs(stop, each).map(drop),
+    let each = |each: &mut dyn FnMut(StackId, f64) -> Result<()>| {
+        if aggregate {
+            measured.sums(stop, each).map(drop)
+        } else {
+            measured.runs(stop, each).map(drop)
+        }
     };
     json.field("startValue")?.integer(0)?;
     json.field("endValue")?.number(sum)?;

@@ -253,9 +253,10 @@ fn deflate(compress: &mut Compress, block: &Block) -> io::Result<Deflated> {
     if !block.before.is_empty() {
         compress.set_dictionary(&block.before).map_err(failed)?;
     }
-    let flush = match block.is_last {
-        true => FlushCompress::Finish,
-        false => FlushCompress::Sync,
+    let flush = if block.is_last {
+        FlushCompress::Finish
+    } else {
+        FlushCompress::Sync
     };
     let mut bytes = Vec::new();
     let mut rest = block.content.as_slice();

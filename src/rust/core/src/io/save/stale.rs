@@ -39,9 +39,10 @@ pub(super) fn remove(new: &Path, file: &File) {
 /// other files.
 fn remove_in(directory: &Path, new: &Metadata) {
     // The parent of "a" is "".
-    let directory = match directory.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => directory,
+    let directory = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
     };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -10,9 +10,10 @@ impl Scratch {
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap();
         // On Windows, resolved paths begin with `\\?\`, and profiles do not contain such names.
-        let resolved = match cfg!(windows) {
-            true => path,
-            false => fs::canonicalize(path).unwrap(),
+        let resolved = if cfg!(windows) {
+            path
+        } else {
+            fs::canonicalize(path).unwrap()
         };
         Scratch(resolved)
     }

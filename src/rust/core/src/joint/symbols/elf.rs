@@ -319,9 +319,10 @@ impl Input {
         read: impl FnOnce(Pieces<'_, 'f>) -> read::Result<T>,
     ) -> Result<Option<T>> {
         let found = read(Pieces { input: self, files }).ok();
-        match self.out_of_memory.get() {
-            true => Err(Error::Memory),
-            false => Ok(found),
+        if self.out_of_memory.get() {
+            Err(Error::Memory)
+        } else {
+            Ok(found)
         }
     }
 }

@@ -104,9 +104,10 @@ impl Maker {
         } else {
             self.pick(&[1, 1, 2, 3])
         };
-        let profiles = match together {
-            true => self.aligned(count),
-            false => (0..count).flat_map(|_| self.aligned(1)).collect(),
+        let profiles = if together {
+            self.aligned(count)
+        } else {
+            (0..count).flat_map(|_| self.aligned(1)).collect()
         };
         let (mut attributes, _) = self.pairs_and_keys();
         if count > 0 && self.chance(50) {
@@ -223,9 +224,12 @@ impl Maker {
             }
             if shape != Shape::Values {
                 let outside = self.rarely();
-                let times = (0..count).map(|_| match outside {
-                    true => self.below(1 << 63),
-                    false => frame.time_unix_nano + self.below(frame.duration_nano),
+                let times = (0..count).map(|_| {
+                    if outside {
+                        self.below(1 << 63)
+                    } else {
+                        frame.time_unix_nano + self.below(frame.duration_nano)
+                    }
                 });
                 sample.timestamps_unix_nano = times.collect();
             }

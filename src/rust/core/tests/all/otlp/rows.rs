@@ -103,9 +103,10 @@ impl Maker {
     }
 
     pub fn extreme(&mut self) -> i64 {
-        match self.chance(30) {
-            true => self.any() as i64,
-            false => self.pick(&EXTREME),
+        if self.chance(30) {
+            self.any() as i64
+        } else {
+            self.pick(&EXTREME)
         }
     }
 
@@ -185,9 +186,10 @@ impl Maker {
 
     /// A line or column. They start at 1; 0 is unset.
     fn line(&mut self) -> i64 {
-        match self.rarely() {
-            true => self.extreme(),
-            false => self.pick(&[0, 0, 1, 2, 40, 1 << 40, i64::MAX]),
+        if self.rarely() {
+            self.extreme()
+        } else {
+            self.pick(&[0, 0, 1, 2, 40, 1 << 40, i64::MAX])
         }
     }
 
@@ -274,9 +276,10 @@ impl Maker {
         }
         let index = self.row(|d| &mut d.location_table, Dictionary::location, location);
         // An empty location is valid, but should not be written.
-        match self.strict && index == 0 {
-            true => self.location(),
-            false => index,
+        if self.strict && index == 0 {
+            self.location()
+        } else {
+            index
         }
     }
 
@@ -316,9 +319,10 @@ impl Maker {
 
     fn some_attribute(&mut self, key: &str) -> i32 {
         let value = self.value(2);
-        let unit = match self.rarely() {
-            true => "µ units",
-            false => self.pick(&UNITS),
+        let unit = if self.rarely() {
+            "µ units"
+        } else {
+            self.pick(&UNITS)
         };
         self.attribute(key, value, unit)
     }

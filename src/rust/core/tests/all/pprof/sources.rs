@@ -45,9 +45,10 @@ fn runs_come_back_as_sources() {
         let bytes = told(&profile, aggregate);
         let read = try_read(&bytes).unwrap().0;
         assert_eq!(sources(&read), sources(&profile));
-        let (of, gc) = match aggregate {
-            false => (vec![0, 0, 0, 1, 1], 1),
-            true => (vec![0, 0, 1], 1),
+        let (of, gc) = if !aggregate {
+            (vec![0, 0, 0, 1, 1], 1)
+        } else {
+            (vec![0, 0, 1], 1)
         };
         assert_eq!(source_of(&read), of);
         // Only the label for garbage collection remains.

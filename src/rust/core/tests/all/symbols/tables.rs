@@ -135,9 +135,10 @@ fn names_of_cxx_are_those_of_the_demangler_without_parameters() {
     for symbol in &found {
         // Clones of a function have the same name.
         let plain = symbol.system_name.split('.').next().unwrap();
-        let expected = match plain.starts_with("_Z") {
-            true => filt(&[plain]).remove(0),
-            false => symbol.system_name.clone(),
+        let expected = if plain.starts_with("_Z") {
+            filt(&[plain]).remove(0)
+        } else {
+            symbol.system_name.clone()
         };
         assert_eq!(symbol.name, expected, "{symbol:?}");
     }

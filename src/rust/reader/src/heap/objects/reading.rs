@@ -84,9 +84,10 @@ impl<'m> Objects<'m> {
                 }
                 let start = memory.view(address, CELL).ok_or_else(damaged)?;
                 let size = usize::try_from(needed(Node::new(start))).unwrap_or(usize::MAX);
-                let bytes = match size <= CELL {
-                    true => start,
-                    false => memory.view(address, size).ok_or_else(damaged)?,
+                let bytes = if size <= CELL {
+                    start
+                } else {
+                    memory.view(address, size).ok_or_else(damaged)?
                 };
                 self.large.try_push(Block { address, bytes })?;
                 address = at(bytes, NEXT);
@@ -139,9 +140,10 @@ impl<'m> Objects<'m> {
         let node = self.node(number);
         if node.is_vector() && !node.is_altrep() {
             // The smallest slots have room for one unit, which an empty vector does not use.
-            let room = match number < self.first[1] {
-                true => 0,
-                false => self.size(number) - DATA as u64,
+            let room = if number < self.first[1] {
+                0
+            } else {
+                self.size(number) - DATA as u64
             };
             self.data_bytes = self.data_bytes.saturating_add(room);
         }

@@ -135,13 +135,15 @@ impl FakeHeap {
             9..=16 => 5,
             _ => CLASSES - 1,
         };
-        let address = match class < PAGE_CLASSES {
-            true => self.slot(class),
-            false => self.large(48 + 8 * units),
+        let address = if class < PAGE_CLASSES {
+            self.slot(class)
+        } else {
+            self.large(48 + 8 * units)
         };
-        let (mark, list) = match self.is_new && class < PAGE_CLASSES {
-            true => (0, &mut self.new[class]),
-            false => (MARK, &mut self.old[class]),
+        let (mark, list) = if self.is_new && class < PAGE_CLASSES {
+            (0, &mut self.new[class])
+        } else {
+            (MARK, &mut self.old[class])
         };
         list.push(address);
         self.set(address, 0, u64::from(type_.0) | mark);

@@ -56,11 +56,12 @@ impl FakeHeap {
             }
         }
         // The table is among the variables of R, or in memory of its own.
-        match self.has_table_in_variables {
-            true => (0..4 + connections.len() as u64).for_each(|row| {
+        if self.has_table_in_variables {
+            (0..4 + connections.len() as u64).for_each(|row| {
                 self.add_variable(self.space.word(CONNECTIONS + 8 * row));
-            }),
-            false => self.add_variable(CONNECTIONS),
+            })
+        } else {
+            self.add_variable(CONNECTIONS)
         }
     }
 }

@@ -129,12 +129,11 @@ impl Tables {
             };
             let name = self.strings.intern(&name)?;
             self.names.try_push(name)?;
-            let source = match frame.file.is_empty() || func.function.is_none() {
-                true => None,
-                false => {
-                    let file = self.strings.intern(frame.file)?;
-                    Some(self.sources.intern(file)?)
-                }
+            let source = if frame.file.is_empty() || func.function.is_none() {
+                None
+            } else {
+                let file = self.strings.intern(frame.file)?;
+                Some(self.sources.intern(file)?)
             };
             self.source_of_func.try_push(source)?;
         }

@@ -200,12 +200,13 @@ impl<'m, 'a> Thread<'m, 'a> {
             })
             .map(drop)
         })?;
-        match is_counted {
-            true => json.field("weight")?.null(),
-            false => json.field("weight")?.array(|json| {
+        if is_counted {
+            json.field("weight")?.null()
+        } else {
+            json.field("weight")?.array(|json| {
                 self.for_each(self.weight, stop, |_, weight, _| json.number(weight))
                     .map(drop)
-            }),
+            })
         }
     }
 

@@ -123,9 +123,10 @@ impl Samples {
             let (length, used) = (bytes.len(), self.fields(bytes)?);
             pieces.keep(used..length);
         }
-        match pieces.bytes().is_empty() && pieces.padding() == 0 {
-            true => Ok(()),
-            false => Err(irregular().into()),
+        if pieces.bytes().is_empty() && pieces.padding() == 0 {
+            Ok(())
+        } else {
+            Err(irregular().into())
         }
     }
 
@@ -137,9 +138,10 @@ impl Samples {
             // An incomplete field continues in the next piece.
             let Ok(Some(found)) = message.field() else {
                 let rest = bytes.get(start..).unwrap_or_default();
-                return match is_start_of_field(rest) {
-                    true => Ok(start),
-                    false => Err(irregular().into()),
+                return if is_start_of_field(rest) {
+                    Ok(start)
+                } else {
+                    Err(irregular().into())
                 };
             };
             if found.number == field::SAMPLE {

@@ -267,9 +267,10 @@ impl<'a> Lists<'a> {
             }
             _ => self.encode(stack_of, tables, texts)?,
         }
-        let number = match self.shared {
-            true => self.pieces.intern(&self.encoded)?,
-            false => self.pieces.push(&self.encoded)?,
+        let number = if self.shared {
+            self.pieces.intern(&self.encoded)?
+        } else {
+            self.pieces.push(&self.encoded)?
         };
         self.number[stack.row()] = number + 1;
         Ok(number)

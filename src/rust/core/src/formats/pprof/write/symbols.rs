@@ -163,9 +163,12 @@ pub fn function<'a>(
     row: &Function,
     texts: &mut StringTableBuilder<'a>,
 ) -> Result<proto::Function> {
-    let mut text = |id, is_recorded| match is_recorded {
-        true => Ok::<_, Error>(texts.index_of_id(id, profile.strings.get(id))? as i64),
-        false => Ok(0),
+    let mut text = |id, is_recorded| {
+        if is_recorded {
+            Ok::<_, Error>(texts.index_of_id(id, profile.strings.get(id))? as i64)
+        } else {
+            Ok(0)
+        }
     };
     let has_name = matches!(row.recorded, Names::Name | Names::Both);
     // R has no system names. If both names were equal, pprof would demangle them.
