@@ -105,7 +105,9 @@ pub fn there_and_back_otlp(profile: &Profile) -> std::result::Result<(), String>
 }
 
 /// Writes the profile as OTLP and reads it back. If the sources or their scopes have changed, since
-/// OTLP cannot store all differences between them, this is repeated with the result.
+/// OTLP cannot store all differences between them, this is repeated with the result. It is also
+/// repeated if only some samples have times: these become separate profiles, whose samples are read
+/// in another order, which determines the order of stacks in the dictionary.
 fn settled(
     profile: &Profile,
     aggregate: bool,
@@ -125,6 +127,10 @@ fn settled(
     // Samples are then grouped by source, so their order may differ.
     if !aggregate && sorted(profile) != sorted(&second) {
         return Err("written as OTLP, it reads back as another profile".to_owned());
+    }
+    let times = profile.samples.times.len();
+    if times > 0 && times < profile.samples.len() {
+        return through_otlp(&second, aggregate, false);
     }
     Ok(Some((bytes, second)))
 }
