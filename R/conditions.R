@@ -105,16 +105,13 @@ warn_problems <- function(counts, name, call) {
     return()
   }
   lost <- any(counts$lost)
-  bullets <- format_problem_counts(counts)
-  warn_profile(c(
-    if (lost) {
-      paste0(name, " is incomplete.")
-    } else {
-      paste0(name, " has irregularities; no data was lost.")
-    },
-    rlang::set_names(bullets, ifelse(counts$lost, "x", "i")),
+  message <- c(
+    paste0(name, if (lost) " is incomplete." else " has irregularities; no data was lost."),
+    rlang::set_names(format_problem_counts(counts), ifelse(counts$lost, "x", "i")),
     if (lost) c("*" = "See `profile_problems()` for details.")
-  ), if (lost) "profile_warning_incomplete" else "profile_warning_repaired", problems = counts, call = call)
+  )
+  class <- if (lost) "profile_warning_incomplete" else "profile_warning_repaired"
+  warn_profile(message, class, problems = counts, call = call)
 }
 
 format_problem_counts <- function(counts) {
@@ -150,7 +147,7 @@ error_hint <- function(error) {
   }
 }
 
-# The same, for readers: a profile that version 1.0 cannot represent may be read as version 2.0.
+# What users can do about an error of a reader: a profile that version 1.0 cannot represent may be read as version 2.0.
 reader_hint <- function(error) {
   if (identical(error$version, "1.0")) {
     "Use `version = \"2.0\"`."

@@ -188,7 +188,8 @@ status_problem <- function(answer, request, call) {
 # The rules of the core, which `forward_profiles()` uses as well. `first`: the delay after the first attempt.
 retry_rule <- function(result, answer, attempt, first, call) {
   asked <- answer_header(answer, "retry-after", call)
-  rust(rust_retry(result, as.numeric(answer$status), as.numeric(attempt), as.numeric(first), asked, current_time()), call)
+  status <- as.numeric(answer$status)
+  rust(rust_retry(result, status, as.numeric(attempt), as.numeric(first), asked, current_time()), call)
 }
 
 # The clock. Tests replace it, so that they need not wait.

@@ -306,7 +306,9 @@ report_answer <- function(answer, request, call) {
   if (!report$read || !is.na(answer$failure)) {
     report <- read_answer(answer, request, success = FALSE, call)
     warn_profile(c(
-      paste0("The answer of `", request$shown, "` does not conform to OTLP: it is unknown whether the profile was accepted."),
+      paste0(
+        "The answer of `", request$shown, "` does not conform to OTLP: it is unknown whether the profile was accepted."
+      ),
       x = paste0("HTTP ", answer$status, if (report$message != "") paste0(": ", report$message)),
       x = if (!is.na(answer$failure)) paste0("The answer is incomplete: ", as_line(paste(answer$failure), call))
     ), "profile_warning_answer", answer = report$message, call = call)

@@ -123,7 +123,9 @@ inform_source_files <- function(found, embeds) {
     "The profile was not recorded in this session.",
     i = if (length(read) > 0) paste0("Source code was read from ", format_files(read)),
     x = if (length(left_out) > 0) paste0("Left out, as outside of the working directory: ", format_files(left_out)),
-    i = if (length(left_out) > 0) "Use `add_source_text(x, outside = TRUE)` to include them, or `directory` to include those in a folder."
+    i = if (length(left_out) > 0) {
+      "Use `add_source_text(x, outside = TRUE)` to include them, or `directory` to include those in a folder."
+    }
   ), "profile_message_source_files", read = read, left_out = left_out)
 }
 

@@ -1,4 +1,4 @@
-# The parts of help pages that describe the data model, as the core declares it: comments in R/ insert the values of this
+# The parts of help pages that describe the data model, as the core declares it. Comments in R/ insert the values of this
 # file, as in `@eval source("tools/help.R")$value$sample_types`.
 
 local({
@@ -37,8 +37,8 @@ local({
     sample_types = c(
       "@section Sample types:",
       "Readers keep the sample types of a file, which may have any name and unit. The meaning of these is known:",
-      "`summary()` and pages show the first type of the role *allocated* in bytes beside counts of samples, and `plot()`",
-      "shows types of the role *level* below the stacks. Values of levels are not summed.",
+      "`summary()` and pages show the first type of the role *allocated* in bytes beside counts of samples, and",
+      "`plot()` shows types of the role *level* below the stacks. Values of levels are not summed.",
       "", "| type | unit | role | meaning, used by |", "|---|---|---|---|",
       with(model$sample_types, paste0("| `", type, "` | `", unit, "` | ", role, " | ", doc, " |"))
     ),
