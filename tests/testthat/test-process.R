@@ -61,7 +61,7 @@ test_that("the stack of a process that sleeps has functions, lines and state", {
 test_that("the list of processes shows whole commands and scripts", {
   list <- tibble::new_tibble(list(
     pid = c(7L, 12345L, -1L), state = c("running", "sleeping", NA), cpu_time = c(0.126, 86400, NA),
-    start = Sys.time() - c(5, 7.3e5, NA), script = c(paste0("/srv/", strrep("deep/", 20), "app.R"), NA, "own.R"),
+    start = Sys.time() - c(5 * 3600, 7.3e5, NA), script = c(paste0("/srv/", strrep("deep/", 20), "app.R"), NA, "own.R"),
     command = c(
       paste("R --no-echo --file=app.R --args", paste0("--option-", 1:9, collapse = " ")), "R -e f(\x1b[31m)", "R"
     )
