@@ -158,7 +158,7 @@ counted_by_hand <- function(x, type) {
 
 test_that("print() and summary() count the same samples, and all samples are accounted for", {
   files <- c(rprof_path(rprof_files()), dir(data_path("pprof"), full.names = TRUE))
-  of_old_versions <- data_path("otlp", c("classes-1.6.pb", "python-1.36.0.json", "python-1.36.0.pb"))
+  of_old_versions <- data_path("otlp", c("classes-1.6.pb", "python-1.36.0.json", "python-1.36.0.pb", "rust-0.31.0.pb"))
   files <- c(files, setdiff(dir(data_path("otlp"), "[.](pb|json|gz)$", full.names = TRUE), of_old_versions))
   profiles <- lapply(files, function(file) quietly(read_profile(file, source_uri = file)))
   # Samples without a stack, with values of other types, or without any.
