@@ -85,7 +85,7 @@ expect_memory_errors <- function(ends) {
     ends_of_call <- ends[[call]]
     info <- paste(c(call, ends_of_call), collapse = "; ")
     refused <- grepl(
-      "^memory$|(cannot|could not) allocate|Not enough memory|(Failed|Unable) to (re)?alloc", ends_of_call
+      "^memory$|(cannot|could not) allocate|Not enough memory|(Failed|Unable) to (re)?alloc|memory exhausted", ends_of_call
     )
     expect_true(all(refused | ends_of_call == "works"), info = info)
     expect_true(refused[[1]], info = info)

@@ -224,13 +224,14 @@ test_that("children that quit add nothing to the recording", {
   file <- file.path(folder, "Rprof.out")
   copies <- hook_lines(folder, "copies")
   expect_length(copies, if (getRversion() < "4.3") 3 else 0)
-  # R has written the same bytes again.
   bytes <- file_bytes(file)
-  for (range in lapply(strsplit(copies, " "), as.numeric)) {
-    size <- range[[2]] - range[[1]] + 1
-    expect_identical(bytes[range[[2]] + seq_len(size)], bytes[range[[1]] - 1 + seq_len(size)])
-  }
   remove_copies(file, copies)
+  rest <- file_bytes(file)
+  # R has written the same bytes itself.
+  for (range in lapply(strsplit(copies, " "), as.numeric)) {
+    copy <- bytes[seq(range[[1]], length.out = range[[2]] - range[[1]] + 1)]
+    expect_length(grepRaw(copy, rest, fixed = TRUE), as.integer(length(copy) > 0))
+  }
   expect_identical(nrow(profile_problems(read_rprof(file))), 0L)
 })
 
