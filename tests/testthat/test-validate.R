@@ -25,7 +25,10 @@ broken_rules <- function(x, cases) {
     eval(case, scope)
     error <- broken(scope$x)
     # The message is the place and the rule, so the table shows all of it.
-    place <- place_of(error$table, error$column, error$row)
+    place <- paste0(
+      "Table `", error$table, "`", if (!is.null(error$column)) paste0(", column `", error$column, "`"),
+      if (!is.null(error$row)) paste0(", row ", error$row)
+    )
     # "Table `samples` is missing."
     between <- if (grepl("^(is|has) ", error$rule)) " " else ": "
     expect_identical(conditionMessage(error), paste0(place, between, error$rule, "."))
