@@ -78,7 +78,7 @@ forward_profiles <- function(from, to = NULL, ..., resource = character(), heade
     abort_no_folder(c(folder, shown_text(from)), "profile_error_open", call)
   }
   folder <- normalizePath(folder)
-  path <- c(folder, folder)
+  path <- c(folder, shown_text(folder))
   is_spool <- file.exists(in_folder(folder, "lock"))
   if (is_spool) {
     if (rust(rust_forwarder(path, FALSE), call) == "end") {
@@ -134,7 +134,7 @@ forward_target <- function(to, headers, timeout, spool, limit, call) {
   # If the forwarder is killed, its temporary files are removed with the folder.
   environment[["TMPDIR"]] <- folder
   list(
-    kind = "forward", shown = request$shown, path = c(folder, folder), limit = limit,
+    kind = "forward", shown = request$shown, path = c(folder, shown_text(folder)), limit = limit,
     target = serialize(request, NULL, version = 3), command = lines_for_c(forward_command(folder)),
     environment = lines_for_c(paste0(names(environment), "=", environment))
   )
@@ -200,7 +200,7 @@ forward_age <- 60
 run_forwarder <- function(folder) {
   Sys.umask("077")
   setwd(folder)
-  path <- c(folder, folder)
+  path <- c(folder, shown_text(folder))
   target <- in_folder(folder, "target")
   if (rust(rust_forwarder(path, FALSE), NULL) == "end") {
     unlink(target)

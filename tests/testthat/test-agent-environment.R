@@ -168,10 +168,10 @@ test_that("folders may have any name", {
       start_agent_by_environment()
       work_until_taken()
       expect_identical(stop_agent()$sent, agent_status()$taken)
-      files <- list.files(named(name), full.names = TRUE)
+      files <- list.files(named(name))
       expect_match(files, "[.]pb[.]gz$")
       expect_gt(length(files), 0)
-      unlink(files)
+      unlink(in_folder(named(name), files))
 
       withr::local_envvar(
         R_PROFILE_AGENT = "true", R_PROFILE_AGENT_SPOOL = paste0(named(name), "-spool"),
