@@ -142,7 +142,9 @@ end_of_child <- function() {
   if (is_recording && !settings$native && getRversion() < "4.3") {
     before <- file.size(file)
     utils::Rprof(NULL)
-    cat(before + 1, file.size(file), "\n", file = file.path(settings$folder, "copies"), append = TRUE)
+    # cat() would round large numbers.
+    range <- sprintf("%.0f %.0f\n", before + 1, file.size(file))
+    cat(range, file = file.path(settings$folder, "copies"), append = TRUE)
   }
 }
 

@@ -171,7 +171,7 @@ test_that("a recording that cannot be written is kept, and the exit status is th
   expect_true("Rprof.out" %in% dir(kept))
 })
 
-test_that("a script that cannot be recorded runs nevertheless", {
+test_that("a script that cannot be recorded runs without a recording", {
   folder <- withr::local_tempdir()
   settings <- list(interval = 0.01, event = "no such event", native = FALSE)
   out <- withr::local_tempfile()

@@ -18,7 +18,7 @@ const SRCREFS: &[u8] = b"srcrefsIndex";
 const EXPRESSIONS: &[u8] = b"expressionsIndex";
 
 /// Identifies the byte code of a function. R may free it, and reuse the addresses of its instructions and constants
-/// for other code of the same size, such as that of the next loop. That code was compiled from another expression.
+/// for other code of the same size, such as the next loop. This code was compiled from another expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Code {
     pub instructions: u64,

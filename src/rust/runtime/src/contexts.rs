@@ -117,7 +117,7 @@ impl Head {
         Some(Head::of(&bytes))
     }
 
-    /// Whether the flags are those of a record.
+    /// Whether a record can have these flags.
     pub fn is_possible(self) -> bool {
         self.flags < FLAGS
     }
