@@ -45,7 +45,7 @@ impl Contexts {
         };
         let mut closures = 0;
         let mut height = variable(NODE_STACK_TOP)?;
-        let mut walk = contexts.walk_between_calls();
+        let mut walk = contexts.records();
         while let Some((address, head)) = walk.next_head(&mut Own) {
             closures += usize::from(head.is_call_of_closure());
             contexts.toplevel = address;
@@ -66,14 +66,14 @@ impl Contexts {
         Ok(contexts)
     }
 
-    /// The list of records, for [`Own`]. Must not be called in the handler.
-    fn walk_between_calls(&self) -> Walk {
+    /// The list of records. Only R's variable is read here, which always exists.
+    fn records(&self) -> Walk {
         Walk::new(memory::word(&mut Own, self.innermost_at).unwrap_or(0))
     }
 
     /// The addresses of the records of closures. Must not be called in the handler.
     pub fn closures(&self) -> impl Iterator<Item = u64> + use<> {
-        let mut walk = self.walk_between_calls();
+        let mut walk = self.records();
         let records = std::iter::from_fn(move || walk.next_head(&mut Own));
         let closures = records.filter(|(_, head)| head.is_call_of_closure());
         closures.map(|(address, _)| address)
@@ -92,8 +92,7 @@ impl Contexts {
         };
         let mut outer = 0;
         let mut promise = Promise::default();
-        // R's own variable, which always exists.
-        let mut walk = self.walk_between_calls();
+        let mut walk = self.records();
         while let Some((address, head)) = walk.next_head(&mut memory) {
             // Records of outer calls have higher addresses on the C stack.
             if stack.has(address) {
