@@ -1,19 +1,22 @@
 # Checks that the modules of each crate, and the C files, can be read in an order in which each needs only earlier ones:
 #
-#   Rscript tools/imports.R          fails if modules import each other, or against the layers of the core, or know R's
-#                                    memory outside of the crate `runtime`
+#   Rscript tools/imports.R          fails if modules import each other, or against the layers of their crate, or know
+#                                    R's memory outside of the crate `runtime`
 #
 # In each folder the modules are compared, a subfolder as one module, and the folder's own code (`mod.rs`, or the `.rs`
 # file of the same name) as another one. Re-exports are followed to the module that defines the item, so that
 # `pub use read::Reader;` in `mod.rs` does not make `mod.rs` depend on `read`. Methods are not seen: parts of a type may
 # be in several files. Tests may import anything.
 
-# The modules of the core, lowest first. Each may import those before it.
-layers <- c(
-  "message", "error", "limits", "text", "collections", "io", "retry", # what all others use
-  "model", "attribute_value", "rprof_header", "protobuf", "json", # a profile, and encodings
-  "schema", "tables", "analysis",
-  "formats", "joint", "page"
+# The modules of crates with many, lowest first. Each may import those before it.
+layers <- list(
+  core = c(
+    "message", "error", "limits", "text", "collections", "io", "retry", # what all others use
+    "model", "attribute_value", "rprof_header", "protobuf", "json", # a profile, and encodings
+    "schema", "tables", "analysis",
+    "formats", "joint", "page"
+  ),
+  reader = c("memory", "target", "stack", "process", "record", "heap")
 )
 
 crates <- c(
@@ -173,7 +176,7 @@ circles_in <- function(modules, edges) {
 }
 
 # Lines for the imports against the order of layers.
-against_layers <- function(edges) {
+against_layers <- function(edges, layers) {
   top <- function(path) sub("::.*", "", path)
   from <- match(top(edges$from), layers)
   to <- match(top(edges$to), layers)
@@ -232,8 +235,8 @@ for (crate in names(crates)) {
   count <- count + length(modules)
   report(paste("Modules of the crate", crate, "import each other"), circles_in(modules, edges))
   report("Known outside of the crate `runtime` (tools/imports.R)", knows_r(crate, modules))
-  if (crate == "core") {
-    report("Imports against the layers of the core (tools/imports.R)", against_layers(edges))
+  if (!is.null(layers[[crate]])) {
+    report(paste("Imports against the layers of", crate, "(tools/imports.R)"), against_layers(edges, layers[[crate]]))
   }
 }
 edges <- includes()

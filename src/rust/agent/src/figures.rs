@@ -1,7 +1,7 @@
 //! How much memory R and its process use: a few figures that are added to each chunk, so that a leak is seen before
 //! anybody takes a snapshot.
 
-use profile_reader::gauge::{Gauge, Usage};
+use profile_reader::heap::gauge::{Gauge, Usage};
 use profile_reader::process::Process;
 use std::cell::{Cell, RefCell};
 use std::process;

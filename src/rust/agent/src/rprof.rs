@@ -16,7 +16,7 @@ use profile_core::limits::memory::{TryGrow, filled};
 use profile_core::message;
 use profile_core::model::known_types::SAMPLES;
 use profile_core::model::{Period, Profile, Values};
-use profile_reader::source::own_source;
+use profile_reader::record::source::own_source;
 use std::process;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

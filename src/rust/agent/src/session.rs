@@ -6,9 +6,9 @@ use profile_core::error::Result;
 use profile_core::joint::Files;
 use profile_core::model::Profile;
 use profile_reader::process::{Placement, Process};
-use profile_reader::samples::declare_types;
-use profile_reader::session::{self, Tick};
-use profile_reader::settings::Settings;
+use profile_reader::record::samples::declare_types;
+use profile_reader::record::session::{self, Tick};
+use profile_reader::record::settings::Settings;
 use std::process;
 use std::time::{Duration, Instant};
 

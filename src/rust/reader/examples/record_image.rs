@@ -9,7 +9,7 @@
 //! needs is recorded.
 
 use profile_reader::process::{Process, ProcessMemory, State, system_call_name};
-use profile_reader::stack::{Motion, Reader};
+use profile_reader::stack::reader::{Motion, Reader};
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Memory, at, word};
 use std::cell::RefCell;

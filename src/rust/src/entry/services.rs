@@ -12,7 +12,7 @@ use profile_agent::serve::serve;
 use profile_core::error::Error;
 use profile_core::limits::memory::{TryGrow, copied};
 use profile_core::message;
-use profile_reader::dump::dump;
+use profile_reader::record::dump::dump;
 use std::time::Duration;
 
 // Starts the agent. `settings` is a list, see `agent::job()`. R's memory is read once first, unless the method is

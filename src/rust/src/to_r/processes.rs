@@ -7,11 +7,11 @@ use profile_core::error::Result;
 use profile_core::formats::problems::Problems;
 use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::{TryCollect, TryGrow};
-use profile_reader::dump::Dump;
 use profile_reader::heap::snapshot::Snapshot;
 use profile_reader::process::{Process, Thread};
-use profile_reader::recorder::Recorded;
-use profile_reader::samples::in_a_word;
+use profile_reader::record::dump::Dump;
+use profile_reader::record::recorder::Recorded;
+use profile_reader::record::samples::in_a_word;
 
 /// `list(tables, counts, unread, traced, pauses, ended, left, programs)`: `counts` contains the problems of stacks, `pauses`
 /// how long processes were stopped each time, in seconds, `left` the processes that executed other programs, and `programs`

@@ -3,8 +3,8 @@ use crate::script::{
     Folder, Script, Scripted, Shared, TAKEN, begin_profile, beginning, checked, encoder,
     last_error, next_profile, seconds, spooled, sum,
 };
-use profile_reader::frames::Cut;
-use profile_reader::settings::Clock;
+use profile_reader::record::settings::Clock;
+use profile_reader::stack::frames::Cut;
 
 const INTERVAL: f64 = 0.01;
 

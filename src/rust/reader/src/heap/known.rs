@@ -1,7 +1,7 @@
 //! What is known of R's objects by the addresses that R exports, and texts of names.
 
 use super::objects::Objects;
-use crate::exports::Exports;
+use crate::target::exports::Exports;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::owned;
 use profile_core::message;

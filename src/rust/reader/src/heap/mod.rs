@@ -15,7 +15,7 @@
 //!   which;
 //! - [`steps`]: what a reference means; [`texts`]: the names of steps; [`paths`]: sequences of steps; [`ways`]: to objects
 //!   with several holders; [`naming`]: the path of each object; [`sums`] of them;
-//! - [`snapshot`]: all of this for a process, as a profile.
+//! - [`snapshot`]: all of this as a profile; [`snapshots`]: of a process; [`gauge`]: only how much memory it takes.
 //!
 //! No function of R is called, and nothing in the memory is trusted: only addresses that [`objects`] knows are followed.
 
@@ -23,6 +23,7 @@ pub mod copied;
 pub mod copying;
 pub mod counts;
 pub mod dominators;
+pub mod gauge;
 pub mod graph;
 pub mod known;
 pub mod lists;
@@ -32,6 +33,7 @@ pub mod paths;
 pub mod roots;
 pub mod running;
 pub mod snapshot;
+pub mod snapshots;
 pub mod steps;
 pub mod sums;
 pub mod texts;

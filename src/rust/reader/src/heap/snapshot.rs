@@ -11,7 +11,7 @@ use super::roots::{self, Library};
 use super::steps::Kind;
 use super::sums::Sum;
 use super::walk::walk;
-use crate::source::add_numbers;
+use crate::record::source::add_numbers;
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow, TryPut, owned};

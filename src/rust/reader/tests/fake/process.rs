@@ -4,8 +4,8 @@ use super::module::{Hash, Module, SIZE, VARIABLES, WRITABLE};
 use super::objects::Code;
 use super::{FakeMemory, Space};
 use profile_core::error::Result;
-use profile_reader::frames::Stack;
-use profile_reader::stack::{Motion, Reader};
+use profile_reader::stack::frames::Stack;
+use profile_reader::stack::reader::{Motion, Reader};
 use profile_runtime::contexts::{
     BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD, SYSPARENT,
 };

@@ -3,7 +3,7 @@
 
 use crate::fake::process::{At, FakeR, On, frames};
 use crate::fake::{FakeMemory, Space};
-use profile_reader::stack::{Motion, Reader};
+use profile_reader::stack::reader::{Motion, Reader};
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
 use std::alloc::{GlobalAlloc, Layout as Size, System};
 use std::cell::Cell;

@@ -2,7 +2,7 @@
 
 use crate::fake::objects::Code;
 use crate::fake::process::{At, FakeR, On, frames};
-use profile_reader::stack::Motion;
+use profile_reader::stack::reader::Motion;
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
 use profile_runtime::objects::{CAR, CLOSXP, CODE, DATA, LENGTH, PRINTNAME, SPECIALSXP, VALUE};
 

@@ -6,7 +6,7 @@ use crate::image::core::{COMMAND, Core, Folder, PID};
 use crate::image::processor::{LAST, MACHINE, SLEEP, VERSIONS};
 use crate::image::{Image, Stop};
 use profile_core::error::Result;
-use profile_reader::dump::{Dump, dump_core};
+use profile_reader::record::dump::{Dump, dump_core};
 use profile_runtime::IS_LIVE;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;

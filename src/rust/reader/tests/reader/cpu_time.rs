@@ -6,10 +6,10 @@
 use crate::fake::process::{At, FakeR, variable};
 use crate::fake::recording::{MS, Recording, WHOLE, now, process, settings};
 use profile_core::model::Profile;
-use profile_reader::computing::{Call, Evidence};
+use profile_reader::process::computing::{Call, Evidence};
 use profile_reader::process::{State, WhyFree};
-use profile_reader::session::Tick;
-use profile_reader::settings::Clock;
+use profile_reader::record::session::Tick;
+use profile_reader::record::settings::Clock;
 use profile_runtime::contexts::Layout;
 use std::collections::BTreeMap;
 

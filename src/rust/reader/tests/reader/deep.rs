@@ -3,11 +3,11 @@
 use crate::fake::FakeMemory;
 use crate::fake::module::Hash;
 use crate::fake::process::{At, FakeR, HEAP, On, frames};
-use profile_reader::frames::{Cut, Frame, Stack};
-use profile_reader::moment::Moment;
-use profile_reader::record::MOST_CALLS;
-use profile_reader::stack::{Motion, Reader};
-use profile_reader::trunk::NEAR;
+use profile_reader::stack::frames::MOST_CALLS;
+use profile_reader::stack::frames::{Cut, Frame, Stack};
+use profile_reader::stack::moment::Moment;
+use profile_reader::stack::reader::{Motion, Reader};
+use profile_reader::stack::trunk::NEAR;
 use profile_runtime::contexts::{CLOENV, Layout, NEXT};
 use std::cell::Cell;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use crate::fuzz::Random;
 use crate::image::processor::{DIFFERENT, VERSIONS};
 use crate::image::{Image, Stop};
 use profile_core::error::Result;
-use profile_reader::stack::{Motion, Reader};
+use profile_reader::stack::reader::{Motion, Reader};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use crate::fake::FakeMemory;
 use crate::fake::objects::Code;
 use crate::fake::process::{At, BC_BODY, BC_PC, FakeR, TOPLEVEL, frames, variable};
-use profile_reader::stack::Reader;
+use profile_reader::stack::reader::Reader;
 use profile_runtime::contexts::{CLOSURE, Layout};
 use profile_runtime::objects::{BODY, CODE, LENGTH};
 

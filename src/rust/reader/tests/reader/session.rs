@@ -6,11 +6,11 @@ use crate::fake::process::{At, FakeR, HEAP, variable};
 use crate::fake::recording::{MS, Recording, WHOLE, process, settings};
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::model::Profile;
-use profile_reader::frames::Cut;
 use profile_reader::process::{State, WhyFree};
-use profile_reader::record::MOST_CALLS;
-use profile_reader::session::Tick;
-use profile_reader::settings::Clock;
+use profile_reader::record::session::Tick;
+use profile_reader::record::settings::Clock;
+use profile_reader::stack::frames::Cut;
+use profile_reader::stack::frames::MOST_CALLS;
 use profile_runtime::contexts::{CALL, CLOENV, Layout};
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::fake::objects::Code;
 use crate::fake::process::{At, BC_BODY, BC_PC, FakeR, On, frames, frames_in};
 use crate::fake::{FakeMemory, Space};
-use profile_reader::stack::{Motion, Reader};
+use profile_reader::stack::reader::{Motion, Reader};
 use profile_runtime::contexts::{CLOSURE, Layout, RECORD};
 use profile_runtime::objects::{CELL, DATA};
 use std::time::Duration;

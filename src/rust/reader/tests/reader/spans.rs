@@ -3,9 +3,9 @@
 use crate::fake::module::{Hash, Module, SIZE, VARIABLES};
 use crate::fake::process::{At, FakeR, MODULE};
 use crate::fake::{FakeMemory, Space};
-use profile_reader::moment::Moment;
-use profile_reader::spans::{SpanIds, VARIABLE};
-use profile_reader::stack::{Motion, Reader};
+use profile_reader::stack::moment::Moment;
+use profile_reader::stack::reader::{Motion, Reader};
+use profile_reader::stack::spans::{SpanIds, VARIABLE};
 use profile_runtime::contexts::Layout;
 use profile_runtime::memory::Mapping;
 use std::cell::{Cell, RefCell};

@@ -3,7 +3,7 @@
 use crate::fake::Space;
 use crate::fake::module::Hash;
 use crate::fake::process::{At, FakeR, HEAP, On, frames, frames_in, variable};
-use profile_reader::stack::Motion;
+use profile_reader::stack::reader::Motion;
 use profile_runtime::contexts::{CALL, CLOENV, CLOSURE, Layout, NEXT};
 use profile_runtime::objects::{ATTRIBUTES, CAR};
 use std::time::Duration;

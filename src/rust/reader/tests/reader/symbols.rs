@@ -4,7 +4,7 @@ use crate::fake::module::{
     DYNAMIC, HASHES, Hash, Module as FakeModule, STRINGS, TABLE, VARIABLES, WRITABLE,
 };
 use crate::fake::{FakeMemory, Space};
-use profile_reader::symbols::Module;
+use profile_reader::memory::symbols::Module;
 
 const START: u64 = 0x7f00_0000_0000;
 const NAMES: [&str; 7] = ["R_a", "R_b", "R_c", "R_GlobalContext", "x", "", "R_d"];

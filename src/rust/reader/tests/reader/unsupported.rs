@@ -1,11 +1,11 @@
 //! Where the memory of processes cannot be read, all functions refuse, and name the platforms where it can.
 
 use profile_core::error::Result;
-use profile_reader::dump::dump;
+use profile_reader::heap::snapshots::{heap_of, own_heap};
 use profile_reader::process::r_processes;
-use profile_reader::recorder::record;
-use profile_reader::settings::{Clock, Settings};
-use profile_reader::snapshots::{heap_of, own_heap};
+use profile_reader::record::dump::dump;
+use profile_reader::record::recorder::record;
+use profile_reader::record::settings::{Clock, Settings};
 use profile_runtime::LIVE_PLATFORMS;
 use std::time::Duration;
 

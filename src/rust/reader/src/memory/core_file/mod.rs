@@ -1,0 +1,192 @@
+//! Core files: the memory of a process that crashed, or that `gcore` copied while it was running.
+//!
+//! A core file is an ELF file with a segment for each part of the address space, and notes about the process. The
+//! same reader as for running processes reads R's stack from it; the only difference is where the memory comes from.
+//! Neither debug symbols nor the R of that process are needed.
+//!
+//! The kernel leaves out what it could read from files again: the code and the constants of programs and libraries,
+//! among them the symbols of R's variables. But these files may be missing, or have been replaced, where the core file
+//! is read. So R's variables are found by their values. Core files by `gcore` contain the symbols.
+//!
+//! - [`input`]: a file that is too large to be read into memory;
+//! - [`elf`]: the header and the segments;
+//! - [`notes`]: what is known about the process;
+//! - [`memory`]: the memory of the process;
+//! - [`search`]: finds R's variables without symbols; [`stand_in`]: a module with symbols for what was found;
+//! - [`arguments`]: the command line; [`auxiliary`]: what the kernel passed to the program's loader.
+//!
+//! The format is described by elf(5) and core(5); the contents of notes by `fs/binfmt_elf.c` of Linux. Everything in a
+//! core file is checked, since it may be damaged, or crafted.
+
+mod arguments;
+mod auxiliary;
+mod elf;
+mod input;
+mod memory;
+mod notes;
+// Systems other than Linux read core files of x86-64.
+#[cfg_attr(
+    all(target_os = "linux", target_arch = "aarch64"),
+    path = "processor/aarch64.rs"
+)]
+#[cfg_attr(
+    not(all(target_os = "linux", target_arch = "aarch64")),
+    path = "processor/x86_64.rs"
+)]
+mod processor;
+mod search;
+mod stand_in;
+
+pub use memory::CoreMemory;
+
+use crate::memory::symbols::Module;
+use elf::Segments;
+use input::Input;
+use notes::{Mapped, Notes};
+use profile_core::error::{Error, Result};
+use profile_core::limits::memory::{TryGrow, sort_by_key};
+use profile_core::message;
+use profile_runtime::memory::Mapping;
+use std::path::Path;
+
+/// The core file of a process.
+pub struct CoreFile {
+    pub pid: i32,
+    /// The name of the signal that ended the process.
+    pub signal: Option<&'static str>,
+    /// The number of the system call in which R's thread was.
+    pub system_call: Option<i64>,
+    /// The parts of the address space, in the order of their addresses.
+    pub mappings: Vec<Mapping>,
+    pub memory: CoreMemory,
+    /// The files that the process had mapped.
+    mapped: Mapped,
+    /// The start of the command line, which is shortened to 80 bytes.
+    short_command: Vec<u8>,
+    /// What the kernel passed to the program's loader.
+    auxiliary: Vec<u8>,
+}
+
+impl CoreFile {
+    /// `shown` is the path in messages.
+    pub fn open(path: &Path, shown: &str) -> Result<CoreFile> {
+        let input = Input::open(path, shown)?;
+        let (segments, notes_at) = Segments::read(&input)?;
+        let notes = Notes::read(&input, &notes_at)?;
+        let Some(pid) = notes.pid else {
+            return Err(input.damaged(0, "It contains no notes about the process."));
+        };
+        Ok(CoreFile {
+            pid,
+            signal: signal_name(notes.signal),
+            system_call: notes.system_call,
+            mappings: mappings(&segments, &notes.mapped)?,
+            memory: CoreMemory::new(input, segments),
+            mapped: notes.mapped,
+            short_command: notes.short_command,
+            auxiliary: notes.auxiliary,
+        })
+    }
+
+    /// Makes sure that R's variables have symbols, if this is a process of R.
+    pub fn complete_symbols(&mut self) -> Result<()> {
+        // R's variables are in its library, or, if R was built without one, in its program. A program that contains R's
+        // library may have copies of some variables.
+        let library = self.mapped.start_of(&["/libR.so", "/bin/exec/R"]);
+        let program = auxiliary::program(&self.auxiliary);
+        let mut modules = Vec::new();
+        for start in [program, library].into_iter().flatten() {
+            if let Some(module) = Module::at(&mut &mut self.memory, start)? {
+                modules.try_push(module)?;
+            }
+        }
+        let mut has_symbol = |name: &&str| {
+            let mut memory = &mut self.memory;
+            let mut modules = modules.iter();
+            modules.any(|module| module.find(&mut memory, name).is_some())
+        };
+        if stand_in::NAMES.iter().all(&mut has_symbol) {
+            return Ok(());
+        }
+        let mut variables = Vec::new();
+        for module in modules {
+            variables.try_extend_from(module.variables.into_iter())?;
+        }
+        let Some(values) = search::find(&mut self.memory, &variables)? else {
+            return match library {
+                Some(_) => Err(Error::Process(message!(
+                    "It does not contain the symbols of R's variables, and they were not found without symbols. \
+                     Core files by `gcore` contain the symbols, and those by Linux do if bit 2 of \
+                     /proc/PID/coredump_filter was set, see core(5)."
+                ))),
+                None => Ok(()),
+            };
+        };
+        // The kernel puts random bytes at the start of the stack of the first thread.
+        let stack = auxiliary::random_bytes(&self.auxiliary).unwrap_or(values.head + 8);
+        let module = stand_in::module(&values, &variables, stack)?;
+        self.memory.stand_in(module);
+        self.mappings.try_push(Mapping {
+            addresses: stand_in::START..stand_in::START + stand_in::SIZE,
+            starts_file: true,
+        })?;
+        self.mappings.rotate_right(1);
+        Ok(())
+    }
+
+    /// The program and its arguments, with blanks between them.
+    pub fn command(&mut self) -> Result<String> {
+        let line = arguments::command_line(&mut self.memory, &self.auxiliary)?;
+        crate::memory::command_line::text(line.unwrap_or(std::mem::take(&mut self.short_command)))
+    }
+
+    /// Adds the name of the core file to an error, and the reason if a part of the memory is missing.
+    pub fn explained(&self, error: Error) -> Error {
+        let Error::Process(why) = error else {
+            return error;
+        };
+        let why = self.memory.cut_off().unwrap_or(why);
+        let shown = self.memory.shown();
+        Error::Process(message!("Cannot look into the core file `{shown}`. {why}"))
+    }
+}
+
+/// The start of each mapped file, and all segments.
+fn mappings(segments: &Segments, mapped: &Mapped) -> Result<Vec<Mapping>> {
+    let mut mappings = Vec::new();
+    let starts = mapped.parts.iter().filter(|part| part.offset == 0);
+    for part in starts {
+        mappings.try_push(Mapping {
+            addresses: part.addresses.clone(),
+            starts_file: true,
+        })?;
+    }
+    // Without names of files, each segment may be the start of one.
+    let starts_file = mappings.is_empty();
+    for segment in segments.iter() {
+        mappings.try_push(Mapping {
+            addresses: segment.addresses.clone(),
+            starts_file,
+        })?;
+    }
+    sort_by_key(&mut mappings, |mapping| mapping.addresses.start)?;
+    Ok(mappings)
+}
+
+/// The signals that end a process with a core file, with their numbers on x86-64 and aarch64, see signal(7).
+fn signal_name(number: i16) -> Option<&'static str> {
+    const SIGNALS: [(i16, &str); 10] = [
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (5, "SIGTRAP"),
+        (6, "SIGABRT"),
+        (7, "SIGBUS"),
+        (8, "SIGFPE"),
+        (11, "SIGSEGV"),
+        (24, "SIGXCPU"),
+        (25, "SIGXFSZ"),
+        (31, "SIGSYS"),
+    ];
+    let known = SIGNALS.iter().find(|known| known.0 == number);
+    known.map(|known| known.1)
+}

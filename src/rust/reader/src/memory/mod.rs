@@ -1,0 +1,11 @@
+//! Memory that can be read without a running process, on any system.
+//!
+//! - [`core_file`]: the memory of a process that has ended, from its core file;
+//! - [`copies`]: many pieces of memory, copied at once;
+//! - [`symbols`]: the variables that a mapped module exports;
+//! - `command_line`: how the arguments of a program are shown.
+
+pub(crate) mod command_line;
+pub mod copies;
+pub mod core_file;
+pub mod symbols;

@@ -1,0 +1,79 @@
+//! The memory of this process, looked at while R does not run.
+
+use super::ProcessMemory;
+use super::own::readable;
+use profile_core::error::{Error, Result};
+use profile_core::limits::memory::TryGrow;
+use profile_core::message;
+use profile_runtime::memory::{Memory, Piece, View};
+use std::fs;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::process;
+
+/// The memory of this process. It may only be looked at while R does not run.
+pub struct OwnView<'m> {
+    pub pid: i32,
+    memory: ProcessMemory,
+    /// What can be read, in the order of addresses.
+    readable: Vec<Range<u64>>,
+    still: PhantomData<&'m ()>,
+}
+
+impl OwnView<'_> {
+    /// Only the first thread of a process, which is R's, may open it, so that R does not run before this thread calls it.
+    pub fn open() -> Result<Self> {
+        // glibc has `gettid()` only since 2.30.
+        // SAFETY: it has no preconditions.
+        let pid = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
+        if u32::try_from(pid) != Ok(process::id()) {
+            return Err(Error::Unsupported(message!(
+                "Only the first thread of a process can take a snapshot of its memory."
+            )));
+        }
+        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let mut parts: Vec<Range<u64>> = Vec::new();
+        for part in maps.lines().filter_map(readable) {
+            match parts.last_mut().filter(|last| last.end == part.start) {
+                Some(last) => last.end = part.end,
+                None => parts.try_push(part)?,
+            }
+        }
+        Ok(OwnView {
+            pid,
+            memory: ProcessMemory::new(pid),
+            readable: parts,
+            still: PhantomData,
+        })
+    }
+}
+
+impl Memory for OwnView<'_> {
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        self.memory.read(address, into)
+    }
+
+    fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
+        self.memory.read_pieces(pieces, into)
+    }
+}
+
+impl<'m> View<'m> for OwnView<'m> {
+    fn view(&mut self, address: u64, size: usize) -> Option<&'m [u8]> {
+        let after = self.readable.partition_point(|part| part.start <= address);
+        let part = self.readable.get(after.checked_sub(1)?)?;
+        if address.saturating_add(size as u64) > part.end || address % 8 != 0 {
+            return None;
+        }
+        let start = std::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: this memory is mapped and can be read. It belongs to R's heap, which only R's thread changes, and that
+        // is this thread, see `open()`. Its user calls no function of R.
+        Some(unsafe { std::slice::from_raw_parts(start, size) })
+    }
+}
+
+/// Returns memory that was freed to the system.
+pub fn release_memory() {
+    // SAFETY: it has no preconditions.
+    unsafe { libc::malloc_trim(0) };
+}

@@ -1,0 +1,25 @@
+//! Processes on Linux.
+//!
+//! - [`memory`]: their memory, and which parts of it are mapped;
+//! - [`proc`]: what `/proc` reports about them; [`permission`]: why access is refused;
+//! - [`thread`]: the thread that runs R, and how it is kept still;
+//! - [`native`]: the native stack of a thread that is stopped;
+//! - [`placement`]: of the reading thread on a processor.
+
+mod memory;
+mod native;
+mod permission;
+mod placement;
+mod proc;
+mod thread;
+
+pub use memory::ProcessMemory;
+pub use memory::image::Image;
+pub use memory::own_view::{OwnView, release_memory};
+pub use native::NativeReader;
+pub use placement::Placement;
+pub use proc::{Process, r_processes};
+pub use thread::hold::Hold;
+pub use thread::pause::{Pause, prepare_thread};
+pub use thread::system_calls::system_call_name;
+pub use thread::{Held, Thread, clock_of_thread};

@@ -1,0 +1,281 @@
+//! What `/proc` reports about a process.
+
+use super::memory::ProcessMemory;
+use super::memory::maps::{Part, mapping, page_size, part};
+use super::permission::{gone, not_permitted};
+use crate::memory::command_line;
+use crate::process::states::State;
+use profile_core::error::{Error, Result};
+use profile_core::limits::memory::{TryCollect, TryGrow, owned, sort_by_key};
+use profile_core::message;
+use profile_core::text::decode;
+use profile_runtime::memory::Mapping;
+use profile_runtime::memory::Memory;
+use std::fs;
+use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A process of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub pid: i32,
+    /// When it started, in clock ticks since the system was booted. A later process with the same ID has another
+    /// start time.
+    started: u64,
+}
+
+impl Process {
+    /// Finds a running process.
+    pub fn find(pid: i32) -> Result<Process> {
+        let status = Status::read(pid).ok_or_else(|| gone(pid))?;
+        if status.state == State::Ended {
+            return Err(gone(pid));
+        }
+        Ok(Process {
+            pid,
+            started: status.started,
+        })
+    }
+
+    /// The state of its first thread, which is R's; `None` if it ended.
+    pub fn state(&self) -> Option<State> {
+        let status = Status::read(self.pid)?;
+        let is_same = status.started == self.started && status.state != State::Ended;
+        is_same.then_some(status.state)
+    }
+
+    /// Whether it runs a program, which it does not any more when it is ending.
+    pub fn runs_a_program(&self) -> bool {
+        match fs::read(message!("/proc/{}/maps", self.pid)) {
+            Ok(maps) => !maps.is_empty(),
+            Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+        }
+    }
+
+    /// The number of the system call in which its first thread is, if it is in one.
+    pub fn system_call(&self) -> Option<i64> {
+        let pid = self.pid;
+        let text = fs::read_to_string(message!("/proc/{pid}/task/{pid}/syscall")).ok()?;
+        text.split_ascii_whitespace().next()?.parse().ok()
+    }
+
+    /// The program and its arguments, each followed by a 0, except perhaps the last one.
+    fn command_line(&self) -> Vec<u8> {
+        fs::read(message!("/proc/{}/cmdline", self.pid)).unwrap_or_default()
+    }
+
+    /// The program and its arguments, with blanks between them.
+    pub fn command(&self) -> Result<String> {
+        command_line::text(self.command_line())
+    }
+
+    /// The script that R runs, `None` if it runs code from the command line or from its input.
+    pub fn script(&self) -> Result<Option<String>> {
+        match script_in(&self.command_line()) {
+            Some(script) => owned(&decode(script)?.text).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// When it started, in seconds since 1970.
+    pub fn start(&self) -> Option<f64> {
+        let text = fs::read_to_string("/proc/stat").ok()?;
+        let boot = text.lines().find_map(|line| line.strip_prefix("btime "))?;
+        let boot: f64 = boot.trim().parse().ok()?;
+        // SAFETY: it has no preconditions.
+        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        (ticks > 0).then(|| boot + self.started as f64 / ticks as f64)
+    }
+
+    /// How long it has been running, in seconds.
+    pub fn age(&self) -> Option<f64> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        Some(now.as_secs_f64() - self.start()?)
+    }
+
+    /// The processes that it started and that still run.
+    pub fn children(&self) -> Result<Vec<i32>> {
+        let mut children = Vec::new();
+        let tasks = fs::read_dir(message!("/proc/{}/task", self.pid));
+        for task in tasks.into_iter().flatten().flatten() {
+            let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            for child in text.split_ascii_whitespace() {
+                if let Ok(child) = child.parse() {
+                    children.try_push(child)?;
+                }
+            }
+        }
+        Ok(children)
+    }
+
+    /// The memory that it takes, in bytes.
+    pub fn resident(&self) -> Option<u64> {
+        let text = fs::read_to_string(message!("/proc/{}/statm", self.pid)).ok()?;
+        let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        pages.checked_mul(page_size())
+    }
+
+    /// The parts of its address space.
+    pub fn mappings(&self) -> Result<Vec<Mapping>> {
+        let bytes = fs::read(message!("/proc/{}/maps", self.pid));
+        let bytes = bytes.map_err(|error| self.refused(&error))?;
+        let lines = bytes.split(|&byte| byte == b'\n');
+        let mappings = lines.filter_map(mapping).try_vec()?;
+        if mappings.is_empty() {
+            // A process that is ending has no mappings any more, and kernel threads never have any.
+            self.state().ok_or_else(|| gone(self.pid))?;
+            return Err(Error::Process(message!(
+                "Process {} does not run R.",
+                self.pid
+            )));
+        }
+        // Checks whether the memory may be read.
+        let mut memory = ProcessMemory::new(self.pid);
+        let first = mappings.iter().find(|mapping| mapping.starts_file);
+        let is_refused = |first: &Mapping| !memory.read(first.addresses.start, &mut [0; 4]);
+        if first.is_some_and(is_refused) {
+            return Err(self.refused(&io::Error::last_os_error()));
+        }
+        Ok(mappings)
+    }
+
+    /// The parts of its address space that belong to files, and the code that the kernel adds (vDSO).
+    pub fn parts(&self) -> Result<Vec<Part>> {
+        let bytes = fs::read(message!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        let mut parts = Vec::new();
+        for line in bytes.split(|&byte| byte == b'\n') {
+            if let Some(part) = part(&decode(line)?.text)? {
+                parts.try_push(part)?;
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The paths of the files whose starts it has mapped, and where.
+    pub fn files(&self) -> Result<Vec<(String, u64)>> {
+        let starts = self.parts()?.into_iter().filter(|part| part.offset == 0);
+        starts
+            .map(|part| (part.path, part.addresses.start))
+            .try_vec()
+    }
+
+    /// Why the memory cannot be read.
+    fn refused(&self, error: &io::Error) -> Error {
+        match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ESRCH) => gone(self.pid),
+            Some(libc::EPERM | libc::EACCES) => not_permitted(self.pid),
+            _ => Error::Process(message!(
+                "The memory of process {} cannot be read: {error}.",
+                self.pid
+            )),
+        }
+    }
+}
+
+/// The contents of `/proc/PID/stat`.
+pub struct Status {
+    pub state: State,
+    started: u64,
+    pub processor: usize,
+}
+
+impl Status {
+    fn read(pid: i32) -> Option<Status> {
+        Status::parse(&fs::read(message!("/proc/{pid}/stat")).ok()?)
+    }
+
+    pub fn parse(bytes: &[u8]) -> Option<Status> {
+        // "pid (name) state parent ...": names may have blanks and parentheses.
+        let end = bytes.iter().rposition(|&byte| byte == b')')?;
+        let rest = std::str::from_utf8(bytes.get(end + 1..)?).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        let state = match fields.next()?.chars().next()? {
+            'R' => State::Running,
+            'S' | 'I' => State::Sleeping,
+            'D' => State::Waiting,
+            'T' | 't' => State::Stopped,
+            'Z' | 'X' => State::Ended,
+            other => State::Other(other),
+        };
+        // Field 22; the state is field 3.
+        let started = fields.nth(18)?.parse().ok()?;
+        // Field 39.
+        let processor = fields.nth(16)?.parse().ok()?;
+        Some(Status {
+            state,
+            started,
+            processor,
+        })
+    }
+}
+
+/// The processes of this system that seem to run R and whose memory may be read, in ascending order.
+pub fn r_processes() -> Result<Vec<Process>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        if let Some(process) = Process::find(pid).ok().filter(Process::has_r) {
+            found.try_push(process)?;
+        }
+    }
+    sort_by_key(&mut found, |process| process.pid)?;
+    Ok(found)
+}
+
+impl Process {
+    /// Whether it has loaded R's library, or is a program named R. This is fast, and may be wrong.
+    fn has_r(&self) -> bool {
+        let maps = fs::read(message!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        let is_r = |line: &[u8]| {
+            line.ends_with(b"/libR.so")
+                || line.ends_with(b"/bin/exec/R")
+                || line.ends_with(b"/libR.so (deleted)")
+        };
+        maps.split(|&byte| byte == b'\n').any(is_r) && self.mappings().is_ok()
+    }
+}
+
+/// The script in a command line of R: `--file=SCRIPT`, as Rscript passes it, or `-f SCRIPT`. What follows `--args` is for
+/// the script.
+fn script_in(command_line: &[u8]) -> Option<&[u8]> {
+    let mut arguments = command_line.split(|byte| *byte == 0).skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument {
+            b"--args" => return None,
+            b"-f" => return arguments.next().filter(|script| *script != b"-"),
+            _ => {}
+        }
+        if let Some(script) = argument.strip_prefix(b"--file=") {
+            return (script != b"-").then_some(script);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_in_the_command_line() {
+        let cases: [(&[u8], Option<&[u8]>); 8] = [
+            (b"R\0--no-echo\0--file=a b.R\0--args\0x\0", Some(b"a b.R")),
+            (b"R\0-f\0a.R", Some(b"a.R")),
+            (b"R\0--args\0--file=a.R\0", None),
+            (b"R\0--file=-\0", None),
+            (b"R\0-f\0-\0", None),
+            (b"R\0-e\0f()\0", None),
+            (b"R\0-f", None),
+            (b"", None),
+        ];
+        for (command_line, script) in cases {
+            assert_eq!(script_in(command_line), script);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The thread of another process that runs R, or of this one: its CPU time, its state, and how it is kept where it is
+//! while its stack is read.
+//!
+//! A thread that sleeps or waits does not move, and waking it up for nothing would interrupt its system call. Only one
+//! that runs is stopped ([`pause`]), or held by a signal in this process ([`hold`]). The number of its time slices shows whether a sleeping thread has run
+//! meanwhile after all, and whether one that was stopped has had a processor until then.
+//!
+//! [`system_calls`] tells those that wait from those that work. [`processor`] is the part that depends on the processor; it
+//! uses [`register_set`], and describes where a signal has [`interrupted`] the thread.
+
+pub(super) mod hold;
+mod interrupted;
+pub(super) mod pause;
+#[cfg_attr(target_arch = "x86_64", path = "processor/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "processor/aarch64.rs")]
+mod processor;
+mod register_set;
+pub(super) mod system_calls;
+
+use super::permission::gone;
+use super::proc::{Process, Status};
+use crate::process::computing::{Call, Evidence};
+use crate::process::states::{Activity, State, Stops, WhyFree};
+use hold::{Hold, Holder};
+use pause::{Failure, Pause, Stopper};
+use profile_core::error::Result;
+use profile_core::message;
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt;
+use std::process;
+
+/// How a thread is kept where it is.
+#[derive(Debug)]
+pub enum Held {
+    /// It is stopped as long as this exists.
+    Stopped(Pause),
+    /// It belongs to this process, and waits in the handler of a signal for a moment.
+    Waits(Hold),
+    /// It sleeps, and has had this number of time slices.
+    Asleep(u64),
+    /// It is not kept, and may go on.
+    Free(WhyFree),
+}
+
+/// The first thread of a process. Its files remain open, since they are read often. After the thread has ended, they
+/// cannot be read.
+#[derive(Debug)]
+pub struct Thread {
+    status: File,
+    times: Option<File>,
+    /// The clock of its CPU time, if the thread belongs to this process.
+    clock: Option<libc::clockid_t>,
+    stopper: Option<Stopper>,
+    holder: Option<Holder>,
+    stops: Stops,
+    /// The number of time slices at the last tick at which it was running, if it belongs to another process.
+    slices: Option<u64>,
+    /// Whether it was on a processor at the last tick, if it belongs to this process.
+    on_processor: bool,
+    /// The number of ticks at which it was on a processor.
+    ticks: u32,
+}
+
+/// A thread of this process is known to be on a processor. Which one is looked up only once in this many ticks.
+const LOOK: u32 = 16;
+
+/// The clock of the CPU time of a thread of this process. The kernel documents that the ID of the clock contains the
+/// ID of the thread; glibc's `pthread_getcpuclockid()` computes the same.
+pub fn clock_of_thread(thread: u32) -> libc::clockid_t {
+    (!(thread as libc::clockid_t) << 3) | 6
+}
+
+impl Thread {
+    /// Fails with the reason if it always has to be stopped, and that is not possible. A process whose memory may be read
+    /// may also be stopped, unless another one traces it.
+    pub fn open(process: &Process, stops: Stops) -> Result<Thread> {
+        let pid = process.pid;
+        let file = |name: &str| File::open(message!("/proc/{pid}/task/{pid}/{name}"));
+        let is_own = u32::try_from(pid) == Ok(process::id());
+        let may_stop = stops == Stops::Always || stops == Stops::IfItRuns && !is_own;
+        let mut thread = Thread {
+            status: file("stat").map_err(|_| gone(pid))?,
+            // Some kernels have no such file.
+            times: file("schedstat").ok(),
+            clock: is_own.then(|| clock_of_thread(process::id())),
+            stopper: may_stop.then(|| Stopper::new(pid)),
+            holder: None,
+            stops,
+            slices: None,
+            on_processor: false,
+            ticks: 0,
+        };
+        if let (Some(stopper), Stops::Always) = (&mut thread.stopper, stops) {
+            stopper.check()?;
+        }
+        Ok(thread)
+    }
+
+    /// The CPU time of the first thread of a process, in nanoseconds.
+    pub fn cpu_time_of(process: &Process) -> Option<u64> {
+        Thread::open(process, Stops::Never).ok()?.cpu_time()
+    }
+
+    /// What it does at a tick; `None` if it has ended.
+    pub fn activity(&mut self) -> Option<Activity> {
+        let cpu = self.clock.and_then(time_of);
+        self.on_processor = self.clock.is_some_and(is_on_processor);
+        if self.on_processor {
+            self.ticks = self.ticks.wrapping_add(1);
+            if self.ticks % LOOK != 0 {
+                return Some(Activity {
+                    state: State::Running,
+                    processor: None,
+                    cpu,
+                });
+            }
+        }
+        let status = self.status()?;
+        let runs = status.state == State::Running;
+        let times = if runs && cpu.is_none() {
+            self.times()
+        } else {
+            None
+        };
+        self.slices = times.map(|times| times.1);
+        Some(Activity {
+            state: if self.on_processor {
+                State::Running
+            } else {
+                status.state
+            },
+            processor: Some(status.processor),
+            cpu: cpu.or(times.map(|times| times.0)),
+        })
+    }
+
+    fn status(&self) -> Option<Status> {
+        let mut bytes = [0; 1024];
+        let length = self.status.read_at(&mut bytes, 0).ok()?;
+        let status = Status::parse(bytes.get(..length)?)?;
+        (status.state != State::Ended).then_some(status)
+    }
+
+    /// What is known about it, if it was running at the tick and is held now.
+    pub fn evidence(&self, held: &Held) -> Evidence {
+        let call = match held {
+            Held::Stopped(pause) => pause.call(),
+            Held::Waits(hold) => hold.call(),
+            Held::Asleep(_) => Call::Waits,
+            Held::Free(_) => Call::Unknown,
+        };
+        let on_processor = match (self.clock, held) {
+            (Some(_), _) => Some(self.on_processor),
+            // If it had no processor, it needed a time slice to get where it was stopped.
+            (None, Held::Stopped(_)) if call == Call::Waits => {
+                let now = self.times().map(|times| times.1);
+                Some(now.is_some() && now == self.slices)
+            }
+            (None, _) => None,
+        };
+        Evidence { call, on_processor }
+    }
+
+    /// Its CPU time in nanoseconds.
+    pub fn cpu_time(&self) -> Option<u64> {
+        match self.clock {
+            Some(clock) => time_of(clock),
+            None => Some(self.times()?.0),
+        }
+    }
+
+    /// Its CPU time in nanoseconds, and the number of its time slices so far. A thread that is not on a processor has
+    /// not run as long as this number is the same.
+    fn times(&self) -> Option<(u64, u64)> {
+        let mut bytes = [0; 128];
+        let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        // Time on a processor, time waiting for one, number of time slices.
+        let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
+        let mut fields = text.split_ascii_whitespace();
+        Some((fields.next()?.parse().ok()?, fields.nth(1)?.parse().ok()?))
+    }
+
+    /// Keeps the thread where it is, given its state.
+    pub fn hold(&mut self, state: State) -> Held {
+        if self.clock.is_some() {
+            return self.hold_own(state);
+        }
+        if let Some(slices) = self.slices_if_asleep(state) {
+            return Held::Asleep(slices);
+        }
+        match &mut self.stopper {
+            None => Held::Free(WhyFree::Unwanted),
+            // It would not stop.
+            Some(_) if state == State::Waiting => Held::Free(WhyFree::Late),
+            Some(stopper) => match stopper.stop() {
+                Ok(pause) => Held::Stopped(pause),
+                Err(Failure::Refused) => Held::Free(WhyFree::Traced),
+                Err(Failure::Late | Failure::Ended) => Held::Free(WhyFree::Late),
+            },
+        }
+    }
+
+    /// The number of its time slices so far, if it sleeps and need not be stopped.
+    fn slices_if_asleep(&self, state: State) -> Option<u64> {
+        let sleeps = |state| match state {
+            State::Waiting => true,
+            State::Sleeping | State::Stopped => self.stops != Stops::Always,
+            State::Running | State::Ended | State::Other(_) => false,
+        };
+        if !sleeps(state) {
+            return None;
+        }
+        // They are counted first. A thread that sleeps after that, and has had no other time slice later, has not run
+        // in between.
+        let (_, slices) = self.times()?;
+        sleeps(self.status()?.state).then_some(slices)
+    }
+
+    /// Holds the thread of this process, if it runs.
+    fn hold_own(&mut self, state: State) -> Held {
+        if self.stops == Stops::Never || state != State::Running {
+            return Held::Free(WhyFree::Unwanted);
+        }
+        if self.holder.is_none() {
+            self.holder = Holder::new();
+        }
+        match self.holder.as_mut().and_then(Holder::hold) {
+            Some(hold) => Held::Waits(hold),
+            None => Held::Free(WhyFree::Late),
+        }
+    }
+
+    /// Whether the thread has been where it was since then.
+    pub fn is_still(&self, held: &Held) -> bool {
+        match held {
+            Held::Stopped(_) => true,
+            Held::Asleep(slices) => self.times().is_some_and(|times| times.1 == *slices),
+            Held::Waits(_) | Held::Free(_) => false,
+        }
+    }
+
+    /// Lets the thread go on if it has stopped later than was waited for it. Returns whether it still has not stopped.
+    pub fn is_pending(&mut self) -> bool {
+        self.stopper.as_mut().is_some_and(Stopper::is_pending)
+    }
+}
+
+/// Whether a thread of this process is on a processor, given its clock. The clock advances exactly as long as it is.
+pub fn is_on_processor(clock: libc::clockid_t) -> bool {
+    time_of(clock) != time_of(clock)
+}
+
+fn time_of(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the kernel fills the struct, or fails.
+    let time = unsafe {
+        match libc::clock_gettime(clock, time.as_mut_ptr()) {
+            0 => time.assume_init(),
+            _ => return None,
+        }
+    };
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    Some(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?)
+}

@@ -1,0 +1,267 @@
+//! Stops a thread of another process for a moment, using `ptrace()`.
+//!
+//! The thread is seized and interrupted, and detached when [`Pause`] is dropped, also after an error or a panic. The
+//! kernel detaches it if this process is killed meanwhile, and when the thread that has stopped it ends. Therefore
+//! processes are stopped by a thread that ends with the recording, see [`crate::process::apart`].
+//!
+//! A signal that arrives during the pause is passed on. A process that was already stopped by a signal remains
+//! stopped. System calls are restarted by the kernel, as after `SIGSTOP` and `SIGCONT`.
+
+use super::super::permission::{gone, not_permitted};
+use super::{processor, system_calls};
+use crate::process::computing::Call;
+use profile_core::error::{Error, Result};
+use profile_core::message;
+use profile_unwind::Registers;
+use std::fs;
+use std::mem::zeroed;
+use std::ptr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long to wait until the thread has stopped. It does not stop while it waits for a device.
+const LONGEST: Duration = Duration::from_millis(500);
+/// How long a thread that runs on another CPU takes to stop.
+const SOON: Duration = Duration::from_micros(20);
+/// The maximum time between two checks. A thread that stops in between stands still until the next one.
+const STEP: Duration = Duration::from_micros(100);
+
+/// Stops a thread, repeatedly.
+#[derive(Debug)]
+pub struct Stopper {
+    pid: libc::pid_t,
+    /// Whether the thread was interrupted and has not stopped yet.
+    is_pending: bool,
+}
+
+/// The first thread of a process, while it is stopped.
+#[derive(Debug)]
+pub struct Pause {
+    pid: libc::pid_t,
+    /// A signal that it is about to receive, or 0.
+    signal: libc::c_int,
+    /// When it was last seen running.
+    begin: Instant,
+}
+
+/// Why a thread was not stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    Ended,
+    /// Another process traces it, or the system does not permit it.
+    Refused,
+    /// It may stop later.
+    Late,
+}
+
+impl Stopper {
+    pub fn new(pid: i32) -> Stopper {
+        Stopper {
+            pid,
+            is_pending: false,
+        }
+    }
+
+    /// Stops the process once. Fails with the reason if that is not possible.
+    pub fn check(&mut self) -> Result<()> {
+        match self.stop() {
+            Ok(_) | Err(Failure::Late) => Ok(()),
+            Err(Failure::Ended) => Err(gone(self.pid)),
+            Err(Failure::Refused) => Err(refused(self.pid)),
+        }
+    }
+
+    /// Stops the thread.
+    pub fn stop(&mut self) -> std::result::Result<Pause, Failure> {
+        let mut begin = Instant::now();
+        if !self.is_pending {
+            request(libc::PTRACE_SEIZE, self.pid, 0).map_err(|errno| match errno {
+                libc::ESRCH => Failure::Ended,
+                _ => Failure::Refused,
+            })?;
+            self.is_pending = true;
+            // Fails only if it has ended, which is noticed below.
+            let _ = request(libc::PTRACE_INTERRUPT, self.pid, 0);
+        }
+        let limit = begin + LONGEST;
+        let mut step = Duration::from_micros(10);
+        loop {
+            if let Some(pause) = self.stopped(begin)? {
+                return Ok(pause);
+            }
+            let now = Instant::now();
+            if now > limit {
+                return Err(Failure::Late);
+            }
+            let is_soon = limit - now > LONGEST - SOON;
+            begin = now;
+            if is_soon {
+                std::hint::spin_loop();
+                continue;
+            }
+            thread::sleep(step);
+            step = (step * 2).min(STEP);
+        }
+    }
+
+    /// Lets the thread go on if it has stopped by now. Returns whether it has been interrupted and has not stopped yet.
+    pub fn is_pending(&mut self) -> bool {
+        if self.is_pending {
+            drop(self.stopped(Instant::now()));
+        }
+        self.is_pending
+    }
+
+    /// The interrupted thread, if it has stopped.
+    fn stopped(&mut self, begin: Instant) -> std::result::Result<Option<Pause>, Failure> {
+        // SAFETY: the kernel fills the struct. Nothing is reaped, since the process may be a child of this one that
+        // other code waits for.
+        let (result, info) = unsafe {
+            let mut info: libc::siginfo_t = zeroed();
+            let flags =
+                libc::WSTOPPED | libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+            let result = libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, flags);
+            (result, info)
+        };
+        // SAFETY: `waitid()` has filled these fields, or left them 0.
+        let (found, status) = unsafe { (info.si_pid(), info.si_status()) };
+        match (result, info.si_code) {
+            (0, libc::CLD_TRAPPED | libc::CLD_STOPPED) if found != 0 => {
+                self.is_pending = false;
+                Ok(Some(Pause {
+                    pid: self.pid,
+                    // The status contains the signal and, in the next byte, the kind of stop. There is no signal to
+                    // pass on at the stop that was requested, or if the process was already stopped.
+                    signal: match status >> 8 {
+                        0 => status & 0x7f,
+                        _ => 0,
+                    },
+                    begin,
+                }))
+            }
+            (0, _) if found == 0 => Ok(None),
+            (0, _) => {
+                self.reap();
+                Err(Failure::Ended)
+            }
+            // The thread is no longer traced.
+            _ => {
+                self.is_pending = false;
+                Err(Failure::Ended)
+            }
+        }
+    }
+
+    /// Reaps a process that has ended, so that its parent is notified. This is not needed if this process is the
+    /// parent.
+    fn reap(&mut self) {
+        self.is_pending = false;
+        if parent(self.pid) != Some(std::process::id()) {
+            // SAFETY: the process has ended. Its parent is notified when this process has waited for it.
+            unsafe { libc::waitpid(self.pid, ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
+        }
+    }
+}
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        if self.is_pending {
+            // If the thread still has not stopped, it is detached when this thread ends.
+            drop(self.stop());
+        }
+    }
+}
+
+impl Pause {
+    /// Lets it go on. Returns how long it was stopped, at most.
+    pub fn end(self) -> Duration {
+        let begin = self.begin;
+        drop(self);
+        begin.elapsed()
+    }
+
+    /// Its registers; `None` if it was killed meanwhile.
+    pub fn registers(&self) -> Option<Registers> {
+        processor::registers(self.pid)
+    }
+
+    /// The system call that it is in.
+    pub fn call(&self) -> Call {
+        match processor::system_call(self.pid) {
+            Some(None) => Call::None,
+            Some(Some(number)) => system_calls::call(number),
+            None => Call::Unknown,
+        }
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        // Fails if the process was killed meanwhile.
+        let _ = request(libc::PTRACE_DETACH, self.pid, self.signal as libc::c_ulong);
+    }
+}
+
+/// Prepares this thread for stopping processes. It receives no signals, since R's handlers run in R's thread. Short
+/// pauses do not last longer than requested, since a process may be stopped meanwhile.
+pub fn prepare_thread() {
+    // SAFETY: the set is filled before it is used.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+        let mut all = zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, ptr::null_mut());
+    }
+}
+
+/// Calls `ptrace()`. An error is the value of `errno`.
+fn request(
+    request: libc::c_uint,
+    pid: libc::pid_t,
+    data: libc::c_ulong,
+) -> std::result::Result<(), i32> {
+    // SAFETY: these requests take numbers.
+    match unsafe { libc::ptrace(request, pid, ptr::null_mut::<libc::c_void>(), data) } {
+        -1 => Err(std::io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EPERM)),
+        _ => Ok(()),
+    }
+}
+
+/// The number after a name in `/proc/PID/status`.
+fn status(pid: i32, name: &str) -> Option<u32> {
+    let text = fs::read_to_string(message!("/proc/{pid}/status")).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    value.trim().parse().ok()
+}
+
+fn parent(pid: i32) -> Option<u32> {
+    status(pid, "PPid:")
+}
+
+fn refused(pid: i32) -> Error {
+    if u32::try_from(pid) == Ok(std::process::id()) {
+        return Error::Process(message!("A process cannot stop itself."));
+    }
+    match tracer(pid) {
+        Some(tracer) => {
+            let name = fs::read_to_string(message!("/proc/{tracer}/comm")).unwrap_or_default();
+            let name = name.trim();
+            Error::Process(message!(
+                "Process {pid} cannot be stopped, because process {tracer} ({name}) traces it, as debuggers do."
+            ))
+        }
+        None => not_permitted(pid),
+    }
+}
+
+/// The process that traces this one.
+fn tracer(pid: i32) -> Option<u32> {
+    // `TracerPid` is the ID of a thread.
+    let thread = status(pid, "TracerPid:").filter(|thread| *thread > 0)?;
+    Some(status(i32::try_from(thread).ok()?, "Tgid:").unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests;

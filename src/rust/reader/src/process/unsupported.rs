@@ -1,0 +1,277 @@
+//! Stubs for unsupported systems: finding a process is an error.
+
+use super::computing::Evidence;
+use super::states::{Activity, State, Stops, WhyFree};
+use crate::stack::frames::Stack;
+use crate::target::Target;
+use profile_core::error::{Error, Result};
+use profile_core::joint::{Files, Recording};
+use profile_core::message;
+use profile_runtime::LIVE_PLATFORMS;
+use profile_runtime::memory::{Mapping, Memory, View};
+use std::marker::PhantomData;
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessMemory;
+
+impl ProcessMemory {
+    pub fn new(_: i32) -> ProcessMemory {
+        ProcessMemory
+    }
+}
+
+impl Memory for ProcessMemory {
+    fn read(&mut self, _: u64, _: &mut [u8]) -> bool {
+        false
+    }
+}
+
+/// A process. The type has no values, since no process can be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub pid: i32,
+    never: Never,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Never {}
+
+/// The scheduling of a thread, which remains unchanged.
+pub struct Placement;
+
+impl Placement {
+    pub fn of_this_thread() -> Placement {
+        Placement
+    }
+
+    pub fn leave(&self, _: usize) -> bool {
+        false
+    }
+}
+
+fn unsupported() -> Error {
+    Error::Unsupported(message!(
+        "The memory of processes can be looked into only on {LIVE_PLATFORMS}."
+    ))
+}
+
+pub fn clock_of_thread(_: u32) -> i32 {
+    -1
+}
+
+pub fn r_processes() -> Result<Vec<Process>> {
+    Err(unsupported())
+}
+
+pub fn release_memory() {}
+
+/// The memory of this process. The type has no values.
+pub struct OwnView<'m> {
+    pub pid: i32,
+    never: Never,
+    still: PhantomData<&'m ()>,
+}
+
+impl OwnView<'_> {
+    pub fn open() -> Result<Self> {
+        Err(unsupported())
+    }
+}
+
+impl Memory for OwnView<'_> {
+    fn read(&mut self, _: u64, _: &mut [u8]) -> bool {
+        match self.never {}
+    }
+}
+
+impl<'m> View<'m> for OwnView<'m> {
+    fn view(&mut self, _: u64, _: usize) -> Option<&'m [u8]> {
+        match self.never {}
+    }
+}
+
+/// An image of this process. The type has no values.
+pub struct Image {
+    pub pause: Duration,
+    never: Never,
+}
+
+impl Image {
+    pub fn take() -> Result<Image> {
+        Err(unsupported())
+    }
+
+    pub fn memory(&self) -> ProcessMemory {
+        match self.never {}
+    }
+}
+
+pub fn system_call_name(_: i64) -> Option<&'static str> {
+    None
+}
+
+impl Process {
+    pub fn find(_: i32) -> Result<Process> {
+        Err(unsupported())
+    }
+
+    pub fn state(&self) -> Option<State> {
+        match self.never {}
+    }
+
+    pub fn runs_a_program(&self) -> bool {
+        match self.never {}
+    }
+
+    pub fn system_call(&self) -> Option<i64> {
+        match self.never {}
+    }
+
+    pub fn command(&self) -> Result<String> {
+        match self.never {}
+    }
+
+    pub fn script(&self) -> Result<Option<String>> {
+        match self.never {}
+    }
+
+    pub fn start(&self) -> Option<f64> {
+        match self.never {}
+    }
+
+    pub fn age(&self) -> Option<f64> {
+        match self.never {}
+    }
+
+    pub fn children(&self) -> Result<Vec<i32>> {
+        match self.never {}
+    }
+
+    pub fn resident(&self) -> Option<u64> {
+        match self.never {}
+    }
+
+    pub fn files(&self) -> Result<Vec<(String, u64)>> {
+        match self.never {}
+    }
+
+    pub fn mappings(&self) -> Result<Vec<Mapping>> {
+        match self.never {}
+    }
+}
+
+pub fn prepare_thread() {}
+
+/// A reader of native stacks. The type has no values.
+pub struct NativeReader<'f> {
+    never: Never,
+    files: PhantomData<&'f Files>,
+}
+
+/// A stopped thread. The type has no values.
+#[derive(Debug)]
+pub struct Pause {
+    never: Never,
+}
+
+impl Pause {
+    pub fn end(self) -> Duration {
+        match self.never {}
+    }
+}
+
+/// A hold of the thread of this process. The type has no values.
+#[derive(Debug)]
+pub struct Hold {
+    never: Never,
+}
+
+impl Hold {
+    pub fn end(self) -> bool {
+        match self.never {}
+    }
+}
+
+#[derive(Debug)]
+pub enum Held {
+    Stopped(Pause),
+    Waits(Hold),
+    Asleep(u64),
+    Free(WhyFree),
+}
+
+impl<'f> NativeReader<'f> {
+    pub fn open(
+        process: &Process,
+        _: &Target,
+        _: &[Mapping],
+        _: &'f Files,
+    ) -> Result<NativeReader<'f>> {
+        match process.never {}
+    }
+
+    pub fn copy(&mut self, _: &Pause) -> Result<()> {
+        match self.never {}
+    }
+
+    pub fn discard(&mut self) {
+        match self.never {}
+    }
+
+    pub fn copy_nodes(&mut self, _: &Target, _: &Stack) -> Result<()> {
+        match self.never {}
+    }
+
+    pub fn unwind(&mut self, _: &Target, _: &Stack) -> Result<Option<usize>> {
+        match self.never {}
+    }
+
+    pub fn size(&self) -> usize {
+        match self.never {}
+    }
+
+    pub fn recording(&mut self) -> Result<Recording<'_>> {
+        match self.never {}
+    }
+}
+
+/// A thread of a process. The type has no values.
+#[derive(Debug)]
+pub struct Thread {
+    never: Never,
+}
+
+impl Thread {
+    pub fn open(process: &Process, _: Stops) -> Result<Thread> {
+        match process.never {}
+    }
+
+    pub fn cpu_time_of(process: &Process) -> Option<u64> {
+        match process.never {}
+    }
+
+    pub fn hold(&mut self, _: State) -> Held {
+        match self.never {}
+    }
+
+    pub fn is_still(&self, _: &Held) -> bool {
+        match self.never {}
+    }
+
+    pub fn is_pending(&mut self) -> bool {
+        match self.never {}
+    }
+
+    pub fn activity(&mut self) -> Option<Activity> {
+        match self.never {}
+    }
+
+    pub fn evidence(&self, _: &Held) -> Evidence {
+        match self.never {}
+    }
+
+    pub fn cpu_time(&self) -> Option<u64> {
+        match self.never {}
+    }
+}

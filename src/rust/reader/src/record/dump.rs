@@ -1,0 +1,168 @@
+//! The current stack of a process, its state and its system call; or those in a core file.
+
+use crate::memory::core_file::CoreFile;
+use crate::process::apart;
+use crate::process::{Process, ProcessMemory, Stops, Thread, system_call_name};
+use crate::record::reading::{Reading, Wanted, read};
+use crate::record::samples::in_a_word;
+use crate::record::source::of_process;
+use crate::stack::frames::{Place, Stack};
+use crate::stack::reader::{Motion, Reader};
+use profile_core::analysis::label_frames;
+use profile_core::error::{Error, Result};
+use profile_core::limits::cancel::Stop;
+use profile_core::message;
+use profile_core::model::Strings;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The maximum number of attempts to read a stack of a process that cannot be stopped.
+const TRIES: usize = 40;
+const PAUSE: Duration = Duration::from_micros(500);
+/// The maximum time for all attempts. They take long if the memory of the process is damaged.
+const LONGEST: Duration = Duration::from_secs(2);
+
+pub struct Dump {
+    pub pid: i32,
+    /// The program and its arguments.
+    pub command: String,
+    /// When it started, in seconds since 1970, if that is known.
+    pub start: Option<f64>,
+    /// The processes that it started and that still run.
+    pub children: Vec<i32>,
+    /// Without the frames of labels.
+    pub stack: Stack,
+    /// Keys and values.
+    pub labels: Vec<(String, String)>,
+    /// The names of functions and files.
+    pub texts: Strings,
+    /// The state of its thread, as a word.
+    pub state: &'static str,
+    /// The system call that its thread is in.
+    pub system_call: Option<&'static str>,
+    /// The signal that ended it.
+    pub signal: Option<&'static str>,
+}
+
+/// Reads the current stack of R in a process.
+pub fn dump(pid: i32, stop: Stop) -> Result<Dump> {
+    apart::run(stop, |_| dump_here(pid)).0
+}
+
+fn dump_here(pid: i32) -> Result<Dump> {
+    let process = Process::find(pid)?;
+    let mappings = process.mappings()?;
+    let reader = Reader::open(ProcessMemory::new(pid), &mappings);
+    let mut reader = reader.map_err(|error| of_process(pid, error))?;
+    let mut thread = Thread::open(&process, Stops::IfItRuns)?;
+    reader.prepare()?;
+    let begin = Instant::now();
+    let mut last = None;
+    for _ in 0..TRIES {
+        let Some(activity) = thread.activity() else {
+            return Err(Error::Process(message!(
+                "Process {pid} ended while it was read."
+            )));
+        };
+        let system_call = process.system_call().and_then(system_call_name);
+        let reading = read(
+            &mut thread,
+            activity.state,
+            Wanted::All,
+            &mut reader,
+            None,
+            &mut Vec::new(),
+        )?;
+        if matches!(reading, Reading::Stack { .. }) {
+            last = Some((activity.state, system_call));
+            break;
+        }
+        if begin.elapsed() > LONGEST {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let Some((state, system_call)) = last else {
+        return Err(Error::Process(message!(
+            "The stack of process {pid} changed whenever it was read; try again."
+        )));
+    };
+    let mut stack = reader.stack().clone();
+    let labels = take_labels(&mut stack, &reader.texts)?;
+    Ok(Dump {
+        pid,
+        command: process.command()?,
+        start: process.start(),
+        children: process.children()?,
+        stack,
+        labels,
+        texts: reader.texts,
+        state: in_a_word(state),
+        system_call,
+        signal: None,
+    })
+}
+
+/// Reads the stack of R in a core file. `shown` is its path in messages.
+pub fn dump_core(path: &Path, shown: &str) -> Result<Dump> {
+    let mut core = CoreFile::open(path, shown)?;
+    let read = stack_in(&mut core);
+    let (stack, labels, texts) = read.map_err(|error| core.explained(error))?;
+    let state = match (core.signal, core.system_call) {
+        (Some(_), _) => "killed",
+        (None, Some(_)) => "sleeping",
+        (None, None) => "running",
+    };
+    Ok(Dump {
+        pid: core.pid,
+        command: core.command()?,
+        start: None,
+        children: Vec::new(),
+        stack,
+        labels,
+        texts,
+        state,
+        system_call: core.system_call.and_then(system_call_name),
+        signal: core.signal,
+    })
+}
+
+type Found = (Stack, Vec<(String, String)>, Strings);
+
+/// The stack, its labels, and the names of functions and files.
+fn stack_in(core: &mut CoreFile) -> Result<Found> {
+    core.complete_symbols()?;
+    let mut reader = Reader::open(&mut core.memory, &core.mappings)?;
+    reader.prepare_with(|| {})?;
+    let Some(stack) = reader.read(Motion::Free)? else {
+        return Err(Error::Process(message!(
+            "R's stack cannot be read: it is damaged, or was just changed."
+        )));
+    };
+    let mut stack = stack.clone();
+    let labels = take_labels(&mut stack, &reader.texts)?;
+    Ok((stack, labels, reader.texts))
+}
+
+/// Removes the frames of labels from a stack, and returns the labels.
+fn take_labels(stack: &mut Stack, texts: &Strings) -> Result<Vec<(String, String)>> {
+    let frames = stack.frames.iter();
+    let frames = frames.map(|frame| (texts.get(frame.name), frame.place.is_some()));
+    let clean = label_frames::Frames::of(frames)?;
+    let same_file = |own: Option<Place>, of_mark: Option<Place>| match (own, of_mark) {
+        (Some(own), Some(of_mark)) if own.file == of_mark.file => Some(of_mark),
+        (own, _) => own,
+    };
+    let outermost = clean.toplevel.and_then(|mark| stack.frames[mark].place);
+    stack.toplevel = stack
+        .toplevel
+        .and_then(|own| same_file(Some(own), outermost));
+    for &(frame, mark) in &clean.moved {
+        stack.frames[frame].place = same_file(stack.frames[frame].place, stack.frames[mark].place);
+    }
+    for (to, &from) in clean.kept.iter().enumerate() {
+        stack.frames[to] = stack.frames[from];
+    }
+    stack.frames.truncate(clean.kept.len());
+    Ok(clean.labels)
+}

@@ -1,0 +1,165 @@
+//! Reads the stack of a thread that is kept where it is meanwhile, if that is possible.
+//!
+//! ```text
+//! sleeps ──► read, and see whether it still does ──┐
+//! runs ──► stop ──► read ──► let it go on          ├──► or else read while it goes on
+//! runs, and belongs to this process ──► hold ──► ──┘
+//! ```
+
+use crate::process::computing::Evidence;
+use crate::process::{Activity, Held, NativeReader, State, Thread, WhyFree};
+use crate::stack::reader::{Motion, Reader};
+use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
+use profile_runtime::memory::Memory;
+
+/// What the system knows and does about the thread that is recorded.
+pub trait Watched {
+    /// Its CPU time in nanoseconds, if it is known.
+    fn cpu_time(&self) -> Option<u64>;
+
+    /// What it does at a tick; `None` if it has ended.
+    fn activity(&mut self) -> Option<Activity>;
+
+    /// Keeps it where it is, given its state.
+    fn hold(&mut self, state: State) -> Held;
+
+    /// What is known about it, if it was running at the tick and is held now.
+    fn evidence(&self, held: &Held) -> Evidence;
+
+    /// Whether it has been where it was since then.
+    fn is_still(&self, held: &Held) -> bool;
+}
+
+impl Watched for Thread {
+    fn cpu_time(&self) -> Option<u64> {
+        self.cpu_time()
+    }
+
+    fn activity(&mut self) -> Option<Activity> {
+        self.activity()
+    }
+
+    fn hold(&mut self, state: State) -> Held {
+        self.hold(state)
+    }
+
+    fn evidence(&self, held: &Held) -> Evidence {
+        self.evidence(held)
+    }
+
+    fn is_still(&self, held: &Held) -> bool {
+        self.is_still(held)
+    }
+}
+
+/// What was read of a thread at a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    Stack {
+        /// Whether the thread computes.
+        computes: bool,
+        /// Why it was not kept where it was, if it should have been.
+        free: Option<WhyFree>,
+    },
+    /// Nothing, since it does not compute, and only that was of interest.
+    Waits,
+    /// Its stack could not be read.
+    Nothing,
+}
+
+/// Which stacks are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    All,
+    /// Those of threads that compute.
+    Computing,
+}
+
+/// Reads the stack of a thread in this state. Adds how long it was stopped, in nanoseconds, to `pauses`.
+pub fn read<M: Memory>(
+    thread: &mut impl Watched,
+    state: State,
+    wanted: Wanted,
+    reader: &mut Reader<M>,
+    mut native: Option<&mut NativeReader>,
+    pauses: &mut Vec<u32>,
+) -> Result<Reading> {
+    reader.plan()?;
+    let (mut why, mut at_tick) = (WhyFree::Slow, None);
+    // A thread that has woken up meanwhile is stopped.
+    for stage in [state, State::Running] {
+        let held = thread.hold(stage);
+        let is_running = state == State::Running;
+        let computes =
+            *at_tick.get_or_insert_with(|| is_running && thread.evidence(&held).computes());
+        if !computes && wanted == Wanted::Computing {
+            release(held, pauses)?;
+            return Ok(Reading::Waits);
+        }
+        let stack = Reading::Stack {
+            computes,
+            free: None,
+        };
+        let held = match held {
+            Held::Free(found) => {
+                why = found;
+                break;
+            }
+            Held::Waits(hold) => match reader.read_held(|| hold.end())? {
+                Some(_) => return Ok(stack),
+                None => break,
+            },
+            held => held,
+        };
+        if let (Some(native), Held::Stopped(pause)) = (&mut native, &held) {
+            native.copy(pause)?;
+        }
+        let motion = match held {
+            Held::Asleep(_) => Motion::Asleep,
+            _ => Motion::Still,
+        };
+        let is_read = reader.read(motion)?.is_some();
+        if let (Some(native), true) = (&mut native, is_read) {
+            native.copy_nodes(reader.target(), reader.stack())?;
+        }
+        let is_still = thread.is_still(&held);
+        release(held, pauses)?;
+        match is_read {
+            true if is_still => {
+                reader.finish()?;
+                return Ok(stack);
+            }
+            // Its memory is damaged, or its list of calls was just being changed.
+            false if is_still => break,
+            _ => {}
+        }
+    }
+    // What was copied of its native stack is of another moment.
+    if let Some(native) = native {
+        native.discard();
+    }
+    let free = Some(why).filter(|why| *why != WhyFree::Unwanted);
+    Ok(match reader.read(Motion::Free)? {
+        Some(_) => Reading::Stack {
+            computes: at_tick.unwrap_or(false),
+            free,
+        },
+        None => Reading::Nothing,
+    })
+}
+
+/// Lets a thread go on.
+fn release(held: Held, pauses: &mut Vec<u32>) -> Result<()> {
+    match held {
+        Held::Stopped(pause) => {
+            let duration = pause.end().as_nanos();
+            pauses.try_push(u32::try_from(duration).unwrap_or(u32::MAX))
+        }
+        Held::Waits(hold) => {
+            hold.end();
+            Ok(())
+        }
+        Held::Asleep(_) | Held::Free(_) => Ok(()),
+    }
+}

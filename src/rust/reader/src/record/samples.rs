@@ -1,0 +1,194 @@
+//! Adds the samples of a process to a profile.
+
+use crate::process::State;
+use crate::record::source::TYPES;
+use crate::stack::frames::{Cut, Frame, Stack};
+use crate::stack::spans::SpanIds;
+use profile_core::analysis::label_frames::OUTER_CALLS;
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryGrow, TryPut, written};
+use profile_core::model::{
+    Label, Link, LocationId, Profile, Source, SourceId, StringId, Strings, Toplevel, Values,
+};
+use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The maximum memory for the stacks of a profile, in bytes, as long as deep stacks are added whole; and the number of calls
+/// that are left of them afterwards.
+const MOST_STACKS: usize = 64 << 20;
+const INNER: usize = 1000;
+
+/// Adds the columns of values to a new profile.
+pub fn declare_types(profile: &mut Profile) -> Result<()> {
+    for (name, unit) in TYPES {
+        let column = Values::absent(name, unit, 0)?;
+        profile.values.try_push(column)?;
+    }
+    Ok(())
+}
+
+/// What samples of a process refer to in their profile.
+pub struct Samples {
+    source: SourceId,
+    state_key: StringId,
+    frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
+    stack: Vec<LocationId>,
+    /// The last span. Consecutive samples often have the same.
+    span: Option<(SpanIds, Link)>,
+}
+
+/// A tick at which there is a sample.
+#[derive(Debug, Clone, Copy)]
+pub struct AtTick {
+    /// The real time that the sample stands for, in nanoseconds.
+    pub time: i64,
+    pub date: SystemTime,
+    pub state: State,
+    /// Whether the thread computed, so that the sample stands for as much CPU time.
+    pub computes: bool,
+}
+
+impl Samples {
+    pub fn of(source: Source, profile: &mut Profile) -> Result<Samples> {
+        Ok(Samples {
+            source: profile.add_source(source)?,
+            state_key: profile.strings.intern("state")?,
+            frames: HashMap::default(),
+            stack: Vec::new(),
+            span: None,
+        })
+    }
+
+    /// The source of the samples.
+    pub fn source<'p>(&self, profile: &'p mut Profile) -> &'p mut Source {
+        &mut profile.sources[self.source.row()]
+    }
+
+    /// Adds a sample. `texts` are the names and files of its stack. Returns why outer calls are missing.
+    pub fn add(
+        &mut self,
+        stack: &Stack,
+        texts: &Strings,
+        tick: AtTick,
+        profile: &mut Profile,
+    ) -> Result<Option<Cut>> {
+        let sample = profile.samples.len();
+        self.stack.clear();
+        for &frame in &stack.frames {
+            let location = match self.frames.get(&frame) {
+                Some(&location) => location,
+                None => {
+                    let location = location(frame, texts, profile)?;
+                    self.frames.try_put(frame, location)?;
+                    location
+                }
+            };
+            self.stack.try_push(location)?;
+        }
+        let is_full = self.stack.len() > INNER
+            && profile.stacks.bytes() > MOST_STACKS
+            && !profile.stacks.contains(&self.stack);
+        let cut = if is_full { Some(Cut::Full) } else { stack.cut };
+        if cut.is_some() {
+            if is_full {
+                self.stack.truncate(INNER);
+            }
+            let none = profile.strings.intern("")?;
+            let mark = profile.frame(OUTER_CALLS, none, 0)?;
+            self.stack.try_push(mark)?;
+        }
+        let id = profile.stacks.intern(&self.stack)?;
+        if let Some(place) = stack.toplevel.filter(|_| cut.is_none()) {
+            let filename = profile.strings.intern(texts.get(place.file))?;
+            let toplevel = Toplevel {
+                sample,
+                filename,
+                line: place.line,
+            };
+            profile.samples.toplevel.try_push(toplevel)?;
+        }
+        if let Some(ids) = stack.span {
+            let link = self.link(ids, profile)?;
+            profile.samples.links.try_push((sample, link))?;
+        }
+        profile.samples.source.try_push(self.source)?;
+        profile.samples.stack.try_push(id)?;
+        let since = tick.date.duration_since(UNIX_EPOCH).ok();
+        if let Some(time) = since.and_then(|since| i64::try_from(since.as_nanos()).ok()) {
+            profile.samples.times.try_push((sample, time))?;
+        }
+        let cpu = if tick.computes { tick.time } else { 0 };
+        for (column, value) in profile.values.iter_mut().zip([cpu, tick.time]) {
+            column.push(value)?;
+        }
+        // A thread that was woken and still waits for a processor stands where it slept.
+        let state = match tick.state {
+            State::Running if !tick.computes => State::Sleeping,
+            state => state,
+        };
+        let state = profile.strings.intern(in_a_word(state))?;
+        let label = Label {
+            sample,
+            key: self.state_key,
+            str: Some(state),
+            num: None,
+            unit: None,
+            other: None,
+        };
+        profile.labels.try_push(label)?;
+        Ok(cut)
+    }
+
+    /// Multiplies the CPU times of the samples, which are multiples of the interval in nanoseconds.
+    pub fn scale_cpu(&self, interval: f64, factor: f64, profile: &mut Profile) -> Result<()> {
+        let Some(cpu) = profile.values.first_mut() else {
+            return Ok(());
+        };
+        let tick = (interval * factor).round().max(1.0);
+        let values = cpu.column.each()?.iter_mut();
+        for (value, &source) in values.zip(profile.samples.source.iter()) {
+            if source == self.source {
+                *value = (*value / interval).round() * tick;
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, ids: SpanIds, profile: &mut Profile) -> Result<Link> {
+        if let Some((_, link)) = self.span.filter(|(last, _)| *last == ids) {
+            return Ok(link);
+        }
+        let trace_id = u128::from_be_bytes(ids.trace_id);
+        let span_id = u64::from_be_bytes(ids.span_id);
+        let link = Link {
+            trace_id: profile
+                .strings
+                .intern(&written(format_args!("{trace_id:032x}"))?)?,
+            span_id: profile
+                .strings
+                .intern(&written(format_args!("{span_id:016x}"))?)?,
+        };
+        self.span = Some((ids, link));
+        Ok(link)
+    }
+}
+
+fn location(frame: Frame, texts: &Strings, profile: &mut Profile) -> Result<LocationId> {
+    let (file, line) = match frame.place {
+        Some(place) => (profile.strings.intern(texts.get(place.file))?, place.line),
+        None => (profile.strings.intern("")?, 0),
+    };
+    profile.frame(texts.get(frame.name), file, line)
+}
+
+/// The state of a thread as the value of a label.
+pub fn in_a_word(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Sleeping => "sleeping",
+        State::Waiting => "waiting",
+        State::Stopped => "stopped",
+        State::Ended => "ended",
+        State::Other(_) => "other",
+    }
+}

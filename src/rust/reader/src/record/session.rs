@@ -1,0 +1,357 @@
+//! A process that is recorded: at each tick, a sample of it is added to a profile.
+//!
+//! ```text
+//! its state ──► hold it ──► does it compute? ──► read its stack ──► let it go on ──► add the sample
+//! ```
+//!
+//! A tick is a random moment. If every tick is used ([`crate::record::stride`]), it stands for one interval of real time, and for as
+//! much CPU time if the process computes at it ([`crate::process::computing`]). No time is ever moved to the stack of another
+//! moment: a process that sleeps at a tick may have used CPU time since the last one, but not where it stands now. At the
+//! end, all CPU times get the factor by which their sum equals the CPU clock ([`crate::record::cpu_clock`]).
+
+use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
+use crate::record::cpu_clock::CpuClock;
+use crate::record::reading::{Reading, Wanted, Watched, read};
+use crate::record::samples::{AtTick, Samples, declare_types};
+use crate::record::settings::{Clock, Settings};
+use crate::record::source::{about_cpu, about_pauses, of_process, source};
+use crate::record::stride::Stride;
+use crate::stack::frames::Cut;
+use crate::stack::reader::Reader;
+use profile_core::error::Result;
+use profile_core::joint::{Files, NativeStack};
+use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::model::Profile;
+use profile_runtime::memory::{Mapping, Memory};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The maximum memory for the native stacks of a process, in bytes.
+const MOST_NATIVE: usize = 512 << 20;
+/// How long to wait after leaving the processor of the process.
+const SETTLE: Duration = Duration::from_micros(100);
+/// The time between two looks at what the process has loaded, and whether it still runs R.
+const SEARCH: Duration = Duration::from_secs(1);
+
+pub struct Session<'s, M = ProcessMemory, T = Thread> {
+    number: usize,
+    process: Process,
+    thread: T,
+    reader: Reader<M>,
+    native: Option<NativeReader<'s>>,
+    samples: Samples,
+    /// Whether the record of the active span was found, and when it was searched for.
+    has_span: bool,
+    searched: Instant,
+    /// The files that were searched, by their addresses.
+    modules: Vec<u64>,
+    cpu: CpuClock,
+    /// The time between two ticks, for which a sample stands if every tick is used.
+    interval: Duration,
+    stride: Stride,
+    begin: Instant,
+    /// The last tick.
+    last: Instant,
+    has_ended: bool,
+    /// How long the process was stopped, each time, in nanoseconds.
+    pauses: Vec<u32>,
+}
+
+/// What happened at a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tick {
+    /// There is no sample, because the process does not compute.
+    Idle,
+    Taken {
+        /// Why outer calls are missing.
+        cut: Option<Cut>,
+        /// Why the process was not kept where it was.
+        free: Option<WhyFree>,
+    },
+    /// The stack changed during all attempts to read it.
+    Unread,
+    /// The process has ended.
+    Ended,
+    /// The process runs another program.
+    Left,
+}
+
+impl<'s> Session<'s> {
+    /// Opens a process, which becomes a source of the profile. `number` identifies its native stacks.
+    pub fn open(
+        process: &Process,
+        settings: &Settings,
+        files: &'s Files,
+        number: usize,
+        profile: &mut Profile,
+    ) -> Result<Session<'s>> {
+        let mappings = process.mappings()?;
+        let reader = Reader::open(ProcessMemory::new(process.pid), &mappings);
+        let mut reader = reader.map_err(|error| of_process(process.pid, error))?;
+        let has_span = reader.find_span(&mappings)?;
+        let thread = Thread::open(process, settings.stops())?;
+        let native = if settings.native {
+            let native = NativeReader::open(process, reader.target(), &mappings, files)?;
+            Some(native)
+        } else {
+            None
+        };
+        let now = Instant::now();
+        let session = Session::of(process, thread, reader, settings, profile, now)?;
+        Ok(Session {
+            number,
+            native,
+            has_span,
+            modules: modules(&mappings)?,
+            ..session
+        })
+    }
+
+    /// Looks now and then whether the process has loaded this package, and so has a record of the active span, and whether
+    /// it still runs R. Returns whether it has executed another program.
+    pub fn look_around(&mut self) -> Result<bool> {
+        if self.has_ended || self.searched.elapsed() < SEARCH {
+            return Ok(false);
+        }
+        // A process that has just ended has no mappings.
+        if let (false, Ok(mappings)) = (self.has_span, self.process.mappings()) {
+            let modules = modules(&mappings)?;
+            if modules != self.modules {
+                self.has_span = self.reader.find_span(&mappings)?;
+                self.modules = modules;
+            }
+        }
+        self.searched = Instant::now();
+        Ok(self.has_left())
+    }
+
+    /// Lets the process go on if it has stopped later than was waited for it. Returns whether it still has not stopped.
+    pub fn is_pending(&mut self) -> bool {
+        self.thread.is_pending()
+    }
+}
+
+/// Where files are mapped.
+fn modules(mappings: &[Mapping]) -> Result<Vec<u64>> {
+    let files = mappings.iter().filter(|mapping| mapping.starts_file);
+    files.map(|mapping| mapping.addresses.start).try_vec()
+}
+
+impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
+    /// Records what `reader` reads, which is the process of `thread`, without native stacks.
+    pub fn of(
+        process: &Process,
+        thread: T,
+        reader: Reader<M>,
+        settings: &Settings,
+        profile: &mut Profile,
+        now: Instant,
+    ) -> Result<Session<'s, M, T>> {
+        let source = source(process, settings, profile)?;
+        let mut cpu = CpuClock::default();
+        cpu.read(thread.cpu_time(), now);
+        Ok(Session {
+            number: 0,
+            process: process.clone(),
+            has_span: false,
+            searched: now,
+            modules: Vec::new(),
+            cpu,
+            interval: settings.interval,
+            stride: Stride::new(settings.interval),
+            thread,
+            reader,
+            native: None,
+            samples: Samples::of(source, profile)?,
+            begin: now,
+            last: now,
+            has_ended: false,
+            pauses: Vec::new(),
+        })
+    }
+
+    /// Finds what is needed for complete stacks from the first sample on. This takes some milliseconds.
+    pub fn prepare(&mut self) -> Result<()> {
+        self.reader.prepare()
+    }
+
+    /// Continues in another profile, which is empty.
+    pub fn continue_in(&mut self, settings: &Settings, profile: &mut Profile) -> Result<()> {
+        self.continue_at(Instant::now(), settings, profile)
+    }
+
+    /// The same, for a given time.
+    pub fn continue_at(
+        &mut self,
+        now: Instant,
+        settings: &Settings,
+        profile: &mut Profile,
+    ) -> Result<()> {
+        declare_types(profile)?;
+        let source = source(&self.process, settings, profile)?;
+        self.samples = Samples::of(source, profile)?;
+        self.begin = now;
+        Ok(())
+    }
+
+    /// Excludes the time since the last tick: what happened meanwhile is unknown.
+    pub fn skip_gap(&mut self) {
+        let now = self.reader.now().time;
+        self.cpu.skip(self.thread.cpu_time(), now);
+    }
+
+    /// Takes over the CPU clock of a session of the same process. Samples that this has not finished are lost.
+    pub fn succeed(&mut self, before: &mut Session<'s, M, T>) {
+        self.cpu = std::mem::take(&mut before.cpu);
+        self.cpu.discard();
+    }
+
+    /// Ends the recording now: adds how long it was, its CPU time, and how long the process was stopped.
+    pub fn finish(&mut self, profile: &mut Profile) -> Result<()> {
+        let mut end = self.last;
+        if !self.has_ended {
+            end = self.reader.now().time;
+            self.cpu.read(self.thread.cpu_time(), end);
+        }
+        self.finish_at(end, profile)?;
+        if !self.pauses.is_empty() {
+            let about = about_pauses(&self.pauses, profile)?;
+            let attributes = &mut self.samples.source(profile).attributes;
+            attributes.try_extend_from(about.into_iter())?;
+        }
+        Ok(())
+    }
+
+    /// The same, for a recording that ended at another time, at the last tick or later, and without stops.
+    pub fn finish_at(&mut self, end: Instant, profile: &mut Profile) -> Result<()> {
+        let duration = end.saturating_duration_since(self.begin).as_nanos();
+        self.samples.source(profile).duration = i64::try_from(duration).ok();
+        let balance = self.cpu.end(self.interval, !profile.samples.is_empty())?;
+        let about = about_cpu(balance, profile)?;
+        let attributes = &mut self.samples.source(profile).attributes;
+        attributes.try_extend_from(about.into_iter())?;
+        let interval = self.interval.as_nanos() as f64;
+        self.samples.scale_cpu(interval, balance.factor, profile)
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.process.pid
+    }
+
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// How long the process was stopped, each time, in nanoseconds.
+    pub fn pauses(&self) -> &[u32] {
+        &self.pauses
+    }
+
+    /// The reader of native stacks, if they are recorded.
+    pub fn native(&mut self) -> Option<&mut NativeReader<'s>> {
+        self.native.as_mut()
+    }
+
+    /// Takes a sample, if `settings` require one now. Native stacks are added to `natives`.
+    pub fn tick(
+        &mut self,
+        settings: &Settings,
+        profile: &mut Profile,
+        natives: &mut Vec<NativeStack>,
+        placement: &Placement,
+    ) -> Result<Tick> {
+        if self.has_ended {
+            return Ok(Tick::Idle);
+        }
+        let now = self.reader.now().time;
+        let Some(state) = self.look(placement) else {
+            self.has_ended = true;
+            return Ok(Tick::Ended);
+        };
+        self.last = now;
+        let Some(ticks) = self.stride.next() else {
+            return Ok(Tick::Idle);
+        };
+        let stops = self.pauses.len();
+        let tick = self.use_tick(state, ticks, settings, profile, natives);
+        let pauses = self.pauses.get(stops..).unwrap_or_default();
+        self.stride.add(pauses.iter().copied().map(u64::from).sum());
+        tick
+    }
+
+    /// Takes a sample that stands for so many ticks, if `settings` require one now.
+    fn use_tick(
+        &mut self,
+        state: State,
+        ticks: u32,
+        settings: &Settings,
+        profile: &mut Profile,
+        natives: &mut Vec<NativeStack>,
+    ) -> Result<Tick> {
+        let wanted = match settings.clock {
+            Clock::Cpu if state != State::Running => return Ok(Tick::Idle),
+            Clock::Cpu => Wanted::Computing,
+            Clock::Wall => Wanted::All,
+        };
+        let native = self.native.as_mut();
+        let native = native.filter(|native| native.size() < MOST_NATIVE);
+        let (thread, reader, pauses) = (&mut self.thread, &mut self.reader, &mut self.pauses);
+        let (computes, free) = match read(thread, state, wanted, reader, native, pauses)? {
+            Reading::Stack { computes, free } => (computes, free),
+            Reading::Waits => return Ok(Tick::Idle),
+            Reading::Nothing if self.has_left() => return Ok(Tick::Left),
+            Reading::Nothing => return Ok(Tick::Unread),
+        };
+        let tick = AtTick {
+            time: i64::try_from((self.interval * ticks).as_nanos()).unwrap_or(i64::MAX),
+            // Before and afterwards, this thread may have waited for a processor.
+            date: self.reader.moment().date,
+            state,
+            computes,
+        };
+        let (stack, texts) = (self.reader.stack(), &self.reader.texts);
+        if let Some(native) = &mut self.native {
+            let recording = self.number;
+            let found = match native.unwind(self.reader.target(), stack)? {
+                Some(word) => NativeStack::At { recording, word },
+                None if native.size() >= MOST_NATIVE => NativeStack::Full,
+                None => NativeStack::Unknown,
+            };
+            natives.try_push(found)?;
+        }
+        let cut = self.samples.add(stack, texts, tick, profile)?;
+        if computes {
+            self.cpu.count(ticks);
+        }
+        self.reader.search_further()?;
+        Ok(Tick::Taken { cut, free })
+    }
+
+    /// Whether the process has executed another program, which ends the recording.
+    fn has_left(&mut self) -> bool {
+        let has_left = !self.reader.is_r_there() && self.process.runs_a_program();
+        self.has_ended |= has_left;
+        has_left
+    }
+
+    /// The state of the thread, after this one has left the processor of the other; `None` if it has ended.
+    fn look(&mut self, placement: &Placement) -> Option<State> {
+        let mut activity = self.thread.activity()?;
+        if activity
+            .processor
+            .is_some_and(|processor| placement.leave(processor))
+        {
+            // It continues meanwhile, so this is another moment.
+            thread::sleep(SETTLE);
+            activity = self.thread.activity()?;
+        }
+        if activity.cpu.is_some() {
+            self.cpu.read(activity.cpu, self.reader.now().time);
+        }
+        Some(activity.state)
+    }
+}

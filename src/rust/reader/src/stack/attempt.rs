@@ -1,0 +1,348 @@
+//! One attempt to read a stack: copies the records of R's calls and what they refer to, and looks up functions and
+//! places.
+//!
+//! ```text
+//! at one moment: innermost calls ──► their functions and places ──┬──► known from the last stack on (`trunk`) ──► stack
+//!                                                                 └──► later: further calls ──► seam unchanged? ──► stack
+//! ```
+//!
+//! In a deep stack, the calls further out are read after a process that was stopped goes on. They are right if the outermost
+//! call of those that were read at one moment, the seam, is still there afterwards: calls end from the inside out. If it is
+//! not, the stack lacks these calls.
+
+use crate::stack::builtin::Builtin;
+use crate::stack::calls::{Calls, End, Registers};
+use crate::stack::frames::MOST_CALLS;
+use crate::stack::frames::OnStack;
+use crate::stack::frames::{Cut, Frame, Place, Stack};
+use crate::stack::innermost::Search;
+use crate::stack::names::{Found, Names};
+use crate::stack::places::{Places, Root};
+use crate::stack::snapshot::Snapshot;
+use crate::stack::trunk::{Known, NEAR, Trunk};
+use crate::target::Target;
+use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
+use profile_core::model::{StringId, Strings};
+use profile_runtime::memory::Memory;
+use std::time::Duration;
+
+/// The limit on what is read of the memory for outer calls of a process that goes on. It suffices for ten times as many as
+/// are read.
+const MOST_LATER: u64 = 1 << 20;
+
+/// The number of outer calls that are read before it is checked whether they are still those of that moment.
+const LATER: usize = 1000;
+
+/// How an attempt knows that the records and variables it has read are of one moment.
+pub enum OneMoment<'h> {
+    /// The process stands still.
+    Still,
+    /// It was held until this is called, which returns whether it really was.
+    Held(&'h mut dyn FnMut() -> bool),
+    /// They are the same when they are read again.
+    Twice,
+}
+
+/// How much an attempt reads at one moment. What is missing then is read later: [`Reader::finish`].
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The number of calls.
+    pub calls: usize,
+    /// The limit on what is read of the memory, for the calls, and for what they refer to.
+    pub memory: u64,
+}
+
+/// Reads the stack of R in a process, repeatedly.
+#[derive(Debug)]
+pub struct Reader<M> {
+    pub(crate) snapshot: Snapshot<M>,
+    pub(crate) target: Target,
+    pub(crate) calls: Calls,
+    /// The calls that were looked up, innermost first.
+    pub(crate) known: Vec<Known>,
+    /// Where the innermost function is, and the builtin that it calls.
+    pub(crate) inside: (Option<Place>, Option<StringId>),
+    pub(crate) trunk: Trunk,
+    /// The row of the seam among the calls, if the stack lacks outer calls that can be read later.
+    pub(crate) seam: Option<usize>,
+    pub(crate) names: Names,
+    pub(crate) places: Places,
+    pub(crate) search: Search,
+    pub(crate) registers: Option<Registers>,
+    pub(crate) stack: Stack,
+    /// The names of functions and files.
+    pub texts: Strings,
+    /// The minimum time of a garbage collection. Within this time, the objects of a call still exist, even if the
+    /// call has just returned.
+    pub shortest_collection: Duration,
+}
+
+impl<M: Memory> Reader<M> {
+    /// Reads the stack, or its inner calls. Returns `false` if the process has changed meanwhile, or its memory is damaged.
+    /// Keeps the names and places that were looked up, if they are right.
+    pub(crate) fn attempt(&mut self, moment: OneMoment, bounds: Bounds) -> Result<bool> {
+        self.seam = None;
+        self.known.clear();
+        let is_read = self.take(moment, bounds)?;
+        // If the limit was reached, some places may be unknown only for that reason.
+        if is_read && !self.snapshot.is_exhausted() {
+            self.keep()
+        } else {
+            self.forget()
+        }
+        if is_read {
+            self.assemble()?;
+        }
+        Ok(is_read)
+    }
+
+    fn take(&mut self, moment: OneMoment, bounds: Bounds) -> Result<bool> {
+        let (snapshot, target) = (&mut self.snapshot, &self.target);
+        let (calls, registers) = (&mut self.calls, self.registers);
+        let depth = (NEAR, bounds.calls);
+        snapshot.limit(bounds.memory);
+        let is_list = calls.read(snapshot, target, registers, depth, &mut self.trunk)?;
+        let goes_on = !matches!(moment, OneMoment::Still);
+        let is_moment = match moment {
+            OneMoment::Still => true,
+            OneMoment::Held(let_go) => let_go(),
+            OneMoment::Twice => is_list && snapshot.is_unchanged()?,
+        };
+        if !is_list || !is_moment {
+            return Ok(false);
+        }
+        snapshot.limit(bounds.memory);
+        self.look_up_inside()?;
+        let is_looked_up = if goes_on {
+            self.look_up_quickly()?
+        } else {
+            self.look_up(Duration::MAX)?
+        };
+        if !is_looked_up || self.known.is_empty() && !self.calls.calls.is_empty() {
+            return Ok(false);
+        }
+        let is_more = self.calls.end == End::More && !self.calls.are_too_many();
+        self.seam = match self.known.len() {
+            known if known < self.calls.calls.len() => Some(known),
+            known if is_more => known.checked_sub(1),
+            _ => None,
+        };
+        Ok(true)
+    }
+
+    /// Reads the outer calls that the last stack lacks, if they are still those of that moment. The process may go on.
+    pub fn finish(&mut self) -> Result<()> {
+        let Some(seam) = self.seam else {
+            return Ok(());
+        };
+        let known = self.known.len();
+        self.snapshot.complete();
+        self.snapshot.limit(MOST_LATER);
+        if self.complete(seam)? {
+            self.seam = None;
+            self.keep();
+        } else {
+            self.known.truncate(known);
+            self.trunk.keep(0);
+            self.forget();
+        }
+        self.assemble()
+    }
+
+    /// Returns `false` if the seam has changed.
+    fn complete(&mut self, seam: usize) -> Result<bool> {
+        let Some(seam) = self.calls.calls.get(seam).copied() else {
+            return Ok(false);
+        };
+        loop {
+            if !self.look_up(Duration::MAX)?
+                || !self.snapshot.is_still(seam.record.address, seam.identity)
+            {
+                return Ok(false);
+            }
+            let (calls, trunk) = (&mut self.calls, &mut self.trunk);
+            if calls.end != End::More || calls.are_too_many() {
+                return Ok(true);
+            }
+            let most = MOST_CALLS.min(calls.calls.len() + LATER);
+            if !calls.read_on(&mut self.snapshot, &self.target, most, trunk)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn keep(&mut self) {
+        self.names.keep();
+        self.places.keep();
+    }
+
+    fn forget(&mut self) {
+        self.names.forget();
+        self.places.forget();
+    }
+
+    /// Looks up where the innermost function is.
+    fn look_up_inside(&mut self) -> Result<()> {
+        let Some(site) = self.calls.innermost else {
+            self.inside = (None, None);
+            return Ok(());
+        };
+        let root = Root::of(&mut self.snapshot, &self.target, site)?;
+        let called_at = match self.calls.calls.first() {
+            Some(call) => Root::of(&mut self.snapshot, &self.target, call.site)?,
+            None => Root::Nothing,
+        };
+        // When a function has just been called, R's position is still that of its caller, at the call.
+        let is_at_call = matches!(root, Root::Code { .. }) && called_at == root;
+        self.inside = if is_at_call {
+            (None, None)
+        } else {
+            self.place_of(root, 0)?
+        };
+        Ok(())
+    }
+
+    /// Looks up the functions and places of calls of a process that goes on. Returns `false` if an object is damaged, or may
+    /// have been freed.
+    fn look_up_quickly(&mut self) -> Result<bool> {
+        // The objects that the calls refer to existed when the records were read. If that is recent, they have not been
+        // freed since. Otherwise, they still exist if the call does, which all calls further out then do as well.
+        let most = self.shortest_collection;
+        if !self.look_up(most)? {
+            return Ok(false);
+        }
+        let late = self.calls.calls.get(self.known.len()).copied();
+        let are_all_late = self.known.is_empty() && self.snapshot.age() >= most;
+        if !self.look_up(Duration::MAX)? {
+            return Ok(false);
+        }
+        match late {
+            _ if are_all_late => self.snapshot.is_unchanged(),
+            Some(call) => Ok(self.snapshot.is_still(call.record.address, call.identity)),
+            None => Ok(true),
+        }
+    }
+
+    /// Looks up the functions and places of further calls, as far as the limit allows, and before the snapshot has this age.
+    /// Returns `false` if an object is damaged.
+    fn look_up(&mut self, age: Duration) -> Result<bool> {
+        for number in self.known.len()..self.calls.calls.len() {
+            let Some(&call) = self.calls.calls.get(number) else {
+                break;
+            };
+            let found = self
+                .names
+                .of_call(&mut self.snapshot, call.call, &mut self.texts)?;
+            let name = match found {
+                Found::Name(name) => Some(self.told_apart(name, call.function)?),
+                // Like `Rprof()`, omits what is not a call.
+                Found::Nothing => None,
+                Found::Damaged => return Ok(self.snapshot.is_exhausted()),
+            };
+            let called_at = Root::of(&mut self.snapshot, &self.target, call.site)?;
+            let (place, builtin) = self.place_of(called_at, call.call)?;
+            let is_late = age < Duration::MAX && self.snapshot.age() >= age;
+            if is_late || self.snapshot.is_exhausted() {
+                break;
+            }
+            self.known.try_push(Known {
+                record: call.record,
+                identity: call.identity,
+                name,
+                builtin,
+                place,
+            })?;
+        }
+        Ok(true)
+    }
+
+    /// The name of a function. If many have it, the place where this one was defined is added.
+    fn told_apart(&mut self, name: StringId, function: u64) -> Result<StringId> {
+        if !Names::is_common(self.texts.get(name)) {
+            return Ok(name);
+        }
+        let definition = self.places.of_definition(
+            &mut self.snapshot,
+            &self.target,
+            function,
+            &mut self.names,
+            &mut self.texts,
+        )?;
+        match definition {
+            Some(place) => self.names.at(place, name, &mut self.texts),
+            None => Ok(name),
+        }
+    }
+
+    /// The place of a site, and the builtin that is called there, unless this call has a record: `inner` is the address of
+    /// the recorded call.
+    fn place_of(&mut self, site: Root, inner: u64) -> Result<(Option<Place>, Option<StringId>)> {
+        let (place, builtin) = self.places.of(
+            &mut self.snapshot,
+            &self.target,
+            site,
+            &mut self.names,
+            &mut self.texts,
+        )?;
+        let builtin = builtin.filter(|builtin: &Builtin| builtin.call != inner);
+        Ok((place, builtin.map(|builtin| builtin.name)))
+    }
+
+    /// Puts the stack together.
+    fn assemble(&mut self) -> Result<()> {
+        let (known, trunk, stack) = (&self.known, &mut self.trunk, &mut self.stack);
+        let is_finished = self.seam.is_none();
+        if is_finished {
+            let shared = match self.calls.end {
+                End::Known(shared) => shared,
+                End::Outermost | End::More => 0,
+            };
+            trunk.keep(shared);
+            for &call in known.iter().skip(NEAR).rev() {
+                trunk.push(call)?;
+            }
+            if self.calls.end == End::More {
+                trunk.set_cut();
+            }
+        }
+        stack.frames.clear();
+        stack.records.clear();
+        stack.span = self.snapshot.span();
+        let (near, far) = if is_finished {
+            (NEAR, trunk.count())
+        } else {
+            (known.len(), 0)
+        };
+        let is_too_deep = trunk.is_cut() || far > MOST_CALLS - NEAR;
+        stack.cut = if is_finished {
+            is_too_deep.then_some(Cut::TooDeep)
+        } else {
+            Some(Cut::Late)
+        };
+        let calls = known.iter().take(near).chain(trunk.calls().take(far));
+        let (mut place, builtin) = self.inside;
+        let mut add = |name, place, record| {
+            stack.frames.try_push(Frame { name, place })?;
+            stack.records.try_push(record)
+        };
+        if let Some(name) = builtin {
+            add(name, None, OnStack::default())?;
+        }
+        for call in calls.take(MOST_CALLS) {
+            if let Some(name) = call.name {
+                add(name, place, call.record)?;
+            }
+            if let Some(name) = call.builtin {
+                add(name, None, OnStack::default())?;
+            }
+            place = call.place;
+        }
+        stack.toplevel = place.filter(|_| stack.cut.is_none());
+        // A stack that grows further and further is read anew now and then.
+        if trunk.count() > 2 * MOST_CALLS {
+            trunk.keep(0);
+        }
+        Ok(())
+    }
+}

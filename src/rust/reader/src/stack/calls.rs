@@ -1,0 +1,211 @@
+//! R's calls, as its list of records has them, from the innermost to the outermost one.
+
+use crate::stack::frames::{MOST_CALLS, OnStack};
+use crate::stack::snapshot::Snapshot;
+use crate::stack::trunk::Trunk;
+use crate::target::Target;
+use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
+use profile_runtime::contexts::{Identity, Record, Site};
+use profile_runtime::memory::Memory;
+use std::ops::Range;
+
+/// Records of loops come in addition to those of calls.
+const MOST_RECORDS: usize = 3 * MOST_CALLS;
+
+/// The call of a function.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    pub record: OnStack,
+    pub identity: Identity,
+    /// A `LANGSXP`, with rare exceptions.
+    pub call: u64,
+    /// The closure that was called.
+    pub function: u64,
+    /// Where it was called.
+    pub site: Site,
+}
+
+/// The addresses of `R_BCbody` and `R_BCpc`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers {
+    pub code: u64,
+    pub pc: u64,
+}
+
+/// Where the list of calls ends that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum End {
+    /// At the outermost call.
+    #[default]
+    Outermost,
+    /// At a call that was on the last stack, too: the number of calls from there on.
+    Known(usize),
+    /// Further out there are more.
+    More,
+}
+
+/// The innermost calls of a stack. The buffer is reused.
+#[derive(Debug, Default)]
+pub struct Calls {
+    /// Innermost first.
+    pub calls: Vec<Call>,
+    /// Where the innermost function is. `None` if that is a position in byte code, and the variables that contain it
+    /// are unknown.
+    pub innermost: Option<Site>,
+    pub end: End,
+    /// The address of the next record.
+    next: u64,
+    order: Order,
+    /// The number of records that were read, and of calls that are passed before any may be known.
+    records: usize,
+    near: usize,
+}
+
+impl Calls {
+    /// Reads the innermost calls, up to this number, and then where the innermost function is. After `near` calls, it ends
+    /// at a call of the trunk. Returns `false` if the records are not a list of calls, which happens if they change
+    /// meanwhile.
+    pub fn read<M: Memory>(
+        &mut self,
+        snapshot: &mut Snapshot<M>,
+        target: &Target,
+        registers: Option<Registers>,
+        (near, most): (usize, usize),
+        trunk: &mut Trunk,
+    ) -> Result<bool> {
+        let Some(head) = snapshot.begin()? else {
+            return Ok(false);
+        };
+        self.calls.clear();
+        self.next = head;
+        self.order = Order::of(target);
+        self.records = 0;
+        self.near = near;
+        if !self.read_on(snapshot, target, most, trunk)? {
+            return Ok(false);
+        }
+        let Some(srcref) = snapshot.variable(target.addresses.srcref)? else {
+            return Ok(false);
+        };
+        self.innermost = match registers {
+            _ if srcref != target.values.in_byte_code => Some(Site::Srcref(srcref)),
+            None => None,
+            Some(registers) => {
+                let code = snapshot.variable(registers.code)?;
+                let variable = snapshot.variable(registers.pc)?;
+                let (Some(code), Some(variable)) = (code, variable) else {
+                    return Ok(false);
+                };
+                Some(Site::Absolute { code, variable })
+            }
+        };
+        // The positions belong to the calls, so they are read before the records are read again.
+        let calls = self.calls.iter().map(|call| call.site);
+        for site in self.innermost.into_iter().chain(calls) {
+            if let Site::Absolute { variable, .. } = site {
+                snapshot.variable(variable)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads further calls, until there are so many or they end.
+    pub fn read_on<M: Memory>(
+        &mut self,
+        snapshot: &mut Snapshot<M>,
+        target: &Target,
+        most: usize,
+        trunk: &mut Trunk,
+    ) -> Result<bool> {
+        self.end = End::More;
+        let more = most.saturating_sub(self.calls.len());
+        let most_records = MOST_RECORDS.min(self.records + 3 * more);
+        while self.next != target.toplevel {
+            let is_enough = self.calls.len() >= most && !trunk.has(self.next);
+            if is_enough || self.records == most_records {
+                return Ok(true);
+            }
+            if !self.order.allows(self.next) {
+                return Ok(false);
+            }
+            let Some(record) = snapshot.record(self.next)? else {
+                return Ok(false);
+            };
+            if self.calls.len() >= self.near {
+                if let Some(known) = trunk.join(snapshot, self.calls.len(), self.next, &record)? {
+                    self.end = End::Known(known);
+                    return Ok(true);
+                }
+            }
+            let head = record.head();
+            if !head.is_possible() {
+                return Ok(false);
+            }
+            if head.is_call() {
+                self.calls.try_push(Call::of(self.next, &record, target))?;
+            }
+            self.next = head.next;
+            self.records += 1;
+        }
+        self.end = End::Outermost;
+        Ok(true)
+    }
+
+    /// Whether there are more calls than are ever read.
+    pub fn are_too_many(&self) -> bool {
+        self.records == MOST_RECORDS || self.calls.len() >= MOST_CALLS
+    }
+}
+
+impl Call {
+    /// The call of the record at an address.
+    fn of(address: u64, record: &Record, target: &Target) -> Call {
+        Call {
+            record: OnStack {
+                address,
+                promises: record.promises(target.layout),
+            },
+            identity: Identity::of(&record.0),
+            call: record.call(),
+            function: record.function(),
+            site: record.site(target.layout, target.values.in_byte_code),
+        }
+    }
+}
+
+/// The order of records: those of outer calls have higher addresses on the C stack, which grows downwards, and lower
+/// ones on the node stack. So a list in this order has no cycles.
+#[derive(Debug, Default)]
+struct Order {
+    stack: Range<u64>,
+    node_stack: Range<u64>,
+    /// The address of the last record on each stack.
+    last: u64,
+    last_node: u64,
+}
+
+impl Order {
+    fn of(target: &Target) -> Order {
+        Order {
+            stack: target.stack.clone(),
+            node_stack: target.node_stack.clone(),
+            last: 0,
+            last_node: u64::MAX,
+        }
+    }
+
+    /// Whether the next record may be at this address.
+    fn allows(&mut self, address: u64) -> bool {
+        let is_outer;
+        // The range of the C stack is larger than the stack itself, and may contain the node stack.
+        if self.node_stack.contains(&address) {
+            is_outer = address < self.last_node;
+            self.last_node = address;
+        } else {
+            is_outer = self.stack.contains(&address) && address > self.last;
+            self.last = address;
+        }
+        is_outer && address % 8 == 0
+    }
+}

@@ -1,0 +1,56 @@
+//! A stack of R: functions, files and lines.
+
+use crate::stack::spans::SpanIds;
+use profile_core::model::StringId;
+
+/// Deeper stacks are cut: their outermost calls are left out. R's own limit is 5,000 calls by default.
+pub const MOST_CALLS: usize = 100_000;
+
+/// A line of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub file: StringId,
+    pub line: i32,
+}
+
+/// A call on the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Frame {
+    pub name: StringId,
+    /// The place of the function, if its code has source references.
+    pub place: Option<Place>,
+}
+
+/// Where R has stored the record of a call. This determines the place of the call among native frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OnStack {
+    /// The address of the record; 0 if there is none.
+    pub address: u64,
+    /// The list of promises that were pending.
+    pub promises: u64,
+}
+
+/// A stack, innermost frame first.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Stack {
+    pub frames: Vec<Frame>,
+    /// The record of each frame. Builtins called by byte code have no record.
+    pub records: Vec<OnStack>,
+    /// Where the outermost function was called.
+    pub toplevel: Option<Place>,
+    /// The span that was active.
+    pub span: Option<SpanIds>,
+    /// Why outer frames are missing, if they are.
+    pub cut: Option<Cut>,
+}
+
+/// Why a stack lacks its outer frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// It has more calls than are read.
+    TooDeep,
+    /// It has more calls than can be read at one moment, and inner ones ended before the others were read.
+    Late,
+    /// Too many different stacks with so many calls were recorded.
+    Full,
+}

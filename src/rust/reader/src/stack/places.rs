@@ -1,0 +1,280 @@
+//! Finds places in source files by their `srcref`: an integer vector that begins with the line and has an attribute
+//! with the file. For positions in byte code, the compiler keeps a table of such objects.
+
+use crate::stack::builtin::Builtin;
+use crate::stack::frames::Place;
+use crate::stack::names::{Found, Names, text};
+use crate::stack::positions::Positions;
+use crate::stack::snapshot::Snapshot;
+use crate::target::Target;
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryGrow, TryPut, filled};
+use profile_core::model::{StringId, Strings};
+use profile_runtime::byte_code::{Code, length};
+use profile_runtime::contexts::Site;
+use profile_runtime::memory::{self, Memory, at, half_at};
+use profile_runtime::objects::{
+    ATTRIBUTES, CAR, CDR, CELL, CLOSXP, DATA, ENVSXP, FRAME, HASHTAB, INTSXP, LENGTH, LISTSXP,
+    STRSXP, TAG, Type, VECSXP,
+};
+use std::collections::HashMap;
+
+/// A `srcref` has two or three attributes.
+const MOST_ATTRIBUTES: usize = 8;
+/// An environment with the variables of a source file has about ten.
+const MOST_VARIABLES: usize = 64;
+const LARGEST_TABLE: u64 = 4096;
+
+/// What determines the place of a site, and may change or be freed when its function returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Root {
+    Nothing,
+    /// The address of a `srcref`.
+    Srcref(u64),
+    /// A position in byte code.
+    Code {
+        code: Code,
+        position: u64,
+    },
+}
+
+impl Root {
+    pub fn of<M: Memory>(snapshot: &mut Snapshot<M>, target: &Target, site: Site) -> Result<Root> {
+        let (object, position) = match site {
+            Site::Srcref(address) if !is_object(address, target) => return Ok(Root::Nothing),
+            Site::Srcref(address) => return Ok(Root::Srcref(address)),
+            Site::Relative { code, instructions } => (code, Ok(instructions)),
+            Site::Absolute { code, variable } => (code, Err(variable)),
+        };
+        let Some(code) = Code::read(object, |address| snapshot.object(address))? else {
+            return Ok(Root::Nothing);
+        };
+        let position = match position {
+            Ok(instructions) => Some(instructions),
+            Err(variable) => {
+                let instruction = snapshot.variable(variable)?;
+                instruction.and_then(|instruction| code.position(instruction))
+            }
+        };
+        Ok(match position {
+            Some(position) => Root::Code { code, position },
+            None => Root::Nothing,
+        })
+    }
+}
+
+/// Whether it may be the address of a `srcref`.
+fn is_object(address: u64, target: &Target) -> bool {
+    address != 0 && address != target.values.nil
+}
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// Results, cached by address. R may free these objects and reuse their addresses, so each entry contains data that
+/// identifies the object. For each sample, this data is read again and compared.
+#[derive(Debug, Default)]
+pub struct Places {
+    srcrefs: Map<u64, Srcref>,
+    new_srcrefs: Vec<u64>,
+    positions: Positions,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Srcref {
+    line: i32,
+    attributes: u64,
+    file: Option<StringId>,
+}
+
+impl Places {
+    /// Keeps the results that were added since the last call, because nothing changed while they were read.
+    pub fn keep(&mut self) {
+        self.new_srcrefs.clear();
+        self.positions.keep();
+    }
+
+    /// Discards the results that were added since the last call of `keep()`.
+    pub fn forget(&mut self) {
+        for address in self.new_srcrefs.drain(..) {
+            self.srcrefs.remove(&address);
+        }
+        self.positions.forget();
+    }
+
+    /// The place in a source file, if it is known, and the builtin that is called there.
+    pub fn of<M: Memory>(
+        &mut self,
+        snapshot: &mut Snapshot<M>,
+        target: &Target,
+        root: Root,
+        names: &mut Names,
+        texts: &mut Strings,
+    ) -> Result<(Option<Place>, Option<Builtin>)> {
+        let (address, builtin) = match root {
+            Root::Nothing => return Ok((None, None)),
+            Root::Srcref(address) => (Some(address), None),
+            Root::Code { code, position } => {
+                let found = self.positions.of(snapshot, code, position, names, texts)?;
+                (found.srcref, found.builtin)
+            }
+        };
+        let place = match address.filter(|&address| is_object(address, target)) {
+            Some(address) => self.of_srcref(snapshot, target, address, names, texts)?,
+            None => None,
+        };
+        Ok((place, builtin))
+    }
+
+    /// Where a closure was defined, if it has a source reference.
+    pub fn of_definition<M: Memory>(
+        &mut self,
+        snapshot: &mut Snapshot<M>,
+        target: &Target,
+        closure: u64,
+        names: &mut Names,
+        texts: &mut Strings,
+    ) -> Result<Option<Place>> {
+        let (mut address, mut kind, mut next) = (closure, CLOSXP, ATTRIBUTES);
+        for _ in 0..MOST_ATTRIBUTES {
+            let object = snapshot.object(address)?;
+            let Some(object) = object.filter(|object| Type::of(at(object, 0)) == kind) else {
+                return Ok(None);
+            };
+            if kind == LISTSXP {
+                let tag = names.symbol(snapshot, at(&object, TAG), texts)?;
+                if matches!(tag, Found::Name(tag) if texts.get(tag) == "srcref") {
+                    return self.of_srcref(snapshot, target, at(&object, CAR), names, texts);
+                }
+            }
+            (address, kind, next) = (at(&object, next), LISTSXP, CDR);
+        }
+        Ok(None)
+    }
+
+    fn of_srcref<M: Memory>(
+        &mut self,
+        snapshot: &mut Snapshot<M>,
+        target: &Target,
+        address: u64,
+        names: &mut Names,
+        texts: &mut Strings,
+    ) -> Result<Option<Place>> {
+        let Some(object) = snapshot.object(address)? else {
+            return Ok(None);
+        };
+        if Type::of(at(&object, 0)) != INTSXP || at(&object, LENGTH) == 0 {
+            return Ok(None);
+        }
+        let line = half_at(&object, DATA) as i32;
+        let attributes = at(&object, ATTRIBUTES);
+        let known = self.srcrefs.get(&address);
+        let known = known.filter(|known| (known.line, known.attributes) == (line, attributes));
+        let file = match known {
+            Some(known) => known.file,
+            None => {
+                let file = file_of(snapshot, target, attributes, names, texts)?;
+                let srcref = Srcref {
+                    line,
+                    attributes,
+                    file,
+                };
+                self.srcrefs.try_put(address, srcref)?;
+                self.new_srcrefs.try_push(address)?;
+                file
+            }
+        };
+        Ok(file.map(|file| Place { file, line }))
+    }
+}
+
+/// The name of the file in the attribute `srcfile`, an environment with a variable `filename`.
+fn file_of(
+    memory: &mut impl Memory,
+    target: &Target,
+    attributes: u64,
+    names: &mut Names,
+    texts: &mut Strings,
+) -> Result<Option<StringId>> {
+    let mut cell = attributes;
+    for _ in 0..MOST_ATTRIBUTES {
+        let Some(object) = memory::array::<CELL>(memory, cell) else {
+            return Ok(None);
+        };
+        if Type::of(at(&object, 0)) != LISTSXP {
+            return Ok(None);
+        }
+        if at(&object, TAG) == target.values.srcfile {
+            return filename(memory, target, at(&object, CAR), names, texts);
+        }
+        cell = at(&object, CDR);
+    }
+    Ok(None)
+}
+
+fn filename(
+    memory: &mut impl Memory,
+    target: &Target,
+    environment: u64,
+    names: &mut Names,
+    texts: &mut Strings,
+) -> Result<Option<StringId>> {
+    let Some(object) = memory::array::<CELL>(memory, environment) else {
+        return Ok(None);
+    };
+    if Type::of(at(&object, 0)) != ENVSXP {
+        return Ok(None);
+    }
+    if let Some(name) = in_list(memory, at(&object, FRAME), names, texts)? {
+        return Ok(Some(name));
+    }
+    let table = at(&object, HASHTAB);
+    if table == target.values.nil {
+        return Ok(None);
+    }
+    let count = length(memory, table, VECSXP).unwrap_or(0);
+    let mut chains = filled(count.min(LARGEST_TABLE) as usize * 8, 0_u8)?;
+    if !memory.read(table.wrapping_add(DATA as u64), &mut chains) {
+        return Ok(None);
+    }
+    for chain in chains.chunks_exact(8) {
+        let chain = at(chain, 0);
+        if chain == target.values.nil {
+            continue;
+        }
+        if let Some(name) = in_list(memory, chain, names, texts)? {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// The text of the variable `filename` in a pairlist of variables.
+fn in_list(
+    memory: &mut impl Memory,
+    list: u64,
+    names: &mut Names,
+    texts: &mut Strings,
+) -> Result<Option<StringId>> {
+    let mut cell = list;
+    for _ in 0..MOST_VARIABLES {
+        let Some(object) = memory::array::<CELL>(memory, cell) else {
+            return Ok(None);
+        };
+        if Type::of(at(&object, 0)) != LISTSXP {
+            return Ok(None);
+        }
+        let found = names.symbol(memory, at(&object, TAG), texts)?;
+        if matches!(found, Found::Name(name) if texts.get(name) == "filename") {
+            let value = memory::array::<CELL>(memory, at(&object, CAR));
+            let Some(value) = value.filter(|value| Type::of(at(value, 0)) == STRSXP) else {
+                return Ok(None);
+            };
+            return match text(memory, at(&value, DATA))? {
+                Some(name) => texts.intern(&name).map(Some),
+                None => Ok(None),
+            };
+        }
+        cell = at(&object, CDR);
+    }
+    Ok(None)
+}

@@ -1,0 +1,220 @@
+//! Reads R's stack at one moment: in one attempt (`attempt.rs`) if the process is kept where it is, and in several if it
+//! goes on.
+
+use crate::stack::attempt::{Bounds, OneMoment};
+use crate::stack::calls::Calls;
+use crate::stack::frames::MOST_CALLS;
+use crate::stack::frames::Stack;
+use crate::stack::innermost::Search;
+use crate::stack::moment::Moment;
+use crate::stack::names::Names;
+use crate::stack::places::Places;
+use crate::stack::snapshot::Snapshot;
+use crate::stack::spans;
+use crate::stack::trunk::{NEAR, Trunk};
+use crate::target::Target;
+use profile_core::error::Result;
+use profile_core::model::Strings;
+use profile_runtime::memory::Mapping;
+use profile_runtime::memory::{Limited, Memory};
+use std::thread;
+use std::time::Duration;
+
+pub use crate::stack::attempt::Reader;
+
+/// The maximum number of attempts to read a stack of a process that goes on.
+const TRIES: usize = 5;
+/// The maximum number of stacks that are read in preparation, and the number of those whose innermost function is not
+/// byte code after which the preparation ends. A sleeping process always has the same stack.
+const PREPARATIONS: usize = 40;
+const UNNEEDED: usize = 12;
+const PAUSE: Duration = Duration::from_micros(500);
+/// The number of calls that are read if only the innermost function matters.
+const FEW_CALLS: usize = 20;
+
+/// The minimum time of a garbage collection. A small one in a fresh R session takes 600 microseconds: symbols and
+/// base functions have to be marked.
+const SHORTEST_COLLECTION: Duration = Duration::from_micros(200);
+
+/// The limits on what is read of the memory, in units of about a microsecond: to find R, to prepare, and at one moment of
+/// a process that is stopped, or that is not.
+const MOST_TO_OPEN: u64 = 2 << 20;
+const MOST_TO_PREPARE: u64 = 2 << 20;
+const MOST_WHILE_STOPPED: u64 = 8_000;
+const MOST_TO_READ: u64 = 1 << 20;
+
+/// The maximum number of calls that are read while a process is stopped for it.
+const CALLS_WHILE_STOPPED: usize = 3000;
+
+/// Whether a process goes on while its stack is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Motion {
+    /// It has been stopped, and should not stand still for longer than necessary.
+    Still,
+    /// It sleeps, whether it is read or not.
+    Asleep,
+    /// It goes on, or is a file, which never does.
+    Free,
+}
+
+impl<M: Memory> Reader<M> {
+    /// Finds R in a process.
+    pub fn open(memory: M, mappings: &[Mapping]) -> Result<Reader<M>> {
+        let mut memory = Limited::new(memory, MOST_TO_OPEN);
+        let target = Target::open(&mut memory, mappings)?;
+        memory.inner().keep_at_hand(&target.variables)?;
+        memory
+            .inner()
+            .keep_at_hand(std::slice::from_ref(&target.node_stack))?;
+        Ok(Reader {
+            snapshot: Snapshot::new(memory, target.addresses.head),
+            target,
+            calls: Calls::default(),
+            known: Vec::new(),
+            inside: (None, None),
+            trunk: Trunk::default(),
+            seam: None,
+            names: Names::default(),
+            places: Places::default(),
+            search: Search::default(),
+            registers: None,
+            stack: Stack::default(),
+            texts: Strings::default(),
+            shortest_collection: SHORTEST_COLLECTION,
+        })
+    }
+
+    /// Finds the record of the active span, if the process uses this package. Its library may be loaded later.
+    pub fn find_span(&mut self, mappings: &[Mapping]) -> Result<bool> {
+        self.snapshot.limit(MOST_TO_OPEN);
+        let found = spans::find(&mut self.snapshot, mappings)?;
+        self.snapshot.set_span(found);
+        Ok(found.is_some())
+    }
+
+    /// Whether the process still runs this R.
+    pub fn is_r_there(&mut self) -> bool {
+        self.snapshot.limit(MOST_TO_OPEN);
+        self.target.is_there(&mut self.snapshot)
+    }
+
+    /// R in the process.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The last stack that was read.
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    /// Sets another clock than that of the system.
+    pub fn set_clock(&mut self, clock: fn() -> Moment) {
+        self.snapshot.set_clock(clock);
+    }
+
+    pub fn now(&self) -> Moment {
+        self.snapshot.now()
+    }
+
+    /// A moment at which the process had the stack that was last read.
+    pub fn moment(&self) -> Moment {
+        self.snapshot.moment()
+    }
+
+    /// Finds the variables in which R keeps the position of the innermost function, if its code is byte code. Without
+    /// them, the first stacks lack this position.
+    pub fn prepare(&mut self) -> Result<()> {
+        self.prepare_with(|| thread::sleep(PAUSE))
+    }
+
+    /// Like `prepare()`, but calls `pause` between two attempts.
+    pub fn prepare_with(&mut self, mut pause: impl FnMut()) -> Result<()> {
+        self.snapshot.limit(MOST_TO_PREPARE);
+        let mut unneeded = 0;
+        for _ in 0..PREPARATIONS {
+            unneeded += usize::from(self.search()? && self.calls.innermost.is_some());
+            if self.registers.is_some() || unneeded == UNNEEDED || self.snapshot.is_exhausted() {
+                break;
+            }
+            pause();
+        }
+        Ok(())
+    }
+
+    /// Continues the search for these variables, if the last stack lacks the position of the innermost function. The
+    /// process may go on meanwhile.
+    pub fn search_further(&mut self) -> Result<()> {
+        if self.registers.is_none() && self.calls.innermost.is_none() {
+            self.snapshot.limit(MOST_TO_PREPARE);
+            self.search()?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the innermost calls were read.
+    fn search(&mut self) -> Result<bool> {
+        let (snapshot, target) = (&mut self.snapshot, &self.target);
+        let (registers, calls) = (self.registers, &mut self.calls);
+        let depth = (FEW_CALLS, FEW_CALLS);
+        if !calls.read(snapshot, target, registers, depth, &mut self.trunk)? {
+            return Ok(false);
+        }
+        self.search.observe(snapshot, target)?;
+        if !snapshot.is_unchanged()? {
+            return Ok(false);
+        }
+        if registers.is_none() && calls.innermost.is_none() {
+            self.registers = self.search.look(snapshot, target, calls)?;
+        }
+        Ok(true)
+    }
+
+    /// Prepares to read the next stack, so that this takes less time.
+    pub fn plan(&mut self) -> Result<()> {
+        self.snapshot.plan()
+    }
+
+    /// The current stack. `None` if the process changes during all attempts, or its memory is damaged. If the process
+    /// stands still, outer calls of a deep stack are left out; [`Reader::finish`] adds them when it goes on.
+    pub fn read(&mut self, motion: Motion) -> Result<Option<&Stack>> {
+        let (tries, calls, memory) = match motion {
+            Motion::Still => (1, CALLS_WHILE_STOPPED, MOST_WHILE_STOPPED),
+            Motion::Asleep => (1, MOST_CALLS, MOST_TO_READ),
+            Motion::Free => (TRIES, NEAR, MOST_TO_READ),
+        };
+        for _ in 0..tries {
+            let moment = match motion {
+                Motion::Still | Motion::Asleep => OneMoment::Still,
+                Motion::Free => OneMoment::Twice,
+            };
+            if self.attempt(moment, Bounds { calls, memory })? {
+                if motion != Motion::Still {
+                    self.finish()?;
+                }
+                return Ok(Some(&self.stack));
+            }
+            if self.snapshot.is_exhausted() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The current stack of a process that is held. `let_go` lets it go on as soon as the records of inner calls were read,
+    /// and returns whether it was held until then. `None` if it was not, or if it takes too long to look up what they refer
+    /// to.
+    pub fn read_held(&mut self, let_go: impl FnOnce() -> bool) -> Result<Option<&Stack>> {
+        let mut let_go = Some(let_go);
+        let mut let_go = || let_go.take().is_some_and(|let_go| let_go());
+        let bounds = Bounds {
+            calls: NEAR,
+            memory: MOST_TO_READ,
+        };
+        if !self.attempt(OneMoment::Held(&mut let_go), bounds)? {
+            return Ok(None);
+        }
+        self.finish()?;
+        Ok(Some(&self.stack))
+    }
+}
