@@ -73,8 +73,8 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' @section Without stopping the process:
 #' With `pause = FALSE`, the list of calls is read twice and compared, in at most five attempts for each sample. If it
 #' changes each time, there is no sample, and a warning of class `profile_warning_incomplete` says how often this has
-#' happened. No stack is wrong, but functions that return after a few
-#' microseconds have too few samples, and others too many. If functions took 4 to 16 microseconds, the shares of lines
+#' happened; [profile_problems()] says which part of the stack was missing. No stack is wrong, but functions that return
+#' after a few microseconds have too few samples, and others too many. If functions took 4 to 16 microseconds, the shares of lines
 #' differed by up to 25 percentage points from those of [Rprof()]; if they took 40 to 160 microseconds, by one point. Two
 #' thirds of the stacks of `lm()`, and nine of ten stacks of functions that take a microsecond, could not be read.
 #'
@@ -155,7 +155,8 @@ profile_process <- function(
   }
   report <- progress_report("Recording", "iterator")
   recorded <- processes_recorded(pid, seconds, interval, clock, children, call, pause, native, report)
-  words <- c(format_unread(recorded), format_problem_counts(recorded$problems))
+  counted <- recorded$problems[recorded$problems$problem != "unread_sample", ]
+  words <- c(format_unread(recorded), format_problem_counts(counted))
   if (length(words) > 0) {
     warn_profile(c(
       "The profile is incomplete.", rlang::set_names(words, "x"),
@@ -197,13 +198,11 @@ format_unread <- function(recorded) {
   c(
     format_left(recorded$left),
     if (recorded$unread > 0) {
+      problems <- profile_problems(recorded$profile)
       paste0(
-        format_count(recorded$unread), " of ", count_of(taken, "sample"), " could not be read: ",
-        if (recorded$pause && recorded$traced == 0) {
-          "R was just changing its list of calls, or the memory of the process is damaged."
-        } else {
-          "R's calls changed during each attempt, since the process was not stopped."
-        }
+        format_count(recorded$unread), " of ", count_of(taken, "sample"), " could not be read",
+        if (!recorded$pause || recorded$traced > 0) ", since the process was not stopped",
+        ". The first one: ", problems$text[match("unread_sample", problems$problem)], "."
       )
     },
     if (recorded$traced > 0) {

@@ -105,6 +105,8 @@ kinds! {
         "a sample after the memory for native stacks was used up: only R's stack is kept",
     DeepStack "deep_stack" true
         "a stack of more than 100,000 calls: its outer calls are missing",
+    UnreadSample "unread_sample" true
+        "a sample that could not be read, so that it is missing",
     UnreadCalls "unread_calls" true
         "a deep stack whose inner calls ended before its outer calls were read: they are missing",
     StacksFull "stacks_full" true

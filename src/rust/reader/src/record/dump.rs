@@ -83,8 +83,9 @@ fn dump_here(pid: i32) -> Result<Dump> {
         std::thread::sleep(PAUSE);
     }
     let Some((state, system_call)) = last else {
+        let why = reader.why_missing()?;
         return Err(Error::Process(message!(
-            "The stack of process {pid} changed whenever it was read; try again."
+            "The stack of process {pid} could not be read in many attempts. In the last one, {why}."
         )));
     };
     let mut stack = reader.stack().clone();
@@ -134,12 +135,11 @@ fn stack_in(core: &mut CoreFile) -> Result<Found> {
     core.complete_symbols()?;
     let mut reader = Reader::open(&mut core.memory, &core.mappings)?;
     reader.prepare_with(|| {})?;
-    let Some(stack) = reader.read(Motion::Free)? else {
-        return Err(Error::Process(message!(
-            "R's stack cannot be read: it is damaged, or was just changed."
-        )));
-    };
-    let mut stack = stack.clone();
+    if reader.read(Motion::Free)?.is_none() {
+        let why = reader.why_missing()?;
+        return Err(Error::Process(message!("R's stack cannot be read: {why}.")));
+    }
+    let mut stack = reader.stack().clone();
     let labels = take_labels(&mut stack, &reader.texts)?;
     Ok((stack, labels, reader.texts))
 }

@@ -52,7 +52,8 @@ impl Recorded {
             Tick::Idle | Tick::Left => {}
             Tick::Taken { cut, free } => {
                 if let Some(cut) = cut {
-                    self.note(cut);
+                    let sample = self.profile.samples.len();
+                    self.note(kind_of_cut(cut), &message!("sample {sample}"));
                 }
                 self.traced += usize::from(free == Some(WhyFree::Traced));
             }
@@ -62,17 +63,20 @@ impl Recorded {
         Ok(())
     }
 
-    /// Records that the last sample lacks outer calls.
-    fn note(&mut self, cut: Cut) {
-        let kind = match cut {
-            Cut::TooDeep => ProblemKind::DeepStack,
-            Cut::Late => ProblemKind::UnreadCalls,
-            Cut::Full => ProblemKind::StacksFull,
-        };
+    /// Notes a problem of the last sample, or of one that follows it.
+    fn note(&mut self, kind: ProblemKind, text: &str) {
         let sample = self.profile.samples.len() as u64;
-        let text = message!("sample {sample}");
         self.problems
             .note(kind, Position::Sample(sample), text.as_bytes());
+    }
+}
+
+/// Why a sample lacks outer calls.
+fn kind_of_cut(cut: Cut) -> ProblemKind {
+    match cut {
+        Cut::TooDeep => ProblemKind::DeepStack,
+        Cut::Late => ProblemKind::UnreadCalls,
+        Cut::Full => ProblemKind::StacksFull,
     }
 }
 
@@ -185,6 +189,9 @@ impl<'s> Recorder<'s> {
                 let (profile, natives) = (&mut recorded.profile, &mut self.natives);
                 let tick = session.tick(self.settings, profile, natives, &placement)?;
                 recorded.count(tick, session.pid())?;
+                if tick == Tick::Unread {
+                    recorded.note(ProblemKind::UnreadSample, &session.why_missing()?);
+                }
                 if tick == Tick::Left || session.look_around()? {
                     let command = session.process().command()?;
                     recorded.left.try_push((session.pid(), command))?;

@@ -251,6 +251,11 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         &self.pauses
     }
 
+    /// Why the last stack could not be read.
+    pub fn why_missing(&mut self) -> Result<String> {
+        self.reader.why_missing()
+    }
+
     /// The reader of native stacks, if they are recorded.
     pub fn native(&mut self) -> Option<&mut NativeReader<'s>> {
         self.native.as_mut()

@@ -12,10 +12,9 @@
 
 use crate::stack::builtin::Builtin;
 use crate::stack::calls::{Calls, End, Registers};
-use crate::stack::frames::MOST_CALLS;
-use crate::stack::frames::OnStack;
-use crate::stack::frames::{Cut, Frame, Place, Stack};
+use crate::stack::frames::{Cut, Frame, MOST_CALLS, OnStack, Place, Stack};
 use crate::stack::innermost::Search;
+use crate::stack::missing::{Missing, Read, missing};
 use crate::stack::names::{Found, Names};
 use crate::stack::places::{Places, Root};
 use crate::stack::snapshot::Snapshot;
@@ -71,6 +70,8 @@ pub struct Reader<M> {
     pub(crate) search: Search,
     pub(crate) registers: Option<Registers>,
     pub(crate) stack: Stack,
+    /// What was missing in the last attempt.
+    pub(crate) missing: Option<Missing>,
     /// The names of functions and files.
     pub texts: Strings,
     /// The minimum time of a garbage collection. Within this time, the objects of a call still exist, even if the
@@ -79,12 +80,14 @@ pub struct Reader<M> {
 }
 
 impl<M: Memory> Reader<M> {
-    /// Reads the stack, or its inner calls. Returns `false` if the process has changed meanwhile, or its memory is damaged.
-    /// Keeps the names and places that were looked up, if they are right.
+    /// Reads the stack, or its inner calls. Returns `false` if a part of it is missing, because the process has changed
+    /// meanwhile, or its memory is damaged. Keeps the names and places that were looked up, if they are right.
     pub(crate) fn attempt(&mut self, moment: OneMoment, bounds: Bounds) -> Result<bool> {
         self.seam = None;
         self.known.clear();
-        let is_read = self.take(moment, bounds)?;
+        let read = self.read_inner(moment, bounds);
+        self.missing = missing(read)?.err();
+        let is_read = self.missing.is_none();
         // If the limit was reached, some places may be unknown only for that reason.
         if is_read && !self.snapshot.is_exhausted() {
             self.keep()
@@ -97,30 +100,20 @@ impl<M: Memory> Reader<M> {
         Ok(is_read)
     }
 
-    fn take(&mut self, moment: OneMoment, bounds: Bounds) -> Result<bool> {
-        let (snapshot, target) = (&mut self.snapshot, &self.target);
-        let (calls, registers) = (&mut self.calls, self.registers);
-        let depth = (NEAR, bounds.calls);
-        snapshot.limit(bounds.memory);
-        let is_list = calls.read(snapshot, target, registers, depth, &mut self.trunk)?;
+    /// Reads the inner calls, and looks up what they refer to.
+    fn read_inner(&mut self, moment: OneMoment, bounds: Bounds) -> Read<()> {
         let goes_on = !matches!(moment, OneMoment::Still);
-        let is_moment = match moment {
-            OneMoment::Still => true,
-            OneMoment::Held(let_go) => let_go(),
-            OneMoment::Twice => is_list && snapshot.is_unchanged()?,
-        };
-        if !is_list || !is_moment {
-            return Ok(false);
-        }
-        snapshot.limit(bounds.memory);
+        self.snapshot.limit(bounds.memory);
+        self.read_calls(moment, bounds)?;
+        self.snapshot.limit(bounds.memory);
         self.look_up_inside()?;
-        let is_looked_up = if goes_on {
-            self.look_up_quickly()?
+        if goes_on {
+            self.look_up_quickly()?;
         } else {
-            self.look_up(Duration::MAX)?
-        };
-        if !is_looked_up || self.known.is_empty() && !self.calls.calls.is_empty() {
-            return Ok(false);
+            self.look_up(Duration::MAX)?;
+        }
+        if self.known.is_empty() && !self.calls.calls.is_empty() {
+            return Err(Missing::TooMuch.into());
         }
         let is_more = self.calls.end == End::More && !self.calls.are_too_many();
         self.seam = match self.known.len() {
@@ -128,7 +121,26 @@ impl<M: Memory> Reader<M> {
             known if is_more => known.checked_sub(1),
             _ => None,
         };
-        Ok(true)
+        Ok(())
+    }
+
+    /// Reads the records of the inner calls, of one moment.
+    fn read_calls(&mut self, moment: OneMoment, bounds: Bounds) -> Read<()> {
+        let (snapshot, target) = (&mut self.snapshot, &self.target);
+        let (registers, trunk) = (self.registers, &mut self.trunk);
+        let depth = (NEAR, bounds.calls);
+        let read = self.calls.read(snapshot, target, registers, depth, trunk);
+        let is_one_moment = match moment {
+            OneMoment::Still => true,
+            // Whether they could be read or not, it goes on.
+            OneMoment::Held(let_go) => let_go(),
+            OneMoment::Twice => read.is_ok() && snapshot.is_unchanged()?,
+        };
+        read?;
+        if !is_one_moment {
+            return Err(Missing::OneMoment.into());
+        }
+        Ok(())
     }
 
     /// Reads the outer calls that the last stack lacks, if they are still those of that moment. The process may go on.
@@ -139,7 +151,8 @@ impl<M: Memory> Reader<M> {
         let known = self.known.len();
         self.snapshot.complete();
         self.snapshot.limit(MOST_LATER);
-        if self.complete(seam)? {
+        let read = self.read_outer(seam);
+        if missing(read)?.is_ok() {
             self.seam = None;
             self.keep();
         } else {
@@ -150,25 +163,21 @@ impl<M: Memory> Reader<M> {
         self.assemble()
     }
 
-    /// Returns `false` if the seam has changed.
-    fn complete(&mut self, seam: usize) -> Result<bool> {
-        let Some(seam) = self.calls.calls.get(seam).copied() else {
-            return Ok(false);
-        };
+    /// Reads the calls outside of the seam, as long as it has not changed.
+    fn read_outer(&mut self, seam: usize) -> Read<()> {
+        let seam = self.calls.calls.get(seam).copied();
+        let seam = seam.ok_or(Missing::OneMoment)?;
         loop {
-            if !self.look_up(Duration::MAX)?
-                || !self.snapshot.is_still(seam.record.address, seam.identity)
-            {
-                return Ok(false);
+            self.look_up(Duration::MAX)?;
+            if !self.snapshot.is_still(seam.record.address, seam.identity) {
+                return Err(Missing::OneMoment.into());
             }
             let (calls, trunk) = (&mut self.calls, &mut self.trunk);
             if calls.end != End::More || calls.are_too_many() {
-                return Ok(true);
+                return Ok(());
             }
             let most = MOST_CALLS.min(calls.calls.len() + LATER);
-            if !calls.read_on(&mut self.snapshot, &self.target, most, trunk)? {
-                return Ok(false);
-            }
+            calls.read_on(&mut self.snapshot, &self.target, most, trunk)?;
         }
     }
 
@@ -203,30 +212,28 @@ impl<M: Memory> Reader<M> {
         Ok(())
     }
 
-    /// Looks up the functions and places of calls of a process that goes on. Returns `false` if an object is damaged, or may
-    /// have been freed.
-    fn look_up_quickly(&mut self) -> Result<bool> {
+    /// Looks up the functions and places of calls of a process that goes on.
+    fn look_up_quickly(&mut self) -> Read<()> {
         // The objects that the calls refer to existed when the records were read. If that is recent, they have not been
         // freed since. Otherwise, they still exist if the call does, which all calls further out then do as well.
         let most = self.shortest_collection;
-        if !self.look_up(most)? {
-            return Ok(false);
-        }
+        self.look_up(most)?;
         let late = self.calls.calls.get(self.known.len()).copied();
         let are_all_late = self.known.is_empty() && self.snapshot.age() >= most;
-        if !self.look_up(Duration::MAX)? {
-            return Ok(false);
+        self.look_up(Duration::MAX)?;
+        let do_exist = match late {
+            _ if are_all_late => self.snapshot.is_unchanged()?,
+            Some(call) => self.snapshot.is_still(call.record.address, call.identity),
+            None => true,
+        };
+        if !do_exist {
+            return Err(Missing::OneMoment.into());
         }
-        match late {
-            _ if are_all_late => self.snapshot.is_unchanged(),
-            Some(call) => Ok(self.snapshot.is_still(call.record.address, call.identity)),
-            None => Ok(true),
-        }
+        Ok(())
     }
 
     /// Looks up the functions and places of further calls, as far as the limit allows, and before the snapshot has this age.
-    /// Returns `false` if an object is damaged.
-    fn look_up(&mut self, age: Duration) -> Result<bool> {
+    fn look_up(&mut self, age: Duration) -> Read<()> {
         for number in self.known.len()..self.calls.calls.len() {
             let Some(&call) = self.calls.calls.get(number) else {
                 break;
@@ -235,10 +242,11 @@ impl<M: Memory> Reader<M> {
                 .names
                 .of_call(&mut self.snapshot, call.call, &mut self.texts)?;
             let name = match found {
-                Found::Name(name) => Some(self.told_apart(name, call.function)?),
+                Found::Name(name) => Some(self.unique_name(name, call.function)?),
                 // Like `Rprof()`, omits what is not a call.
                 Found::Nothing => None,
-                Found::Damaged => return Ok(self.snapshot.is_exhausted()),
+                Found::Damaged if self.snapshot.is_exhausted() => break,
+                Found::Damaged => return Err(Missing::Call(number).into()),
             };
             let called_at = Root::of(&mut self.snapshot, &self.target, call.site)?;
             let (place, builtin) = self.place_of(called_at, call.call)?;
@@ -254,11 +262,11 @@ impl<M: Memory> Reader<M> {
                 place,
             })?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The name of a function. If many have it, the place where this one was defined is added.
-    fn told_apart(&mut self, name: StringId, function: u64) -> Result<StringId> {
+    fn unique_name(&mut self, name: StringId, function: u64) -> Result<StringId> {
         if !Names::is_common(self.texts.get(name)) {
             return Ok(name);
         }

@@ -1,13 +1,14 @@
 //! R's calls, as its list of records has them, from the innermost to the outermost one.
 
 use crate::stack::frames::{MOST_CALLS, OnStack};
+use crate::stack::missing::{Missing, Read};
 use crate::stack::snapshot::Snapshot;
 use crate::stack::trunk::Trunk;
 use crate::target::Target;
-use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{Identity, Record, Site};
 use profile_runtime::memory::Memory;
+use profile_runtime::variables::{GLOBAL_CONTEXT, SRCREF};
 use std::ops::Range;
 
 /// Records of loops come in addition to those of calls.
@@ -64,8 +65,7 @@ pub struct Calls {
 
 impl Calls {
     /// Reads the innermost calls, up to this number, and then where the innermost function is. After `near` calls, it ends
-    /// at a call of the trunk. Returns `false` if the records are not a list of calls, which happens if they change
-    /// meanwhile.
+    /// at a call of the trunk. If the records change meanwhile, they may not be a list of calls.
     pub fn read<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
@@ -73,31 +73,27 @@ impl Calls {
         registers: Option<Registers>,
         (near, most): (usize, usize),
         trunk: &mut Trunk,
-    ) -> Result<bool> {
-        let Some(head) = snapshot.begin()? else {
-            return Ok(false);
-        };
+    ) -> Read<()> {
+        let head = snapshot.begin()?;
+        let head = head.ok_or(Missing::Variable(GLOBAL_CONTEXT))?;
         self.calls.clear();
         self.next = head;
         self.order = Order::of(target);
         self.records = 0;
         self.near = near;
-        if !self.read_on(snapshot, target, most, trunk)? {
-            return Ok(false);
-        }
-        let Some(srcref) = snapshot.variable(target.addresses.srcref)? else {
-            return Ok(false);
-        };
+        self.read_on(snapshot, target, most, trunk)?;
+        let srcref = snapshot.variable(target.addresses.srcref)?;
+        let srcref = srcref.ok_or(Missing::Variable(SRCREF))?;
         self.innermost = match registers {
             _ if srcref != target.values.in_byte_code => Some(Site::Srcref(srcref)),
             None => None,
             Some(registers) => {
                 let code = snapshot.variable(registers.code)?;
                 let variable = snapshot.variable(registers.pc)?;
-                let (Some(code), Some(variable)) = (code, variable) else {
-                    return Ok(false);
-                };
-                Some(Site::Absolute { code, variable })
+                Some(Site::Absolute {
+                    code: code.ok_or(Missing::Position)?,
+                    variable: variable.ok_or(Missing::Position)?,
+                })
             }
         };
         // The positions belong to the calls, so they are read before the records are read again.
@@ -107,7 +103,7 @@ impl Calls {
                 snapshot.variable(variable)?;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Reads further calls, until there are so many or they end.
@@ -117,30 +113,29 @@ impl Calls {
         target: &Target,
         most: usize,
         trunk: &mut Trunk,
-    ) -> Result<bool> {
+    ) -> Read<()> {
         self.end = End::More;
         let more = most.saturating_sub(self.calls.len());
         let most_records = MOST_RECORDS.min(self.records + 3 * more);
         while self.next != target.toplevel {
             let is_enough = self.calls.len() >= most && !trunk.has(self.next);
             if is_enough || self.records == most_records {
-                return Ok(true);
+                return Ok(());
             }
+            let missing = Missing::Context(self.calls.len());
             if !self.order.allows(self.next) {
-                return Ok(false);
+                return Err(missing.into());
             }
-            let Some(record) = snapshot.record(self.next)? else {
-                return Ok(false);
-            };
+            let record = snapshot.record(self.next)?.ok_or(missing)?;
             if self.calls.len() >= self.near {
                 if let Some(known) = trunk.join(snapshot, self.calls.len(), self.next, &record)? {
                     self.end = End::Known(known);
-                    return Ok(true);
+                    return Ok(());
                 }
             }
             let head = record.head();
             if !head.is_possible() {
-                return Ok(false);
+                return Err(missing.into());
             }
             if head.is_call() {
                 self.calls.try_push(Call::of(self.next, &record, target))?;
@@ -149,7 +144,7 @@ impl Calls {
             self.records += 1;
         }
         self.end = End::Outermost;
-        Ok(true)
+        Ok(())
     }
 
     /// Whether there are more calls than are ever read.

@@ -5,6 +5,7 @@
 //! ```
 //!
 //! - [`reader`]: reads a stack, in one [`attempt`] or several; [`frames`]: the result;
+//!   [`missing`]: what could not be read;
 //! - [`snapshot`]: what one stack needs, of one [`moment`]; [`spans`]: the active span;
 //! - [`calls`]: R's calls; [`trunk`]: those that the last stack had, too;
 //! - [`names`], [`places`]: the functions, files and lines of calls;
@@ -16,6 +17,7 @@ pub mod builtin;
 pub mod calls;
 pub mod frames;
 pub mod innermost;
+pub mod missing;
 pub mod moment;
 pub mod names;
 pub mod places;

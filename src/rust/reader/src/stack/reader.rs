@@ -3,18 +3,18 @@
 
 use crate::stack::attempt::{Bounds, OneMoment};
 use crate::stack::calls::Calls;
-use crate::stack::frames::MOST_CALLS;
-use crate::stack::frames::Stack;
+use crate::stack::frames::{MOST_CALLS, Stack};
 use crate::stack::innermost::Search;
+use crate::stack::missing::{Missing, missing};
 use crate::stack::moment::Moment;
-use crate::stack::names::Names;
+use crate::stack::names::{Found, Names};
 use crate::stack::places::Places;
 use crate::stack::snapshot::Snapshot;
 use crate::stack::spans;
 use crate::stack::trunk::{NEAR, Trunk};
 use crate::target::Target;
 use profile_core::error::Result;
-use profile_core::model::Strings;
+use profile_core::model::{StringId, Strings};
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Limited, Memory};
 use std::thread;
@@ -77,6 +77,7 @@ impl<M: Memory> Reader<M> {
             names: Names::default(),
             places: Places::default(),
             search: Search::default(),
+            missing: None,
             registers: None,
             stack: Stack::default(),
             texts: Strings::default(),
@@ -157,7 +158,8 @@ impl<M: Memory> Reader<M> {
         let (snapshot, target) = (&mut self.snapshot, &self.target);
         let (registers, calls) = (self.registers, &mut self.calls);
         let depth = (FEW_CALLS, FEW_CALLS);
-        if !calls.read(snapshot, target, registers, depth, &mut self.trunk)? {
+        let are_read = calls.read(snapshot, target, registers, depth, &mut self.trunk);
+        if missing(are_read)?.is_err() {
             return Ok(false);
         }
         self.search.observe(snapshot, target)?;
@@ -175,8 +177,9 @@ impl<M: Memory> Reader<M> {
         self.snapshot.plan()
     }
 
-    /// The current stack. `None` if the process changes during all attempts, or its memory is damaged. If the process
-    /// stands still, outer calls of a deep stack are left out; [`Reader::finish`] adds them when it goes on.
+    /// The current stack; `None` if a part of it is missing, see [`Reader::why_missing()`]. If the process goes on, it is
+    /// read in several attempts. If it stands still, outer calls of a deep stack are left out; [`Reader::finish`] adds
+    /// them when it goes on.
     pub fn read(&mut self, motion: Motion) -> Result<Option<&Stack>> {
         let (tries, calls, memory) = match motion {
             Motion::Still => (1, CALLS_WHILE_STOPPED, MOST_WHILE_STOPPED),
@@ -216,5 +219,32 @@ impl<M: Memory> Reader<M> {
         }
         self.finish()?;
         Ok(Some(&self.stack))
+    }
+
+    /// What was missing when a stack could not be read, in words.
+    pub fn why_missing(&mut self) -> Result<String> {
+        let missing = self.missing.unwrap_or(Missing::OneMoment);
+        let inner = match missing {
+            Missing::Context(count) | Missing::Call(count) => self.name_of_call(count)?,
+            _ => None,
+        };
+        Ok(missing.in_words(inner.map(|name| self.texts.get(name))))
+    }
+
+    /// The name of the last one of so many calls.
+    fn name_of_call(&mut self, count: usize) -> Result<Option<StringId>> {
+        let Some(call) = self.calls.calls.get(count.wrapping_sub(1)).copied() else {
+            return Ok(None);
+        };
+        self.snapshot.limit(MOST_TO_READ);
+        let found = self
+            .names
+            .of_call(&mut self.snapshot, call.call, &mut self.texts);
+        // The process may have gone on, so these names are not kept.
+        self.names.forget();
+        match found? {
+            Found::Name(name) => Ok(Some(name)),
+            Found::Nothing | Found::Damaged => Ok(None),
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! R's list of calls: its order, and errors in it.
 
+use crate::fake::Space;
 use crate::fake::process::{At, FakeR, NODE_STACK, On, STACK_END, TOPLEVEL, frames, variable};
+use profile_reader::stack::reader::Motion;
 use profile_runtime::contexts::{CALL, CALLFLAG, CLOSURE, Layout, NEXT, RECORD};
 use profile_runtime::objects::{CAR, CELL};
 
@@ -127,4 +129,36 @@ fn the_place_of_a_call_is_used_again_by_another_one() {
     assert_eq!(frames(&mut reader).unwrap(), ["g"]);
     memory.change(|space| space.set(f + CAR as u64, 0));
     assert_eq!(frames(&mut reader), None);
+}
+
+#[test]
+fn it_is_said_which_part_of_a_stack_is_missing() {
+    let (r, records) = nested(Layout::R_4_4);
+    let (memory, mut reader) = r.reader();
+    let mut why = |change: &dyn Fn(&mut Space)| {
+        memory.change(|space| change(space));
+        assert!(reader.read(Motion::Still).unwrap().is_none());
+        let why = reader.why_missing().unwrap();
+        memory.change(|space| *space = r.space.clone());
+        why
+    };
+    let record = records[3];
+    let call = r.space.word(record + CALL);
+    let context = "the context of the caller of `e` cannot be read";
+    assert_eq!(why(&|space| space.hide(record..record + 8)), context);
+    // What is there is no context.
+    assert_eq!(why(&|space| space.set(record + CALLFLAG, 1 << 20)), context);
+    assert_eq!(
+        why(&|space| space.hide(call..call + 8)),
+        "the call of the caller of `e` is damaged"
+    );
+    assert_eq!(
+        why(&|space| space.hide(records[5]..records[5] + 8)),
+        "the context of the innermost function cannot be read"
+    );
+    let head = variable("R_GlobalContext");
+    assert_eq!(
+        why(&|space| space.hide(head..head + 8)),
+        "R's variable `R_GlobalContext` cannot be read"
+    );
 }
