@@ -27,7 +27,7 @@ pub struct Figures {
 
 impl Figures {
     /// Without a gauge, only the memory of the process is known.
-    pub fn of_this_process(gauge: Option<Gauge>) -> Figures {
+    pub fn current(gauge: Option<Gauge>) -> Figures {
         let mut gauge = gauge;
         let look = move || gauge.as_mut().and_then(Gauge::look);
         Figures::new(Box::new(look), resident)
@@ -50,7 +50,7 @@ impl Figures {
     }
 
     /// The figures at the end of a chunk.
-    pub fn of_chunk(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub fn in_chunk(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let usage = self.look();
         let values = [
             usage.map(|usage| usage.used),

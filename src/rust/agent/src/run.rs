@@ -50,7 +50,7 @@ pub fn run(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
 
 fn work(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
     let files = Files::default();
-    let figures = Figures::of_this_process(job.gauge);
+    let figures = Figures::current(job.gauge);
     let encoder = Encoder::new(&job.to, job.resource, figures);
     let now = Now::read();
     let opened = job.source.open(job.timing, state, &encoder, &files, now);
@@ -69,7 +69,7 @@ fn work(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
     let _ = ready.send(Ok(()));
     let mut snapshots = job
         .memory
-        .map(|every| Snapshots::of_this_process(every, &encoder, now));
+        .map(|every| Snapshots::current(every, &encoder, now));
     record(&mut *recorder, &mut sender, &mut snapshots, state, &System);
     drop(snapshots);
     send_rest(&mut sender, state, &System);

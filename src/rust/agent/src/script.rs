@@ -55,7 +55,7 @@ impl Now {
         }
     }
 
-    /// The same, if the system was suspended for all of that time.
+    /// So many seconds later, if the system was suspended for all of them.
     pub fn after_suspend(self, time: f64) -> Now {
         Now {
             boot: self.boot + seconds(time),

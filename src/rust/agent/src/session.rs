@@ -23,7 +23,7 @@ pub trait Session {
     /// Continues in another profile.
     fn continue_in(&mut self, profile: &mut Profile) -> Result<()>;
 
-    /// The same, with a new session. This frees what the reader has cached about objects that no longer exist.
+    /// Continues in another profile, with a new session. This frees what the reader has cached about objects that no longer exist.
     fn reopen(&mut self, profile: &mut Profile) -> Result<()>;
 
     /// Excludes the time since the last tick.
@@ -57,7 +57,7 @@ impl<'a> OwnSession<'a> {
             session: open(&settings, files, profile)?,
             settings,
             files,
-            placement: Placement::of_this_thread(),
+            placement: Placement::current(),
         })
     }
 }

@@ -67,7 +67,7 @@ impl Encoder {
     pub fn encode_chunk(&self, profile: &mut Profile) -> Result<Vec<u8>> {
         let mut sources = std::mem::take(&mut profile.sources);
         if let Some(source) = sources.first_mut() {
-            for (key, value) in self.figures.of_chunk() {
+            for (key, value) in self.figures.in_chunk() {
                 add_numbers(source, &[(key, value)], profile)?;
             }
             if let Format::Pprof(_) = self.format {

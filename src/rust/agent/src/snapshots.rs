@@ -43,7 +43,7 @@ impl<'a> Snapshots<'a> {
         }
     }
 
-    pub fn of_this_process(every: Duration, encoder: &'a Encoder, now: Now) -> Snapshots<'a> {
+    pub fn current(every: Duration, encoder: &'a Encoder, now: Now) -> Snapshots<'a> {
         let take = |stop: Stop| heap_of_image(stop).map(|snapshot| snapshot.profile);
         Snapshots::new(every, encoder, take, now)
     }

@@ -85,7 +85,7 @@ impl Layout {
     pub const R_4_4: Layout = Layout::ALL[1];
 
     /// The layout of a version of R, the first two numbers of which are given.
-    pub fn of_version(version: (u32, u32)) -> Layout {
+    pub fn for_version(version: (u32, u32)) -> Layout {
         let [first, ..] = Layout::ALL;
         let known = Layout::ALL.into_iter().rev();
         let mut known = known.skip_while(|layout| layout.since > version);
@@ -105,7 +105,7 @@ impl Head {
     /// Their size in memory.
     pub const SIZE: usize = 16;
 
-    fn of(record: &[u8]) -> Head {
+    fn parse(record: &[u8]) -> Head {
         Head {
             next: at(record, NEXT as usize),
             flags: half_at(record, CALLFLAG as usize),
@@ -114,7 +114,7 @@ impl Head {
 
     pub fn read(memory: &mut impl Memory, address: u64) -> Option<Head> {
         let bytes = memory::array::<{ Head::SIZE }>(memory, address)?;
-        Some(Head::of(&bytes))
+        Some(Head::parse(&bytes))
     }
 
     /// Whether a record can have these flags.
@@ -157,7 +157,7 @@ impl Record {
     }
 
     pub fn head(&self) -> Head {
-        Head::of(&self.0)
+        Head::parse(&self.0)
     }
 
     /// The closure that was called.
@@ -225,7 +225,7 @@ impl Identity {
     /// The size of the part of a record that contains these fields.
     pub const SIZE: usize = BCPC as usize + 8;
 
-    pub fn of(record: &[u8]) -> Identity {
+    pub fn parse(record: &[u8]) -> Identity {
         let words = [NEXT, CALLFUN, SYSPARENT, CALL, CLOENV, BCBODY, BCPC];
         let [next, function, parent, call, environment, code, pc] =
             words.map(|field| at(record, field as usize));

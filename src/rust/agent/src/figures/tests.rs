@@ -16,7 +16,7 @@ fn none() -> Figures {
 }
 
 fn figures_of(figures: &Figures) -> Vec<(&'static str, u64)> {
-    figures.of_chunk().collect()
+    figures.in_chunk().collect()
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn what_is_unknown_has_no_figure() {
     assert_eq!(figures_of(&none()), []);
     let figures = Figures::new(Box::new(|| None), || Some(1));
     assert_eq!(figures_of(&figures), [("profile.heap.resident", 1)]);
-    let of_this_process = figures_of(&Figures::of_this_process(None));
+    let of_this_process = figures_of(&Figures::current(None));
     if IS_LIVE {
         assert!(matches!(
             of_this_process[..],

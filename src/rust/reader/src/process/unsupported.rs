@@ -41,7 +41,7 @@ enum Never {}
 pub struct Placement;
 
 impl Placement {
-    pub fn of_this_thread() -> Placement {
+    pub fn current() -> Placement {
         Placement
     }
 

@@ -18,7 +18,7 @@ const LAG: Duration = Duration::from_millis(20);
 
 /// The CPU time of a part of a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Part {
+struct Spent {
     /// By the clock, in nanoseconds.
     clock: u64,
     /// The number of ticks at which the thread computed.
@@ -31,9 +31,9 @@ pub struct CpuClock {
     last: Option<(u64, Instant)>,
     /// Whether it was read twice, so that some CPU time is known, which may be 0.
     is_known: bool,
-    now: Part,
+    now: Spent,
     /// The parts that the factor is computed from. All except the last one have ticks, so there are few.
-    past: Vec<Part>,
+    past: Vec<Spent>,
     /// CPU time of parts without any tick, in nanoseconds.
     missed: u64,
 }
@@ -64,14 +64,14 @@ impl CpuClock {
         self.last = Some((cpu, now));
     }
 
-    /// The same, but what has happened since the last reading is unknown, and not part of the recording.
+    /// Takes a reading of the clock. What has happened since the last one is unknown, and not part of the recording.
     pub fn skip(&mut self, cpu: Option<u64>, now: Instant) {
         self.last = cpu.map(|cpu| (cpu, now));
     }
 
     /// Forgets the part that has begun, whose samples are lost.
     pub fn discard(&mut self) {
-        self.now = Part::default();
+        self.now = Spent::default();
     }
 
     /// Counts ticks at which the thread computed.
@@ -89,7 +89,7 @@ impl CpuClock {
             }
             None => self.past.try_push(part)?,
         }
-        let sum = |parts: &[Part]| parts.iter().map(|part| part.ticks).sum::<u64>();
+        let sum = |parts: &[Spent]| parts.iter().map(|part| part.ticks).sum::<u64>();
         let mut first = 0;
         while sum(self.past.get(first + 1..).unwrap_or_default()) >= ENOUGH {
             first += 1;

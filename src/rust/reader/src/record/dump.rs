@@ -7,7 +7,7 @@ use crate::record::reading::{Reading, Wanted, read};
 use crate::record::samples::in_a_word;
 use crate::record::source::of_process;
 use crate::stack::frames::{Place, Stack};
-use crate::stack::reader::{Motion, Reader};
+use crate::stack::reader::{Motion, StackReader};
 use profile_core::analysis::label_frames;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
@@ -52,7 +52,7 @@ pub fn dump(pid: i32, stop: Stop) -> Result<Dump> {
 fn dump_here(pid: i32) -> Result<Dump> {
     let process = Process::find(pid)?;
     let mappings = process.mappings()?;
-    let reader = Reader::open(ProcessMemory::new(pid), &mappings);
+    let reader = StackReader::open(ProcessMemory::new(pid), &mappings);
     let mut reader = reader.map_err(|error| of_process(pid, error))?;
     let mut thread = Thread::open(&process, Stops::IfItRuns)?;
     reader.prepare()?;
@@ -133,7 +133,7 @@ type Found = (Stack, Vec<(String, String)>, Strings);
 /// The stack, its labels, and the names of functions and files.
 fn stack_in(core: &mut CoreFile) -> Result<Found> {
     core.complete_symbols()?;
-    let mut reader = Reader::open(&mut core.memory, &core.mappings)?;
+    let mut reader = StackReader::open(&mut core.memory, &core.mappings)?;
     reader.prepare_with(|| {})?;
     if reader.read(Motion::Free)?.is_none() {
         let why = reader.why_missing()?;

@@ -8,7 +8,7 @@
 
 use crate::process::computing::Evidence;
 use crate::process::{Activity, Held, NativeReader, State, Thread, WhyFree};
-use crate::stack::reader::{Motion, Reader};
+use crate::stack::reader::{Motion, StackReader};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::memory::Memory;
@@ -81,7 +81,7 @@ pub fn read<M: Memory>(
     thread: &mut impl Watched,
     state: State,
     wanted: Wanted,
-    reader: &mut Reader<M>,
+    reader: &mut StackReader<M>,
     mut native: Option<&mut NativeReader>,
     pauses: &mut Vec<u32>,
 ) -> Result<Reading> {

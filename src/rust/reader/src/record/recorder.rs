@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// The longest time between two checks whether to stop.
 const STEP: Duration = Duration::from_millis(50);
-/// The same while a process is expected to stop.
+/// The longest time between these checks while a process is expected to stop.
 const SOON: Duration = Duration::from_millis(1);
 /// The time between two searches for child processes.
 const CHILDREN: Duration = Duration::from_millis(100);
@@ -172,7 +172,7 @@ impl<'s> Recorder<'s> {
     }
 
     fn run(&mut self, stop: Stop) -> Result<()> {
-        let placement = Placement::of_this_thread();
+        let placement = Placement::current();
         let begin = Instant::now();
         let mut next = begin + self.settings.interval;
         let mut look = begin;

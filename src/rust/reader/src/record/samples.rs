@@ -49,7 +49,7 @@ pub struct AtTick {
 }
 
 impl Samples {
-    pub fn of(source: Source, profile: &mut Profile) -> Result<Samples> {
+    pub fn new(source: Source, profile: &mut Profile) -> Result<Samples> {
         Ok(Samples {
             source: profile.add_source(source)?,
             state_key: profile.strings.intern("state")?,

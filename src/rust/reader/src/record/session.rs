@@ -17,7 +17,7 @@ use crate::record::settings::{Clock, Settings};
 use crate::record::source::{about_cpu, about_pauses, of_process, source};
 use crate::record::stride::Stride;
 use crate::stack::frames::Cut;
-use crate::stack::reader::Reader;
+use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::{TryCollect, TryGrow};
@@ -37,7 +37,7 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     number: usize,
     process: Process,
     thread: T,
-    reader: Reader<M>,
+    reader: StackReader<M>,
     native: Option<NativeReader<'s>>,
     samples: Samples,
     /// Whether the record of the active span was found, and when it was searched for.
@@ -86,7 +86,7 @@ impl<'s> Session<'s> {
         profile: &mut Profile,
     ) -> Result<Session<'s>> {
         let mappings = process.mappings()?;
-        let reader = Reader::open(ProcessMemory::new(process.pid), &mappings);
+        let reader = StackReader::open(ProcessMemory::new(process.pid), &mappings);
         let mut reader = reader.map_err(|error| of_process(process.pid, error))?;
         let has_span = reader.find_span(&mappings)?;
         let thread = Thread::open(process, settings.stops())?;
@@ -97,7 +97,7 @@ impl<'s> Session<'s> {
             None
         };
         let now = Instant::now();
-        let session = Session::of(process, thread, reader, settings, profile, now)?;
+        let session = Session::new(process, thread, reader, settings, profile, now)?;
         Ok(Session {
             number,
             native,
@@ -139,10 +139,10 @@ fn modules(mappings: &[Mapping]) -> Result<Vec<u64>> {
 
 impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
     /// Records what `reader` reads, which is the process of `thread`, without native stacks.
-    pub fn of(
+    pub fn new(
         process: &Process,
         thread: T,
-        reader: Reader<M>,
+        reader: StackReader<M>,
         settings: &Settings,
         profile: &mut Profile,
         now: Instant,
@@ -162,7 +162,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             thread,
             reader,
             native: None,
-            samples: Samples::of(source, profile)?,
+            samples: Samples::new(source, profile)?,
             begin: now,
             last: now,
             has_ended: false,
@@ -180,7 +180,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.continue_at(Instant::now(), settings, profile)
     }
 
-    /// The same, for a given time.
+    /// Continues in another profile, which is empty, at a given time.
     pub fn continue_at(
         &mut self,
         now: Instant,
@@ -189,7 +189,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
     ) -> Result<()> {
         declare_types(profile)?;
         let source = source(&self.process, settings, profile)?;
-        self.samples = Samples::of(source, profile)?;
+        self.samples = Samples::new(source, profile)?;
         self.begin = now;
         Ok(())
     }
@@ -222,7 +222,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         Ok(())
     }
 
-    /// The same, for a recording that ended at another time, at the last tick or later, and without stops.
+    /// Ends a recording without stops at a given time, at the last tick or later: adds how long it was, and its CPU time.
     pub fn finish_at(&mut self, end: Instant, profile: &mut Profile) -> Result<()> {
         let duration = end.saturating_duration_since(self.begin).as_nanos();
         self.samples.source(profile).duration = i64::try_from(duration).ok();

@@ -43,7 +43,7 @@ pub enum OneMoment<'h> {
     Twice,
 }
 
-/// How much an attempt reads at one moment. What is missing then is read later: [`Reader::finish`].
+/// How much an attempt reads at one moment. What is missing then is read later: [`StackReader::finish`].
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// The number of calls.
@@ -54,7 +54,7 @@ pub struct Bounds {
 
 /// Reads the stack of R in a process, repeatedly.
 #[derive(Debug)]
-pub struct Reader<M> {
+pub struct StackReader<M> {
     pub(crate) snapshot: Snapshot<M>,
     pub(crate) target: Target,
     pub(crate) calls: Calls,
@@ -79,7 +79,7 @@ pub struct Reader<M> {
     pub shortest_collection: Duration,
 }
 
-impl<M: Memory> Reader<M> {
+impl<M: Memory> StackReader<M> {
     /// Reads the stack, or its inner calls. Returns `false` if a part of it is missing, because the process has changed
     /// meanwhile, or its memory is damaged. Keeps the names and places that were looked up, if they are right.
     pub(crate) fn attempt(&mut self, moment: OneMoment, bounds: Bounds) -> Result<bool> {
@@ -197,9 +197,9 @@ impl<M: Memory> Reader<M> {
             self.inside = (None, None);
             return Ok(());
         };
-        let root = Root::of(&mut self.snapshot, &self.target, site)?;
+        let root = Root::find(&mut self.snapshot, &self.target, site)?;
         let called_at = match self.calls.calls.first() {
-            Some(call) => Root::of(&mut self.snapshot, &self.target, call.site)?,
+            Some(call) => Root::find(&mut self.snapshot, &self.target, call.site)?,
             None => Root::Nothing,
         };
         // When a function has just been called, R's position is still that of its caller, at the call.
@@ -240,7 +240,7 @@ impl<M: Memory> Reader<M> {
             };
             let found = self
                 .names
-                .of_call(&mut self.snapshot, call.call, &mut self.texts)?;
+                .name_of_call(&mut self.snapshot, call.call, &mut self.texts)?;
             let name = match found {
                 Found::Name(name) => Some(self.unique_name(name, call.function)?),
                 // Like `Rprof()`, omits what is not a call.
@@ -248,7 +248,7 @@ impl<M: Memory> Reader<M> {
                 Found::Damaged if self.snapshot.is_exhausted() => break,
                 Found::Damaged => return Err(Missing::Call(number).into()),
             };
-            let called_at = Root::of(&mut self.snapshot, &self.target, call.site)?;
+            let called_at = Root::find(&mut self.snapshot, &self.target, call.site)?;
             let (place, builtin) = self.place_of(called_at, call.call)?;
             let is_late = age < Duration::MAX && self.snapshot.age() >= age;
             if is_late || self.snapshot.is_exhausted() {
@@ -270,7 +270,7 @@ impl<M: Memory> Reader<M> {
         if !Names::is_common(self.texts.get(name)) {
             return Ok(name);
         }
-        let definition = self.places.of_definition(
+        let definition = self.places.find_definition(
             &mut self.snapshot,
             &self.target,
             function,
@@ -286,7 +286,7 @@ impl<M: Memory> Reader<M> {
     /// The place of a site, and the builtin that is called there, unless this call has a record: `inner` is the address of
     /// the recorded call.
     fn place_of(&mut self, site: Root, inner: u64) -> Result<(Option<Place>, Option<StringId>)> {
-        let (place, builtin) = self.places.of(
+        let (place, builtin) = self.places.find(
             &mut self.snapshot,
             &self.target,
             site,

@@ -78,7 +78,7 @@ impl Calls {
         let head = head.ok_or(Missing::Variable(GLOBAL_CONTEXT))?;
         self.calls.clear();
         self.next = head;
-        self.order = Order::of(target);
+        self.order = Order::new(target);
         self.records = 0;
         self.near = near;
         self.read_on(snapshot, target, most, trunk)?;
@@ -138,7 +138,7 @@ impl Calls {
                 return Err(missing.into());
             }
             if head.is_call() {
-                self.calls.try_push(Call::of(self.next, &record, target))?;
+                self.calls.try_push(Call::new(self.next, &record, target))?;
             }
             self.next = head.next;
             self.records += 1;
@@ -155,13 +155,13 @@ impl Calls {
 
 impl Call {
     /// The call of the record at an address.
-    fn of(address: u64, record: &Record, target: &Target) -> Call {
+    fn new(address: u64, record: &Record, target: &Target) -> Call {
         Call {
             record: OnStack {
                 address,
                 promises: record.promises(target.layout),
             },
-            identity: Identity::of(&record.0),
+            identity: Identity::parse(&record.0),
             call: record.call(),
             function: record.function(),
             site: record.site(target.layout, target.values.in_byte_code),
@@ -181,7 +181,7 @@ struct Order {
 }
 
 impl Order {
-    fn of(target: &Target) -> Order {
+    fn new(target: &Target) -> Order {
         Order {
             stack: target.stack.clone(),
             node_stack: target.node_stack.clone(),

@@ -116,7 +116,7 @@ impl Search {
         let Some(function) = calls.calls.first().map(|call| call.function) else {
             return Ok(None);
         };
-        let Some(code) = Code::of(memory, function) else {
+        let Some(code) = Code::read(memory, function) else {
             return Ok(None);
         };
         if self.codes.iter().any(Option::is_some) {
@@ -197,7 +197,7 @@ struct Code {
 
 impl Code {
     /// The byte code of a closure.
-    fn of(memory: &mut impl Memory, closure: u64) -> Option<Code> {
+    fn read(memory: &mut impl Memory, closure: u64) -> Option<Code> {
         let (object, instructions) = code_of_closure(memory, closure)?;
         Some(Code {
             object,

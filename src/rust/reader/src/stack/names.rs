@@ -66,7 +66,7 @@ impl Names {
     }
 
     /// The name of the function that is called, given the address of the call.
-    pub fn of_call<M: Memory>(
+    pub fn name_of_call<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
         call: u64,
@@ -87,7 +87,7 @@ impl Names {
         };
         let name = match Type::of(at(&object, 0)) {
             SYMSXP => return self.symbol(snapshot, head, texts),
-            LANGSXP => self.of_member(snapshot, &object, texts)?,
+            LANGSXP => self.name_of_member(snapshot, &object, texts)?,
             _ => None,
         };
         texts
@@ -143,7 +143,7 @@ impl Names {
 
     /// The text of a call that returns a function, given its first cell, such as `stats::lm`. `None` if it is none of
     /// the usual ones, which have two arguments.
-    fn of_member<M: Memory>(
+    fn name_of_member<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
         cell: &[u8; CELL],

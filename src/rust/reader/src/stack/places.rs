@@ -39,7 +39,11 @@ pub enum Root {
 }
 
 impl Root {
-    pub fn of<M: Memory>(snapshot: &mut Snapshot<M>, target: &Target, site: Site) -> Result<Root> {
+    pub fn find<M: Memory>(
+        snapshot: &mut Snapshot<M>,
+        target: &Target,
+        site: Site,
+    ) -> Result<Root> {
         let (object, position) = match site {
             Site::Srcref(address) if !is_object(address, target) => return Ok(Root::Nothing),
             Site::Srcref(address) => return Ok(Root::Srcref(address)),
@@ -102,7 +106,7 @@ impl Places {
     }
 
     /// The place in a source file, if it is known, and the builtin that is called there.
-    pub fn of<M: Memory>(
+    pub fn find<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
         target: &Target,
@@ -114,19 +118,21 @@ impl Places {
             Root::Nothing => return Ok((None, None)),
             Root::Srcref(address) => (Some(address), None),
             Root::Code { code, position } => {
-                let found = self.positions.of(snapshot, code, position, names, texts)?;
+                let found = self
+                    .positions
+                    .find(snapshot, code, position, names, texts)?;
                 (found.srcref, found.builtin)
             }
         };
         let place = match address.filter(|&address| is_object(address, target)) {
-            Some(address) => self.of_srcref(snapshot, target, address, names, texts)?,
+            Some(address) => self.find_srcref(snapshot, target, address, names, texts)?,
             None => None,
         };
         Ok((place, builtin))
     }
 
     /// Where a closure was defined, if it has a source reference.
-    pub fn of_definition<M: Memory>(
+    pub fn find_definition<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
         target: &Target,
@@ -143,7 +149,7 @@ impl Places {
             if kind == LISTSXP {
                 let tag = names.symbol(snapshot, at(&object, TAG), texts)?;
                 if matches!(tag, Found::Name(tag) if texts.get(tag) == "srcref") {
-                    return self.of_srcref(snapshot, target, at(&object, CAR), names, texts);
+                    return self.find_srcref(snapshot, target, at(&object, CAR), names, texts);
                 }
             }
             (address, kind, next) = (at(&object, next), LISTSXP, CDR);
@@ -151,7 +157,7 @@ impl Places {
         Ok(None)
     }
 
-    fn of_srcref<M: Memory>(
+    fn find_srcref<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
         target: &Target,

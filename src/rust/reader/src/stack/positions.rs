@@ -54,7 +54,7 @@ impl Positions {
     }
 
     /// What is known about a position, which is given as a number of words of the instructions.
-    pub fn of(
+    pub fn find(
         &mut self,
         memory: &mut impl Memory,
         code: Code,

@@ -20,7 +20,7 @@ use profile_runtime::memory::{Limited, Memory};
 use std::thread;
 use std::time::Duration;
 
-pub use crate::stack::attempt::Reader;
+pub use crate::stack::attempt::StackReader;
 
 /// The maximum number of attempts to read a stack of a process that goes on.
 const TRIES: usize = 5;
@@ -57,16 +57,16 @@ pub enum Motion {
     Free,
 }
 
-impl<M: Memory> Reader<M> {
+impl<M: Memory> StackReader<M> {
     /// Finds R in a process.
-    pub fn open(memory: M, mappings: &[Mapping]) -> Result<Reader<M>> {
+    pub fn open(memory: M, mappings: &[Mapping]) -> Result<StackReader<M>> {
         let mut memory = Limited::new(memory, MOST_TO_OPEN);
         let target = Target::open(&mut memory, mappings)?;
         memory.inner().keep_at_hand(&target.variables)?;
         memory
             .inner()
             .keep_at_hand(std::slice::from_ref(&target.node_stack))?;
-        Ok(Reader {
+        Ok(StackReader {
             snapshot: Snapshot::new(memory, target.addresses.head),
             target,
             calls: Calls::default(),
@@ -177,8 +177,8 @@ impl<M: Memory> Reader<M> {
         self.snapshot.plan()
     }
 
-    /// The current stack; `None` if a part of it is missing, see [`Reader::why_missing()`]. If the process goes on, it is
-    /// read in several attempts. If it stands still, outer calls of a deep stack are left out; [`Reader::finish`] adds
+    /// The current stack; `None` if a part of it is missing, see [`StackReader::why_missing()`]. If the process goes on, it is
+    /// read in several attempts. If it stands still, outer calls of a deep stack are left out; [`StackReader::finish`] adds
     /// them when it goes on.
     pub fn read(&mut self, motion: Motion) -> Result<Option<&Stack>> {
         let (tries, calls, memory) = match motion {
@@ -239,7 +239,7 @@ impl<M: Memory> Reader<M> {
         self.snapshot.limit(MOST_TO_READ);
         let found = self
             .names
-            .of_call(&mut self.snapshot, call.call, &mut self.texts);
+            .name_of_call(&mut self.snapshot, call.call, &mut self.texts);
         // The process may have gone on, so these names are not kept.
         self.names.forget();
         match found? {

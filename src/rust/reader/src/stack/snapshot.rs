@@ -72,7 +72,7 @@ impl<M: Memory> Snapshot<M> {
 
     /// The span that was active.
     pub fn span(&self) -> Option<SpanIds> {
-        self.span.as_ref().and_then(SpanIds::of)
+        self.span.as_ref().and_then(SpanIds::parse)
     }
 
     fn read_span(&mut self) -> Option<[u8; spans::SIZE]> {
@@ -119,7 +119,7 @@ impl<M: Memory> Snapshot<M> {
     /// Whether the call of a record has not ended.
     pub fn is_still(&mut self, address: u64, identity: Identity) -> bool {
         let record = memory::array::<{ Identity::SIZE }>(&mut self.memory, address);
-        record.is_some_and(|record| Identity::of(&record) == identity)
+        record.is_some_and(|record| Identity::parse(&record) == identity)
     }
 
     /// A variable of one word, of R or of one of its functions.
@@ -182,8 +182,11 @@ impl<M: Memory> Snapshot<M> {
             return Ok(false);
         }
         let (head, records) = self.again.split_at(8);
-        let records = records.chunks_exact(Identity::SIZE).map(Identity::of);
-        let first = self.records.needed().map(|(_, copy)| Identity::of(&copy));
+        let records = records.chunks_exact(Identity::SIZE).map(Identity::parse);
+        let first = self
+            .records
+            .needed()
+            .map(|(_, copy)| Identity::parse(&copy));
         Ok(at(head, 0) == self.head && first.eq(records))
     }
 

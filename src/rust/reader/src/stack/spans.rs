@@ -24,7 +24,7 @@ pub struct SpanIds {
 
 impl SpanIds {
     /// `None` if no span is active, or the record is being changed.
-    pub fn of(record: &[u8; SIZE]) -> Option<SpanIds> {
+    pub fn parse(record: &[u8; SIZE]) -> Option<SpanIds> {
         let (trace_id, rest) = record.split_first_chunk()?;
         let ids = SpanIds {
             trace_id: *trace_id,

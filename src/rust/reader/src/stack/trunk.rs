@@ -78,12 +78,12 @@ impl Trunk {
                 record, identity, ..
             } = self.calls[outer];
             let copy = snapshot.record(record.address)?;
-            if copy.is_none_or(|copy| Identity::of(&copy.0) != identity) {
+            if copy.is_none_or(|copy| Identity::parse(&copy.0) != identity) {
                 self.keep(outer);
                 return Ok(None);
             }
         }
-        if self.calls[row].identity != Identity::of(&record.0) {
+        if self.calls[row].identity != Identity::parse(&record.0) {
             self.keep(row);
             return Ok(None);
         }

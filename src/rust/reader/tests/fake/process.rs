@@ -5,7 +5,7 @@ use super::objects::Code;
 use super::{FakeMemory, Space};
 use profile_core::error::Result;
 use profile_reader::stack::frames::Stack;
-use profile_reader::stack::reader::{Motion, Reader};
+use profile_reader::stack::reader::{Motion, StackReader};
 use profile_runtime::contexts::{
     BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD, SYSPARENT,
 };
@@ -250,9 +250,9 @@ impl FakeR {
     }
 
     /// Opens a reader of the current state. The memory is returned for changes.
-    pub fn open(&self) -> (FakeMemory, Result<Reader<FakeMemory>>) {
+    pub fn open(&self) -> (FakeMemory, Result<StackReader<FakeMemory>>) {
         let memory = self.memory();
-        let mut reader = Reader::open(memory.clone(), &self.mappings());
+        let mut reader = StackReader::open(memory.clone(), &self.mappings());
         // The tests replace objects immediately.
         if let Ok(reader) = &mut reader {
             reader.shortest_collection = Duration::ZERO;
@@ -261,7 +261,7 @@ impl FakeR {
     }
 
     /// The same, where an error is a failure of the test.
-    pub fn reader(&self) -> (FakeMemory, Reader<FakeMemory>) {
+    pub fn reader(&self) -> (FakeMemory, StackReader<FakeMemory>) {
         let (memory, reader) = self.open();
         (memory, reader.unwrap())
     }
@@ -280,17 +280,17 @@ pub fn variable(name: &str) -> u64 {
 }
 
 /// The stack of a process that may go on, as text, innermost frame first: "f a.R#3". `None` if it could not be read.
-pub fn frames(reader: &mut Reader<FakeMemory>) -> Option<Vec<String>> {
+pub fn frames(reader: &mut StackReader<FakeMemory>) -> Option<Vec<String>> {
     frames_in(Motion::Free, reader)
 }
 
 /// The same, where the process may stand still.
-pub fn frames_in(motion: Motion, reader: &mut Reader<FakeMemory>) -> Option<Vec<String>> {
+pub fn frames_in(motion: Motion, reader: &mut StackReader<FakeMemory>) -> Option<Vec<String>> {
     let stack = reader.read(motion).unwrap()?.clone();
     Some(as_text(&stack, reader))
 }
 
-pub fn as_text(stack: &Stack, reader: &Reader<FakeMemory>) -> Vec<String> {
+pub fn as_text(stack: &Stack, reader: &StackReader<FakeMemory>) -> Vec<String> {
     let text = |id| reader.texts.get(id);
     let frames = stack.frames.iter().map(|frame| match frame.place {
         Some(place) => format!("{} {}#{}", text(frame.name), text(place.file), place.line),

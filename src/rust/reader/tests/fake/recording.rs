@@ -146,7 +146,7 @@ impl Recording {
         let start = now().time;
         let process = Process::find(std::process::id() as i32).unwrap();
         let watched = thread.clone();
-        let session = Session::of(&process, watched, reader, &settings, &mut profile, start);
+        let session = Session::new(&process, watched, reader, &settings, &mut profile, start);
         Recording {
             settings,
             session: session.unwrap(),
@@ -169,7 +169,7 @@ impl Recording {
 
     pub fn tick(&mut self) -> Tick {
         // It does not matter which thread runs this.
-        let placement = Placement::of_this_thread();
+        let placement = Placement::current();
         let (session, profile) = (&mut self.session, &mut self.profile);
         let mut natives = Vec::new();
         let tick = session.tick(&self.settings, profile, &mut natives, &placement);

@@ -100,7 +100,7 @@ impl Image {
     }
 
     /// The image of a version of R, recorded on the processor of this machine.
-    pub fn of_version(version: &str) -> Image {
+    pub fn for_version(version: &str) -> Image {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(processor::FOLDER);
         Image::load(&folder.join(version)).unwrap()
     }

@@ -38,7 +38,7 @@ fn expected(stop: &Stop) -> Vec<String> {
 
 /// A core file of a stop with R's modules in it.
 fn some_core() -> Core {
-    let image = Image::of_version(LAST);
+    let image = Image::for_version(LAST);
     Core::of(&image, &image.stops[0])
 }
 
@@ -46,7 +46,7 @@ fn some_core() -> Core {
 fn every_frame_is_the_one_that_r_reported() {
     let folder = Folder::new("frames");
     for &(version, _) in VERSIONS {
-        let image = Image::of_version(version);
+        let image = Image::for_version(version);
         for stop in &image.stops {
             let whole = folder.write("whole", &Core::of(&image, stop).bytes());
             let dump =
@@ -168,7 +168,7 @@ fn a_process_without_r_is_an_error() {
 fn a_core_file_that_is_cut_off_says_so() {
     let folder = Folder::new("cut");
     for &(version, _) in VERSIONS {
-        let image = Image::of_version(version);
+        let image = Image::for_version(version);
         let stop = &image.stops[1];
         let core = Core::of(&image, stop);
         let bytes = core.bytes();
@@ -214,7 +214,7 @@ fn wrong_numbers_are_harmless() {
     let mut random = Random::new(7);
     let (mut read_whole, mut refused) = (0, 0);
     for &(version, _) in VERSIONS {
-        let image = Image::of_version(version);
+        let image = Image::for_version(version);
         let core = Core::of(&image, &image.stops[2]);
         let bytes = core.bytes();
         let path = folder.write("core", &bytes);
@@ -259,7 +259,7 @@ fn wrong_numbers_are_harmless() {
 #[test]
 fn many_segments_are_counted_in_a_section_header() {
     let folder = Folder::new("many");
-    let image = Image::of_version(LAST);
+    let image = Image::for_version(LAST);
     let core = Core::of(&image, &image.stops[0]);
     let mut bytes = core.bytes();
     let count = core.segments.len() as u32 + 1;
@@ -283,7 +283,7 @@ fn many_segments_are_counted_in_a_section_header() {
 #[test]
 fn a_large_core_file_is_not_loaded() {
     let folder = Folder::new("large");
-    let image = Image::of_version(LAST);
+    let image = Image::for_version(LAST);
     let core = Core::of(&image, &image.stops[0]);
     let mut bytes = core.bytes();
     let (_, stack) = core.segments.last().unwrap();

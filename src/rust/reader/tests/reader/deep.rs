@@ -6,7 +6,7 @@ use crate::fake::process::{At, FakeR, HEAP, On, frames};
 use profile_reader::stack::frames::MOST_CALLS;
 use profile_reader::stack::frames::{Cut, Frame, Stack};
 use profile_reader::stack::moment::Moment;
-use profile_reader::stack::reader::{Motion, Reader};
+use profile_reader::stack::reader::{Motion, StackReader};
 use profile_reader::stack::trunk::NEAR;
 use profile_runtime::contexts::{CLOENV, Layout, NEXT};
 use std::cell::Cell;
@@ -77,17 +77,17 @@ impl Deep {
     }
 }
 
-fn names(reader: &Reader<FakeMemory>) -> Vec<String> {
+fn names(reader: &StackReader<FakeMemory>) -> Vec<String> {
     let name = |frame: &Frame| reader.texts.get(frame.name).to_owned();
     reader.stack().frames.iter().map(name).collect()
 }
 
-fn cut(reader: &Reader<FakeMemory>) -> Option<Cut> {
+fn cut(reader: &StackReader<FakeMemory>) -> Option<Cut> {
     reader.stack().cut
 }
 
 /// Reads a stack as that of a process that is stopped, and goes on afterwards.
-fn read_stopped(reader: &mut Reader<FakeMemory>) -> Stack {
+fn read_stopped(reader: &mut StackReader<FakeMemory>) -> Stack {
     assert!(reader.read(Motion::Still).unwrap().is_some());
     reader.finish().unwrap();
     reader.stack().clone()
@@ -121,7 +121,7 @@ fn stacks_of_any_depth_are_read() {
     }
 }
 
-fn read_in(motion: Motion, reader: &mut Reader<FakeMemory>) {
+fn read_in(motion: Motion, reader: &mut StackReader<FakeMemory>) {
     match motion {
         Motion::Still => drop(read_stopped(reader)),
         motion => assert!(reader.read(motion).unwrap().is_some()),

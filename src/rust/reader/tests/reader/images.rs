@@ -8,7 +8,7 @@ use crate::fuzz::Random;
 use crate::image::processor::{DIFFERENT, VERSIONS};
 use crate::image::{Image, Stop};
 use profile_core::error::Result;
-use profile_reader::stack::reader::{Motion, Reader};
+use profile_reader::stack::reader::{Motion, StackReader};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -43,20 +43,20 @@ const WAYS: [Way; 3] = [
     },
 ];
 
-fn open(image: &Image, memory: &FakeMemory, way: Way) -> Result<Reader<FakeMemory>> {
-    let mut reader = Reader::open(memory.clone(), &image.mappings)?;
+fn open(image: &Image, memory: &FakeMemory, way: Way) -> Result<StackReader<FakeMemory>> {
+    let mut reader = StackReader::open(memory.clone(), &image.mappings)?;
     reader.shortest_collection = way.shortest_collection;
     Ok(reader)
 }
 
-fn frames(reader: &mut Reader<FakeMemory>, way: Way) -> Option<Vec<String>> {
+fn frames(reader: &mut StackReader<FakeMemory>, way: Way) -> Option<Vec<String>> {
     frames_in(way.motion, reader)
 }
 
 #[test]
 fn every_frame_is_the_one_that_r_reported() {
     for &(version, layout) in VERSIONS {
-        let image = Image::of_version(version);
+        let image = Image::for_version(version);
         for stop in &image.stops {
             let space = space(&image, stop);
             for way in WAYS {
@@ -90,7 +90,7 @@ fn are_of(read: &[String], stop: &Stop) -> bool {
 fn while_a_process_goes_on_its_stack_is_that_of_one_stop() {
     let mut of_both = [0, 0];
     for version in DIFFERENT {
-        let image = Image::of_version(version);
+        let image = Image::for_version(version);
         let stops: Vec<_> = image.stops.iter().collect();
         for pair in stops.windows(2) {
             {
@@ -173,7 +173,7 @@ fn expect_only_frames_of(stop: &Stop, read: &[String]) {
 fn without_a_part_of_the_memory_there_are_fewer_frames_or_none() {
     let (mut whole, mut less, mut none) = (0, 0, 0);
     for &(version, _) in VERSIONS {
-        let image = Image::of_version(version);
+        let image = Image::for_version(version);
         for (number, stop) in image.stops.iter().enumerate() {
             let memory = FakeMemory::new(space(&image, stop));
             let way = WAYS[number % WAYS.len()];
@@ -229,7 +229,7 @@ fn with_wrong_words_it_ends() {
     let mut random = Random::new(36);
     let (mut read, mut unread, mut refused) = (0, 0, 0);
     for &(version, _) in VERSIONS {
-        let image = Image::of_version(version);
+        let image = Image::for_version(version);
         for (number, stop) in image.stops.iter().enumerate() {
             let memory = FakeMemory::new(space(&image, stop));
             let way = WAYS[number % WAYS.len()];

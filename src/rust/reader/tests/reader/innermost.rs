@@ -3,7 +3,7 @@
 use crate::fake::FakeMemory;
 use crate::fake::objects::Code;
 use crate::fake::process::{At, BC_BODY, BC_PC, FakeR, TOPLEVEL, frames, variable};
-use profile_reader::stack::reader::Reader;
+use profile_reader::stack::reader::StackReader;
 use profile_runtime::contexts::{CLOSURE, Layout};
 use profile_runtime::objects::{BODY, CODE, LENGTH};
 
@@ -26,7 +26,7 @@ fn r(layout: Layout) -> (FakeR, Code) {
 }
 
 /// Prepares, and calls `pause` instead of sleeping. Returns the number of pauses.
-fn prepare(reader: &mut Reader<FakeMemory>, pause: impl FnMut()) -> usize {
+fn prepare(reader: &mut StackReader<FakeMemory>, pause: impl FnMut()) -> usize {
     let (mut pauses, mut pause) = (0, pause);
     let pause = || {
         pauses += 1;

@@ -3,7 +3,7 @@
 use crate::fake::objects::Code;
 use crate::fake::process::{At, BC_BODY, BC_PC, FakeR, On, frames, frames_in};
 use crate::fake::{FakeMemory, Space};
-use profile_reader::stack::reader::{Motion, Reader};
+use profile_reader::stack::reader::{Motion, StackReader};
 use profile_runtime::contexts::{CLOSURE, Layout, RECORD};
 use profile_runtime::objects::{CELL, DATA};
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn deep() -> (FakeR, Vec<u64>) {
 }
 
 /// The number of system calls for a stack.
-fn calls_for(memory: &FakeMemory, reader: &mut Reader<FakeMemory>, motion: Motion) -> u64 {
+fn calls_for(memory: &FakeMemory, reader: &mut StackReader<FakeMemory>, motion: Motion) -> u64 {
     reader.plan().unwrap();
     let before = memory.calls();
     assert_eq!(frames_in(motion, reader).unwrap().len(), 21);

@@ -4,7 +4,7 @@ use crate::fake::module::{Hash, Module, SIZE, VARIABLES};
 use crate::fake::process::{At, FakeR, MODULE};
 use crate::fake::{FakeMemory, Space};
 use profile_reader::stack::moment::Moment;
-use profile_reader::stack::reader::{Motion, Reader};
+use profile_reader::stack::reader::{Motion, StackReader};
 use profile_reader::stack::spans::{SpanIds, VARIABLE};
 use profile_runtime::contexts::Layout;
 use profile_runtime::memory::Mapping;
@@ -47,7 +47,7 @@ fn with_library(hash: Hash) -> (FakeR, Vec<Mapping>) {
     (r, mappings)
 }
 
-fn span(reader: &mut Reader<FakeMemory>, motion: Motion) -> Option<SpanIds> {
+fn span(reader: &mut StackReader<FakeMemory>, motion: Motion) -> Option<SpanIds> {
     reader.read(motion).unwrap().unwrap().span
 }
 

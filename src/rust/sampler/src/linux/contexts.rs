@@ -36,7 +36,7 @@ pub struct Walked {
 
 impl Contexts {
     pub fn new(settings: &Settings) -> Result<Contexts> {
-        let layout = Layout::of_version(settings.version);
+        let layout = Layout::for_version(settings.version);
         let mut contexts = Contexts {
             innermost_at: symbol(GLOBAL_CONTEXT)?,
             toplevel: 0,

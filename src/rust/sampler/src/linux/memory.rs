@@ -141,7 +141,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub fn of_this_thread() -> Result<Limits> {
+    pub fn current() -> Result<Limits> {
         let mut low = std::ptr::null_mut();
         let mut size = 0;
         // SAFETY: the attributes are filled by the first call, if it succeeds, and freed by the
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn the_limits_contain_this_stack() {
         let here = 0_u64;
-        let limits = Limits::of_this_thread().unwrap();
+        let limits = Limits::current().unwrap();
         let address = &raw const here as u64;
         assert!(limits.low < address && address < limits.top);
     }

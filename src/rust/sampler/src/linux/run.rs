@@ -347,7 +347,7 @@ fn size_of(file: &Option<File>) -> u64 {
 impl Recorder {
     /// Allocates all memory. Without a file, its sizes are not recorded.
     fn new(settings: &Settings, file: Option<File>) -> Result<Recorder> {
-        let limits = Limits::of_this_thread()?;
+        let limits = Limits::current()?;
         let mut unwinder = Unwinder::new(Modules::new()?)?;
         let contexts = Contexts::new(settings)?;
         Ok(Recorder {

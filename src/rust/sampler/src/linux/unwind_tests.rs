@@ -36,7 +36,7 @@ fn words(walker: &mut Unwinder<Modules>, registers: Registers, limits: Limits) -
 extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: with SA_SIGINFO the third argument is this.
     let context = unsafe { &*context.cast::<libc::ucontext_t>() };
-    let limits = Limits::of_this_thread().unwrap();
+    let limits = Limits::current().unwrap();
     let mut walker = unwinder();
     let (words, whole) = words(&mut walker, registers_of(context), limits);
     let counters = words.chunks(PAIR).map(|pair| pair[0] << 16 >> 16);
@@ -164,7 +164,7 @@ fn damaged_registers_and_stacks_end_the_walk() {
 
 #[test]
 fn frames_that_do_not_fit_are_reported() {
-    let limits = Limits::of_this_thread().unwrap();
+    let limits = Limits::current().unwrap();
     let registers = Registers::new([0; REGISTERS]);
     let stack = Stack::in_use(registers.stack_pointer(), limits);
     let walked = unwinder().walk(registers, stack, &mut [0]);

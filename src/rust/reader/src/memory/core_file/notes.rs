@@ -42,14 +42,14 @@ pub struct Notes {
 #[derive(Debug, Default)]
 pub struct Mapped {
     /// In the order of their addresses.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MappedFile>,
     /// The paths of all parts.
     names: Vec<u8>,
 }
 
 /// A part of the address space that is a part of a file.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct MappedFile {
     pub addresses: Range<u64>,
     /// The offset in the file.
     pub offset: u64,
@@ -131,7 +131,7 @@ impl Notes {
         match kind {
             THREAD => {
                 if let Some(content) = input.array::<THREAD_SIZE>(content.start) {
-                    threads.try_push(Thread::of(&content))?;
+                    threads.try_push(Thread::parse(&content))?;
                 }
             }
             PROCESS if self.pid.is_none() => {
@@ -168,7 +168,7 @@ struct Thread {
 }
 
 impl Thread {
-    fn of(content: &[u8; THREAD_SIZE]) -> Thread {
+    fn parse(content: &[u8; THREAD_SIZE]) -> Thread {
         let number = SYSTEM_CALL.map(|offset| at(content, offset) as i64);
         Thread {
             id: half_at(content, 32) as i32,
@@ -207,7 +207,7 @@ impl Mapped {
             if addresses.is_empty() || offset.checked_add(addresses.end).is_none() {
                 return Err(damaged());
             }
-            parts.try_push(Part {
+            parts.try_push(MappedFile {
                 addresses,
                 offset,
                 name: name..end,

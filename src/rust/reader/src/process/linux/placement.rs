@@ -20,7 +20,7 @@ pub struct Placement {
 
 impl Placement {
     /// Changes the scheduling of the calling thread, which must also be the one that drops this.
-    pub fn of_this_thread() -> Placement {
+    pub fn current() -> Placement {
         let before = attributes().filter(|found| found.sched_policy == libc::SCHED_OTHER as u32);
         if let Some(before) = before {
             set_attributes(libc::sched_attr {
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_thread_leaves_a_processor_if_there_are_others() {
-        let placement = Placement::of_this_thread();
+        let placement = Placement::current();
         let allowed = allowed().unwrap();
         // SAFETY: it only reads a set.
         let has_others = unsafe { libc::CPU_COUNT(&allowed) } > 1;
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_thread_stays_where_no_process_is() {
-        let placement = Placement::of_this_thread();
+        let placement = Placement::current();
         let allowed = allowed().unwrap();
         let other = (0..libc::CPU_SETSIZE as usize)
             // SAFETY: the number is smaller than the size of the set.
@@ -139,7 +139,7 @@ mod tests {
         let runtime = || attributes().map(|attributes| attributes.sched_runtime);
         let before = runtime();
         {
-            let _placement = Placement::of_this_thread();
+            let _placement = Placement::current();
             // Old kernels report 0.
             assert!(runtime().is_none_or(|runtime| runtime == SHORT || runtime == 0));
         }

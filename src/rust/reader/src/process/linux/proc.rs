@@ -1,7 +1,7 @@
 //! What `/proc` reports about a process.
 
 use super::memory::ProcessMemory;
-use super::memory::maps::{Part, mapping, page_size, part};
+use super::memory::maps::{FileMapping, file_mapping, mapping, page_size};
 use super::permission::{gone, not_permitted};
 use crate::memory::command_line;
 use crate::process::states::State;
@@ -140,11 +140,11 @@ impl Process {
     }
 
     /// The parts of its address space that belong to files, and the code that the kernel adds (vDSO).
-    pub fn parts(&self) -> Result<Vec<Part>> {
+    pub fn file_mappings(&self) -> Result<Vec<FileMapping>> {
         let bytes = fs::read(message!("/proc/{}/maps", self.pid)).unwrap_or_default();
         let mut parts = Vec::new();
         for line in bytes.split(|&byte| byte == b'\n') {
-            if let Some(part) = part(&decode(line)?.text)? {
+            if let Some(part) = file_mapping(&decode(line)?.text)? {
                 parts.try_push(part)?;
             }
         }
@@ -153,7 +153,10 @@ impl Process {
 
     /// The paths of the files whose starts it has mapped, and where.
     pub fn files(&self) -> Result<Vec<(String, u64)>> {
-        let starts = self.parts()?.into_iter().filter(|part| part.offset == 0);
+        let starts = self
+            .file_mappings()?
+            .into_iter()
+            .filter(|part| part.offset == 0);
         starts
             .map(|part| (part.path, part.addresses.start))
             .try_vec()

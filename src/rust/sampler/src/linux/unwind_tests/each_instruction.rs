@@ -75,7 +75,7 @@ fn at_each_instruction(work: fn()) -> usize {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     let mut steps = Steps {
         walker: unwinder(),
-        limits: Limits::of_this_thread().unwrap(),
+        limits: Limits::current().unwrap(),
         room: vec![0; 10_000],
         count: 0,
         wrong: Vec::with_capacity(10),

@@ -19,7 +19,7 @@ pub fn page_size() -> u64 {
 
 /// A part of the address space that is not anonymous.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct FileMapping {
     pub addresses: Range<u64>,
     pub is_code: bool,
     /// The offset in the file.
@@ -52,8 +52,8 @@ pub fn mapping(line: &[u8]) -> Option<Mapping> {
     })
 }
 
-/// The same line, if it belongs to a file.
-pub fn part(line: &str) -> Result<Option<Part>> {
+/// The mapping of a file that a line of `/proc/PID/maps` describes.
+pub fn file_mapping(line: &str) -> Result<Option<FileMapping>> {
     let mut rest = line;
     let mut fields = || {
         // The path follows after blanks, and may contain blanks itself.
@@ -77,7 +77,7 @@ pub fn part(line: &str) -> Result<Option<Part>> {
     if !path.starts_with('/') && path != "[vdso]" {
         return Ok(None);
     }
-    Ok(Some(Part {
+    Ok(Some(FileMapping {
         addresses,
         is_code,
         offset,

@@ -110,7 +110,7 @@ impl<'f> NativeReader<'f> {
         let eval =
             eval.ok_or_else(|| Error::Process(message!("It has no function `Rf_eval()`.")))?;
         let mut modules = RemoteModules::new(memory.clone(), process.pid, files);
-        modules.update(&process.parts()?)?;
+        modules.update(&process.file_mappings()?)?;
         let mut room = Vec::new();
         room.try_fill(MOST_FRAMES * PAIR, 0)?;
         Ok(NativeReader {
@@ -224,7 +224,9 @@ impl<'f> NativeReader<'f> {
                 return Ok((walked.frames, walked.whole));
             }
             // The walk may have ended in a module that was loaded since.
-            self.unwinder.modules.update(&self.process.parts()?)?;
+            self.unwinder
+                .modules
+                .update(&self.process.file_mappings()?)?;
             is_first = false;
         }
     }

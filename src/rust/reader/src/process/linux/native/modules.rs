@@ -5,7 +5,7 @@
 //! Libraries may be unloaded, and others loaded at the same addresses. While the process is stopped,
 //! [`RemoteModules::verify`] checks whether the known modules are still at their addresses.
 
-use super::super::memory::maps::{Part, other_file, page_size};
+use super::super::memory::maps::{FileMapping, other_file, page_size};
 use profile_core::error::Result;
 use profile_core::joint::{Files, Module, Role};
 use profile_core::limits::memory::{TryGrow, owned};
@@ -108,7 +108,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
     }
 
     /// Adds modules that were loaded since the last call.
-    pub fn update(&mut self, parts: &[Part]) -> Result<()> {
+    pub fn update(&mut self, parts: &[FileMapping]) -> Result<()> {
         for part in parts.iter().filter(|part| part.offset == 0) {
             let start = part.addresses.start;
             let is_known = |entry: &Entry| entry.is_here && entry.map.start == start;
@@ -119,7 +119,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
         Ok(())
     }
 
-    fn add(&mut self, part: &Part, parts: &[Part]) -> Result<()> {
+    fn add(&mut self, part: &FileMapping, parts: &[FileMapping]) -> Result<()> {
         let start = part.addresses.start;
         let mut head = [0; HEAD as usize];
         if !self.memory.read(start, &mut head) {
@@ -132,7 +132,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
             return Ok(());
         };
         // A file may also be mapped just for reading, or twice, with different parts.
-        let is_loaded = |other: &Part| {
+        let is_loaded = |other: &FileMapping| {
             other.is_code
                 && other.inode == part.inode
                 && other.path == part.path

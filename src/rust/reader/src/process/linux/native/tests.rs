@@ -1,6 +1,6 @@
 //! Native stacks and modules of a process that waits.
 
-use super::super::memory::maps::Part;
+use super::super::memory::maps::FileMapping;
 use super::super::thread::pause::Stopper;
 use super::*;
 use profile_core::joint::Role;
@@ -22,7 +22,7 @@ fn walked(pid: i32, process: &Process) -> (Vec<String>, bool) {
     let files = Files::default();
     let mut memory = ProcessMemory::new(pid);
     let mut modules = RemoteModules::new(memory.clone(), pid, &files);
-    modules.update(&process.parts().unwrap()).unwrap();
+    modules.update(&process.file_mappings().unwrap()).unwrap();
     let pause = Stopper::new(pid).stop().unwrap();
     let registers = pause.registers().unwrap();
     let pointer = registers.stack_pointer();
@@ -86,9 +86,9 @@ fn modules_that_are_no_more_are_noticed() {
     let mut modules = RemoteModules::new(ProcessMemory::new(pid), pid, &files);
     let mut code = 0;
     for _ in 0..1000 {
-        let parts = process.parts().unwrap();
+        let parts = process.file_mappings().unwrap();
         modules.update(&parts).unwrap();
-        let libc = |part: &&Part| part.is_code && part.path.contains("libc");
+        let libc = |part: &&FileMapping| part.is_code && part.path.contains("libc");
         if let Some(part) = parts.iter().find(libc) {
             code = part.addresses.start;
             break;

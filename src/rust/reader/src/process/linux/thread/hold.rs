@@ -133,7 +133,7 @@ impl Drop for Holder {
 impl Hold {
     /// The system call that R's thread is in.
     pub fn call(&self) -> Call {
-        match Interrupted::of_number(INTERRUPTED.load(Ordering::Acquire)) {
+        match Interrupted::from_number(INTERRUPTED.load(Ordering::Acquire)) {
             Interrupted::Elsewhere => Call::None,
             Interrupted::InCall(number) => system_calls::call(number),
             Interrupted::InSomeCall => Call::Waits,

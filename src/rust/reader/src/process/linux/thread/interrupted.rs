@@ -24,7 +24,7 @@ impl Interrupted {
         }
     }
 
-    pub fn of_number(number: i64) -> Interrupted {
+    pub fn from_number(number: i64) -> Interrupted {
         match number {
             ELSEWHERE => Interrupted::Elsewhere,
             IN_SOME_CALL => Interrupted::InSomeCall,
