@@ -130,15 +130,19 @@ pub struct Tick<'a> {
 }
 
 impl Recording<'_> {
-    /// The ticks in chronological order, up to the first words that are not a valid tick.
+    /// The ticks in chronological order, see [`ticks()`].
     pub fn ticks(&self) -> impl Iterator<Item = Tick<'_>> + Clone {
-        let mut rest = self.words;
-        std::iter::from_fn(move || {
-            let (tick, behind) = Tick::split(rest)?;
-            rest = behind;
-            Some(tick)
-        })
+        ticks(self.words)
     }
+}
+
+/// The ticks of words in chronological order, up to the first words that are not a valid tick.
+pub fn ticks(mut words: &[u64]) -> impl Iterator<Item = Tick<'_>> + Clone {
+    std::iter::from_fn(move || {
+        let (tick, rest) = Tick::split(words)?;
+        words = rest;
+        Some(tick)
+    })
 }
 
 impl<'a> Recording<'a> {

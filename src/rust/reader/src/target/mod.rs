@@ -100,8 +100,17 @@ impl Target {
         ];
         let mut words = [0; 48];
         let pieces = places.map(|address| Piece { address, size: 8 });
-        if memory.read_pieces(&pieces, &mut words) < places.len() {
-            return Err(unreadable());
+        let read = memory.read_pieces(&pieces, &mut words);
+        if read < places.len() {
+            let names = [
+                NIL,
+                IN_BYTE_CODE,
+                SRCFILE_SYMBOL,
+                NODE_STACK_END,
+                STACK_START,
+            ];
+            let name = names.get(read).unwrap_or(&GLOBAL_CONTEXT);
+            return Err(unreadable(&message!("R's variable `{name}`")));
         }
         let [
             nil,
@@ -177,7 +186,7 @@ impl Target {
             return Err(unknown("its records of calls fit several versions"));
         }
         if !is_readable {
-            Err(unreadable())
+            Err(unreadable("the context of the innermost function"))
         } else {
             Err(unknown("its records of calls have another layout"))
         }
@@ -231,6 +240,6 @@ fn unknown(why: &str) -> Error {
     ))
 }
 
-fn unreadable() -> Error {
-    Error::Process(message!("Its memory cannot be read."))
+fn unreadable(what: &str) -> Error {
+    Error::Process(message!("Its memory cannot be read: {what}."))
 }
