@@ -18,8 +18,8 @@
 //! A tick goes through them like this:
 //!
 //! ```text
-//! record::session ──► process::Thread ──► record::reading ──► stack::reader ──► stack::attempt ──► record::samples
-//!   it is time          hold it still       read it, let go     how often         one stack          to the profile
+//! record::session ──► process::Thread ──► record::stop_and_read ──► stack::reader ──► stack::attempt ──► record::samples
+//!   it is time          hold it still, let go     how often         one stack          to the profile
 //! ```
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]

@@ -3,9 +3,9 @@
 use crate::memory::core_file::CoreFile;
 use crate::process::apart;
 use crate::process::{Process, ProcessMemory, Stops, Thread, system_call_name};
-use crate::record::reading::{Reading, Wanted, read};
 use crate::record::samples::in_a_word;
 use crate::record::source::of_process;
+use crate::record::stop_and_read::{Reading, Wanted, read};
 use crate::stack::frames::{Place, Stack};
 use crate::stack::reader::{Motion, StackReader};
 use profile_core::analysis::label_frames;

@@ -2,17 +2,17 @@
 //!
 //! - [`recorder`]: records processes into a profile, in which each process is a [`source`]; [`settings`]: how;
 //! - [`session`]: takes a sample of a process at each of the [`ticks`]; [`stride`]: which ticks are used;
-//! - [`reading`]: keeps a thread where it is while its stack is read; [`samples`]: adds the stack to the profile;
+//! - [`stop_and_read`]: keeps a thread where it is while its stack is read; [`samples`]: adds the stack to the profile;
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
 //! - [`dump`]: reads one stack of a process, or the stack in a core file.
 
 pub mod cpu_clock;
 pub mod dump;
-pub mod reading;
 pub mod recorder;
 pub mod samples;
 pub mod session;
 pub mod settings;
 pub mod source;
+pub mod stop_and_read;
 mod stride;
 pub mod ticks;

@@ -11,10 +11,10 @@
 
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
 use crate::record::cpu_clock::CpuClock;
-use crate::record::reading::{Reading, Wanted, Watched, read};
 use crate::record::samples::{AtTick, Samples, declare_types};
 use crate::record::settings::{Clock, Settings};
 use crate::record::source::{about_cpu, about_pauses, of_process, source};
+use crate::record::stop_and_read::{Reading, Wanted, Watched, read};
 use crate::record::stride::Stride;
 use crate::stack::frames::Cut;
 use crate::stack::reader::StackReader;
