@@ -18,8 +18,11 @@
 //! A tick goes through them like this:
 //!
 //! ```text
-//! record::session ──► process::Thread ──► record::stop_and_read ──► stack::reader ──► stack::attempt ──► record::samples
-//!   it is time          hold it still, let go     how often         one stack          to the profile
+//! record::session            it is time for a sample
+//!   record::stop_and_read    keep the thread still, read, let it go on
+//!     stack::reader          in one attempt, or in several if it goes on
+//!       stack::attempt       copy R's calls, look up functions and places
+//!   record::samples          add the stack to the profile
 //! ```
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
