@@ -6,7 +6,6 @@ use profile_core::error::{Error, Result};
 use profile_core::limits::memory::owned;
 use profile_core::message;
 use profile_core::text::decode;
-use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Memory, Piece, at};
 use profile_runtime::node::{LONGEST_TEXT, Node};
 use profile_runtime::objects::{
@@ -64,10 +63,11 @@ pub struct Places {
 }
 
 impl Places {
-    pub fn find(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Places> {
+    /// `modules` are those of R, see [`Target::modules`].
+    pub fn find(memory: &mut impl Memory, modules: &[u64]) -> Result<Places> {
         let mut names = [variables::RELEASE; NAMES.len() + 1];
         names[1..].copy_from_slice(&NAMES);
-        let exports = Exports::find(memory, mappings, names)?;
+        let exports = Exports::find(memory, modules.iter().copied(), names)?;
         let mut pieces = [Piece {
             address: 0,
             size: 8,

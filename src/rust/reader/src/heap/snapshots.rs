@@ -128,7 +128,7 @@ impl Found {
         let mappings = process.mappings()?;
         let mut memory = ProcessMemory::new(process.pid);
         let target = Target::open(&mut memory, &mappings).map_err(named)?;
-        let places = Places::find(&mut memory, &mappings).map_err(named)?;
+        let places = Places::find(&mut memory, &target.modules).map_err(named)?;
         let heap_at = find(&mut memory, &target.variables)?;
         let heap_at = heap_at.ok_or_else(|| {
             named(Error::Process(message!(

@@ -202,12 +202,7 @@ pub enum Held {
 }
 
 impl<'f> NativeReader<'f> {
-    pub fn open(
-        process: &Process,
-        _: &Target,
-        _: &[Mapping],
-        _: &'f Files,
-    ) -> Result<NativeReader<'f>> {
+    pub fn open(process: &Process, _: &Target, _: &'f Files) -> Result<NativeReader<'f>> {
         match process.never {}
     }
 

@@ -91,7 +91,7 @@ impl<'s> Session<'s> {
         let has_span = reader.find_span(&mappings)?;
         let thread = Thread::open(process, settings.stops())?;
         let native = if settings.native {
-            let native = NativeReader::open(process, reader.target(), &mappings, files)?;
+            let native = NativeReader::open(process, reader.target(), files)?;
             Some(native)
         } else {
             None

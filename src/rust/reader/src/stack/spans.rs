@@ -4,7 +4,7 @@
 //! more that is not needed here. Other libraries may publish such a record only in a thread-local variable, whose
 //! address cannot be found without knowing the C library of the process; they are not read.
 
-use crate::target::exports::Exports;
+use crate::target::exports::{Exports, modules};
 use profile_core::error::Result;
 use profile_runtime::memory::{Mapping, Memory};
 
@@ -37,6 +37,6 @@ impl SpanIds {
 
 /// The address of the record, if the process uses this package.
 pub fn find(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Option<u64>> {
-    let exports = Exports::find(memory, mappings, [VARIABLE])?;
+    let exports = Exports::find(memory, modules(mappings), [VARIABLE])?;
     Ok(exports.get(VARIABLE))
 }

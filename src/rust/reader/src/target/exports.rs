@@ -16,23 +16,33 @@ use std::ops::Range;
 pub struct Exports<const COUNT: usize> {
     names: [&'static str; COUNT],
     addresses: [Option<u64>; COUNT],
+    /// The modules that export them, by the addresses where they start.
+    pub modules: Vec<u64>,
     /// The address ranges of all variables of these modules.
     pub variables: Vec<Range<u64>>,
 }
 
+/// Where the modules of a process start.
+pub fn modules(mappings: &[Mapping]) -> impl Iterator<Item = u64> {
+    let files = mappings.iter().filter(|mapping| mapping.starts_file);
+    files.map(|mapping| mapping.addresses.start)
+}
+
 impl<const COUNT: usize> Exports<COUNT> {
+    /// Searches modules, given the addresses where they start, in this order.
     pub fn find(
         memory: &mut impl Memory,
-        mappings: &[Mapping],
+        modules: impl IntoIterator<Item = u64>,
         names: [&'static str; COUNT],
     ) -> Result<Exports<COUNT>> {
         let mut found = Exports {
             names,
             addresses: [None; COUNT],
+            modules: Vec::new(),
             variables: Vec::new(),
         };
-        for mapping in mappings.iter().filter(|mapping| mapping.starts_file) {
-            let Some(module) = Module::at(memory, mapping.addresses.start)? else {
+        for start in modules {
+            let Some(module) = Module::at(memory, start)? else {
                 continue;
             };
             let mut has_any = false;
@@ -43,6 +53,7 @@ impl<const COUNT: usize> Exports<COUNT> {
                 }
             }
             if has_any {
+                found.modules.try_push(start)?;
                 found
                     .variables
                     .try_extend_from(module.variables.into_iter())?;

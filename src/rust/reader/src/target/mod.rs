@@ -3,8 +3,9 @@
 
 pub mod exports;
 
-use exports::Exports;
+use exports::{Exports, modules};
 use profile_core::error::{Error, Result};
+use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_runtime::contexts::{Layout, Walk};
 use profile_runtime::fit::Fit;
@@ -25,6 +26,9 @@ pub struct Target {
     /// The C stack of R's thread.
     pub stack: Range<u64>,
     pub node_stack: Range<u64>,
+    /// The modules that export R's variables, by the addresses where they start: R's library, and perhaps a program with
+    /// variables of its own.
+    pub modules: Vec<u64>,
     /// The address ranges of R's variables.
     pub variables: Vec<Range<u64>>,
 }
@@ -68,14 +72,36 @@ const NAMES: [&str; 7] = [
 const TRIES: usize = 200;
 
 impl Target {
-    /// Finds R. `mappings` are those of the process, in the order of their addresses.
+    /// Finds R. `mappings` are those of the process, in the order of their addresses. If several libraries of R are loaded,
+    /// it is the one that runs: the other one may be a copy that a package or another language has loaded.
     pub fn open(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Target> {
-        let found = Exports::find(memory, mappings, NAMES)?;
-        if found.get(GLOBAL_CONTEXT).is_none() {
-            return Err(Error::Process(message!(
-                "It does not run R: no part of it has R's variables."
-            )));
+        let mut idle = Vec::new();
+        let mut first = None;
+        loop {
+            let others = modules(mappings).filter(|module| !idle.contains(module));
+            let found = Exports::find(memory, others, NAMES)?;
+            let library = found.modules.last().copied();
+            let (Some(library), Some(_)) = (library, found.get(GLOBAL_CONTEXT)) else {
+                return Err(first.unwrap_or_else(|| {
+                    Error::Process(message!(
+                        "It does not run R: no part of it has R's variables."
+                    ))
+                }));
+            };
+            match Target::at(memory, mappings, found)? {
+                Some(target) => return Ok(target),
+                None => idle.try_push(library)?,
+            }
+            first.get_or_insert(Error::Process(message!("R is only starting there.")));
         }
+    }
+
+    /// R with these variables; `None` if it does not run.
+    fn at(
+        memory: &mut impl Memory,
+        mappings: &[Mapping],
+        found: Exports<{ NAMES.len() }>,
+    ) -> Result<Option<Target>> {
         let address = |name| {
             let found = found.get(name);
             found.ok_or_else(|| unknown(&message!("it has no variable `{name}`")))
@@ -121,7 +147,7 @@ impl Target {
             record,
         ] = [0, 8, 16, 24, 32, 40].map(|offset| at(&words, offset));
         if [nil, in_byte_code, srcfile, record].contains(&0) {
-            return Err(Error::Process(message!("R is only starting there.")));
+            return Ok(None);
         }
         let values = Constants {
             nil,
@@ -136,10 +162,11 @@ impl Target {
             toplevel: 0,
             stack: c_stack(mappings, stack_start)?,
             node_stack: 0..node_stack_end,
+            modules: found.modules,
             variables: found.variables,
         };
         target.settle(memory)?;
-        Ok(target)
+        Ok(Some(target))
     }
 
     /// Whether this R is still in the process, which may have executed another program.

@@ -107,6 +107,37 @@ fn r_needs_all_variables() {
     }
 }
 
+/// The mappings of a process that has loaded another module as well.
+fn with_module(r: &FakeR, start: u64) -> Vec<Mapping> {
+    let mut mappings = r.mappings();
+    mappings.push(Mapping {
+        addresses: start..start + VARIABLES,
+        starts_file: true,
+    });
+    mappings.sort_by_key(|mapping| mapping.addresses.start);
+    mappings
+}
+
+#[test]
+fn of_several_libraries_the_one_that_runs_is_found() {
+    for start in [MODULE - 0x10_0000, MODULE + 0x10_0000] {
+        let mut r = busy(Layout::R_4_4);
+        let mut copy = Module::new(start, Hash::Gnu);
+        for (name, offset) in crate::fake::process::EXPORTED {
+            copy.variable(name, offset);
+        }
+        copy.lay_out(&mut r.space);
+        let mappings = with_module(&r, start);
+        let target = open_memory(&r.memory(), &mappings).unwrap();
+        assert_eq!(target.addresses.head, variable("R_GlobalContext"));
+        assert_eq!(target.modules, [MODULE]);
+        // Neither of them runs.
+        r.space.set(variable("R_GlobalContext"), 0);
+        let error = open_memory(&r.memory(), &mappings).unwrap_err();
+        assert!(error.contains("only starting"), "{error}");
+    }
+}
+
 #[test]
 fn a_program_may_have_copies_of_variables() {
     let copies = MODULE - 0x10_0000;

@@ -295,6 +295,7 @@ fn target() -> Target {
         toplevel: TOPLEVEL,
         stack: RECORDS..RECORDS + RECORDS_SIZE as u64,
         node_stack: NODES..NODES + STACK_SIZE as u64,
+        modules: Vec::new(),
         variables: once(VARIABLES..VARIABLES + VARIABLES_SIZE as u64).collect(),
     }
 }

@@ -11,9 +11,9 @@ mod modules;
 use super::memory::ProcessMemory;
 use super::proc::Process;
 use super::thread::pause::Pause;
-use crate::memory::symbols;
 use crate::stack::frames::Stack;
 use crate::target::Target;
+use crate::target::exports::Exports;
 use modules::RemoteModules;
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{HEADER, NO_CONTEXT, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
@@ -21,7 +21,6 @@ use profile_core::joint::{Files, Recording};
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::message;
 use profile_runtime::contexts::{CLOSURE, MOST_PROMISES, NEXT_PROMISE, RECORD};
-use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Memory, at};
 use profile_runtime::variables;
 use profile_unwind::{Registers, Unwinder};
@@ -92,21 +91,10 @@ impl profile_unwind::Stack for &StackCopy {
 
 impl<'f> NativeReader<'f> {
     /// Fails with the reason if the process lacks what is needed.
-    pub fn open(
-        process: &Process,
-        target: &Target,
-        mappings: &[Mapping],
-        files: &'f Files,
-    ) -> Result<NativeReader<'f>> {
+    pub fn open(process: &Process, target: &Target, files: &'f Files) -> Result<NativeReader<'f>> {
         let mut memory = ProcessMemory::new(process.pid);
-        let mut eval = None;
-        for mapping in mappings.iter().filter(|mapping| mapping.starts_file) {
-            let module = symbols::Module::at(&mut memory, mapping.addresses.start)?;
-            eval = module.and_then(|module| module.find(&mut memory, variables::EVAL));
-            if eval.is_some() {
-                break;
-            }
-        }
+        let r = target.modules.iter().copied();
+        let eval = Exports::find(&mut memory, r, [variables::EVAL])?.get(variables::EVAL);
         let eval =
             eval.ok_or_else(|| Error::Process(message!("It has no function `Rf_eval()`.")))?;
         let mut modules = RemoteModules::new(memory.clone(), process.pid, files);
