@@ -152,3 +152,24 @@ test_that("a process that is protected is an error with the reason", {
   expect_match(output, paste("not permit to read the memory of process", pid), all = FALSE)
   expect_match(output, "kernel.yama|It is protected", all = FALSE)
 })
+
+test_that("a second library of R in a process is not taken for the one that runs", {
+  skip_without_processes()
+  library <- file.path(R.home("lib"), "libR.so")
+  skip_if_not(file.exists(library), "this R has no library")
+  dir <- withr::local_tempdir()
+  # Several copies: some are at lower addresses than R's own, some at higher ones.
+  copies <- file.path(dir, sprintf("libR-%d.so", 1:3))
+  file.copy(library, copies)
+  pid <- local_r_process(c(
+    sprintf("dyn.load('%s', local = TRUE)", copies),
+    "kept <- as.numeric(1:1e6)",
+    "f <- function() repeat sqrt(kept[[1]])",
+    "ready()",
+    "f()"
+  ))
+  wait_for_stack(pid, "f", "running")
+  expect_gt(nrow(profile_process(pid, seconds = 0.5, interval = 0.05)$samples), 0)
+  expect_gt(nrow(profile_process(pid, seconds = 0.5, interval = 0.05, native = TRUE)$samples), 0)
+  expect_true(any(grepl("$kept", holders(memory_profile(pid))$held_by, fixed = TRUE)))
+})
