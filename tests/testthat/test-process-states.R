@@ -163,7 +163,7 @@ test_that("a second library of R in a process is not taken for the one that runs
   file.copy(library, copies)
   pid <- local_r_process(c(
     sprintf("dyn.load('%s', local = TRUE)", copies),
-    "kept <- as.numeric(1:1e6)",
+    "kept <- numeric(1e6)",
     "f <- function() repeat sqrt(kept[[1]])",
     "ready()",
     "f()"
