@@ -8,7 +8,7 @@
 //! - [`objects`]: the headers and fields of objects; [`node`]: the size of an object, and what it refers to; [`heap`]:
 //!   where R keeps all of them;
 //! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
-//! - [`callbacks`], [`connections`]: structures outside of R's heap that hold objects;
+//! - [`callbacks`], [`connections`], [`devices`]: structures outside of R's heap that hold objects;
 //! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.
 //!
 //! Everything here is for 64-bit systems; [`processor`] is the part that depends on the processor. The layouts are from
@@ -32,6 +32,7 @@ pub mod callbacks;
 pub mod connections;
 pub mod contexts;
 pub mod cycle;
+pub mod devices;
 pub mod evaluator;
 pub mod fit;
 pub mod heap;

@@ -3,7 +3,8 @@
 //!
 //! A tree of all paths is too large to read, and most of its nodes hold the same memory as the node above them. From
 //! each root on, a row goes down as long as one child keeps [`KEPT`] of the memory, so it ends where the memory is
-//! divided. The children there, and those that were passed by, begin new rows if they are large enough.
+//! divided. The children there, and those that were passed by, begin new rows if they are large enough. Rows that differ
+//! in a key only, such as the entries of a cache, become one row.
 
 use super::frame_names::FrameNames;
 use super::heap_frames::TypeFrames;
@@ -13,11 +14,17 @@ use super::weights::{Counted, Weight, sum_by_stack, type_of};
 use crate::collections::Lists;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, TryText, copied, filled};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, TryText, copied, filled, owned};
 use crate::model::{Profile, SourceId};
+use std::collections::HashMap;
 
 /// The part of the memory of a row that a child must have to continue it.
 const KEPT: f64 = 0.8;
+
+/// More rows than this that differ in a key only become one.
+const ALIKE: usize = 4;
+/// The minimum number of hexadecimal digits of a key, such as the start of a hash. Shorter ones may be words.
+const HASH: usize = 8;
 
 pub const SEPARATOR: &str = " > ";
 
@@ -44,12 +51,20 @@ pub struct Holders<'p> {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Holder {
-    /// The frames, outermost first.
+    /// The frames, outermost first. If it stands for several paths, their keys are `*`, and their number follows:
+    /// `globalenv > $cache > $key* (20 new)`.
     pub path: String,
     /// Of everything below this path.
     pub total: Amounts,
     /// Of the objects of this path itself.
     pub own: Amounts,
+}
+
+impl Holder {
+    fn add(&mut self, other: Holder) {
+        self.total.add(other.total);
+        self.own.add(other.own);
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -124,10 +139,7 @@ pub fn holders<'p>(
         }
     }
     let tree = Tree::new(paths.nodes(), &own)?;
-    let mut found = tree.find(request, stop)?;
-    let growth = |node: u32| tree.totals[node as usize].growth();
-    found.sort_unstable_by(|&a, &b| growth(b).abs().total_cmp(&growth(a).abs()).then(a.cmp(&b)));
-    found.truncate(request.most);
+    let found = tree.find(request, stop)?;
     let rows = found.iter().map(|&node| {
         Ok(Holder {
             path: tree.path(node, names)?,
@@ -135,13 +147,15 @@ pub fn holders<'p>(
             own: own[node as usize],
         })
     });
-    let mut rows = rows.try_vec_of()?;
+    let mut rows = folded(rows.try_vec_of()?, request.base > 0)?;
     let size = |row: &Holder| row.total.growth();
+    let by_path = |a: &Holder, b: &Holder| a.path.cmp(&b.path);
     rows.sort_unstable_by(|a, b| {
-        size(b)
-            .total_cmp(&size(a))
-            .then_with(|| a.path.cmp(&b.path))
+        let order = size(b).abs().total_cmp(&size(a).abs());
+        order.then_with(|| by_path(a, b))
     });
+    rows.truncate(request.most);
+    rows.sort_unstable_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| by_path(a, b)));
     Ok(Some(Holders {
         type_: type_of(Some(bytes)),
         has_objects: objects.is_some(),
@@ -149,6 +163,79 @@ pub fn holders<'p>(
         new,
         rows,
     }))
+}
+
+/// The rows, in which those that differ in a key only are one. `are_compared` is whether there is a base.
+fn folded(rows: Vec<Holder>, are_compared: bool) -> Result<Vec<Holder>> {
+    let mut patterns = rows.iter().map(|row| pattern(&row.path)).try_vec_of()?;
+    let mut alike: HashMap<String, (usize, Option<usize>)> = HashMap::new();
+    for pattern in patterns.iter_mut().filter(|pattern| pattern.contains('*')) {
+        match alike.get_mut(pattern) {
+            Some((count, _)) => *count += 1,
+            None => drop(alike.try_put(owned(pattern)?, (1, None))?),
+        }
+    }
+    let mut found: Vec<Holder> = Vec::new();
+    for (row, pattern) in rows.into_iter().zip(patterns) {
+        match alike.get_mut(&pattern) {
+            Some((count, first)) if *count > ALIKE => match first {
+                Some(first) => found[*first].add(row),
+                None => {
+                    *first = Some(found.len());
+                    found.try_push(Holder {
+                        path: pattern,
+                        ..row
+                    })?;
+                }
+            },
+            _ => found.try_push(row)?,
+        }
+    }
+    for (count, first) in alike.into_values() {
+        if let Some(row) = first.and_then(|first| found.get_mut(first)) {
+            let new = if are_compared && row.total.base == [0.0; 2] {
+                " new"
+            } else {
+                ""
+            };
+            row.path.try_write(format_args!(" ({count}{new})"))?;
+        }
+    }
+    Ok(found)
+}
+
+/// A path with `*` for the keys in the names of variables and elements: numbers, and longer hexadecimal numbers, such as
+/// hashes.
+fn pattern(path: &str) -> Result<String> {
+    let mut pattern = String::new();
+    for (number, step) in path.split(SEPARATOR).enumerate() {
+        if number > 0 {
+            pattern.try_push_str(SEPARATOR)?;
+        }
+        let mut rest = step;
+        while number > 0 && step.starts_with('$') && !rest.is_empty() {
+            let is_hexadecimal = |c: char| c.is_ascii_hexdigit() || c == '-';
+            let end =
+                |is_part: &dyn Fn(char) -> bool| rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+            let (hash, digits) = (end(&is_hexadecimal), end(&|c| c.is_ascii_digit()));
+            let has_digit = rest.as_bytes()[..hash].iter().any(u8::is_ascii_digit);
+            let key = if hash >= HASH && has_digit {
+                hash
+            } else {
+                digits
+            };
+            if key > 0 {
+                pattern.try_push_str("*")?;
+                rest = &rest[key..];
+            } else {
+                let next = rest.chars().next().map_or(0, char::len_utf8);
+                pattern.try_push_str(&rest[..next])?;
+                rest = &rest[next..];
+            }
+        }
+        pattern.try_push_str(rest)?;
+    }
+    Ok(pattern)
 }
 
 struct Tree<'t> {

@@ -146,3 +146,38 @@ fn a_deep_path_needs_no_deep_recursion() {
     let rows = rows(&profile(&[(&frames, 1.0)]), &request(0));
     assert_eq!(rows[0].path.len(), 400_000 - 3);
 }
+
+#[test]
+fn rows_that_differ_in_a_key_are_one() {
+    let keys = ["$key1", "$key20", "$key3", "$key400", "$key5"];
+    let mut stacks = keys.map(|key| (format!("globalenv>$cache>{key}>$value>numeric"), 10.0));
+    let texts = |stacks: &[(String, f64)]| {
+        let stacks: Vec<(&str, f64)> = stacks.iter().map(|(s, v)| (s.as_str(), *v)).collect();
+        shown(&profile(&stacks), &request(0))
+    };
+    let expected = [
+        "globalenv > $cache 50/0 5",
+        "globalenv > $cache > $key* > $value (5) 50/50 5",
+    ];
+    assert_eq!(texts(&stacks), expected);
+    // Few rows remain, and so do words.
+    assert_eq!(texts(&stacks[..4]).len(), 5);
+    for (stack, word) in stacks.iter_mut().zip(["$a", "$b", "$deadbeef", "$d", "$e"]) {
+        stack.0 = stack.0.replace("$key1", word).replace("$key20", word);
+        stack.0 = format!("globalenv>$cache>{word}>$value>numeric");
+    }
+    assert_eq!(texts(&stacks).len(), 6);
+}
+
+#[test]
+fn keys_are_numbers_and_hashes() {
+    for (path, expected) in [
+        ("task callback 1 > $x12 <df>", "task callback 1 > $x* <df>"),
+        ("a > $3f9a2b7c1d0e > [[*]]", "a > $* > [[*]]"),
+        ("a > $session-6ba7b810-9dad-11d1", "a > $session*"),
+        ("a > $deadbeef > $cafe", "a > $deadbeef > $cafe"),
+        ("a > $naïve7é8", "a > $naïve*é*"),
+    ] {
+        assert_eq!(pattern(path).unwrap(), expected);
+    }
+}
