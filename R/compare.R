@@ -96,7 +96,8 @@
 #'   \item{base, new}{double: the bytes below this path, 0 if it does not exist}
 #'   \item{growth}{double: `new - base`, in bytes; negative for a decrease}
 #'   \item{objects}{double: the growth of the number of objects below this path, `NA` if they were not counted}
-#'   \item{held_by}{character: the path, as in [holders()]}
+#'   \item{held_by}{character: the path, as in [holders()]. Entries of a cache that are all new are one row, such as
+#'     `globalenv > $cache > $key* (20 new)`}
 #'   }
 #'   Rows may be part of other rows. Attributes: `whole`, a tibble with one row and the columns `base`, `new`, `growth`
 #'   and `objects` of all memory; `objects`, the number of objects of `base` and `new`; `type` and `unit`.

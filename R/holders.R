@@ -39,12 +39,14 @@
 #'   \item{objects}{double: the number of objects below this path, `NA` if objects were not counted}
 #'   \item{share}{double: `retained` as a share of the whole}
 #'   \item{held_by}{character: the path, outermost frame first, with ` > ` between frames. A frame may contain any
-#'     characters; printing shows control characters as escape sequences}
+#'     characters; printing shows control characters as escape sequences. More than four paths that differ only in numbers
+#'     or hashes in names are one row, such as the entries of a cache: `globalenv > $cache > $key* (20)`}
 #'   }
 #'   Attributes: `type` and `unit`, the sample type; `sum`, its sum in bytes; `objects`, the number of all objects, or
 #'   `NA`.
 #'
-#'   `format()` returns a character vector, in which the middle of a long path is replaced by an ellipsis. `print()`
+#'   `format()` returns a character vector, in which the middle of a long path is replaced by an ellipsis. The root and the
+#'   last name remain. `print()`
 #'   returns `x`, invisibly.
 #'
 #' @section Errors:
@@ -168,7 +170,7 @@ shortened_path <- function(path, width) {
     return(path)
   }
   ellipsis <- default_ellipsis()
-  steps <- strsplit(path, " > ", fixed = TRUE)[[1]]
+  steps <- with_name_last(strsplit(path, " > ", fixed = TRUE)[[1]], ellipsis)
   count <- length(steps)
   if (count < 2) {
     return(shorten(path, width))
@@ -199,6 +201,19 @@ shortened_path <- function(path, width) {
   left_out <- outer + inner < count
   kept <- c(utils::head(steps, outer), if (left_out) ellipsis, utils::tail(steps, inner))
   shorten(paste(kept, collapse = " > "), width, "start")
+}
+
+# The steps, of which the last one with a name and those inside of it are one: without the name, they say little.
+with_name_last <- function(steps, ellipsis) {
+  named <- max(1, which(startsWith(steps, "$")))
+  end <- steps[named:length(steps)]
+  if (named == 1 || length(end) < 2) {
+    return(steps)
+  }
+  if (length(end) > 3) {
+    end <- c(end[[1]], ellipsis, end[[length(end)]])
+  }
+  c(steps[seq_len(named - 1)], paste(end, collapse = " > "))
 }
 
 # The width of text as it is printed. The width of some text is unknown.

@@ -106,6 +106,12 @@ test_that("long paths lose their middle", {
   expect_identical(plain(shorten_path(path, 34)), "globalenv > ~ > $last <data.frame>")
   expect_identical(plain(shorten_path("globalenv > $name_of_a_variable", 20)), "global~ > $name_of_~")
   expect_identical(plain(shorten_path(strrep("a", 30), 10)), "aaaaaaaaa~")
+  # The last name remains, since what follows it says little.
+  path <- "namespace:plumber $.globals $current_session [shared] > $routes > closure env > $cache > [[*]] > attr \"x\""
+  expect_identical(plain(shorten_path(path, 60)), "namespace:plumber $.globals~ > ~ > $cache > [[*]] > attr \"x\"")
+  expect_identical(plain(shorten_path(path, 40)), "namespace:~ > ~ > $cache > [[*]] > attr~")
+  path <- paste0("base > $env > ", strrep("parent env > ", 8), "[[*]]")
+  expect_identical(plain(shorten_path(path, 40)), "base > $env > ~ > [[*]]")
   for (width in 12:60) {
     expect_lte(nchar(shorten_path(path, width), "width"), width)
   }

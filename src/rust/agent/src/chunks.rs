@@ -72,7 +72,7 @@ impl<'a, S: Session> Chunks<'a, S> {
 
 impl<S: Session> Recorder for Chunks<'_, S> {
     fn pause(&self, chance: f64) -> Duration {
-        ticks::pause(self.timing.interval, chance)
+        ticks::until_next(self.timing.interval, chance)
     }
 
     fn prepare(&mut self) -> Result<()> {

@@ -8,7 +8,7 @@
 //!
 //! The rooms of this crate, of which each uses only those above it:
 //!
-//! - [`memory`]: memory that does not need a running process, and the modules that are mapped in it;
+//! - [`memory`]: how memory is read, core files, and the modules that are mapped in it;
 //! - [`target`]: R in a process;
 //! - [`stack`]: R's stack at one moment;
 //! - [`process`]: running processes: their memory, how a thread is kept still, and its native stack;

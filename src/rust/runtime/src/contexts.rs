@@ -1,5 +1,6 @@
-//! R's contexts: a list of records (`RCNTXT` in `Defn.h`), one for each call of a closure, and, while R's
-//! own profiler runs, one for each call of a builtin.
+//! R's contexts: a list of records (`RCNTXT` in `Defn.h`), one for each call of a closure, one for each call of native
+//! code by `.Call()` and the like and, while R's own profiler runs, one for each call of any builtin (`eval()` in
+//! `eval.c`).
 //!
 //! `R_GlobalContext` points to the innermost record. Most records are on the C stack, where outer calls have higher
 //! addresses. Two kinds of records are on the node stack of the byte code interpreter: loops and, from R 4.4 on, calls
@@ -54,7 +55,7 @@ pub struct Layout {
     /// Where the call was made (`srcref`): a `srcref`, `R_NilValue`, or the marker `R_InBCInterpreter`, which stands for
     /// a position in byte code.
     pub srcref: u64,
-    /// The position in byte code, as a number of instructions (`relpc`).
+    /// The position in byte code, as a number of its words (`relpc`).
     pub relative_pc: Option<u64>,
     /// Whether the record of a call of a byte-compiled function by another one is on the node stack (`bcEval_loop()` in
     /// `eval.c`).
@@ -141,8 +142,8 @@ pub struct Record(pub [u8; RECORD]);
 pub enum Site {
     /// A `srcref`, or `R_NilValue`.
     Srcref(u64),
-    /// A position in byte code, as a number of instructions.
-    Relative { code: u64, instructions: u64 },
+    /// A position in byte code, as a number of its words.
+    Relative { code: u64, words: u64 },
     /// A position in byte code: the address of the variable that points to the next instruction.
     Absolute { code: u64, variable: u64 },
 }
@@ -160,7 +161,7 @@ impl Record {
         Head::parse(&self.0)
     }
 
-    /// The closure that was called.
+    /// The closure that was called; `NULL` if it was a builtin.
     pub fn function(&self) -> u64 {
         self.word(CALLFUN)
     }
@@ -199,9 +200,7 @@ impl Record {
         let code = self.word(BCBODY);
         match layout.relative_pc.map(|field| self.word(field)) {
             // The value is 0 or less if it was not set.
-            Some(instructions) if (1..1 << 32).contains(&instructions) => {
-                Site::Relative { code, instructions }
-            }
+            Some(words) if (1..1 << 32).contains(&words) => Site::Relative { code, words },
             _ => Site::Absolute {
                 code,
                 variable: self.word(BCPC),
@@ -315,7 +314,7 @@ pub fn objects_on_node_stack(words: &[u64]) -> impl Iterator<Item = u64> {
 
 /// The plausible sizes of R's node stack, which takes 3 to 5 MB; a range of any other size is not the node stack.
 pub const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
-/// The size of the node stack: 200,000 elements of 16 bytes, in R 4.4 and later of 24 bytes.
+/// The size of the node stack: 200,000 entries, in R 4.4 and later 300,000.
 pub const NODE_STACK_SIZES: [u64; 2] = [3_200_000, 4_800_000];
 /// More records than fit on any stack: a longer list must be circular.
 pub const MOST_RECORDS: usize = 1_000_000;

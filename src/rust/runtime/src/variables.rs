@@ -34,3 +34,25 @@ pub const NAME_SYMBOL: &str = "R_NameSymbol";
 pub const EVAL: &str = "Rf_eval";
 /// Frees the data of task callbacks, up to R 4.5.
 pub const RELEASE: &str = "R_ReleaseObject";
+
+/// What is needed to read R's calls.
+pub const OF_CALLS: [&str; 7] = [
+    GLOBAL_CONTEXT,
+    SRCREF,
+    NIL,
+    IN_BYTE_CODE,
+    SRCFILE_SYMBOL,
+    NODE_STACK_END,
+    STACK_START,
+];
+
+/// The names of the symbols to which [`IN_BYTE_CODE`] and [`SRCFILE_SYMBOL`] point.
+pub const IN_BYTE_CODE_NAME: &str = "<in-bc-interp>";
+pub const SRCFILE_NAME: &str = "srcfile";
+/// The attribute that contains a source reference, and the variable with the file in its environment `srcfile`.
+pub const SRCREF_NAME: &str = "srcref";
+pub const FILENAME: &str = "filename";
+
+/// The files that contain R: its library or, if R was built without one, its program.
+pub const LIBRARY: &str = "/libR.so";
+pub const PROGRAM: &str = "/bin/exec/R";

@@ -8,7 +8,7 @@
 //! 1            flags: [`WHOLE_STACK`], [`WHOLE_CONTEXTS`]
 //! 2, 3         size of R's file before and after R wrote its line
 //! frames × 2   program counter | module << 48, stack pointer | EXACT
-//! contexts × 2 address | call flag << 48, address of the promise
+//! contexts × 2 address | call flags << 48, address of the promise
 //! ```
 //!
 //! with both lists innermost first. User addresses have at most 48 bits on the supported processors, so the
@@ -37,9 +37,6 @@ pub const NO_CONTEXT: [u64; PAIR] = [0; PAIR];
 pub const NO_MODULE: u64 = 0xffff;
 
 const ADDRESS: u64 = (1 << 48) - 1;
-
-/// The call flags of closures and builtins, whose contexts `Rprof()` prints.
-const PRINTED: u16 = 4 | 64;
 
 /// All ticks of a run, and the information needed to interpret them.
 #[derive(Debug, Clone)]
@@ -115,6 +112,8 @@ pub struct Frame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
     pub address: u64,
+    /// What was called, as R's own flags say.
+    pub flags: u16,
     /// The address on the C stack of the innermost promise that was pending when the call began; 0
     /// if there is none, or it is not needed.
     pub promise: u64,
@@ -200,9 +199,10 @@ impl<'a> Tick<'a> {
     pub fn contexts(&self) -> impl Iterator<Item = Context> + Clone + 'a {
         self.contexts
             .chunks_exact(PAIR)
-            .filter(|pair| (pair[0] >> 48) as u16 & PRINTED != 0)
+            .filter(|pair| *pair != NO_CONTEXT)
             .map(|pair| Context {
                 address: pair[0] & ADDRESS,
+                flags: (pair[0] >> 48) as u16,
                 promise: pair[1],
             })
     }

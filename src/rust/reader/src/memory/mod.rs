@@ -1,4 +1,4 @@
-//! Memory that can be read without a running process, on any system.
+//! How memory is read, whatever process it belongs to, on any system.
 //!
 //! - [`core_file`]: the memory of a process that has ended, from its core file;
 //! - [`copies`]: many pieces of memory, copied at once;

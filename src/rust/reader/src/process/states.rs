@@ -7,7 +7,7 @@ pub enum State {
     Running,
     Sleeping,
     /// It waits for a disk or another device, and cannot be interrupted.
-    Waiting,
+    WaitsForDevice,
     /// Stopped by a signal or a debugger.
     Stopped,
     /// The process has ended, and its parent has not noticed it yet.

@@ -196,7 +196,7 @@ impl Hold {
 #[derive(Debug)]
 pub enum Held {
     Stopped(Pause),
-    Waits(Hold),
+    InHandler(Hold),
     Asleep(u64),
     Free(WhyFree),
 }

@@ -10,7 +10,7 @@ use crate::stack::frames::{Place, Stack};
 use crate::stack::reader::{Motion, StackReader};
 use profile_core::analysis::label_frames;
 use profile_core::error::{Error, Result};
-use profile_core::limits::cancel::Stop;
+use profile_core::limits::cancel::{self, Stop};
 use profile_core::message;
 use profile_core::model::Strings;
 use std::path::Path;
@@ -46,10 +46,10 @@ pub struct Dump {
 
 /// Reads the current stack of R in a process.
 pub fn dump(pid: i32, stop: Stop) -> Result<Dump> {
-    apart::run(stop, |_| dump_here(pid)).0
+    apart::run(stop, |stop| dump_here(pid, stop)).0
 }
 
-fn dump_here(pid: i32) -> Result<Dump> {
+fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
     let process = Process::find(pid)?;
     let mappings = process.mappings()?;
     let reader = StackReader::open(ProcessMemory::new(pid), &mappings);
@@ -59,6 +59,7 @@ fn dump_here(pid: i32) -> Result<Dump> {
     let begin = Instant::now();
     let mut last = None;
     for _ in 0..TRIES {
+        cancel::check(stop)?;
         let Some(activity) = thread.activity() else {
             return Err(Error::Process(message!(
                 "Process {pid} ended while it was read."
@@ -85,7 +86,7 @@ fn dump_here(pid: i32) -> Result<Dump> {
     let Some((state, system_call)) = last else {
         let why = reader.why_missing()?;
         return Err(Error::Process(message!(
-            "The stack of process {pid} could not be read in many attempts. In the last one, {why}."
+            "The stack of process {pid} could not be read. In the last attempt, {why}."
         )));
     };
     let mut stack = reader.stack().clone();
@@ -162,7 +163,9 @@ fn take_labels(stack: &mut Stack, texts: &Strings) -> Result<Vec<(String, String
     }
     for (to, &from) in clean.kept.iter().enumerate() {
         stack.frames[to] = stack.frames[from];
+        stack.records[to] = stack.records[from];
     }
     stack.frames.truncate(clean.kept.len());
+    stack.records.truncate(clean.kept.len());
     Ok(clean.labels)
 }

@@ -5,7 +5,7 @@ use crate::process::{Placement, Process, WhyFree};
 use crate::record::samples::declare_types;
 use crate::record::session::{Session, Tick};
 use crate::record::settings::Settings;
-use crate::record::ticks::{next_tick, pause};
+use crate::record::ticks::{next_tick, until_next};
 use crate::stack::frames::Cut;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Position, Result};
@@ -197,7 +197,7 @@ impl<'s> Recorder<'s> {
                     recorded.left.try_push((session.pid(), command))?;
                 }
             }
-            let pause = pause(self.settings.interval, chance());
+            let pause = until_next(self.settings.interval, chance());
             next = next_tick(next, pause, Instant::now());
         }
         Ok(())
@@ -211,7 +211,7 @@ impl<'s> Recorder<'s> {
             if left.is_zero() {
                 return Ok(());
             }
-            // A process that stops late is to go on at once.
+            // A process that stops late is to go on at once, so all of them are asked.
             let pending = self.sessions.iter_mut().map(Session::is_pending);
             let step = if pending.fold(false, |any, is| any | is) {
                 SOON

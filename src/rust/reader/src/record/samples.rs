@@ -186,7 +186,7 @@ pub fn in_a_word(state: State) -> &'static str {
     match state {
         State::Running => "running",
         State::Sleeping => "sleeping",
-        State::Waiting => "waiting",
+        State::WaitsForDevice => "waiting",
         State::Stopped => "stopped",
         State::Ended => "ended",
         State::Other(_) => "other",

@@ -68,7 +68,7 @@ pub enum Tick {
         /// Why the process was not kept where it was.
         free: Option<WhyFree>,
     },
-    /// The stack changed during all attempts to read it.
+    /// The stack could not be read, see [`Session::why_missing()`].
     Unread,
     /// The process has ended.
     Ended,
@@ -91,8 +91,8 @@ impl<'s> Session<'s> {
         let has_span = reader.find_span(&mappings)?;
         let thread = Thread::open(process, settings.stops())?;
         let native = if settings.native {
-            let native = NativeReader::open(process, reader.target(), files)?;
-            Some(native)
+            let native = NativeReader::open(process, reader.target(), files);
+            Some(native.map_err(|error| of_process(process.pid, error))?)
         } else {
             None
         };
@@ -307,7 +307,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let (thread, reader, pauses) = (&mut self.thread, &mut self.reader, &mut self.pauses);
         let (computes, free) = match read(thread, state, wanted, reader, native, pauses)? {
             Reading::Stack { computes, free } => (computes, free),
-            Reading::Waits => return Ok(Tick::Idle),
+            Reading::Idle => return Ok(Tick::Idle),
             Reading::Nothing if self.has_left() => return Ok(Tick::Left),
             Reading::Nothing => return Ok(Tick::Unread),
         };

@@ -63,7 +63,7 @@ pub enum Reading {
         free: Option<WhyFree>,
     },
     /// Nothing, since it does not compute, and only that was of interest.
-    Waits,
+    Idle,
     /// Its stack could not be read.
     Nothing,
 }
@@ -95,7 +95,7 @@ pub fn read<M: Memory>(
             *at_tick.get_or_insert_with(|| is_running && thread.evidence(&held).computes());
         if !computes && wanted == Wanted::Computing {
             release(held, pauses)?;
-            return Ok(Reading::Waits);
+            return Ok(Reading::Idle);
         }
         let stack = Reading::Stack {
             computes,
@@ -106,7 +106,7 @@ pub fn read<M: Memory>(
                 why = found;
                 break;
             }
-            Held::Waits(hold) => match reader.read_held(|| hold.end())? {
+            Held::InHandler(hold) => match reader.read_held(|| hold.end())? {
                 Some(_) => return Ok(stack),
                 None => break,
             },
@@ -119,20 +119,20 @@ pub fn read<M: Memory>(
             Held::Asleep(_) => Motion::Asleep,
             _ => Motion::Still,
         };
-        let is_read = reader.read(motion)?.is_some();
+        let is_read = reader
+            .read_while(motion, || thread.is_still(&held))?
+            .is_some();
         if let (Some(native), true) = (&mut native, is_read) {
             native.copy_nodes(reader.target(), reader.stack())?;
         }
-        let is_still = thread.is_still(&held);
         release(held, pauses)?;
-        match is_read {
-            true if is_still => {
-                reader.finish()?;
-                return Ok(stack);
-            }
-            // Its memory is damaged, or its list of calls was just being changed.
-            false if is_still => break,
-            _ => {}
+        if is_read {
+            reader.finish()?;
+            return Ok(stack);
+        }
+        // Otherwise its memory is damaged, or its list of calls was just being changed.
+        if !reader.has_moved() {
+            break;
         }
     }
     // What was copied of its native stack is of another moment.
@@ -156,7 +156,7 @@ fn release(held: Held, pauses: &mut Vec<u32>) -> Result<()> {
             let duration = pause.end().as_nanos();
             pauses.try_push(u32::try_from(duration).unwrap_or(u32::MAX))
         }
-        Held::Waits(hold) => {
+        Held::InHandler(hold) => {
             hold.end();
             Ok(())
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Ticks at regular times may be in step with the process, such as a service that wakes up by a timer, or with a timer
 /// of the kernel: with such stops, 1,000 times a second, a sixth of the signals for an `Rprof()` in the process did not
 /// come.
-pub fn pause(interval: Duration, chance: f64) -> Duration {
+pub fn until_next(interval: Duration, chance: f64) -> Duration {
     interval.mul_f64(0.75 + chance / 2.0)
 }
 
@@ -24,7 +24,10 @@ mod tests {
     fn ticks_are_irregular() {
         let interval = Duration::from_millis(100);
         for (chance, milliseconds) in [(0.0, 75), (0.5, 100), (1.0, 125)] {
-            assert_eq!(pause(interval, chance), Duration::from_millis(milliseconds));
+            assert_eq!(
+                until_next(interval, chance),
+                Duration::from_millis(milliseconds)
+            );
         }
     }
 

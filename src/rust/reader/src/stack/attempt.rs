@@ -11,10 +11,10 @@
 //! not, the stack lacks these calls.
 
 use crate::stack::builtin::Builtin;
-use crate::stack::calls::{Calls, End, Registers};
+use crate::stack::calls::{Calls, End, PositionVariables};
 use crate::stack::frames::{Cut, Frame, MOST_CALLS, OnStack, Place, Stack};
-use crate::stack::innermost::Search;
-use crate::stack::missing::{Missing, Read, missing};
+use crate::stack::innermost::PositionSearch;
+use crate::stack::missing::{Missing, Read, split_missing};
 use crate::stack::names::{Found, Names};
 use crate::stack::places::{Places, Root};
 use crate::stack::snapshot::Snapshot;
@@ -35,8 +35,8 @@ const LATER: usize = 1000;
 
 /// How an attempt knows that the records and variables it has read are of one moment.
 pub enum OneMoment<'h> {
-    /// The process stands still.
-    Still,
+    /// The process stands still until all is looked up, if this function confirms it then.
+    Still(&'h mut dyn FnMut() -> bool),
     /// It was held until this is called, which returns whether it really was.
     Held(&'h mut dyn FnMut() -> bool),
     /// They are the same when they are read again.
@@ -67,8 +67,8 @@ pub struct StackReader<M> {
     pub(crate) seam: Option<usize>,
     pub(crate) names: Names,
     pub(crate) places: Places,
-    pub(crate) search: Search,
-    pub(crate) registers: Option<Registers>,
+    pub(crate) search: PositionSearch,
+    pub(crate) registers: Option<PositionVariables>,
     pub(crate) stack: Stack,
     /// What was missing in the last attempt.
     pub(crate) missing: Option<Missing>,
@@ -86,7 +86,11 @@ impl<M: Memory> StackReader<M> {
         self.seam = None;
         self.known.clear();
         let read = self.read_inner(moment, bounds);
-        self.missing = missing(read)?.err();
+        self.missing = match split_missing(read)? {
+            // What is beyond the limit looks like memory that cannot be read.
+            Err(_) if self.snapshot.is_exhausted() => Some(Missing::TooMuch),
+            read => read.err(),
+        };
         let is_read = self.missing.is_none();
         // If the limit was reached, some places may be unknown only for that reason.
         if is_read && !self.snapshot.is_exhausted() {
@@ -101,16 +105,19 @@ impl<M: Memory> StackReader<M> {
     }
 
     /// Reads the inner calls, and looks up what they refer to.
-    fn read_inner(&mut self, moment: OneMoment, bounds: Bounds) -> Read<()> {
-        let goes_on = !matches!(moment, OneMoment::Still);
+    fn read_inner(&mut self, mut moment: OneMoment, bounds: Bounds) -> Read<()> {
         self.snapshot.limit(bounds.memory);
-        self.read_calls(moment, bounds)?;
+        self.read_calls(&mut moment, bounds)?;
         self.snapshot.limit(bounds.memory);
         self.look_up_inside()?;
-        if goes_on {
-            self.look_up_quickly()?;
-        } else {
-            self.look_up(Duration::MAX)?;
+        match moment {
+            OneMoment::Still(is_still) => {
+                self.look_up(None)?;
+                if !is_still() {
+                    return Err(Missing::OneMoment.into());
+                }
+            }
+            OneMoment::Held(_) | OneMoment::Twice => self.look_up_quickly()?,
         }
         if self.known.is_empty() && !self.calls.calls.is_empty() {
             return Err(Missing::TooMuch.into());
@@ -125,13 +132,13 @@ impl<M: Memory> StackReader<M> {
     }
 
     /// Reads the records of the inner calls, of one moment.
-    fn read_calls(&mut self, moment: OneMoment, bounds: Bounds) -> Read<()> {
+    fn read_calls(&mut self, moment: &mut OneMoment, bounds: Bounds) -> Read<()> {
         let (snapshot, target) = (&mut self.snapshot, &self.target);
         let (registers, trunk) = (self.registers, &mut self.trunk);
         let depth = (NEAR, bounds.calls);
         let read = self.calls.read(snapshot, target, registers, depth, trunk);
         let is_one_moment = match moment {
-            OneMoment::Still => true,
+            OneMoment::Still(_) => true,
             // Whether they could be read or not, it goes on.
             OneMoment::Held(let_go) => let_go(),
             OneMoment::Twice => read.is_ok() && snapshot.is_unchanged()?,
@@ -152,7 +159,7 @@ impl<M: Memory> StackReader<M> {
         self.snapshot.complete();
         self.snapshot.limit(MOST_LATER);
         let read = self.read_outer(seam);
-        if missing(read)?.is_ok() {
+        if split_missing(read)?.is_ok() {
             self.seam = None;
             self.keep();
         } else {
@@ -168,7 +175,7 @@ impl<M: Memory> StackReader<M> {
         let seam = self.calls.calls.get(seam).copied();
         let seam = seam.ok_or(Missing::OneMoment)?;
         loop {
-            self.look_up(Duration::MAX)?;
+            self.look_up(None)?;
             if !self.snapshot.is_still(seam.record.address, seam.identity) {
                 return Err(Missing::OneMoment.into());
             }
@@ -217,11 +224,11 @@ impl<M: Memory> StackReader<M> {
         // The objects that the calls refer to existed when the records were read. If that is recent, they have not been
         // freed since. Otherwise, they still exist if the call does, which all calls further out then do as well.
         let most = self.shortest_collection;
-        self.look_up(most)?;
-        let late = self.calls.calls.get(self.known.len()).copied();
+        self.look_up(Some(most))?;
+        let first_late = self.calls.calls.get(self.known.len()).copied();
         let are_all_late = self.known.is_empty() && self.snapshot.age() >= most;
-        self.look_up(Duration::MAX)?;
-        let do_exist = match late {
+        let read = self.look_up(None);
+        let do_exist = match first_late {
             _ if are_all_late => self.snapshot.is_unchanged()?,
             Some(call) => self.snapshot.is_still(call.record.address, call.identity),
             None => true,
@@ -229,11 +236,12 @@ impl<M: Memory> StackReader<M> {
         if !do_exist {
             return Err(Missing::OneMoment.into());
         }
-        Ok(())
+        read
     }
 
-    /// Looks up the functions and places of further calls, as far as the limit allows, and before the snapshot has this age.
-    fn look_up(&mut self, age: Duration) -> Read<()> {
+    /// Looks up the functions and places of further calls, as far as the limit allows, and before the snapshot has this age,
+    /// if one is given.
+    fn look_up(&mut self, age: Option<Duration>) -> Read<()> {
         for number in self.known.len()..self.calls.calls.len() {
             let Some(&call) = self.calls.calls.get(number) else {
                 break;
@@ -250,7 +258,7 @@ impl<M: Memory> StackReader<M> {
             };
             let called_at = Root::find(&mut self.snapshot, &self.target, call.site)?;
             let (place, builtin) = self.place_of(called_at, call.call)?;
-            let is_late = age < Duration::MAX && self.snapshot.age() >= age;
+            let is_late = age.is_some_and(|age| self.snapshot.age() >= age);
             if is_late || self.snapshot.is_exhausted() {
                 break;
             }

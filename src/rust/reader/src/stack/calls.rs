@@ -21,7 +21,7 @@ pub struct Call {
     pub identity: Identity,
     /// A `LANGSXP`, with rare exceptions.
     pub call: u64,
-    /// The closure that was called.
+    /// The closure that was called; `NULL` if it was a builtin.
     pub function: u64,
     /// Where it was called.
     pub site: Site,
@@ -29,7 +29,7 @@ pub struct Call {
 
 /// The addresses of `R_BCbody` and `R_BCpc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Registers {
+pub struct PositionVariables {
     pub code: u64,
     pub pc: u64,
 }
@@ -70,7 +70,7 @@ impl Calls {
         &mut self,
         snapshot: &mut Snapshot<M>,
         target: &Target,
-        registers: Option<Registers>,
+        registers: Option<PositionVariables>,
         (near, most): (usize, usize),
         trunk: &mut Trunk,
     ) -> Read<()> {
@@ -159,6 +159,7 @@ impl Call {
         Call {
             record: OnStack {
                 address,
+                flags: record.head().flags as u16,
                 promises: record.promises(target.layout),
             },
             identity: Identity::parse(&record.0),

@@ -26,6 +26,8 @@ pub struct Frame {
 pub struct OnStack {
     /// The address of the record; 0 if there is none.
     pub address: u64,
+    /// What was called, see [`profile_runtime::contexts`].
+    pub flags: u16,
     /// The list of promises that were pending.
     pub promises: u64,
 }

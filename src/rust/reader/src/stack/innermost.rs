@@ -7,7 +7,7 @@
 //! candidates are read, together with the calls, and those with such values get a vote. Without a clear majority,
 //! the line of the innermost function is left out.
 
-use crate::stack::calls::{Calls, Registers};
+use crate::stack::calls::{Calls, PositionVariables};
 use crate::stack::snapshot::Snapshot;
 use crate::target::Target;
 use profile_core::error::Result;
@@ -30,7 +30,7 @@ const SCAN_WITHOUT: u32 = 4;
 
 /// The search for these variables.
 #[derive(Debug, Default)]
-pub struct Search {
+pub struct PositionSearch {
     looks: u32,
     votes: u32,
     pc_votes: u32,
@@ -82,7 +82,7 @@ impl Candidates {
     }
 }
 
-impl Search {
+impl PositionSearch {
     /// Notes the values that the candidates have at the moment of the snapshot.
     pub fn observe<M: Memory>(
         &mut self,
@@ -112,7 +112,7 @@ impl Search {
         memory: &mut impl Memory,
         target: &Target,
         calls: &Calls,
-    ) -> Result<Option<Registers>> {
+    ) -> Result<Option<PositionVariables>> {
         let Some(function) = calls.calls.first().map(|call| call.function) else {
             return Ok(None);
         };
@@ -152,7 +152,7 @@ impl Search {
             self.bytes.clear();
             self.bytes.try_fill(size as usize, 0)?;
             if !memory.read(variables.start, &mut self.bytes) {
-                return Ok(());
+                continue;
             }
             for (number, word) in self.bytes.chunks_exact(8).enumerate() {
                 let value = at(word, 0);
@@ -178,11 +178,11 @@ impl Search {
         Ok(())
     }
 
-    fn result(&self) -> Option<Registers> {
+    fn result(&self) -> Option<PositionVariables> {
         if self.votes.min(self.pc_votes) < ENOUGH {
             return None;
         }
-        Some(Registers {
+        Some(PositionVariables {
             code: self.code.winner(self.votes)?,
             pc: self.pc.winner(self.pc_votes)?,
         })

@@ -52,7 +52,7 @@ pub enum Unread {
 pub type Read<T> = std::result::Result<T, Unread>;
 
 /// Separates what is missing from other errors.
-pub fn missing<T>(read: Read<T>) -> Result<std::result::Result<T, Missing>> {
+pub fn split_missing<T>(read: Read<T>) -> Result<std::result::Result<T, Missing>> {
     match read {
         Ok(part) => Ok(Ok(part)),
         Err(Unread::Missing(missing)) => Ok(Err(missing)),

@@ -32,6 +32,9 @@ const COMMON: [&str; 8] = [
     ".fun",
 ];
 
+/// The maximum number of names with places that are cached.
+const MOST_PLACED: usize = 1 << 16;
+
 /// The names of symbols, by address. R never frees a symbol.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -56,6 +59,9 @@ impl Names {
     /// Keeps the results that were added since the last call, because nothing changed while they were read.
     pub fn keep(&mut self) {
         self.new.clear();
+        if self.placed.len() > MOST_PLACED {
+            self.placed.clear();
+        }
     }
 
     /// Discards the results that were added since the last call of `keep()`.

@@ -4,7 +4,7 @@
 use crate::stack::builtin::Builtin;
 use crate::stack::frames::Place;
 use crate::stack::names::{Found, Names, text};
-use crate::stack::positions::Positions;
+use crate::stack::positions::{MOST_POSITIONS, Positions};
 use crate::stack::snapshot::Snapshot;
 use crate::target::Target;
 use profile_core::error::Result;
@@ -17,6 +17,7 @@ use profile_runtime::objects::{
     ATTRIBUTES, CAR, CDR, CELL, CLOSXP, DATA, ENVSXP, FRAME, HASHTAB, INTSXP, LENGTH, LISTSXP,
     STRSXP, TAG, Type, VECSXP,
 };
+use profile_runtime::variables::{FILENAME, SRCREF_NAME};
 use std::collections::HashMap;
 
 /// A `srcref` has two or three attributes.
@@ -47,7 +48,7 @@ impl Root {
         let (object, position) = match site {
             Site::Srcref(address) if !is_object(address, target) => return Ok(Root::Nothing),
             Site::Srcref(address) => return Ok(Root::Srcref(address)),
-            Site::Relative { code, instructions } => (code, Ok(instructions)),
+            Site::Relative { code, words } => (code, Ok(words)),
             Site::Absolute { code, variable } => (code, Err(variable)),
         };
         let Some(code) = Code::read(object, |address| snapshot.object(address))? else {
@@ -94,6 +95,9 @@ impl Places {
     /// Keeps the results that were added since the last call, because nothing changed while they were read.
     pub fn keep(&mut self) {
         self.new_srcrefs.clear();
+        if self.srcrefs.len() > MOST_POSITIONS {
+            self.srcrefs.clear();
+        }
         self.positions.keep();
     }
 
@@ -148,7 +152,7 @@ impl Places {
             };
             if kind == LISTSXP {
                 let tag = names.symbol(snapshot, at(&object, TAG), texts)?;
-                if matches!(tag, Found::Name(tag) if texts.get(tag) == "srcref") {
+                if matches!(tag, Found::Name(tag) if texts.get(tag) == SRCREF_NAME) {
                     return self.find_srcref(snapshot, target, at(&object, CAR), names, texts);
                 }
             }
@@ -270,7 +274,7 @@ fn in_list(
             return Ok(None);
         }
         let found = names.symbol(memory, at(&object, TAG), texts)?;
-        if matches!(found, Found::Name(name) if texts.get(name) == "filename") {
+        if matches!(found, Found::Name(name) if texts.get(name) == FILENAME) {
             let value = memory::array::<CELL>(memory, at(&object, CAR));
             let Some(value) = value.filter(|value| Type::of(at(value, 0)) == STRSXP) else {
                 return Ok(None);

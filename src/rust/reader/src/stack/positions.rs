@@ -11,7 +11,7 @@ use profile_runtime::memory::Memory;
 use std::collections::HashMap;
 
 /// The maximum number of entries. Some processes repeatedly compile the code that they evaluate.
-const MOST_POSITIONS: usize = 1 << 16;
+pub const MOST_POSITIONS: usize = 1 << 16;
 
 /// What is known about a position.
 #[derive(Debug, Default, Clone, Copy)]

@@ -4,8 +4,8 @@
 use crate::stack::attempt::{Bounds, OneMoment};
 use crate::stack::calls::Calls;
 use crate::stack::frames::{MOST_CALLS, Stack};
-use crate::stack::innermost::Search;
-use crate::stack::missing::{Missing, missing};
+use crate::stack::innermost::PositionSearch;
+use crate::stack::missing::{Missing, split_missing};
 use crate::stack::moment::Moment;
 use crate::stack::names::{Found, Names};
 use crate::stack::places::Places;
@@ -76,7 +76,7 @@ impl<M: Memory> StackReader<M> {
             seam: None,
             names: Names::default(),
             places: Places::default(),
-            search: Search::default(),
+            search: PositionSearch::default(),
             missing: None,
             registers: None,
             stack: Stack::default(),
@@ -159,7 +159,7 @@ impl<M: Memory> StackReader<M> {
         let (registers, calls) = (self.registers, &mut self.calls);
         let depth = (FEW_CALLS, FEW_CALLS);
         let are_read = calls.read(snapshot, target, registers, depth, &mut self.trunk);
-        if missing(are_read)?.is_err() {
+        if split_missing(are_read)?.is_err() {
             return Ok(false);
         }
         self.search.observe(snapshot, target)?;
@@ -181,6 +181,16 @@ impl<M: Memory> StackReader<M> {
     /// read in several attempts. If it stands still, outer calls of a deep stack are left out; [`StackReader::finish`] adds
     /// them when it goes on.
     pub fn read(&mut self, motion: Motion) -> Result<Option<&Stack>> {
+        self.read_while(motion, || true)
+    }
+
+    /// The current stack, which is read as long as the process stands still, if it should: `is_still` is whether it has
+    /// done so, and is asked before anything of the stack is kept.
+    pub fn read_while(
+        &mut self,
+        motion: Motion,
+        mut is_still: impl FnMut() -> bool,
+    ) -> Result<Option<&Stack>> {
         let (tries, calls, memory) = match motion {
             Motion::Still => (1, CALLS_WHILE_STOPPED, MOST_WHILE_STOPPED),
             Motion::Asleep => (1, MOST_CALLS, MOST_TO_READ),
@@ -188,7 +198,7 @@ impl<M: Memory> StackReader<M> {
         };
         for _ in 0..tries {
             let moment = match motion {
-                Motion::Still | Motion::Asleep => OneMoment::Still,
+                Motion::Still | Motion::Asleep => OneMoment::Still(&mut is_still),
                 Motion::Free => OneMoment::Twice,
             };
             if self.attempt(moment, Bounds { calls, memory })? {
@@ -219,6 +229,11 @@ impl<M: Memory> StackReader<M> {
         }
         self.finish()?;
         Ok(Some(&self.stack))
+    }
+
+    /// Whether the last stack could not be read because the process did not stand still.
+    pub fn has_moved(&self) -> bool {
+        self.missing == Some(Missing::OneMoment)
     }
 
     /// What was missing when a stack could not be read, in words.

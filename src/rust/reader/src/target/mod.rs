@@ -11,7 +11,8 @@ use profile_runtime::contexts::{Layout, Walk};
 use profile_runtime::fit::Fit;
 use profile_runtime::memory::{self, Mapping, Memory, Piece, at};
 use profile_runtime::variables::{
-    GLOBAL_CONTEXT, IN_BYTE_CODE, NIL, NODE_STACK_END, SRCFILE_SYMBOL, SRCREF, STACK_START,
+    GLOBAL_CONTEXT, IN_BYTE_CODE, NIL, NODE_STACK_END, OF_CALLS, SRCFILE_SYMBOL, SRCREF,
+    STACK_START,
 };
 use std::ops::Range;
 
@@ -57,17 +58,6 @@ pub struct Constants {
     pub(crate) node_stack_end: u64,
 }
 
-/// The variables of R that are used.
-const NAMES: [&str; 7] = [
-    GLOBAL_CONTEXT,
-    SRCREF,
-    NIL,
-    IN_BYTE_CODE,
-    SRCFILE_SYMBOL,
-    NODE_STACK_END,
-    STACK_START,
-];
-
 /// The maximum number of attempts to read the records until all of them are valid.
 const TRIES: usize = 200;
 
@@ -79,7 +69,7 @@ impl Target {
         let mut first = None;
         loop {
             let others = modules(mappings).filter(|module| !idle.contains(module));
-            let found = Exports::find(memory, others, NAMES)?;
+            let found = Exports::find(memory, others, OF_CALLS)?;
             let library = found.modules.last().copied();
             let (Some(library), Some(_)) = (library, found.get(GLOBAL_CONTEXT)) else {
                 return Err(first.unwrap_or_else(|| {
@@ -100,7 +90,7 @@ impl Target {
     fn at(
         memory: &mut impl Memory,
         mappings: &[Mapping],
-        found: Exports<{ NAMES.len() }>,
+        found: Exports<{ OF_CALLS.len() }>,
     ) -> Result<Option<Target>> {
         let address = |name| {
             let found = found.get(name);
@@ -213,7 +203,7 @@ impl Target {
             return Err(unknown("its records of calls fit several versions"));
         }
         if !is_readable {
-            Err(unreadable("the context of the innermost function"))
+            Err(unreadable("R's contexts"))
         } else {
             Err(unknown("its records of calls have another layout"))
         }

@@ -34,7 +34,7 @@ impl Does {
         match self {
             Computes | IsPreempted | Writes | Wakes => State::Running,
             Sleeps => State::Sleeping,
-            WaitsForDisk => State::Waiting,
+            WaitsForDisk => State::WaitsForDevice,
         }
     }
 

@@ -47,6 +47,7 @@ use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, sort_by_key};
 use profile_core::message;
 use profile_runtime::memory::Mapping;
+use profile_runtime::variables::{LIBRARY, OF_CALLS, PROGRAM};
 use std::path::Path;
 
 /// The core file of a process.
@@ -92,7 +93,7 @@ impl CoreFile {
     pub fn complete_symbols(&mut self) -> Result<()> {
         // R's variables are in its library, or, if R was built without one, in its program. A program that contains R's
         // library may have copies of some variables.
-        let library = self.mapped.start_of(&["/libR.so", "/bin/exec/R"]);
+        let library = self.mapped.start_of(&[LIBRARY, PROGRAM]);
         let program = auxiliary::program(&self.auxiliary);
         let mut modules = Vec::new();
         for start in [program, library].into_iter().flatten() {
@@ -105,7 +106,7 @@ impl CoreFile {
             let mut modules = modules.iter();
             modules.any(|module| module.find(&mut memory, name).is_some())
         };
-        if stand_in::NAMES.iter().all(&mut has_symbol) {
+        if OF_CALLS.iter().all(&mut has_symbol) {
             return Ok(());
         }
         let mut variables = Vec::new();

@@ -21,13 +21,12 @@ use profile_runtime::objects::{
     ATTRIBUTES, CAR, CDR, CELL, ENVSXP, INTSXP, LISTSXP, NILSXP, PRINTNAME, SYMSXP, TAG, Type,
     has_text,
 };
+use profile_runtime::variables::{IN_BYTE_CODE_NAME, SRCFILE_NAME};
 use std::ops::Range;
 
 /// The limits on what is read, in units of about a microsecond, and on the size of the variables.
 const MOST_TO_READ: u64 = 4 << 20;
 const MOST_BYTES: u64 = 16 << 20;
-const MARKER: &[u8] = b"<in-bc-interp>";
-const SRCFILE: &[u8] = b"srcfile";
 /// More attributes than a source reference has.
 const MOST_ATTRIBUTES: usize = 8;
 
@@ -121,9 +120,9 @@ impl<M: Memory> Search<'_, M> {
             NILSXP if pointers == [word; 4] => self.values.nil = word,
             SYMSXP => {
                 let name = at(&cell, PRINTNAME);
-                if has_text(&mut self.memory, name, MARKER) {
+                if has_text(&mut self.memory, name, IN_BYTE_CODE_NAME.as_bytes()) {
                     self.values.in_byte_code = word;
-                } else if has_text(&mut self.memory, name, SRCFILE) {
+                } else if has_text(&mut self.memory, name, SRCFILE_NAME.as_bytes()) {
                     self.values.srcfile = word;
                 }
             }

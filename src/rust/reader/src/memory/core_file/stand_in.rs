@@ -5,7 +5,7 @@
 use super::search::Values;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
-use profile_runtime::variables;
+use profile_runtime::variables::OF_CALLS;
 use std::ops::Range;
 
 /// Its address, which is below those that Linux gives to programs (`vm.mmap_min_addr`).
@@ -21,17 +21,6 @@ const HASHES: u64 = 0xc00;
 const VARIABLES: u64 = 0xd00;
 /// The most writable parts for which there is room.
 const MOST_PARTS: usize = 16;
-
-/// The names of R's variables.
-pub const NAMES: [&str; 7] = [
-    variables::GLOBAL_CONTEXT,
-    variables::SRCREF,
-    variables::NIL,
-    variables::IN_BYTE_CODE,
-    variables::SRCFILE_SYMBOL,
-    variables::NODE_STACK_END,
-    variables::STACK_START,
-];
 
 /// The memory of the module. `variables` are the address ranges of R's variables; `stack` is an address on the C
 /// stack of R's thread.
@@ -76,7 +65,7 @@ pub fn module(values: &Values, variables: &[Range<u64>], stack: u64) -> Result<V
     // The first symbol and the first string are empty.
     let mut strings = Vec::new();
     strings.try_push(0)?;
-    for (number, (name, value)) in (1..).zip(NAMES.iter().zip(values)) {
+    for (number, (name, value)) in (1..).zip(OF_CALLS.iter().zip(values)) {
         let symbol = SYMBOLS + 24 * number;
         put(symbol, &(strings.len() as u32).to_le_bytes());
         // It is defined.
@@ -89,7 +78,7 @@ pub fn module(values: &Values, variables: &[Range<u64>], stack: u64) -> Result<V
     }
     put(STRINGS, &strings);
     // One bucket, which starts with symbol 1, and the next symbol of each.
-    let symbols = NAMES.len() as u32 + 1;
+    let symbols = OF_CALLS.len() as u32 + 1;
     for (number, word) in (0..).zip([1, symbols, 1, 0]) {
         put(HASHES + 4 * number, &word.to_le_bytes());
     }

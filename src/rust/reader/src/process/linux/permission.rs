@@ -27,17 +27,21 @@ pub fn not_permitted(pid: i32) -> Error {
         (Some(own), Some(theirs)) if own != theirs && own != 0 => message!(
             "It belongs to user {theirs}, and this is user {own}: run this as that user, or as root."
         ),
+        _ if yama == 3 => {
+            message!(
+                "The setting kernel.yama.ptrace_scope = 3 of this system forbids it to everybody."
+            )
+        }
         (Some(0), _) => {
             message!(
                 "Root needs the capability SYS_PTRACE for that, which containers often lack: \
             start this one with `--cap-add=SYS_PTRACE`."
             )
         }
-        _ if yama == 3 => {
-            message!(
-                "The setting kernel.yama.ptrace_scope = 3 of this system forbids it to everybody."
-            )
-        }
+        _ if yama == 2 => message!(
+            "The setting kernel.yama.ptrace_scope = 2 of this system allows it only to root: run this as root, or set \
+             it to 0."
+        ),
         _ if yama > 0 => message!(
             "The setting kernel.yama.ptrace_scope = {yama} of this system allows it only for processes that \
              this one started: run this as root, or set it to 0."

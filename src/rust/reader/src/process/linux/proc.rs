@@ -11,6 +11,7 @@ use profile_core::message;
 use profile_core::text::decode;
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::Memory;
+use profile_runtime::variables::{LIBRARY, PROGRAM};
 use std::fs;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -195,7 +196,7 @@ impl Status {
         let state = match fields.next()?.chars().next()? {
             'R' => State::Running,
             'S' | 'I' => State::Sleeping,
-            'D' => State::Waiting,
+            'D' => State::WaitsForDevice,
             'T' | 't' => State::Stopped,
             'Z' | 'X' => State::Ended,
             other => State::Other(other),
@@ -236,9 +237,8 @@ impl Process {
     fn has_r(&self) -> bool {
         let maps = fs::read(message!("/proc/{}/maps", self.pid)).unwrap_or_default();
         let is_r = |line: &[u8]| {
-            line.ends_with(b"/libR.so")
-                || line.ends_with(b"/bin/exec/R")
-                || line.ends_with(b"/libR.so (deleted)")
+            let path = line.strip_suffix(b" (deleted)").unwrap_or(line);
+            path.ends_with(LIBRARY.as_bytes()) || path.ends_with(PROGRAM.as_bytes())
         };
         maps.split(|&byte| byte == b'\n').any(is_r) && self.mappings().is_ok()
     }

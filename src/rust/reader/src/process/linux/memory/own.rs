@@ -11,7 +11,7 @@ use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use std::fs;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 const WORD: u64 = size_of::<u64>() as u64;
 /// The maximum growth of the stack since its range was read. An address farther away belongs to something else.
@@ -87,9 +87,12 @@ impl Own {
             // SAFETY: this word is aligned, and part of the stack of the first thread, of R's variables or of its
             // node stack, which are mapped until the process ends. R's thread may write it at the same time; loading
             // a whole word returns either the old or the new value.
-            let word = unsafe { AtomicU64::from_ptr(words.add(number)) }.load(Ordering::Acquire);
+            let word = unsafe { AtomicU64::from_ptr(words.add(number)) }.load(Ordering::Relaxed);
             bytes.copy_from_slice(&word.to_le_bytes());
         }
+        // What is read from now on is at least as new. Of memory that may be read only, as some variables are, relaxed
+        // loads are the only ones allowed.
+        fence(Ordering::Acquire);
         true
     }
 }

@@ -6,6 +6,7 @@ use profile_core::error::Result;
 use profile_core::joint::Evaluator;
 use profile_core::joint::recording::{Frame, Tick, ticks};
 use profile_core::limits::memory::{TryGrow, TryPut};
+use profile_runtime::contexts::CLOSURE;
 use profile_runtime::evaluator::{INTERPRETER, MOST_BETWEEN};
 use profile_unwind::{Modules, Unwinder};
 use std::collections::HashMap;
@@ -83,12 +84,15 @@ fn frames_between(
     least
 }
 
-/// The frames of a tick, innermost first, and whether each contains the record of a call.
+/// The frames of a tick, innermost first, and whether each contains the record of a call of a closure.
 fn frames_with_records<'t>(
     tick: &Tick<'t>,
     stack_top: u64,
 ) -> impl Iterator<Item = (Frame, bool)> + 't {
-    let mut records = tick.contexts().map(|context| context.address).peekable();
+    let closures = tick
+        .contexts()
+        .filter(|context| u32::from(context.flags) & CLOSURE != 0);
+    let mut records = closures.map(|context| context.address).peekable();
     let mut frames = tick.frames().peekable();
     std::iter::from_fn(move || {
         let frame = frames.next()?;

@@ -20,7 +20,7 @@ use profile_core::joint::recording::{HEADER, NO_CONTEXT, PAIR, WHOLE_CONTEXTS, W
 use profile_core::joint::{Files, Recording};
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::message;
-use profile_runtime::contexts::{CLOSURE, MOST_PROMISES, NEXT_PROMISE, RECORD};
+use profile_runtime::contexts::{MOST_PROMISES, NEXT_PROMISE, RECORD};
 use profile_runtime::memory::{Memory, at};
 use profile_runtime::variables;
 use profile_unwind::{Registers, Unwinder};
@@ -181,7 +181,7 @@ impl<'f> NativeReader<'f> {
                     } else {
                         0
                     };
-                    [address | u64::from(CLOSURE) << 48, promise]
+                    [address | u64::from(record.flags) << 48, promise]
                 }
             };
             self.words.try_extend(&pair)?;

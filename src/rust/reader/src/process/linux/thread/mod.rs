@@ -36,7 +36,7 @@ pub enum Held {
     /// It is stopped as long as this exists.
     Stopped(Pause),
     /// It belongs to this process, and waits in the handler of a signal for a moment.
-    Waits(Hold),
+    InHandler(Hold),
     /// It sleeps, and has had this number of time slices.
     Asleep(u64),
     /// It is not kept, and may go on.
@@ -146,7 +146,7 @@ impl Thread {
     pub fn evidence(&self, held: &Held) -> Evidence {
         let call = match held {
             Held::Stopped(pause) => pause.call(),
-            Held::Waits(hold) => hold.call(),
+            Held::InHandler(hold) => hold.call(),
             Held::Asleep(_) => Call::Waits,
             Held::Free(_) => Call::Unknown,
         };
@@ -192,7 +192,7 @@ impl Thread {
         match &mut self.stopper {
             None => Held::Free(WhyFree::Unwanted),
             // It would not stop.
-            Some(_) if state == State::Waiting => Held::Free(WhyFree::Late),
+            Some(_) if state == State::WaitsForDevice => Held::Free(WhyFree::Late),
             Some(stopper) => match stopper.stop() {
                 Ok(pause) => Held::Stopped(pause),
                 Err(Failure::Refused) => Held::Free(WhyFree::Traced),
@@ -204,7 +204,7 @@ impl Thread {
     /// The number of its time slices so far, if it sleeps and need not be stopped.
     fn slices_if_asleep(&self, state: State) -> Option<u64> {
         let sleeps = |state| match state {
-            State::Waiting => true,
+            State::WaitsForDevice => true,
             State::Sleeping | State::Stopped => self.stops != Stops::Always,
             State::Running | State::Ended | State::Other(_) => false,
         };
@@ -226,7 +226,7 @@ impl Thread {
             self.holder = Holder::new();
         }
         match self.holder.as_mut().and_then(Holder::hold) {
-            Some(hold) => Held::Waits(hold),
+            Some(hold) => Held::InHandler(hold),
             None => Held::Free(WhyFree::Late),
         }
     }
@@ -236,7 +236,7 @@ impl Thread {
         match held {
             Held::Stopped(_) => true,
             Held::Asleep(slices) => self.times().is_some_and(|times| times.1 == *slices),
-            Held::Waits(_) | Held::Free(_) => false,
+            Held::InHandler(_) | Held::Free(_) => false,
         }
     }
 

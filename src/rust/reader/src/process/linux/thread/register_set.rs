@@ -2,9 +2,12 @@
 
 use std::mem::zeroed;
 
-/// A set of registers of a stopped thread, which consists of integers; `None` if it was killed meanwhile.
-pub fn register_set<T>(pid: libc::pid_t, set: libc::c_int) -> Option<T> {
-    // SAFETY: the callers request structs of integers.
+/// A set of registers of a stopped thread; `None` if it was killed meanwhile.
+///
+/// # Safety
+/// `T` is a struct of integers.
+pub unsafe fn register_set<T>(pid: libc::pid_t, set: libc::c_int) -> Option<T> {
+    // SAFETY: by the contract of this function.
     let mut found: T = unsafe { zeroed() };
     let mut place = libc::iovec {
         iov_base: (&raw mut found).cast(),

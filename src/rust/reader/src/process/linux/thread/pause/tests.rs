@@ -239,7 +239,8 @@ fn a_stopped_thread_shows_whether_it_waits_in_a_system_call() {
     shell.wait_for(&['S']);
     let process = Process::find(shell.pid()).unwrap();
     let mut thread = Thread::open(&process, Stops::Always).unwrap();
-    thread.activity().unwrap();
+    // It may run once more after it was seen to sleep, which would be a processor at the tick.
+    while thread.activity().unwrap().state != State::Sleeping {}
     let held = thread.hold(State::Running);
     let waits = Evidence {
         call: Call::Waits,

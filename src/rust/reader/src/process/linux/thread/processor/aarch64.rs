@@ -12,7 +12,8 @@ const SVC: [u8; 4] = 0xd400_0001_u32.to_le_bytes();
 
 /// The registers of a stopped thread: x0 to x30, sp and pc, see [`Registers::new`].
 pub fn registers(pid: libc::pid_t) -> Option<Registers> {
-    let found: libc::user_regs_struct = register_set(pid, libc::NT_PRSTATUS)?;
+    // SAFETY: this struct consists of integers.
+    let found: libc::user_regs_struct = unsafe { register_set(pid, libc::NT_PRSTATUS)? };
     let mut values = [found.pc; REGISTERS];
     values[..31].copy_from_slice(&found.regs);
     values[31] = found.sp;
@@ -21,7 +22,8 @@ pub fn registers(pid: libc::pid_t) -> Option<Registers> {
 
 /// The number of the system call that a stopped thread is in, if it is in one. Otherwise the kernel's number is negative.
 pub fn system_call(pid: libc::pid_t) -> Option<Option<i64>> {
-    let number: i32 = register_set(pid, SYSTEM_CALL)?;
+    // SAFETY: it is an integer.
+    let number: i32 = unsafe { register_set(pid, SYSTEM_CALL)? };
     Some((number >= 0).then_some(number.into()))
 }
 

@@ -9,7 +9,8 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 const LOAD: u8 = 0xb8;
 
 fn stopped(pid: libc::pid_t) -> Option<libc::user_regs_struct> {
-    register_set(pid, libc::NT_PRSTATUS)
+    // SAFETY: this struct consists of integers.
+    unsafe { register_set(pid, libc::NT_PRSTATUS) }
 }
 
 /// The registers of a stopped thread, in the order of DWARF's numbers, see [`Registers::new`].
