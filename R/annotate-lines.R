@@ -97,14 +97,10 @@ find_file <- function(file, figures, no_lines, call) {
 #' @rdname annotate_lines
 #' @export
 format.profile_lines <- function(x, ..., n = NULL, width = NULL) {
-  call <- text_call()
-  check_shown(n, call)
-  width <- line_width(width, call)
-  if (!is_whole_file(x)) {
-    # Columns or rows were removed.
-    return(format(as_tibble(x), n = n, width = width))
-  }
-  n <- n %||% 50
+  text_of_table(x, n, width, is_whole_file(x), text_of_lines)
+}
+
+text_of_lines <- function(x, n, width) {
   shown <- lines_to_show(x, n)
   c(
     shorten(lines_head(x), width, "middle"),

@@ -48,15 +48,12 @@ growth_by_path <- function(versions, given, min_share, call) {
 #' @rdname compare_profiles
 #' @export
 format.profile_growth <- function(x, ..., n = NULL, width = NULL) {
-  call <- text_call()
-  check_shown(n, call)
-  width <- line_width(width, call)
+  is_whole <- is.data.frame(attr(x, "whole")) && all(c("base", "new", "growth", "objects", "held_by") %in% names(x))
+  text_of_table(x, n, width, is_whole, text_of_growth, 20)
+}
+
+text_of_growth <- function(x, n, width) {
   whole <- attr(x, "whole")
-  if (!is.data.frame(whole) || !all(c("base", "new", "growth", "objects", "held_by") %in% names(x))) {
-    # Columns were removed.
-    return(format(as_tibble(x), n = n, width = width))
-  }
-  n <- n %||% 20
   unit <- attr(x, "unit")
   amounts <- function(values) format_amount(values, unit)
   counts <- vapply(attr(x, "objects"), format_count, "")

@@ -121,7 +121,6 @@ compare_profiles <- function(
   call <- call_without_dots()
   by_default <- missing(by)
   given <- c(scale = !missing(scale), what = !missing(what), type = !is.null(type), only = !is.null(only))
-  versions <- two_versions(base, new, call)
   by <- check_choice(by, c("function", "line", "package", "path"), "by", call)
   scale <- check_choice(scale, c("amount", "share"), "scale", call)
   what <- check_choice(what, c("total", "self"), "what", call)
@@ -130,7 +129,7 @@ compare_profiles <- function(
     abort_argument("`only` must be a character vector of names, or `NULL`.", call)
   }
   check_share(min_share, "min_share", call)
-  versions <- Map(list_of_profiles, versions, names(versions), list(call))
+  versions <- two_versions(base, new, call)
   if (by == "path" || by_default && all(vapply(unlist(versions, recursive = FALSE), is_snapshot, NA))) {
     return(growth_by_path(versions, given, min_share, call))
   }
@@ -161,29 +160,29 @@ comparison_of <- function(
 
 # ---- Amounts -----------------------------------------------------------------------
 
-# list(base, new). `base` alone may be what benchmark_profile() returns for two expressions: those with the names `base`
-# and `new`, in any order, or the first and the second one.
+# list(base, new), lists of profiles of version 2.0. `base` alone may be what benchmark_profile() returns for two
+# expressions: those with the names `base` and `new`, in any order, or the first and the second one.
 two_versions <- function(base, new, call) {
+  both <- "Two profiles are compared: `base`, of the old version, and `new`."
   if (missing(base)) {
-    abort_missing("base", call, i = "Two profiles are compared: `base`, of the old version, and `new`.")
+    abort_missing("base", call, i = both)
   }
-  if (!is.null(new)) {
-    return(list(base = base, new = new))
-  }
-  if (!is_list_of_profiles(base) || !rlang::is_named(base)) {
+  versions <- if (is.null(new)) base else list(base = base, new = new)
+  if (is.null(new) && !(is_list_of_profiles(base) && rlang::is_named(base))) {
     abort_argument(c(
-      "`new` is missing.", i = "Two profiles are compared: `base`, of the old version, and `new`.",
-      i = "The result of `benchmark_profile(base = , new = )` contains both."
+      "`new` is missing.", i = both, i = "The result of `benchmark_profile(base = , new = )` contains both."
     ), call)
   }
-  if (length(base) != 2) {
+  if (length(versions) != 2) {
     names <- paste0("`", shown_label(names(base)), "`", collapse = ", ")
     abort_argument(c(
       paste0("`base` must contain two versions, not ", length(base), ": ", names, "."),
       i = "Choose two of them, as in `compare_profiles(runs$a, runs$b)`."
     ), call)
   }
-  if (setequal(names(base), c("base", "new"))) base[c("base", "new")] else rlang::set_names(base, c("base", "new"))
+  sides <- c("base", "new")
+  versions <- if (setequal(names(versions), sides)) versions[sides] else rlang::set_names(versions, sides)
+  Map(list_of_profiles, versions, sides, list(call))
 }
 
 figures_of_runs <- function(versions, type, by, call) {
@@ -253,51 +252,45 @@ list_of_profiles <- function(x, name, call) {
 comparable <- c(1e-150, 1e150)
 
 check_comparable <- function(data, scale, call) {
-  # A run without samples takes less than a sample represents. It has no shares.
-  is_short <- data$samples == 0 & scale == "amount" & any(data$sums > 0, na.rm = TRUE)
-  empty <- which((is.na(data$sums) | data$sums <= 0) & !is_short)
-  if (length(data$sums) == 0 || !any(data$is_new) || all(data$is_new)) {
-    abort_unsupported("A profile without sources has no runs to compare.", call)
+  refuse <- function(...) abort_unsupported(c(...), call)
+  side <- function(run) if (data$is_new[[run]]) "`new`" else "`base`"
+  type <- paste0("`", data$type, "`")
+  if (!any(data$is_new) || all(data$is_new)) {
+    refuse("A profile without sources has no runs to compare.")
   }
   check_common_type(data, call)
   negative <- data$figures$run[data$figures$self < 0 | data$figures$total < 0]
   if (length(negative) > 0) {
-    abort_unsupported(c(
-      paste0(
-        "`", if (data$is_new[[negative[[1]]]]) "new" else "base", "` has negative values of `", data$type,
-        "`: it is a difference, whose amounts have no ratio."
-      ),
+    of <- side(negative[[1]])
+    refuse(
+      paste0(of, " has negative values of ", type, ": it is a difference, whose amounts have no ratio."),
       i = "Compare the two profiles of which it is the difference."
-    ), call)
+    )
   }
+  # A run without samples takes less than a sample represents. It has no shares.
+  is_short <- data$samples == 0 & scale == "amount" & any(data$sums > 0, na.rm = TRUE)
+  empty <- which(!(data$sums > 0) %in% TRUE & !is_short)
   if (length(empty) > 0) {
-    of <- ifelse(data$is_new[empty], "new", "base")
-    number <- ifelse(data$is_new[empty], empty - sum(!data$is_new), empty)
-    abort_unsupported(c(
-      paste0("Run ", number[[1]], " of `", of[[1]], "` has no samples with a value of `", data$type, "`."),
+    number <- sum(data$is_new[seq_len(empty[[1]])] == data$is_new[[empty[[1]]]])
+    refuse(
+      paste0("Run ", number, " of ", side(empty[[1]]), " has no samples with a value of ", type, "."),
       i = if (length(empty) > 1) paste0("There are ", length(empty), " such runs.")
-    ), call)
+    )
   }
   amounts <- abs(c(data$sums, data$figures$self, data$figures$total))
-  extreme <- amounts > comparable[[2]] | amounts < comparable[[1]] & amounts != 0
-  if (any(extreme)) {
-    abort_unsupported(c(
-      paste0(
-        "Amounts of `", data$type, "` are too ", if (any(amounts[extreme] > 1)) "large" else "small", " to be compared."
-      ),
+  extreme <- amounts[amounts > comparable[[2]] | amounts < comparable[[1]] & amounts != 0]
+  if (length(extreme) > 0) {
+    refuse(
+      paste0("Amounts of ", type, " are too ", if (any(extreme > 1)) "large" else "small", " to be compared."),
       i = paste0("Their ratios can be computed from ", comparable[[1]], " to ", comparable[[2]], ".")
-    ), call)
+    )
   }
-  differ <- length(unique(data$periods)) > 1
-  if (scale == "amount" && data$is_count && differ) {
-    abort_unsupported(c(
-      "Counts of samples cannot be compared if sampling periods differ.",
-      i = if (data$is_default) {
-        "Use `scale = \"share\"`. The sampled time is unknown, since the sampling period of a run is unknown."
-      } else {
-        "Use `scale = \"share\"`, or the sampled time (`type = NULL`)."
-      }
-    ), call)
+  if (scale == "amount" && data$is_count && length(unique(data$periods)) > 1) {
+    refuse("Counts of samples cannot be compared if sampling periods differ.", i = if (data$is_default) {
+      "Use `scale = \"share\"`. The sampled time is unknown, since the sampling period of a run is unknown."
+    } else {
+      "Use `scale = \"share\"`, or the sampled time (`type = NULL`)."
+    })
   }
 }
 
@@ -444,16 +437,13 @@ few_samples <- function(data) {
 #' @rdname compare_profiles
 #' @export
 format.profile_comparison <- function(x, ..., n = NULL, width = NULL) {
-  call <- text_call()
-  check_shown(n, call)
-  width <- line_width(width, call)
-  whole <- attr(x, "whole")
   columns <- c("name", "filename", "line", "base", "new", "ratio", "lower", "upper", "detectable", "verdict")
-  if (!is.data.frame(whole) || !all(columns %in% names(x))) {
-    # Columns were removed.
-    return(format(as_tibble(x), n = n, width = width))
-  }
-  n <- n %||% 20
+  is_whole <- is.data.frame(attr(x, "whole")) && all(columns %in% names(x))
+  text_of_table(x, n, width, is_whole, text_of_comparison, 20)
+}
+
+text_of_comparison <- function(x, n, width) {
+  whole <- attr(x, "whole")
   runs <- attr(x, "runs")
   unit <- attr(x, "unit")
   enough <- min(runs) >= minimum_runs
@@ -461,18 +451,8 @@ format.profile_comparison <- function(x, ..., n = NULL, width = NULL) {
     "<comparison by ", attr(x, "by"), "> ", shown_label(attr(x, "type")),
     " per run, ", count_of(runs[["base"]], "run"), " of base and ", runs[["new"]], " of new"
   )
-  lines <- c(shorten(wrap("", head, width), width), wrap("Whole run: ", format_whole_run(whole, unit), width))
   shown <- utils::head(x, n)
-  if (nrow(shown) > 0) {
-    lines <- c(lines, "", comparison_lines(shown, attr(x, "scale"), unit, width, enough))
-  }
-  if (nrow(x) > n) {
-    lines <- c(lines, paste0("... and ", format_count(nrow(x) - n), " more rows"))
-  }
   few <- attr(x, "few_samples")
-  if (!is.null(few)) {
-    lines <- c(lines, wrap("", few, width))
-  }
   note <- if (!enough) {
     paste0(
       "There is no verdict: that needs at least ", minimum_runs, " runs of each version, since runs of ",
@@ -484,7 +464,14 @@ format.profile_comparison <- function(x, ..., n = NULL, width = NULL) {
     where <- if (whole$verdict != "none found") " in these rows"
     paste0("No difference was found", where, ".", format_missed(max(x$detectable)))
   }
-  c(lines, if (!is.null(note)) wrap("", note, width))
+  c(
+    shorten(wrap("", head, width), width),
+    wrap("Whole run: ", format_whole_run(whole, unit), width),
+    if (nrow(shown) > 0) c("", comparison_lines(shown, attr(x, "scale"), unit, width, enough)),
+    if (nrow(x) > n) paste0("... and ", format_count(nrow(x) - n), " more rows"),
+    if (!is.null(few)) wrap("", few, width),
+    if (!is.null(note)) wrap("", note, width)
+  )
 }
 
 #' @export
@@ -500,21 +487,12 @@ format_whole_run <- function(whole, unit) {
     return(text)
   }
   is_exact <- whole$detectable == 1
-  verdict <- switch(whole$verdict,
-    more = "more",
-    less = "less",
-    paste0(
-      "no difference found",
-      if (is.finite(whole$detectable) && !is_exact) {
-        paste0("; ", change(whole$detectable), " would be found in 80% of such comparisons")
-      }
-    )
-  )
-  interval <- if (is_exact) {
-    "exact: the runs of each version are equal"
-  } else {
-    paste("95% interval", format_interval(whole))
+  found <- if (is.finite(whole$detectable) && !is_exact) {
+    paste0("; ", change(whole$detectable), " would be found in 80% of such comparisons")
   }
+  verdict <- if (whole$verdict == "none found") paste0("no difference found", found) else whole$verdict
+  exact <- "exact: the runs of each version are equal"
+  interval <- if (is_exact) exact else paste("95% interval", format_interval(whole))
   paste0(text, " (", interval, "): ", verdict)
 }
 

@@ -113,14 +113,11 @@ is_core_path <- function(pid) {
 #' @rdname dump_stack
 #' @export
 format.profile_stack <- function(x, ..., n = NULL, width = NULL) {
-  call <- text_call()
-  check_shown(n, call)
-  width <- line_width(width, call)
-  if (is.null(attr(x, "pid")) || !all(c("name", "filename", "line") %in% names(x))) {
-    # Columns were removed.
-    return(format(as_tibble(x), n = n, width = width))
-  }
-  n <- n %||% 50
+  is_whole <- !is.null(attr(x, "pid")) && all(c("name", "filename", "line") %in% names(x))
+  text_of_table(x, n, width, is_whole, text_of_stack)
+}
+
+text_of_stack <- function(x, n, width) {
   age <- as.numeric(Sys.time()) - as.numeric(attr(x, "start"))
   head <- c(
     paste0(

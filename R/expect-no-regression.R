@@ -51,7 +51,6 @@ expect_no_regression <- function(
   inconclusive <- check_choice(inconclusive, c("warn", "pass", "fail"), "inconclusive", call)
   check_type(type, call)
   versions <- two_versions(base, new, call)
-  versions <- Map(list_of_profiles, versions, names(versions), list(call))
   comparison <- comparison_of(figures_of_runs(versions, type, "function", call), call)
   result <- regression_result(attr(comparison, "whole"), tolerance)
   fails <- result == "more" || result == "unclear" && inconclusive == "fail"
@@ -71,12 +70,9 @@ expect_no_regression <- function(
 # "more", "no more" (than the tolerance), or "unclear".
 regression_result <- function(whole, tolerance) {
   if (isTRUE(whole$lower > 1 + tolerance)) {
-    "more"
-  } else if (isTRUE(whole$upper <= 1 + tolerance)) {
-    "no more"
-  } else {
-    "unclear"
+    return("more")
   }
+  if (isTRUE(whole$upper <= 1 + tolerance)) "no more" else "unclear"
 }
 
 regression_message <- function(comparison, result, tolerance) {

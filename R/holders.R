@@ -110,14 +110,11 @@ is_snapshot <- function(x) {
 #' @rdname holders
 #' @export
 format.profile_holders <- function(x, ..., n = NULL, width = NULL) {
-  call <- text_call()
-  check_shown(n, call)
-  width <- line_width(width, call)
-  if (!all(c("retained", "self", "objects", "held_by") %in% names(x)) || !is.numeric(attr(x, "sum"))) {
-    # Columns were removed.
-    return(format(as_tibble(x), n = n, width = width))
-  }
-  n <- n %||% Inf
+  is_whole <- all(c("retained", "self", "objects", "held_by") %in% names(x)) && is.numeric(attr(x, "sum"))
+  text_of_table(x, n, width, is_whole, text_of_holders, Inf)
+}
+
+text_of_holders <- function(x, n, width) {
   head <- paste0("<holders> ", size_of_heap(x), " (", shown_label(attr(x, "type")), ")")
   c(
     shorten(head, width),

@@ -42,13 +42,11 @@ readable_command <- function(command) {
 #' @rdname list_r_processes
 #' @export
 format.profile_processes <- function(x, ..., n = NULL, width = NULL) {
-  call <- text_call()
-  check_shown(n, call)
-  width <- line_width(width, call)
-  if (!all(c("pid", "state", "cpu_time", "start", "script", "command") %in% names(x))) {
-    return(format(as_tibble(x), n = n, width = width))
-  }
-  n <- n %||% 50
+  is_whole <- all(c("pid", "state", "cpu_time", "start", "script", "command") %in% names(x))
+  text_of_table(x, n, width, is_whole, text_of_processes)
+}
+
+text_of_processes <- function(x, n, width) {
   head <- paste0("<R processes> ", nrow(x))
   if (nrow(x) == 0) {
     return(head)

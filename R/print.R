@@ -127,6 +127,15 @@ check_shown <- function(n, call) {
   n
 }
 
+# What methods of `format()` for tables return: the text by `lines(x, n, width)`, or the text of a tibble if x is not
+# `whole`, since columns or rows were removed.
+text_of_table <- function(x, n, width, whole, lines, default = 50) {
+  call <- text_call(rlang::caller_env(), rlang::caller_env(2))
+  check_shown(n, call)
+  width <- line_width(width, call)
+  if (whole) lines(x, n %||% default, width) else format(as_tibble(x), n = n, width = width)
+}
+
 # A tibble with the columns of a table that prints in its own way.
 without_class <- function(x) {
   attributes(x) <- attributes(x)[c("names", "row.names")]
