@@ -7,12 +7,8 @@ collector_build_limit <- 500
 
 # The path of a program, `judge` or `serve`.
 collector_program <- function(program) {
-  testthat::skip_on_cran()
   testthat::skip_on_os("windows")
-  go <- find_go()
-  if (go == "") {
-    testthat::skip("go is not installed: the OpenTelemetry Collector does not judge our messages")
-  }
+  go <- needed_go("the OpenTelemetry Collector does not judge our messages")
   source <- normalizePath(testthat::test_path("collector"))
   dir <- built_once("collector", function(dir) build_collector(go, source, dir))
   if (!file.exists(file.path(dir, program))) {

@@ -8,6 +8,19 @@ find_go <- function() {
   unname(if (go == "") Sys.which("go") else go)
 }
 
+# PROFILE_TEST_GO is `none` where nothing in Go is to be compiled, which takes minutes.
+skip_until_thorough <- function(untested) {
+  testthat::skip_on_cran()
+  testthat::skip_if(find_go() == "none", paste0("programs in Go are for `tools/test thorough`: ", untested))
+}
+
+needed_go <- function(untested) {
+  skip_until_thorough(untested)
+  go <- find_go()
+  testthat::skip_if(go == "", paste0("go is not installed: ", untested))
+  go
+}
+
 # Makes Go, and tools that may be written in Go, write to a directory that is removed after the tests.
 local_go_home <- function(.local_envir = parent.frame()) {
   testthat::skip_on_cran()
@@ -26,11 +39,7 @@ local_go_home <- function(.local_envir = parent.frame()) {
 }
 
 go_pprof <- function() {
-  testthat::skip_on_cran()
-  go <- find_go()
-  if (go == "") {
-    testthat::skip("go is not installed: pprof's own view is not tested")
-  }
+  go <- needed_go("pprof's own view is not tested")
   local_go_home()
   # `go tool` itself takes longer than the tool.
   tool <- pprof_of_go(go)
@@ -48,6 +57,7 @@ go_pprof <- function() {
 # Some pprof program, with its own home directory for the rest of the test.
 skip_without_pprof <- function(.local_envir = parent.frame()) {
   testthat::skip_on_os("windows")
+  skip_until_thorough("pprof is not tested")
   local_go_home(.local_envir)
   tryCatch(
     find_pprof(),
@@ -119,10 +129,7 @@ build_go_judge <- function(go, library, source, dir = tempfile("judge")) {
 # with the attribute "status" if it reports an error.
 go_judge <- function() {
   local_go_home()
-  go <- find_go()
-  if (go == "") {
-    testthat::skip("go is not installed: Go's own library does not judge our pprof files")
-  }
+  go <- needed_go("Go's own library does not judge our pprof files")
   library <- go_library(go)
   if (!dir.exists(library)) {
     testthat::skip("go has no copy of pprof's library: it does not judge our pprof files")

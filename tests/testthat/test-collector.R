@@ -1,4 +1,4 @@
-# tier: gate
+# tier: thorough
 # A real OpenTelemetry Collector receives our profiles, and its files contain what was sent. test-otlp-rules.R has the
 # rules that messages must follow.
 

@@ -1,4 +1,4 @@
-# tier: gate
+# tier: thorough
 # Messages follow the rules of OpenTelemetry, as a program checks that uses OpenTelemetry's own libraries
 # (collector/judge). The tests of the core have a checker that knows more rules, for generated messages.
 

@@ -1,4 +1,4 @@
-# tier: gate
+# tier: thorough
 # Round trips of pprof files, checked by Go's own library: a file that was read and written has the same content, or the
 # sums that Go computes.
 #
