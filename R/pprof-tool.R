@@ -109,11 +109,8 @@ pprof_of_go <- function(go) {
     return(NULL)
   }
   tool <- if (length(path) == 1) program(path) else NA
-  if (is.na(tool)) {
-    new_pprof_tool(go, "`go tool pprof`", c("tool", "pprof"))
-  } else {
-    new_pprof_tool(tool, "`go tool pprof`")
-  }
+  found <- "`go tool pprof`"
+  if (is.na(tool)) new_pprof_tool(go, found, c("tool", "pprof")) else new_pprof_tool(tool, found)
 }
 
 # The full path of a program, given as a path or as a name on the PATH, or NA.
@@ -276,11 +273,7 @@ file_to_serve <- function(path, call) {
     abort_profile(paste0("File `", file[[2]], "` does not exist."), "profile_error_open", call = call)
   }
   format <- rust(rust_file_format(file), call)
-  if (format %in% c("pprof", "")) {
-    normalizePath(file[[1]])
-  } else {
-    read_profile(path)
-  }
+  if (format %in% c("pprof", "")) normalizePath(file[[1]]) else read_profile(path)
 }
 
 is_free <- function(port) {
@@ -357,11 +350,7 @@ await_server <- function(server, timeout, call) {
   output <- if (file.exists(path)) readLines(path, warn = FALSE)
   Encoding(output) <- "UTF-8"
   abort_profile(c(
-    if (has_ended()) {
-      "pprof exited before it answered."
-    } else {
-      paste0("pprof did not answer within ", timeout, " seconds.")
-    },
+    if (has_ended()) "pprof exited before it answered." else paste0("pprof did not answer within ", timeout, " seconds."),
     rlang::set_names(utils::tail(output, 10), rep("x", min(length(output), 10)))
   ), "profile_error_pprof", output = output, call = call)
 }
@@ -377,9 +366,7 @@ answers <- function(server) {
 }
 
 is_running <- function(server) {
-  !is.na(server$pid) &&
-    !file.exists(in_folder(server$dir, "status")) &&
-    tools::pskill(server$pid, 0)
+  !is.na(server$pid) && !file.exists(in_folder(server$dir, "status")) && tools::pskill(server$pid, 0)
 }
 
 end_server <- function(server) {
