@@ -83,12 +83,8 @@ mod tests {
         let [key, other, value] =
             ["pprof::base", "base", "true"].map(|text| profile.strings.intern(text).unwrap());
         let label = |sample, key| Label {
-            sample,
-            key,
             str: Some(value),
-            num: None,
-            unit: None,
-            other: None,
+            ..Label::new(sample, key)
         };
         profile.labels = vec![label(0, other), label(1, key)];
         let base = BaseSamples::new(&profile).unwrap();

@@ -207,12 +207,8 @@ fn label_samples(
         }
         for &(key, value) in lists.get(taken[stack.row()].labels) {
             let label = Label {
-                sample,
-                key,
                 str: Some(value),
-                num: None,
-                unit: None,
-                other: None,
+                ..Label::new(sample, key)
             };
             profile.labels.try_push(label)?;
         }

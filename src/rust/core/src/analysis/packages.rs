@@ -106,15 +106,7 @@ mod tests {
         let mut profile = Profile::default();
         let file = profile.strings.intern("/usr/lib/libblas.so.3").unwrap();
         let empty = profile.strings.intern("").unwrap();
-        let mapping = |filename| Mapping {
-            start: 0,
-            limit: 0,
-            offset: 0,
-            filename,
-            build_id: empty,
-            symbols: Default::default(),
-            native_id: None,
-        };
+        let mapping = |filename| Mapping::of_file(filename, empty);
         let mappings = [mapping(file), mapping(empty)].map(|m| profile.add_mapping(m).unwrap());
         let ids =
             [(mappings[0], 16), (mappings[1], 16), (mappings[0], 0)].map(|(mapping, address)| {

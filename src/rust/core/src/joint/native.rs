@@ -64,11 +64,7 @@ impl<'a> NativeFrames<'a> {
                 let key = profile.strings.intern(FILE_HASH)?;
                 let text = profile.strings.intern(&hexadecimal(&hash)?)?;
                 let kind = ValueKind::String;
-                let attribute = Attribute {
-                    key,
-                    value: AttributeValue { kind, text },
-                    unit: None,
-                };
+                let attribute = Attribute::new(key, AttributeValue { kind, text });
                 profile.mapping_attributes.try_push((mapping, attribute))?;
             }
         }
@@ -86,7 +82,11 @@ impl<'a> NativeFrames<'a> {
             address: frame.address,
             ..Address::default()
         })?;
-        let native = profile.frame_type(NATIVE)?;
+        let unsymbolized = Location {
+            address,
+            frame_type: profile.frame_type(NATIVE)?,
+            ..Location::default()
+        };
         let symbols = match frame.module {
             Some(module) => self.symbolizer.at(module, frame.address)?,
             // Code that was generated at run time: no file contains its name.
@@ -101,23 +101,21 @@ impl<'a> NativeFrames<'a> {
         };
         let mut locations = Vec::new();
         for (i, symbol) in symbols.iter().enumerate() {
+            let name = profile.strings.intern(&symbol.name)?;
+            let system_name = profile.strings.intern(&symbol.system_name)?;
+            let filename = profile.strings.intern(&symbol.filename)?;
             let function = profile.functions.intern(Function {
-                name: profile.strings.intern(&symbol.name)?,
-                system_name: profile.strings.intern(&symbol.system_name)?,
-                filename: profile.strings.intern(&symbol.filename)?,
+                system_name,
                 start_line: i64::from(symbol.start_line),
                 recorded: Names::Both,
-                native_id: None,
-                package: None,
-                package_from: None,
+                ..Function::named(name, filename)
             })?;
             let location = profile.locations.intern(Location {
                 function: Some(function),
                 line: Some(i64::from(symbol.line)),
                 column: i64::from(symbol.column),
-                address,
                 inlined: i + 1 < symbols.len(),
-                frame_type: native,
+                ..unsymbolized
             })?;
             locations.try_push(location)?;
         }
@@ -138,11 +136,8 @@ impl<'a> NativeFrames<'a> {
                 start: described.code.start,
                 limit: described.code.end,
                 offset: described.offset,
-                filename,
-                build_id,
-                // See `finish()`.
-                symbols: Default::default(),
-                native_id: None,
+                // `finish()` sets `symbols`.
+                ..Mapping::of_file(filename, build_id)
             })?);
         }
         Ok(*slot)

@@ -63,3 +63,14 @@ pub struct Attribute {
     pub value: AttributeValue,
     pub unit: Option<StringId>,
 }
+
+impl Attribute {
+    /// An attribute whose value has no unit.
+    pub fn new(key: StringId, value: AttributeValue) -> Attribute {
+        Attribute {
+            key,
+            value,
+            unit: None,
+        }
+    }
+}

@@ -25,6 +25,20 @@ pub struct Function {
 }
 
 impl Function {
+    /// A function with one name, of which nothing else is known.
+    pub fn named(name: StringId, filename: StringId) -> Function {
+        Function {
+            name,
+            system_name: name,
+            filename,
+            start_line: 0,
+            recorded: Names::Name,
+            native_id: None,
+            package: None,
+            package_from: None,
+        }
+    }
+
     /// A function as a file records it: its name, its system name and its source file, each
     /// of which may be empty.
     pub fn recorded(
@@ -44,14 +58,10 @@ impl Function {
             }
         };
         Ok(Function {
-            name,
             system_name,
-            filename,
             start_line,
             recorded,
-            native_id: None,
-            package: None,
-            package_from: None,
+            ..Function::named(name, filename)
         })
     }
 }

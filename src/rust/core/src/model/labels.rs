@@ -16,3 +16,17 @@ pub struct Label {
     /// A value that is neither text nor integer.
     pub other: Option<AttributeValue>,
 }
+
+impl Label {
+    /// A label whose value is not known yet.
+    pub fn new(sample: usize, key: StringId) -> Label {
+        Label {
+            sample,
+            key,
+            str: None,
+            num: None,
+            unit: None,
+            other: None,
+        }
+    }
+}

@@ -24,6 +24,21 @@ pub struct Mapping {
     pub native_id: Option<NativeId>,
 }
 
+impl Mapping {
+    /// A mapping of which only the file is known.
+    pub fn of_file(filename: StringId, build_id: StringId) -> Mapping {
+        Mapping {
+            start: 0,
+            limit: 0,
+            offset: 0,
+            filename,
+            build_id,
+            symbols: Symbols::default(),
+            native_id: None,
+        }
+    }
+}
+
 /// Which information on the functions of a mapping is final. A viewer may look up the rest in the
 /// file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

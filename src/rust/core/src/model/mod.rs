@@ -104,16 +104,7 @@ impl Profile {
     /// A function with one name.
     pub fn named_function(&mut self, name: &str, filename: StringId) -> Result<FunctionId> {
         let name = self.strings.intern(name)?;
-        self.functions.intern(Function {
-            name,
-            system_name: name,
-            filename,
-            start_line: 0,
-            recorded: Names::Name,
-            native_id: None,
-            package: None,
-            package_from: None,
-        })
+        self.functions.intern(Function::named(name, filename))
     }
 
     /// The location of a function for which a file records the name, which may be empty, the source

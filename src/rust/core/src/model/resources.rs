@@ -38,3 +38,17 @@ pub struct Scope {
     pub dropped_attributes: u32,
     pub attributes: Vec<Attribute>,
 }
+
+impl Scope {
+    /// A scope without content.
+    pub const fn of(resource: ResourceId) -> Scope {
+        Scope {
+            resource,
+            name: None,
+            version: None,
+            schema_url: None,
+            dropped_attributes: 0,
+            attributes: Vec::new(),
+        }
+    }
+}

@@ -199,13 +199,13 @@ fn give(
 
 impl AttributeDraft {
     fn finish(&self) -> Attribute {
+        let value = AttributeValue {
+            kind: self.kind.unwrap_or(ValueKind::Empty),
+            text: self.text.unwrap_or(EMPTY),
+        };
         Attribute {
-            key: self.key,
-            value: AttributeValue {
-                kind: self.kind.unwrap_or(ValueKind::Empty),
-                text: self.text.unwrap_or(EMPTY),
-            },
             unit: self.unit,
+            ..Attribute::new(self.key, value)
         }
     }
 }
@@ -313,14 +313,7 @@ pub static LABELS: RowTable<Label, LabelDraft> = RowTable {
     ],
     rows: |profile| Ok(Cow::Borrowed(&profile.labels)),
     blank: || LabelDraft {
-        label: Label {
-            sample: 0,
-            key: EMPTY,
-            str: None,
-            num: None,
-            unit: None,
-            other: None,
-        },
+        label: Label::new(0, EMPTY),
         num: None,
         kind: None,
         text: None,

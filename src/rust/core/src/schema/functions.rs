@@ -96,16 +96,7 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
     ],
     rows: |profile| Ok(Cow::Borrowed(profile.functions.iter().as_slice())),
     blank: || FunctionDraft {
-        function: Function {
-            name: EMPTY,
-            system_name: EMPTY,
-            filename: EMPTY,
-            start_line: 0,
-            recorded: Names::Name,
-            native_id: None,
-            package: None,
-            package_from: None,
-        },
+        function: Function::named(EMPTY, EMPTY),
         has_name: None,
         has_system_name: None,
     },

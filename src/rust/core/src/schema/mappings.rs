@@ -5,7 +5,7 @@ use super::key::Key;
 use super::reading::EMPTY;
 use super::row_table::RowTable;
 use super::table::TableInfo;
-use crate::model::{Mapping, Symbols};
+use crate::model::Mapping;
 use std::borrow::Cow;
 
 type Column = column::Column<Mapping>;
@@ -88,15 +88,7 @@ pub static MAPPINGS: RowTable<Mapping> = RowTable {
         .optional(),
     ],
     rows: |profile| Ok(Cow::Borrowed(&profile.mappings)),
-    blank: || Mapping {
-        start: 0,
-        limit: 0,
-        offset: 0,
-        filename: EMPTY,
-        build_id: EMPTY,
-        symbols: Symbols::default(),
-        native_id: None,
-    },
+    blank: || Mapping::of_file(EMPTY, EMPTY),
     rules: &[],
     store: |reading, rows| {
         for mapping in rows {

@@ -154,14 +154,7 @@ pub static SCOPES: RowTable<Scope> = RowTable {
         ),
     ],
     rows: |profile| Ok(Cow::Borrowed(&profile.scopes)),
-    blank: || Scope {
-        resource: ResourceId(0),
-        name: None,
-        version: None,
-        schema_url: None,
-        dropped_attributes: 0,
-        attributes: Vec::new(),
-    },
+    blank: || Scope::of(ResourceId(0)),
     rules: &[],
     store: |reading, rows| {
         for scope in rows {

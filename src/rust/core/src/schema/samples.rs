@@ -33,7 +33,7 @@ struct WholeColumn {
 
 pub struct SampleTable {
     info: TableInfo,
-    columns: [WholeColumn; 8],
+    columns: &'static [WholeColumn],
 }
 
 pub static SAMPLES: SampleTable = SampleTable {
@@ -41,7 +41,7 @@ pub static SAMPLES: SampleTable = SampleTable {
         key: &["sample_id"],
         ..TableInfo::new("samples", "a sample, as it was recorded, in that order")
     },
-    columns: [
+    columns: &[
         WholeColumn {
             info: ColumnInfo::new("sample_id", Type::Integer, "its id"),
             given: |_| true,

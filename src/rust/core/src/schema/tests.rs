@@ -4,11 +4,12 @@
 use super::column::Column;
 use super::key::Key;
 use super::memory::{MemoryColumn, MemoryTable, MemoryTables};
+use super::reading::EMPTY;
 use super::row_table::RowTable;
 use super::table::{Declared, Table, TableInfo, Version};
 use super::{Reading, TABLES, TABLES_V1};
 use crate::error::Error;
-use crate::model::{Mapping, Profile, Symbols};
+use crate::model::{Mapping, Profile};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -39,15 +40,7 @@ static PAGES: RowTable<Mapping> = RowTable {
         .optional(),
     ],
     rows: |profile| Ok(Cow::Borrowed(&profile.mappings)),
-    blank: || Mapping {
-        start: 0,
-        limit: 0,
-        offset: 0,
-        filename: super::reading::EMPTY,
-        build_id: super::reading::EMPTY,
-        symbols: Symbols::default(),
-        native_id: None,
-    },
+    blank: || Mapping::of_file(EMPTY, EMPTY),
     rules: &[],
     store: |reading, rows| {
         reading.profile.mappings = rows;

@@ -148,12 +148,8 @@ fn samples_get_labels_and_lose_frames() {
     ]);
     let key = x.strings.intern("old").unwrap();
     x.labels.push(Label {
-        sample: 1,
-        key,
         str: Some(key),
-        num: None,
-        unit: None,
-        other: None,
+        ..Label::new(1, key)
     });
     let filename = x.strings.intern("file.R").unwrap();
     let other = x.strings.intern("other.R").unwrap();

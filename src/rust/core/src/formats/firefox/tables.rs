@@ -8,7 +8,7 @@ use crate::limits::memory::{TryGrow, TryPut};
 use crate::message;
 use crate::model::{
     Address, Function, Location, LocationId, Mapping, MappingId, NATIVE, Profile, StackId,
-    StringId, Strings, Symbols, integer_for_r,
+    StringId, Strings, integer_for_r,
 };
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -315,8 +315,8 @@ impl Tables {
             line: function.map(|_| line),
             column: function.map_or(0, |_| column),
             address,
-            inlined: false,
             frame_type,
+            ..Location::default()
         })?;
         self.locations.try_fill(self.frame_func.len(), None)?;
         self.locations[row as usize] = Some(location);
@@ -330,15 +330,9 @@ fn mapping_of(lib: &Lib, profile: &mut Profile, mappings: &mut Mappings) -> Resu
     }
     let empty = profile.strings.intern("")?;
     let path = lib.path.filter(|&path| path != empty);
-    let mapping = profile.add_mapping(Mapping {
-        start: 0,
-        limit: 0,
-        offset: 0,
-        filename: path.or(lib.name).unwrap_or(empty),
-        build_id: lib.id.unwrap_or(empty),
-        symbols: Symbols::default(),
-        native_id: None,
-    })?;
+    let filename = path.or(lib.name).unwrap_or(empty);
+    let mapping = Mapping::of_file(filename, lib.id.unwrap_or(empty));
+    let mapping = profile.add_mapping(mapping)?;
     mappings.try_put(*lib, mapping)?;
     Ok(mapping)
 }

@@ -53,12 +53,10 @@ impl Labels {
         let keys = self.keys(file)?;
         let mut add = |key, str, num, unit| {
             let label = Label {
-                sample: row,
-                key,
                 str,
                 num,
                 unit,
-                other: None,
+                ..Label::new(row, key)
             };
             file.profile.labels.try_push(label)
         };

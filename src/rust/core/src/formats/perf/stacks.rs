@@ -173,18 +173,15 @@ impl Stacks {
             return Ok(mapping);
         }
         let name = file.decode(module)?;
+        let filename = file.profile.strings.intern(&name)?;
+        let build_id = file.profile.strings.intern("")?;
         let mapping = Mapping {
-            start: 0,
-            limit: 0,
-            offset: 0,
-            filename: file.profile.strings.intern(&name)?,
-            build_id: file.profile.strings.intern("")?,
             // The addresses in the module do not belong to the process, so no viewer can find more.
             symbols: Symbols {
                 functions: true,
                 ..Symbols::default()
             },
-            native_id: None,
+            ..Mapping::of_file(filename, build_id)
         };
         let id = file.profile.add_mapping(mapping)?;
         self.mappings.insert(module, id)?;

@@ -20,13 +20,10 @@ fn link(profile: &mut Profile, sample: usize, trace: &str, span: &str) {
 }
 
 fn label(profile: &mut Profile, sample: usize, key: &str, str: &str) {
+    let key = profile.strings.intern(key).unwrap();
     let label = Label {
-        sample,
-        key: profile.strings.intern(key).unwrap(),
         str: Some(profile.strings.intern(str).unwrap()),
-        num: None,
-        unit: None,
-        other: None,
+        ..Label::new(sample, key)
     };
     profile.labels.push(label);
 }

@@ -67,9 +67,8 @@ impl AttributeTable {
             let entry = Entry {
                 has_content: !strings.get(key).is_empty() || value != AnyValue::Empty,
                 kept: Attribute {
-                    key,
-                    value: self::value(&value, strings)?,
                     unit,
+                    ..Attribute::new(key, self::value(&value, strings)?)
                 },
                 value,
             };
@@ -127,12 +126,9 @@ pub fn read_pairs(
 pub fn keep_pairs(pairs: &[(String, AnyValue)], profile: &mut Profile) -> Result<Vec<Attribute>> {
     let mut kept = Vec::new();
     for (key, any) in pairs {
-        let attribute = Attribute {
-            key: profile.strings.intern(key)?,
-            value: value(any, &mut profile.strings)?,
-            unit: None,
-        };
-        kept.try_push(attribute)?;
+        let key = profile.strings.intern(key)?;
+        let value = value(any, &mut profile.strings)?;
+        kept.try_push(Attribute::new(key, value))?;
     }
     Ok(kept)
 }

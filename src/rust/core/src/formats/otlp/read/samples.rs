@@ -156,12 +156,11 @@ fn label(of: Attribute, any: &AnyValue, strings: &mut Strings) -> Result<Label> 
         _ => other = Some(value(any, strings)?),
     }
     Ok(Label {
-        sample: 0,
-        key: of.key,
         str,
         num,
         unit: of.unit,
         other,
+        ..Label::new(0, of.key)
     })
 }
 

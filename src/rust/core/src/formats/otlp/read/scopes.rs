@@ -28,14 +28,7 @@ pub struct Reader<'f, 'a> {
 }
 
 /// A scope without content. Its resource is set when it is added.
-const NO_SCOPE: Scope = Scope {
-    resource: ResourceId(0),
-    name: None,
-    version: None,
-    schema_url: None,
-    dropped_attributes: 0,
-    attributes: Vec::new(),
-};
+const NO_SCOPE: Scope = Scope::of(ResourceId(0));
 
 /// The attributes of a resource or scope.
 type Pairs = Vec<(String, AnyValue)>;

@@ -206,13 +206,12 @@ impl<'a> SampleReader<'a> {
         let empty = !is_text && !is_number;
         let is_text = is_text || empty && num.is_none() && str.is_some();
         let is_number = is_number || empty && !is_text;
+        let key = text(key)?;
         Ok(Label {
-            sample: row,
-            key: text(key)?,
             str: str.filter(|_| is_text).map(&mut text).transpose()?,
             num: is_number.then_some(num.unwrap_or(0)),
-            other: None,
             unit: (unit.value != 0).then(|| text(unit)).transpose()?,
+            ..Label::new(row, key)
         })
     }
 }

@@ -43,14 +43,15 @@ pub fn mappings(
             }
         }
         let strings = &mut profile.strings;
+        let filename = texts.id(filename, strings, problems)?;
+        let build_id = texts.id(build_id, strings, problems)?;
         let mapping = Mapping {
             start,
             limit,
             offset,
-            filename: texts.id(filename, strings, problems)?,
-            build_id: texts.id(build_id, strings, problems)?,
             symbols,
             native_id: ids.native(id),
+            ..Mapping::of_file(filename, build_id)
         };
         profile.add_mapping(mapping)?;
     }
@@ -89,8 +90,6 @@ pub fn functions(
         let function = Function::recorded(names, filename, start_line, strings)?;
         profile.functions.push(Function {
             native_id: ids.native(id),
-            package: None,
-            package_from: None,
             ..function
         })?;
     }

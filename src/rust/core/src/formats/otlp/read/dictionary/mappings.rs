@@ -21,15 +21,7 @@ impl Reader<'_, '_> {
             watch.reach(at)?;
             let mut filename = NumberField { value: 0, at };
             let empty = self.profile.strings.intern("")?;
-            let mut mapping = Mapping {
-                start: 0,
-                limit: 0,
-                offset: 0,
-                filename: empty,
-                build_id: empty,
-                symbols: Symbols::default(),
-                native_id: None,
-            };
+            let mut mapping = Mapping::of_file(empty, empty);
             let id = MappingId(next_row(self.profile.mappings.len(), "mappings")?);
             while let Some(found) = message.field()? {
                 match found.number {
@@ -124,15 +116,13 @@ pub fn unused_mappings(
             start: start as u64,
             limit: limit as u64,
             offset: offset as u64,
-            filename,
-            build_id,
             symbols: Symbols {
                 functions: has(0),
                 filenames: has(1),
                 line_numbers: has(2),
                 inline_frames: has(3),
             },
-            native_id: None,
+            ..Mapping::of_file(filename, build_id)
         };
         all.try_push(PlacedMapping { position, mapping })?;
     }
