@@ -116,65 +116,64 @@
 #' file.size(path)
 profile_page <- function(x, ..., base = NULL, source_text = TRUE, timeline = TRUE, labels = TRUE, title = NULL) {
   rlang::check_dots_empty()
-  new_page(x, base, source_text, timeline, labels, title, NULL, rlang::current_env())
+  new_page(x, NULL, as.list(environment()), rlang::current_env())
 }
 
 #' @rdname profile_page
 #' @export
-write_profile_page <- function(
-    x, path, ..., base = NULL, source_text = TRUE, timeline = TRUE, labels = TRUE, title = NULL) {
+write_profile_page <- function(x, path, ...) {
   call <- call_without_dots()
   # Checked first, because users swap the arguments.
   file <- file_path(path, "profile_error_write", call)
-  new_page(x, base, source_text, timeline, labels, title, file, call)
+  new_page(x, file, as.list(environment()), call)
   invisible(x)
 }
+# Its options are the arguments of `profile_page()`, which are declared there only.
+formals(write_profile_page) <- c(formals(write_profile_page)[1:2], formals(profile_page)[-1])
 
 # ---- Input of the core -------------------------------------------------------------
 
-# Writes a page to a file, or returns it if `file` is NULL.
-new_page <- function(x, base, source_text, timeline, labels, title, file, call) {
-  check_flag(source_text, "source_text", call)
-  check_flag(timeline, "timeline", call)
-  check_flag(labels, "labels", call)
-  check_text(title, "title", call)
+# Writes a page to a file, or returns it if `file` is NULL. `options`: the arguments of `profile_page()`. The core gets
+# those that are flags, and reads them in src/rust/core/src/page/content.rs.
+new_page <- function(x, file, options, call) {
+  flags <- options[names(Filter(is.logical, formals(profile_page)))]
+  for (name in names(flags)) check_flag(flags[[name]], name, call)
+  check_text(options$title, "title", call)
   x <- as_unchecked_v2(x, call)
-  profiles <- c(list(x), if (!is.null(base)) list(as_base(base, call)))
+  profiles <- c(list(x), if (!is.null(options$base)) list(as_base(options$base, call)))
+  title <- options$title %||% page_title(x)
   # Packages are determined by the paths of files, so this is done before the paths are removed.
   profiles <- lapply(profiles, packages_added, call)
-  if (source_text) {
+  if (flags$source_text) {
     lapply(profiles, check_source_text, call)
   } else {
     profiles <- with_distinct_files(profiles)
   }
   # The objects of two moments are what they are: there are no runs to compare, and no functions that only call others.
   is_snapshot <- data_model()$snapshot %in% as.list(x$sources)$source_type
-  # The core calls this function when it has checked the profiles.
+  sources <- vapply(profiles, function(x) NROW(x$sources), 0L)
+  # Sources are pooled in this order.
+  profile <- factor(rep(seq_along(profiles), sources), seq_along(profiles))
+  # The core calls this function when it has checked the profiles: their tables cross the border once.
   content <- function(known) {
-    sources <- vapply(profiles, function(x) nrow(x$sources), 0L)
-    profile <- rep(seq_along(profiles), sources)
-    seconds <- split(known$seconds, factor(profile, seq_along(profiles)))
-    text <- if (source_text) text_of_page(profiles, seconds, call) else no_text
-    options <- list(
-      title = title %||% page_title(x),
+    text <- if (flags$source_text) text_of_page(profiles, split(known$seconds, profile), call) else no_text
+    c(page_files(), list(
+      title = title,
       generator = paste("profile", getNamespaceVersion("profile")),
       files = valid_text(text$filename),
       texts = valid_text(text$text),
       changed = text$changed,
       found = if (!is.null(known$runs)) functions_found(new_figures(known$runs, profile == 1), call),
       sources = sources[[1]],
-      timeline = timeline,
-      labels = labels,
-      plumbing = if (is_snapshot) "" else plumbing()
-    )
-    c(options, page_files())
+      plumbing = if (is_snapshot) "" else plumbing(),
+      options = flags
+    ))
   }
   # Runs of both profiles are compared if there are enough.
-  enough <- all(vapply(profiles, function(x) NROW(x$sources), 0L) >= minimum_runs)
-  compares <- length(profiles) == 2 && enough && !is_snapshot
+  compares <- length(profiles) == 2 && all(sources >= minimum_runs) && !is_snapshot
   report <- progress_report("Writing the page", "download")
   html <- rust(rust_page(profiles, compares, file, content, report), call)
-  structure(list(html = html, title = title %||% page_title(x)), class = "profile_page")
+  structure(list(html = html, title = title), class = "profile_page")
 }
 
 # The names of the functions for which a comparison has the verdict more or less; NULL if runs cannot be compared.
@@ -217,20 +216,15 @@ page_title <- function(x) {
 # The source text of all profiles. If several profiles have the text of a file, the first one is used. `seconds`: the
 # sampled time of the sources of each profile.
 text_of_page <- function(profiles, seconds, call) {
-  found <- lapply(seq_along(profiles), function(i) {
-    ended <- end_of_recording(profiles[[i]], sum(seconds[[i]]))
-    source_text_of(profiles[[i]], ended, call)
-  })
+  found <- Map(function(x, seconds) source_text_of(x, end_of_recording(x, sum(seconds)), call), profiles, seconds)
   inform_source_files(found, embeds = TRUE)
-  columns <- lapply(found, function(found) unclass(found$text))
-  filename <- unlist(lapply(columns, `[[`, "filename"))
-  changed <- lapply(columns, function(columns) rep_len(columns[["changed"]] %in% TRUE, length(columns$filename)))
-  first <- !duplicated(filename)
-  list(
-    filename = as.character(filename)[first],
-    text = as.character(unlist(lapply(columns, `[[`, "text")))[first],
-    changed = as.logical(unlist(changed))[first]
-  )
+  texts <- lapply(found, function(found) {
+    text <- as.list(found$text)
+    changed <- rep_len(text[["changed"]] %in% TRUE, length(text$filename))
+    data.frame(filename = as.character(text$filename), text = as.character(text$text), changed)
+  })
+  texts <- do.call(rbind, texts)
+  texts[!duplicated(texts$filename), ]
 }
 
 # Checks the text columns, which the core does not check.
@@ -302,11 +296,7 @@ print.profile_page <- function(x, ...) {
   # Viewers only show files in the directory of the session.
   file <- tempfile("profile-", fileext = ".html")
   writeBin(x$html, file)
-  if (is.function(viewer)) {
-    viewer(file, height = "maximize")
-  } else {
-    utils::browseURL(file)
-  }
+  if (is.function(viewer)) viewer(file, height = "maximize") else utils::browseURL(file)
   invisible(x)
 }
 

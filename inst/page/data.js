@@ -53,6 +53,7 @@ function readModel(data) {
 	return {
 		title: data.title,
 		generator: data.generator,
+		options: data.options,
 		strings: data.strings,
 		functions: data.functions,
 		frames: data.frames,

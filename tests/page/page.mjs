@@ -147,6 +147,7 @@ export function makeData(samples, options = {}) {
 		format: 1,
 		generator: 'profile 2.0.0',
 		title: options.title ?? 'test',
+		options: { timeline: options.timeline !== false, labels: true },
 		functions,
 		frames,
 		nodes: { depth: delta(nodes.map((node) => node.depth)), frame: nodes.map((node) => node.frame) },

@@ -10,7 +10,7 @@ use profile_core::formats::{self, Options, Writer};
 use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use profile_core::model::{Payload, Profile};
-use profile_core::page::{Page, SourceText};
+use profile_core::page::{self, Page, SourceText};
 use profile_core::retry::{self, Outcome};
 use profile_core::tables::{Filters, Matching, matching_locations};
 use profile_reader::record::settings;
@@ -59,9 +59,8 @@ impl Options for WriterOptions<'_> {
     }
 }
 
-/// The page for a list of the options `title`, `generator`, `template`, `style`, `script`, `plumbing` (strings),
-/// `files`, `texts` and `changed` (for each source file), `found` (names, or NULL), `sources` (a number), `timeline`
-/// and `labels` (flags).
+/// The page for a list of `title`, `generator`, `template`, `style`, `script`, `plumbing` (strings), `files`, `texts` and
+/// `changed` (for each source file), `found` (names, or NULL), `sources` (a number) and `options` (a list of flags).
 pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
     let option = |name| option_of(list, name);
     let text = |name| Ok::<_, Error>(option(name)?.text()?.unwrap_or_default());
@@ -74,6 +73,7 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         text,
         changed: changed == 1,
     };
+    let options = option("options")?;
     let names = option("found")?;
     let found = match names.kind() {
         STRSXP => Some(names.texts()?),
@@ -89,8 +89,7 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         texts: files.map(file).try_vec()?,
         sources: count_of(option("sources")?)?,
         found,
-        timeline: option("timeline")?.flag()?,
-        labels: option("labels")?.flag()?,
+        options: page::Options::read(|name| option_of(options, name)?.flag())?,
     })
 }
 

@@ -1,5 +1,43 @@
 //! The content of a page in addition to the profile: its files, texts and options.
 
+use crate::error::Result;
+
+/// Declares the options and their defaults. They are read and written by their names, which are the names of the
+/// arguments in R and of the fields in the data.
+macro_rules! options {
+    ($($(#[$about:meta])* $name:ident = $default:expr,)*) => {
+        /// What the caller chooses.
+        #[derive(Debug, Clone, Copy)]
+        pub struct Options {
+            $($(#[$about])* pub $name: bool,)*
+        }
+
+        impl Default for Options {
+            fn default() -> Options {
+                Options { $($name: $default,)* }
+            }
+        }
+
+        impl Options {
+            pub fn read(flag: impl Fn(&str) -> Result<bool>) -> Result<Options> {
+                Ok(Options { $($name: flag(stringify!($name))?,)* })
+            }
+
+            pub fn each(&self, mut write: impl FnMut(&str, bool) -> Result<()>) -> Result<()> {
+                $(write(stringify!($name), self.$name)?;)*
+                Ok(())
+            }
+        }
+    };
+}
+
+options! {
+    /// Whether the page contains the order of samples.
+    timeline = true,
+    /// Whether the page contains labels of samples.
+    labels = true,
+}
+
 /// The content of a page in addition to the profile.
 #[derive(Debug, Default)]
 pub struct Page<'p> {
@@ -18,10 +56,7 @@ pub struct Page<'p> {
     /// The names of functions for which a comparison of runs found a difference; `None` if there are
     /// too few runs.
     pub found: Option<Vec<&'p str>>,
-    /// Whether the page contains the order of samples.
-    pub timeline: bool,
-    /// Whether the page contains labels of samples.
-    pub labels: bool,
+    pub options: Options,
 }
 
 /// The text of a source file.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `format` | 1, the version of this layout |
 //! | `generator`, `title` | texts |
+//! | `options` | [`Options`](super::content::Options), by their names |
 //! | `strings` | all texts to which other fields refer by their row; the first is empty |
 //! | `functions` | columns `name`, `file`, `package` (strings) and `line`, the first one; 0 is unknown; and `found`, 1 if a comparison of runs found a difference, which is missing if there are too few runs |
 //! | `frames` | columns `function`, `line` (0: unknown) and `kind` (a string); and `address` (a string) if there are frames without a symbol |
@@ -46,7 +47,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
     let types = profile.values.iter();
     let types = types.filter(|v| is_summable(&v.type_.name, &v.type_.unit));
     let types = types.try_vec()?;
-    let labels = if page.labels {
+    let labels = if page.options.labels {
         Labels::new(profile, stop)?
     } else {
         Labels::default()
@@ -57,6 +58,10 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
         json.field("format")?.integer(FORMAT)?;
         json.field("generator")?.text(page.generator)?;
         json.field("title")?.text(page.title)?;
+        json.field("options")?.object(|json| {
+            let options = &page.options;
+            options.each(|name, value| json.field(name)?.flag(value))
+        })?;
         write_tree(page, &tree, json)?;
         write_types(profile, &types, json)?;
         json.field("sources")?.array(|json| {
@@ -88,7 +93,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
         json.field("values")?
             .array(|json| samples.write_sums(json))?;
         json.field("order")?.array(|json| {
-            if page.timeline {
+            if page.options.timeline {
                 samples.write_order(json)
             } else {
                 Ok(())

@@ -22,7 +22,7 @@ mod samples;
 mod tests;
 mod tree;
 
-pub use content::{Page, SourceText};
+pub use content::{Options, Page, SourceText};
 
 use crate::error::Result;
 use crate::formats::{Format, Losses, Writer};

@@ -29,8 +29,6 @@ fn page() -> Page<'static> {
         script: "'use strict';\nrun();\n",
         plumbing: "^eval$",
         sources: usize::MAX,
-        timeline: true,
-        labels: true,
         ..Page::default()
     }
 }
@@ -176,8 +174,11 @@ fn only_what_samples_have_is_in_the_data() {
         serde_json::json!([{"file": 2, "text": "b <- 1\n", "changed": true}])
     );
     assert_eq!(data["plumbing"], "^eval$");
-    page.timeline = false;
-    assert_eq!(checked(&page, &x)["order"], serde_json::json!([]));
+    page.options.timeline = false;
+    let data = checked(&page, &x);
+    assert_eq!(data["order"], serde_json::json!([]));
+    assert_eq!(data["options"]["timeline"], false);
+    assert_eq!(data["options"]["labels"], true);
 }
 
 #[test]
@@ -477,11 +478,7 @@ fn sources_have_the_name_of_what_their_process_runs() {
         let [key, text] = ["process.command_line", command].map(|t| x.strings.intern(t).unwrap());
         let kind = ValueKind::String;
         let value = AttributeValue { kind, text };
-        x.sources[0].attributes = vec![Attribute {
-            key,
-            value,
-            unit: None,
-        }];
+        x.sources[0].attributes = vec![Attribute::new(key, value)];
         x.sources[0].uri = Some("pid:1".to_owned());
         assert_eq!(checked(&page(), &x)["sources"][0]["name"], name);
     }

@@ -7,12 +7,8 @@ use crate::model::{Label, Link};
 fn label(profile: &mut Profile, sample: usize, key: &str, value: &str) {
     let [key, value] = [key, value].map(|text| profile.strings.intern(text).unwrap());
     profile.labels.push(Label {
-        sample,
-        key,
         str: Some(value),
-        num: None,
-        unit: None,
-        other: None,
+        ..Label::new(sample, key)
     });
 }
 
@@ -67,7 +63,7 @@ fn samples_are_summed_by_their_labels() {
     assert_eq!(order["set"], serde_json::json!([0, 1, 1, 2, 2]));
     // Without labels there is nothing of them.
     let mut without = page();
-    without.labels = false;
+    without.options.labels = false;
     let data = checked(&without, &x);
     assert_eq!(data["labels"], serde_json::json!([]));
     assert!(data["order"][0].get("set").is_none() && data["values"][0].get("set").is_none());
