@@ -9,40 +9,30 @@
 //! - [`agent`]: settings and status of the agent;
 //! - [`program`]: runs a program in the place of this process.
 
-// Clippy rejects methods that abort if memory runs out (clippy.toml), but not in `entry`: the code that `#[extendr]`
-// generates there allocates a few bytes with such methods, for a message or for the table of functions.
+#![warn(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+// The code that `#[extendr]` generates allocates a few bytes with such methods, for a message or for the table of
+// functions.
+#[allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod entry;
 
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod agent;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod altrep;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod arena;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod argument;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod files;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod from_r;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod guard;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod options;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod outcome;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod pool;
 mod program;
 mod progress;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod tibble;
-#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod to_r;
 mod vector_data;
 
-use entry::{analysis, native, processes, reading_and_writing, services, tables};
-use extendr_api::prelude::{Robj, extendr_module};
+use extendr_api::prelude::Robj;
 use profile_agent::handle;
 use profile_sampler as sampler;
 use std::ffi::c_int;
@@ -60,14 +50,4 @@ pub extern "C" fn profile_rust_load() {
 pub extern "C" fn profile_rust_unload() -> c_int {
     sampler::abandon();
     c_int::from(handle::abandon())
-}
-
-extendr_module! {
-    mod profile;
-    use reading_and_writing;
-    use tables;
-    use analysis;
-    use native;
-    use processes;
-    use services;
 }

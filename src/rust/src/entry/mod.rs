@@ -5,9 +5,21 @@
 //! that fails (`argument.rs` and `outcome.rs` explain why this must not happen). Entry points have ordinary comments,
 //! because extendr creates help pages from doc comments.
 
-pub mod analysis;
-pub mod native;
-pub mod processes;
-pub mod reading_and_writing;
-pub mod services;
-pub mod tables;
+mod analysis;
+mod native;
+mod processes;
+mod reading_and_writing;
+mod services;
+mod tables;
+
+use extendr_api::extendr_module;
+
+extendr_module! {
+    mod profile;
+    use reading_and_writing;
+    use tables;
+    use analysis;
+    use native;
+    use processes;
+    use services;
+}
