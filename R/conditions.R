@@ -149,9 +149,5 @@ error_hint <- function(error) {
 
 # What users can do about an error of a reader: a profile that version 1.0 cannot represent may be read as version 2.0.
 reader_hint <- function(error) {
-  if (identical(error$version, "1.0")) {
-    "Use `version = \"2.0\"`."
-  } else {
-    error_hint(error)
-  }
+  if (identical(error$version, "1.0")) "Use `version = \"2.0\"`." else error_hint(error)
 }

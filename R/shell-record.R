@@ -67,10 +67,9 @@ record_target <- function(options, name) {
 
 # Runs the script and returns its exit status.
 run_recorded <- function(script, args, folder, settings) {
-  settings$folder <- folder
-  settings$library <- dirname(getNamespaceInfo("profile", "path"))
-  settings$script <- script
-  settings$user_profile <- environment_values("R_PROFILE_USER", NA)
+  user_profile <- environment_values("R_PROFILE_USER", NA)
+  library <- dirname(getNamespaceInfo("profile", "path"))
+  settings <- c(settings, folder = folder, library = library, script = script, user_profile = user_profile)
   hook <- file.path(folder, "hook.R")
   script_of_hook <- system.file("record", "script.R", package = "profile")
   # R evaluates the hook where only the package base is attached, and nothing of the hook is to be left there.
@@ -80,7 +79,6 @@ run_recorded <- function(script, args, folder, settings) {
     paste0("eval(parse(", deparse(script_of_hook), ", keep.source = FALSE), hook)"), "invisible()"
   )
   writeLines(c("local({", code, "})"), hook)
-  user_profile <- settings$user_profile
   Sys.setenv(R_PROFILE_USER = hook)
   on.exit(if (is.na(user_profile)) Sys.unsetenv("R_PROFILE_USER") else Sys.setenv(R_PROFILE_USER = user_profile))
   call <- rlang::current_env()
