@@ -6,13 +6,13 @@
 //! that it has mapped is truncated. Only files that the joint profiler can encounter are supported:
 //! 64 bits, little-endian.
 
-use super::file_hash::{END, file_hash};
 use super::files::Files;
 use super::names;
 use super::ranges::Ranges;
 use crate::error::{Error, Result};
 use crate::limits::memory::TryGrow;
 use flate2::read::ZlibDecoder;
+use hmac_sha256::Hash;
 use object::LittleEndian;
 use object::elf::{self, FileHeader64, SectionHeader64, Sym64};
 use object::read::elf::{
@@ -134,17 +134,26 @@ impl<'f> Elf<'f> {
         Ok(whole.then(|| self.files.keep(inflated)))
     }
 
-    /// The hash of the file that OpenTelemetry defines, `None` if it cannot be read.
+    /// The hash of the file that OpenTelemetry defines as its deterministic build id, for files whose linker wrote
+    /// none, or that were stripped of it: https://opentelemetry.io/docs/specs/otel/profiles/mappings/. It is the first
+    /// half of the SHA-256 digest of the first and the last 4096 bytes of the file, which may overlap, and of its
+    /// length. `None` if the file cannot be read.
     pub fn file_hash(&self) -> Result<Option<[u8; 16]>> {
         let length = self.input.length;
-        let size = length.min(END);
+        let size = length.min(4096);
         let data = Pieces {
             input: &self.input,
             files: self.files,
         };
         let ends = [0, length - size].map(|offset| data.read_bytes_at(offset, size));
         match ends {
-            [Ok(first), Ok(last)] => Ok(Some(file_hash(first, last, length))),
+            [Ok(first), Ok(last)] => {
+                let mut hash = Hash::new();
+                for part in [first, last, &length.to_be_bytes()] {
+                    hash.update(part);
+                }
+                Ok(hash.finalize().first_chunk().copied())
+            }
             _ if self.input.out_of_memory.get() => Err(Error::Memory),
             _ => Ok(None),
         }

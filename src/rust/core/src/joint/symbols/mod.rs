@@ -22,7 +22,6 @@ mod dwarf;
 #[cfg(target_os = "linux")]
 mod elf;
 #[cfg(target_os = "linux")]
-mod file_hash;
 mod files;
 #[cfg(target_os = "linux")]
 mod functions;
@@ -76,7 +75,7 @@ impl<'a> Symbolizer<'a> {
         Symbolizer::with_debug_folders(modules, files, Vec::from([PathBuf::from(DEBUG_FOLDER)]))
     }
 
-    /// The same, with these folders instead of `/usr/lib/debug`.
+    /// A symbolizer that looks for separate files with debug information in these folders instead of `/usr/lib/debug`.
     pub fn with_debug_folders(
         modules: &'a [Module],
         files: &'a Files,
