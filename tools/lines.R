@@ -6,7 +6,7 @@ folder <- c(commandArgs(TRUE), ".")[[1]]
 
 files_in <- function(path, pattern) {
   files <- list.files(file.path(folder, path), pattern, recursive = TRUE, full.names = TRUE)
-  files[!grepl("/(tests|target|examples)/|/tests[.]rs$|_tests[.]rs$|_tests/|extendr-wrappers[.]R$", files)]
+  files[!grepl("/(tests|target|examples)/|/testing[.]rs$|/tests[.]rs$|_tests[.]rs$|_tests/|extendr-wrappers[.]R$", files)]
 }
 
 # Lines of a file that are code. `comment` is a pattern of lines that are not.

@@ -41,6 +41,10 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
+// Modules that both kinds of tests share name this crate as the tests outside of it do.
+#[cfg(test)]
+extern crate self as profile_core;
+
 pub mod analysis;
 mod attribute_value;
 pub mod collections;

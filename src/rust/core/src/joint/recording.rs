@@ -213,9 +213,4 @@ impl<'a> Tick<'a> {
             .chunks_exact(PAIR)
             .map(|pair| *pair != NO_CONTEXT)
     }
-
-    /// The words of the frames and of the contexts, for comparing the stacks of two ticks.
-    pub fn stack_words(&self) -> (&'a [u64], &'a [u64]) {
-        (self.frames, self.contexts)
-    }
 }

@@ -38,7 +38,9 @@ mod input;
 mod key;
 mod locations;
 mod mappings;
-pub mod memory;
+#[cfg(test)]
+#[path = "../../tests/all/memory_tables.rs"]
+pub mod memory_tables;
 mod meta;
 mod problems;
 mod read;

@@ -3,7 +3,7 @@
 
 use super::column::Column;
 use super::key::Key;
-use super::memory::{MemoryColumn, MemoryTable, MemoryTables};
+use super::memory_tables::{MemoryColumn, MemoryTable, MemoryTables};
 use super::reading::EMPTY;
 use super::row_table::RowTable;
 use super::table::{Declared, Table, TableInfo, Version};
@@ -108,7 +108,7 @@ fn a_new_column_is_read_back() {
 fn a_new_column_is_checked() {
     let message = |name, column| {
         let mut table = written(&profile(&[0, 4096]));
-        table.set(name, column).unwrap();
+        table.set(name, column);
         read(&table).unwrap_err().to_string()
     };
     let texts = |texts: [&str; 2]| MemoryColumn::Texts(texts.map(|t| Some(t.into())).into());

@@ -1,12 +1,12 @@
 //! Tests combining and compacting tables of real files, without R.
 
 use crate::common::{go_on, tables};
+use crate::memory_tables::{MemoryColumn, MemoryTables};
 use profile_core::analysis::combine::{Combined, combine};
 use profile_core::analysis::compact::rows_in_use;
 use profile_core::formats::{self, Input};
 use profile_core::io::input::Origin;
 use profile_core::schema::Key;
-use profile_core::schema::memory::{MemoryColumn, MemoryTables};
 use std::path::Path;
 
 fn read(path: &str) -> MemoryTables {
@@ -17,10 +17,10 @@ fn read(path: &str) -> MemoryTables {
 }
 
 fn combined<'a>(profiles: &[&'a MemoryTables]) -> (MemoryTables, Combined<'a>) {
-    let inputs: Vec<_> = profiles.iter().map(|x| x.inputs().unwrap()).collect();
+    let inputs: Vec<_> = profiles.iter().map(|x| x.inputs()).collect();
     let lists: Vec<_> = inputs
         .iter()
-        .map(|inputs| MemoryTables::list(inputs).unwrap())
+        .map(|inputs| MemoryTables::list(inputs))
         .collect();
     let lists: Vec<_> = lists.iter().map(Vec::as_slice).collect();
     let mut out = MemoryTables::default();
@@ -60,8 +60,8 @@ fn a_profile_twice_has_its_samples_twice_and_its_functions_once() {
 #[test]
 fn what_is_in_use_stays_as_it_is() {
     let x = read("otlp/fleet.pb");
-    let inputs = x.inputs().unwrap();
-    let list = MemoryTables::list(&inputs).unwrap();
+    let inputs = x.inputs();
+    let list = MemoryTables::list(&inputs);
     assert_eq!(rows_in_use(&list, &go_on).unwrap(), []);
     // A profile without samples uses none of its other rows.
     let list: Vec<_> = list

@@ -1,7 +1,7 @@
 //! Shared by tests of tables: writes a profile as tables in memory.
 
+use crate::memory_tables::MemoryTables;
 use profile_core::model::Profile;
-use profile_core::schema::memory::MemoryTables;
 use profile_core::schema::{TABLES, Version};
 
 pub fn go_on() -> bool {

@@ -5,6 +5,7 @@ mod combine;
 mod common;
 mod joint;
 mod known_types;
+mod memory_tables;
 mod otlp;
 mod pprof;
 mod rprof;

@@ -4,7 +4,7 @@ use super::*;
 use crate::error::{Error, Result};
 use crate::limits::cancel::Stop;
 use crate::model::{Profile, RprofOptions, Source, SourceFile, SourceId, SourceKind, Values};
-use crate::schema::memory::{MemoryColumn, MemoryTable, MemoryTables};
+use crate::schema::memory_tables::{MemoryColumn, MemoryTable, MemoryTables};
 use crate::schema::{FUNCTIONS, LOCATIONS, META_V1, Table, Version};
 use crate::tables::TableList;
 
@@ -92,8 +92,8 @@ fn tables(profile: &Profile, columns: &ColumnsV1) -> MemoryTables {
 /// Converts to version "1.0" and back by `read`.
 fn back(profile: &Profile, origin: &Origin<&str>, read: Reading) -> Profile {
     let tables = tables(profile, &to_v1(profile, GO_ON).unwrap());
-    let inputs = tables.inputs().unwrap();
-    read(&MemoryTables::list(&inputs).unwrap(), origin, GO_ON).unwrap()
+    let inputs = tables.inputs();
+    read(&MemoryTables::list(&inputs), origin, GO_ON).unwrap()
 }
 
 fn error_of(profile: &Profile) -> String {
@@ -121,8 +121,8 @@ fn samples_are_repeated_by_their_counts() {
 fn more_samples_than_a_table_has_rows_are_an_error() {
     let one = with_counts(&[2_147_483_647.0, 1.0, 1.0]);
     let tables = tables(&one, &to_v1(&one, GO_ON).unwrap());
-    let inputs = tables.inputs().unwrap();
-    let list = MemoryTables::list(&inputs).unwrap();
+    let inputs = tables.inputs();
+    let list = MemoryTables::list(&inputs);
     let error = from_v1(&list, &Origin::Manual, GO_ON).unwrap_err();
     assert_eq!(
         error.to_string(),

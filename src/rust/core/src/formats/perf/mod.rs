@@ -39,5 +39,3 @@ pub const FORMAT: Format = Format {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_of_fields;

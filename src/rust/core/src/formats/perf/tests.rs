@@ -1,5 +1,7 @@
 //! Tests the reader with small texts.
 
+mod fields;
+
 use super::FORMAT;
 use crate::formats::Problems;
 use crate::formats::testing::{self, kinds, read_with};

@@ -4,7 +4,7 @@ use super::frame::Frame;
 use super::rules::drop_called;
 use super::*;
 use crate::model::LocationId;
-use crate::schema::memory::{MemoryColumn, MemoryTable, MemoryTables};
+use crate::schema::memory_tables::{MemoryColumn, MemoryTable, MemoryTables};
 use crate::tables::check_v2;
 
 /// A stack written as letters, innermost first: a capital letter is a frame that was inlined into
@@ -240,8 +240,8 @@ fn tables_in_any_order_get_new_depths() {
         hide: Some(Matching(&[0, 1, 0])),
         ..Filters::default()
     };
-    let inputs = tables.inputs().unwrap();
-    let reading = check_v2(&MemoryTables::list(&inputs).unwrap(), &|| false).unwrap();
+    let inputs = tables.inputs();
+    let reading = check_v2(&MemoryTables::list(&inputs), &|| false).unwrap();
     let left = filter(&reading, &filters, true, &|| false).unwrap();
     assert_eq!(left.samples, [true, false]);
     assert_eq!(left.outermost, [true, false]);

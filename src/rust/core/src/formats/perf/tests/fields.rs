@@ -1,7 +1,7 @@
 //! Tests the fields that perf prints before, after and between frames. The texts are shortened outputs of perf 6.1 and
 //! examples of its authors.
 
-use super::tests::{profile, stacks};
+use super::{profile, stacks};
 
 /// The names of the frames of each sample, and the kinds of problems.
 fn names(text: &str) -> (Vec<String>, Vec<&'static str>) {

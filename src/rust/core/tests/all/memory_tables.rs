@@ -1,12 +1,8 @@
-//! Tables in memory: a sink that stores columns, which can be read again.
-//!
-//! Tests use them to write a model as tables and read it again without R.
+//! Tables in memory: a sink that stores columns, which can be read again. The tests of the modules use them as well
+//! (`schema/mod.rs`), to write a model as tables and read it again without R.
 
-use super::column::Type;
-use super::input::{Data, Only, TableInput, Text};
-use super::sink::Sink;
-use crate::error::Result;
-use crate::limits::memory::{TryCollect, TryGrow, filled, owned};
+use profile_core::error::Result;
+use profile_core::schema::{Data, Only, Sink, TableInput, Text, Type};
 
 /// A column of a table in memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,29 +36,21 @@ impl MemoryTables {
     }
 
     /// References to the tables, which can be read.
-    pub fn inputs(&self) -> Result<Vec<&MemoryTable>> {
-        self.tables.iter().try_vec()
+    pub fn inputs(&self) -> Vec<&MemoryTable> {
+        self.tables.iter().collect()
     }
 
     /// The tables with their names, as functions that read tables take them.
-    pub fn list<'t, 'a>(
-        inputs: &'t [&'a MemoryTable],
-    ) -> Result<Vec<(&'a str, &'t dyn TableInput<'a>)>> {
+    pub fn list<'t, 'a>(inputs: &'t [&'a MemoryTable]) -> Vec<(&'a str, &'t dyn TableInput<'a>)> {
         let named = inputs
             .iter()
             .map(|table| (table.name, table as &dyn TableInput));
-        named.try_vec()
+        named.collect()
     }
 
-    fn add(&mut self, name: &'static str, column: MemoryColumn) -> Result<()> {
-        match self.tables.last_mut() {
-            Some(table) => table.set(name, column),
-            None => Ok(()),
-        }
-    }
-
-    fn rows(&self) -> usize {
-        self.tables.last().map_or(0, |table| table.rows)
+    /// The table that is being written.
+    fn last(&mut self) -> &mut MemoryTable {
+        self.tables.last_mut().unwrap()
     }
 }
 
@@ -87,26 +75,25 @@ impl MemoryTable {
     }
 
     /// Adds a column, or replaces it.
-    pub fn set(&mut self, name: &'static str, column: MemoryColumn) -> Result<()> {
+    pub fn set(&mut self, name: &'static str, column: MemoryColumn) {
         match self.names.iter().position(|other| *other == name) {
             Some(at) => self.columns[at] = column,
             None => {
-                self.names.try_push(name)?;
-                self.columns.try_push(column)?;
+                self.names.push(name);
+                self.columns.push(column);
             }
         }
-        Ok(())
     }
 }
 
 impl Sink for MemoryTables {
     fn start(&mut self, table: &'static str, rows: usize) -> Result<()> {
-        let table = MemoryTable {
+        self.tables.push(MemoryTable {
             name: table,
             rows,
             ..MemoryTable::default()
-        };
-        self.tables.try_push(table)
+        });
+        Ok(())
     }
 
     fn integers(
@@ -114,12 +101,11 @@ impl Sink for MemoryTables {
         names: &[&'static str],
         fill: &mut dyn FnMut(&mut [&mut [i32]]) -> Result<()>,
     ) -> Result<()> {
-        let new = names.iter().map(|_| filled(self.rows(), 0));
-        let mut new = new.try_vec_of()?;
-        let mut slices = new.iter_mut().map(Vec::as_mut_slice).try_vec()?;
-        fill(&mut slices)?;
+        let table = self.last();
+        let mut new = vec![vec![0; table.rows]; names.len()];
+        fill(&mut new.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>())?;
         for (name, column) in names.iter().zip(new) {
-            self.add(name, MemoryColumn::Integers(column))?;
+            table.set(name, MemoryColumn::Integers(column));
         }
         Ok(())
     }
@@ -129,9 +115,11 @@ impl Sink for MemoryTables {
         name: &'static str,
         fill: &mut dyn FnMut(&mut [i32]) -> Result<()>,
     ) -> Result<()> {
-        let mut column = filled(self.rows(), 0)?;
+        let table = self.last();
+        let mut column = vec![0; table.rows];
         fill(&mut column)?;
-        self.add(name, MemoryColumn::Logicals(column))
+        table.set(name, MemoryColumn::Logicals(column));
+        Ok(())
     }
 
     fn doubles(
@@ -139,15 +127,19 @@ impl Sink for MemoryTables {
         name: &'static str,
         fill: &mut dyn FnMut(&mut [f64]) -> Result<()>,
     ) -> Result<()> {
-        let mut column = filled(self.rows(), 0.0)?;
+        let table = self.last();
+        let mut column = vec![0.0; table.rows];
         fill(&mut column)?;
-        self.add(name, MemoryColumn::Doubles(column))
+        table.set(name, MemoryColumn::Doubles(column));
+        Ok(())
     }
 
     fn texts(&mut self, name: &'static str, texts: &[&str], rows: &[i32]) -> Result<()> {
-        let text = |&row: &i32| texts.get(row as usize).map(|text| owned(text));
-        let column = rows.iter().map(|row| text(row).transpose());
-        self.add(name, MemoryColumn::Texts(column.try_vec_of()?))
+        let column = rows
+            .iter()
+            .map(|&row| texts.get(row as usize).map(|text| (*text).to_owned()));
+        self.last().set(name, MemoryColumn::Texts(column.collect()));
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -187,9 +179,7 @@ impl<'a> TableInput<'a> for &'a MemoryTable {
         if !is_whole || texts.len() < count || texts[count..] != texts[..texts.len() - count] {
             return Ok(None);
         }
-        let first = texts[..count].iter().filter_map(|text| text.as_deref());
-        let first = first.try_vec()?;
-        Ok((first.len() == count).then_some(first))
+        Ok(texts[..count].iter().map(|text| text.as_deref()).collect())
     }
 
     fn the_only(&self, name: &str) -> Result<Option<Only>> {
@@ -202,7 +192,7 @@ impl<'a> TableInput<'a> for &'a MemoryTable {
         Ok(match column {
             MemoryColumn::Integers(values) => the_only(values).copied().map(Only::Integer),
             MemoryColumn::Doubles(values) => {
-                let bits = values.iter().map(|value| value.to_bits()).try_vec()?;
+                let bits: Vec<_> = values.iter().map(|value| value.to_bits()).collect();
                 the_only(&bits).map(|&bits| Only::Double(f64::from_bits(bits)))
             }
             _ => None,
@@ -223,12 +213,12 @@ impl<'a> TableInput<'a> for &'a MemoryTable {
             (MemoryColumn::Integers(values), Type::Integer)
             | (MemoryColumn::Logicals(values), Type::Logical) => Data::Integers(values),
             (MemoryColumn::Doubles(values), Type::Double) => Data::Doubles(values),
-            (MemoryColumn::Texts(texts), Type::Text) => Data::Texts(lend(texts)?),
+            (MemoryColumn::Texts(texts), Type::Text) => Data::Texts(lend(texts)),
             (MemoryColumn::Stacks(stacks), Type::Stacks) => {
-                let lists = stacks.iter().map(Vec::as_slice).try_vec()?;
-                Data::Stacks((0..stacks.len() as u32).try_vec()?, lists)
+                let lists = stacks.iter().map(Vec::as_slice).collect();
+                Data::Stacks((0..stacks.len() as u32).collect(), lists)
             }
-            (column, _) => Data::Other(owned(column.type_().name())?),
+            (column, _) => Data::Other(column.type_().name().to_owned()),
         }))
     }
 }
@@ -260,17 +250,16 @@ fn the_only<T: PartialEq>(values: &[T]) -> Option<&T> {
 }
 
 /// Borrows texts without merging equal ones.
-fn lend(texts: &[Option<String>]) -> Result<Text<'_>> {
+fn lend(texts: &[Option<String>]) -> Text<'_> {
     let mut lent = Text::default();
     for text in texts {
-        let row = match text {
+        lent.rows.push(match text {
             Some(text) => {
-                lent.distinct.try_push(text.as_str())?;
+                lent.distinct.push(text.as_str());
                 lent.distinct.len() as i32 - 1
             }
             None => -1,
-        };
-        lent.rows.try_push(row)?;
+        });
     }
-    Ok(lent)
+    lent
 }
