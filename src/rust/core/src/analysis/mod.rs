@@ -15,6 +15,7 @@
 //! - [`runs`]: self and total values by group and run, to compare runs;
 //! - [`paths`]: the prefix tree of stacks;
 //! - [`rows_by_source`]: the samples of each source;
+//! - [`steps`]: samples as steps of equal length, for profvis;
 //! - [`measures`]: values for viewers that show one number for each sample;
 //! - [`call_tree`]: self and total values by path;
 //! - [`holders`]: the paths that hold most of the memory in use, or below which it has grown;
@@ -48,6 +49,7 @@ pub(crate) mod rows_by_source;
 pub mod runs;
 pub(crate) mod sample_types;
 pub mod source_facts;
+pub mod steps;
 pub mod summary;
 #[cfg(test)]
 mod testing;

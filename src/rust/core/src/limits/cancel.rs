@@ -22,6 +22,12 @@ pub fn check(stop: Stop) -> Result<()> {
     }
 }
 
+/// Checks once in [`ROWS`] rows. `row` is the number of the current one.
+#[inline]
+pub fn at_row(row: usize, stop: Stop) -> Result<()> {
+    if row % ROWS == 0 { check(stop) } else { Ok(()) }
+}
+
 /// Checks once per [`BYTES`], in input that is read in order and in steps of any size.
 pub struct Watch<'s> {
     stop: Stop<'s>,

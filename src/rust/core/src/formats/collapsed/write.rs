@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
 use crate::io::save;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{Growing, TryGrow, TryText, filled, with_room};
 use crate::model::{LocationId, Profile, Values};
 use std::io::Write;
@@ -44,16 +44,37 @@ impl write::Writer for Writer<'_> {
         }
         let frames = FrameTexts::new(profile, self.frame_types)?;
         losses.add(LossKind::ChangedName, frames.changed);
-        let mut paths = Paths::default();
+        let stacks = NameStacks::new(profile, &type_, &frames, &mut losses, stop)?;
+        stacks.write(&frames.texts, out, &mut losses, stop)?;
+        Ok(losses)
+    }
+}
+
+/// The distinct stacks of names, with the sums of their samples.
+#[derive(Default)]
+struct NameStacks {
+    /// A stack is a node of this tree.
+    paths: Paths,
+    /// By node.
+    sums: Vec<Total>,
+    /// The stacks in the order of their first samples.
+    order: Vec<u32>,
+}
+
+impl NameStacks {
+    fn new(
+        profile: &Profile,
+        type_: &WrittenType,
+        frames: &FrameTexts,
+        losses: &mut Losses,
+        stop: Stop,
+    ) -> Result<NameStacks> {
+        let mut stacks = NameStacks::default();
         // The path of a stack is computed for its first sample.
         let mut path_of = filled(profile.stacks.len(), None)?;
-        let mut sums: Vec<Total> = Vec::new();
-        let mut order = Vec::new();
         let mut space = Vec::new();
         for (row, &stack) in profile.samples.stack.iter().enumerate() {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(row, stop)?;
             let value = type_.total(row, profile.samples.source[row]);
             if value.is_zero() {
                 continue;
@@ -61,31 +82,41 @@ impl write::Writer for Writer<'_> {
             let path = match path_of[stack.row()] {
                 Some(path) => path,
                 None => {
-                    let stack_frames = profile.stacks.get(stack).unpacked(&mut space)?;
-                    let path =
-                        paths.add(stack_frames.iter().rev().copied(), &frames.of_location)?;
+                    let locations = profile.stacks.get(stack).unpacked(&mut space)?;
+                    let outermost_first = locations.iter().rev().copied();
+                    let path = stacks.paths.add(outermost_first, &frames.of_location)?;
                     let path = path.unwrap_or(ROOT);
                     path_of[stack.row()] = Some(path);
-                    sums.try_fill(paths.nodes().len(), Total::default())?;
+                    let nodes = stacks.paths.nodes().len();
+                    stacks.sums.try_fill(nodes, Total::default())?;
                     path
                 }
             };
-            let Some(sum) = sums.get_mut(path as usize) else {
+            let Some(sum) = stacks.sums.get_mut(path as usize) else {
                 losses.add(LossKind::EmptySample, 1);
                 continue;
             };
             if sum.is_new() {
-                order.try_push(path)?;
+                stacks.order.try_push(path)?;
             }
             sum.add(value);
         }
-        let mut text = with_room(2 * CHUNK)?;
+        Ok(stacks)
+    }
+
+    /// Writes a line for each stack whose sum is positive.
+    fn write(
+        &self,
+        texts: &Interner<TextList>,
+        out: &mut dyn Write,
+        losses: &mut Losses,
+        stop: Stop,
+    ) -> Result<()> {
+        let mut lines = with_room(2 * CHUNK)?;
         let mut names = Vec::new();
-        for (at, &path) in order.iter().enumerate() {
-            if at % ROWS == 0 {
-                cancel::check(stop)?;
-            }
-            let sum = sums[path as usize];
+        for (at, &path) in self.order.iter().enumerate() {
+            cancel::at_row(at, stop)?;
+            let sum = self.sums[path as usize];
             if sum.is_zero() {
                 continue;
             }
@@ -95,24 +126,23 @@ impl write::Writer for Writer<'_> {
             }
             names.clear();
             let mut node = path;
-            while let Some(found) = paths.nodes().get(node as usize) {
+            while let Some(found) = self.paths.nodes().get(node as usize) {
                 names.try_push(found.group)?;
                 node = found.parent;
             }
             for (depth, &name) in names.iter().rev().enumerate() {
                 if depth > 0 {
-                    text.try_push(b';')?;
+                    lines.try_push(b';')?;
                 }
-                text.try_extend(frames.texts.get(name).as_bytes())?;
+                lines.try_extend(texts.get(name).as_bytes())?;
             }
-            writeln!(Growing(&mut text), " {sum}").map_err(save::failed)?;
-            if text.len() > CHUNK {
-                out.write_all(&text).map_err(save::failed)?;
-                text.clear();
+            writeln!(Growing(&mut lines), " {sum}").map_err(save::failed)?;
+            if lines.len() > CHUNK {
+                out.write_all(&lines).map_err(save::failed)?;
+                lines.clear();
             }
         }
-        out.write_all(&text).map_err(save::failed)?;
-        Ok(losses)
+        out.write_all(&lines).map_err(save::failed)
     }
 }
 
