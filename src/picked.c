@@ -94,6 +94,39 @@ static size_t element_size(const struct rule *rule) {
     return TYPEOF(rule->values) == STRSXP ? sizeof(SEXP) : sizeof(int);
 }
 
+// Writes elements to `out`, whose type is the one of R's vectors: int, double or SEXP. Returns their number.
+static R_xlen_t picked_region(SEXP x, R_xlen_t i, R_xlen_t n, void *out) {
+    const struct rule *rule = rule_of(x);
+    if (n > rule->rows - i)
+        n = rule->rows - i;
+    int type = TYPEOF(x);
+    if (!is_computed(x)) {
+        SEXP all = R_altrep_data2(x);
+        if (type == INTSXP)
+            memcpy(out, INTEGER_RO(all) + i, (size_t) n * sizeof(int));
+        else if (type == REALSXP)
+            memcpy(out, REAL_RO(all) + i, (size_t) n * sizeof(double));
+        else
+            memcpy(out, STRING_PTR_RO(all) + i, (size_t) n * sizeof(SEXP));
+        return n;
+    }
+    int picked[PART];
+    for (R_xlen_t at = 0; at < n; at += PART) {
+        R_xlen_t count = n - at < PART ? n - at : PART;
+        pick_part(rule, i + at, count, picked);
+        if (type == INTSXP)
+            for (R_xlen_t k = 0; k < count; ++k)
+                ((int *) out)[at + k] = integer_at(rule, picked[k]);
+        else if (type == REALSXP)
+            for (R_xlen_t k = 0; k < count; ++k)
+                ((double *) out)[at + k] = REAL_RO(rule->values)[picked[k]];
+        else
+            for (R_xlen_t k = 0; k < count; ++k)
+                ((SEXP *) out)[at + k] = STRING_ELT(rule->values, picked[k]);
+    }
+    return n;
+}
+
 // Computes and stores all elements after many single reads. They are not in R's memory, since R must not collect garbage
 // while it reads elements; if there is no memory, elements are still computed one by one.
 static void cache_if_read_through(SEXP x, struct rule *rule) {
@@ -105,17 +138,7 @@ static void cache_if_read_through(SEXP x, struct rule *rule) {
     void *all = malloc((size_t) rule->rows * element_size(rule));
     if (all == NULL)
         return;
-    int picked[PART];
-    for (R_xlen_t at = 0; at < rule->rows; at += PART) {
-        R_xlen_t count = rule->rows - at < PART ? rule->rows - at : PART;
-        pick_part(rule, at, count, picked);
-        if (TYPEOF(x) == STRSXP)
-            for (R_xlen_t k = 0; k < count; ++k)
-                ((SEXP *) all)[at + k] = STRING_ELT(rule->values, picked[k]);
-        else
-            for (R_xlen_t k = 0; k < count; ++k)
-                ((int *) all)[at + k] = integer_at(rule, picked[k]);
-    }
+    picked_region(x, 0, rule->rows, all);
     rule->cached = all;
     profile_add_bytes((double) rule->rows * (double) element_size(rule));
 }
@@ -162,58 +185,23 @@ static SEXP text_element(SEXP x, R_xlen_t i) {
     return text;
 }
 
-static R_xlen_t integer_region(SEXP x, R_xlen_t i, R_xlen_t n, int *out) {
-    const struct rule *rule = rule_of(x);
-    if (n > rule->rows - i)
-        n = rule->rows - i;
-    if (!is_computed(x)) {
-        memcpy(out, INTEGER_RO(R_altrep_data2(x)) + i, (size_t) n * sizeof(int));
-        return n;
-    }
-    pick_part(rule, i, n, out);
-    for (R_xlen_t k = 0; k < n; ++k)
-        out[k] = integer_at(rule, out[k]);
-    return n;
-}
+static R_xlen_t integer_region(SEXP x, R_xlen_t i, R_xlen_t n, int *out) { return picked_region(x, i, n, out); }
 
-static R_xlen_t double_region(SEXP x, R_xlen_t i, R_xlen_t n, double *out) {
-    const struct rule *rule = rule_of(x);
-    if (n > rule->rows - i)
-        n = rule->rows - i;
-    if (!is_computed(x)) {
-        memcpy(out, REAL_RO(R_altrep_data2(x)) + i, (size_t) n * sizeof(double));
-        return n;
-    }
-    const double *values = REAL_RO(rule->values);
-    int picked[PART];
-    for (R_xlen_t at = 0; at < n; at += PART) {
-        R_xlen_t count = n - at < PART ? n - at : PART;
-        pick_part(rule, i + at, count, picked);
-        for (R_xlen_t k = 0; k < count; ++k)
-            out[at + k] = values[picked[k]];
-    }
-    return n;
-}
+static R_xlen_t double_region(SEXP x, R_xlen_t i, R_xlen_t n, double *out) { return picked_region(x, i, n, out); }
 
 static SEXP picked_copy(SEXP x, Rboolean deep) {
     (void) deep;
-    const struct rule *rule = rule_of(x);
-    SEXP copy = PROTECT(Rf_allocVector(TYPEOF(x), rule->rows));
-    if (TYPEOF(x) == INTSXP) {
-        integer_region(x, 0, rule->rows, INTEGER(copy));
-    } else if (TYPEOF(x) == REALSXP) {
-        double_region(x, 0, rule->rows, REAL(copy));
-    } else {
-        SEXP all = R_altrep_data2(x);
-        int picked[PART];
-        for (R_xlen_t at = 0; at < rule->rows; at += PART) {
-            R_xlen_t count = rule->rows - at < PART ? rule->rows - at : PART;
-            if (is_computed(x))
-                pick_part(rule, at, count, picked);
+    R_xlen_t rows = rule_of(x)->rows;
+    SEXP copy = PROTECT(Rf_allocVector(TYPEOF(x), rows));
+    if (TYPEOF(x) == STRSXP) {
+        SEXP texts[PART];
+        for (R_xlen_t at = 0, count; at < rows; at += count) {
+            count = picked_region(x, at, PART, texts);
             for (R_xlen_t k = 0; k < count; ++k)
-                SET_STRING_ELT(copy, at + k, is_computed(x) ? STRING_ELT(rule->values, picked[k])
-                                                            : STRING_ELT(all, at + k));
+                SET_STRING_ELT(copy, at + k, texts[k]);
         }
+    } else {
+        picked_region(x, 0, rows, TYPEOF(x) == INTSXP ? (void *) INTEGER(copy) : (void *) REAL(copy));
     }
     UNPROTECT(1);
     return copy;
