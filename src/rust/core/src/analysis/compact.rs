@@ -13,7 +13,7 @@ use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, filled, sort_by_key, with_room};
 use crate::model::Frames;
 use crate::schema::{
-    Data, FILES, FRAME_COLUMNS, Ids, Key, NA, TABLES, TableInput, Type, known_frames, rows_of_each,
+    Data, FILES, FRAME_COLUMNS, Ids, Key, NA, TABLES, TableInput, Type, known_frames,
 };
 use crate::tables::TableList;
 use std::borrow::Cow;
@@ -163,15 +163,6 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         )
     }
 
-    /// Whether the rows of a table are in the order of samples, and each sample has the same
-    /// number of them.
-    fn is_regular(&self, rest: &Rest) -> Result<bool> {
-        // Errors are reported when the table is read.
-        let samples = self.index(Key::Sample).ok();
-        let each = rows_of_each(rest.table, samples.as_ref())?;
-        Ok(rest.rows.is_none() && each.is_some())
-    }
-
     /// Drops rows with unresolved references, parents first.
     fn drop_orphans(&mut self, which: impl Fn(&str) -> bool) -> Result<()> {
         for table in self.parents_first()? {
@@ -183,9 +174,6 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
             for (column, key) in references {
                 cancel::check(self.stop)?;
                 if is_known && FRAME_COLUMNS.contains(&column) {
-                    continue;
-                }
-                if key == Key::Sample && self.is_regular(&self.all[table])? {
                     continue;
                 }
                 let index = self.index(key)?;
@@ -271,9 +259,6 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
             };
             cancel::check(self.stop)?;
             if name == SAMPLE_LOCATIONS && self.frames()?.is_some() {
-                continue;
-            }
-            if name == SAMPLE_VALUES && self.is_regular(&self.all[table])? {
                 continue;
             }
             let index = self.index(Key::Sample)?;
