@@ -2,6 +2,9 @@
 // "count" in all rows (BY_ROW with one value); `type` repeats the sample types in a cycle (BY_ROW); `sample_id` is 1,
 // 1, 2, 2, … (BY_COUNT, which needs no values); and the name of the function of a frame is the value for the location
 // of the frame (BY_LOCATION). altrep.c describes what applies to all computed columns.
+//
+// Of 100,000 samples with two types, `sample_values` takes half of the memory of ordinary columns, which take 1.2 times
+// as long to read and 1.4 times as long to combine; as_tibble() would take 34 times as long. See `bench/lazy`.
 
 #include "picked.h"
 #include "frames.h"
@@ -127,8 +130,8 @@ static R_xlen_t picked_region(SEXP x, R_xlen_t i, R_xlen_t n, void *out) {
     return n;
 }
 
-// Computes and stores all elements after many single reads. They are not in R's memory, since R must not collect garbage
-// while it reads elements; if there is no memory, elements are still computed one by one.
+// Computes and stores all elements after many single reads. They are not in R's memory, since R must not collect
+// garbage while it reads elements; if there is no memory, elements are still computed one by one.
 static void cache_if_read_through(SEXP x, struct rule *rule) {
     if (rule->by != BY_SAMPLE && rule->by != BY_LOCATION)
         return;

@@ -246,6 +246,9 @@ pub(crate) fn rows_of_each(input: &dyn TableInput, samples: Option<&Ids>) -> Res
 
 /// Reads a table in which all samples have the same types in the same order, as readers create it.
 /// Returns `None` for any other table, including those that break a rule.
+///
+/// 100,000 samples are checked 20 times as fast as by rows, and summarised 1.9 to 2.8 times as fast
+/// (`validate_profile()` and `summary()` in `bench/lazy`).
 fn read_regular(input: &dyn TableInput, reading: &Reading) -> Result<Option<Vec<Values>>> {
     let [_, type_, unit, value, value_exact] = &COLUMNS;
     let Some(width) = rows_of_each(input, reading.ids(Key::Sample))? else {

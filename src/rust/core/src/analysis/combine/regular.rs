@@ -1,5 +1,7 @@
 //! Combines sample values if all samples of all profiles have the same types in the same order. The columns of ids,
 //! types and units follow from this, so no rows are read or written.
+//!
+//! 100,000 samples are combined 2 to 3 times as fast as by rows (`combine_profiles(x)` in `bench/lazy`).
 
 use super::{Job, Parts};
 use crate::error::Result;

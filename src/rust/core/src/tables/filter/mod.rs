@@ -15,7 +15,7 @@ pub use rows::rows_of_samples;
 pub use rules::Filters;
 
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, filled, with_room};
 use crate::model::{Frames, LocationId, Profile, Stack, StackId, Stacks};
 use crate::schema::{Key, Reading, SampleStacks};
@@ -71,9 +71,7 @@ fn filter_rows(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filte
     let mut no_longer_inlined = Vec::new();
     let mut frames: Vec<Frame> = Vec::new();
     for sample in 0..count {
-        if sample % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(sample, stop)?;
         if !filters.selects(sample) {
             continue;
         }
@@ -114,6 +112,9 @@ struct Left {
 
 /// Filters stacks: each one once, unless its samples have different rules. `None` if a location would
 /// have to be added, see [`FilteredFrames::Rows`].
+///
+/// 100,000 samples with 10,000 stacks are filtered 11 to 20 times as fast as by rows (`filter_profile()` in
+/// `bench/lazy`).
 fn filter_stacks(
     profile: &Profile,
     all: &Frames,
@@ -130,9 +131,7 @@ fn filter_stacks(
     let mut frames: Vec<Frame> = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
     for (sample, &id) in all.of_sample().iter().enumerate() {
-        if sample % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(sample, stop)?;
         if !filters.selects(sample) {
             samples.try_push(false)?;
             outermost.try_push(false)?;
