@@ -225,7 +225,7 @@ impl<'call> Arena<'call> {
         Ok(slots.vector)
     }
 
-    /// The same, with `len` elements that are filled later, part by part.
+    /// A character vector of `len` of these strings, which are filled in later, part by part.
     pub fn text_slots(self, distinct: &[&str], len: usize) -> Result<TextSlots<'call>> {
         // SAFETY: inside `guarded()`.
         let vector = self.add(|| unsafe { Rf_allocVector(STRSXP, len as isize) })?;

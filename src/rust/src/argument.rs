@@ -182,7 +182,7 @@ impl<'call> Sexp<'call> {
         texts(self.name_strings()?)
     }
 
-    /// The same as R's string objects, which need not be valid text.
+    /// The names of the elements as R's string objects, which need not be valid text.
     pub fn name_strings(self) -> Result<&'call [SEXP]> {
         if self.kind() != VECSXP {
             return Ok(&[]);

@@ -72,7 +72,7 @@ impl<'call> Tibble<'call> {
         Ok(slots)
     }
 
-    /// The same for a logical column: each element is 0, 1 or NA.
+    /// The data of a new logical column, which the caller fills: each element is 0, 1 or NA.
     pub fn logical_slots(&mut self, name: &'static str) -> Result<&'call mut [i32]> {
         let (column, slots) = self.arena.logicals(self.rows)?;
         self.add(name, column)?;

@@ -201,7 +201,7 @@ impl Error {
         }
     }
 
-    /// The same for a task that reads or writes a whole file: a lack of memory names the task and the file as well.
+    /// The error of a task that reads or writes a whole file: a lack of memory names the task and the file as well.
     pub fn during(self, task: &'static str, path: &str) -> Error {
         match self {
             Error::Memory => Error::FileMemory {

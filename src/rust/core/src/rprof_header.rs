@@ -65,7 +65,7 @@ impl fmt::Display for Header {
 impl Header {
     /// The header of a source as `Rprof()` wrote it. `None` if it is not an Rprof source, or if its
     /// interval is unknown.
-    pub fn of(source: &Source) -> Option<Header> {
+    pub fn from_source(source: &Source) -> Option<Header> {
         let RprofOptions { memory, gc, line } = source.options?;
         Some(Header {
             memory,
@@ -79,7 +79,7 @@ impl Header {
     pub fn source(&self) -> Result<Source> {
         Ok(Source {
             kind: SourceKind::RPROF,
-            period: self.interval.map(Period::of_rprof).transpose()?,
+            period: self.interval.map(Period::from_rprof).transpose()?,
             options: Some(RprofOptions {
                 memory: self.memory,
                 gc: self.gc,
@@ -187,11 +187,11 @@ mod tests {
             "memory profiling: sample.interval=500",
         ] {
             let source = header(line.as_bytes()).unwrap().source().unwrap();
-            assert_eq!(Header::of(&source).unwrap().to_string(), line);
+            assert_eq!(Header::from_source(&source).unwrap().to_string(), line);
         }
         let unknown = Header::default().source().unwrap();
         assert_eq!(unknown.options, Some(RprofOptions::default()));
-        assert_eq!(Header::of(&unknown), None);
-        assert_eq!(Header::of(&Source::default()), None);
+        assert_eq!(Header::from_source(&unknown), None);
+        assert_eq!(Header::from_source(&Source::default()), None);
     }
 }

@@ -6,7 +6,7 @@
 //! `iconv(sub = "byte")` does.
 
 use crate::error::Result;
-use crate::limits::memory::{TryText, ensure, owned};
+use crate::limits::memory::{TryGrow, TryText, ensure, owned};
 use crate::message;
 use data_encoding::Encoding;
 use std::borrow::Cow;
@@ -97,6 +97,31 @@ pub fn decoded(encoding: &Encoding, digits: &[u8]) -> Result<Option<Vec<u8>>> {
     // Decoding does not produce more bytes than it consumes.
     ensure(digits.len())?;
     Ok(encoding.decode(digits).ok())
+}
+
+/// Appends the decimal digits of a number. This takes a fifth of the time of formatting it.
+#[inline]
+pub fn push_number(out: &mut Vec<u8>, mut number: u64) -> Result<()> {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.try_extend(&digits[at..])
+}
+
+/// Appends a number with its sign, if it is negative.
+#[inline]
+pub fn push_integer(out: &mut Vec<u8>, number: i64) -> Result<()> {
+    if number < 0 {
+        out.try_push(b'-')?;
+    }
+    push_number(out, number.unsigned_abs())
 }
 
 /// Texts as a JSON array, such as `["a","b"]`.

@@ -7,7 +7,7 @@ use crate::outcome::outcome;
 use crate::pool::pooled;
 use crate::{from_r, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
-use profile_core::analysis::call_tree::Part;
+use profile_core::analysis::call_tree::TreePart;
 use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::groups::By;
 use profile_core::analysis::{call_tree, description, holders, runs, summary};
@@ -58,9 +58,9 @@ fn rust_call_tree(
             by => by,
         };
         let part = match text(part)? {
-            "callers" => Part::Callers(text(name)?),
-            "callees" => Part::Callees(text(name)?),
-            _ => Part::Whole,
+            "callers" => TreePart::Callers(text(name)?),
+            "callees" => TreePart::Callees(text(name)?),
+            _ => TreePart::Whole,
         };
         let wanted_sources = argument(sources).integers()?;
         let is_wanted = |source: SourceId| {
@@ -69,7 +69,7 @@ fn rust_call_tree(
                 .is_none_or(|&flag| flag == 1)
         };
         let names = FrameNames::new(&profile)?;
-        if let Part::Callers(name) | Part::Callees(name) = part {
+        if let TreePart::Callers(name) | TreePart::Callees(name) = part {
             let known = names.known(&profile)?;
             if !known.contains(&name) {
                 return arena.list(&[("known", arena.texts(&known)?)]);
@@ -157,7 +157,7 @@ fn rust_unit_factors(units: &Robj, to: &Robj) -> Robj {
             if *unit == to {
                 1.0
             } else {
-                conversion(unit, to).map_or(f64::NAN, |conversion| conversion.of(1.0))
+                conversion(unit, to).map_or(f64::NAN, |conversion| conversion.convert(1.0))
             }
         };
         arena.numbers(&units.iter().map(factor).try_vec()?)

@@ -65,7 +65,7 @@ fn rust_write(x: &Robj, file: &Robj, format: &Robj, options: &Robj, report: &Rob
     })
 }
 
-// The same, but returns `list(bytes, losses)`, with the content of the file as a raw vector.
+// Writes a profile in a format, see `writer()` in options.rs. Returns `list(bytes, losses)`, with the content of the file as a raw vector.
 #[extendr]
 fn rust_written(x: &Robj, format: &Robj, options: &Robj) -> Robj {
     outcome(|arena| {

@@ -136,7 +136,7 @@ fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
         }
         let rows = all.iter().map(|renamed| renamed.column.len()).sum();
         let name = text(key)?;
-        let key = Key::of_column(name);
+        let key = Key::from_column(name);
         let key = key.ok_or_else(|| Error::Unsupported(message!("No key `{name}`.")))?;
         let (ids, slots) = arena.integers(rows)?;
         remap(&all, key, slots, &stop)?;

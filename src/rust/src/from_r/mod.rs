@@ -50,14 +50,14 @@ pub fn profile(x: Sexp, stop: Stop) -> Result<Profile> {
     })
 }
 
-/// The same for an analysis: each type has one unit.
+/// Checks a list of tables and creates a profile for an analysis: each type has one unit.
 pub fn analysed(x: Sexp, stop: Stop) -> Result<Profile> {
     let mut profile = profile(x, stop)?;
     profile.unify_units()?;
     Ok(profile)
 }
 
-/// The same, converted to version "2.0": one recorded sample in each row, and all runs.
+/// Checks a list of tables and creates a profile of version "2.0": one recorded sample in each row, and all runs.
 pub fn recorded(x: Sexp, stop: Stop) -> Result<Profile> {
     with_list(x, |version, list| match version {
         "1.0" => convert::from_v1(list, &v1::origin(x)?, stop),

@@ -44,7 +44,7 @@ impl<'call> Table<'call> {
         self.columns.get(at).copied()
     }
 
-    /// The same, if it has no class or dimensions and is as long as the table.
+    /// The column with this name, if it has no class or dimensions and is as long as the table.
     fn plain(&self, name: &str) -> Option<Sexp<'call>> {
         let column = self.find(name)?;
         (column.is_plain() && column.len() == self.rows()).then_some(column)

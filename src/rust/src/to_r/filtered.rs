@@ -4,7 +4,7 @@ use super::frames::take;
 use super::rows;
 use crate::arena::{Arena, RObject};
 use profile_core::error::Result;
-use profile_core::limits::cancel::{self, ROWS, Stop};
+use profile_core::limits::cancel::{self, Stop};
 use profile_core::model::{Frames, Profile, StackId, Stacks};
 use profile_core::tables::{Filtered, FilteredFrames};
 
@@ -82,9 +82,7 @@ fn rows_of_stacks<'call>(
     let mut space = Vec::new();
     let ids = (1..).zip(stays).filter(|(_, stays)| **stays);
     for (i, ((id, _), stack)) in ids.zip(frames()).enumerate() {
-        if i % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(i, stop)?;
         let stack = stack.unpacked(&mut space)?;
         take(&mut sample_ids, stack.len()).fill(id);
         for (slot, value) in take(&mut depths, stack.len()).iter_mut().zip(1..) {

@@ -12,13 +12,13 @@ use super::sample_types::summed_type;
 use super::weights::{Counted, Weight, sum_by_stack, type_of};
 use crate::collections::next_row;
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room};
 use crate::model::{Profile, SourceId};
 
 /// The part of each stack that forms a path of the tree.
 #[derive(Debug, Clone, Copy)]
-pub enum Part<'a> {
+pub enum TreePart<'a> {
     Whole,
     /// The name of frames, see [`FrameNames::is`]. A function and its callees: from its outermost frame inwards.
     Callees(&'a str),
@@ -62,7 +62,7 @@ pub fn call_tree<'p>(
     names: &'p FrameNames,
     wanted: Option<&str>,
     by: By,
-    part: Part,
+    part: TreePart,
     is_wanted: impl Fn(SourceId) -> bool,
     stop: Stop,
 ) -> Result<CallTree<'p>> {
@@ -73,8 +73,8 @@ pub fn call_tree<'p>(
     let mut is_chosen = with_room(profile.locations.len())?;
     for location in profile.locations.ids() {
         let chosen = match part {
-            Part::Whole => false,
-            Part::Callees(chosen) | Part::Callers(chosen) => names.is(location, chosen),
+            TreePart::Whole => false,
+            TreePart::Callees(chosen) | TreePart::Callers(chosen) => names.is(location, chosen),
         };
         is_chosen.try_push(chosen)?;
     }
@@ -87,9 +87,7 @@ pub fn call_tree<'p>(
     let mut self_ = Vec::new();
     let mut space = Vec::new();
     for (stack, &[sum]) in profile.stacks.ids().zip(&by_stack) {
-        if stack.row() % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(stack.row(), stop)?;
         if sum == 0.0 {
             continue;
         }
@@ -99,11 +97,11 @@ pub fn call_tree<'p>(
         let outermost_chosen = frames.iter().rposition(|frame| is_chosen[frame.row()]);
         let groups = &groups.of_location;
         let node = match (part, outermost_chosen) {
-            (Part::Whole, _) => paths.add(frames.iter().rev().copied(), groups)?,
-            (Part::Callees(_), Some(at)) => {
+            (TreePart::Whole, _) => paths.add(frames.iter().rev().copied(), groups)?,
+            (TreePart::Callees(_), Some(at)) => {
                 paths.add(frames[..=at].iter().rev().copied(), groups)?
             }
-            (Part::Callers(_), Some(at)) => paths.add(frames[at..].iter().copied(), groups)?,
+            (TreePart::Callers(_), Some(at)) => paths.add(frames[at..].iter().copied(), groups)?,
             (_, None) => None,
         };
         self_.try_fill(paths.nodes().len(), 0.0)?;
@@ -184,9 +182,7 @@ fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> R
     visit(&mut open, (ROOT, outermost, None, 1, 0.0))?;
     while let Some((row, node)) = open.pop() {
         let own = next_row(out.len(), "paths")?;
-        if own as usize % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(own as usize, stop)?;
         out.try_push(node)?;
         let start = starts[row as usize];
         visit(&mut open, (row, start, Some(own), node.depth + 1, node.x))?;

@@ -8,7 +8,7 @@
 //! so nobody can create two rows with the same key.
 
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, filled, owned, with_room};
 use crate::schema::NA;
 use data_encoding::BASE64URL_NOPAD;
@@ -81,9 +81,7 @@ pub fn content_keys(
     let mut keys = with_room(count)?;
     let mut start = 0;
     for number in 0..count {
-        if number % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(number, stop)?;
         let mut hash = Hash::new();
         match &sets {
             None => add_row(columns, number, &mut hash),

@@ -3,7 +3,7 @@
 //!
 //! They are computed together, so that the tables of the profile are checked and read once.
 
-use super::call_tree::{CallTree, Part, call_tree};
+use super::call_tree::{CallTree, TreePart, call_tree};
 use super::frame_names::FrameNames;
 use super::garbage_collections::{COLLECTION, Collections};
 use super::groups::By;
@@ -12,7 +12,7 @@ use super::sample_types::summed_type;
 use super::summary::{Summary, summarise};
 use super::weights::{Weight, sum_by_stack};
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
 use crate::model::Profile;
 use crate::model::known_types::ALLOC_SPACE;
@@ -49,7 +49,7 @@ pub fn describe<'p>(
     stop: Stop,
 ) -> Result<Description<'p>> {
     let summary = summarise(profile, names, wanted, stop)?;
-    let (by, part) = (By::Function, Part::Whole);
+    let (by, part) = (By::Function, TreePart::Whole);
     let tree = call_tree(profile, names, wanted, by, part, |_| true, stop)?;
     let mut callers: HashMap<&str, MainCaller, RandomState> = HashMap::default();
     for (callee, caller) in main_callers(&tree)? {
@@ -136,9 +136,7 @@ fn packages<'p>(
     let mut sums: HashMap<Option<&str>, f64, RandomState> = HashMap::default();
     let mut space = Vec::new();
     for (stack, &[sum]) in profile.stacks.ids().zip(&by_stack) {
-        if stack.row() % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(stack.row(), stop)?;
         let frames = profile.stacks.get(stack).unpacked(&mut space)?;
         let Some(&innermost) = collections.allocating(frames).first() else {
             continue;

@@ -51,7 +51,7 @@ pub fn is_allocation(values: Option<&Values>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::call_tree::{Part, call_tree};
+    use crate::analysis::call_tree::{TreePart, call_tree};
     use crate::analysis::description::describe;
     use crate::analysis::groups::By;
     use crate::analysis::runs::by_run;
@@ -68,7 +68,7 @@ mod tests {
             ("p.f:1>collection", 8.0),
             ("collection", 16.0),
         ]);
-        let mut bytes = Values::of_known(&ALLOC_SIZE, 0).unwrap();
+        let mut bytes = Values::absent_known(&ALLOC_SIZE, 0).unwrap();
         for value in [100.0, 200.0, 400.0, 800.0, 1600.0] {
             bytes.column.try_push(value).unwrap();
         }
@@ -112,7 +112,7 @@ mod tests {
                 (None, 700.0)
             ]
         );
-        let (by, part) = (By::Function, Part::Whole);
+        let (by, part) = (By::Function, TreePart::Whole);
         let tree = call_tree(&profile, &names, wanted, by, part, |_| true, never).unwrap();
         let nodes = tree.nodes.iter();
         let nodes = nodes.map(|node| (tree.groups[node.group as usize].name, node.self_));

@@ -21,7 +21,7 @@ pub enum By {
     Function,
     /// Frames that also have the same file and line.
     Line,
-    /// The same, but frames without a symbol must also have the same address. (Those of two runs
+    /// Frames with the same name, file and line; without a symbol they must also have the same address. (Those of two runs
     /// usually differ.)
     Place,
     /// Frames of the same package. Calls within a package are merged into one node.

@@ -13,7 +13,7 @@ use super::sample_types::check_sums;
 use super::weights::{Counted, Weight, sum_by_stack, type_of};
 use crate::collections::Lists;
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, TryText, copied, filled, owned};
 use crate::model::{Profile, SourceId};
 use std::collections::HashMap;
@@ -123,9 +123,7 @@ pub fn holders<'p>(
     let mut space = Vec::new();
     let by_stack = base_by_stack.iter().zip(&new_by_stack);
     for (stack, (&base, &new)) in profile.stacks.ids().zip(by_stack) {
-        if stack.row() % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(stack.row(), stop)?;
         if base == [0.0; 2] && new == [0.0; 2] {
             continue;
         }
@@ -292,9 +290,7 @@ impl<'t> Tree<'t> {
             let mut node = start;
             loop {
                 visited += 1;
-                if visited % ROWS == 0 {
-                    cancel::check(stop)?;
-                }
+                cancel::at_row(visited, stop)?;
                 let children = self.children.get(node as usize);
                 let kept = children.iter().copied().filter(|&child| {
                     let growth = self.growth(child);

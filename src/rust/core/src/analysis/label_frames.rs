@@ -28,7 +28,7 @@ pub use stack::{Frames, OUTER_CALLS, OVERFLOW_KEY};
 
 use crate::collections::{Interner, Lists};
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::model::{Label, Location, LocationId, Locations, Profile, StackId, Stacks, StringId};
 use stack::{Clean, Merged, Role};
@@ -41,8 +41,8 @@ pub fn take_labels(profile: &mut Profile, stop: Stop) -> Result<()> {
     take_labels_of_file(profile, |_| Ok(()), stop)
 }
 
-/// The same for a file, in which a few bytes may represent many labels: `check` is called with the memory that they
-/// need.
+/// Takes the labels of a profile that was read from a file, in which a few bytes may represent many of them: `check` is
+/// called with the memory that they need.
 pub fn take_labels_of_file(
     profile: &mut Profile,
     check: impl FnOnce(u64) -> Result<()>,
@@ -52,7 +52,7 @@ pub fn take_labels_of_file(
     let mut roles = with_room(profile.functions.len())?;
     for function in profile.functions.iter() {
         let name = profile.strings.get(function.name);
-        roles.try_push(Role::of(name, &mut marks)?)?;
+        roles.try_push(Role::parse(name, &mut marks)?)?;
     }
     if !roles
         .iter()
@@ -78,9 +78,7 @@ pub fn take_labels_of_file(
     let mut taken = with_room(profile.stacks.len())?;
     let stacks = std::mem::take(&mut profile.stacks);
     for (row, id) in stacks.ids().enumerate() {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(row, stop)?;
         taker.frames.clear();
         stacks.get(id).append_to(&mut taker.frames)?;
         taken.try_push(taker.take(profile)?)?;
@@ -145,7 +143,7 @@ impl Taker {
         }
         self.frames.truncate(self.clean.kept.len());
         let mut labels = Vec::new();
-        Merged::of(self.clean.marks.iter().map(|&mark| &self.marks[mark]))?.for_each(
+        Merged::new(self.clean.marks.iter().map(|&mark| &self.marks[mark]))?.for_each(
             |key, value| {
                 let strings = &mut profile.strings;
                 labels.try_push((strings.intern(key)?, strings.intern(value)?))
@@ -199,9 +197,7 @@ fn label_samples(
     let old = std::mem::take(&mut profile.labels);
     let mut old = old.into_iter().peekable();
     for (sample, stack) in profile.samples.stack.iter().enumerate() {
-        if sample % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(sample, stop)?;
         while let Some(label) = old.next_if(|label| label.sample <= sample) {
             profile.labels.try_push(label)?;
         }
@@ -268,9 +264,7 @@ fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
     let mut new = with_room(old.len())?;
     let mut frames = Vec::new();
     for (row, id) in old.ids().enumerate() {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(row, stop)?;
         frames.clear();
         old.get(id).append_to(&mut frames)?;
         for frame in &mut frames {

@@ -3,7 +3,7 @@
 
 use super::sample_types::{WrittenType, check_sums, written_types};
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, filled};
 use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, SourceId, StackId, is_summable, unit_of_time};
@@ -98,7 +98,7 @@ impl Measured<'_, '_> {
         Ok(left_out)
     }
 
-    /// The same with all samples of equal stacks merged, in the order of their first samples.
+    /// Passes the sum of each stack to `each`, with all samples of equal stacks merged, in the order of their first samples.
     pub fn sums(
         self,
         stop: Stop,
@@ -115,9 +115,7 @@ impl Measured<'_, '_> {
             Ok(())
         })?;
         for (row, &stack) in order.iter().enumerate() {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(row, stop)?;
             each(stack, sums[stack.row()])?;
         }
         Ok(left_out)
@@ -126,9 +124,7 @@ impl Measured<'_, '_> {
     fn each(self, stop: Stop, mut each: impl FnMut(StackId, f64) -> Result<()>) -> Result<usize> {
         let mut left_out = 0;
         for (count, &row) in self.rows.iter().enumerate() {
-            if count % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(count, stop)?;
             let value = self.measure.value(row, self.source);
             if value > 0.0 && value.is_finite() {
                 each(self.profile.samples.stack[row], value)?;

@@ -11,7 +11,7 @@ use super::rows_by_source::RowsBySource;
 use super::sample_types::summed_type;
 use super::weights::{Counted, Weight, type_of};
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::model::{Period, Profile, SourceId, StackId, ValueType};
 use types::RunTypes;
@@ -145,9 +145,7 @@ impl Sums {
     ) -> Result<Counted> {
         let mut counted = Counted::default();
         for (count, &row) in rows.iter().enumerate() {
-            if count % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(count, stop)?;
             let stack = profile.samples.stack[row];
             let value = weight.of(profile, row);
             let has_stack = !profile.stacks.get(stack).is_empty();
@@ -174,9 +172,7 @@ impl Sums {
         let mut space = Vec::new();
         for stack in self.used_stacks.drain(..) {
             self.visited += 1;
-            if self.visited % ROWS as u64 == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(self.visited as usize, stop)?;
             self.is_used[stack.row()] = false;
             let sum = std::mem::take(&mut self.stacks[stack.row()]);
             if sum == 0.0 {

@@ -142,7 +142,7 @@ fn can_be_summed(values: &Values) -> bool {
 fn named<'p>(profile: &'p Profile, name: &str) -> Result<&'p Values> {
     let with_name = |name: &str| profile.values.iter().find(|v| v.type_.name == name);
     let values = with_name(name).or_else(|| with_name(without_alias(name)));
-    let others = match listed(summable(profile)) {
+    let others = match listed(summable(profile).map(|v| v.type_.name.as_str())) {
         none if none.is_empty() => message!("The profile has no types that can be summed."),
         names => message!("Types that can be summed: {names}."),
     };
@@ -158,11 +158,11 @@ fn named<'p>(profile: &'p Profile, name: &str) -> Result<&'p Values> {
     }
 }
 
-/// The names of types for a message: "`cpu`, `samples`".
-fn listed<'p>(values: impl Iterator<Item = &'p Values>) -> String {
-    values.fold(String::new(), |list, v| {
+/// Names of types for a message: "`cpu`, `samples`".
+fn listed<'p>(names: impl Iterator<Item = &'p str>) -> String {
+    names.fold(String::new(), |list, name| {
         let between = if list.is_empty() { "" } else { ", " };
-        message!("{list}{between}`{}`", v.type_.name)
+        message!("{list}{between}`{name}`")
     })
 }
 
@@ -258,12 +258,12 @@ impl<'a> WrittenType<'a> {
         for lookup in &self.lookups {
             if let Lookup::Stored(values) = lookup {
                 if let Some(exact) = values.exact(row) {
-                    return Total::of_whole(exact);
+                    return Total::from_whole(exact);
                 }
             }
             let value = lookup.number(row, source);
             if !value.is_nan() {
-                return Total::of(value);
+                return Total::from_value(value);
             }
         }
         Total::default()
@@ -312,10 +312,7 @@ pub fn chosen_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Wri
     if let Some(at) = found {
         return Ok(types.swap_remove(at));
     }
-    let names = types.iter().fold(String::new(), |list, t| {
-        let between = if list.is_empty() { "" } else { ", " };
-        message!("{list}{between}`{}`", t.key)
-    });
+    let names = listed(types.iter().map(|type_| type_.key));
     Err(Error::Unsupported(match name {
         Some(name) if !names.is_empty() => {
             message!("The profile has no sample type `{name}` that can be written. Types: {names}.")
@@ -362,7 +359,7 @@ pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenTy
     Ok(written)
 }
 
-/// The same for formats that store whole numbers: times with fractions, such as the seconds of py-spy and the
+/// The types that are written in formats that store whole numbers: times with fractions, such as the seconds of py-spy and the
 /// milliseconds of dotnet-trace, become nanoseconds.
 pub fn whole_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenType<'_>>> {
     let mut types = written_types(profile, aggregate)?;

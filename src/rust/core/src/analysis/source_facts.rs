@@ -217,7 +217,7 @@ pub fn words(options: RprofOptions) -> &'static str {
     }
 }
 
-/// The same, but `none` if no option is set.
+/// The options as text, `none` if no option is set.
 pub fn options_text(options: RprofOptions) -> &'static str {
     match words(options) {
         "" => NO_OPTIONS,

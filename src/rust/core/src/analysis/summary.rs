@@ -11,7 +11,7 @@ use super::sample_types::summed_type;
 use super::weights::{Counted, Sums, Weight, add, sum_by_stack, type_of};
 use crate::collections::next_row;
 use crate::error::{Error, Result};
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, with_room};
 use crate::model::known_types::ALLOC_SIZE;
 use crate::model::{LocationId, Profile, StringId};
@@ -138,9 +138,7 @@ fn sum<'p, const N: usize>(
     let mut space = Vec::new();
     let mut without_symbol = 0.0;
     for (stack, sums) in profile.stacks.ids().zip(&by_stack) {
-        if stack.row() % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(stack.row(), stop)?;
         if *sums != [0.0; N] {
             let frames = profile.stacks.get(stack).unpacked(&mut space)?;
             let allocating = allocations.collections.allocating(frames);

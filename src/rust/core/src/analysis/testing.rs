@@ -13,7 +13,7 @@ pub fn profile(stacks: &[(&str, f64)]) -> Profile {
         ..Source::default()
     };
     let sources = [source.clone(), source].map(|source| profile.add_source(source).unwrap());
-    let mut counts = Values::of_known(&SAMPLES, 0).unwrap();
+    let mut counts = Values::absent_known(&SAMPLES, 0).unwrap();
     for (row, (text, count)) in stacks.iter().enumerate() {
         let mut frames = Vec::new();
         for frame in text.split('>').filter(|frame| !frame.is_empty()) {

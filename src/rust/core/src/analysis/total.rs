@@ -13,7 +13,7 @@ pub struct Total {
 }
 
 impl Total {
-    pub fn of_whole(value: i64) -> Total {
+    pub fn from_whole(value: i64) -> Total {
         Total {
             whole: i128::from(value),
             rest: 0.0,
@@ -22,9 +22,9 @@ impl Total {
     }
 
     /// A missing value counts as 0.
-    pub fn of(value: f64) -> Total {
+    pub fn from_value(value: f64) -> Total {
         match crate::model::whole(value) {
-            Some(whole) => Total::of_whole(whole),
+            Some(whole) => Total::from_whole(whole),
             None => Total {
                 whole: 0,
                 rest: if value.is_nan() { 0.0 } else { value },
@@ -80,15 +80,18 @@ mod tests {
         let mut sum = Total::default();
         assert!(sum.is_new() && sum.is_zero());
         for value in [i64::MAX, 1, i64::MAX] {
-            sum.add(Total::of_whole(value));
+            sum.add(Total::from_whole(value));
         }
         assert_eq!(sum.to_string(), (2 * i128::from(i64::MAX) + 1).to_string());
-        sum.add(Total::of(f64::NAN));
-        let mut sum = Total::of(1.5);
-        sum.add(Total::of(2.0));
+        sum.add(Total::from_value(f64::NAN));
+        let mut sum = Total::from_value(1.5);
+        sum.add(Total::from_value(2.0));
         assert_eq!(sum.to_string(), "3.5");
-        sum.add(Total::of(-10.0));
+        sum.add(Total::from_value(-10.0));
         assert!(sum.is_negative());
-        assert_eq!(Total::of(1e22).to_string(), "10000000000000000000000");
+        assert_eq!(
+            Total::from_value(1e22).to_string(),
+            "10000000000000000000000"
+        );
     }
 }

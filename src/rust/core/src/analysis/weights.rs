@@ -4,7 +4,7 @@
 use super::differences::{BaseSamples, Whole};
 use super::source_facts::periods_of_counts;
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, filled};
 use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, SampleColumn, SourceId, ValueType, Values};
@@ -108,9 +108,7 @@ pub fn sum_by_stack<const M: usize, const N: usize>(
     let mut by_stack = filled(profile.stacks.len(), [0.0; N])?;
     let base = BaseSamples::new(profile)?;
     for (row, stack) in profile.samples.stack.iter().enumerate() {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(row, stop)?;
         if !is_wanted(profile.samples.source[row]) {
             continue;
         }

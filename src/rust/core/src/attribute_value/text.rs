@@ -61,7 +61,7 @@ impl AnyValue {
     }
 
     /// Converts a text to a value; `None` if the text is invalid.
-    pub fn of_text(kind: ValueKind, text: &str) -> Result<Option<AnyValue>> {
+    pub fn parse(kind: ValueKind, text: &str) -> Result<Option<AnyValue>> {
         ensure_tree(text.len())?;
         Ok(AnyValue::of(kind, text))
     }
@@ -255,21 +255,18 @@ mod tests {
             for depth in [1, 42, DEEPEST] {
                 let any = nested(depth);
                 assert_eq!(
-                    AnyValue::of_text(any.kind(), &any.to_text().unwrap()).unwrap(),
+                    AnyValue::parse(any.kind(), &any.to_text().unwrap()).unwrap(),
                     Some(any)
                 );
             }
             let deeper = nested(DEEPEST + 1);
             assert_eq!(
-                AnyValue::of_text(deeper.kind(), &deeper.to_text().unwrap()).unwrap(),
+                AnyValue::parse(deeper.kind(), &deeper.to_text().unwrap()).unwrap(),
                 None
             );
         }
         let brackets = "[".repeat(1_000_000);
-        assert_eq!(
-            AnyValue::of_text(ValueKind::Array, &brackets).unwrap(),
-            None
-        );
+        assert_eq!(AnyValue::parse(ValueKind::Array, &brackets).unwrap(), None);
     }
 
     #[test]
@@ -295,13 +292,12 @@ mod tests {
         for any in leaves.into_iter().chain([tree]) {
             let text = any.to_text().unwrap();
             assert_eq!(
-                AnyValue::of_text(any.kind(), &text).unwrap(),
+                AnyValue::parse(any.kind(), &text).unwrap(),
                 Some(any),
                 "{text}"
             );
         }
-        let Some(AnyValue::Double(nan)) = AnyValue::of_text(ValueKind::Double, "NaN").unwrap()
-        else {
+        let Some(AnyValue::Double(nan)) = AnyValue::parse(ValueKind::Double, "NaN").unwrap() else {
             panic!("no double")
         };
         assert!(nan.is_nan());
@@ -320,7 +316,7 @@ mod tests {
             ),
             (ValueKind::Kvlist, "[{\"value\":{}}]"),
         ] {
-            assert_eq!(AnyValue::of_text(kind, text).unwrap(), None, "{text}");
+            assert_eq!(AnyValue::parse(kind, text).unwrap(), None, "{text}");
         }
     }
 }

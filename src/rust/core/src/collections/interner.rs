@@ -253,7 +253,7 @@ impl<T, I> Interner<Vec<T>, I> {
 }
 
 impl<T: Copy, I> Interner<SharedLists<T>, I> {
-    /// The same rows without a copy. `intern()` of the new table does not find them.
+    /// A table with these rows, which are not copied. `intern()` of the new table does not find them.
     pub fn share(&self) -> Self {
         Interner {
             rows: self.rows.clone(),

@@ -5,7 +5,7 @@
 //! of its samples has a meaning, which the page needs to know.
 
 use super::problems::Problems;
-use super::signatures::Kind;
+use super::signatures::FileKind;
 use super::write::MakeWriter;
 use crate::error::{Error, Foreign, Result};
 use crate::io::gzip::Content;
@@ -99,9 +99,9 @@ pub enum Look {
     /// One of the formats that can be read.
     Format(&'static Format),
     /// A kind of file that cannot be read.
-    Kind(&'static Kind),
+    Kind(&'static FileKind),
     /// A file of which only the syntax is recognised, such as JSON. A reader may recognise more.
-    Syntax(&'static Kind),
+    Syntax(&'static FileKind),
     Unknown,
 }
 

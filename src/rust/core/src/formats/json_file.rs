@@ -95,7 +95,7 @@ fn in_pieces<'env, T>(
 
 /// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum JsonKind {
     Object,
     Array,
     Text,
@@ -207,18 +207,19 @@ impl Reader<'_, '_, '_> {
         self.budget.samples(count, frames, &self.input)
     }
 
-    pub fn check(&self) -> Result<()> {
-        cancel::check(self.stop)
+    /// Checks once in many rows whether to stop.
+    pub fn check(&self, row: usize) -> Result<()> {
+        cancel::at_row(row, self.stop)
     }
 
     /// The kind of the next value.
-    pub fn peek(&mut self) -> Result<Kind> {
+    pub fn peek(&mut self) -> Result<JsonKind> {
         Ok(match self.next_byte()? {
-            b'{' => Kind::Object,
-            b'[' => Kind::Array,
-            b'"' => Kind::Text,
-            b'-' | b'0'..=b'9' => Kind::Number,
-            b't' | b'f' | b'n' => Kind::Word,
+            b'{' => JsonKind::Object,
+            b'[' => JsonKind::Array,
+            b'"' => JsonKind::Text,
+            b'-' | b'0'..=b'9' => JsonKind::Number,
+            b't' | b'f' | b'n' => JsonKind::Word,
             _ => return Err(self.expected("a value")),
         })
     }
@@ -279,7 +280,7 @@ impl Reader<'_, '_, '_> {
         self.next_in(b']')
     }
 
-    /// The same for an array that need not be closed: it may end with the input, after an element or a comma.
+    /// Whether an array that need not be closed has another element: it may end with the input, after an element or a comma.
     pub fn element_or_end(&mut self) -> Result<bool> {
         let is_first = self.is_first;
         match self.fill()? {
@@ -332,7 +333,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// The error for a file that is of a kind which cannot be read.
-    pub fn is_of_kind(&self, kind: &'static signatures::Kind) -> Error {
+    pub fn is_of_kind(&self, kind: &'static signatures::FileKind) -> Error {
         Look::Kind(kind).error(&self.input, self.format, "")
     }
 

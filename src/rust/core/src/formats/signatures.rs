@@ -10,7 +10,7 @@ mod legacy;
 
 /// A kind of file.
 #[derive(Debug)]
-pub struct Kind {
+pub struct FileKind {
     /// One word, for the field `looks_like` of the R condition.
     pub name: &'static str,
     /// As in "it looks like a zip archive".
@@ -30,7 +30,7 @@ enum Mark {
     Is(fn(&[u8]) -> bool),
 }
 
-impl Kind {
+impl FileKind {
     fn recognises(&self, start: &[u8]) -> bool {
         match self.mark {
             Mark::Start(starts) => starts.iter().any(|bytes| start.starts_with(bytes)),
@@ -41,19 +41,24 @@ impl Kind {
 }
 
 /// The kind of a file that starts with these bytes.
-pub fn find(start: &[u8]) -> Option<&'static Kind> {
+pub fn find(start: &[u8]) -> Option<&'static FileKind> {
     KINDS.iter().find(|kind| kind.recognises(start))
 }
 
 /// A kind that is recognised only by its syntax. To be called for content that no format recognises.
-pub fn find_syntax(start: &[u8]) -> Option<&'static Kind> {
+pub fn find_syntax(start: &[u8]) -> Option<&'static FileKind> {
     SYNTAXES.iter().find(|kind| kind.recognises(start))
 }
 
 use Mark::{At, Is, Start};
 
-const fn kind(name: &'static str, title: &'static str, remedy: &'static str, mark: Mark) -> Kind {
-    Kind {
+const fn kind(
+    name: &'static str,
+    title: &'static str,
+    remedy: &'static str,
+    mark: Mark,
+) -> FileKind {
+    FileKind {
         name,
         title,
         remedy,
@@ -71,7 +76,7 @@ const SPEEDSCOPE: &str = "Open it at speedscope.app and export it there.";
 const SAVE_AS_UTF8: &str = "Save it as UTF-8.";
 
 /// The form of the Gecko profiler, which the reader of processed profiles refuses as well.
-pub const GECKO: Kind = kind(
+pub const GECKO: FileKind = kind(
     "gecko",
     "a profile in the form that Firefox itself records",
     "Open it at profiler.firefox.com and save it there, or convert it with profiler-cli.",
@@ -79,7 +84,7 @@ pub const GECKO: Kind = kind(
 );
 
 #[rustfmt::skip]
-static KINDS: &[Kind] = &[
+static KINDS: &[FileKind] = &[
     // Archives and compression.
     kind("zip", "a zip archive", UNPACK, Start(&[b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08"])),
     kind("tar", "a tar archive", UNPACK, Is(archives::is_tar)),
@@ -176,7 +181,7 @@ static KINDS: &[Kind] = &[
 
 /// Checked last: some JSON files are recognised only by their readers, and stacks may start with `<`.
 #[rustfmt::skip]
-static SYNTAXES: &[Kind] = &[
+static SYNTAXES: &[FileKind] = &[
     kind("json", "JSON", "", Is(json::is_any)),
     kind("html", "HTML or XML", DOWNLOADED, Is(|start| start.trim_ascii_start().starts_with(b"<"))),
 ];

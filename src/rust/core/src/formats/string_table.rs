@@ -26,7 +26,7 @@ pub struct NumberField {
 }
 
 impl NumberField {
-    pub fn of(field: &Field) -> Result<NumberField> {
+    pub fn from_field(field: &Field) -> Result<NumberField> {
         Ok(NumberField {
             value: field.uint()?,
             at: field.at,

@@ -27,14 +27,14 @@ use crate::limits::memory::TryGrow;
 /// A part of a stack: a native frame, or the item with this number of R's line, counted from the
 /// innermost one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum StackPart {
     Native(Frame),
     Item(usize),
 }
 
 /// The kind of code that a frame belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CodeKind {
     Evaluator,
     /// The C library and similar code: part of R if R calls it.
     OfR,
@@ -45,17 +45,17 @@ enum Kind {
 /// Interleaves the ticks of one recording; its buffers are reused.
 pub struct Interleaver<'a> {
     /// The kind of each module.
-    kinds: Vec<Kind>,
+    kinds: Vec<CodeKind>,
     /// The number of the module that unwinds the stack for C++.
     unwinder: Option<usize>,
     evaluator: &'a Evaluator,
     stack_top: u64,
     /// The remaining frames, and all contexts, of the current tick, innermost first.
-    frames: Vec<(Frame, Kind)>,
+    frames: Vec<(Frame, CodeKind)>,
     contexts: Vec<Context>,
     /// The native frames that were taken since the last item, outermost first.
-    run: Vec<(Frame, Kind)>,
-    parts: Vec<Part>,
+    run: Vec<(Frame, CodeKind)>,
+    parts: Vec<StackPart>,
     /// The address at which the remaining frames end.
     end: u64,
     /// The stack pointer of the innermost frame, where the used part of the stack begins.
@@ -88,7 +88,7 @@ impl<'a> Interleaver<'a> {
         tick: &Tick,
         items: usize,
         is_call: impl Fn(usize) -> bool,
-    ) -> Result<Option<&[Part]>> {
+    ) -> Result<Option<&[StackPart]>> {
         self.parts.clear();
         self.run.clear();
         self.contexts.clear();
@@ -126,7 +126,7 @@ impl<'a> Interleaver<'a> {
             if !self.end_run(true, &is_call)? {
                 return Ok(None);
             }
-            self.parts.try_push(Part::Item(number))?;
+            self.parts.try_push(StackPart::Item(number))?;
         }
         while self.take_frame()?.is_some() {}
         let certain = self.end_run(false, &is_call)?;
@@ -141,7 +141,7 @@ impl<'a> Interleaver<'a> {
                 Some(module) => self.kinds.get(module).copied(),
                 // The innermost frame may be in code that was generated at run time. An outer frame without a module
                 // is more likely the result of a damaged stack.
-                None if number == 0 => Some(Kind::Foreign),
+                None if number == 0 => Some(CodeKind::Foreign),
                 None => None,
             };
             if let Some(kind) = kind {
@@ -149,7 +149,7 @@ impl<'a> Interleaver<'a> {
             }
         }
         if tick.has_whole_stack() {
-            let outermost = self.frames.iter().rposition(|f| f.1 == Kind::Evaluator);
+            let outermost = self.frames.iter().rposition(|f| f.1 == CodeKind::Evaluator);
             self.frames.truncate(outermost.map_or(0, |at| at + 1));
         }
         self.innermost = self.frames.first().map_or(u64::MAX, |f| f.0.stack_pointer);
@@ -190,7 +190,7 @@ impl<'a> Interleaver<'a> {
     /// the next context on the C stack.
     fn run_evaluator(&mut self, next: Option<u64>) -> Result<()> {
         while let Some((frame, kind)) = self.frames.last() {
-            if *kind != Kind::Evaluator || holds(frame, next) {
+            if *kind != CodeKind::Evaluator || holds(frame, next) {
                 break;
             }
             self.take_frame()?;
@@ -220,7 +220,7 @@ impl<'a> Interleaver<'a> {
             if holds(frame, next) {
                 break;
             }
-            if *kind != Kind::Evaluator {
+            if *kind != CodeKind::Evaluator {
                 foreign = true;
                 evals = 0;
             } else if eval.contains(&frame.address) {
@@ -256,18 +256,18 @@ impl<'a> Interleaver<'a> {
     /// Adds the run of native frames before an item, or at the innermost end, to the parts. Returns whether it
     /// certainly lacks no record of a call.
     fn end_run(&mut self, before_item: bool, is_call: impl Fn(usize) -> bool) -> Result<bool> {
-        let foreign = |part: &(Frame, Kind)| part.1 == Kind::Foreign;
+        let foreign = |part: &(Frame, CodeKind)| part.1 == CodeKind::Foreign;
         if let Some(first) = self.run.iter().position(foreign) {
             let end = match self.run.iter().rposition(foreign) {
                 Some(last) if before_item => last + 1,
                 _ => self.run.len(),
             };
-            if matches!(self.parts.last(), Some(Part::Item(number)) if is_call(*number)) {
+            if matches!(self.parts.last(), Some(StackPart::Item(number)) if is_call(*number)) {
                 self.parts.pop();
             }
             let kept = self.run[first..end].iter();
             self.parts
-                .try_extend_from(kept.map(|(frame, _)| Part::Native(*frame)))?;
+                .try_extend_from(kept.map(|(frame, _)| StackPart::Native(*frame)))?;
         }
         let certain = !self.lacks_a_call();
         self.run.clear();
@@ -277,12 +277,12 @@ impl<'a> Interleaver<'a> {
     /// Whether foreign code in the run was called by a closure that has no record. A frame that contains a record is
     /// always the last one of its run.
     fn lacks_a_call(&self) -> bool {
-        let calls_closure = |(frame, _): &(Frame, Kind)| {
+        let calls_closure = |(frame, _): &(Frame, CodeKind)| {
             let mut functions = self.evaluator.closures.iter();
             functions.any(|function| function.contains(&frame.address))
         };
         let inside = self.run.iter().skip_while(|part| !calls_closure(part));
-        inside.skip(1).any(|(_, kind)| *kind == Kind::Foreign)
+        inside.skip(1).any(|(_, kind)| *kind == CodeKind::Foreign)
     }
 }
 
@@ -299,9 +299,9 @@ fn is_unwinder(module: &Module) -> bool {
     file_name(module).starts_with("libgcc_s.")
 }
 
-fn kind(module: &Module) -> Kind {
+fn kind(module: &Module) -> CodeKind {
     if module.role == Role::Evaluator {
-        return Kind::Evaluator;
+        return CodeKind::Evaluator;
     }
     let name = file_name(module);
     let is_c_library = C_LIBRARY.iter().any(|part| {
@@ -311,9 +311,9 @@ fn kind(module: &Module) -> Kind {
     // R's dispatch of S4 methods is in a package.
     let is_dispatch = module.path.ends_with("/methods/libs/methods.so");
     if is_c_library || is_dispatch {
-        Kind::OfR
+        CodeKind::OfR
     } else {
-        Kind::Foreign
+        CodeKind::Foreign
     }
 }
 

@@ -4,7 +4,7 @@
 //! A sample whose tick is uncertain keeps R's stack and is counted as a problem.
 
 use super::align::{Aligned, align};
-use super::interleave::{Interleaver, Part};
+use super::interleave::{Interleaver, StackPart};
 use super::native::NativeFrames;
 use super::r_tables::RTables;
 use super::recording::Recording;
@@ -14,7 +14,7 @@ use crate::error::{Error, Position, Result};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::{self, Input, rprof};
 use crate::io::input::Origin;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::known_types::SAMPLES;
@@ -61,9 +61,7 @@ pub fn merge(
     let mut merger = Merger::new(&mut profile, recording, &files)?;
     let recorded = (aligned.len() as u64).saturating_sub(recording.lost);
     for (row, aligned) in aligned.iter().enumerate() {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(row, stop)?;
         let joint = match aligned {
             Some(aligned) => merger.joint_stack(row, aligned, &mut profile)?,
             None => None,
@@ -205,11 +203,11 @@ impl<'a> Merger<'a> {
         };
         for part in parts.iter().rev() {
             match part {
-                Part::Item(item) => {
+                StackPart::Item(item) => {
                     let location = self.r.location(items[*item], profile)?;
                     self.stack.try_push(location)?;
                 }
-                Part::Native(frame) => {
+                StackPart::Native(frame) => {
                     let locations = self.natives.locations(*frame, profile)?;
                     self.stack.try_extend(locations)?;
                 }

@@ -4,14 +4,14 @@
 //! therefore show the same moment, and each of R's calls has an address on the stack. The rest is as in
 //! [`merge`](super::merge()).
 
-use super::interleave::{Interleaver, Part};
+use super::interleave::{Interleaver, StackPart};
 use super::native::NativeFrames;
 use super::r_tables::RTables;
 use super::recording::{Recording, Tick};
 use super::symbols::Files;
 use crate::error::{Position, Result};
 use crate::formats::problems::{ProblemKind, Problems};
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{LocationId, NATIVE, Profile, StackId};
@@ -56,9 +56,7 @@ pub fn insert_native(
     };
     let mut stacks = Vec::new();
     for row in 0..profile.samples.len() {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(row, stop)?;
         inserter.begin(row, profile)?;
         let native = natives.get(row).copied().unwrap_or(NativeStack::Unknown);
         let tick = match native {
@@ -162,12 +160,12 @@ impl Inserter {
         let outer = self.calls.last().map_or(0, |last| last + 1);
         for part in parts.iter().rev() {
             match part {
-                Part::Item(call) => {
+                StackPart::Item(call) => {
                     let inner = call.checked_sub(1);
                     let inner = inner.map_or(0, |inner| self.calls[inner] + 1);
                     self.push(inner..self.calls[*call] + 1, profile)?;
                 }
-                Part::Native(frame) => {
+                StackPart::Native(frame) => {
                     let locations = process.natives.locations(*frame, profile)?;
                     self.stack.try_extend(locations)?;
                 }

@@ -4,7 +4,7 @@
 //! - [`token`]: parses strings and numbers, for the reader of files, [`crate::formats::json_file`];
 //! - [`keys`]: finds the names of fields at the start of a file, to recognise its format.
 //!
-//! OpenTelemetry has separate readers and writers, since its JSON encodes messages of protocol buffers.
+//! OpenTelemetry has a separate reader, since its JSON encodes messages of protocol buffers.
 
 pub mod keys;
 pub mod token;

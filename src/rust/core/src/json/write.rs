@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::io::save;
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::{Growing, TryGrow, with_room};
-use crate::text::Escaped;
+use crate::text::{Escaped, push_integer};
 use std::fmt;
 use std::io::Write;
 
@@ -67,11 +67,11 @@ impl<'o, 's> Json<'o, 's> {
     }
 
     pub fn text(&mut self, text: &str) -> Result<()> {
-        self.put_element(format_args!("\"{}\"", Escaped(text)))
+        self.formatted(format_args!("\"{}\"", Escaped(text)))
     }
 
     pub fn flag(&mut self, flag: bool) -> Result<()> {
-        self.put_element(format_args!("{flag}"))
+        self.formatted(format_args!("{flag}"))
     }
 
     pub fn null(&mut self) -> Result<()> {
@@ -100,9 +100,9 @@ impl<'o, 's> Json<'o, 's> {
         if number.abs() < WHOLE && number.fract() == 0.0 {
             self.integer(number as i64)
         } else if number.is_finite() {
-            self.put_element(format_args!("{number:?}"))
+            self.formatted(format_args!("{number:?}"))
         } else {
-            self.put_element(format_args!("null"))
+            self.formatted(format_args!("null"))
         }
     }
 
@@ -151,7 +151,8 @@ impl<'o, 's> Json<'o, 's> {
         Ok(())
     }
 
-    fn put_element(&mut self, text: fmt::Arguments) -> Result<()> {
+    /// Writes a value that is formatted as JSON.
+    pub fn formatted(&mut self, text: fmt::Arguments) -> Result<()> {
         self.element()?;
         self.put(text)?;
         self.comma = true;
@@ -170,27 +171,6 @@ impl<'o, 's> Json<'o, 's> {
         self.buffer.clear();
         Ok(())
     }
-}
-
-/// Appends the digits of a number. This takes a fifth of the time of formatting it.
-#[inline]
-pub fn push_integer(out: &mut Vec<u8>, number: i64) -> Result<()> {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut rest = number.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if number < 0 {
-        at -= 1;
-        digits[at] = b'-';
-    }
-    out.try_extend(&digits[at..])
 }
 
 #[cfg(test)]

@@ -202,7 +202,7 @@ pub fn ensure(bytes: usize) -> Result<()> {
     with_room::<u8>(bytes).map(drop)
 }
 
-/// The same for parsing JSON to a tree. An element of an array takes at least two bytes of JSON, and
+/// Checks that there is memory for a tree of JSON text of this length. An element of an array takes at least two bytes of JSON, and
 /// its node up to 128 times that.
 pub fn ensure_tree(json: usize) -> Result<()> {
     ensure(json.saturating_mul(128))

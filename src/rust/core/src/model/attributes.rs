@@ -45,7 +45,7 @@ impl ValueKind {
         }
     }
 
-    pub fn of_name(name: &str) -> Option<ValueKind> {
+    pub fn from_name(name: &str) -> Option<ValueKind> {
         ValueKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }

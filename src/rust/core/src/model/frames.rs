@@ -9,7 +9,7 @@
 use super::stacks::{Stack, StackId, Stacks};
 use crate::collections::add;
 use crate::error::{Error, Result};
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, copied, filled, with_room};
 use crate::message;
 use std::ops::Range;
@@ -47,9 +47,7 @@ impl Frames {
         let mut seen = 0;
         let mut in_order = true;
         for (sample, &stack) in of_sample.iter().enumerate() {
-            if sample % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(sample, stop)?;
             in_order &= stack.row() <= seen;
             seen = seen.max(stack.row() + 1);
             let depth = stacks.get(stack).len();
@@ -127,9 +125,7 @@ impl Frames {
         let mut used = filled(self.locations, false)?;
         let mut space = Vec::new();
         for (row, stack) in self.stacks.ids().enumerate() {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(row, stop)?;
             for location in self.stacks.get(stack).unpacked(&mut space)? {
                 used[location.row()] = true;
             }
@@ -187,7 +183,7 @@ mod tests {
                 .for_each(|&id| put_varint(&mut bytes, u64::from(id) + 1));
             packed.push(&bytes).unwrap();
         }
-        [lists, Stacks::of_packed(packed, LOCATIONS).unwrap()]
+        [lists, Stacks::from_packed(packed, LOCATIONS).unwrap()]
     }
 
     fn frames(stacks: &Stacks, of_sample: &[u32]) -> Frames {

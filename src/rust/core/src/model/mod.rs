@@ -189,7 +189,7 @@ impl Profile {
         Ok(self.frame_type_of_text(text))
     }
 
-    /// The same for a text that is interned already.
+    /// The frame type whose name is this interned text; `None` for an empty text.
     pub fn frame_type_of_text(&self, text: StringId) -> Option<FrameType> {
         let is_none = self.strings.get(text).is_empty();
         (!is_none).then(|| FrameType::new(text))

@@ -4,6 +4,8 @@ use super::column::SampleColumn;
 use super::sources::SourceId;
 use super::stacks::StackId;
 use super::strings::StringId;
+use crate::error::Result;
+use crate::limits::memory::filled;
 
 #[derive(Debug, Default, Clone)]
 pub struct Samples {
@@ -36,6 +38,15 @@ pub struct Link {
 }
 
 impl Samples {
+    /// For each of `count` stacks whether a sample has it.
+    pub fn used_stacks(&self, count: usize) -> Result<Vec<bool>> {
+        let mut used = filled(count, false)?;
+        for stack in &self.stack {
+            used[stack.row()] = true;
+        }
+        Ok(used)
+    }
+
     pub fn len(&self) -> usize {
         self.stack.len()
     }

@@ -13,7 +13,6 @@ use super::strings::StringId;
 use crate::collections::id;
 use crate::error::Result;
 use crate::limits::memory::{TryText, owned};
-use crate::text::decoded;
 use data_encoding::Encoding;
 use std::borrow::Cow;
 use std::fmt;
@@ -38,9 +37,9 @@ impl SourceKind {
     /// Recorded by `Rprof()`. Its sample types and times are derived.
     pub const RPROF: SourceKind = SourceKind::named("rprof");
     pub const PPROF: SourceKind = SourceKind::named("pprof");
-    /// Tables created by a user.
-    /// Of a process whose memory was read, by a reader outside of it or by its own agent.
+    /// A process whose memory was read, by a reader outside of it or by its own agent.
     pub const PROCESS: SourceKind = SourceKind::named("process");
+    /// Tables that a user created.
     pub const MANUAL: SourceKind = SourceKind::named("manual");
 
     /// The kind of a format.
@@ -49,11 +48,11 @@ impl SourceKind {
     }
 
     /// The kind with this name in a table or file.
-    pub fn of_text(text: &str) -> Result<SourceKind> {
-        Ok(SourceKind::of_owned(owned(text)?))
+    pub fn from_text(text: &str) -> Result<SourceKind> {
+        Ok(SourceKind::from_owned(owned(text)?))
     }
 
-    pub fn of_owned(text: String) -> SourceKind {
+    pub fn from_owned(text: String) -> SourceKind {
         SourceKind(Cow::Owned(text))
     }
 
@@ -147,16 +146,6 @@ impl Payload {
     pub fn base64(&self) -> impl fmt::Display + '_ {
         BASE64.encode_display(&self.bytes)
     }
-
-    pub fn of_base64(format: &str, text: &str) -> Result<Option<Payload>> {
-        let Some(bytes) = decoded(&BASE64, text.as_bytes())? else {
-            return Ok(None);
-        };
-        Ok(Some(Payload {
-            format: owned(format)?,
-            bytes,
-        }))
-    }
 }
 
 /// A sample type, and its name in the file.
@@ -180,7 +169,7 @@ pub struct Period {
 impl Period {
     /// The interval of an Rprof file. `Rprof()` can also measure elapsed time (R >= 4.4), but files do
     /// not record that.
-    pub fn of_rprof(microseconds: u64) -> Result<Period> {
+    pub fn from_rprof(microseconds: u64) -> Result<Period> {
         Ok(Period {
             value: microseconds as f64,
             exact: None,
@@ -197,7 +186,7 @@ impl Period {
         Some(self.value * factor)
     }
 
-    /// The same if it is positive and has at most 63 bits, as a period of samples does that were really taken. Producers
+    /// The period in nanoseconds if it is positive and has at most 63 bits, as if samples were really taken. Producers
     /// of pprof files write 0 for an unknown one.
     pub fn plausible_nanoseconds(&self) -> Option<f64> {
         self.nanoseconds()

@@ -13,7 +13,7 @@ use super::locations::LocationId;
 use super::packed;
 use crate::collections::{Interner, Lists, SharedLists, id, next_row};
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, with_room};
 
 id!(StackId, "stacks");
@@ -30,7 +30,7 @@ pub struct Stacks {
 impl Stacks {
     /// Creates the table from packed stacks of a profile with this number of locations. Returns
     /// `None` if a stack is invalid.
-    pub fn of_packed(packed: Lists<u8>, locations: usize) -> Option<Stacks> {
+    pub fn from_packed(packed: Lists<u8>, locations: usize) -> Option<Stacks> {
         let ends = |list: &[u8]| list.last().is_none_or(|&byte| byte < 0x80);
         let is_valid = packed::are_valid(packed.items(), locations) && packed.iter().all(ends);
         is_valid.then(|| Stacks {
@@ -39,7 +39,7 @@ impl Stacks {
         })
     }
 
-    /// The same stacks without a copy. R's columns are computed from them (`model/frames.rs`).
+    /// A table with these stacks, which are not copied. R's columns are computed from them (`model/frames.rs`).
     /// `intern()` does not find rows of the shared table.
     pub fn share(&self) -> Stacks {
         Stacks {
@@ -79,9 +79,7 @@ impl Stacks {
         let mut space = Vec::new();
         let (mut old, mut stack) = (Vec::new(), Vec::new());
         for (row, id) in others.ids().enumerate() {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(row, stop)?;
             let own = others.get(id);
             let id = match (own, &numbers.codes) {
                 // Packed stacks come first.
@@ -170,7 +168,7 @@ impl Stacks {
 pub struct Renumbering {
     /// The new location of each old row.
     new: Vec<LocationId>,
-    /// The same as in packed stacks, if all can be packed.
+    /// The code of each new location in packed stacks, if all can be packed.
     codes: Option<Vec<u32>>,
 }
 
@@ -274,7 +272,7 @@ mod tests {
         for list in [&[1, 2][..], &[], &[2]] {
             packed.push(list).unwrap();
         }
-        let mut old = Stacks::of_packed(packed, 2).unwrap();
+        let mut old = Stacks::from_packed(packed, 2).unwrap();
         old.push(&[LocationId(1), LocationId(0)]).unwrap();
         old.push(&[LocationId(1), LocationId(0)]).unwrap();
         // The last one is too great for packed stacks.
@@ -306,8 +304,8 @@ mod tests {
         for list in [&[1, 0x80, 1][..], &[], &[2]] {
             packed.push(list).unwrap();
         }
-        assert!(Stacks::of_packed(packed.clone(), 127).is_none());
-        let mut stacks = Stacks::of_packed(packed, 128).unwrap();
+        assert!(Stacks::from_packed(packed.clone(), 127).is_none());
+        let mut stacks = Stacks::from_packed(packed, 128).unwrap();
         let two = [LocationId(1)];
         assert_eq!(stacks.intern(&two).unwrap(), StackId(3));
         assert_eq!(stacks.intern(&two).unwrap(), StackId(3));
@@ -326,6 +324,6 @@ mod tests {
         let mut packed = Lists::default();
         packed.push(&[0x81]).unwrap();
         packed.push(&[1]).unwrap();
-        assert!(Stacks::of_packed(packed, 500).is_none());
+        assert!(Stacks::from_packed(packed, 500).is_none());
     }
 }

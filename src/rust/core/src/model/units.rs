@@ -74,7 +74,7 @@ const UNITS: [(&[&str], Dimension, u64); 16] = [
 
 impl Scale {
     /// The size of a unit, if it can be converted.
-    pub fn of(unit: &str) -> Option<Scale> {
+    pub fn from_unit(unit: &str) -> Option<Scale> {
         let is = |name: &str| {
             let rest = unit.get(name.len()..);
             let start = unit.get(..name.len());
@@ -101,12 +101,12 @@ pub fn conversion(from: &str, to: &str) -> Option<Conversion> {
     if from == to {
         return None;
     }
-    Scale::of(from)?.to(Scale::of(to)?)
+    Scale::from_unit(from)?.to(Scale::from_unit(to)?)
 }
 
 /// The number of nanoseconds in a unit of time, under any of its names.
 pub fn nanoseconds_in(unit: &str) -> Option<f64> {
-    let scale = Scale::of(unit)?;
+    let scale = Scale::from_unit(unit)?;
     (scale.dimension == Dimension::Time).then_some(scale.size as f64)
 }
 
@@ -120,7 +120,7 @@ pub struct Conversion {
 impl Conversion {
     /// The result is exact if a double can represent it.
     #[inline]
-    pub fn of(self, value: f64) -> f64 {
+    pub fn convert(self, value: f64) -> f64 {
         match self.from >= self.to {
             // The quotient is a whole number, except for some of memory.
             true if self.from % self.to == 0 => value * (self.from / self.to) as f64,
@@ -132,19 +132,19 @@ impl Conversion {
     /// Whether the result is not rounded, and is a whole number if `value` is.
     pub fn is_exact(self, value: f64) -> bool {
         match whole(value) {
-            Some(number) => self.of_whole(number).is_some_and(is_exact),
+            Some(number) => self.convert_whole(number).is_some_and(is_exact),
             None => {
                 let back = Conversion {
                     from: self.to,
                     to: self.from,
                 };
-                back.of(self.of(value)) == value
+                back.convert(self.convert(value)) == value
             }
         }
     }
 
     /// The converted number, if it is a whole one.
-    fn of_whole(self, value: i64) -> Option<i64> {
+    fn convert_whole(self, value: i64) -> Option<i64> {
         let product = i128::from(value) * i128::from(self.from);
         let to = i128::from(self.to);
         (product % to == 0).then(|| i64::try_from(product / to).ok())?
@@ -185,9 +185,9 @@ impl Values {
             if !own.is_nan() || value.is_nan() {
                 continue;
             }
-            *own = conversion.of(value);
+            *own = conversion.convert(value);
             let number = other.exact(row).or_else(|| whole(value));
-            let converted = number.and_then(|number| conversion.of_whole(number));
+            let converted = number.and_then(|number| conversion.convert_whole(number));
             if let Some(number) = converted {
                 *own = number as f64;
                 if inexact(number).is_some() {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn units_have_many_names() {
-        let one = |unit, other| conversion(unit, other).map(|conversion| conversion.of(1.0));
+        let one = |unit, other| conversion(unit, other).map(|conversion| conversion.convert(1.0));
         for (unit, other, factor) in [
             ("ms", "nanoseconds", 1e6),
             ("Milliseconds", "ns", 1e6),

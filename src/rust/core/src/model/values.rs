@@ -33,8 +33,8 @@ impl Values {
         })
     }
 
-    /// The same for a known type.
-    pub fn of_known(known: &KnownType, len: usize) -> Result<Values> {
+    /// A column of a known type, without values.
+    pub fn absent_known(known: &KnownType, len: usize) -> Result<Values> {
         Values::absent(known.name, known.unit, len)
     }
 

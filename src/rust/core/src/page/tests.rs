@@ -243,7 +243,7 @@ fn packed_stacks_are_read() {
     for list in [&[1, 2][..], &[2], &[], &[1, 2]] {
         packed.push(list).unwrap();
     }
-    x.stacks = Stacks::of_packed(packed, 2).unwrap();
+    x.stacks = Stacks::from_packed(packed, 2).unwrap();
     x.samples.stack = x.stacks.ids().collect();
     for _ in 0..2 {
         x.samples
@@ -275,7 +275,7 @@ fn sources_and_types_are_kept_apart() {
     ];
     x.sources[0].uri = Some("https://host/a/x.out?token=1".to_owned());
     x.sources[0].timestamp = Some(1.5);
-    x.sources[0].period = Some(Period::of_rprof(20_000).unwrap());
+    x.sources[0].period = Some(Period::from_rprof(20_000).unwrap());
     x.sources[1].uri = Some("C:\\dir\\y.out".to_owned());
     let mut page = page();
     page.sources = 1;

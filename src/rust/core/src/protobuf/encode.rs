@@ -64,6 +64,17 @@ pub fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) -> CoreResult<()>
     out.try_extend(bytes)
 }
 
+/// Appends a field with the message that `content` appends.
+pub fn put_message(
+    out: &mut Vec<u8>,
+    number: u32,
+    content: impl FnOnce(&mut Vec<u8>) -> CoreResult<()>,
+) -> CoreResult<()> {
+    let mut message = Vec::new();
+    content(&mut message)?;
+    put_bytes(out, number, &message)
+}
+
 /// Appends a repeated field, packed if it has at least [`PACKED`] values. The caller reserves memory.
 pub fn put_repeated(out: &mut Vec<u8>, number: u32, values: impl Iterator<Item = u64> + Clone) {
     if values.clone().nth(PACKED - 1).is_none() {

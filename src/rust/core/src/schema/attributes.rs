@@ -98,7 +98,7 @@ pub static RESOURCE_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attri
     "an attribute of a resource",
     "the resource",
     [],
-    |profile| of_all(profile.resources.iter().map(|r| &r.attributes)),
+    |profile| rows_of_all(profile.resources.iter().map(|r| &r.attributes)),
     |reading, rows| give(rows, reading, |p, owner| &mut p.resources[owner].attributes)
 );
 
@@ -108,7 +108,7 @@ pub static SCOPE_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attribut
     "an attribute of a scope",
     "the scope",
     [],
-    |profile| of_all(profile.scopes.iter().map(|s| &s.attributes)),
+    |profile| rows_of_all(profile.scopes.iter().map(|s| &s.attributes)),
     |reading, rows| give(rows, reading, |p, owner| &mut p.scopes[owner].attributes)
 );
 
@@ -118,7 +118,7 @@ pub static SOURCE_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attribu
     "an attribute of a source",
     "the source",
     [UNIT],
-    |profile| of_all(profile.sources.iter().map(|s| &s.attributes)),
+    |profile| rows_of_all(profile.sources.iter().map(|s| &s.attributes)),
     |reading, rows| give(rows, reading, |p, owner| &mut p.sources[owner].attributes)
 );
 
@@ -128,7 +128,7 @@ pub static MAPPING_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attrib
     "an attribute of a mapping",
     "the mapping",
     [UNIT],
-    |profile| of_rows(
+    |profile| rows_of(
         profile
             .mapping_attributes
             .iter()
@@ -150,7 +150,7 @@ pub static LOCATION_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attri
     "an attribute of a location",
     "the location",
     [UNIT],
-    |profile| of_rows(
+    |profile| rows_of(
         profile
             .location_attributes
             .iter()
@@ -167,14 +167,14 @@ pub static LOCATION_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attri
 );
 
 /// The attributes of all rows.
-fn of_all<'p>(
+fn rows_of_all<'p>(
     lists: impl Iterator<Item = &'p Vec<Attribute>>,
 ) -> Result<Cow<'p, [OwnedAttribute]>> {
     let lists = lists.enumerate();
-    of_rows(lists.flat_map(|(owner, list)| list.iter().map(move |a| (owner, *a))))
+    rows_of(lists.flat_map(|(owner, list)| list.iter().map(move |a| (owner, *a))))
 }
 
-fn of_rows<'p>(
+fn rows_of<'p>(
     attributes: impl Iterator<Item = OwnedAttribute>,
 ) -> Result<Cow<'p, [OwnedAttribute]>> {
     let mut rows = with_room(attributes.size_hint().0)?;
@@ -215,12 +215,12 @@ type Broken = Option<(&'static str, String)>;
 fn has_value(draft: &AttributeDraft, strings: &Strings) -> Result<Broken> {
     match draft.kind {
         None if draft.text.is_none() => Ok(Some(("type", message!("must not be NA")))),
-        _ => of_its_kind(draft.kind, draft.text, strings),
+        _ => broken_value(draft.kind, draft.text, strings),
     }
 }
 
 /// Checks that a value has a type and is valid for it.
-fn of_its_kind(
+fn broken_value(
     kind: Option<ValueKind>,
     text: Option<StringId>,
     strings: &Strings,
@@ -229,7 +229,7 @@ fn of_its_kind(
         let rule = || message!("must not be NA if there is a value");
         return Ok(text.map(|_| ("type", rule())));
     };
-    if AnyValue::of_text(kind, text.map_or("", |text| strings.get(text)))?.is_none() {
+    if AnyValue::parse(kind, text.map_or("", |text| strings.get(text)))?.is_none() {
         let rule = message!("is not a value of type {}", kind.name());
         return Ok(Some(("value", rule)));
     }
@@ -318,7 +318,10 @@ pub static LABELS: RowTable<Label, LabelDraft> = RowTable {
         kind: None,
         text: None,
     },
-    rules: &[|l, strings| of_its_kind(l.kind, l.text, strings), one_value],
+    rules: &[
+        |l, strings| broken_value(l.kind, l.text, strings),
+        one_value,
+    ],
     store: |reading, rows| {
         let labels = &mut reading.profile.labels;
         for draft in rows {

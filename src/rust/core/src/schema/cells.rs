@@ -73,7 +73,8 @@ pub fn exact_double(exact: i64, plain: f64) -> Option<i64> {
     (!is_exact(exact) && exact as f64 == plain).then_some(exact)
 }
 
-/// The same for a line, which is 0 in the plain column if it is too large for an R integer.
+/// The line of an `_exact` column if the plain column contains 0, as it does for lines that are too large for an R
+/// integer; otherwise the line of the plain column.
 pub fn exact_line(exact: i64, plain: i64) -> i64 {
     if plain == 0 && integer_for_r(exact) == 0 {
         exact

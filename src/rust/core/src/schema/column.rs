@@ -74,7 +74,7 @@ impl ColumnInfo {
 
     /// The key whose ids the column contains, if it has the name of a key.
     pub fn refers_to(&self) -> Option<Key> {
-        Key::of_column(self.name)
+        Key::from_column(self.name)
     }
 }
 

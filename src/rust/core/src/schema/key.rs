@@ -52,7 +52,7 @@ impl Key {
 
     /// The key whose ids the column with this name contains. Required tables refer to optional ones
     /// by columns whose names have a leading dot.
-    pub fn of_column(name: &str) -> Option<Key> {
+    pub fn from_column(name: &str) -> Option<Key> {
         let key = match name {
             ".mapping_id" | ".scope_id" => &name[1..],
             _ => name,
@@ -60,9 +60,9 @@ impl Key {
         Key::ALL.into_iter().find(|k| k.name() == key)
     }
 
-    /// The same, with the name of the column as a static text.
+    /// The key that the column contains, and the name of the column as a static text.
     pub fn column(name: &str) -> Option<(&'static str, Key)> {
-        let key = Key::of_column(name)?;
+        let key = Key::from_column(name)?;
         let name = match name {
             ".mapping_id" => ".mapping_id",
             ".scope_id" => ".scope_id",

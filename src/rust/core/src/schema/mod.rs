@@ -38,8 +38,8 @@ mod input;
 mod key;
 mod locations;
 mod mappings;
-#[cfg(test)]
 #[path = "../../tests/all/memory_tables.rs"]
+#[cfg(test)]
 pub mod memory_tables;
 mod meta;
 mod problems;

@@ -184,7 +184,7 @@ impl<R, D> Column<R, D> {
                 parsing.set(&ids, rows, set);
             }
             Access::Kind(_, set) => {
-                let kinds = parsing.parse(cells::KIND, &|t| Ok(ValueKind::of_name(t)))?;
+                let kinds = parsing.parse(cells::KIND, &|t| Ok(ValueKind::from_name(t)))?;
                 parsing.set(&kinds, rows, set);
             }
             Access::Texts(_, set) => {

@@ -79,7 +79,7 @@ pub fn constant(sink: &mut dyn Sink, name: &'static str, value: i32) -> Result<(
     })
 }
 
-/// The same for doubles.
+/// Writes a column of doubles that has the same value in all rows.
 pub fn constant_double(sink: &mut dyn Sink, name: &'static str, value: f64) -> Result<()> {
     if sink.computed(Computed::Double(name, value))? {
         return Ok(());

@@ -56,7 +56,7 @@ pub static SAMPLE_TYPES: RowTable<Owned<SampleType>> = RowTable {
         )
         .not_na(),
     ],
-    rows: |profile| of_sources(profile, |source| &source.types, copy_of_type),
+    rows: |profile| rows_of_sources(profile, |source| &source.types, copy_of_type),
     blank: || {
         let type_ = SampleType {
             type_: ValueType::default(),
@@ -113,7 +113,7 @@ pub static FILES: RowTable<Owned<SourceFile>, FileDraft> = RowTable {
             |f, id| f.before = id,
         ),
     ],
-    rows: |profile| of_sources(profile, |source| &source.files, |file| Ok(*file)),
+    rows: |profile| rows_of_sources(profile, |source| &source.files, |file| Ok(*file)),
     blank: || FileDraft {
         source: 0,
         file: SourceFile {
@@ -154,7 +154,7 @@ pub static COMMENTS: RowTable<Owned<StringId>, Owned<Option<StringId>>> = RowTab
             |(_, own), comment| *own = Some(comment),
         ),
     ],
-    rows: |profile| of_sources(profile, |source| &source.comments, |&comment| Ok(comment)),
+    rows: |profile| rows_of_sources(profile, |source| &source.comments, |&comment| Ok(comment)),
     blank: || (0, None),
     rules: &[],
     store: |reading, rows| {
@@ -169,7 +169,7 @@ pub static COMMENTS: RowTable<Owned<StringId>, Owned<Option<StringId>>> = RowTab
 };
 
 /// The items that `list` returns, of all sources.
-fn of_sources<'p, T: Clone>(
+fn rows_of_sources<'p, T: Clone>(
     profile: &Profile,
     list: impl Fn(&Source) -> &Vec<T>,
     copy: fn(&T) -> Result<T>,

@@ -43,7 +43,7 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
             "source_type",
             "what recorded it: `rprof`, `pprof`, `otlp`, or another word",
             |s| Some(s.kind.as_str()),
-            |s, kind| s.source.kind = SourceKind::of_owned(kind),
+            |s, kind| s.source.kind = SourceKind::from_owned(kind),
         )
         .not_na()
         .not_empty(),

@@ -4,7 +4,7 @@
 use super::list::{TableList, check_v2};
 use crate::collections::next_row;
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, with_room};
 use crate::model::{Frames, LocationId, Profile, Renumbering, StackCache, StackId};
 use crate::schema::{Key, Reading, Runs, SampleStacks};
@@ -50,9 +50,7 @@ fn find(runs: Runs, reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
     let mut stacks = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
     for (sample, &(start, end)) in runs.of_sample.iter().enumerate() {
-        if sample % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(sample, stop)?;
         stack.clear();
         let run = match runs.order {
             Some(_) => None,

@@ -129,7 +129,7 @@ pub fn profile_from_v1(list: &TableList, source: Source, stop: Stop) -> Result<P
         }
         known.try_push(profile.stacks.intern(&stack)?)?;
     }
-    let mut counts = Values::of_known(&SAMPLES, 0)?;
+    let mut counts = Values::absent_known(&SAMPLES, 0)?;
     for (&value, &stack) in value.iter().zip(&stack_of) {
         profile.samples.source.try_push(source)?;
         profile.samples.stack.try_push(known[stack as usize])?;

@@ -21,7 +21,7 @@ fn shown(tree: &CallTree) -> Vec<String> {
     nodes.collect()
 }
 
-fn tree(profile: &Profile, by: By, part: Part) -> Vec<String> {
+fn tree(profile: &Profile, by: By, part: TreePart) -> Vec<String> {
     let names = FrameNames::new(profile).unwrap();
     shown(&call_tree(profile, &names, None, by, part, |_| true, &|| false).unwrap())
 }
@@ -43,7 +43,7 @@ fn equal_paths_are_one_node() {
         "3 b 3/3@10",
         "2 c 1/1@16",
     ];
-    assert_eq!(tree(&profile, By::Function, Part::Whole), expected);
+    assert_eq!(tree(&profile, By::Function, TreePart::Whole), expected);
     let expected = [
         "1 other 10/10@0",
         "1 main 0/7@10",
@@ -52,14 +52,14 @@ fn equal_paths_are_one_node() {
         "2 a:2 3/3@13",
         "2 c 1/1@16",
     ];
-    assert_eq!(tree(&profile, By::Line, Part::Whole), expected);
+    assert_eq!(tree(&profile, By::Line, TreePart::Whole), expected);
     let names = FrameNames::new(&profile).unwrap();
     let whole = call_tree(
         &profile,
         &names,
         None,
         By::Line,
-        Part::Whole,
+        TreePart::Whole,
         |_| true,
         &|| false,
     )
@@ -86,14 +86,14 @@ fn calls_inside_of_a_package_are_one_node() {
         "4 ? 4/4@0",
         "4 p 2/2@4",
     ];
-    assert_eq!(tree(&profile, By::Package, Part::Whole), expected);
+    assert_eq!(tree(&profile, By::Package, TreePart::Whole), expected);
     let names = FrameNames::new(&profile).unwrap();
     let functions = call_tree(
         &profile,
         &names,
         None,
         By::Function,
-        Part::Whole,
+        TreePart::Whole,
         |_| true,
         &|| false,
     );
@@ -118,10 +118,16 @@ fn callees_and_callers_start_at_the_outermost_call() {
         "3 f 0/2@4",
         "4 h 2/2@4",
     ];
-    assert_eq!(tree(&profile, By::Function, Part::Callees("f")), expected);
+    assert_eq!(
+        tree(&profile, By::Function, TreePart::Callees("f")),
+        expected
+    );
     let expected = ["1 f 0/9@0", "2 main 6/6@0", "2 loop 3/3@6"];
-    assert_eq!(tree(&profile, By::Function, Part::Callers("f")), expected);
-    assert!(tree(&profile, By::Function, Part::Callers("nobody")).is_empty());
+    assert_eq!(
+        tree(&profile, By::Function, TreePart::Callers("f")),
+        expected
+    );
+    assert!(tree(&profile, By::Function, TreePart::Callers("nobody")).is_empty());
 }
 
 #[test]
@@ -135,7 +141,7 @@ fn samples_of_some_sources_are_counted() {
             &names,
             None,
             By::Function,
-            Part::Whole,
+            TreePart::Whole,
             is_wanted,
             &|| false,
         );
@@ -147,7 +153,7 @@ fn samples_of_some_sources_are_counted() {
 #[test]
 fn no_frame_and_no_name_are_no_obstacle() {
     let none = profile(&[]);
-    assert!(tree(&none, By::Function, Part::Whole).is_empty());
+    assert!(tree(&none, By::Function, TreePart::Whole).is_empty());
     let mut unknown = profile(&[("a>b", 1.0)]);
     let locations: Vec<_> = unknown.locations.iter().copied().collect();
     unknown.locations = Default::default();
@@ -156,15 +162,15 @@ fn no_frame_and_no_name_are_no_obstacle() {
         unknown.locations.push(location).unwrap();
     }
     let expected = ["1 <unknown> 0/1@0", "2 <unknown> 1/1@0"];
-    assert_eq!(tree(&unknown, By::Function, Part::Whole), expected);
-    assert_eq!(tree(&unknown, By::Package, Part::Whole), ["1 ? 1/1@0"]);
+    assert_eq!(tree(&unknown, By::Function, TreePart::Whole), expected);
+    assert_eq!(tree(&unknown, By::Package, TreePart::Whole), ["1 ? 1/1@0"]);
 }
 
 #[test]
 fn a_deep_stack_needs_no_deep_recursion() {
     let frames = vec!["f"; 100_000].join(">");
     let deep = profile(&[(&frames, 1.0)]);
-    let nodes = tree(&deep, By::Function, Part::Whole);
+    let nodes = tree(&deep, By::Function, TreePart::Whole);
     assert_eq!(
         (nodes.len(), nodes.last().unwrap().as_str()),
         (100_000, "100000 f 1/1@0")

@@ -74,7 +74,7 @@ pub fn combine<'a>(
         close_gaps,
         numbered: Vec::new(),
         kept: Vec::new(),
-        units: Units::of(profiles)?,
+        units: Units::new(profiles)?,
         stop,
     };
     for key in Key::ALL {

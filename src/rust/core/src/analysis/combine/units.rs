@@ -32,7 +32,7 @@ struct Change<'a> {
 type Recorded<'a> = (&'a str, &'a str, usize);
 
 impl<'a> Units<'a> {
-    pub fn of(profiles: &[&TableList<'_, 'a>]) -> Result<Units<'a>> {
+    pub fn new(profiles: &[&TableList<'_, 'a>]) -> Result<Units<'a>> {
         let mut recorded: Vec<Recorded> = Vec::new();
         for (profile, list) in profiles.iter().enumerate() {
             let tables = (get(list, SAMPLE_VALUES), get(list, "samples"));
@@ -85,7 +85,7 @@ impl<'a> Units<'a> {
                 for (row, &value) in values.iter().enumerate() {
                     let change = change(row).and_then(|change| changes.get(change));
                     converted.try_push(match change {
-                        Some(change) => change.conversion.of(value),
+                        Some(change) => change.conversion.convert(value),
                         None => value,
                     })?;
                 }
@@ -120,7 +120,7 @@ fn changes_of<'a>(
 ) -> Result<Vec<(usize, Change<'a>)>> {
     let units = || recorded.iter().map(|&(_, unit, _)| unit);
     let is_smaller = |unit: &str, than: &str| {
-        conversion(than, unit).is_some_and(|conversion| conversion.of(1.0) > 1.0)
+        conversion(than, unit).is_some_and(|conversion| conversion.convert(1.0) > 1.0)
     };
     let smallest = units().reduce(|one, other| if is_smaller(other, one) { other } else { one });
     for to in units().take(1).chain(smallest) {

@@ -2,7 +2,7 @@
 
 use super::origin::Origin;
 use crate::error::{Error, Result};
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
 use crate::model::known_types::SAMPLES;
@@ -47,9 +47,7 @@ fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
         .iter()
         .zip(profile.samples.source.iter());
     for (row, ((&stack, &source), &count)) in rows.zip(counts.column.iter()).enumerate() {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(row, stop)?;
         starts.try_push(samples.len())?;
         let len = samples.len() + count as usize;
         samples.stack.try_fill(len, stack)?;
@@ -58,7 +56,7 @@ fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
     for file in profile.sources.iter_mut().flat_map(|s| &mut s.files) {
         file.before = starts.get(file.before).copied().unwrap_or(samples.len());
     }
-    let mut ones = Values::of_known(&SAMPLES, 0)?;
+    let mut ones = Values::absent_known(&SAMPLES, 0)?;
     ones.column.try_fill(samples.len(), 1.0)?;
     profile.samples = samples;
     profile.values = [ones].into_iter().try_vec()?;

@@ -123,7 +123,7 @@ impl Origin<String> {
     pub(super) fn of(profile: &Profile) -> Result<Origin<String>> {
         let sources = || profile.sources.iter();
         if sources().any(|source| source.kind == SourceKind::RPROF) {
-            let headers = sources().filter_map(Header::of);
+            let headers = sources().filter_map(Header::from_source);
             let headers = headers.map(|header| written(format_args!("{header}")));
             let files = sources().flat_map(|source| &source.files).map(|file| {
                 let path = profile.strings.get(file.filename);

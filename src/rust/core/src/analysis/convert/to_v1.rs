@@ -2,7 +2,7 @@
 
 use super::origin::Origin;
 use crate::error::{Error, Result};
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::known_types::SAMPLES;
@@ -40,9 +40,7 @@ pub fn to_v1(profile: &Profile, stop: Stop) -> Result<ColumnsV1> {
     };
     let distinct = columns.add_stacks(profile)?;
     for (row, (&count, stack)) in counts.zip(&profile.samples.stack).enumerate() {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(row, stop)?;
         if count.is_nan() || count == 0.0 {
             continue;
         }

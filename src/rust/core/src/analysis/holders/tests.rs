@@ -11,7 +11,7 @@ fn profile(stacks: &[(&str, f64)]) -> Profile {
     let bytes = with_role(Role::InUse, "bytes").next().unwrap();
     let objects = with_role(Role::InUse, "count").next().unwrap();
     let [mut in_bytes, mut in_objects] =
-        [bytes, objects].map(|known| Values::of_known(known, 0).unwrap());
+        [bytes, objects].map(|known| Values::absent_known(known, 0).unwrap());
     for (_, value) in stacks {
         in_bytes.column.try_push(*value).unwrap();
         in_objects.column.try_push(1.0).unwrap();

@@ -31,7 +31,7 @@ pub enum Role {
 impl Role {
     /// Determines the role of a function name, and adds it to `marks` if it is a mark. Whether the frame has a line
     /// is not known yet.
-    pub fn of(name: &str, marks: &mut Vec<Mark>) -> Result<Role> {
+    pub fn parse(name: &str, marks: &mut Vec<Mark>) -> Result<Role> {
         // Most names take this early exit.
         if !name.starts_with(['.', '<']) {
             return Ok(Role::Other);
@@ -53,7 +53,7 @@ impl Role {
         })
     }
 
-    /// The same for a frame whose line is known.
+    /// The role of the frame if its line is known.
     pub fn with_line(self) -> Role {
         match self {
             Role::Mark { number, .. } => Role::Mark {
@@ -132,7 +132,7 @@ pub struct Merged<'m> {
 
 impl<'m> Merged<'m> {
     /// Merges marks, given innermost first.
-    pub fn of(marks: impl DoubleEndedIterator<Item = &'m Mark>) -> Result<Merged<'m>> {
+    pub fn new(marks: impl DoubleEndedIterator<Item = &'m Mark>) -> Result<Merged<'m>> {
         let mut merged = Merged::default();
         for mark in marks.rev() {
             match mark {
@@ -210,14 +210,14 @@ impl Frames {
         let mut marks = Vec::new();
         let mut roles = Vec::new();
         for (name, has_line) in frames {
-            let role = Role::of(name, &mut marks)?;
+            let role = Role::parse(name, &mut marks)?;
             let role = if has_line { role.with_line() } else { role };
             roles.try_push(role)?;
         }
         let mut clean = Clean::default();
         clean.set(&roles)?;
         let mut labels = Vec::new();
-        Merged::of(clean.marks.iter().map(|&mark| &marks[mark]))?
+        Merged::new(clean.marks.iter().map(|&mark| &marks[mark]))?
             .for_each(|key, value| labels.try_push((owned(key)?, owned(value)?)))?;
         Ok(Frames {
             kept: clean.kept,

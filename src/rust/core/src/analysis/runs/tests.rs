@@ -75,7 +75,7 @@ fn lines_and_packages_are_groups() {
 fn counts_are_multiplied_by_the_period_of_their_run() {
     let mut profile = profile(&[("a", 3.0), ("a", 3.0)]);
     for (source, microseconds) in profile.sources.iter_mut().zip([1000, 2000]) {
-        source.period = Some(Period::of_rprof(microseconds).unwrap());
+        source.period = Some(Period::from_rprof(microseconds).unwrap());
     }
     let names = FrameNames::new(&profile).unwrap();
     let runs = by_run(&profile, &names, None, By::Function, &|| false).unwrap();

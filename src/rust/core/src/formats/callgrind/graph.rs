@@ -3,7 +3,7 @@
 use crate::analysis::frame_names::FrameNames;
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryText, filled, with_room};
 use crate::model::{FunctionId, LocationId, Profile, StringId};
 
@@ -63,9 +63,7 @@ impl Graph {
         graph.found_in = filled(graph.names.len(), usize::MAX)?;
         let mut space = Vec::new();
         for (stack, sums) in profile.stacks.ids().zip(by_stack.chunks_exact(width)) {
-            if stack.row() % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(stack.row(), stop)?;
             if sums.iter().any(|sum| *sum != 0) {
                 let frames = profile.stacks.get(stack).unpacked(&mut space)?;
                 graph.add(stack.row(), frames, sums)?;
@@ -114,9 +112,7 @@ impl Graph {
         let mut sums = filled(profile.functions.len(), 0_i128)?;
         let mut space = Vec::new();
         for (stack, values) in profile.stacks.ids().zip(by_stack.chunks_exact(self.width)) {
-            if stack.row() % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(stack.row(), stop)?;
             let value = values.get(1).copied().unwrap_or(0);
             if value == 0 {
                 continue;

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
 use crate::io::save;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryText, filled};
 use crate::message;
 use crate::model::{Profile, StringId, is_summable};
@@ -53,9 +53,7 @@ fn sum_by_stack(
 ) -> Result<Vec<i128>> {
     let mut by_stack = filled(profile.stacks.len() * width, 0_i128)?;
     for (row, stack) in profile.samples.stack.iter().enumerate() {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(row, stop)?;
         let source = profile.samples.source[row];
         let sums = &mut by_stack[stack.row() * width..][..width];
         let mut any = false;
@@ -119,9 +117,7 @@ fn write_graph(profile: &Profile, graph: &Graph, out: &mut impl Write, stop: Sto
     let mut files = Numbered::default();
     let mut last = None;
     for (at, (place, sums)) in graph.places()?.into_iter().enumerate() {
-        if at % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(at, stop)?;
         let file = |function: u32| graph.files[function as usize];
         let name = |file: Option<StringId>| file.map_or(NO_FILE, |file| profile.strings.get(file));
         let own = file(place.function);

@@ -26,7 +26,7 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
         frames: Vec::new(),
         stack: Vec::new(),
         before: Values::absent("samples_before", "count", 0)?,
-        counts: Values::of_known(&SAMPLES, 0)?,
+        counts: Values::absent_known(&SAMPLES, 0)?,
     };
     text_file::read(opened, reader, stop)
 }
@@ -53,7 +53,7 @@ struct Collapsed {
     /// The text that was parsed last, and for each of its frames the end of its name.
     text: Vec<u8>,
     frames: Vec<(usize, LocationId)>,
-    /// The same frames, innermost first.
+    /// The locations of these frames, innermost first.
     stack: Vec<LocationId>,
     before: Values,
     counts: Values,

@@ -2,7 +2,7 @@
 
 use super::names::{ANONYMOUS, ROOT};
 use crate::error::Result;
-use crate::formats::json_file::{Kind, Reader};
+use crate::formats::json_file::{JsonKind, Reader};
 use crate::formats::problems::ProblemKind;
 use crate::json::Number;
 use crate::limits::memory::{TryGrow, TryPut};
@@ -86,7 +86,7 @@ impl Nodes {
                     open.pop();
                     break;
                 }
-                if json.peek()? == Kind::Object {
+                if json.peek()? == JsonKind::Object {
                     row = self.begin(Some(parent), json)?;
                     break;
                 }
@@ -119,7 +119,7 @@ impl Nodes {
         match key {
             "id" => node.id = Some(id(json)?),
             "hitCount" => node.hits = count(json)?,
-            "parent" if json.peek()? != Kind::Word => {
+            "parent" if json.peek()? != JsonKind::Word => {
                 let parent = id(json)?;
                 self.parents.try_push((row, parent))?;
             }
@@ -151,7 +151,7 @@ impl Nodes {
     }
 
     fn read_ticks(&mut self, node: u32, json: &mut Reader) -> Result<()> {
-        if json.peek()? != Kind::Array {
+        if json.peek()? != JsonKind::Array {
             return json.skip();
         }
         json.begin_array()?;
@@ -342,7 +342,7 @@ impl Nodes {
 fn id(json: &mut Reader) -> Result<u32> {
     let start = json.position();
     let id = match json.peek()? {
-        Kind::Text => json.text()?.parse().ok(),
+        JsonKind::Text => json.text()?.parse().ok(),
         _ => json.number()?.index(),
     };
     id.ok_or_else(|| json.error_at(start, message!("This is not the id of a node.")))

@@ -5,7 +5,7 @@ use super::trace::Trace;
 use crate::error::Result;
 use crate::formats::bytes::{is_json, is_text};
 use crate::formats::format::Opened;
-use crate::formats::json_file::{self, Kind, Reader};
+use crate::formats::json_file::{self, JsonKind, Reader};
 use crate::formats::problems::Problems;
 use crate::json::keys;
 use crate::limits::cancel::Stop;
@@ -68,7 +68,7 @@ fn read_file(
     json: &mut Reader,
 ) -> Result<()> {
     let strings = &mut profile.strings;
-    if json.peek()? == Kind::Array {
+    if json.peek()? == JsonKind::Array {
         return trace.insert(Trace::default()).read(true, json, strings);
     }
     json.begin_object()?;

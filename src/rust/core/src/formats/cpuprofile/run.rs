@@ -7,10 +7,9 @@
 use super::nodes::{Nodes, Place, Ticks};
 use crate::collections::Lists;
 use crate::error::Result;
-use crate::formats::json_file::{Kind, Reader};
+use crate::formats::json_file::{JsonKind, Reader};
 use crate::formats::problems::ProblemKind;
 use crate::json::Number;
-use crate::limits::cancel::ROWS;
 use crate::limits::memory::{TryGrow, filled, owned, sort_by_key};
 use crate::model::known_types::SAMPLES;
 use crate::model::{
@@ -87,7 +86,7 @@ impl Run {
                 json.begin_array()?;
                 while json.element()? {
                     let start = json.position();
-                    if json.peek()? == Kind::Object {
+                    if json.peek()? == JsonKind::Object {
                         self.has_other_samples = true;
                         json.skip()?;
                         continue;
@@ -243,9 +242,7 @@ impl Run {
         let mut lines = Lines::new(&self.nodes)?;
         let has_start = profile.sources[source.row()].timestamp.is_some();
         for (at, &row) in order.iter().enumerate() {
-            if at % ROWS == 0 {
-                json.check()?;
-            }
+            json.check(at)?;
             let node = self.samples[row];
             let lasted = duration(at);
             let is_last = at + 1 == order.len();
@@ -286,9 +283,7 @@ impl Run {
     ) -> Result<()> {
         let lines = Lines::new(&self.nodes)?;
         for node in self.nodes.rows() {
-            if node as usize % ROWS == 0 {
-                json.check()?;
-            }
+            json.check(node as usize)?;
             let mut rest = self.nodes.hits(node);
             let mut counts = Vec::new();
             for ticks in lines.of(node) {
@@ -360,7 +355,7 @@ pub struct Columns {
 impl Columns {
     pub fn new() -> Result<Columns> {
         Ok(Columns {
-            counts: Values::of_known(&SAMPLES, 0)?,
+            counts: Values::absent_known(&SAMPLES, 0)?,
             time: Values::absent("time", "microseconds", 0)?,
         })
     }
@@ -400,7 +395,7 @@ impl Ord for SortedTime {
 }
 
 fn numbers(json: &mut Reader, mut each: impl FnMut(Number) -> Result<()>) -> Result<()> {
-    if json.peek()? != Kind::Array {
+    if json.peek()? != JsonKind::Array {
         return json.skip();
     }
     json.begin_array()?;

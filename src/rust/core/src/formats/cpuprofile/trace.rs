@@ -7,7 +7,7 @@
 
 use super::run::{Run, SortedTime};
 use crate::error::Result;
-use crate::formats::json_file::{Kind, Reader};
+use crate::formats::json_file::{JsonKind, Reader};
 use crate::json::Number;
 use crate::limits::memory::{TryGrow, TryPut, owned, sort_by_key, written};
 use crate::model::{StringId, Strings};
@@ -61,7 +61,7 @@ impl Trace {
             json.element()?
         } {
             match json.peek()? {
-                Kind::Object => {
+                JsonKind::Object => {
                     let event = Event::read(json, strings)?;
                     self.add(event, json)?;
                 }
@@ -152,7 +152,7 @@ impl Event {
                 "name" => event.name = own(json.text_if_any()?)?,
                 "id" => event.id = id(json)?,
                 // An id of this process or of all processes.
-                "id2" if json.peek()? == Kind::Object => {
+                "id2" if json.peek()? == JsonKind::Object => {
                     json.begin_object()?;
                     while let Some(key) = json.key()? {
                         match key.as_str() {
@@ -164,7 +164,9 @@ impl Event {
                 "ts" => event.time = time(json)?,
                 "pid" => event.process = whole(json)?,
                 "tid" => event.thread = whole(json)?,
-                "args" if json.peek()? == Kind::Object => event.read_arguments(json, strings)?,
+                "args" if json.peek()? == JsonKind::Object => {
+                    event.read_arguments(json, strings)?
+                }
                 _ => json.skip()?,
             }
         }
@@ -175,7 +177,7 @@ impl Event {
         json.begin_object()?;
         while let Some(key) = json.key()? {
             match key.as_str() {
-                "data" if json.peek()? == Kind::Object => self.read_data(json, strings)?,
+                "data" if json.peek()? == JsonKind::Object => self.read_data(json, strings)?,
                 "name" => {
                     let text = json.text_if_any()?;
                     self.text = text.map(|text| strings.intern(text)).transpose()?;
@@ -190,12 +192,12 @@ impl Event {
         json.begin_object()?;
         while let Some(key) = json.key()? {
             match key.as_str() {
-                "cpuProfile" if json.peek()? == Kind::Object => {
+                "cpuProfile" if json.peek()? == JsonKind::Object => {
                     json.begin_object()?;
                     self.part.read_fields(json, strings)?;
                 }
                 // Events of other kinds have fields of the same names with other content.
-                key @ ("timeDeltas" | "lines" | "columns") if json.peek()? == Kind::Array => {
+                key @ ("timeDeltas" | "lines" | "columns") if json.peek()? == JsonKind::Array => {
                     self.part.field(key, json, strings)?;
                 }
                 // V8's clock starts with the computer, so 0 is an unknown start.
@@ -213,7 +215,7 @@ impl Event {
 /// An id, which is a text or a number.
 fn id(json: &mut Reader) -> Result<String> {
     match json.peek()? {
-        Kind::Number => written(format_args!("{}", json.number()?.real())),
+        JsonKind::Number => written(format_args!("{}", json.number()?.real())),
         _ => own(json.text_if_any()?),
     }
 }

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
 use crate::json::Json;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, written};
 use crate::message;
 use crate::model::{LocationId, Profile, SourceId};
@@ -118,9 +118,7 @@ impl Samples<'_, '_> {
         let mut left_out = LeftOut::default();
         for source in self.profile.source_ids() {
             for (count, &row) in self.rows.of(source).iter().enumerate() {
-                if count % ROWS == 0 {
-                    cancel::check(stop)?;
-                }
+                cancel::at_row(count, stop)?;
                 let time = self.time(row, source, nanoseconds);
                 if time.is_nan() {
                     left_out.without_time += 1;
@@ -179,9 +177,7 @@ impl Tree {
         };
         let mut space = Vec::new();
         for (row, stack) in profile.stacks.ids().enumerate() {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(row, stop)?;
             let count = counts[row];
             if count == 0 {
                 continue;

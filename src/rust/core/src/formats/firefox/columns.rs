@@ -1,7 +1,7 @@
 //! Columns of tables: arrays of numbers, of which some may be missing.
 
 use crate::error::Result;
-use crate::formats::json_file::{Kind, Reader};
+use crate::formats::json_file::{JsonKind, Reader};
 use crate::json::Number;
 use crate::limits::memory::{TryGrow, owned, written};
 use crate::message;
@@ -11,14 +11,14 @@ pub type Column = Vec<f64>;
 
 /// Reads an array, which is the next value. If it is something else, it is skipped, and the column stays empty.
 pub fn read(json: &mut Reader, column: &mut Column) -> Result<()> {
-    if json.peek()? != Kind::Array {
+    if json.peek()? != JsonKind::Array {
         return json.skip();
     }
     json.begin_array()?;
     while json.element()? {
         let number = match json.peek()? {
-            Kind::Number => json.number()?.real(),
-            Kind::Word => {
+            JsonKind::Number => json.number()?.real(),
+            JsonKind::Word => {
                 json.skip()?;
                 f64::NAN
             }
@@ -98,7 +98,7 @@ pub fn row_of(column: &[f64], row: u32, other: &[f64], json: &Reader) -> Result<
 /// A text, or a number as text.
 pub fn text(json: &mut Reader) -> Result<Option<String>> {
     match json.peek()? {
-        Kind::Number => match json.number()? {
+        JsonKind::Number => match json.number()? {
             Number::Whole(number) => written(format_args!("{number}")).map(Some),
             Number::Real(number) => written(format_args!("{number}")).map(Some),
         },

@@ -2,7 +2,7 @@
 
 use super::columns::text;
 use crate::error::Result;
-use crate::formats::json_file::{Kind, Reader};
+use crate::formats::json_file::{JsonKind, Reader};
 use crate::json::Number;
 use crate::limits::memory::owned;
 use crate::model::{Period, ValueType};
@@ -29,7 +29,7 @@ impl Meta {
                 "startTime" => self.origin = number(json)?.filter(|&start| start > 0.0),
                 "profilingStartTime" => self.recording = number(json)?,
                 "product" => self.product = text(json)?,
-                "sampleUnits" if json.peek()? == Kind::Object => {
+                "sampleUnits" if json.peek()? == JsonKind::Object => {
                     json.begin_object()?;
                     while let Some(key) = json.key()? {
                         match key.as_str() {

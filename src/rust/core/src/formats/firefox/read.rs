@@ -3,13 +3,13 @@
 //! Each thread with samples or allocations becomes a source. Markers, counters, categories and pages are skipped.
 
 use super::meta::Meta;
-use super::tables::{Mappings, Part};
+use super::tables::{Mappings, TableSet};
 use super::threads::Thread;
 use super::values::Columns;
 use crate::error::Result;
 use crate::formats::bytes::is_json;
 use crate::formats::format::Opened;
-use crate::formats::json_file::{self, Kind, Reader};
+use crate::formats::json_file::{self, JsonKind, Reader};
 use crate::formats::problems::Problems;
 use crate::formats::signatures::GECKO;
 use crate::json::keys;
@@ -40,7 +40,7 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
         file.meta.uri = uri;
         let result = file.read(json);
         json.accept_end(result)?;
-        let is_gecko = |part: &Part| part.is_gecko;
+        let is_gecko = |part: &TableSet| part.is_gecko;
         if is_gecko(&file.shared) || file.threads.iter().any(|thread| is_gecko(&thread.part)) {
             return Err(json.is_of_kind(&GECKO));
         }
@@ -54,7 +54,7 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
 #[derive(Default)]
 struct File {
     meta: Meta,
-    shared: Part,
+    shared: TableSet,
     threads: Vec<Thread>,
     has_threads: bool,
     profile: Profile,
@@ -82,7 +82,7 @@ impl File {
                         json.take(size_of::<Thread>() + size_of::<Source>())?;
                         self.threads.try_push(Thread::default())?;
                         // The profiles of other processes, as text.
-                        if json.peek()? == Kind::Text {
+                        if json.peek()? == JsonKind::Text {
                             return Err(json.is_of_kind(&GECKO));
                         }
                         if let Some(thread) = self.threads.last_mut() {

@@ -3,7 +3,7 @@
 
 use super::columns::{self, Column, get, index, refer, row_of, whole};
 use crate::error::{Error, Result};
-use crate::formats::json_file::{Kind, Reader};
+use crate::formats::json_file::{JsonKind, Reader};
 use crate::limits::memory::{TryGrow, TryPut};
 use crate::message;
 use crate::model::{
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 /// The tables of a thread or of the file.
 #[derive(Default)]
-pub struct Part {
+pub struct TableSet {
     pub lists: Lists,
     pub tables: Tables,
     /// Whether a table has the form of Gecko.
@@ -64,12 +64,12 @@ pub struct Lib {
     id: Option<StringId>,
 }
 
-impl Part {
+impl TableSet {
     /// Reads a table if it is one of these. Returns whether it is.
     pub fn field(&mut self, key: &str, json: &mut Reader, strings: &mut Strings) -> Result<bool> {
         match key {
             "stackTable" | "frameTable" | "funcTable" | "resourceTable" => self.table(key, json)?,
-            "sources" if json.peek()? == Kind::Object => {
+            "sources" if json.peek()? == JsonKind::Object => {
                 json.begin_object()?;
                 while let Some(key) = json.key()? {
                     match key.as_str() {
@@ -78,7 +78,7 @@ impl Part {
                     }
                 }
             }
-            "stringArray" | "stringTable" if json.peek()? == Kind::Array => {
+            "stringArray" | "stringTable" if json.peek()? == JsonKind::Array => {
                 json.begin_array()?;
                 while json.element()? {
                     let string = strings.intern(json.text_if_any()?.unwrap_or_default())?;
@@ -86,11 +86,11 @@ impl Part {
                     self.lists.strings.try_push(string)?;
                 }
             }
-            "libs" if json.peek()? == Kind::Array => {
+            "libs" if json.peek()? == JsonKind::Array => {
                 json.begin_array()?;
                 while json.element()? {
                     match json.peek()? {
-                        Kind::Object => {
+                        JsonKind::Object => {
                             let lib = Lib::read(json, strings)?;
                             self.lists.libs.try_push(lib)?;
                         }
@@ -104,7 +104,7 @@ impl Part {
     }
 
     fn table(&mut self, table: &str, json: &mut Reader) -> Result<()> {
-        if json.peek()? != Kind::Object {
+        if json.peek()? != JsonKind::Object {
             return json.skip();
         }
         json.begin_object()?;

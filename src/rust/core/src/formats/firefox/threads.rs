@@ -2,12 +2,11 @@
 
 use super::columns::{self, Column, get, index, text};
 use super::meta::Meta;
-use super::tables::{Mappings, Part, Tables, View};
+use super::tables::{Mappings, TableSet, Tables, View};
 use super::values::Columns;
 use crate::error::Result;
-use crate::formats::json_file::{Kind, Reader};
+use crate::formats::json_file::{JsonKind, Reader};
 use crate::formats::problems::ProblemKind;
-use crate::limits::cancel::ROWS;
 use crate::limits::memory::{TryGrow, owned, written};
 use crate::model::known_types::{ALLOC_SPACE, CPU, DEALLOC_SPACE, MEMORY, SAMPLES};
 use crate::model::{
@@ -28,7 +27,7 @@ struct Table {
 
 #[derive(Default)]
 pub struct Thread {
-    pub part: Part,
+    pub part: TableSet,
     samples: Table,
     native: Table,
     js: Table,
@@ -40,7 +39,7 @@ pub struct Thread {
 
 impl Table {
     fn read(&mut self, json: &mut Reader, is_gecko: &mut bool) -> Result<()> {
-        if json.peek()? != Kind::Object {
+        if json.peek()? != JsonKind::Object {
             return json.skip();
         }
         json.begin_object()?;
@@ -115,7 +114,7 @@ impl Thread {
     /// Adds the samples to a profile, as samples of a new source.
     pub fn add_to(
         mut self,
-        shared: &mut Part,
+        shared: &mut TableSet,
         meta: &Meta,
         profile: &mut Profile,
         columns: &mut Columns,
@@ -209,9 +208,7 @@ impl Adding<'_, '_> {
             None => self.profile.stacks.intern(&[])?,
         };
         let row = self.profile.samples.len();
-        if row % ROWS == 0 {
-            json.check()?;
-        }
+        json.check(row)?;
         json.take_samples(1, self.profile.stacks.get(id).len())?;
         self.profile.samples.stack.try_push(id)?;
         Ok(row)

@@ -20,7 +20,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// The same, or `None` at the end of the input.
+    /// The next byte that is not white space, or `None` at the end of the input.
     pub(super) fn fill(&mut self) -> Result<Option<u8>> {
         loop {
             let rest = &self.pieces.bytes()[self.at..];

@@ -1,6 +1,6 @@
 //! Skips values that are not needed.
 
-use super::{Kind, Reader};
+use super::{JsonKind, Reader};
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use crate::message;
@@ -16,10 +16,10 @@ impl Reader<'_, '_, '_> {
             self.names.pop();
         }
         match self.peek()? {
-            Kind::Text => self.skip_string(),
-            Kind::Number => self.number().map(drop),
-            Kind::Word => self.skip_word(),
-            Kind::Object | Kind::Array => self.skip_nested(),
+            JsonKind::Text => self.skip_string(),
+            JsonKind::Number => self.number().map(drop),
+            JsonKind::Word => self.skip_word(),
+            JsonKind::Object | JsonKind::Array => self.skip_nested(),
         }
     }
 

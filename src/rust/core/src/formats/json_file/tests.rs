@@ -38,16 +38,16 @@ impl Reader<'_, '_, '_> {
 /// The next value, as serde_json represents it.
 fn value(json: &mut Reader) -> Result<Value> {
     Ok(match json.peek()? {
-        Kind::Text => Value::String(json.text()?.to_owned()),
-        Kind::Number => match json.number()? {
+        JsonKind::Text => Value::String(json.text()?.to_owned()),
+        JsonKind::Number => match json.number()? {
             Number::Whole(number) => Value::from(number),
             Number::Real(number) => Value::from(number),
         },
-        Kind::Word => match json.flag()? {
+        JsonKind::Word => match json.flag()? {
             Some(flag) => Value::Bool(flag),
             None => Value::Null,
         },
-        Kind::Array => {
+        JsonKind::Array => {
             let mut array = Vec::new();
             json.begin_array()?;
             while json.element()? {
@@ -55,7 +55,7 @@ fn value(json: &mut Reader) -> Result<Value> {
             }
             Value::Array(array)
         }
-        Kind::Object => {
+        JsonKind::Object => {
             let mut object = Map::new();
             json.begin_object()?;
             while let Some(key) = json.key()? {

@@ -1,6 +1,6 @@
 //! Strings, numbers, `true` and `false`.
 
-use super::{Kind, Reader};
+use super::{JsonKind, Reader};
 use crate::error::{Error, Position, Result};
 use crate::formats::problems::ProblemKind;
 use crate::json::token::{self, Escape, Number};
@@ -50,7 +50,7 @@ impl Reader<'_, '_, '_> {
     /// The next value if it is a string. Any other value is skipped.
     pub fn text_if_any(&mut self) -> Result<Option<&str>> {
         match self.peek()? {
-            Kind::Text => self.text().map(Some),
+            JsonKind::Text => self.text().map(Some),
             _ => self.skip().map(|()| None),
         }
     }
@@ -104,7 +104,7 @@ impl Reader<'_, '_, '_> {
     /// The next value if it is a number. Any other value is skipped.
     pub fn number_if_any(&mut self) -> Result<Option<Number>> {
         match self.peek()? {
-            Kind::Number => self.number().map(Some),
+            JsonKind::Number => self.number().map(Some),
             _ => self.skip().map(|()| None),
         }
     }

@@ -5,10 +5,10 @@ use crate::attribute_value::{AnyValue, DEEPEST};
 use crate::error::Result as CoreResult;
 use crate::formats::problems::Problems;
 use crate::formats::string_table::{NumberField, StringTable};
-use crate::limits::memory::{TryGrow, owned};
+use crate::limits::memory::{TryGrow, copied, owned};
 use crate::message;
 use crate::protobuf::decode::{Message, Result, error_at};
-use crate::protobuf::encode::{self, put_bytes};
+use crate::protobuf::encode::{self, put_bytes, put_message};
 use crate::protobuf::tables::StringTableBuilder;
 
 /// Reads a value. If the message contains several values, the last one is used, as in other readers
@@ -47,38 +47,37 @@ fn read_to(
         field::BOOL_VALUE => AnyValue::Bool(found.uint()? != 0),
         field::INT_VALUE => AnyValue::Int(found.int()?),
         field::DOUBLE_VALUE => AnyValue::Double(f64::from_bits(found.fixed64()?)),
-        field::ARRAY_VALUE => {
-            let mut array = Vec::new();
-            let mut inner = found.message()?;
-            while let Some(found) = inner.field()? {
-                if found.number == array_value::VALUES {
-                    let any = read_to(&mut found.message()?, texts, problems, depth + 1)?;
-                    array.try_push(any)?;
-                }
-            }
-            AnyValue::Array(array)
-        }
-        field::KVLIST_VALUE => {
-            let mut pairs = Vec::new();
-            let mut inner = found.message()?;
-            while let Some(found) = inner.field()? {
-                if found.number == key_value_list::VALUES {
-                    let pair = read_pair(found.message()?, texts, problems, depth + 1)?;
-                    pairs.try_push(pair)?;
-                }
-            }
-            AnyValue::Kvlist(pairs)
-        }
-        field::BYTES_VALUE => {
-            let mut bytes = Vec::new();
-            bytes.try_extend(found.message()?.bytes())?;
-            AnyValue::Bytes(bytes)
-        }
+        field::ARRAY_VALUE => AnyValue::Array(elements(
+            found.message()?,
+            array_value::VALUES,
+            |mut any| read_to(&mut any, texts, problems, depth + 1),
+        )?),
+        field::KVLIST_VALUE => AnyValue::Kvlist(elements(
+            found.message()?,
+            key_value_list::VALUES,
+            |pair| read_pair(pair, texts, problems, depth + 1),
+        )?),
+        field::BYTES_VALUE => AnyValue::Bytes(copied(found.message()?.bytes())?),
         field::STRING_VALUE_STRINDEX => {
-            AnyValue::String(texts.string(NumberField::of(&found)?, problems)?)
+            AnyValue::String(texts.string(NumberField::from_field(&found)?, problems)?)
         }
         _ => AnyValue::Empty,
     })
+}
+
+/// The elements of a repeated field.
+fn elements<T>(
+    mut message: Message,
+    number: u32,
+    mut read: impl FnMut(Message) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut elements = Vec::new();
+    while let Some(found) = message.field()? {
+        if found.number == number {
+            elements.try_push(read(found.message()?)?)?;
+        }
+    }
+    Ok(elements)
 }
 
 /// Reads a key and its value.
@@ -93,7 +92,7 @@ pub fn read_pair(
     while let Some(found) = message.field()? {
         match found.number {
             key_value::KEY => key = Some(found.message()?),
-            key_value::KEY_STRINDEX => index = NumberField::of(&found)?,
+            key_value::KEY_STRINDEX => index = NumberField::from_field(&found)?,
             key_value::VALUE => value = Some(found.message()?),
             _ => {}
         }
@@ -121,24 +120,20 @@ pub fn put(out: &mut Vec<u8>, any: &AnyValue, texts: &mut StringTableBuilder) ->
         AnyValue::Int(value) => encode::put_int(out, field::INT_VALUE, *value),
         AnyValue::Double(value) => encode::put_fixed64(out, field::DOUBLE_VALUE, value.to_bits()),
         AnyValue::Bytes(bytes) => put_bytes(out, field::BYTES_VALUE, bytes)?,
-        AnyValue::Array(array) => {
-            let mut inner = Vec::new();
-            for any in array {
-                let mut one = Vec::new();
-                put(&mut one, any, texts)?;
-                put_bytes(&mut inner, array_value::VALUES, &one)?;
-            }
-            put_bytes(out, field::ARRAY_VALUE, &inner)?;
-        }
-        AnyValue::Kvlist(pairs) => {
-            let mut inner = Vec::new();
-            for (key, any) in pairs {
-                let mut one = Vec::new();
-                put_pair(&mut one, key, any, texts)?;
-                put_bytes(&mut inner, key_value_list::VALUES, &one)?;
-            }
-            put_bytes(out, field::KVLIST_VALUE, &inner)?;
-        }
+        AnyValue::Array(array) => put_message(out, field::ARRAY_VALUE, |inner| {
+            let mut array = array.iter();
+            array.try_for_each(|any| {
+                put_message(inner, array_value::VALUES, |one| put(one, any, texts))
+            })
+        })?,
+        AnyValue::Kvlist(pairs) => put_message(out, field::KVLIST_VALUE, |inner| {
+            let mut pairs = pairs.iter();
+            pairs.try_for_each(|(key, any)| {
+                put_message(inner, key_value_list::VALUES, |one| {
+                    put_pair(one, key, any, texts)
+                })
+            })
+        })?,
     }
     Ok(())
 }
@@ -150,9 +145,7 @@ pub fn put_pair(
     any: &AnyValue,
     texts: &mut StringTableBuilder,
 ) -> CoreResult<()> {
-    let mut value = Vec::new();
-    put(&mut value, any, texts)?;
-    put_bytes(out, key_value::VALUE, &value)?;
+    put_message(out, key_value::VALUE, |value| put(value, any, texts))?;
     match texts.index(owned(key)?)? {
         0 => {}
         index => encode::put_uint(out, key_value::KEY_STRINDEX, index),

@@ -13,12 +13,12 @@ pub struct MessageType {
 pub struct FieldType {
     pub name: &'static str,
     pub number: u32,
-    pub kind: Kind,
+    pub kind: FieldKind,
     pub repeated: bool,
 }
 
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum FieldKind {
     Bool,
     /// In JSON, integers of 32 bits are numbers, and integers of 64 bits are strings.
     Int32,
@@ -40,7 +40,7 @@ pub enum Kind {
     Message(&'static MessageType),
 }
 
-use Kind::{
+use FieldKind::{
     Bool, Bytes, Double, Fixed64, Hex, Int32, Int64, Message, ProfileId, Text, Uint32, Uint64,
 };
 

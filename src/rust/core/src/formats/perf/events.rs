@@ -79,7 +79,7 @@ impl Events {
     pub fn finish(self, file: &mut File) -> Result<()> {
         let samples = file.profile.samples.len();
         if self.all.len() < 2 {
-            let mut counts = Values::of_known(&SAMPLES, 0)?;
+            let mut counts = Values::absent_known(&SAMPLES, 0)?;
             counts.column.try_fill(samples, 1.0)?;
             file.add_values(counts)?;
         }

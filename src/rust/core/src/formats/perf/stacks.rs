@@ -41,7 +41,7 @@ impl Stacks {
         }
     }
 
-    /// The same, if the text has occurred before.
+    /// The stack of this text, if it has occurred before.
     pub fn known(&self, text: &[u8]) -> Option<Known> {
         self.known.get(text)
     }

@@ -119,7 +119,7 @@ fn source_of(facts: &Facts) -> Option<(i64, Source)> {
     };
     let time = optional(time, time_value)?.map(recorded_time);
     let source = Source {
-        kind: SourceKind::of_owned(optional(kind, text)?.filter(|kind| !kind.is_empty())?),
+        kind: SourceKind::from_owned(optional(kind, text)?.filter(|kind| !kind.is_empty())?),
         uri: optional(uri, text)?,
         timestamp: time.map(|(timestamp, _)| timestamp),
         time: time.and_then(|(_, time)| time),

@@ -42,7 +42,7 @@ impl LineReader {
             }));
         }
         let count = self.profile.samples.len();
-        let mut counts = Values::of_known(&SAMPLES, 0)?;
+        let mut counts = Values::absent_known(&SAMPLES, 0)?;
         counts.column.try_fill(count, 1.0)?;
         let values = &mut self.profile.values;
         values.try_push(counts)?;

@@ -91,7 +91,7 @@ impl Follower {
         self.begin()?.end(b"").map(|(profile, _)| profile)
     }
 
-    /// The same after an error, without returning the part.
+    /// Ends the part after an error, without returning it, and begins another one.
     pub fn skip(&mut self) -> Result<()> {
         self.begin().map(drop)
     }

@@ -32,7 +32,7 @@ impl MemoryColumns {
     pub fn record(&mut self, row: usize, raw: [u64; 4]) -> Result<()> {
         if self.columns.is_empty() {
             for known in RPROF_MEMORY.iter().chain([&ALLOC_SIZE, &DEALLOC_SIZE]) {
-                let values = Values::of_known(known, row)?;
+                let values = Values::absent_known(known, row)?;
                 self.columns.try_push(values)?;
             }
         }

@@ -50,7 +50,7 @@ pub const FORMAT: Format = Format {
     ..Format::NONE
 };
 
-/// The same with the frames that stand for labels, so that each sample has the calls that R had.
+/// The format, read with the frames that stand for labels, so that each sample has the calls that R had.
 pub const AS_RECORDED: Format = Format {
     read: Some(read::read_as_recorded),
     ..FORMAT

@@ -5,14 +5,14 @@
 //! keeps its position. Other profiles are written as exactly as the format allows,
 //! and the [`Losses`] describe what it could not store.
 
-use super::texts::{StackTexts, push_number};
+use super::texts::StackTexts;
 use crate::analysis::rows_by_source::RowsBySource;
 use crate::analysis::source_facts::periods;
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
 use crate::io::save;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{Growing, TryCollect, TryGrow};
 use crate::message;
 use crate::model::known_types::{CPU, RPROF_MEMORY};
@@ -20,6 +20,7 @@ use crate::model::{
     LocationId, Profile, RprofOptions, SampleColumn, Source, SourceId, Values, is_nearly_whole,
 };
 use crate::rprof_header::{Header, interval};
+use crate::text::push_number;
 use std::io::Write;
 
 /// The default of `Rprof()`, for sources without an interval.
@@ -73,13 +74,11 @@ impl write::Writer for Writer {
                     losses.add(LossKind::EmptySample, 1);
                     continue;
                 }
-                let (count, exact) = counts.of_row(row)?;
+                let (count, exact) = counts.lines(row)?;
                 losses.add(LossKind::RoundedCount, usize::from(!exact));
                 for _ in 0..count {
                     lines += 1;
-                    if lines % ROWS as u64 == 0 {
-                        cancel::check(stop)?;
-                    }
+                    cancel::at_row(lines as usize, stop)?;
                     put(&figures)?;
                     put(text)?;
                     put(&toplevel)?;
@@ -156,7 +155,7 @@ impl Counts<'_> {
 
     /// Checks that there are not more lines than a profile can have samples, so that the file can be read again.
     fn check_sum(&self, rows: usize) -> Result<()> {
-        let lines = (0..rows).filter_map(|row| self.of_row(row).ok());
+        let lines = (0..rows).filter_map(|row| self.lines(row).ok());
         let lines = lines.fold(0_u64, |sum, (count, _)| sum.saturating_add(count));
         if lines > MOST_LINES {
             Err(Error::Lossy(message!(
@@ -168,7 +167,7 @@ impl Counts<'_> {
     }
 
     /// The number of lines, and whether it represents the value exactly.
-    fn of_row(&self, row: usize) -> Result<(u64, bool)> {
+    fn lines(&self, row: usize) -> Result<(u64, bool)> {
         let (count, exact) = match self {
             Counts::NoSamples => (0.0, true),
             Counts::Column(values) => (values.column[row], true),

@@ -37,8 +37,8 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
         items: TextCache::default(),
         frames: Vec::new(),
         pending: None,
-        bytes: Values::of_known(&ALLOC_SPACE, 0)?,
-        objects: Values::of_known(&ALLOC_OBJECTS, 0)?,
+        bytes: Values::absent_known(&ALLOC_SPACE, 0)?,
+        objects: Values::absent_known(&ALLOC_OBJECTS, 0)?,
         pages: Values::absent("new_pages", "count", 0)?,
         has_pages: false,
     };

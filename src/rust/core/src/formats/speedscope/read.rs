@@ -11,7 +11,7 @@ use super::stacks::RawStacks;
 use crate::error::Result;
 use crate::formats::bytes::is_json;
 use crate::formats::format::Opened;
-use crate::formats::json_file::{self, Kind, Reader};
+use crate::formats::json_file::{self, JsonKind, Reader};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::json::{Number, keys};
 use crate::limits::cancel::Stop;
@@ -79,11 +79,11 @@ impl Recorded {
             match key.as_str() {
                 "name" => self.name = own_text(json)?,
                 "unit" => self.unit = own_text(json)?,
-                "sampleType" if json.peek()? == Kind::Array => {
+                "sampleType" if json.peek()? == JsonKind::Array => {
                     self.sample_type = read_type(json)?;
                 }
                 "run" => self.run = json.number_if_any()?.and_then(Number::index),
-                "period" if json.peek()? == Kind::Array => self.period = read_period(json)?,
+                "period" if json.peek()? == JsonKind::Array => self.period = read_period(json)?,
                 "startValue" => self.start = json.number_if_any()?,
                 "endValue" => self.end = json.number_if_any()?,
                 "samples" => {
@@ -138,8 +138,8 @@ fn read_period(json: &mut Reader) -> Result<Option<Period>> {
     json.begin_array()?;
     while json.element()? {
         match json.peek()? {
-            Kind::Number => value = Some(json.number()?),
-            Kind::Text => texts.try_push(owned(json.text()?)?)?,
+            JsonKind::Number => value = Some(json.number()?),
+            JsonKind::Text => texts.try_push(owned(json.text()?)?)?,
             _ => json.skip()?,
         }
     }

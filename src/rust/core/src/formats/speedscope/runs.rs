@@ -4,7 +4,6 @@ use super::recorded::Recorded;
 use crate::error::Result;
 use crate::formats::json_file::Reader;
 use crate::json::Number;
-use crate::limits::cancel::ROWS;
 use crate::limits::memory::TryGrow;
 use crate::model::{Profile, SourceId, StackId, ValueType, Values, inexact};
 
@@ -57,9 +56,7 @@ fn add_samples(
 ) -> Result<()> {
     let samples = &mut profile.samples;
     for (row, &stack) in recorded.stacks.iter().enumerate() {
-        if row % ROWS == 0 {
-            json.check()?;
-        }
+        json.check(row)?;
         samples.source.try_push(source)?;
         samples.stack.try_push(stacks[stack as usize])?;
     }
@@ -72,9 +69,7 @@ fn set_values(values: &mut Values, first: usize, weights: &[Number], json: &Read
     if values.column.len() <= first {
         values.column.try_fill(first, f64::NAN)?;
         for (row, &weight) in weights.iter().enumerate() {
-            if row % ROWS == 0 {
-                json.check()?;
-            }
+            json.check(row)?;
             match weight {
                 Number::Whole(number) => drop(values.push(number)?),
                 Number::Real(number) => values.column.try_push(number)?,

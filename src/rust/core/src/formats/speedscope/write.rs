@@ -15,10 +15,10 @@ use crate::error::Result;
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
 use crate::json::Json;
-use crate::json::write::push_integer;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryText, filled, owned, written};
 use crate::model::{LocationId, Profile, StackId, ValueType};
+use crate::text::push_integer;
 use crate::text::put_json;
 use std::io::Write;
 
@@ -209,10 +209,7 @@ struct Stacks {
 
 impl Stacks {
     fn new(profile: &Profile, stop: Stop) -> Result<Stacks> {
-        let mut is_used = filled(profile.stacks.len(), false)?;
-        for stack in &profile.samples.stack {
-            is_used[stack.row()] = true;
-        }
+        let is_used = profile.samples.used_stacks(profile.stacks.len())?;
         let mut stacks = Stacks {
             frames: Interner::default(),
             texts: Lists::default(),
@@ -222,9 +219,7 @@ impl Stacks {
         let mut frames = filled(profile.locations.len(), 0)?;
         let (mut space, mut text) = (Vec::new(), Vec::new());
         for (row, stack) in profile.stacks.ids().enumerate() {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(row, stop)?;
             if !is_used[row] {
                 continue;
             }

@@ -93,8 +93,8 @@ fn woven(example: &Example) -> String {
     let words: Vec<String> = parts
         .iter()
         .map(|part| match part {
-            Part::Item(item) => char::from(b'a' + (all - 1 - item) as u8).to_string(),
-            Part::Native(frame) => match frame.address {
+            StackPart::Item(item) => char::from(b'a' + (all - 1 - item) as u8).to_string(),
+            StackPart::Native(frame) => match frame.address {
                 100..200 => format!("program{}", frame.address - 100),
                 200..300 => format!("libc{}", frame.address - 200),
                 300..400 => format!("ours{}", frame.address - 300),

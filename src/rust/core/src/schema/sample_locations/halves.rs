@@ -1,7 +1,7 @@
 //! Fills the columns of `sample_locations` in two halves, since the table is large.
 
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::thread::start;
 use crate::model::{StackId, Stacks};
 use crate::schema::sink::fill;
@@ -55,9 +55,7 @@ impl Half<'_> {
         } = self;
         let mut space = Vec::new();
         for (i, (id, &stack)) in (self.first_id..).zip(self.stacks).enumerate() {
-            if i % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(i, stop)?;
             let frames = stacks.get(stack).unpacked(&mut space)?;
             let (ids, rest) = sample_id.split_at_mut(frames.len());
             ids.fill(id);

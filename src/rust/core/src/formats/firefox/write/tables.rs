@@ -6,7 +6,7 @@ use crate::analysis::sample_types::has_r_frames;
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::json::Json;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, written};
 use crate::model::{FunctionId, LocationId, Mapping, MappingId, NATIVE, Profile, StackId};
 use std::borrow::Cow;
@@ -61,10 +61,7 @@ pub struct Tables {
 impl Tables {
     /// The tables of the stacks that samples have.
     pub fn new(profile: &Profile, stop: Stop) -> Result<Tables> {
-        let mut is_used = filled(profile.stacks.len(), false)?;
-        for stack in &profile.samples.stack {
-            is_used[stack.row()] = true;
-        }
+        let is_used = profile.samples.used_stacks(profile.stacks.len())?;
         let mut tables = Tables {
             paths: Paths::default(),
             stack_rows: filled(profile.stacks.len(), None)?,
@@ -82,9 +79,7 @@ impl Tables {
         let mut frame_of = filled(profile.locations.len(), 0)?;
         let mut space = Vec::new();
         for (row, stack) in profile.stacks.ids().enumerate() {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(row, stop)?;
             if !is_used[row] {
                 continue;
             }

@@ -11,7 +11,7 @@ use crate::analysis::source_facts::{default_type, file_name};
 use crate::error::Result;
 use crate::formats::losses::{LossKind, Losses};
 use crate::json::Json;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, written};
 use crate::model::known_types::{ALLOC_SPACE, MEMORY, SAMPLES};
 use crate::model::{Profile, SourceId};
@@ -271,9 +271,7 @@ impl<'m, 'a> Thread<'m, 'a> {
         let mut left_out = 0;
         let mut time = self.run.start;
         for (count, &row) in self.run.rows.iter().enumerate() {
-            if count % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(count, stop)?;
             while times.get(known).is_some_and(|&(other, _)| other < row) {
                 known += 1;
             }

@@ -9,7 +9,7 @@ use crate::attribute_value::DEEPEST;
 use crate::error::Error;
 use crate::formats::message::LARGEST;
 use crate::formats::otlp::layout::older;
-use crate::formats::otlp::proto::{FieldType, Kind, MessageType};
+use crate::formats::otlp::proto::{FieldKind, FieldType, MessageType};
 use crate::limits::memory::TryGrow;
 use crate::protobuf::encode;
 use crate::text::decoded;
@@ -169,7 +169,7 @@ impl<'de> DeserializeSeed<'de> for FieldSeed<'_, '_> {
 
 impl FieldSeed<'_, '_> {
     /// The kind of the value, `None` if it must be an array.
-    fn kind(&self) -> Option<Kind> {
+    fn kind(&self) -> Option<FieldKind> {
         Some(self.field.kind).filter(|_| !self.field.repeated)
     }
 
@@ -195,13 +195,13 @@ impl FieldSeed<'_, '_> {
     fn number<E: JsonError>(mut self, number: i128) -> Result<(), E> {
         self.reserve(0)?;
         let (fits, wanted) = match self.kind() {
-            Some(Kind::Int32) => (i32::try_from(number).is_ok(), "32 bits"),
-            Some(Kind::Uint32) => (u32::try_from(number).is_ok(), "32 bits, not negative"),
-            Some(Kind::Int64) => (i64::try_from(number).is_ok(), "64 bits"),
-            Some(Kind::Uint64 | Kind::Fixed64) => {
+            Some(FieldKind::Int32) => (i32::try_from(number).is_ok(), "32 bits"),
+            Some(FieldKind::Uint32) => (u32::try_from(number).is_ok(), "32 bits, not negative"),
+            Some(FieldKind::Int64) => (i64::try_from(number).is_ok(), "64 bits"),
+            Some(FieldKind::Uint64 | FieldKind::Fixed64) => {
                 (u64::try_from(number).is_ok(), "64 bits, not negative")
             }
-            Some(Kind::Double) => return self.double(number as f64),
+            Some(FieldKind::Double) => return self.double(number as f64),
             _ => return Err(self.unexpected(format_args!("the number {number}"))),
         };
         if !fits {
@@ -211,7 +211,7 @@ impl FieldSeed<'_, '_> {
             )));
         }
         match self.field.kind {
-            Kind::Fixed64 => encode::put_fixed64(self.out, self.field.number, number as u64),
+            FieldKind::Fixed64 => encode::put_fixed64(self.out, self.field.number, number as u64),
             _ => encode::put_int(self.out, self.field.number, number as i64),
         }
         Ok(())
@@ -221,7 +221,9 @@ impl FieldSeed<'_, '_> {
         self.reserve(0)?;
         let is_whole = value.fract() == 0.0 && value.abs() < 1e30;
         match self.kind() {
-            Some(Kind::Double) => encode::put_fixed64(self.out, self.field.number, value.to_bits()),
+            Some(FieldKind::Double) => {
+                encode::put_fixed64(self.out, self.field.number, value.to_bits())
+            }
             // `1e3` is a whole number, too.
             _ if is_whole => return self.number(value as i128),
             _ => return Err(self.unexpected(format_args!("the number {value}"))),
@@ -248,12 +250,12 @@ impl FieldSeed<'_, '_> {
     fn unexpected<E: JsonError>(&self, found: fmt::Arguments) -> E {
         let wanted = match self.field.kind {
             _ if self.field.repeated => "an array",
-            Kind::Message(_) => "an object",
-            Kind::Text => "a string",
-            Kind::Bytes | Kind::ProfileId => "bytes in base64",
-            Kind::Hex => "hexadecimal digits, two for each byte",
-            Kind::Bool => "true or false",
-            Kind::Double => "a number",
+            FieldKind::Message(_) => "an object",
+            FieldKind::Text => "a string",
+            FieldKind::Bytes | FieldKind::ProfileId => "bytes in base64",
+            FieldKind::Hex => "hexadecimal digits, two for each byte",
+            FieldKind::Bool => "true or false",
+            FieldKind::Double => "a number",
             _ => "a whole number",
         };
         E::custom(format_args!(
@@ -275,7 +277,7 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
     }
 
     fn visit_bool<E: JsonError>(mut self, value: bool) -> Result<(), E> {
-        let Some(Kind::Bool) = self.kind() else {
+        let Some(FieldKind::Bool) = self.kind() else {
             return Err(self.unexpected(format_args!("{value}")));
         };
         self.reserve(0)?;
@@ -297,10 +299,10 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
 
     fn visit_str<E: JsonError>(self, text: &str) -> Result<(), E> {
         match self.kind() {
-            Some(Kind::Text) => self.bytes(text.as_bytes()),
-            Some(Kind::ProfileId) if text.len() == 32 => self.hexadecimal(text),
-            Some(Kind::Hex) => self.hexadecimal(text),
-            Some(Kind::Bytes | Kind::ProfileId) => {
+            Some(FieldKind::Text) => self.bytes(text.as_bytes()),
+            Some(FieldKind::ProfileId) if text.len() == 32 => self.hexadecimal(text),
+            Some(FieldKind::Hex) => self.hexadecimal(text),
+            Some(FieldKind::Bytes | FieldKind::ProfileId) => {
                 let digits = text.trim_end_matches('=').as_bytes();
                 for encoding in [&BASE64_NOPAD, &BASE64URL_NOPAD] {
                     let bytes = decoded(encoding, digits);
@@ -310,7 +312,7 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
                 }
                 Err(self.unexpected(format_args!("another string")))
             }
-            Some(Kind::Double) => match text {
+            Some(FieldKind::Double) => match text {
                 "NaN" => self.double(f64::NAN),
                 "Infinity" => self.double(f64::INFINITY),
                 "-Infinity" => self.double(f64::NEG_INFINITY),
@@ -319,7 +321,7 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
                     _ => Err(self.invalid_string(text)),
                 },
             },
-            None | Some(Kind::Bool | Kind::Message(_)) => {
+            None | Some(FieldKind::Bool | FieldKind::Message(_)) => {
                 Err(self.unexpected(format_args!("a string")))
             }
             Some(_) => match text.parse() {
@@ -330,7 +332,7 @@ impl<'de> Visitor<'de> for FieldSeed<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, map: A) -> Result<(), A::Error> {
-        let Some(Kind::Message(type_)) = self.kind() else {
+        let Some(FieldKind::Message(type_)) = self.kind() else {
             return Err(self.unexpected(format_args!("an object")));
         };
         // The length precedes the content, which is moved when the length is known.

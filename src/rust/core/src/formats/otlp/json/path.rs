@@ -2,7 +2,7 @@
 
 use super::Converted;
 use crate::error::Result;
-use crate::formats::otlp::proto::{Kind, MessageType, data};
+use crate::formats::otlp::proto::{FieldKind, MessageType, data};
 use crate::limits::memory::{TryGrow, TryText, filled, owned};
 use crate::protobuf::decode::Message;
 
@@ -61,7 +61,7 @@ impl Walk<'_> {
             if field.repeated {
                 self.path.try_write(format_args!("[{count}]"))?;
             }
-            if let (Kind::Message(of), Ok(inner)) = (field.kind, found.message()) {
+            if let (FieldKind::Message(of), Ok(inner)) = (field.kind, found.message()) {
                 self.take(inner.at() as u64 + 1)?;
                 self.inside(inner, of, start)?;
             }

@@ -1,150 +1,105 @@
 //! Converts a message to JSON.
 
 use crate::error::{Error, Result};
-use crate::formats::otlp::proto::{FieldType, Kind, MessageType, data};
+use crate::formats::otlp::proto::{FieldKind, FieldType, MessageType, data};
 use crate::io::save;
-use crate::limits::cancel::{Stop, Watch};
-use crate::limits::memory::{Growing, TryGrow, with_room};
+use crate::json::Json;
+use crate::limits::cancel::Stop;
+use crate::message;
 use crate::protobuf::decode::{DecodeError, Field, Message, Result as WireResult};
-use crate::text;
 use data_encoding::{BASE64, Encoding, HEXLOWER};
-use std::fmt;
+use std::fmt::Display;
 use std::io::Write;
-
-const CHUNK: usize = 1 << 16;
 
 /// Writes a message that the writer created as JSON, on one line.
 pub fn write(message: &[u8], out: &mut dyn Write, stop: Stop) -> Result<()> {
-    let mut writer = Writer {
-        out,
-        buffer: with_room(2 * CHUNK)?,
-        watch: Watch::new(stop),
-    };
-    let written = writer.message(Message::new(message), &data::SCHEMA);
-    written.map_err(|error| match error {
+    let mut json = Json::new(&mut *out, stop)?;
+    put_message(&mut json, Message::new(message), &data::SCHEMA)?;
+    json.finish()?;
+    out.write_all(b"\n").map_err(save::failed)
+}
+
+/// The error of a message that was not created by the writer.
+fn failed(error: DecodeError) -> Error {
+    match error {
         DecodeError::Other(error) => error,
         DecodeError::At { message, .. } => Error::Unsupported(message),
-    })?;
-    writer.text("\n")?;
-    writer.flush()
+    }
 }
 
-struct Writer<'o, 's> {
-    out: &'o mut dyn Write,
-    buffer: Vec<u8>,
-    watch: Watch<'s>,
-}
-
-impl Writer<'_, '_> {
-    fn flush(&mut self) -> Result<()> {
-        self.out.write_all(&self.buffer).map_err(save::failed)?;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    fn text(&mut self, text: &str) -> Result<()> {
-        self.buffer.try_extend(text.as_bytes())
-    }
-
-    /// Writes the fields in the order of the schema, since the elements of a repeated field may
-    /// be separated by other fields.
-    fn message(&mut self, message: Message, type_: &MessageType) -> WireResult<()> {
-        self.text("{")?;
-        let mut first = true;
+/// Writes the fields in the order of the schema, since the elements of a repeated field may
+/// be separated by other fields.
+fn put_message(json: &mut Json, message: Message, type_: &MessageType) -> Result<()> {
+    json.object(|json| {
         for field in type_.fields {
-            let mut rest = message;
-            let mut count = 0;
-            while let Some(found) = rest.field()? {
-                if found.number != field.number {
-                    continue;
-                }
-                if count == 0 {
-                    self.text(if first { "\"" } else { ",\"" })?;
-                    self.text(field.name)?;
-                    self.text(if field.repeated { "\":[" } else { "\":" })?;
-                    first = false;
-                } else if field.repeated {
-                    self.text(",")?;
-                }
-                count += 1;
-                self.field(&found, field)?;
+            let mut all = values(message, field.number).peekable();
+            if all.peek().is_none() {
+                continue;
             }
-            if count > 0 && field.repeated {
-                self.text("]")?;
-            }
-        }
-        self.text("}")?;
-        Ok(())
-    }
-
-    fn field(&mut self, found: &Field, field: &FieldType) -> WireResult<()> {
-        self.watch.reach(found.at)?;
-        if self.buffer.len() > CHUNK {
-            self.flush()?;
-        }
-        match field.kind {
-            Kind::Message(type_) => self.message(found.message()?, type_)?,
-            Kind::Text => {
-                self.text("\"")?;
-                for chunk in found.message()?.bytes().utf8_chunks() {
-                    self.put(format_args!("{}", text::Escaped(chunk.valid())))?;
-                    if !chunk.invalid().is_empty() {
-                        self.text("\u{fffd}")?;
-                    }
-                }
-                self.text("\"")?;
-            }
-            Kind::Bytes => self.encoded(found.message()?.bytes(), &BASE64)?,
-            Kind::Hex | Kind::ProfileId => self.encoded(found.message()?.bytes(), &HEXLOWER)?,
-            Kind::Bool => self.text(if found.uint()? != 0 { "true" } else { "false" })?,
-            Kind::Double => self.double(f64::from_bits(found.fixed64()?))?,
-            Kind::Fixed64 => {
-                let mut between = "";
-                found.each_fixed64(|number| {
-                    self.text(between)?;
-                    between = ",";
-                    self.quoted(format_args!("{number}"))
-                })?;
-            }
-            Kind::Int32 | Kind::Uint32 | Kind::Int64 | Kind::Uint64 => {
-                let mut between = "";
-                found.each(|number| {
-                    self.text(between)?;
-                    between = ",";
-                    match field.kind {
-                        Kind::Int64 => self.quoted(format_args!("{}", number as i64)),
-                        Kind::Uint64 => self.quoted(format_args!("{number}")),
-                        Kind::Uint32 => self.put(format_args!("{number}")),
-                        _ => self.put(format_args!("{}", number as i64)),
-                    }
-                })?;
+            json.field(field.name)?;
+            let mut put = |json: &mut Json| {
+                all.try_for_each(|found| put_value(json, &found.map_err(failed)?, field))
+            };
+            if field.repeated {
+                json.array(put)?;
+            } else {
+                put(json)?;
             }
         }
         Ok(())
-    }
+    })
+}
 
-    fn put(&mut self, text: fmt::Arguments) -> Result<()> {
-        let mut out = Growing(&mut self.buffer);
-        out.write_fmt(text).map_err(save::failed)
-    }
+/// The values of a field.
+fn values(mut message: Message, number: u32) -> impl Iterator<Item = WireResult<Field>> {
+    let all = std::iter::from_fn(move || message.field().transpose());
+    all.filter(move |found| found.as_ref().map_or(true, |found| found.number == number))
+}
 
-    fn quoted(&mut self, text: fmt::Arguments) -> Result<()> {
-        self.put(format_args!("\"{text}\""))
-    }
-
-    fn encoded(&mut self, bytes: &[u8], encoding: &Encoding) -> Result<()> {
-        self.quoted(format_args!("{}", encoding.encode_display(bytes)))
-    }
-
-    fn double(&mut self, value: f64) -> Result<()> {
-        if value.is_finite() {
-            self.put(format_args!("{value:?}"))
-        } else if value.is_nan() {
-            self.text("\"NaN\"")
-        } else if value > 0.0 {
-            self.text("\"Infinity\"")
-        } else {
-            self.text("\"-Infinity\"")
+fn put_value(json: &mut Json, found: &Field, field: &FieldType) -> Result<()> {
+    let inner = || found.message().map_err(failed);
+    match field.kind {
+        FieldKind::Message(type_) => put_message(json, inner()?, type_),
+        FieldKind::Text => match std::str::from_utf8(inner()?.bytes()) {
+            Ok(text) => json.text(text),
+            Err(error) => Err(Error::Unsupported(message!("{error}"))),
+        },
+        FieldKind::Bytes => encoded(json, inner()?.bytes(), &BASE64),
+        FieldKind::Hex | FieldKind::ProfileId => encoded(json, inner()?.bytes(), &HEXLOWER),
+        FieldKind::Bool => json.flag(found.uint().map_err(failed)? != 0),
+        FieldKind::Double => double(json, f64::from_bits(found.fixed64().map_err(failed)?)),
+        FieldKind::Fixed64 => {
+            let put = found.each_fixed64(|number| quoted(json, number));
+            put.map_err(failed)
         }
+        FieldKind::Int32 | FieldKind::Uint32 | FieldKind::Int64 | FieldKind::Uint64 => {
+            let put = found.each(|number| match field.kind {
+                FieldKind::Int64 => quoted(json, number as i64),
+                FieldKind::Uint64 => quoted(json, number),
+                FieldKind::Uint32 => json.formatted(format_args!("{number}")),
+                _ => json.integer(number as i64),
+            });
+            put.map_err(failed)
+        }
+    }
+}
+
+fn quoted(json: &mut Json, value: impl Display) -> Result<()> {
+    json.formatted(format_args!("\"{value}\""))
+}
+
+fn encoded(json: &mut Json, bytes: &[u8], encoding: &Encoding) -> Result<()> {
+    quoted(json, encoding.encode_display(bytes))
+}
+
+fn double(json: &mut Json, value: f64) -> Result<()> {
+    if value.is_finite() {
+        json.formatted(format_args!("{value:?}"))
+    } else if value.is_nan() {
+        json.text("NaN")
+    } else if value > 0.0 {
+        json.text("Infinity")
+    } else {
+        json.text("-Infinity")
     }
 }

@@ -46,9 +46,9 @@ impl AttributeTable {
             let mut value = None;
             while let Some(found) = message.field()? {
                 match found.number {
-                    field::KEY_STRINDEX => key = NumberField::of(&found)?,
+                    field::KEY_STRINDEX => key = NumberField::from_field(&found)?,
                     field::VALUE => value = Some(found.message()?),
-                    field::UNIT_STRINDEX => unit = NumberField::of(&found)?,
+                    field::UNIT_STRINDEX => unit = NumberField::from_field(&found)?,
                     _ => {}
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! For each message, its version is detected first ([`layout`]). Then the tables of its dictionary
 //! are added to the model ([`Dictionary`]), and after them the profiles, scope by scope
-//! ([`Reader`]).
+//! ([`ResourceReader`]).
 
 mod attributes;
 mod budget;
@@ -35,7 +35,7 @@ use budget::Budget;
 use dictionary::Dictionary;
 use file::File;
 use samples::LabelForms;
-use scopes::Reader;
+use scopes::ResourceReader;
 
 /// The size of the length before each message, in bytes.
 const FRAME: usize = 4;
@@ -158,47 +158,17 @@ impl File {
     fn message(
         &mut self,
         bytes: &[u8],
-        mut message: Message,
+        message: Message,
         fields: Option<SampleFields>,
         stop: Stop,
     ) -> WireResult<()> {
         let fields = match fields {
             Some(fields) => fields,
-            None => {
-                let found = layout::detect(message, &self.origin.name, stop)?;
-                if found.ambiguous {
-                    let position = Position::Byte(message.at() as u64);
-                    self.problems
-                        .note(ProblemKind::AmbiguousLayout, position, b"");
-                }
-                found.fields
-            }
+            None => self.detected_fields(message, stop)?,
         };
         cancel::check(stop)?;
         let size = message.bytes().len();
-        let mut resources = Vec::new();
-        let mut tables = None;
-        let mut watch = Watch::new(stop);
-        while let Some(found) = message.field()? {
-            watch.reach(found.at)?;
-            match found.number {
-                data::RESOURCE_PROFILES => {
-                    self.is_known = true;
-                    resources.try_push(found.message()?)?;
-                }
-                data::DICTIONARY if tables.is_some() => {
-                    return error_at(
-                        found.at,
-                        "A second dictionary. Are these several messages in one file?",
-                    );
-                }
-                data::DICTIONARY => {
-                    self.is_known = true;
-                    tables = Some(found.message()?);
-                }
-                _ => {}
-            }
-        }
+        let (resources, tables) = self.parts(message, stop)?;
         let mappings = self.profile.mappings.len();
         let dictionary = Dictionary::read(
             tables,
@@ -208,7 +178,7 @@ impl File {
             &mut self.budget,
             stop,
         )?;
-        let mut reader = Reader {
+        let mut reader = ResourceReader {
             file: self,
             dictionary,
             fields,
@@ -226,6 +196,44 @@ impl File {
             self.profile.place_mappings(mappings, unused)?;
         }
         Ok(())
+    }
+
+    /// The numbers of the fields of samples, by the version that the message seems to have.
+    fn detected_fields(&mut self, message: Message, stop: Stop) -> WireResult<SampleFields> {
+        let found = layout::detect(message, &self.origin.name, stop)?;
+        if found.ambiguous {
+            let position = Position::Byte(message.at() as u64);
+            self.problems
+                .note(ProblemKind::AmbiguousLayout, position, b"");
+        }
+        Ok(found.fields)
+    }
+
+    /// The resources and the dictionary of a message.
+    fn parts<'a>(
+        &mut self,
+        mut message: Message<'a>,
+        stop: Stop,
+    ) -> WireResult<(Vec<Message<'a>>, Option<Message<'a>>)> {
+        let mut resources = Vec::new();
+        let mut tables = None;
+        let mut watch = Watch::new(stop);
+        while let Some(found) = message.field()? {
+            watch.reach(found.at)?;
+            match found.number {
+                data::RESOURCE_PROFILES => resources.try_push(found.message()?)?,
+                data::DICTIONARY if tables.is_some() => {
+                    return error_at(
+                        found.at,
+                        "A second dictionary. Are these several messages in one file?",
+                    );
+                }
+                data::DICTIONARY => tables = Some(found.message()?),
+                _ => continue,
+            }
+            self.is_known = true;
+        }
+        Ok((resources, tables))
     }
 
     /// Fills up the columns of values, and returns the profile. Fails if no message has a known

@@ -47,6 +47,15 @@ pub struct Named {
     unit: u64,
 }
 
+/// Fields of a profile whose meaning depends on others.
+#[derive(Default)]
+struct Rest<'a> {
+    period_type: Named,
+    period: i64,
+    format: Option<Message<'a>>,
+    payload: &'a [u8],
+}
+
 impl<'a> Header<'a> {
     pub fn read(
         message: Message<'a>,
@@ -62,57 +71,62 @@ impl<'a> Header<'a> {
             payload: None,
             common: Common::default(),
         };
+        let rest = header.fields(watch)?;
+        let format = match rest.format {
+            Some(text) => dictionary.texts.decode(text, problems)?,
+            None => String::new(),
+        };
+        if !format.is_empty() || !rest.payload.is_empty() {
+            let bytes = copied(rest.payload)?;
+            header.payload = Some(Payload { format, bytes });
+        }
+        let at = message.at();
+        let period_type = rest.period_type.read(dictionary, at, problems)?;
+        let type_ = header.type_.read(dictionary, at, problems)?;
+        let counts_cpu = SAMPLES == type_ && CPU == period_type && rest.period > 0;
         let common = &mut header.common;
-        let (mut period_type, mut period) = (Named::default(), 0);
-        let (mut format, mut payload) = (None, &[][..]);
-        let mut rest = message;
-        while let Some(found) = rest.field()? {
+        let taken = take_recorded(
+            &mut common.attributes,
+            at,
+            dictionary,
+            strings,
+            counts_cpu.then_some(rest.period),
+        )?;
+        header.recorded = taken.recorded;
+        common.period = match taken.period {
+            Some(period) => period,
+            None => period_of(rest.period, period_type),
+        };
+        if let Some(value) = common.period.as_ref().and_then(|period| period.exact) {
+            problems.nearly(value, at);
+        }
+        Ok(header)
+    }
+
+    /// Sets the fields that stand for themselves, and returns the others.
+    fn fields(&mut self, watch: &mut Watch) -> Result<Rest<'a>> {
+        let common = &mut self.common;
+        let mut rest = Rest::default();
+        let mut message = self.message;
+        while let Some(found) = message.field()? {
             watch.reach(found.at)?;
             match found.number {
-                field::SAMPLES => {}
-                field::SAMPLE_TYPE => header.type_ = named(found.message()?)?,
+                field::SAMPLE_TYPE => self.type_ = named(found.message()?)?,
                 field::TIME_UNIX_NANO => common.time = found.fixed64()?,
                 field::DURATION_NANO => common.duration = found.uint()?,
-                field::PERIOD_TYPE => period_type = named(found.message()?)?,
-                field::PERIOD => period = found.int()?,
+                field::PERIOD_TYPE => rest.period_type = named(found.message()?)?,
+                field::PERIOD => rest.period = found.int()?,
                 field::PROFILE_ID => common.profile_id = copied(found.message()?.bytes())?,
                 field::DROPPED_ATTRIBUTES_COUNT => common.dropped = found.uint()? as u32,
-                field::ORIGINAL_PAYLOAD_FORMAT => format = Some(found.message()?),
-                field::ORIGINAL_PAYLOAD => payload = found.message()?.bytes(),
+                field::ORIGINAL_PAYLOAD_FORMAT => rest.format = Some(found.message()?),
+                field::ORIGINAL_PAYLOAD => rest.payload = found.message()?.bytes(),
                 field::ATTRIBUTE_INDICES => {
                     found.each(|index| common.attributes.try_push(index))?;
                 }
                 _ => {}
             }
         }
-        let format = match format {
-            Some(text) => dictionary.texts.decode(text, problems)?,
-            None => String::new(),
-        };
-        if !format.is_empty() || !payload.is_empty() {
-            let bytes = copied(payload)?;
-            header.payload = Some(Payload { format, bytes });
-        }
-        let at = message.at();
-        let period_type = period_type.read(dictionary, at, problems)?;
-        let type_ = header.type_.read(dictionary, at, problems)?;
-        let counts_cpu = SAMPLES == type_ && CPU == period_type && period > 0;
-        let taken = take_recorded(
-            &mut common.attributes,
-            at,
-            dictionary,
-            strings,
-            counts_cpu.then_some(period),
-        )?;
-        header.recorded = taken.recorded;
-        common.period = match taken.period {
-            Some(period) => period,
-            None => period_of(period, period_type),
-        };
-        if let Some(value) = common.period.as_ref().and_then(|period| period.exact) {
-            problems.nearly(value, at);
-        }
-        Ok(header)
+        Ok(rest)
     }
 
     /// Whether it has no samples and no sample type.
@@ -328,7 +342,7 @@ fn in_microseconds(period: Period) -> Result<Period> {
     let microseconds = period.value / 1e3;
     let whole = microseconds.fract() == 0.0 && (1.0..1e15).contains(&microseconds);
     if period.type_.as_ref().is_some_and(|type_| CPU == *type_) && whole {
-        Ok(Period::of_rprof(microseconds as u64)?)
+        Ok(Period::from_rprof(microseconds as u64)?)
     } else {
         Ok(period)
     }

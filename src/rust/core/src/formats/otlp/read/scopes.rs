@@ -16,7 +16,7 @@ use crate::model::{Entity, PlacedMapping, Resource, ResourceId, Scope, ScopeId, 
 use crate::protobuf::decode::{DecodeError, Message, Result as WireResult};
 
 /// Reads the resources of a message, after its dictionary.
-pub struct Reader<'f, 'a> {
+pub struct ResourceReader<'f, 'a> {
     pub file: &'f mut File,
     pub dictionary: Dictionary<'a>,
     pub fields: SampleFields,
@@ -42,7 +42,7 @@ pub struct InScope {
     pub order: Option<Vec<usize>>,
 }
 
-impl<'a> Reader<'_, 'a> {
+impl<'a> ResourceReader<'_, 'a> {
     /// `alone`: whether it is the only resource of its message.
     pub fn resource(&mut self, mut message: Message<'a>, alone: bool) -> WireResult<()> {
         let at = message.at();

@@ -7,7 +7,7 @@
 use super::file::MOST_TYPES;
 use super::profiles::{Header, SourceMaker};
 use super::samples::{Column, SampleReader};
-use super::scopes::{InScope, Reader};
+use super::scopes::{InScope, ResourceReader};
 use crate::limits::cancel;
 use crate::limits::memory::{TryCollect, TryGrow, owned};
 use crate::protobuf::decode::{Message, Result as WireResult};
@@ -33,7 +33,7 @@ type Values = Vec<(i64, usize)>;
 /// A profile, and the values of profiles with the same samples.
 type Rest<'a> = (Message<'a>, Vec<Values>);
 
-impl<'a> Reader<'_, 'a> {
+impl<'a> ResourceReader<'_, 'a> {
     /// Adds the profiles of a scope as sources. Profiles with the same samples are combined; the
     /// scope may specify the order of their sample types.
     pub fn profiles(&mut self, headers: &[Header<'a>], within: &InScope) -> WireResult<()> {
@@ -56,7 +56,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Adds a source of the first profile and those directly after it that have the same samples, and
-    /// of its other samples, see [`Reader::rest()`]. Returns the number of profiles in it. With `all`,
+    /// of its other samples, see [`ResourceReader::rest()`]. Returns the number of profiles in it. With `all`,
     /// adds no source and returns 0 if it would not contain all profiles.
     fn source(
         &mut self,

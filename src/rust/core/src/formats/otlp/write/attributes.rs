@@ -98,10 +98,11 @@ impl<'a> AttributeTable<'a> {
     }
 
     fn intern(&mut self, key: u64, value: &AnyValue, unit: Option<StringId>) -> Result<u32> {
-        let (mut out, mut inner) = (Vec::new(), Vec::new());
+        let mut out = Vec::new();
         put_unless_0(&mut out, field::KEY_STRINDEX, key);
-        any_value::put(&mut inner, value, &mut self.texts)?;
-        encode::put_bytes(&mut out, field::VALUE, &inner)?;
+        encode::put_message(&mut out, field::VALUE, |inner| {
+            any_value::put(inner, value, &mut self.texts)
+        })?;
         if let Some(unit) = unit {
             let unit = self.text(unit)?;
             put_unless_0(&mut out, field::UNIT_STRINDEX, unit);
@@ -113,7 +114,7 @@ impl<'a> AttributeTable<'a> {
 /// Converts a value that the model stores as text.
 pub fn model_value(profile: &Profile, value: AttributeValue) -> Result<AnyValue> {
     // Texts are checked when they are read, so this one is valid.
-    let value = AnyValue::of_text(value.kind, profile.strings.get(value.text))?;
+    let value = AnyValue::parse(value.kind, profile.strings.get(value.text))?;
     Ok(value.unwrap_or_default())
 }
 

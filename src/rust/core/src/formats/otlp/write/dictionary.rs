@@ -6,7 +6,7 @@
 
 use super::attributes::{AttributeList, AttributeTable};
 use super::fields::{put_indices, put_unless_0};
-use super::mappings::{Mappings, of_row};
+use super::mappings::{Mappings, attributes_of_row};
 use crate::analysis::aggregate::LeftOut;
 use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::analysis::sample_types::has_r_frames;
@@ -14,7 +14,7 @@ use crate::attribute_value::AnyValue;
 use crate::error::{Error, Result};
 use crate::formats::losses::LossKind;
 use crate::formats::otlp::proto::{dictionary, function, keys, line, link, location, stack};
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, copied, owned};
 use crate::message;
 use crate::model::{
@@ -221,7 +221,7 @@ impl<'a> Tables<'a> {
             list.add(&mut self.attributes, keys::IS_FOLDED, &AnyValue::Bool(true))?;
         }
         for &id in run {
-            for (_, attribute) in of_row(&profile.location_attributes, id) {
+            for (_, attribute) in attributes_of_row(&profile.location_attributes, id) {
                 list.add_of_model(&mut self.attributes, attribute)?;
             }
         }
@@ -298,9 +298,7 @@ impl<'a> Tables<'a> {
     pub fn write(&self, output: &mut Output, stop: Stop) -> Result<()> {
         for (number, table) in self.all() {
             for (i, piece) in table.iter().enumerate() {
-                if i % ROWS == 0 {
-                    cancel::check(stop)?;
-                }
+                cancel::at_row(i, stop)?;
                 output.field(number, &[piece])?;
             }
         }

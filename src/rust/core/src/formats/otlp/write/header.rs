@@ -17,7 +17,7 @@ use crate::formats::otlp::proto::{
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, owned};
 use crate::message;
 use crate::model::{Attribute, Profile, Resource, Scope, Source, StringId};
-use crate::protobuf::encode::{self, put_bytes};
+use crate::protobuf::encode::{self, put_bytes, put_message};
 use crate::text::decoded;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use foldhash::fast::RandomState;
@@ -280,23 +280,24 @@ pub fn resource(
     let dropped = u64::from(of.dropped_attributes);
     put_unless_0(&mut out, resource::DROPPED_ATTRIBUTES_COUNT, dropped);
     for entity in &of.entities {
-        let mut inner = Vec::new();
-        put_text(
-            &mut inner,
-            profile,
-            entity_ref::SCHEMA_URL,
-            Some(entity.schema_url),
-        )?;
-        put_text(&mut inner, profile, entity_ref::TYPE, Some(entity.type_))?;
-        for &key in &entity.id_keys {
-            let key = profile.strings.get(key);
-            put_bytes(&mut inner, entity_ref::ID_KEYS, key.as_bytes())?;
-        }
-        for &key in &entity.description_keys {
-            let key = profile.strings.get(key);
-            put_bytes(&mut inner, entity_ref::DESCRIPTION_KEYS, key.as_bytes())?;
-        }
-        put_bytes(&mut out, resource::ENTITY_REFS, &inner)?;
+        put_message(&mut out, resource::ENTITY_REFS, |out| {
+            put_text(
+                out,
+                profile,
+                entity_ref::SCHEMA_URL,
+                Some(entity.schema_url),
+            )?;
+            put_text(out, profile, entity_ref::TYPE, Some(entity.type_))?;
+            for (number, keys) in [
+                (entity_ref::ID_KEYS, &entity.id_keys),
+                (entity_ref::DESCRIPTION_KEYS, &entity.description_keys),
+            ] {
+                for &key in keys {
+                    put_bytes(out, number, profile.strings.get(key).as_bytes())?;
+                }
+            }
+            Ok(())
+        })?;
     }
     Ok(out)
 }
@@ -325,9 +326,10 @@ impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
             self.table.losses.add(LossKind::RepeatedAttribute, 1);
             return Ok(());
         }
-        let mut pair = Vec::new();
-        any_value::put_pair(&mut pair, key, value, &mut self.table.texts)?;
-        put_bytes(out, number, &pair)
+        let texts = &mut self.table.texts;
+        put_message(out, number, |pair| {
+            any_value::put_pair(pair, key, value, texts)
+        })
     }
 
     /// Appends the attributes of a scope or resource. `replaced`: whether an attribute from the user

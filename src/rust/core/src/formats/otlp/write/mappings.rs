@@ -113,7 +113,7 @@ impl Mappings {
                 list.add(attributes, key, &AnyValue::Bool(true))?;
             }
         }
-        for (_, attribute) in of_row(&profile.mapping_attributes, id) {
+        for (_, attribute) in attributes_of_row(&profile.mapping_attributes, id) {
             list.add_of_model(attributes, attribute)?;
         }
         put_indices(&mut out, field::ATTRIBUTE_INDICES, &list.indices)?;
@@ -168,7 +168,7 @@ impl Mappings {
 }
 
 /// Returns the attributes of a row from a list that is sorted by row.
-pub fn of_row<T: Ord + Copy>(all: &[(T, Attribute)], row: T) -> &[(T, Attribute)] {
+pub fn attributes_of_row<T: Ord + Copy>(all: &[(T, Attribute)], row: T) -> &[(T, Attribute)] {
     let start = all.partition_point(|(id, _)| *id < row);
     let end = all.partition_point(|(id, _)| *id <= row);
     &all[start..end]

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::formats::otlp::proto::{data, resource_profiles, scope_profiles};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, TryPut};
-use crate::model::{Profile, ResourceId, ScopeId};
+use crate::model::{Profile, ResourceId, ScopeId, StringId};
 use crate::protobuf::encode::{self, put_bytes};
 use crate::protobuf::output::Output;
 use foldhash::fast::RandomState;
@@ -99,17 +99,10 @@ impl<'t> Resources<'t, '_> {
             self.attributes,
             &mut tables.attributes,
         )?;
-        let mut start = Vec::new();
-        if !about.is_empty() {
-            put_bytes(&mut start, resource_profiles::RESOURCE, &about)?;
-        }
-        let mut end = Vec::new();
         let schema_url = resource.and_then(|resource| resource.schema_url);
-        header::put_text(
-            &mut end,
-            self.profile,
-            resource_profiles::SCHEMA_URL,
-            schema_url,
+        let (start, end) = self.around(
+            (resource_profiles::RESOURCE, &about),
+            (resource_profiles::SCHEMA_URL, schema_url),
         )?;
         let mut scopes = Vec::new();
         for (i, (id, rows)) in of.scopes.iter().enumerate() {
@@ -138,6 +131,21 @@ impl<'t> Resources<'t, '_> {
         output.bytes(&end)
     }
 
+    /// The fields of a resource or scope before and after its content: what it is, and the URL of its schema, each with
+    /// the number of its field. What is empty is not written.
+    fn around(
+        &self,
+        (about_number, about): (u32, &[u8]),
+        (url_number, url): (u32, Option<StringId>),
+    ) -> Result<(Vec<u8>, Vec<u8>)> {
+        let (mut start, mut end) = (Vec::new(), Vec::new());
+        if !about.is_empty() {
+            put_bytes(&mut start, about_number, about)?;
+        }
+        header::put_text(&mut end, self.profile, url_number, url)?;
+        Ok((start, end))
+    }
+
     fn scope<'s>(
         &self,
         id: Option<ScopeId>,
@@ -157,17 +165,10 @@ impl<'t> Resources<'t, '_> {
             unused_mappings,
         };
         let about = header::scope(self.profile, scope, &pprof, &mut tables.attributes)?;
-        let mut start = Vec::new();
-        if !about.is_empty() {
-            put_bytes(&mut start, scope_profiles::SCOPE, &about)?;
-        }
-        let mut end = Vec::new();
         let schema_url = scope.and_then(|scope| scope.schema_url);
-        header::put_text(
-            &mut end,
-            self.profile,
-            scope_profiles::SCHEMA_URL,
-            schema_url,
+        let (start, end) = self.around(
+            (scope_profiles::SCOPE, &about),
+            (scope_profiles::SCHEMA_URL, schema_url),
         )?;
         let profiles = rows.iter().flat_map(|&row| &self.bodies[row].profiles);
         let sizes = profiles.map(|body| encode::bytes_field_len(body.len()));

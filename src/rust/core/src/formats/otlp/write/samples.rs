@@ -8,7 +8,7 @@ use crate::analysis::sample_types::WrittenType;
 use crate::attribute_value::AnyValue;
 use crate::error::{Error, Result};
 use crate::formats::otlp::proto::{profile, sample as field};
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, owned, sort_by_key, with_room};
 use crate::message;
 use crate::model::{Label, Profile, SourceId, StringId};
@@ -115,9 +115,7 @@ impl<'t, 'a> Observer<'t, 'a> {
         let mut observed = Observed::new(types.len());
         let mut values = Vec::new();
         for (i, row) in rows.iter().map(|&row| row as usize).enumerate() {
-            if i % ROWS == 0 {
-                cancel::check(self.stop)?;
-            }
+            cancel::at_row(i, self.stop)?;
             values_of(types, row, source, &mut values)?;
             let time = self.time(row);
             let identity = self.identity(row, time.is_some())?;
@@ -138,9 +136,7 @@ impl<'t, 'a> Observer<'t, 'a> {
         let mut groups = Groups::new(types);
         let mut values = Vec::new();
         for (i, row) in rows.iter().map(|&row| row as usize).enumerate() {
-            if i % ROWS == 0 {
-                cancel::check(self.stop)?;
-            }
+            cancel::at_row(i, self.stop)?;
             if left_out.contains(row) {
                 continue;
             }
@@ -369,9 +365,7 @@ impl Observed {
         let mut sample = Vec::new();
         let (mut start, mut first_time) = (0, 0);
         for (i, (identity, &end)) in self.identities.iter().zip(&self.ends).enumerate() {
-            if i % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(i, stop)?;
             let count = end - start;
             if identity.timed != timed {
                 start = end;

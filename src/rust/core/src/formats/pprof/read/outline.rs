@@ -96,10 +96,12 @@ impl<'a> Outline<'a> {
                 }
                 field::COMMENT => found
                     .each(|index| outline.comments.try_push(NumberField { value: index, at }))?,
-                field::DEFAULT_SAMPLE_TYPE => outline.default_type = NumberField::of(&found)?,
-                field::DROP_FRAMES => outline.drop_frames = NumberField::of(&found)?,
-                field::KEEP_FRAMES => outline.keep_frames = NumberField::of(&found)?,
-                field::DOC_URL => outline.doc_url = NumberField::of(&found)?,
+                field::DEFAULT_SAMPLE_TYPE => {
+                    outline.default_type = NumberField::from_field(&found)?
+                }
+                field::DROP_FRAMES => outline.drop_frames = NumberField::from_field(&found)?,
+                field::KEEP_FRAMES => outline.keep_frames = NumberField::from_field(&found)?,
+                field::DOC_URL => outline.doc_url = NumberField::from_field(&found)?,
                 _ => {}
             }
         }
@@ -112,8 +114,8 @@ fn named(mut message: Message) -> Result<Named> {
     let mut named = Named::default();
     while let Some(found) = message.field()? {
         match found.number {
-            ValueType::TYPE => named.type_ = NumberField::of(&found)?,
-            ValueType::UNIT => named.unit = NumberField::of(&found)?,
+            ValueType::TYPE => named.type_ = NumberField::from_field(&found)?,
+            ValueType::UNIT => named.unit = NumberField::from_field(&found)?,
             _ => {}
         }
     }

@@ -12,7 +12,7 @@ use crate::formats::problems::Problems;
 use crate::formats::samples::next_row;
 use crate::formats::string_table::{NumberField, StringTable};
 use crate::limits::budget::Budget;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{Label, LocationId, Profile, SourceId, StackCache, StackId};
@@ -139,9 +139,7 @@ impl<'a> SampleReader<'a> {
         stop: Stop,
     ) -> Result<()> {
         for (row, &stack) in of_samples.iter().enumerate() {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(row, stop)?;
             if stack.row() == self.profile.stacks.len() {
                 self.frames.clear();
                 self.locate(Message::new(lists.get(stack.row())))?;
@@ -189,10 +187,10 @@ impl<'a> SampleReader<'a> {
         let mut num = None;
         while let Some(found) = message.field()? {
             match found.number {
-                label::KEY => key = NumberField::of(&found)?,
-                label::STR => str = Some(NumberField::of(&found)?),
+                label::KEY => key = NumberField::from_field(&found)?,
+                label::STR => str = Some(NumberField::from_field(&found)?),
                 label::NUM => num = Some(found.int()?),
-                label::NUM_UNIT => unit = NumberField::of(&found)?,
+                label::NUM_UNIT => unit = NumberField::from_field(&found)?,
                 _ => {}
             }
         }

@@ -10,7 +10,7 @@ use crate::collections::Interner;
 use crate::error::Result;
 use crate::formats::pprof::source_labels::{self, Fact, Facts, KEYS};
 use crate::limits::budget::Budget;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::model::{Label, Profile, Source, SourceId, StringId, Strings};
 
@@ -32,9 +32,7 @@ pub fn from_labels(profile: &mut Profile, size: usize, stop: Stop) -> Result<()>
     numbers.try_fill(profile.samples.len(), None)?;
     let samples = profile.labels.chunk_by(|a, b| a.sample == b.sample);
     for (i, labels) in samples.enumerate() {
-        if i % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(i, stop)?;
         if let (Some(values), Some(label)) = (keys.values(labels), labels.first()) {
             numbers[label.sample] = labeled.number(values, &profile.strings)?;
         }

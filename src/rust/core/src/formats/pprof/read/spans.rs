@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::formats::pprof::span_labels::{SPAN_ID, TRACE_ID};
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::model::{Label, Link, Profile, StringId, Strings};
 
@@ -21,9 +21,7 @@ pub fn from_labels(profile: &mut Profile, stop: Stop) -> Result<()> {
     let mut links = Vec::new();
     let samples = profile.labels.chunk_by(|a, b| a.sample == b.sample);
     for (i, labels) in samples.enumerate() {
-        if i % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(i, stop)?;
         let trace_id = id(labels, trace, 32, &profile.strings);
         let span_id = id(labels, span, 16, &profile.strings);
         if let (Some(trace_id), Some(span_id), Some(label)) = (trace_id, span_id, labels.first()) {

@@ -2,7 +2,7 @@
 //!
 //! Most writers put the samples before the tables that they refer to. The lists of locations of the samples are
 //! therefore kept as encoded until the tables have been read. If the ids are row numbers, as most writers assign them,
-//! the lists are checked and become the stacks of the model ([`Stacks::of_packed()`]); otherwise they are decoded. All
+//! the lists are checked and become the stacks of the model ([`Stacks::from_packed()`]); otherwise they are decoded. All
 //! other fields are collected, and read like the fields of a whole message.
 //!
 //! This reader reports nothing. If anything is irregular or rare, the reader of whole messages starts
@@ -228,7 +228,7 @@ impl Samples {
         profile.samples.source.try_fill(of_sample.len(), source)?;
         let lists = match parts.locations.count_if_plain() {
             Some(_) => {
-                let packed = Stacks::of_packed(stacks, profile.locations.len());
+                let packed = Stacks::from_packed(stacks, profile.locations.len());
                 profile.stacks = packed.ok_or_else(irregular)?;
                 None
             }

@@ -33,8 +33,8 @@ pub fn mappings(
                 proto::Mapping::MEMORY_START => start = found.uint()?,
                 proto::Mapping::MEMORY_LIMIT => limit = found.uint()?,
                 proto::Mapping::FILE_OFFSET => offset = found.uint()?,
-                proto::Mapping::FILENAME => filename = NumberField::of(&found)?,
-                proto::Mapping::BUILD_ID => build_id = NumberField::of(&found)?,
+                proto::Mapping::FILENAME => filename = NumberField::from_field(&found)?,
+                proto::Mapping::BUILD_ID => build_id = NumberField::from_field(&found)?,
                 proto::Mapping::HAS_FUNCTIONS => symbols.functions = found.uint()? != 0,
                 proto::Mapping::HAS_FILENAMES => symbols.filenames = found.uint()? != 0,
                 proto::Mapping::HAS_LINE_NUMBERS => symbols.line_numbers = found.uint()? != 0,
@@ -75,10 +75,10 @@ pub fn functions(
         while let Some(found) = message.field()? {
             match found.number {
                 proto::Function::ID => id = found.uint()?,
-                proto::Function::NAME => name = NumberField::of(&found)?,
-                proto::Function::SYSTEM_NAME => system_name = NumberField::of(&found)?,
-                proto::Function::FILENAME => filename = NumberField::of(&found)?,
-                proto::Function::START_LINE => start_line = NumberField::of(&found)?,
+                proto::Function::NAME => name = NumberField::from_field(&found)?,
+                proto::Function::SYSTEM_NAME => system_name = NumberField::from_field(&found)?,
+                proto::Function::FILENAME => filename = NumberField::from_field(&found)?,
+                proto::Function::START_LINE => start_line = NumberField::from_field(&found)?,
                 _ => {}
             }
         }
@@ -173,9 +173,9 @@ fn line(mut message: Message, functions: &Ids, problems: &mut Problems) -> Resul
     let [mut function, mut line, mut column] = [NumberField::default(); 3];
     while let Some(found) = message.field()? {
         match found.number {
-            proto::Line::FUNCTION_ID => function = NumberField::of(&found)?,
-            proto::Line::LINE => line = NumberField::of(&found)?,
-            proto::Line::COLUMN => column = NumberField::of(&found)?,
+            proto::Line::FUNCTION_ID => function = NumberField::from_field(&found)?,
+            proto::Line::LINE => line = NumberField::from_field(&found)?,
+            proto::Line::COLUMN => column = NumberField::from_field(&found)?,
             _ => {}
         }
     }

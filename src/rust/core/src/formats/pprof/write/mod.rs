@@ -18,7 +18,7 @@ use crate::formats::losses::{LossKind, Losses};
 use crate::formats::pprof::proto::{profile as field, sample};
 use crate::formats::pprof::source_labels;
 use crate::formats::write;
-use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
 use crate::model::{Label, LocationId, Profile, SourceId, Stack, StackId};
@@ -116,9 +116,7 @@ fn recorded<'a>(
     let mut values = Vec::new();
     let mut scratch = Vec::new();
     for (row, stack, source) in samples(profile) {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
+        cancel::at_row(row, stop)?;
         let list = lists.of(stack, &mut tables, &mut texts)?;
         let set = labels.of(row, source, stack, &mut texts)?;
         values_of(types, row, source, &mut values)?;
@@ -157,9 +155,7 @@ fn merged<'a>(
         let mut groups = Groups::new(types);
         let mut values = Vec::new();
         for (row, stack, source) in samples(profile) {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(row, stop)?;
             if left_out.contains(row) {
                 continue;
             }
@@ -178,9 +174,7 @@ fn merged<'a>(
         output.bytes(&encoded_types)?;
         let mut scratch = Vec::new();
         for (i, ((list, set), sums)) in groups.iter().enumerate() {
-            if i % ROWS == 0 {
-                cancel::check(stop)?;
-            }
+            cancel::at_row(i, stop)?;
             let parts = (lists.pieces.get(list), labels.sets.get(set));
             write_sample(parts, sums, &mut scratch, output)?;
         }

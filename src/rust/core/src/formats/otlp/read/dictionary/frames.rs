@@ -2,7 +2,7 @@
 //! of locations.
 
 use super::rows::{Rows, Runs, indices};
-use super::tables::Reader;
+use super::tables::TableReader;
 use crate::attribute_value::AnyValue;
 use crate::collections::{Lists, next_row};
 use crate::formats::otlp::proto::{keys, line, location, stack};
@@ -13,7 +13,7 @@ use crate::limits::memory::TryGrow;
 use crate::model::{Address, FrameType, FunctionId, Location, LocationId, MappingId, StackId};
 use crate::protobuf::decode::{Message, Result};
 
-impl Reader<'_, '_> {
+impl TableReader<'_, '_> {
     pub fn locations(&mut self, list: &[Message], mappings: Rows, functions: Rows) -> Result<Runs> {
         let before = self.profile.locations.len();
         let mut runs = Runs {
@@ -55,7 +55,7 @@ impl Reader<'_, '_> {
         let first = self.profile.location_attributes.len();
         while let Some(found) = message.field()? {
             match found.number {
-                location::MAPPING_INDEX => mapping = Some(NumberField::of(&found)?),
+                location::MAPPING_INDEX => mapping = Some(NumberField::from_field(&found)?),
                 location::ADDRESS => address.address = found.uint()?,
                 location::LINES => {
                     let line = line(found.message()?, functions, self.problems)?;
@@ -168,9 +168,9 @@ fn line(mut message: Message, functions: Rows, problems: &mut Problems) -> Resul
     let [mut function, mut line, mut column] = [NumberField::default(); 3];
     while let Some(found) = message.field()? {
         match found.number {
-            line::FUNCTION_INDEX => function = NumberField::of(&found)?,
-            line::LINE => line = NumberField::of(&found)?,
-            line::COLUMN => column = NumberField::of(&found)?,
+            line::FUNCTION_INDEX => function = NumberField::from_field(&found)?,
+            line::LINE => line = NumberField::from_field(&found)?,
+            line::COLUMN => column = NumberField::from_field(&found)?,
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 //! scope, see [`keys::UNUSED_MAPPINGS`].
 
 use super::rows::{Rows, indices};
-use super::tables::Reader;
+use super::tables::TableReader;
 use crate::attribute_value::AnyValue;
 use crate::collections::next_row;
 use crate::formats::otlp::proto::{keys, mapping};
@@ -12,7 +12,7 @@ use crate::limits::memory::{TryCollect, TryGrow};
 use crate::model::{Attribute, Mapping, MappingId, PlacedMapping, Strings, Symbols};
 use crate::protobuf::decode::{Message, Result};
 
-impl Reader<'_, '_> {
+impl TableReader<'_, '_> {
     pub fn mappings(&mut self, list: &[Message]) -> Result<Rows> {
         let rows = Rows::new("Mapping", self.profile.mappings.len(), list)?;
         let mut watch = Watch::new(self.stop);
@@ -28,7 +28,7 @@ impl Reader<'_, '_> {
                     mapping::MEMORY_START => mapping.start = found.uint()?,
                     mapping::MEMORY_LIMIT => mapping.limit = found.uint()?,
                     mapping::FILE_OFFSET => mapping.offset = found.uint()?,
-                    mapping::FILENAME_STRINDEX => filename = NumberField::of(&found)?,
+                    mapping::FILENAME_STRINDEX => filename = NumberField::from_field(&found)?,
                     mapping::ATTRIBUTE_INDICES => {
                         for (index, at) in indices(&found)? {
                             if let Some(kept) = self.mapping_attribute(index, at, &mut mapping)? {

@@ -19,7 +19,7 @@ use crate::model::{Link, Profile, StackId};
 use crate::protobuf::decode::{Message, Result};
 pub use mappings::unused_mappings;
 use rows::entry;
-use tables::Reader;
+use tables::TableReader;
 
 /// The entries of each table except the string table, not decoded.
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl<'a> Dictionary<'a> {
             problems,
             stop,
         )?;
-        let mut reader = Reader {
+        let mut reader = TableReader {
             texts,
             attributes,
             profile,

@@ -15,7 +15,7 @@ use crate::text::encoded;
 use data_encoding::HEXLOWER;
 
 /// Reads the tables of a dictionary into the model.
-pub struct Reader<'a, 'p> {
+pub struct TableReader<'a, 'p> {
     pub texts: StringTable<'a>,
     pub attributes: AttributeTable,
     pub profile: &'p mut Profile,
@@ -24,7 +24,7 @@ pub struct Reader<'a, 'p> {
     pub stop: Stop<'p>,
 }
 
-impl Reader<'_, '_> {
+impl TableReader<'_, '_> {
     /// Notes a problem if the first entry of a table is not empty.
     pub fn check_first(&mut self, list: &[Message]) {
         if let Some(first) = list.first().filter(|first| !is_empty(first)) {
@@ -43,10 +43,12 @@ impl Reader<'_, '_> {
                 [NumberField { value: 0, at }; 4];
             while let Some(found) = message.field()? {
                 match found.number {
-                    function::NAME_STRINDEX => name = NumberField::of(&found)?,
-                    function::SYSTEM_NAME_STRINDEX => system_name = NumberField::of(&found)?,
-                    function::FILENAME_STRINDEX => filename = NumberField::of(&found)?,
-                    function::START_LINE => start_line = NumberField::of(&found)?,
+                    function::NAME_STRINDEX => name = NumberField::from_field(&found)?,
+                    function::SYSTEM_NAME_STRINDEX => {
+                        system_name = NumberField::from_field(&found)?
+                    }
+                    function::FILENAME_STRINDEX => filename = NumberField::from_field(&found)?,
+                    function::START_LINE => start_line = NumberField::from_field(&found)?,
                     _ => {}
                 }
             }
