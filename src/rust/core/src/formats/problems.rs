@@ -24,8 +24,6 @@ macro_rules! kinds {
         pub enum ProblemKind { $($(#[$doc])* $name,)* }
 
         impl ProblemKind {
-            pub const ALL: &'static [ProblemKind] = &[$(ProblemKind::$name,)*];
-
             /// A short name, stable between releases.
             pub fn key(self) -> &'static str {
                 match self { $(ProblemKind::$name => $key,)* }

@@ -13,12 +13,7 @@ use super::strings::StringId;
 use crate::collections::id;
 use crate::error::Result;
 use crate::limits::memory::{TryText, owned};
-use data_encoding::Encoding;
 use std::borrow::Cow;
-use std::fmt;
-
-/// A static, since decoders borrow the encoding.
-static BASE64: Encoding = data_encoding::BASE64;
 
 id!(SourceId, "sources");
 
@@ -48,10 +43,6 @@ impl SourceKind {
     }
 
     /// The kind with this name in a table or file.
-    pub fn from_text(text: &str) -> Result<SourceKind> {
-        Ok(SourceKind::from_owned(owned(text)?))
-    }
-
     pub fn from_owned(text: String) -> SourceKind {
         SourceKind(Cow::Owned(text))
     }
@@ -139,12 +130,6 @@ impl SampleType {
             type_: ValueType { name, unit },
             recorded,
         })
-    }
-}
-
-impl Payload {
-    pub fn base64(&self) -> impl fmt::Display + '_ {
-        BASE64.encode_display(&self.bytes)
     }
 }
 
