@@ -204,13 +204,8 @@ shortened_path <- function(path, width) {
 with_name_last <- function(steps, ellipsis) {
   named <- max(1, which(startsWith(steps, "$")))
   end <- steps[named:length(steps)]
-  if (named == 1 || length(end) < 2) {
-    return(steps)
-  }
-  if (length(end) > 3) {
-    end <- c(end[[1]], ellipsis, end[[length(end)]])
-  }
-  c(steps[seq_len(named - 1)], paste(end, collapse = " > "))
+  end <- if (length(end) > 3) c(end[[1]], ellipsis, end[[length(end)]]) else end
+  if (named > 1) c(steps[seq_len(named - 1)], paste(end, collapse = " > ")) else steps
 }
 
 # The width of text as it is printed. The width of some text is unknown.

@@ -88,16 +88,9 @@ memory_profile <- function(pid = NULL, ..., gc = TRUE) {
   if (!is.null(pid)) {
     pid <- check_pid(pid, call)
   }
-  if (is.null(pid) || pid == Sys.getpid()) {
-    if (gc) {
-      base::gc()
-    }
-    return(own_heap(numeric(), call))
-  }
-  new_profile_data(rust(rust_process_heap(pid, lazy_columns(call)), call), "2.0")
-}
-
-# `least` is the number of bytes that an object must retain to have a step of its own; none for one that fits the heap.
-own_heap <- function(least, call) {
-  new_profile_data(rust(rust_own_heap(least, lazy_columns(call)), call), "2.0")
+  lazy <- lazy_columns(call)
+  is_own <- is.null(pid) || pid == Sys.getpid()
+  if (is_own && gc) base::gc()
+  heap <- rust(if (is_own) rust_own_heap(lazy) else rust_process_heap(pid, lazy), call)
+  new_profile_data(heap, "2.0")
 }

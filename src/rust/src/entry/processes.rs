@@ -88,22 +88,17 @@ fn rust_core_dump(file: &Robj) -> Robj {
     })
 }
 
-// Returns a snapshot of R's heap in this process. `least` is the number of bytes that an object must retain to have a
-// frame of its own, or no number.
+// Returns a snapshot of R's heap in this process.
 #[extendr]
-fn rust_own_heap(least: &Robj, lazy: &Robj) -> Robj {
+fn rust_own_heap(lazy: &Robj) -> Robj {
     outcome(|arena| {
-        let least = argument(least)
-            .doubles()?
-            .first()
-            .map(|&bytes| bytes as u64);
         // R must not run before the snapshot is complete.
-        let heap = own_heap(least)?;
+        let heap = own_heap(None)?;
         to_r::heap(arena, &heap, argument(lazy).flag()?, &stop)
     })
 }
 
-// Returns the same of another process.
+// Returns a snapshot of the heap of another process.
 #[extendr]
 fn rust_process_heap(pid: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
