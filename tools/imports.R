@@ -191,6 +191,9 @@ against_layers <- function(edges, layers) {
 of_runtime <- c(
   "a version of R" = "R_[0-9]_[0-9]", "the number of a type" = "\\bType\\([0-9]", "a layout of records" = "\\bBUFFER\\b"
 )
+# Other parts of the reader have the offsets of core files and libraries.
+offset_in_r <- "\\b(?:half_at|at|word)\\((?:&?[\\w.]+,\\s*)?[1-9][0-9]*\\)"
+reads_r <- "reader/src/(target|stack|heap)/"
 names_of_r <- "\"(?:R|Rf)_[A-Za-z]+\""
 
 # Lines for modules of these crates that contain it.
@@ -202,6 +205,7 @@ knows_r <- function(crate, modules) {
     lines <- readLines(module$file, encoding = "UTF-8", warn = FALSE)
     lines <- lines[seq_len(match("mod tests {", trimws(lines), nomatch = length(lines)))]
     found <- names(of_runtime)[vapply(of_runtime, grepl, NA, module$code, perl = TRUE)]
+    if (grepl(reads_r, module$file) && grepl(offset_in_r, module$code, perl = TRUE)) found <- c(found, "an offset in R")
     if (any(grepl(names_of_r, sub("//.*", "", lines), perl = TRUE))) found <- c(found, "the name of a variable of R")
     if (length(found) > 0) paste0(module$file, " has ", found)
   }))

@@ -6,7 +6,7 @@
 //! - [`variables`]: where R's memory begins;
 //! - [`contexts`]: R's records of calls, with a row for each layout; [`fit`]: the layout of a process;
 //! - [`objects`]: the headers and fields of objects; [`node`]: the size of an object, and what it refers to; [`heap`]:
-//!   where R keeps all of them;
+//!   where R keeps all of them, with a row for each layout;
 //! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
 //! - [`callbacks`], [`connections`], [`devices`]: structures outside of R's heap that hold objects;
 //! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.

@@ -173,7 +173,12 @@ fn is_data(type_: Type) -> bool {
 
 /// The size of an object that has memory of its own.
 pub fn own_size(node: Node) -> u64 {
-    (DATA as u64).saturating_add(node.units().saturating_mul(8))
+    (DATA as u64).saturating_add(own_data(node))
+}
+
+/// The bytes of data among them.
+pub fn own_data(node: Node) -> u64 {
+    node.units().saturating_mul(8)
 }
 
 /// The number of bytes that are needed of an object with memory of its own, given its start.

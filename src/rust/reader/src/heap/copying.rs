@@ -4,18 +4,17 @@
 //! R's pages only the start. Everything else, such as checks, follows afterwards.
 
 use super::copied::{Copied, Part};
+use super::damage::Damage;
 use super::known::Known;
-use super::lists::{class_at, damaged};
+use super::lists::Lists;
 use super::roots::Library;
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
 use profile_runtime::contexts::Walk;
 use profile_runtime::cycle::Cycle;
-use profile_runtime::heap::{
-    CLASS, CLASSES, COUNT, HEADS, NEXT, PAGE, PAGE_CLASSES, PAGE_COUNT, PAGES,
-};
-use profile_runtime::memory::{self, MEMORY_PAGE, Mapping, Memory, at, half_at};
+use profile_runtime::heap::{Class, NEXT};
+use profile_runtime::memory::{self, MEMORY_PAGE, Mapping, Memory, at};
 use profile_runtime::node::{Node, needed};
 use profile_runtime::objects::CELL;
 use std::ops::Range;
@@ -43,14 +42,14 @@ struct Copy<'c, M> {
     chunks: Vec<Chunk>,
 }
 
-/// Copies what a snapshot needs. `heap_at` is the address of R's heap. `None` if R is just collecting garbage, unless
+/// Copies what a snapshot needs. `None` if R is just collecting garbage, unless
 /// that `may_collect`.
 pub fn copy(
     memory: &mut impl Memory,
     mappings: &[Mapping],
     target: &Target,
     known: &Known,
-    heap_at: u64,
+    lists: &Lists,
     libraries: &[Library],
     may_collect: bool,
 ) -> Result<Option<Copied>> {
@@ -64,18 +63,18 @@ pub fn copy(
     copy.records(target)?;
     copy.range(known.protected.clone())?;
     copy.range(target.node_stack.start..known.node_stack_top.min(target.node_stack.end))?;
-    for class in PAGE_CLASSES..CLASSES {
-        let head = class_at(copy.memory, heap_at, class)?;
-        let is_complete = copy.large(&head)?;
+    for class in lists.layout.large_classes() {
+        let class = lists.class(copy.memory, class)?;
+        let is_complete = copy.large(&class)?;
         if !is_complete && !may_collect {
             return Ok(None);
         }
     }
-    for class in 0..PAGE_CLASSES {
-        let head = class_at(copy.memory, heap_at, class)?;
-        copy.pages(&head)?;
+    for class in lists.layout.page_classes() {
+        let class = lists.class(copy.memory, class)?;
+        copy.pages(&class, lists.layout.page as u64)?;
     }
-    copy.range(heap_at..heap_at + (CLASS * CLASSES) as u64)?;
+    copy.range(lists.variable())?;
     for library in libraries {
         for range in &library.variables {
             copy.range(range.clone())?;
@@ -121,7 +120,7 @@ impl<M: Memory> Copy<'_, M> {
         let head = target.addresses.head;
         self.range(head..head + 8)?;
         let innermost = memory::word(self.memory, head);
-        let mut walk = Walk::new(innermost.ok_or_else(damaged)?);
+        let mut walk = Walk::new(innermost.ok_or(Damage::Calls)?);
         while let Some((address, record)) = walk.next(self.memory) {
             let mut bytes = Vec::new();
             bytes.try_extend(&record.0)?;
@@ -130,38 +129,39 @@ impl<M: Memory> Copy<'_, M> {
         if walk.is_whole() {
             Ok(())
         } else {
-            Err(damaged())
+            Err(Damage::Calls.into())
         }
     }
 
-    fn pages(&mut self, head: &[u8; CLASS]) -> Result<()> {
-        let mut address = at(head, PAGES);
+    fn pages(&mut self, class: &Class, size: u64) -> Result<()> {
+        let mut address = class.pages();
         let mut cycle = Cycle::default();
-        for _ in 0..=half_at(head, PAGE_COUNT) {
+        for _ in 0..=class.page_count() {
             if address == 0 {
                 return Ok(());
             }
             if cycle.has(address) {
                 break;
             }
-            address = self.page(address)?;
+            let next = self.page(address, size)?;
+            address = next.ok_or(Damage::Page(address))?;
         }
         match address {
             0 => Ok(()),
-            _ => Err(damaged()),
+            _ => Err(Damage::Pages(class.number()).into()),
         }
     }
 
-    /// Makes sure that a page is copied. Returns the address of the next one.
-    fn page(&mut self, address: u64) -> Result<u64> {
-        let end = address.saturating_add(PAGE as u64);
+    /// Makes sure that a page is copied. Returns the address of the next one; `None` if it cannot be read.
+    fn page(&mut self, address: u64, size: u64) -> Result<Option<u64>> {
+        let end = address.saturating_add(size);
         let after = self.chunks.partition_point(|chunk| chunk.start <= address);
         let known = after
             .checked_sub(1)
             .and_then(|before| self.chunks.get(before));
         if let Some(chunk) = known.filter(|chunk| end <= chunk.end) {
             let bytes = &self.copied.parts[chunk.part].bytes;
-            return Ok(at(bytes, (address - chunk.start) as usize));
+            return Ok(Some(at(bytes, (address - chunk.start) as usize)));
         }
         let mapping = self
             .mappings
@@ -171,7 +171,7 @@ impl<M: Memory> Copy<'_, M> {
         let (start, end) = match mapping {
             Some(mapping) if end <= mapping.addresses.end => {
                 let chunk = address / CHUNK * CHUNK;
-                let last = chunk.saturating_add(CHUNK + PAGE as u64);
+                let last = chunk.saturating_add(CHUNK + size);
                 (
                     chunk.max(mapping.addresses.start),
                     last.min(mapping.addresses.end),
@@ -181,7 +181,7 @@ impl<M: Memory> Copy<'_, M> {
         };
         let mut bytes = filled((end - start) as usize, 0)?;
         if !self.memory.read(start, &mut bytes) {
-            return Err(damaged());
+            return Ok(None);
         }
         let next = at(&bytes, (address - start) as usize);
         let place = self.chunks.partition_point(|chunk| chunk.start <= start);
@@ -194,48 +194,47 @@ impl<M: Memory> Copy<'_, M> {
             address: start,
             bytes,
         })?;
-        Ok(next)
+        Ok(Some(next))
     }
 
     /// Returns whether the lists have all objects. While R marks what is in use, it takes objects out of their lists.
-    fn large(&mut self, head: &[u8; CLASS]) -> Result<bool> {
-        let count = u64::from(half_at(head, COUNT));
+    fn large(&mut self, class: &Class) -> Result<bool> {
+        let damage = Damage::Objects(class.number());
+        let count = u64::from(class.count());
         let before = self.copied.parts.len() as u64;
         // R may be just about to count an object.
         let mut left = count + 1;
-        for (pointer, _) in HEADS {
-            let list = at(head, pointer);
-            let first = memory::word(self.memory, list.wrapping_add(NEXT as u64));
-            let mut address = first.ok_or_else(damaged)?;
+        for list in class.lists() {
+            let mut address = list.first;
             let mut cycle = Cycle::default();
-            while address != list {
+            while address != list.head {
                 if cycle.has(address) {
-                    return Err(damaged());
+                    return Err(damage.into());
                 }
-                let start = memory::array::<CELL>(self.memory, address).ok_or_else(damaged)?;
-                let size = usize::try_from(needed(Node::new(&start))).map_err(|_| damaged())?;
-                let mut bytes = Vec::new();
-                bytes.try_extend(&start)?;
-                self.extend(address, &mut bytes, size)?;
-                self.copied.parts.try_push(Part { address, bytes })?;
-                address = at(&start, NEXT);
-                left = left.checked_sub(1).ok_or_else(damaged)?;
+                address = self.object(address)?;
+                left = left.checked_sub(1).ok_or(damage)?;
             }
         }
         Ok(self.copied.parts.len() as u64 >= before + count)
     }
 
-    /// Reads the rest of an object. Its length may be damaged, so memory is only allocated as far as there is something
-    /// to read.
-    fn extend(&mut self, address: u64, bytes: &mut Vec<u8>, size: usize) -> Result<()> {
+    /// Copies an object with memory of its own. Returns the address of the next one.
+    fn object(&mut self, address: u64) -> Result<u64> {
+        let damage = Damage::Object(address);
+        let start = memory::array::<CELL>(self.memory, address).ok_or(damage)?;
+        let size = usize::try_from(needed(Node::new(&start))).map_err(|_| damage)?;
+        let mut bytes = Vec::new();
+        bytes.try_extend(&start)?;
+        // Its length may be damaged, so memory is only allocated as far as there is something to read.
         while bytes.len() < size {
             let start = bytes.len();
             bytes.try_fill(size.min(start + LARGE_STEP), 0)?;
             let rest = bytes.get_mut(start..).unwrap_or_default();
             if !self.memory.read(address.saturating_add(start as u64), rest) {
-                return Err(damaged());
+                return Err(damage.into());
             }
         }
-        Ok(())
+        self.copied.parts.try_push(Part { address, bytes })?;
+        Ok(at(&start, NEXT))
     }
 }

@@ -2,13 +2,12 @@
 //! the time, while R runs.
 
 use crate::heap::counts::{Allocated, Counts, InUse};
-use crate::heap::lists::{class_at, find};
+use crate::heap::lists::Lists;
 use crate::process::{Process, ProcessMemory};
 use crate::target::Target;
 use profile_core::error::Result;
-use profile_runtime::heap::{CLASSES, COUNT, PAGE_COUNT, SLOTS};
-use profile_runtime::memory::{Memory, half_at};
-use profile_runtime::objects::{CELL, DATA};
+use profile_runtime::heap::Layout;
+use profile_runtime::memory::Memory;
 use std::process;
 
 /// How often to try to find R's counts. An attempt fails if R collects garbage meanwhile.
@@ -20,16 +19,16 @@ pub struct Usage {
     /// The number of objects, and the data of vectors, as `gc()` reports them, but including garbage.
     pub objects: u64,
     pub data: u64,
-    /// Both together. For `gc()`, each object takes a cell of 56 bytes in addition to its data.
+    /// Both together. For `gc()`, each object takes a cell in addition to its data.
     pub used: u64,
-    /// What R has allocated beyond that. It is a little more, since the cell of a vector takes only 48 bytes.
+    /// What R has allocated beyond that. It is a little more, since the header of a vector is smaller than a cell.
     pub free: u64,
 }
 
 pub struct Gauge {
     memory: ProcessMemory,
     counts: Counts,
-    heap_at: u64,
+    lists: Lists,
 }
 
 impl Gauge {
@@ -39,7 +38,7 @@ impl Gauge {
         let pid = i32::try_from(process::id()).unwrap_or(0);
         let mut memory = ProcessMemory::new(pid);
         let target = Target::open(&mut memory, &Process::find(pid)?.mappings()?)?;
-        let Some(heap_at) = find(&mut memory, &target.variables)? else {
+        let Some(lists) = Lists::find(&mut memory, &target.variables, Layout::ALL)? else {
             return Ok(None);
         };
         for _ in 0..TRIES {
@@ -49,7 +48,7 @@ impl Gauge {
                 return Ok(Some(Gauge {
                     memory,
                     counts,
-                    heap_at,
+                    lists,
                 }));
             }
         }
@@ -64,17 +63,13 @@ impl Gauge {
             small,
         } = self.counts.read(&mut self.memory)?;
         let data = large.saturating_add(small);
-        let used = objects.saturating_mul(CELL as u64).saturating_add(data);
+        let layout = self.lists.layout;
+        let cells = objects.saturating_mul(layout.cell());
+        let used = cells.saturating_add(data);
         let mut size = large;
-        for class in 0..CLASSES {
-            let head = class_at(&mut self.memory, self.heap_at, class).ok()?;
-            let (count, each) = match SLOTS.get(class) {
-                Some(&(slot, slots)) => {
-                    (half_at(&head, PAGE_COUNT), slot as u64 * u64::from(slots))
-                }
-                None => (half_at(&head, COUNT), DATA as u64),
-            };
-            size = size.saturating_add(u64::from(count).saturating_mul(each));
+        for class in 0..layout.classes {
+            let class = self.lists.class(&mut self.memory, class).ok()?;
+            size = size.saturating_add(class.bytes_without_large_data());
         }
         Some(Usage {
             objects,

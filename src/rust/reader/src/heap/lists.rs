@@ -1,53 +1,75 @@
 //! Where R's heap is: R's lists of all objects, by their classes.
 
-use profile_core::error::{Error, Result};
+use super::damage::Damage;
+use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_core::message;
-use profile_runtime::heap::{CLASS, CLASSES, HEADS};
-use profile_runtime::memory::{self, Memory, at};
+use profile_runtime::heap::{Class, Layout};
+use profile_runtime::memory::Memory;
 use std::ops::Range;
 
-/// Where R's heap is: the address of `R_GenHeap`.
-pub fn find(memory: &mut impl Memory, variables: &[Range<u64>]) -> Result<Option<u64>> {
-    let mut bytes = Vec::new();
-    for range in variables {
-        let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
-        if size > MOST_VARIABLES {
-            continue;
-        }
-        bytes.clear();
-        bytes.try_fill(size, 0)?;
-        if !memory.read(range.start, &mut bytes) {
-            continue;
-        }
-        let skipped = (range.start.wrapping_neg() % 8) as usize;
-        for offset in (skipped..=size.saturating_sub(CLASS * CLASSES)).step_by(8) {
-            let address = range.start + offset as u64;
-            let fits = |class: usize| {
-                let class = class * CLASS;
-                HEADS.iter().all(|&(pointer, head)| {
-                    at(&bytes, offset + class + pointer) == address + class as u64 + head
-                })
-            };
-            if (0..CLASSES).all(fits) {
-                return Ok(Some(address));
-            }
-        }
-    }
-    Ok(None)
+/// The lists of a process: the address of `R_GenHeap`, and its layout.
+#[derive(Debug, Clone, Copy)]
+pub struct Lists {
+    pub address: u64,
+    pub layout: &'static Layout,
 }
 
 /// More than R's variables take.
 const MOST_VARIABLES: usize = 64 << 20;
 
-/// The head of a class.
-pub fn class_at(memory: &mut impl Memory, heap: u64, class: usize) -> Result<[u8; CLASS]> {
-    let address = heap + (class * CLASS) as u64;
-    memory::array(memory, address).ok_or_else(damaged)
+impl Lists {
+    /// Finds the lists among R's variables; `layouts` are those that are known.
+    pub fn find(
+        memory: &mut impl Memory,
+        variables: &[Range<u64>],
+        layouts: &'static [Layout],
+    ) -> Result<Option<Lists>> {
+        let mut bytes = Vec::new();
+        for range in variables {
+            let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
+            if size > MOST_VARIABLES {
+                continue;
+            }
+            bytes.clear();
+            bytes.try_fill(size, 0)?;
+            if !memory.read(range.start, &mut bytes) {
+                continue;
+            }
+            let skipped = (range.start.wrapping_neg() % 8) as usize;
+            for offset in (skipped..size).step_by(8) {
+                let address = range.start + offset as u64;
+                let bytes = bytes.get(offset..).unwrap_or_default();
+                let fitting = layouts.iter().filter(|layout| layout.fits(bytes, address));
+                if let Some(layout) = best(memory, address, fitting) {
+                    return Ok(Some(Lists { address, layout }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The range of `R_GenHeap`.
+    pub fn variable(&self) -> Range<u64> {
+        self.address..self.address.saturating_add(self.layout.size() as u64)
+    }
+
+    /// The struct of a class.
+    pub fn class(&self, memory: &mut impl Memory, class: usize) -> Result<Class> {
+        let found = self.layout.class_at(memory, self.address, class);
+        found.ok_or_else(|| Damage::Class(class).into())
+    }
 }
 
-pub fn damaged() -> Error {
-    Error::Process(message!(
-        "Its heap cannot be read: it is damaged, or R was changing it."
-    ))
+/// The layout that fits a heap best. Several do if only sizes of pages or slots distinguish them.
+fn best(
+    memory: &mut impl Memory,
+    heap: u64,
+    mut fitting: impl Iterator<Item = &'static Layout>,
+) -> Option<&'static Layout> {
+    let first = fitting.next()?;
+    let Some(second) = fitting.next() else {
+        return Some(first);
+    };
+    let all = [first, second].into_iter().chain(fitting);
+    all.max_by_key(|layout| layout.fitting_slots(memory, heap))
 }

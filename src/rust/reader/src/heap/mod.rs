@@ -7,7 +7,7 @@
 //! - [`copying`]: copies the heap of another process, [`copied`]: the copy;
 //! - [`lists`]: where the heap is; [`objects`]: its objects, each with a number; [`node`]: one object; `cycle`: endless
 //!   lists of them;
-//! - [`counts`]: R's own counts of its objects;
+//! - [`damage`]: what of it cannot be read; [`counts`]: R's own counts of its objects;
 //! - [`known`]: the addresses of R's objects with special roles;
 //! - [`roots`]: what R itself holds, in phases: among others the calls that are [`running`], [`callbacks`],
 //!   [`connections`], and [`variables`] of C code;
@@ -22,6 +22,7 @@
 pub mod copied;
 pub mod copying;
 pub mod counts;
+pub mod damage;
 pub mod dominators;
 pub mod gauge;
 pub mod graph;

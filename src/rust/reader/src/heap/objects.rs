@@ -1,12 +1,10 @@
 //! All objects of a heap: R's pages and the objects outside of them, each with a number. An address is the address of an
 //! object only if it has a number, so addresses that were read can be followed safely.
 
-use super::lists::class_at;
+use super::lists::Lists;
 use profile_core::error::Result;
 use profile_core::limits::memory::filled;
-use profile_runtime::heap::{
-    CLASSES, PAGE, PAGE_CLASSES, PAGE_START, SLOTS, page_and_slot, slot_at,
-};
+use profile_runtime::heap::{MOST_PAGE_CLASSES, Slots};
 use profile_runtime::memory::View;
 use profile_runtime::node::{Node, own_size};
 use profile_runtime::objects::Type;
@@ -33,12 +31,16 @@ const PART: usize = 1 << 18;
 /// The number of parts.
 const PARTS: usize = 1 << (ADDRESS_BITS - 30);
 
-/// The objects of a heap. Objects of pages have the lower numbers, in the order of [`SLOTS`].
+/// The objects of a heap. Objects of pages have the lower numbers, in the order of their classes.
 pub struct Objects<'m> {
     pages: Vec<Block<'m>>,
+    page_size: usize,
+    page_start: usize,
+    /// The slots of the pages of each class.
+    slots: [Slots; MOST_PAGE_CLASSES],
     /// The first page and the first number of each class, and the number after the last one.
-    first_page: [u32; PAGE_CLASSES + 1],
-    first: [u32; PAGE_CLASSES + 1],
+    first_page: [u32; MOST_PAGE_CLASSES + 1],
+    first: [u32; MOST_PAGE_CLASSES + 1],
     large: Vec<Block<'m>>,
     large_numbers: Numbers,
     /// The pages in each bucket, in parts, and for each GiB of addresses its part, or [`NONE`].
@@ -61,12 +63,16 @@ pub struct Objects<'m> {
 }
 
 impl<'m> Objects<'m> {
-    /// `heap` is the address of `R_GenHeap`, `nil` that of `NULL`.
-    pub fn read(memory: &mut impl View<'m>, heap: u64, nil: u64) -> Result<Objects<'m>> {
+    /// `nil` is the address of `NULL`.
+    pub fn read(memory: &mut impl View<'m>, lists: &Lists, nil: u64) -> Result<Objects<'m>> {
+        let layout = lists.layout;
         let mut objects = Objects {
             pages: Vec::new(),
-            first_page: [0; PAGE_CLASSES + 1],
-            first: [0; PAGE_CLASSES + 1],
+            page_size: layout.page,
+            page_start: layout.page_start,
+            slots: layout.all_slots(),
+            first_page: [0; MOST_PAGE_CLASSES + 1],
+            first: [0; MOST_PAGE_CLASSES + 1],
             large: Vec::new(),
             large_numbers: HashMap::default(),
             parts: Vec::new(),
@@ -80,24 +86,30 @@ impl<'m> Objects<'m> {
             symbols: Vec::new(),
             weak_references: Vec::new(),
         };
-        for class in 0..PAGE_CLASSES {
-            let head = class_at(memory, heap, class)?;
-            objects.read_pages(memory, &head, class)?;
+        for class in layout.page_classes() {
+            let class = lists.class(memory, class)?;
+            objects.read_pages(memory, &class)?;
         }
         objects.index_pages()?;
-        for class in PAGE_CLASSES..CLASSES {
-            let head = class_at(memory, heap, class)?;
-            objects.read_large(memory, &head)?;
+        for class in layout.large_classes() {
+            let class = lists.class(memory, class)?;
+            objects.read_large(memory, &class)?;
         }
         objects.index_large()?;
         objects.used = filled((objects.count as usize).div_ceil(64), 0)?;
-        for class in 0..PAGE_CLASSES {
-            objects.find_used(class, &class_at(memory, heap, class)?)?;
+        for class in layout.page_classes() {
+            objects.find_used(&lists.class(memory, class)?)?;
         }
-        for number in objects.first[PAGE_CLASSES]..objects.count {
+        for number in objects.first_large()..objects.count {
             objects.use_(number)?;
         }
         Ok(objects)
+    }
+
+    /// The number of the first object outside of pages.
+    #[inline]
+    fn first_large(&self) -> u32 {
+        self.first[MOST_PAGE_CLASSES]
     }
 
     /// Whether the object is in use, as far as R knows.
@@ -106,7 +118,7 @@ impl<'m> Objects<'m> {
         word >> (number % 64) & 1 == 1
     }
 
-    /// The same for the object at an address; `false` if there is none.
+    /// Whether there is an object in use at an address.
     pub fn is_used_at(&self, address: u64) -> bool {
         let number = self.number(address);
         number.is_some_and(|number| self.is_used(number))
@@ -122,8 +134,9 @@ impl<'m> Objects<'m> {
                 let Some(block) = self.pages.get(page as usize) else {
                     break;
                 };
-                let offset = address.wrapping_sub(block.address + PAGE_START as u64);
-                if offset < (PAGE - PAGE_START) as u64 {
+                let first = block.address.wrapping_add(self.page_start as u64);
+                let offset = address.wrapping_sub(first);
+                if offset < (self.page_size - self.page_start) as u64 {
                     return self.slot(page, offset as u32);
                 }
             }
@@ -134,17 +147,21 @@ impl<'m> Objects<'m> {
     /// The number of the object at an offset from the first slot of a page.
     #[inline]
     fn slot(&self, page: u32, offset: u32) -> Option<u32> {
-        let ends = self.first_page.get(1..PAGE_CLASSES).unwrap_or_default();
+        let ends = self
+            .first_page
+            .get(1..MOST_PAGE_CLASSES)
+            .unwrap_or_default();
         let class = ends.iter().filter(|first| page >= **first).count();
-        let slot = slot_at(class, offset)?;
+        let slots = &self.slots[class];
+        let slot = slots.at(offset)?;
         let page = page - self.first_page[class];
-        Some(self.first[class] + page * SLOTS[class].1 + slot)
+        Some(self.first[class] + page * slots.count + slot)
     }
 
     /// The class of an object in a page.
     #[inline]
     fn class(&self, number: u32) -> usize {
-        let ends = self.first.get(1..PAGE_CLASSES).unwrap_or_default();
+        let ends = self.first.get(1..MOST_PAGE_CLASSES).unwrap_or_default();
         ends.iter().filter(|first| number >= **first).count()
     }
 
@@ -154,17 +171,17 @@ impl<'m> Objects<'m> {
             address: 0,
             bytes: &[],
         };
-        if let Some(large) = number.checked_sub(self.first[PAGE_CLASSES]) {
+        if let Some(large) = number.checked_sub(self.first_large()) {
             let block = self.large.get(large as usize).copied();
             let block = block.unwrap_or(empty);
             return (block, 0, block.bytes.len());
         }
         let class = self.class(number);
-        let (page, slot) = page_and_slot(class, number - self.first[class]);
+        let slots = &self.slots[class];
+        let (page, slot) = slots.page_and_slot(number - self.first[class]);
         let page = self.pages.get((self.first_page[class] + page) as usize);
-        let size = SLOTS[class].0;
-        let start = PAGE_START + slot as usize * size;
-        (page.copied().unwrap_or(empty), start, size)
+        let start = self.page_start + (slot * slots.size) as usize;
+        (page.copied().unwrap_or(empty), start, slots.size as usize)
     }
 
     #[inline]
@@ -191,8 +208,8 @@ impl<'m> Objects<'m> {
     /// The number of bytes that an object takes.
     #[inline]
     pub fn size(&self, number: u32) -> u64 {
-        if number < self.first[PAGE_CLASSES] {
-            SLOTS[self.class(number)].0 as u64
+        if number < self.first_large() {
+            self.slots[self.class(number)].size.into()
         } else {
             own_size(self.node(number))
         }
@@ -200,8 +217,8 @@ impl<'m> Objects<'m> {
 
     /// The memory of pages and of objects outside of pages.
     pub fn bytes(&self) -> u64 {
-        let pages = (self.pages.len() * PAGE) as u64;
-        let large = self.first[PAGE_CLASSES]..self.count;
+        let pages = (self.pages.len() * self.page_size) as u64;
+        let large = self.first_large()..self.count;
         large.fold(pages, |sum, number| sum.saturating_add(self.size(number)))
     }
 }

@@ -5,8 +5,9 @@
 //! objects would be held by several roots, and only the whole session would hold them all. So roots have phases, and an
 //! object belongs to the first phase that reaches it.
 
+use super::damage::Damage;
 use super::known::Known;
-use super::lists::damaged;
+use super::lists::Lists;
 use super::objects::Objects;
 use super::running::calls;
 use super::variables::{of_r, without, words};
@@ -76,15 +77,14 @@ pub struct Library {
     pub variables: Vec<Range<u64>>,
 }
 
-/// Finds all roots, in the order of their phases. `lists` is the range of
-/// `R_GenHeap`, whose lists have all objects.
+/// Finds all roots, in the order of their phases.
 pub fn find(
     memory: &mut impl Memory,
     target: &Target,
     known: &Known,
     libraries: &[Library],
     objects: &Objects,
-    lists: &Range<u64>,
+    lists: &Lists,
 ) -> Result<(Vec<Root>, Symbols)> {
     let mut roots = Vec::new();
     let mut symbols = Symbols::default();
@@ -183,7 +183,7 @@ pub fn find(
         on_stack.try_push(object)?;
     }
     add(Phase::Stacks, BYTE_CODE_STACK.text(), &[], on_stack)?;
-    let variables = without(&target.variables, lists)?;
+    let variables = without(&target.variables, &lists.variable())?;
     let of_r = of_r(memory, &variables, known, objects)?;
     for callback in of_r.callbacks {
         let mut held = Vec::new();
@@ -229,20 +229,21 @@ pub fn find(
 const MOST_ATTACHED: usize = 10_000;
 
 /// The variables of an environment: their names, which are symbols, and values.
-pub fn bindings(objects: &Objects, environment: u64) -> Result<Vec<(u64, u64)>> {
+pub fn bindings(objects: &Objects, address: u64) -> Result<Vec<(u64, u64)>> {
     let mut found = Vec::new();
-    let Some(environment) = objects.typed(environment, ENVSXP) else {
+    let Some(environment) = objects.typed(address, ENVSXP) else {
         return Ok(found);
     };
     let table = objects.typed(environment.word(HASHTAB), VECSXP);
     let in_table = table.map_or(0, |table| table.pointers());
     let chains = (0..in_table).filter_map(|number| Some(table?.element(number)));
     let mut left = objects.count;
+    let damage = Damage::Variables(address);
     for mut cell in chains.chain([environment.word(FRAME)]) {
         while let Some(node) = objects.typed(cell, LISTSXP) {
             found.try_push((node.word(TAG), node.word(CAR)))?;
             cell = node.word(CDR);
-            left = left.checked_sub(1).ok_or_else(damaged)?;
+            left = left.checked_sub(1).ok_or(damage)?;
         }
     }
     Ok(found)

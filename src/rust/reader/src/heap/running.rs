@@ -1,7 +1,7 @@
 //! The calls that are running, which hold their variables and arguments.
 
+use super::damage::Damage;
 use super::known::Known;
-use super::lists::damaged;
 use super::objects::Objects;
 use crate::target::Target;
 use profile_core::error::Result;
@@ -27,7 +27,7 @@ pub fn calls(
 ) -> Result<Vec<Call>> {
     let mut calls = Vec::new();
     let innermost = memory::word(memory, target.addresses.head);
-    let mut walk = Walk::new(innermost.ok_or_else(damaged)?);
+    let mut walk = Walk::new(innermost.ok_or(Damage::Calls)?);
     while let Some((_, record)) = walk.next(memory) {
         let mut call = Call {
             name: owned(names::CALLS.text())?,
@@ -44,7 +44,7 @@ pub fn calls(
         calls.try_push(call)?;
     }
     if !walk.is_whole() {
-        return Err(damaged());
+        return Err(Damage::Calls.into());
     }
     calls.reverse();
     Ok(calls)

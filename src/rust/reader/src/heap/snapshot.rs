@@ -4,6 +4,7 @@
 use super::dominators::Dominators;
 use super::graph::{Graph, Kind as Placed};
 use super::known::Known;
+use super::lists::Lists;
 use super::naming::Naming;
 use super::objects::Objects;
 use super::paths::{Node, PathId};
@@ -20,7 +21,6 @@ use profile_core::model::known_types::{INUSE_OBJECTS, INUSE_SPACE};
 use profile_core::model::{
     HeapFrame, Location, LocationId, Profile, SampleType, Source, SourceId, StringId, Values,
 };
-use profile_runtime::heap::{CLASS, CLASSES};
 use profile_runtime::memory::View;
 use std::collections::HashMap;
 
@@ -62,8 +62,7 @@ pub struct Heap {
 pub struct About<'a> {
     pub target: &'a Target,
     pub known: &'a Known,
-    /// The address of R's heap.
-    pub heap_at: u64,
+    pub lists: &'a Lists,
     pub libraries: &'a [Library],
     /// The memory of the process, if it is known.
     pub resident: Option<u64>,
@@ -79,10 +78,16 @@ pub fn take<'m>(
     mut source: Source,
 ) -> Result<Snapshot> {
     let known = about.known;
-    let objects = Objects::read(memory, about.heap_at, known.nil)?;
-    let lists = about.heap_at..about.heap_at + (CLASS * CLASSES) as u64;
+    let objects = Objects::read(memory, about.lists, known.nil)?;
     let libraries = about.libraries;
-    let (roots, symbols) = roots::find(memory, about.target, known, libraries, &objects, &lists)?;
+    let (roots, symbols) = roots::find(
+        memory,
+        about.target,
+        known,
+        libraries,
+        &objects,
+        about.lists,
+    )?;
     let graph = walk(&objects, &symbols, &roots)?;
     let dominators = Dominators::find(&graph, &objects)?;
     let mut least = about

@@ -7,7 +7,7 @@
 use crate::heap::copied::{Copied, CopiedMemory};
 use crate::heap::copying::copy;
 use crate::heap::known::{Known, Places};
-use crate::heap::lists::{damaged, find};
+use crate::heap::lists::Lists;
 use crate::heap::roots::Library;
 use crate::heap::snapshot::{About, Snapshot, take};
 use crate::memory::symbols::Module;
@@ -21,6 +21,7 @@ use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::model::heap::SNAPSHOT;
+use profile_runtime::heap::Layout;
 use profile_runtime::memory::{Mapping, Memory, View};
 use std::process;
 use std::thread::sleep;
@@ -73,16 +74,18 @@ pub fn heap_of_image(stop: Stop) -> Result<Snapshot> {
         }
         sleep(pause);
     }
-    Err(last.unwrap_or_else(|| {
-        Error::Process(message!(
-            "R was collecting garbage during each of {MOST_IMAGES} attempts to take a snapshot."
-        ))
-    }))
+    Err(last.unwrap_or_else(|| collects(MOST_IMAGES)))
+}
+
+fn collects(attempts: usize) -> Error {
+    Error::Process(message!(
+        "R was collecting garbage during each of {attempts} attempts to take a snapshot."
+    ))
 }
 
 /// The maximum number of attempts, and the times between two of them. An attempt fails if R is just collecting garbage,
 /// which is noticed soon, or changing its lists of objects.
-const TRIES: u32 = 500;
+const TRIES: usize = 500;
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(1),
     Duration::from_millis(7),
@@ -96,7 +99,7 @@ fn heap_here(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
     let found = Found::of(&process)?;
     let mut thread = Thread::open(&process, Stops::Always)?;
     let mut pauses = 0;
-    for pause in PAUSES.into_iter().cycle().take(TRIES as usize) {
+    for pause in PAUSES.into_iter().cycle().take(TRIES) {
         cancel::check(stop)?;
         let taken = found.stop_and_take(&process, &mut thread, least, &mut pauses, false);
         match taken.map_err(|error| of_process(pid, error)) {
@@ -109,7 +112,7 @@ fn heap_here(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
         }
     }
     let last = found.stop_and_take(&process, &mut thread, least, &mut pauses, true);
-    last.and_then(|snapshot| snapshot.ok_or_else(damaged))
+    last.and_then(|snapshot| snapshot.ok_or_else(|| collects(TRIES)))
         .map_err(|error| of_process(pid, error))
 }
 
@@ -118,7 +121,7 @@ struct Found {
     mappings: Vec<Mapping>,
     target: Target,
     places: Places,
-    heap_at: u64,
+    lists: Lists,
     libraries: Vec<Library>,
 }
 
@@ -129,8 +132,8 @@ impl Found {
         let mut memory = ProcessMemory::new(process.pid);
         let target = Target::open(&mut memory, &mappings).map_err(named)?;
         let places = Places::find(&mut memory, &target.modules).map_err(named)?;
-        let heap_at = find(&mut memory, &target.variables)?;
-        let heap_at = heap_at.ok_or_else(|| {
+        let lists = Lists::find(&mut memory, &target.variables, Layout::ALL)?;
+        let lists = lists.ok_or_else(|| {
             named(Error::Process(message!(
                 "It runs a version of R that stores its objects in an unknown way."
             )))
@@ -140,7 +143,7 @@ impl Found {
             mappings,
             target,
             places,
-            heap_at,
+            lists,
             libraries,
         })
     }
@@ -189,7 +192,7 @@ impl Found {
             &self.mappings,
             &self.target,
             &known,
-            self.heap_at,
+            &self.lists,
             &self.libraries,
             may_collect,
         )?;
@@ -228,7 +231,7 @@ impl Found {
         let about = About {
             target: &self.target,
             known,
-            heap_at: self.heap_at,
+            lists: &self.lists,
             libraries: &self.libraries,
             resident,
             least,

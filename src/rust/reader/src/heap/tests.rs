@@ -8,6 +8,7 @@ mod damage;
 mod fake;
 mod known;
 mod layout;
+mod layouts;
 mod listed;
 mod paths;
 mod random;
@@ -16,5 +17,5 @@ mod shared;
 mod space;
 mod whole;
 
-pub use fake::{FakeHeap, HEAP};
+pub use fake::FakeHeap;
 pub use random::Random;

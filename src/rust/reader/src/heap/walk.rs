@@ -4,8 +4,8 @@
 //! dominators need it. Strings and vectors of data refer to nothing, and are most objects of most heaps. Those with one
 //! holder do not become vertices: they belong to their holder. This saves memory.
 
+use super::damage::too_many_objects;
 use super::graph::{Edge, Graph, Kind, MOST, NONE, Place, Shared, TOP, Vertex};
-use super::lists::damaged;
 use super::objects::Objects;
 use super::roots::{Phase, Root, Symbols};
 use profile_core::error::Result;
@@ -108,7 +108,7 @@ impl Walk<'_, '_> {
     fn vertex(&mut self, object: u32, parent: Vertex) -> Result<Vertex> {
         let vertex = self.graph.objects.len() as u32;
         if vertex >= MOST {
-            return Err(damaged());
+            return Err(too_many_objects());
         }
         self.graph.objects.try_push(object)?;
         self.graph.parents.try_push(parent)?;
@@ -152,7 +152,7 @@ impl Walk<'_, '_> {
                 if first >= self.start && first != from {
                     let row = self.graph.shared.len() as u32;
                     if row >= MOST {
-                        return Err(damaged());
+                        return Err(too_many_objects());
                     }
                     self.graph.shared.try_push(Shared {
                         object: number,

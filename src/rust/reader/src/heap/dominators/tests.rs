@@ -75,11 +75,7 @@ impl Case {
 
     /// Compares the size that each object and root retains, and the dominator of each object.
     fn check(&self) {
-        let objects = Objects::read(
-            &mut self.heap.view(),
-            crate::heap::tests::HEAP,
-            self.heap.known.nil,
-        );
+        let objects = Objects::read(&mut self.heap.view(), &self.heap.lists, self.heap.known.nil);
         let objects = objects.unwrap();
         let roots: Vec<Root> = self.roots.iter().map(root).collect();
         let graph = walk(&objects, &Symbols::default(), &roots).unwrap();
@@ -170,8 +166,7 @@ fn dominators_of_random_graphs_are_those_of_the_definition() {
 /// Reads a heap with one root that holds one object.
 fn retained_and_depth(mut heap: FakeHeap, held: u64, last: u64) -> (u64, u32) {
     heap.finish();
-    let objects =
-        Objects::read(&mut heap.view(), crate::heap::tests::HEAP, heap.known.nil).unwrap();
+    let objects = Objects::read(&mut heap.view(), &heap.lists, heap.known.nil).unwrap();
     let roots = [root(&(Phase::Names, vec![held]))];
     let graph = walk(&objects, &Symbols::default(), &roots).unwrap();
     let found = Dominators::find(&graph, &objects).unwrap();

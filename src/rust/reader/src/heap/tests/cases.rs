@@ -5,7 +5,10 @@ use profile_runtime::objects::{BCODESXP, INTSXP, RAWSXP, REALSXP};
 
 /// Each kind of object and of root.
 pub fn with_everything(has_table_in_variables: bool) -> FakeHeap {
-    let mut heap = FakeHeap::new();
+    filled(FakeHeap::new(), has_table_in_variables)
+}
+
+pub fn filled(mut heap: FakeHeap, has_table_in_variables: bool) -> FakeHeap {
     heap.has_table_in_variables = has_table_in_variables;
     let (nil, global) = (heap.known.nil, heap.known.global);
     let namespace = heap.namespace("stats");

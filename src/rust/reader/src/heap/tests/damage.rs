@@ -1,16 +1,18 @@
 //! Damaged heaps: reading them must end soon and return, whatever is in the memory.
 
 use super::counting::memory_of;
-use super::fake::{HEAP, VARIABLES};
+use super::fake::VARIABLES;
 use super::space::{Space, SpaceView};
 use super::{FakeHeap, Random, cases};
 use crate::heap::copied::CopiedMemory;
 use crate::heap::copying::copy;
+use crate::heap::damage::Damage;
 use crate::heap::known::Known;
-use crate::heap::lists::{damaged, find};
+use crate::heap::lists::Lists;
 use crate::heap::snapshot::{About, Snapshot, take};
 use profile_core::error::Result;
 use profile_core::model::{Profile, Source};
+use profile_runtime::heap::Layout;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -94,7 +96,8 @@ fn round(heap: &FakeHeap, words: &[u64], number: u64) -> bool {
             _ => change(random, &mut space, words),
         }
     }
-    let _ = find(&mut SpaceView(&space), &heap.target.variables);
+    let variables = &heap.target.variables;
+    let _ = Lists::find(&mut SpaceView(&space), variables, Layout::ALL);
     let least = random.pick(&[None, Some(0), Some(1), Some(200), Some(u64::MAX)]);
     match random.below(2) {
         0 => taken(heap, &known, least, |about, profile| {
@@ -104,8 +107,16 @@ fn round(heap: &FakeHeap, words: &[u64], number: u64) -> bool {
             let mut view = SpaceView(&space);
             let (target, libraries) = (&heap.target, &heap.libraries);
             let mappings = space.mappings();
-            let copied = copy(&mut view, &mappings, target, &known, HEAP, libraries, true)?;
-            let copied = copied.ok_or_else(damaged)?;
+            let copied = copy(
+                &mut view,
+                &mappings,
+                target,
+                &known,
+                &heap.lists,
+                libraries,
+                true,
+            )?;
+            let copied = copied.ok_or(Damage::Calls)?;
             take(
                 &mut CopiedMemory(&copied),
                 about,
@@ -125,7 +136,7 @@ fn taken(
     let about = About {
         target: &heap.target,
         known,
-        heap_at: HEAP,
+        lists: &heap.lists,
         libraries: &heap.libraries,
         resident: Some(1 << 20),
         least,

@@ -2,16 +2,14 @@
 
 use super::space::{Space, SpaceView};
 use crate::heap::known::Known;
+use crate::heap::lists::Lists;
 use crate::heap::roots::Library;
 use crate::target::{Addresses, Constants, Target};
 use profile_runtime::contexts::{
     CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NODE, NODE_VALUE, RECORD,
 };
-use profile_runtime::heap::{
-    CLASS, CLASSES, COUNT, FREE, HEADS, NEW, NEXT, PAGE, PAGE_CLASSES, PAGE_COUNT, PAGE_START,
-    PAGES, SLOTS,
-};
-use profile_runtime::objects::{ATTRIBUTES, FIRST, LISTSXP, MARK, SECOND, THIRD, Type};
+use profile_runtime::heap::{Layout as HeapLayout, NEXT, PREVIOUS};
+use profile_runtime::objects::{ATTRIBUTES, DATA, FIRST, LISTSXP, MARK, SECOND, THIRD, Type};
 use std::collections::HashMap;
 use std::iter::once;
 
@@ -22,9 +20,7 @@ const HEAD: u64 = VARIABLES + 0x1000;
 const POINTERS: u64 = VARIABLES + 0x1010;
 const TOPLEVEL: u64 = VARIABLES + 0x1800;
 const VARIABLES_SIZE: usize = 0x2000;
-/// Pages are as close together as `malloc()` makes them.
 const PAGES_AT: u64 = 0x5600_0000_0000;
-const PAGE_STEP: u64 = 7984;
 const LARGE_AT: u64 = 0x5610_0000_0000;
 const TABLE: u64 = 0x5620_0000_0000;
 const TABLE_SIZE: u64 = 64;
@@ -42,11 +38,13 @@ pub struct FakeHeap {
     pub known: Known,
     pub target: Target,
     pub libraries: Vec<Library>,
-    pages: [Vec<u64>; PAGE_CLASSES],
-    slots: [Vec<u64>; PAGE_CLASSES],
+    pub lists: Lists,
+    /// For each class: its pages, and their free slots.
+    pages: Vec<Vec<u64>>,
+    slots: Vec<Vec<u64>>,
     /// The objects that the last garbage collection marked, and later ones.
-    old: [Vec<u64>; CLASSES],
-    new: [Vec<u64>; CLASSES],
+    old: Vec<Vec<u64>>,
+    new: Vec<Vec<u64>>,
     next_page: u64,
     next_large: u64,
     records: u64,
@@ -60,6 +58,10 @@ pub struct FakeHeap {
 
 impl FakeHeap {
     pub fn new() -> FakeHeap {
+        FakeHeap::laid_out(&HeapLayout::ALL[0])
+    }
+
+    pub fn laid_out(layout: &'static HeapLayout) -> FakeHeap {
         let mut space = Space::default();
         space.map(VARIABLES, VARIABLES_SIZE);
         // Real memory is mapped in whole pages.
@@ -92,10 +94,14 @@ impl FakeHeap {
             },
             target: target(),
             libraries: vec![library],
-            pages: Default::default(),
-            slots: Default::default(),
-            old: Default::default(),
-            new: Default::default(),
+            lists: Lists {
+                address: HEAP,
+                layout,
+            },
+            pages: vec![Vec::new(); layout.classes],
+            slots: vec![Vec::new(); layout.classes],
+            old: vec![Vec::new(); layout.classes],
+            new: vec![Vec::new(); layout.classes],
             next_page: PAGES_AT,
             next_large: LARGE_AT,
             records: RECORDS,
@@ -126,21 +132,19 @@ impl FakeHeap {
 
     /// An object without fields, with room for data of this number of units after the header of vectors.
     pub fn object(&mut self, type_: Type, units: usize) -> u64 {
-        let class = match units {
-            0 => 0,
-            1 => 1,
-            2 => 2,
-            3..=4 => 3,
-            5..=8 => 4,
-            9..=16 => 5,
-            _ => CLASSES - 1,
-        };
-        let address = if class < PAGE_CLASSES {
+        let layout = self.lists.layout;
+        let size = DATA + 8 * units;
+        // The smallest slots are for objects that are no vectors.
+        let mut larger = layout.page_classes().skip(usize::from(units > 0));
+        let class = larger.find(|class| units == 0 || layout.slots[*class] >= size);
+        let class = class.unwrap_or(layout.classes - 1);
+        let is_in_page = layout.page_classes().contains(&class);
+        let address = if is_in_page {
             self.slot(class)
         } else {
-            self.large(48 + 8 * units)
+            self.large(size)
         };
-        let (mark, list) = if self.is_new && class < PAGE_CLASSES {
+        let (mark, list) = if self.is_new && is_in_page {
             (0, &mut self.new[class])
         } else {
             (MARK, &mut self.old[class])
@@ -161,13 +165,15 @@ impl FakeHeap {
 
     fn slot(&mut self, class: usize) -> u64 {
         if self.slots[class].is_empty() {
-            let page = self.next_page;
-            self.next_page += PAGE_STEP;
-            self.space.map(page, PAGE);
+            let (layout, page) = (self.lists.layout, self.next_page);
+            // Pages are as close together as `malloc()` makes them.
+            self.next_page += (layout.page as u64 + 24).next_multiple_of(16);
+            self.space.map(page, layout.page);
             self.pages[class].push(page);
-            let (size, count) = SLOTS[class];
-            let slot = |slot: u32| page + PAGE_START as u64 + size as u64 * u64::from(slot);
-            self.slots[class] = (0..count).rev().map(slot).collect();
+            let slots = layout.slots(class);
+            let first = page + layout.page_start as u64;
+            let slot = |slot: u32| first + u64::from(slots.size * slot);
+            self.slots[class] = (0..slots.count).rev().map(slot).collect();
         }
         self.slots[class].pop().unwrap()
     }
@@ -179,41 +185,48 @@ impl FakeHeap {
         address
     }
 
+    /// The address of the struct of a class.
+    pub fn class(&self, class: usize) -> u64 {
+        self.lists.address + (class * self.lists.layout.class) as u64
+    }
+
     /// Links everything, as R has it at any time.
     pub fn finish(&mut self) {
-        for class in 0..CLASSES {
-            let start = HEAP + (class * CLASS) as u64;
-            let mut lists: [Vec<u64>; HEADS.len()] = Default::default();
+        let layout = self.lists.layout;
+        for class in 0..layout.classes {
+            let start = self.class(class);
+            let mut lists = vec![Vec::new(); layout.lists.len()];
             lists[0].clone_from(&self.old[class]);
-            lists[2].clone_from(&self.new[class]);
-            if class < PAGE_CLASSES {
-                lists[2].extend(self.slots[class].iter().rev());
+            lists[layout.new].clone_from(&self.new[class]);
+            lists[layout.new].extend(self.slots[class].iter().rev());
+            if layout.page_classes().contains(&class) {
                 let (pages, count) = (&self.pages[class], self.pages[class].len());
                 for (number, page) in pages.iter().enumerate() {
                     let next = pages.get(number + 1).copied().unwrap_or(0);
                     self.space.set(*page, next);
                 }
                 let first = pages.first().copied().unwrap_or(0);
-                self.space.set(start + PAGES as u64, first);
-                self.space
-                    .write(start + PAGE_COUNT as u64, &(count as u32).to_le_bytes());
+                self.space.set(start + layout.pages as u64, first);
+                let place = start + layout.page_count as u64;
+                self.space.write(place, &(count as u32).to_le_bytes());
             }
             let count = (self.old[class].len() + self.new[class].len()) as u32;
-            self.space.write(start + COUNT as u64, &count.to_le_bytes());
-            for ((pointer, head), list) in HEADS.into_iter().zip(&lists) {
-                let head = start + head;
+            let place = start + layout.count as u64;
+            self.space.write(place, &count.to_le_bytes());
+            for (&(pointer, head), list) in layout.lists.iter().zip(&lists) {
+                let head = start + head as u64;
                 self.space.set(start + pointer as u64, head);
                 let mut last = head;
                 for object in list.iter().chain([&head]) {
                     self.space.set(last + NEXT as u64, *object);
+                    self.space.set(*object + PREVIOUS as u64, last);
                     last = *object;
                 }
             }
-            let free = self.slots.get(class).and_then(|slots| slots.last());
-            let head = start + HEADS[2].1;
-            self.space
-                .set(start + FREE as u64, free.copied().unwrap_or(head));
-            assert_eq!(NEW, HEADS[2].0);
+            let free = self.slots[class].last().copied();
+            let head = start + layout.lists[layout.new].1 as u64;
+            let place = start + layout.free as u64;
+            self.space.set(place, free.unwrap_or(head));
         }
     }
 

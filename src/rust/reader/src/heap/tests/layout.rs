@@ -2,14 +2,15 @@
 
 use super::fake::{HEAP, VARIABLES};
 use super::{FakeHeap, cases};
-use crate::heap::lists::find;
+use crate::heap::lists::Lists;
 use crate::heap::objects::Objects;
-use profile_runtime::heap::{CLASS, CLASSES, COUNT, HEADS, NEXT, PAGE_COUNT, PAGES};
+use profile_runtime::heap::{Layout, NEXT};
 use std::iter::once;
 use std::ops::Range;
 
 fn found(heap: &FakeHeap) -> Option<u64> {
-    find(&mut heap.view(), &heap.target.variables).unwrap()
+    let found = Lists::find(&mut heap.view(), &heap.target.variables, Layout::ALL);
+    found.unwrap().map(|lists| lists.address)
 }
 
 fn finished() -> FakeHeap {
@@ -25,11 +26,12 @@ fn the_heap_is_found_by_its_heads() {
 
 #[test]
 fn a_heap_with_other_pointers_is_not_found() {
-    for class in 0..CLASSES {
-        for (pointer, head) in HEADS {
+    let layout = &Layout::ALL[0];
+    for class in 0..layout.classes {
+        for &(pointer, head) in layout.lists {
             let mut heap = finished();
-            let address = HEAP + (class * CLASS) as u64;
-            heap.set(address, pointer, address + head + 8);
+            let address = heap.class(class);
+            heap.set(address, pointer, address + head as u64 + 8);
             assert_eq!(found(&heap), None, "class {class}, pointer at {pointer}");
         }
     }
@@ -38,7 +40,7 @@ fn a_heap_with_other_pointers_is_not_found() {
 #[test]
 fn a_heap_that_ends_with_the_variables_is_found() {
     let mut heap = finished();
-    let end = HEAP + (CLASS * CLASSES) as u64;
+    let end = heap.lists.variable().end;
     heap.target.variables = once(VARIABLES..end).collect();
     assert_eq!(found(&heap), Some(HEAP));
     heap.target.variables = once(VARIABLES..end - 8).collect();
@@ -58,26 +60,26 @@ fn variables_that_cannot_be_read_have_no_heap() {
 }
 
 fn is_refused(heap: &FakeHeap) -> bool {
-    Objects::read(&mut heap.view(), HEAP, heap.known.nil).is_err()
+    Objects::read(&mut heap.view(), &heap.lists, heap.known.nil).is_err()
 }
 
 #[test]
 fn endless_lists_are_refused_whatever_is_counted() {
     let mut heap = finished();
     assert!(!is_refused(&heap));
-    let page = heap.word(HEAP, PAGES);
+    let layout = heap.lists.layout;
+    let page = heap.word(HEAP, layout.pages);
     heap.space.set(page, page);
-    heap.space
-        .write(HEAP + PAGE_COUNT as u64, &u32::MAX.to_le_bytes());
+    let all = u32::MAX.to_le_bytes();
+    heap.space.write(HEAP + layout.page_count as u64, &all);
     assert!(is_refused(&heap));
 
     let mut heap = finished();
-    let class = HEAP + (CLASS * (CLASSES - 1)) as u64;
-    let head = heap.word(class, HEADS[0].0);
+    let class = heap.class(layout.classes - 1);
+    let head = heap.word(class, layout.lists[0].0);
     let large = heap.word(head, NEXT);
     assert_ne!(large, head);
     heap.set(large, NEXT, large);
-    heap.space
-        .write(class + COUNT as u64, &u32::MAX.to_le_bytes());
+    heap.space.write(class + layout.count as u64, &all);
     assert!(is_refused(&heap));
 }

@@ -1,13 +1,11 @@
 //! What a snapshot of a fake heap says, as text.
 
 use super::FakeHeap;
-use super::fake::HEAP;
 use crate::heap::dominators::Dominators;
 use crate::heap::naming::Naming;
 use crate::heap::objects::Objects;
 use crate::heap::roots;
 use crate::heap::walk::walk;
-use profile_runtime::heap::{CLASS, CLASSES};
 use std::collections::BTreeMap;
 
 /// The bytes and objects of each path, with its steps from the root to the class.
@@ -19,10 +17,16 @@ impl Rows {
         heap.finish();
         let known = &heap.known;
         let mut view = heap.view();
-        let objects = Objects::read(&mut view, HEAP, known.nil).unwrap();
-        let lists = HEAP..HEAP + (CLASS * CLASSES) as u64;
+        let objects = Objects::read(&mut view, &heap.lists, known.nil).unwrap();
         let libraries = &heap.libraries;
-        let found = roots::find(&mut view, &heap.target, known, libraries, &objects, &lists);
+        let found = roots::find(
+            &mut view,
+            &heap.target,
+            known,
+            libraries,
+            &objects,
+            &heap.lists,
+        );
         let (roots, symbols) = found.unwrap();
         let graph = walk(&objects, &symbols, &roots).unwrap();
         let dominators = Dominators::find(&graph, &objects).unwrap();

@@ -8,17 +8,17 @@ use crate::heap::copying::copy;
 use crate::heap::snapshot::{About, Snapshot, take};
 use profile_core::error::Result;
 use profile_core::model::{Profile, Source};
-use profile_runtime::heap::{CLASS, CLASSES, COUNT, HEADS, NEXT, PAGE_COUNT, PAGES};
+use profile_runtime::heap::NEXT;
 use profile_runtime::memory::View;
 use profile_runtime::objects::LENGTH;
 
 const RESIDENT: u64 = 1 << 30;
 
-fn snapshot<'m>(heap: &FakeHeap, memory: &mut impl View<'m>, least: Option<u64>) -> Snapshot {
+pub fn snapshot<'m>(heap: &FakeHeap, memory: &mut impl View<'m>, least: Option<u64>) -> Snapshot {
     let about = About {
         target: &heap.target,
         known: &heap.known,
-        heap_at: HEAP,
+        lists: &heap.lists,
         libraries: &heap.libraries,
         resident: Some(RESIDENT),
         least,
@@ -50,7 +50,7 @@ fn all_memory_is_in_the_samples() {
     }
 }
 
-fn copied(heap: &FakeHeap) -> Result<Option<Copied>> {
+pub fn copied(heap: &FakeHeap) -> Result<Option<Copied>> {
     let (target, libraries) = (&heap.target, &heap.libraries);
     let mappings = heap.space.mappings();
     copy(
@@ -58,7 +58,7 @@ fn copied(heap: &FakeHeap) -> Result<Option<Copied>> {
         &mappings,
         target,
         &heap.known,
-        HEAP,
+        &heap.lists,
         libraries,
         false,
     )
@@ -104,16 +104,17 @@ fn is_refused(heap: &FakeHeap) -> bool {
 fn endless_lists_are_not_copied() {
     let all = u32::MAX.to_le_bytes();
     let mut heap = finished();
-    let page = heap.word(HEAP, PAGES);
+    let layout = heap.lists.layout;
+    let page = heap.word(HEAP, layout.pages);
     heap.space.set(page, page);
-    heap.space.write(HEAP + PAGE_COUNT as u64, &all);
+    heap.space.write(HEAP + layout.page_count as u64, &all);
     assert!(is_refused(&heap));
 
     let mut heap = finished();
-    let class = HEAP + (CLASS * (CLASSES - 1)) as u64;
-    let large = heap.word(heap.word(class, HEADS[0].0), NEXT);
+    let class = heap.class(layout.classes - 1);
+    let large = heap.word(heap.word(class, layout.lists[0].0), NEXT);
     heap.set(large, NEXT, large);
-    heap.space.write(class + COUNT as u64, &all);
+    heap.space.write(class + layout.count as u64, &all);
     assert!(is_refused(&heap));
 
     let mut heap = finished();
