@@ -163,6 +163,27 @@ impl<'m> Node<'m> {
     }
 }
 
+/// The numbers of references by what they mean, see [`Node::reference()`].
+pub mod reference {
+    /// Of every object.
+    pub const ATTRIBUTES: u32 = 0;
+    /// Of an object whose data is computed.
+    pub const ALTREP_CLASS: u32 = 1;
+    /// Of a cell of a list.
+    pub const NAME: u32 = 1;
+    pub const VALUE: u32 = 2;
+    pub const REST: u32 = 3;
+    pub const SYMBOL_VALUE: u32 = 3;
+    pub const CLOSURE_ENVIRONMENT: u32 = 1;
+    /// Of an environment.
+    pub const FRAME: u32 = 1;
+    pub const HASH_TABLE: u32 = 2;
+    pub const PROMISE_VALUE: u32 = 1;
+    pub const PROMISE_ENVIRONMENT: u32 = 3;
+    /// Of a list or expression.
+    pub const FIRST_ELEMENT: u32 = 1;
+}
+
 /// Types of vectors that have data only.
 fn is_data(type_: Type) -> bool {
     matches!(

@@ -35,6 +35,16 @@ impl Dominators {
         u64::from(self.retained[vertex as usize]) * 8
     }
 
+    /// The dominator of an object, if it has been reached.
+    pub fn of_place(&self, place: Kind) -> Option<Vertex> {
+        match place {
+            Kind::Vertex(vertex) => Some(self.of[vertex as usize]),
+            Kind::Leaf(holder) => Some(holder),
+            Kind::Shared(row) => Some(self.of_shared[row as usize]),
+            Kind::Unreached | Kind::Reserved => None,
+        }
+    }
+
     /// The dominator of a leaf with several holders is their common dominator.
     fn find_shared(&mut self, graph: &Graph) -> Result<()> {
         let tree = Tree::new(&self.of)?;

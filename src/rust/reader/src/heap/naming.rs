@@ -10,7 +10,7 @@ use super::objects::Objects;
 use super::paths::{EMPTY, Node as PathNode, PathId, Paths};
 use super::roots::Root;
 use super::steps::{
-    Kind as StepKind, Part, Step, class_of, class_of_value, foreign_package, names_of, step,
+    Holder, Kind as StepKind, Part, Step, class_of, class_of_value, foreign_package,
 };
 use super::sums::Sums;
 use super::texts::{FOREIGN, Texts};
@@ -23,7 +23,7 @@ use std::collections::HashMap;
 
 mod shared;
 
-/// The number of the path of a vertex, and in the upper bits what the vertex is a part of.
+/// The bits for the number of a path. What a vertex is a part of is in the upper bits.
 const PATH_BITS: u32 = 28;
 const UNDECIDED: u32 = u32::MAX;
 
@@ -39,12 +39,13 @@ pub struct Naming<'n, 'm> {
     /// The names of roots, and of steps to objects with several holders.
     pub texts: Vec<String>,
     text_numbers: HashMap<String, u64, foldhash::fast::RandomState>,
-    of: Vec<u32>,
+    /// For each vertex: its path, and what it is a part of; or [`UNDECIDED`].
+    vertices: Vec<u32>,
     /// The paths of objects without vertices that are large enough.
     leaves: HashMap<u32, PathId, foldhash::fast::RandomState>,
     pub sums: Sums,
     /// For vertices: the number of the reference that was found last, see `step_between()`.
-    found_last: HashMap<Vertex, u32, foldhash::fast::RandomState>,
+    last_references: HashMap<Vertex, u32, foldhash::fast::RandomState>,
 }
 
 impl<'n, 'm> Naming<'n, 'm> {
@@ -66,17 +67,17 @@ impl<'n, 'm> Naming<'n, 'm> {
             paths: Paths::new()?,
             texts: Vec::new(),
             text_numbers: HashMap::default(),
-            of: filled(graph.objects.len(), UNDECIDED)?,
+            vertices: filled(graph.objects.len(), UNDECIDED)?,
             leaves: HashMap::default(),
             sums: Sums::default(),
-            found_last: HashMap::default(),
+            last_references: HashMap::default(),
         };
         naming.text_number(owned(SEVERAL.text())?)?;
-        naming.of[TOP as usize] = EMPTY;
+        naming.vertices[TOP as usize] = EMPTY;
         for &(vertex, row) in &graph.roots {
             let name = roots.get(row).map_or(NO_HOLDER.text(), |root| &root.name);
             let path = naming.root_path(owned(name)?)?;
-            naming.of[vertex as usize] = path;
+            naming.vertices[vertex as usize] = path;
         }
         naming.name_vertices()?;
         naming.add_leaves()?;
@@ -93,7 +94,7 @@ impl<'n, 'm> Naming<'n, 'm> {
             let object = self.graph.objects[vertex as usize];
             let node = self.objects.node(object);
             let is_large = self.dominators.retained(vertex) >= self.least;
-            if self.of[vertex as usize] == UNDECIDED {
+            if self.vertices[vertex as usize] == UNDECIDED {
                 let dominator = self.dominators.of[vertex as usize];
                 let is_held_by_root = !has_object(self.graph, dominator)
                     && self.graph.parents[vertex as usize] == dominator;
@@ -103,7 +104,7 @@ impl<'n, 'm> Naming<'n, 'm> {
                 } else {
                     self.shared(&mut ways, Target::Vertex(vertex), object, dominator)?
                 };
-                self.decide(vertex, path, part);
+                self.set_path(vertex, path, part);
             }
             let class = match foreign_package(self.known, self.objects, node) {
                 Some(package) => FOREIGN | package,
@@ -112,71 +113,63 @@ impl<'n, 'm> Naming<'n, 'm> {
             self.sums
                 .add(self.path(vertex), class, self.objects.size(object))?;
             if is_large {
-                self.look_at_references(vertex, object)?;
+                self.name_children(vertex)?;
             }
         }
         Ok(())
     }
 
-    /// Decides the paths of what a vertex holds alone.
-    fn look_at_references(&mut self, vertex: Vertex, object: u32) -> Result<()> {
-        let node = self.objects.node(object);
-        let (path, part) = (self.path(vertex), self.part(vertex));
-        let names = names_of(self.known, self.objects, node);
-        let mut reference = 0;
-        while let Some(address) = node.reference(reference) {
-            let number = match address {
-                0 => None,
-                address => self.objects.number(address),
+    /// Sets the paths of what a vertex dominates and refers to.
+    fn name_children(&mut self, vertex: Vertex) -> Result<()> {
+        let (path, holder) = (self.path(vertex), self.holder(vertex, self.part(vertex)));
+        for reference in 0.. {
+            let Some(address) = holder.node.reference(reference) else {
+                break;
             };
-            let Some(number) = number.filter(|_| address != self.objects.nil) else {
-                reference += 1;
+            if address == 0 || address == self.objects.nil {
+                continue;
+            }
+            let Some(number) = self.objects.number(address) else {
                 continue;
             };
-            let child = self.objects.node(number);
-            let is_here = match self.graph.places[number as usize].kind() {
-                Kind::Vertex(to) => {
-                    self.dominators.of[to as usize] == vertex
-                        && self.of[to as usize] == UNDECIDED
-                        && self.dominators.retained(to) >= self.least
-                }
-                Kind::Leaf(holder) => {
-                    holder == vertex
-                        && self.objects.size(number) >= self.least
-                        && child.type_() != CHARSXP
-                }
-                Kind::Shared(row) => {
-                    self.dominators.of_shared[row as usize] == vertex
-                        && self.objects.size(number) >= self.least
-                        && child.type_() != CHARSXP
-                }
-                Kind::Unreached | Kind::Reserved => false,
-            };
-            if is_here {
-                let (step, inside) = step(
-                    self.known,
-                    self.objects,
-                    node,
-                    reference,
-                    child,
-                    part,
-                    names,
-                );
-                let path = self.take(path, step, number)?;
-                match self.graph.places[number as usize].kind() {
-                    Kind::Vertex(to) => self.decide(to, path, inside),
-                    _ => {
-                        self.leaves.try_put(number, path)?;
-                    }
+            let place = self.graph.places[number as usize].kind();
+            let is_dominated = self.dominators.of_place(place) == Some(vertex);
+            if !is_dominated || !self.is_worth_a_step(place, number) {
+                continue;
+            }
+            let (step, part) = holder.step(reference, self.objects.node(number));
+            let path = self.path_with_step(path, step, number)?;
+            match place {
+                Kind::Vertex(child) => self.set_path(child, path, part),
+                _ => {
+                    self.leaves.try_put(number, path)?;
                 }
             }
-            reference += 1;
         }
         Ok(())
+    }
+
+    /// Whether an object is large enough for a step of its own, and has none yet.
+    fn is_worth_a_step(&self, place: Kind, object: u32) -> bool {
+        match place {
+            Kind::Vertex(vertex) => {
+                self.vertices[vertex as usize] == UNDECIDED
+                    && self.dominators.retained(vertex) >= self.least
+            }
+            _ => {
+                self.objects.size(object) >= self.least
+                    && self.objects.node(object).type_() != CHARSXP
+            }
+        }
+    }
+
+    fn holder(&self, vertex: Vertex, part: Part) -> Holder<'n, 'm> {
+        let object = self.graph.objects[vertex as usize];
+        Holder::new(self.known, self.objects, object, part)
     }
 
     /// The path with a step, if there is one.
-    fn take(&mut self, path: PathId, step: Option<Step>, object: u32) -> Result<PathId> {
+    fn path_with_step(&mut self, path: PathId, step: Option<Step>, object: u32) -> Result<PathId> {
         let Some((kind, name)) = step else {
             return Ok(path);
         };
@@ -214,42 +207,40 @@ impl<'n, 'm> Naming<'n, 'm> {
     fn add_leaves(&mut self) -> Result<()> {
         let mut ways = Ways::new(self.graph, self.objects);
         for object in 0..self.objects.count {
-            let (holder, target) = match self.graph.places[object as usize].kind() {
-                Kind::Leaf(holder) => (holder, None),
-                Kind::Shared(row) => (
-                    self.dominators.of_shared[row as usize],
-                    Some(Target::Shared(row)),
-                ),
-                Kind::Unreached | Kind::Vertex(_) | Kind::Reserved => continue,
+            let place = self.graph.places[object as usize].kind();
+            let (Kind::Leaf(_) | Kind::Shared(_), Some(dominator)) =
+                (place, self.dominators.of_place(place))
+            else {
+                continue;
             };
-            let node = self.objects.node(object);
+            let path = match (self.leaves.get(&object), place) {
+                (Some(&path), _) => path,
+                (None, Kind::Shared(row)) if self.is_worth_a_step(place, object) => {
+                    let target = Target::Shared(row);
+                    self.shared(&mut ways, target, object, dominator)?.0
+                }
+                _ => self.path(dominator),
+            };
+            let type_ = self.objects.node(object).type_();
             let size = self.objects.size(object);
-            let is_large = size >= self.least && node.type_() != CHARSXP;
-            let path = match self.leaves.get(&object) {
-                Some(&path) => path,
-                None => match target.filter(|_| is_large) {
-                    Some(target) => self.shared(&mut ways, target, object, holder)?.0,
-                    None => self.path(holder),
-                },
-            };
-            self.sums.add(path, u64::from(node.type_().0), size)?;
+            self.sums.add(path, u64::from(type_.0), size)?;
         }
         Ok(())
     }
 
-    fn decide(&mut self, vertex: Vertex, path: PathId, part: Part) {
-        self.of[vertex as usize] = path | (part as u32) << PATH_BITS;
+    fn set_path(&mut self, vertex: Vertex, path: PathId, part: Part) {
+        self.vertices[vertex as usize] = path | (part as u32) << PATH_BITS;
     }
 
     fn path(&self, vertex: Vertex) -> PathId {
-        match self.of[vertex as usize] {
+        match self.vertices[vertex as usize] {
             UNDECIDED => EMPTY,
-            of => of & ((1 << PATH_BITS) - 1),
+            path_and_part => path_and_part & ((1 << PATH_BITS) - 1),
         }
     }
 
     fn part(&self, vertex: Vertex) -> Part {
-        Part::of_number(self.of[vertex as usize] >> PATH_BITS)
+        Part::from_number(self.vertices[vertex as usize] >> PATH_BITS)
     }
 
     /// The text of the last step of a path.

@@ -10,7 +10,7 @@ use super::known::Known;
 use super::lists::Lists;
 use super::objects::Objects;
 use super::running::calls;
-use super::variables::{of_r, without, words};
+use super::variables::{held_by_r, without, words};
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
@@ -20,6 +20,7 @@ use profile_core::model::heap::{
 };
 use profile_runtime::contexts::objects_on_node_stack;
 use profile_runtime::memory::Memory;
+use profile_runtime::node::Node;
 use profile_runtime::objects::{
     CAR, CDR, ENVSXP, FRAME, HASHTAB, LISTSXP, SYMSXP, TAG, VALUE, VECSXP,
 };
@@ -86,143 +87,197 @@ pub fn find(
     objects: &Objects,
     lists: &Lists,
 ) -> Result<(Vec<Root>, Symbols)> {
-    let mut roots = Vec::new();
-    let mut symbols = Symbols::default();
-    let mut last_values = Vec::new();
-    let mut all_symbols = Vec::new();
-    for &number in &objects.symbols {
-        let (address, node) = (objects.address(number), objects.node(number));
-        let name = known.text_bytes(objects, address);
-        if name.starts_with(b"env::") {
-            symbols.lazy.try_push(address)?;
-        }
-        if name == b".Last.value" || name == b".Traceback" {
-            symbols.last.try_push(address)?;
-            last_values.try_push(node.word(VALUE))?;
-        }
-        all_symbols.try_push(address)?;
-    }
-    symbols.last.sort_unstable();
-    symbols.lazy.sort_unstable();
-
-    let mut add = |phase, name: &str, own: &[u64], held: Vec<u64>| {
-        let mut root = Root {
-            phase,
-            name: owned(name)?,
-            own: Vec::new(),
-            held,
-            takes_lazy: false,
-        };
-        root.own.try_extend(own)?;
-        roots.try_push(root)
+    let mut finder = Finder {
+        known,
+        objects,
+        roots: Vec::new(),
     };
-    add(Phase::Names, GLOBAL.text(), &[known.global], Vec::new())?;
-    let mut imports = Vec::new();
-    for (name, environment) in bindings(objects, known.namespaces)? {
-        let name = known.text(objects, name)?;
-        let root = NAMESPACE.of(&name)?;
-        add(Phase::Names, &root, &[environment], Vec::new())?;
-        if let Some(node) = objects.typed(environment, ENVSXP) {
-            if name != "base" {
-                imports.try_push((name, node.word(CDR)))?;
-            }
-        }
-    }
-    let constants = [
-        known.namespaces,
-        objects.nil,
-        known.empty,
-        known.unbound,
-        known.missing,
-        known.base,
-    ];
-    add(Phase::Names, R_ITSELF.text(), &constants, Vec::new())?;
-    // Symbols are never freed. Their values are the variables of the base environment.
-    add(Phase::Names, BASE.text(), &all_symbols, Vec::new())?;
+    let (symbols, last_values) = finder.special_symbols()?;
+    let namespaces = finder.namespaces()?;
+    finder.add_names(&namespaces)?;
     for call in calls(memory, target, known, objects)? {
         // The environment of the outermost code is the global one.
         let is_own = call.environment != known.global && call.environment != 0;
         let own = [call.environment];
         let own = if is_own { own.as_slice() } else { &[] };
-        add(Phase::Calls, &call.name, own, call.held)?;
+        finder.add(Phase::Calls, &call.name, own, call.held)?;
     }
-    add(Phase::Copies, LAZY_LOADING.text(), &[], Vec::new())?;
-    // Attached packages.
-    let mut environment = objects.at(known.global).map_or(0, |node| node.word(CDR));
-    for _ in 0..MOST_ATTACHED {
-        let Some(node) = objects.typed(environment, ENVSXP) else {
-            break;
+    finder.add_copies(&namespaces)?;
+    finder.add(Phase::Copies, LAST_VALUE.text(), &[], last_values)?;
+    finder.add_stacks(memory, target)?;
+    let variables = without(&target.variables, &lists.variable())?;
+    let by_r = held_by_r(memory, &variables, known, objects)?;
+    for callback in by_r.callbacks {
+        let name = TASK_CALLBACK.of(&callback.name)?;
+        finder.add_holder(Phase::Listed, &name, [callback.data])?;
+    }
+    for connection in by_r.connections {
+        let name = CONNECTION.of(&connection.name)?;
+        finder.add_holder(Phase::Listed, &name, [connection.object])?;
+    }
+    let weak = objects.weak_references.iter();
+    let weak = weak.map(|&number| objects.address(number));
+    finder.add_holder(Phase::Weak, WEAK.text(), weak)?;
+    finder.add_libraries(memory, libraries)?;
+    finder.add(Phase::R, &VARIABLES.of("R")?, &[], by_r.held)?;
+    finder.add(Phase::R, SYMBOL_TABLE.text(), &[], by_r.tables)?;
+    Ok((finder.roots, symbols))
+}
+
+struct Finder<'f, 'm> {
+    known: &'f Known,
+    objects: &'f Objects<'m>,
+    roots: Vec<Root>,
+}
+
+impl Finder<'_, '_> {
+    fn add(&mut self, phase: Phase, name: &str, own: &[u64], held: Vec<u64>) -> Result<()> {
+        let mut root = Root {
+            phase,
+            name: owned(name)?,
+            own: Vec::new(),
+            held,
+            takes_lazy: name == LAZY_LOADING.text(),
         };
-        let name = known.attribute(objects, node, known.name_symbol);
+        root.own.try_extend(own)?;
+        self.roots.try_push(root)
+    }
+
+    /// Adds a root without objects of its own.
+    fn add_holder(
+        &mut self,
+        phase: Phase,
+        name: &str,
+        objects: impl IntoIterator<Item = u64>,
+    ) -> Result<()> {
+        let mut held = Vec::new();
+        for object in objects {
+            held.try_push(object)?;
+        }
+        self.add(phase, name, &[], held)
+    }
+
+    /// The symbols with a special role, and the values of [`Symbols::last`].
+    fn special_symbols(&self) -> Result<(Symbols, Vec<u64>)> {
+        let mut symbols = Symbols::default();
+        let mut last_values = Vec::new();
+        for &number in &self.objects.symbols {
+            let address = self.objects.address(number);
+            let name = self.known.text_bytes(self.objects, address);
+            if name.starts_with(b"env::") {
+                symbols.lazy.try_push(address)?;
+            }
+            if name == b".Last.value" || name == b".Traceback" {
+                symbols.last.try_push(address)?;
+                last_values.try_push(self.objects.node(number).word(VALUE))?;
+            }
+        }
+        symbols.last.sort_unstable();
+        symbols.lazy.sort_unstable();
+        Ok((symbols, last_values))
+    }
+
+    /// The names and environments of all namespaces.
+    fn namespaces(&self) -> Result<Vec<(String, u64)>> {
+        let mut found = Vec::new();
+        for (name, environment) in bindings(self.objects, self.known.namespaces)? {
+            found.try_push((self.known.text(self.objects, name)?, environment))?;
+        }
+        Ok(found)
+    }
+
+    /// The global environment, namespaces, and what R itself has.
+    fn add_names(&mut self, namespaces: &[(String, u64)]) -> Result<()> {
+        let known = self.known;
+        self.add(Phase::Names, GLOBAL.text(), &[known.global], Vec::new())?;
+        for (name, environment) in namespaces {
+            let name = NAMESPACE.of(name)?;
+            self.add(Phase::Names, &name, &[*environment], Vec::new())?;
+        }
+        let constants = [
+            known.namespaces,
+            self.objects.nil,
+            known.empty,
+            known.unbound,
+            known.missing,
+            known.base,
+        ];
+        self.add(Phase::Names, R_ITSELF.text(), &constants, Vec::new())?;
+        // Symbols are never freed. Their values are the variables of the base environment.
+        let mut symbols = Vec::new();
+        for &number in &self.objects.symbols {
+            symbols.try_push(self.objects.address(number))?;
+        }
+        self.add(Phase::Names, BASE.text(), &symbols, Vec::new())
+    }
+
+    /// Tables of lazy loading, attached packages, and imports of namespaces.
+    fn add_copies(&mut self, namespaces: &[(String, u64)]) -> Result<()> {
+        let (known, objects) = (self.known, self.objects);
+        self.add(Phase::Copies, LAZY_LOADING.text(), &[], Vec::new())?;
+        let mut environment = objects.at(known.global).map_or(0, |node| node.word(CDR));
+        for _ in 0..MOST_ATTACHED {
+            let Some(node) = objects.typed(environment, ENVSXP) else {
+                break;
+            };
+            if environment != known.base && environment != known.empty {
+                let name = self.name_of_attached(node)?;
+                self.add(Phase::Copies, &name, &[environment], Vec::new())?;
+            }
+            environment = node.word(CDR);
+        }
+        for (name, environment) in namespaces.iter().filter(|(name, _)| name != "base") {
+            if let Some(node) = objects.typed(*environment, ENVSXP) {
+                let name = IMPORTS.of(name)?;
+                self.add(Phase::Copies, &name, &[node.word(CDR)], Vec::new())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn name_of_attached(&self, environment: Node) -> Result<String> {
+        let (known, objects) = (self.known, self.objects);
+        let name = known.attribute(objects, environment, known.name_symbol);
         let name = match name.and_then(|name| known.first_text(objects, name)) {
             Some(name) => known.text(objects, name)?,
             None => owned("environment")?,
         };
-        // Such as the data frames that users attach.
-        let name = if name.starts_with(PACKAGE.text()) {
-            name
+        // Other names are those of data frames that users attach.
+        if name.starts_with(PACKAGE.text()) {
+            Ok(name)
         } else {
-            ATTACHED.of(&name)?
-        };
-        if environment != known.base && environment != known.empty {
-            add(Phase::Copies, &name, &[environment], Vec::new())?;
+            ATTACHED.of(&name)
         }
-        environment = node.word(CDR);
     }
-    for (name, environment) in imports {
-        let name = IMPORTS.of(&name)?;
-        add(Phase::Copies, &name, &[environment], Vec::new())?;
+
+    fn add_stacks(&mut self, memory: &mut impl Memory, target: &Target) -> Result<()> {
+        let protected = words(memory, self.known.protected.clone())?;
+        self.add(Phase::Stacks, PROTECT_STACK.text(), &[], protected)?;
+        let end = self.known.node_stack_top.min(target.node_stack.end);
+        let nodes = words(memory, target.node_stack.start..end)?;
+        let name = BYTE_CODE_STACK.text();
+        self.add_holder(Phase::Stacks, name, objects_on_node_stack(&nodes))
     }
-    add(Phase::Copies, LAST_VALUE.text(), &[], last_values)?;
-    let protected = words(memory, known.protected.clone())?;
-    add(Phase::Stacks, PROTECT_STACK.text(), &[], protected)?;
-    let nodes = target.node_stack.start..known.node_stack_top.min(target.node_stack.end);
-    let nodes = words(memory, nodes)?;
-    let mut on_stack = Vec::new();
-    for object in objects_on_node_stack(&nodes) {
-        on_stack.try_push(object)?;
-    }
-    add(Phase::Stacks, BYTE_CODE_STACK.text(), &[], on_stack)?;
-    let variables = without(&target.variables, &lists.variable())?;
-    let of_r = of_r(memory, &variables, known, objects)?;
-    for callback in of_r.callbacks {
-        let mut held = Vec::new();
-        held.try_push(callback.data)?;
-        let name = TASK_CALLBACK.of(&callback.name)?;
-        add(Phase::Listed, &name, &[], held)?;
-    }
-    for connection in of_r.connections {
-        let mut held = Vec::new();
-        held.try_push(connection.object)?;
-        let name = CONNECTION.of(&connection.name)?;
-        add(Phase::Listed, &name, &[], held)?;
-    }
-    let mut weak = Vec::new();
-    for &number in &objects.weak_references {
-        weak.try_push(objects.address(number))?;
-    }
-    add(Phase::Weak, WEAK.text(), &[], weak)?;
-    for library in libraries {
-        let mut held = Vec::new();
-        for range in &library.variables {
-            for word in words(memory, range.clone())? {
-                let is_object = objects.at(word).is_some_and(|node| node.type_() != SYMSXP);
-                if is_object && objects.is_used_at(word) {
-                    held.try_push(word)?;
+
+    fn add_libraries(&mut self, memory: &mut impl Memory, libraries: &[Library]) -> Result<()> {
+        for library in libraries {
+            let mut held = Vec::new();
+            for range in &library.variables {
+                for word in words(memory, range.clone())? {
+                    let node = self.objects.at(word);
+                    let is_held = node.is_some_and(|node| node.type_() != SYMSXP);
+                    if is_held && self.objects.is_used_at(word) {
+                        held.try_push(word)?;
+                    }
                 }
             }
+            if !held.is_empty() {
+                let name = VARIABLES.of(&library.name)?;
+                self.add(Phase::Libraries, &name, &[], held)?;
+            }
         }
-        if !held.is_empty() {
-            let name = VARIABLES.of(&library.name)?;
-            add(Phase::Libraries, &name, &[], held)?;
-        }
+        Ok(())
     }
-    add(Phase::R, &VARIABLES.of("R")?, &[], of_r.held)?;
-    add(Phase::R, SYMBOL_TABLE.text(), &[], of_r.tables)?;
-    roots
-        .iter_mut()
-        .for_each(|root| root.takes_lazy = root.name == LAZY_LOADING.text());
-    Ok((roots, symbols))
 }
 
 /// More environments than anybody attaches.

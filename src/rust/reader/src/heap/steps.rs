@@ -6,7 +6,7 @@
 use super::known::Known;
 use super::objects::Objects;
 use profile_core::model::HeapFrame;
-use profile_runtime::node::Node;
+use profile_runtime::node::{Node, reference};
 use profile_runtime::objects::{
     ATTRIBUTES, BCODESXP, CHARSXP, CLOSXP, DOTSXP, ENVSXP, EXPRSXP, EXTPTRSXP, FIRST, LANGSXP,
     LISTSXP, PRINTNAME, PROMSXP, SECOND, STRSXP, SYMSXP, TAG, THIRD, Type, VECSXP, WEAKREFSXP,
@@ -35,7 +35,7 @@ impl Part {
     ];
 
     /// The part with this number.
-    pub fn of_number(number: u32) -> Part {
+    pub fn from_number(number: u32) -> Part {
         Part::ALL
             .get(number as usize)
             .copied()
@@ -74,70 +74,97 @@ impl Kind {
 /// A step: its kind, and the address of its name, or 0.
 pub type Step = (Kind, u64);
 
-/// The step from an object to its child, if it is one, and what the child is a part of. `names` are the names of the
-/// elements of the object.
-pub fn step(
-    known: &Known,
-    objects: &Objects,
-    node: Node,
-    reference: u32,
-    child: Node,
+/// An object whose references are steps, or parts of them.
+pub struct Holder<'h, 'm> {
+    known: &'h Known,
+    objects: &'h Objects<'m>,
+    pub node: Node<'m>,
     part: Part,
-    names: Option<Node>,
-) -> (Option<Step>, Part) {
-    let inside = match child.type_() {
-        LISTSXP => Part::List,
-        LANGSXP | DOTSXP | BCODESXP => Part::Code,
-        _ => Part::None,
-    };
-    if reference == 0 {
-        return (None, Part::Attributes);
-    }
-    if node.is_altrep() {
-        return (None, inside);
-    }
-    // Constants and functions in code have no names.
-    let in_code = || {
-        if is_means(child.type_()) || child.type_() == VECSXP {
-            (None, Part::Code)
-        } else {
-            (Some((Kind::Code, 0)), Part::None)
+    /// The names of its elements.
+    names: Option<Node<'m>>,
+}
+
+impl<'h, 'm> Holder<'h, 'm> {
+    /// `part` is what the object is a part of.
+    pub fn new(
+        known: &'h Known,
+        objects: &'h Objects<'m>,
+        object: u32,
+        part: Part,
+    ) -> Holder<'h, 'm> {
+        let node = objects.node(object);
+        Holder {
+            known,
+            objects,
+            node,
+            part,
+            names: names_of(known, objects, node),
         }
-    };
-    match (node.type_(), reference) {
-        (SYMSXP, 3) => (Some((Kind::Binding, node.word(PRINTNAME))), inside),
-        (SYMSXP | STRSXP, _) => (None, Part::None),
-        (LISTSXP, 3) => (None, part),
-        (LISTSXP, 1) => (None, Part::None),
-        (LISTSXP, _) => match part {
-            Part::Attributes => (Some((Kind::Attribute, node.word(TAG))), inside),
-            Part::Code => in_code(),
-            _ if node.word(TAG) == known.nil => (Some((Kind::Element, 0)), inside),
-            _ => (Some((Kind::Binding, node.word(TAG))), inside),
-        },
-        (CLOSXP, 1) => (Some((Kind::Closure, 0)), Part::None),
-        (ENVSXP, 1 | 2) => (None, Part::Variables),
-        (ENVSXP, _) => (Some((Kind::Parent, 0)), Part::None),
-        // The value of a promise has the name of the promise.
-        (PROMSXP, 1) => (None, inside),
-        (PROMSXP, 3) => (Some((Kind::Promise, 0)), Part::None),
-        (CLOSXP | PROMSXP | LANGSXP | DOTSXP | BCODESXP, _) => in_code(),
-        (VECSXP | EXPRSXP, _) => match part {
-            Part::Variables => (None, Part::Variables),
-            Part::Code => in_code(),
-            _ => {
-                let name = names.map_or(0, |names| names.element(u64::from(reference) - 1));
-                let is_name = |name: Node| !name.text().is_empty();
-                if objects.typed(name, CHARSXP).is_some_and(is_name) {
-                    (Some((Kind::Binding, name)), inside)
-                } else {
-                    (Some((Kind::Element, 0)), inside)
-                }
+    }
+
+    /// The step to a child, if it is one, and what the child is a part of.
+    pub fn step(&self, reference: u32, child: Node) -> (Option<Step>, Part) {
+        let (node, part) = (self.node, self.part);
+        let inside = match child.type_() {
+            LISTSXP => Part::List,
+            LANGSXP | DOTSXP | BCODESXP => Part::Code,
+            _ => Part::None,
+        };
+        if reference == reference::ATTRIBUTES {
+            return (None, Part::Attributes);
+        }
+        if node.is_altrep() {
+            return (None, inside);
+        }
+        // Constants and functions in code have no names.
+        let in_code = || {
+            if is_means(child.type_()) || child.type_() == VECSXP {
+                (None, Part::Code)
+            } else {
+                (Some((Kind::Code, 0)), Part::None)
             }
-        },
-        (EXTPTRSXP, _) => (Some((Kind::Pointer, 0)), inside),
-        (WEAKREFSXP, _) => (Some((Kind::Finalizer, 0)), inside),
-        _ => (None, inside),
+        };
+        match (node.type_(), reference) {
+            (SYMSXP, reference::SYMBOL_VALUE) => {
+                (Some((Kind::Binding, node.word(PRINTNAME))), inside)
+            }
+            (SYMSXP | STRSXP, _) => (None, Part::None),
+            (LISTSXP, reference::REST) => (None, part),
+            (LISTSXP, reference::NAME) => (None, Part::None),
+            (LISTSXP, _) => match part {
+                Part::Attributes => (Some((Kind::Attribute, node.word(TAG))), inside),
+                Part::Code => in_code(),
+                _ if node.word(TAG) == self.known.nil => (Some((Kind::Element, 0)), inside),
+                _ => (Some((Kind::Binding, node.word(TAG))), inside),
+            },
+            (CLOSXP, reference::CLOSURE_ENVIRONMENT) => (Some((Kind::Closure, 0)), Part::None),
+            (ENVSXP, reference::FRAME | reference::HASH_TABLE) => (None, Part::Variables),
+            (ENVSXP, _) => (Some((Kind::Parent, 0)), Part::None),
+            // The value of a promise has the name of the promise.
+            (PROMSXP, reference::PROMISE_VALUE) => (None, inside),
+            (PROMSXP, reference::PROMISE_ENVIRONMENT) => (Some((Kind::Promise, 0)), Part::None),
+            (CLOSXP | PROMSXP | LANGSXP | DOTSXP | BCODESXP, _) => in_code(),
+            (VECSXP | EXPRSXP, _) => match part {
+                Part::Variables => (None, Part::Variables),
+                Part::Code => in_code(),
+                _ => (Some(self.element(reference)), inside),
+            },
+            (EXTPTRSXP, _) => (Some((Kind::Pointer, 0)), inside),
+            (WEAKREFSXP, _) => (Some((Kind::Finalizer, 0)), inside),
+            _ => (None, inside),
+        }
+    }
+
+    /// The step to an element of a list.
+    fn element(&self, reference: u32) -> Step {
+        let number = u64::from(reference - reference::FIRST_ELEMENT);
+        let name = self.names.map_or(0, |names| names.element(number));
+        let is_name = |name: Node| !name.text().is_empty();
+        if self.objects.typed(name, CHARSXP).is_some_and(is_name) {
+            (Kind::Binding, name)
+        } else {
+            (Kind::Element, 0)
+        }
     }
 }
 
@@ -150,7 +177,7 @@ pub fn is_means(type_: Type) -> bool {
 }
 
 /// The names of the elements of a list.
-pub fn names_of<'m>(known: &Known, objects: &Objects<'m>, node: Node) -> Option<Node<'m>> {
+fn names_of<'m>(known: &Known, objects: &Objects<'m>, node: Node) -> Option<Node<'m>> {
     if node.type_() != VECSXP || node.is_altrep() {
         return None;
     }
@@ -173,7 +200,7 @@ pub fn class_of(known: &Known, objects: &Objects, node: Node) -> u64 {
 
 /// The class of the value that a binding has: that of a promise is the class of its value.
 pub fn class_of_value(known: &Known, objects: &Objects, node: Node) -> u64 {
-    if node.type_() == PROMSXP && node.field(1) == Some(FIRST) {
+    if node.type_() == PROMSXP && node.field(reference::PROMISE_VALUE) == Some(FIRST) {
         // Before it is evaluated, its value is a symbol.
         let value = objects.at(node.word(FIRST));
         if let Some(value) = value.filter(|value| !is_means(value.type_())) {

@@ -5,7 +5,7 @@ use super::objects::Objects;
 use super::steps::{Kind as StepKind, Step};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryText, owned, written};
-use profile_runtime::objects::Type;
+use profile_runtime::objects::{CLOSXP, TYPE, Type};
 
 /// Reads names in a heap.
 pub struct Texts<'t, 'm> {
@@ -14,8 +14,8 @@ pub struct Texts<'t, 'm> {
 }
 
 /// The number of types. Greater numbers are addresses of names of classes.
-const TYPES: u64 = 32;
-const FUNCTION: u64 = 3;
+const TYPES: u64 = TYPE + 1;
+const FUNCTION: u64 = CLOSXP.0 as u64;
 /// Marks the address of the name of a package that defines a class of ALTREP objects.
 pub const FOREIGN: u64 = 1 << 63;
 

@@ -62,7 +62,7 @@ pub fn without(variables: &[Range<u64>], heap: &Range<u64>) -> Result<Vec<Range<
 
 /// What variables of R refer to.
 #[derive(Default)]
-pub struct OfR {
+pub struct HeldByR {
     /// Objects.
     pub held: Vec<u64>,
     /// Objects in tables, such as the table of symbols. A table is in memory of its own, and all its words are addresses
@@ -72,13 +72,13 @@ pub struct OfR {
     pub connections: Vec<Connection>,
 }
 
-pub fn of_r(
+pub fn held_by_r(
     memory: &mut impl Memory,
     variables: &[Range<u64>],
     known: &Known,
     objects: &Objects,
-) -> Result<OfR> {
-    let mut found = OfR::default();
+) -> Result<HeldByR> {
+    let mut found = HeldByR::default();
     let has_type =
         |address, type_| objects.is_used_at(address) && objects.typed(address, type_).is_some();
     for range in variables {

@@ -10,7 +10,7 @@ use super::objects::Objects;
 use super::roots::{Phase, Root, Symbols};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
-use profile_runtime::node::Node;
+use profile_runtime::node::{Node, reference};
 use profile_runtime::objects::{CHARSXP, ENVSXP, LISTSXP, SYMSXP, TAG, VECSXP};
 
 struct Walk<'w, 'm> {
@@ -216,16 +216,16 @@ impl Walk<'_, '_> {
     fn is_skipped(&self, vertex: Vertex, node: Node, reference: u32, child: Node) -> bool {
         if node.is_altrep() {
             // Its class, which belongs to the library that defines it, or to R.
-            return reference == 1 && self.phase < Phase::Libraries;
+            return reference == reference::ALTREP_CLASS && self.phase < Phase::Libraries;
         }
         match node.type_() {
             // R's table of all strings, which does not keep them.
             VECSXP => child.type_() == CHARSXP,
-            SYMSXP if reference == 3 => {
+            SYMSXP if reference == reference::SYMBOL_VALUE => {
                 let object = self.graph.objects[vertex as usize];
                 self.symbols.last.contains(&self.objects.address(object))
             }
-            LISTSXP if reference == 2 && self.phase < Phase::Copies => {
+            LISTSXP if reference == reference::VALUE && self.phase < Phase::Copies => {
                 child.type_() == ENVSXP && self.symbols.lazy.binary_search(&node.word(TAG)).is_ok()
             }
             _ => false,

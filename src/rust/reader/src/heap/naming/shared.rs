@@ -4,7 +4,7 @@ use super::Naming;
 use crate::heap::dominators::has_object;
 use crate::heap::graph::{TOP, Vertex};
 use crate::heap::paths::{EMPTY, Node as PathNode, PathId};
-use crate::heap::steps::{Kind as StepKind, Part, Step, class_of, is_means, names_of, step};
+use crate::heap::steps::{Kind as StepKind, Part, Step, class_of, is_means};
 use crate::heap::ways::{Target, Ways};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, TryText};
@@ -105,25 +105,15 @@ impl Naming<'_, '_> {
         if !has_object(self.graph, vertex) {
             return Ok((None, Part::None));
         }
-        let node = self.objects.node(self.graph.objects[vertex as usize]);
+        let holder = self.holder(vertex, part);
         let address = self.objects.address(object);
         // Children of a long list are looked for in their order.
-        let start = self.found_last.get(&vertex).copied().unwrap_or(0);
-        let Some(reference) = reference_to(node, address, start) else {
+        let start = self.last_references.get(&vertex).copied().unwrap_or(0);
+        let Some(reference) = reference_to(holder.node, address, start) else {
             return Ok((None, Part::None));
         };
-        self.found_last.try_put(vertex, reference)?;
-        let names = names_of(self.known, self.objects, node);
-        let child = self.objects.node(object);
-        Ok(step(
-            self.known,
-            self.objects,
-            node,
-            reference,
-            child,
-            part,
-            names,
-        ))
+        self.last_references.try_put(vertex, reference)?;
+        Ok(holder.step(reference, self.objects.node(object)))
     }
 }
 
