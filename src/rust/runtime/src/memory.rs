@@ -132,7 +132,7 @@ pub fn at(bytes: &[u8], offset: usize) -> u64 {
     }
 }
 
-/// The number of 4 bytes at an offset; 0 beyond the end.
+/// The 4 bytes at an offset in bytes that were read; 0 beyond their end.
 #[inline]
 pub fn half_at(bytes: &[u8], offset: usize) -> u32 {
     match bytes.get(offset..).and_then(<[u8]>::first_chunk) {

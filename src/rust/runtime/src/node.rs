@@ -20,10 +20,6 @@ impl<'m> Node<'m> {
         Node { bytes }
     }
 
-    pub fn bytes(self) -> &'m [u8] {
-        self.bytes
-    }
-
     #[inline]
     pub fn word(self, offset: usize) -> u64 {
         at(self.bytes, offset)

@@ -6,7 +6,7 @@
 use super::copied::{Copied, Part};
 use super::damage::Damage;
 use super::known::Known;
-use super::lists::Lists;
+use super::lists::{Lists, MOST_VARIABLES};
 use super::roots::Library;
 use crate::target::Target;
 use profile_core::error::Result;
@@ -23,8 +23,6 @@ mod tables;
 
 /// Pages are close together, so they are copied with what is around them.
 const CHUNK: u64 = 1 << 20;
-/// More variables than a library has.
-const MOST_VARIABLES: u64 = 64 << 20;
 /// The bytes of a large object that are copied at once.
 const LARGE_STEP: usize = 16 << 20;
 

@@ -3,6 +3,7 @@
 //! R does not export these variables, and nothing in memory marks them. They are found by what they do: they grow by
 //! exactly what is allocated. R counts an object when it allocates it, and counts anew after a garbage collection.
 
+use super::lists::MOST_VARIABLES;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
 use profile_runtime::memory::{self, Memory, at};
@@ -10,8 +11,6 @@ use std::ops::Range;
 
 /// How many times objects are allocated to find the counts.
 const ROUNDS: u32 = 3;
-/// More than R's variables take.
-const MOST_VARIABLES: u64 = 64 << 20;
 
 /// Objects that were allocated. Sizes are in units of 8 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use profile_core::limits::memory::{TryGrow, copied, filled};
 /// The dominators, and what they retain.
 pub struct Dominators {
     /// For each vertex. It has a lower number than the vertex.
-    pub of: Vec<Vertex>,
+    pub immediate: Vec<Vertex>,
     /// For each shared leaf of the graph.
-    pub of_shared: Vec<Vertex>,
+    pub shared: Vec<Vertex>,
     /// For each vertex: the size of all objects that it dominates, including itself, in units of 8 bytes; the largest
     /// number stands for more.
     retained: Vec<u32>,
@@ -22,8 +22,8 @@ pub struct Dominators {
 impl Dominators {
     pub fn find(graph: &Graph, objects: &Objects) -> Result<Dominators> {
         let mut found = Dominators {
-            of: immediate(graph)?,
-            of_shared: Vec::new(),
+            immediate: immediate_dominators(graph)?,
+            shared: Vec::new(),
             retained: Vec::new(),
         };
         found.find_shared(graph)?;
@@ -36,34 +36,36 @@ impl Dominators {
     }
 
     /// The dominator of an object, if it has been reached.
-    pub fn of_place(&self, place: Kind) -> Option<Vertex> {
+    pub fn dominator(&self, place: Kind) -> Option<Vertex> {
         match place {
-            Kind::Vertex(vertex) => Some(self.of[vertex as usize]),
+            Kind::Vertex(vertex) => Some(self.immediate[vertex as usize]),
             Kind::Leaf(holder) => Some(holder),
-            Kind::Shared(row) => Some(self.of_shared[row as usize]),
+            Kind::Shared(row) => Some(self.shared[row as usize]),
             Kind::Unreached | Kind::Reserved => None,
         }
     }
 
     /// The dominator of a leaf with several holders is their common dominator.
     fn find_shared(&mut self, graph: &Graph) -> Result<()> {
-        let tree = Tree::new(&self.of)?;
+        let tree = Tree::new(&self.immediate)?;
         let mut edges = graph.shared_edges.iter();
         let mut next = edges.next();
         for row in 0..graph.shared.len() as u32 {
             let mut common = None;
             while let Some(edge) = next.filter(|edge| edge.to() == row) {
                 let holder = edge.from();
-                common = Some(common.map_or(holder, |other| tree.common(&self.of, other, holder)));
+                common = Some(
+                    common.map_or(holder, |other| tree.common(&self.immediate, other, holder)),
+                );
                 next = edges.next();
             }
-            self.of_shared.try_push(common.unwrap_or(TOP))?;
+            self.shared.try_push(common.unwrap_or(TOP))?;
         }
         Ok(())
     }
 
     fn retain(&mut self, graph: &Graph, objects: &Objects) -> Result<()> {
-        let mut retained = filled(self.of.len(), 0_u32)?;
+        let mut retained = filled(self.immediate.len(), 0_u32)?;
         let mut add = |vertex: Vertex, size: u32| {
             let sum = &mut retained[vertex as usize];
             *sum = sum.saturating_add(size);
@@ -73,13 +75,13 @@ impl Dominators {
             let object = object as u32;
             match place.kind() {
                 Kind::Vertex(vertex) | Kind::Leaf(vertex) => add(vertex, size(object)),
-                Kind::Shared(row) => add(self.of_shared[row as usize], size(object)),
+                Kind::Shared(row) => add(self.shared[row as usize], size(object)),
                 Kind::Unreached | Kind::Reserved => {}
             }
         }
-        for vertex in (TOP + 1..self.of.len() as u32).rev() {
+        for vertex in (TOP + 1..self.immediate.len() as u32).rev() {
             let size = retained[vertex as usize];
-            let sum = &mut retained[self.of[vertex as usize] as usize];
+            let sum = &mut retained[self.immediate[vertex as usize] as usize];
             *sum = sum.saturating_add(size);
         }
         self.retained = retained;
@@ -88,7 +90,7 @@ impl Dominators {
 }
 
 /// The immediate dominator of each vertex.
-fn immediate(graph: &Graph) -> Result<Vec<Vertex>> {
+fn immediate_dominators(graph: &Graph) -> Result<Vec<Vertex>> {
     let count = graph.objects.len();
     let mut ancestors = copied(&graph.parents)?;
     // The lowest semidominator on the path to the ancestor.

@@ -63,7 +63,6 @@ impl Place {
 /// An object without references that has several holders.
 #[derive(Debug, Clone, Copy)]
 pub struct Shared {
-    pub object: u32,
     /// The first and the last one of its holders so far.
     pub first: Vertex,
     pub last: Vertex,

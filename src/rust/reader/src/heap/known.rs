@@ -120,7 +120,7 @@ impl Known {
         text.get(..LONGEST_TEXT as usize).unwrap_or(text)
     }
 
-    /// The same as text.
+    /// A string or the name of a symbol as text; empty for other objects.
     pub fn text(&self, objects: &Objects, address: u64) -> Result<String> {
         owned(&decode(self.text_bytes(objects, address))?.text)
     }

@@ -14,8 +14,8 @@ pub struct Lists {
     pub layout: &'static Layout,
 }
 
-/// More than R's variables take.
-const MOST_VARIABLES: usize = 64 << 20;
+/// More than the variables of R or of a library take.
+pub const MOST_VARIABLES: u64 = 64 << 20;
 
 impl Lists {
     /// Finds the lists among R's variables; `layouts` are those that are known.
@@ -26,10 +26,11 @@ impl Lists {
     ) -> Result<Option<Lists>> {
         let mut bytes = Vec::new();
         for range in variables {
-            let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
+            let size = range.end.saturating_sub(range.start);
             if size > MOST_VARIABLES {
                 continue;
             }
+            let size = size as usize;
             bytes.clear();
             bytes.try_fill(size, 0)?;
             if !memory.read(range.start, &mut bytes) {

@@ -95,7 +95,7 @@ impl<'n, 'm> Naming<'n, 'm> {
             let node = self.objects.node(object);
             let is_large = self.dominators.retained(vertex) >= self.least;
             if self.vertices[vertex as usize] == UNDECIDED {
-                let dominator = self.dominators.of[vertex as usize];
+                let dominator = self.dominators.immediate[vertex as usize];
                 let is_held_by_root = !has_object(self.graph, dominator)
                     && self.graph.parents[vertex as usize] == dominator;
                 let has_no_step = !is_large || node.type_() == SYMSXP || is_held_by_root;
@@ -133,7 +133,7 @@ impl<'n, 'm> Naming<'n, 'm> {
                 continue;
             };
             let place = self.graph.places[number as usize].kind();
-            let is_dominated = self.dominators.of_place(place) == Some(vertex);
+            let is_dominated = self.dominators.dominator(place) == Some(vertex);
             if !is_dominated || !self.is_worth_a_step(place, number) {
                 continue;
             }
@@ -209,7 +209,7 @@ impl<'n, 'm> Naming<'n, 'm> {
         for object in 0..self.objects.count {
             let place = self.graph.places[object as usize].kind();
             let (Kind::Leaf(_) | Kind::Shared(_), Some(dominator)) =
-                (place, self.dominators.of_place(place))
+                (place, self.dominators.dominator(place))
             else {
                 continue;
             };

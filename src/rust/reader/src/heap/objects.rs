@@ -50,7 +50,6 @@ pub struct Objects<'m> {
     pub count: u32,
     /// A bit for each object that is in use.
     used: Vec<u64>,
-    pub used_count: u64,
     /// The bytes of the slots in use, and of the objects outside of pages.
     pub used_bytes: u64,
     /// The bytes that vectors among them have for data.
@@ -79,7 +78,6 @@ impl<'m> Objects<'m> {
             part_of: filled(PARTS, NONE)?,
             count: 0,
             used: Vec::new(),
-            used_count: 0,
             used_bytes: 0,
             data_bytes: 0,
             nil,

@@ -32,7 +32,7 @@ pub fn own_heap(least: Option<u64>) -> Result<Snapshot> {
     let mut view = OwnView::open()?;
     let process = Process::find(view.pid)?;
     let resident = process.resident();
-    let found = Found::of(&process)?;
+    let found = Found::find(&process)?;
     let known = Known::read(&mut view, &found.places)?;
     let taken = found.take(&mut view, &process, &known, resident, least, &[]);
     // The memory for the snapshot would otherwise be part of the next one, as memory that is not R's heap.
@@ -47,7 +47,7 @@ pub fn heap_of(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
 
 /// Fails if the heap of this process cannot be read, with the reason.
 pub fn check_own_heap() -> Result<()> {
-    Found::of(&own_process()?).map(drop)
+    Found::find(&own_process()?).map(drop)
 }
 
 fn own_process() -> Result<Process> {
@@ -61,7 +61,7 @@ const MOST_IMAGES: usize = 20;
 /// R has not collected yet.
 pub fn heap_of_image(stop: Stop) -> Result<Snapshot> {
     let process = own_process()?;
-    let found = Found::of(&process)?;
+    let found = Found::find(&process)?;
     let (mut pauses, mut last) = (0, None);
     for pause in PAUSES.into_iter().cycle().take(MOST_IMAGES) {
         cancel::check(stop)?;
@@ -96,7 +96,7 @@ const PAUSES: [Duration; 5] = [
 
 fn heap_here(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
     let process = Process::find(pid)?;
-    let found = Found::of(&process)?;
+    let found = Found::find(&process)?;
     let mut thread = Thread::open(&process, Stops::Always)?;
     let mut pauses = 0;
     for pause in PAUSES.into_iter().cycle().take(TRIES) {
@@ -126,7 +126,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(process: &Process) -> Result<Found> {
+    fn find(process: &Process) -> Result<Found> {
         let named = |error| of_process(process.pid, error);
         let mappings = process.mappings()?;
         let mut memory = ProcessMemory::new(process.pid);

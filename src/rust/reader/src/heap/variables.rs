@@ -13,8 +13,8 @@ use std::ops::Range;
 
 /// The most bytes of a stack, or of the variables of a library, that are searched.
 const MOST_BYTES: u64 = 256 << 20;
-/// The number of words of a table in memory of its own that are checked first.
-const PROBE: u64 = 32;
+/// The bytes of a table in memory of its own that are checked first.
+pub const PROBE: usize = 8 * 32;
 /// The bytes by which other structures are recognised.
 const START: usize = 24;
 
@@ -108,7 +108,7 @@ pub fn held_by_r(
                     found.connections = connections(memory, &table, has_type)?;
                 }
             }
-            let mut probe = [0; 8 * PROBE as usize];
+            let mut probe = [0; PROBE];
             let is_table = memory.read(word, &mut probe)
                 && probe
                     .chunks_exact(8)

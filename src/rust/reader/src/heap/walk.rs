@@ -154,11 +154,7 @@ impl Walk<'_, '_> {
                     if row >= MOST {
                         return Err(too_many_objects());
                     }
-                    self.graph.shared.try_push(Shared {
-                        object: number,
-                        first,
-                        last: from,
-                    })?;
+                    self.graph.shared.try_push(Shared { first, last: from })?;
                     self.graph.places[number as usize] = Place::shared(row);
                     self.graph.shared_edges.try_push(Edge::new(row, first))?;
                     self.graph.shared_edges.try_push(Edge::new(row, from))?;

@@ -2,6 +2,7 @@
 
 use super::{Chunk, Copy};
 use crate::heap::copied::{Noted, Part};
+use crate::heap::variables::PROBE;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow, copied, filled};
 use profile_runtime::callbacks::{callbacks, is_callback};
@@ -9,9 +10,6 @@ use profile_runtime::connections::{CONNECTIONS, connections, first_words, is_tab
 use profile_runtime::memory::{MEMORY_PAGE, Memory, at};
 use profile_runtime::objects::EXTPTRSXP;
 use std::ops::Range;
-
-/// The bytes of a table that are checked first.
-const PROBE: usize = 8 * 32;
 
 impl<M: Memory> Copy<'_, M> {
     /// Copies tables, callbacks and connections that variables refer to, see [`crate::heap::variables`]. `from` is the

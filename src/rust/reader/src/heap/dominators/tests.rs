@@ -121,9 +121,9 @@ impl Case {
                 let nearest = depths.get(object).and_then(|of| of.iter().max());
                 let place = graph.places[number(*object) as usize].kind();
                 let dominator = match place {
-                    Kind::Vertex(vertex) => found.of[vertex as usize],
+                    Kind::Vertex(vertex) => found.immediate[vertex as usize],
                     Kind::Leaf(holder) => holder,
-                    Kind::Shared(row) => found.of_shared[row as usize],
+                    Kind::Shared(row) => found.shared[row as usize],
                     Kind::Unreached | Kind::Reserved => panic!("{object:#x} was not reached"),
                 };
                 let expected = match nearest {
@@ -172,14 +172,14 @@ fn retained_and_depth(mut heap: FakeHeap, held: u64, last: u64) -> (u64, u32) {
     let found = Dominators::find(&graph, &objects).unwrap();
     let place = graph.places[objects.number(last).unwrap() as usize].kind();
     let mut vertex = match place {
-        Kind::Vertex(vertex) => found.of[vertex as usize],
+        Kind::Vertex(vertex) => found.immediate[vertex as usize],
         Kind::Leaf(holder) => holder,
-        Kind::Shared(row) => found.of_shared[row as usize],
+        Kind::Shared(row) => found.shared[row as usize],
         _ => panic!("it was not reached"),
     };
     let mut depth = 0;
     while vertex != TOP {
-        vertex = found.of[vertex as usize];
+        vertex = found.immediate[vertex as usize];
         depth += 1;
     }
     (found.retained(graph.roots[0].0), depth)

@@ -132,7 +132,6 @@ impl<'m> Objects<'m> {
         if let Some(word) = self.used.get_mut(number as usize / 64) {
             *word |= bit;
         }
-        self.used_count += 1;
         self.used_bytes = self.used_bytes.saturating_add(self.size(number));
         let node = self.node(number);
         if node.is_vector() && !node.is_altrep() {
