@@ -130,6 +130,7 @@ roots! {
     BYTE_CODE_STACK "byte code stack",
     TASK_CALLBACK "task callback " + name,
     CONNECTION "connection " + name,
+    DEVICE "graphics device " + number,
     WEAK "finalizers and weak references",
     VARIABLES "C variables of " + library,
     SYMBOL_TABLE "symbol table",

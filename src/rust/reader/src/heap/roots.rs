@@ -14,8 +14,9 @@ use super::variables::{held_by_r, without, words};
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::message;
 use profile_core::model::heap::{
-    ATTACHED, BASE, BYTE_CODE_STACK, CONNECTION, GLOBAL, IMPORTS, LAST_VALUE, LAZY_LOADING,
+    ATTACHED, BASE, BYTE_CODE_STACK, CONNECTION, DEVICE, GLOBAL, IMPORTS, LAST_VALUE, LAZY_LOADING,
     NAMESPACE, PACKAGE, PROTECT_STACK, R_ITSELF, SYMBOL_TABLE, TASK_CALLBACK, VARIABLES, WEAK,
 };
 use profile_runtime::contexts::objects_on_node_stack;
@@ -37,7 +38,7 @@ pub enum Phase {
     Copies,
     /// R's stacks of objects.
     Stacks,
-    /// Callbacks and connections that R lists.
+    /// Callbacks, connections and graphics devices that R lists.
     Listed,
     /// Finalizers, and values of weak references.
     Weak,
@@ -114,6 +115,10 @@ pub fn find(
     for connection in by_r.connections {
         let name = CONNECTION.of(&connection.name)?;
         finder.add_holder(Phase::Listed, &name, [connection.object])?;
+    }
+    for device in by_r.devices {
+        let name = DEVICE.of(&message!("{}", device.number))?;
+        finder.add_holder(Phase::Listed, &name, device.objects)?;
     }
     let weak = objects.weak_references.iter();
     let weak = weak.map(|&number| objects.address(number));

@@ -7,6 +7,7 @@ use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::callbacks::{Callback, callbacks, is_callback};
 use profile_runtime::connections::{Connection, connections, first_words, is_table, table_at};
+use profile_runtime::devices::{self, Device, devices};
 use profile_runtime::memory::{self, MEMORY_PAGE, Memory, at};
 use profile_runtime::objects::{SYMSXP, VECSXP};
 use std::ops::Range;
@@ -70,6 +71,7 @@ pub struct HeldByR {
     pub tables: Vec<u64>,
     pub callbacks: Vec<Callback>,
     pub connections: Vec<Connection>,
+    pub devices: Vec<Device>,
 }
 
 pub fn held_by_r(
@@ -79,6 +81,7 @@ pub fn held_by_r(
     objects: &Objects,
 ) -> Result<HeldByR> {
     let mut found = HeldByR::default();
+    let is_variable = |word: u64| variables.iter().any(|part| part.contains(&word));
     let has_type =
         |address, type_| objects.is_used_at(address) && objects.typed(address, type_).is_some();
     for range in variables {
@@ -88,14 +91,21 @@ pub fn held_by_r(
             if is_table(table) && found.connections.is_empty() {
                 found.connections = connections(memory, table, has_type)?;
             }
+            if found.devices.is_empty() && devices::is_table(table, is_variable) {
+                let is_object = |address| objects.is_used_at(address);
+                found.devices = devices(memory, table, is_object)?;
+            }
             if objects.number(word).is_some() {
                 if objects.is_used_at(word) && objects.typed(word, SYMSXP).is_none() {
                     found.held.try_push(word)?;
                 }
                 continue;
             }
-            let is_variable = variables.iter().any(|part| part.contains(&word));
-            if word < MEMORY_PAGE || word % 8 != 0 || is_variable || word == known.protected.start {
+            if word < MEMORY_PAGE
+                || word % 8 != 0
+                || is_variable(word)
+                || word == known.protected.start
+            {
                 continue;
             }
             let start = memory::array::<START>(memory, word).unwrap_or([0; START]);

@@ -1,4 +1,5 @@
-//! Copies what R has in memory of its own, outside of its heap: tables of objects, callbacks and connections.
+//! Copies what R has in memory of its own, outside of its heap: tables of objects, callbacks, connections and graphics
+//! devices.
 
 use super::{Chunk, Copy};
 use crate::heap::copied::{Noted, Part};
@@ -7,12 +8,13 @@ use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow, copied, filled};
 use profile_runtime::callbacks::{callbacks, is_callback};
 use profile_runtime::connections::{CONNECTIONS, connections, first_words, is_table, table_at};
+use profile_runtime::devices::{self, DEVICES, devices};
 use profile_runtime::memory::{MEMORY_PAGE, Memory, at};
 use profile_runtime::objects::EXTPTRSXP;
 use std::ops::Range;
 
 impl<M: Memory> Copy<'_, M> {
-    /// Copies tables, callbacks and connections that variables refer to, see [`crate::heap::variables`]. `from` is the
+    /// Copies tables, callbacks, connections and devices that variables refer to, see [`crate::heap::variables`]. `from` is the
     /// number of the first part with these variables.
     pub(super) fn tables(
         &mut self,
@@ -20,7 +22,8 @@ impl<M: Memory> Copy<'_, M> {
         variables: &[Range<u64>],
         release: u64,
     ) -> Result<()> {
-        let (mut found, mut of_connections) = (Vec::new(), Vec::new());
+        let (mut found, mut of_connections, mut of_devices) = (Vec::new(), Vec::new(), Vec::new());
+        let is_variable = |word: u64| variables.iter().any(|part| part.contains(&word));
         for part in self.copied.parts.get(from..).unwrap_or_default() {
             let words = part.bytes.chunks_exact(8).map(|word| at(word, 0));
             let words = words.try_vec()?;
@@ -30,14 +33,26 @@ impl<M: Memory> Copy<'_, M> {
                     let end = table.len().min(CONNECTIONS);
                     of_connections.try_push(copied(&table[..end])?)?;
                 }
-                let is_variable = variables.iter().any(|part| part.contains(&word));
-                if word >= MEMORY_PAGE && word % 8 == 0 && !is_variable && !self.is_in_chunk(word) {
+                if devices::is_table(table, is_variable) {
+                    of_devices.try_push(copied(&table[..DEVICES])?)?;
+                }
+                if word >= MEMORY_PAGE
+                    && word % 8 == 0
+                    && !is_variable(word)
+                    && !self.is_in_chunk(word)
+                {
                     found.try_push(word)?;
                 }
             }
         }
         for table in of_connections {
             self.note(|memory, chunks| has_connections(memory, chunks, &table))?;
+        }
+        for table in of_devices {
+            self.note(|memory, chunks| {
+                let is_object = |address| is_in(chunks, address);
+                Ok(!devices(memory, &table, is_object)?.is_empty())
+            })?;
         }
         for address in found {
             let mut bytes = filled(PROBE, 0)?;

@@ -1,11 +1,12 @@
-//! Callbacks and connections, which R lists outside of its heap.
+//! Callbacks, connections and graphics devices, which R lists outside of its heap.
 
 use super::FakeHeap;
-use super::fake::RELEASE;
+use super::fake::{RELEASE, VARIABLES};
 use super::rows::Rows;
 use profile_runtime::objects::RAWSXP;
 
 const CALLBACKS: u64 = 0x7f04_0000_0000;
+const DEVICES: u64 = 0x7f07_0000_0000;
 const CONNECTIONS: u64 = 0x7f06_0000_0000;
 const LARGE: u64 = 48 + 8000;
 const LEAST: u64 = 2048;
@@ -64,6 +65,41 @@ impl FakeHeap {
             self.add_variable(CONNECTIONS)
         }
     }
+}
+
+impl FakeHeap {
+    /// Adds the table of devices: the null device, and one with a display list, a snapshot and handlers of events.
+    fn add_device(&mut self, list: u64, snapshot: u64, events: u64) {
+        self.space.map(DEVICES, 1 << 12);
+        let (device, driver) = (DEVICES, DEVICES + 512);
+        let words = [
+            (device, driver),
+            (device + 8, 1),
+            (device + 16, list),
+            (device + 24, list),
+            (device + 32, snapshot),
+            (driver + 424, events),
+        ];
+        for (address, word) in words {
+            self.space.set(address, word);
+        }
+        // The null device is a variable of R.
+        let null = VARIABLES;
+        self.add_variable(null);
+        self.add_variable(device);
+        (0..62).for_each(|_| self.add_variable(0));
+    }
+}
+
+#[test]
+fn devices_hold_what_was_drawn() {
+    let mut heap = FakeHeap::new();
+    let [drawn, saved, handler] = [(); 3].map(|()| heap.real(1000));
+    let [list, snapshot, events] = [drawn, saved, handler].map(|object| heap.list(&[object]));
+    heap.add_device(list, snapshot, events);
+    let rows = Rows::of(&mut heap, LEAST);
+    let path = "graphics device 2 > [[*]] > numeric";
+    assert_eq!(rows.get(path), (3 * LARGE, 3));
 }
 
 #[test]
