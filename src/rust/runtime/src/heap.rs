@@ -66,6 +66,12 @@ impl Layout {
         self.slots.len()..self.classes
     }
 
+    /// The class of objects with memory by `malloc()` (`LARGE_NODE_CLASS`). Before it is the one of vectors with memory by
+    /// an allocator of a package (`CUSTOM_NODE_CLASS`).
+    pub const fn malloc_class(&self) -> usize {
+        self.classes - 1
+    }
+
     /// The size that `gc()` counts for each object (`sizeof(SEXPREC)`).
     pub fn cell(&self) -> u64 {
         self.slots.first().map_or(0, |size| *size as u64)

@@ -7,6 +7,7 @@
 //! - [`contexts`]: R's records of calls, with a row for each layout; [`fit`]: the layout of a process;
 //! - [`objects`]: the headers and fields of objects; [`node`]: the size of an object, and what it refers to; [`heap`]:
 //!   where R keeps all of them, with a row for each layout;
+//! - [`allocation`]: the memory of objects outside of that;
 //! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
 //! - [`callbacks`], [`connections`], [`devices`]: structures outside of R's heap that hold objects;
 //! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.
@@ -27,6 +28,7 @@ pub const IS_LIVE: bool = cfg!(all(
     any(target_arch = "x86_64", target_arch = "aarch64")
 ));
 
+pub mod allocation;
 pub mod byte_code;
 pub mod callbacks;
 pub mod connections;

@@ -72,24 +72,39 @@ impl<'m> Node<'m> {
         data.get(..length).unwrap_or(data)
     }
 
-    /// The units of 8 bytes that the data of a vector takes.
-    pub fn units(self) -> u64 {
+    /// The bytes of a vector's data. If R has made it longer than it says, those that it was made with.
+    pub fn data(self) -> u64 {
+        if self.has(GROWABLE) {
+            self.data_made()
+        } else {
+            self.data_of(self.word(LENGTH))
+        }
+    }
+
+    /// The bytes of a vector's data if it was made as long as `TRUELENGTH` says, which may mean anything else.
+    pub fn data_made(self) -> u64 {
+        let length = self.word(LENGTH);
+        // The field of a string is its hash.
+        let made = match self.type_() {
+            CHARSXP => length,
+            _ => length.max(self.word(TRUE_LENGTH)),
+        };
+        self.data_of(made)
+    }
+
+    fn data_of(self, length: u64) -> u64 {
         if self.is_altrep() {
             return 0;
         }
-        let type_ = self.type_();
-        let mut length = self.word(LENGTH);
-        if self.has(GROWABLE) && type_ != CHARSXP {
-            length = length.max(self.word(TRUE_LENGTH));
-        }
-        match type_ {
+        let units = match self.type_() {
             CHARSXP => length.saturating_add(1).div_ceil(8),
             RAWSXP => length.div_ceil(8),
             LGLSXP | INTSXP => length.div_ceil(2),
             REALSXP | STRSXP | VECSXP | EXPRSXP | WEAKREFSXP => length,
             CPLXSXP => length.saturating_mul(2),
             _ => 0,
-        }
+        };
+        units.saturating_mul(8)
     }
 
     /// Whether it is a vector, or a string.
@@ -188,23 +203,13 @@ fn is_data(type_: Type) -> bool {
     )
 }
 
-/// The size of an object that has memory of its own.
-pub fn own_size(node: Node) -> u64 {
-    (DATA as u64).saturating_add(own_data(node))
-}
-
-/// The bytes of data among them.
-pub fn own_data(node: Node) -> u64 {
-    node.units().saturating_mul(8)
-}
-
 /// The number of bytes that are needed of an object with memory of its own, given its start.
 pub fn needed(start: Node) -> u64 {
     match start.type_() {
         STRSXP | VECSXP | EXPRSXP if !start.is_altrep() => {
             (DATA as u64).saturating_add(start.word(LENGTH).saturating_mul(8))
         }
-        CHARSXP => own_size(start).min(DATA as u64 + LONGEST_TEXT),
+        CHARSXP => DATA as u64 + start.data().min(LONGEST_TEXT),
         _ => CELL as u64,
     }
 }

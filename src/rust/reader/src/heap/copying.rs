@@ -11,6 +11,7 @@ use super::roots::Library;
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
+use profile_runtime::allocation::HEADER;
 use profile_runtime::contexts::Walk;
 use profile_runtime::cycle::Cycle;
 use profile_runtime::heap::{Class, NEXT};
@@ -222,16 +223,22 @@ impl<M: Memory> Copy<'_, M> {
         let start = memory::array::<CELL>(self.memory, address).ok_or(damage)?;
         let size = usize::try_from(needed(Node::new(&start))).map_err(|_| damage)?;
         let mut bytes = Vec::new();
+        let header = memory::word(self.memory, address.wrapping_sub(HEADER));
+        if let Some(header) = header {
+            bytes.try_extend(&header.to_le_bytes())?;
+        }
+        let before = bytes.len();
         bytes.try_extend(&start)?;
         // Its length may be damaged, so memory is only allocated as far as there is something to read.
-        while bytes.len() < size {
-            let start = bytes.len();
-            bytes.try_fill(size.min(start + LARGE_STEP), 0)?;
-            let rest = bytes.get_mut(start..).unwrap_or_default();
-            if !self.memory.read(address.saturating_add(start as u64), rest) {
+        while bytes.len() - before < size {
+            let from = bytes.len() - before;
+            bytes.try_fill(before + size.min(from + LARGE_STEP), 0)?;
+            let rest = bytes.get_mut(before + from..).unwrap_or_default();
+            if !self.memory.read(address.saturating_add(from as u64), rest) {
                 return Err(damage.into());
             }
         }
+        let address = address - before as u64;
         self.copied.parts.try_push(Part { address, bytes })?;
         Ok(at(&start, NEXT))
     }

@@ -6,7 +6,8 @@ use profile_core::error::Result;
 use profile_core::limits::memory::filled;
 use profile_runtime::heap::{MOST_PAGE_CLASSES, Slots};
 use profile_runtime::memory::View;
-use profile_runtime::node::{Node, own_size};
+use profile_runtime::node::Node;
+use profile_runtime::objects::DATA;
 use profile_runtime::objects::Type;
 use profile_runtime::processor::ADDRESS_BITS;
 use std::collections::HashMap;
@@ -18,6 +19,8 @@ mod reading;
 pub struct Block<'m> {
     pub address: u64,
     pub bytes: &'m [u8],
+    /// The bytes of the object's data, if it is one outside of pages.
+    pub data: u64,
 }
 
 type Numbers = HashMap<u64, u32, foldhash::fast::RandomState>;
@@ -54,6 +57,8 @@ pub struct Objects<'m> {
     pub used_bytes: u64,
     /// The bytes that vectors among them have for data.
     pub data_bytes: u64,
+    /// The number of vectors that may have more memory than their length tells, since it is not glibc's.
+    pub unchecked: u64,
     /// The address of `NULL`.
     pub nil: u64,
     /// All symbols and weak references in use.
@@ -80,6 +85,7 @@ impl<'m> Objects<'m> {
             used: Vec::new(),
             used_bytes: 0,
             data_bytes: 0,
+            unchecked: 0,
             nil,
             symbols: Vec::new(),
             weak_references: Vec::new(),
@@ -90,8 +96,12 @@ impl<'m> Objects<'m> {
         }
         objects.index_pages()?;
         for class in layout.large_classes() {
+            let first = objects.large.len();
             let class = lists.class(memory, class)?;
             objects.read_large(memory, &class)?;
+            if class.number() == layout.malloc_class() {
+                objects.find_sizes(memory, first);
+            }
         }
         objects.index_large()?;
         objects.used = filled((objects.count as usize).div_ceil(64), 0)?;
@@ -168,6 +178,7 @@ impl<'m> Objects<'m> {
         let empty = Block {
             address: 0,
             bytes: &[],
+            data: 0,
         };
         if let Some(large) = number.checked_sub(self.first_large()) {
             let block = self.large.get(large as usize).copied();
@@ -209,8 +220,14 @@ impl<'m> Objects<'m> {
         if number < self.first_large() {
             self.slots[self.class(number)].size.into()
         } else {
-            own_size(self.node(number))
+            (DATA as u64).saturating_add(self.large_data(number))
         }
+    }
+
+    /// The bytes of data of an object outside of pages.
+    fn large_data(&self, number: u32) -> u64 {
+        let large = number.wrapping_sub(self.first_large()) as usize;
+        self.large.get(large).map_or(0, |block| block.data)
     }
 
     /// The memory of pages and of objects outside of pages.

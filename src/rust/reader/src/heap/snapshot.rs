@@ -114,6 +114,10 @@ pub fn take<'m>(
         ("profile.heap.resident", about.resident.unwrap_or(0)),
     ];
     add_numbers(&mut source, &numbers, &mut profile)?;
+    if objects.unchecked > 0 {
+        let unchecked = [("profile.heap.unchecked", objects.unchecked)];
+        add_numbers(&mut source, &unchecked, &mut profile)?;
+    }
     for (name, unit) in TYPES {
         let type_ = SampleType::new(owned(name)?, owned(unit)?, &source.types)?;
         source.types.try_push(type_)?;

@@ -4,10 +4,11 @@ use super::{BUCKET, Block, NONE, Objects, PART};
 use crate::heap::damage::{Damage, too_many_objects};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled};
+use profile_runtime::allocation::{Chunk, HEADER};
 use profile_runtime::cycle::Cycle;
 use profile_runtime::heap::{Class, NEXT};
-use profile_runtime::memory::{View, at};
-use profile_runtime::node::{Node, needed, own_data};
+use profile_runtime::memory::{self, View, at};
+use profile_runtime::node::{Node, needed};
 use profile_runtime::objects::{CELL, SYMSXP, WEAKREFSXP};
 
 /// More objects than R makes before it counts them.
@@ -26,7 +27,11 @@ impl<'m> Objects<'m> {
             }
             let bytes = memory.view(address, self.page_size);
             let bytes = bytes.ok_or(Damage::Page(address))?;
-            self.pages.try_push(Block { address, bytes })?;
+            self.pages.try_push(Block {
+                address,
+                bytes,
+                data: 0,
+            })?;
             address = at(bytes, 0);
         }
         if address != 0 {
@@ -85,12 +90,34 @@ impl<'m> Objects<'m> {
                 } else {
                     memory.view(address, size).ok_or(object)?
                 };
-                self.large.try_push(Block { address, bytes })?;
+                self.large.try_push(Block {
+                    address,
+                    bytes,
+                    data: Node::new(bytes).data(),
+                })?;
                 address = at(bytes, NEXT);
                 left = left.checked_sub(1).ok_or(damage)?;
             }
         }
         Ok(())
+    }
+
+    /// Finds the memory that objects outside of pages were given by `malloc()`, from the first one of these on.
+    pub(super) fn find_sizes(&mut self, memory: &mut impl View<'m>, first: usize) {
+        let large = self.large.get_mut(first..).unwrap_or_default();
+        let mut chunk = |block: &Block| {
+            let header = block.address.wrapping_sub(HEADER);
+            Chunk::new(memory::word(memory, header).unwrap_or(0))
+        };
+        let mut is_fitting = |block: &&mut Block| chunk(block).is_of(Node::new(block.bytes));
+        // With another allocator, what is before an object may look like a header by chance.
+        let is_glibc = large.iter_mut().filter(&mut is_fitting).count() * 2 > large.len();
+        for block in large {
+            match chunk(block).data(Node::new(block.bytes)) {
+                Some(data) if is_glibc => block.data = data,
+                _ => self.unchecked += 1,
+            }
+        }
     }
 
     pub(super) fn index_large(&mut self) -> Result<()> {
@@ -138,7 +165,7 @@ impl<'m> Objects<'m> {
             let data = if number < self.first_large() {
                 self.slots[self.class(number)].data
             } else {
-                own_data(node)
+                self.large_data(number)
             };
             self.data_bytes = self.data_bytes.saturating_add(data);
         }
