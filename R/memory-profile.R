@@ -33,9 +33,10 @@
 #' The first frames, roots, are tried in this order, and an object belongs to the first group of roots that reaches it:
 #' the global environment, namespaces and `base`; calls that are running (`call of f()`); copies of namespaces, such as
 #' attached packages (`package:stats`), other attached objects (`attached mtcars`) and imports; R's stacks; callbacks of
-#' [addTaskCallback()] (`task callback 1`) and what was written to open connections (`connection 3 <rawConnection>`);
-#' finalizers; variables in C code of packages (`C variables of Rcpp.so`), and of R. `no holder found` are objects to which
-#' nothing leads. In another process, these are mostly objects that R would free at its next garbage collection.
+#' [addTaskCallback()] (`task callback 1`), what was written to open connections (`connection 3 <rawConnection>`) and drawn
+#' on graphics devices that keep it (`graphics device 2`); finalizers; variables in C code of packages
+#' (`C variables of Rcpp.so`), and of R. Objects to which nothing leads are `garbage not collected yet`, which R would free
+#' at a garbage collection, or `no holder found` if garbage has just been collected.
 #'
 #' Two roots are not objects of R: `free cells of R` is memory that R keeps for new objects, and `not R's heap` is the
 #' rest of the memory of the process (*resident set size*): code, and memory that C code has allocated. R does not know the
@@ -59,7 +60,8 @@
 #'
 #'   `.source_attributes` contains what is known about the process, and, with sizes in bytes: `profile.heap.used` and
 #'   `profile.heap.objects`, all objects; `profile.heap.data`, the data of vectors, which is 8 times the `Vcells` of
-#'   [gc()]; `profile.heap.free`; `profile.heap.unheld`, objects without holders; `profile.heap.resident`, all memory of
+#'   [gc()]; `profile.heap.free`; `profile.heap.unheld`, objects without holders; `profile.heap.unchecked`, the number of
+#'   vectors that may be larger than their length tells, if R does not use the allocator of glibc; `profile.heap.resident`, all memory of
 #'   the process; `profile.heap.wrong_references`, the number of references that lead to no object, 0 unless the heap was
 #'   being changed; for another process `profile.pauses.total`, how long it was stopped, in nanoseconds.
 #'
@@ -91,6 +93,6 @@ memory_profile <- function(pid = NULL, ..., gc = TRUE) {
   lazy <- lazy_columns(call)
   is_own <- is.null(pid) || pid == Sys.getpid()
   if (is_own && gc) base::gc()
-  heap <- rust(if (is_own) rust_own_heap(lazy) else rust_process_heap(pid, lazy), call)
+  heap <- rust(if (is_own) rust_own_heap(gc, lazy) else rust_process_heap(pid, lazy), call)
   new_profile_data(heap, "2.0")
 }

@@ -88,12 +88,12 @@ fn rust_core_dump(file: &Robj) -> Robj {
     })
 }
 
-// Returns a snapshot of R's heap in this process.
+// Returns a snapshot of R's heap in this process. `is_collected` is whether garbage has just been collected.
 #[extendr]
-fn rust_own_heap(lazy: &Robj) -> Robj {
+fn rust_own_heap(is_collected: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
         // R must not run before the snapshot is complete.
-        let heap = own_heap(None)?;
+        let heap = own_heap(argument(is_collected).flag()?)?;
         to_r::heap(arena, &heap, argument(lazy).flag()?, &stop)
     })
 }
@@ -103,7 +103,7 @@ fn rust_own_heap(lazy: &Robj) -> Robj {
 fn rust_process_heap(pid: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
         let pid = argument(pid).integers()?.first().copied().unwrap_or(0);
-        let heap = heap_of(pid, None, &stop)?;
+        let heap = heap_of(pid, &stop)?;
         to_r::heap(arena, &heap, argument(lazy).flag()?, &stop)
     })
 }

@@ -135,6 +135,7 @@ roots! {
     VARIABLES "C variables of " + library,
     SYMBOL_TABLE "symbol table",
     NO_HOLDER "no holder found",
+    GARBAGE "garbage not collected yet",
     FREE "free cells of R",
     NOT_R "not R's heap",
 }

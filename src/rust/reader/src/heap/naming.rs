@@ -17,7 +17,7 @@ use super::texts::{FOREIGN, Texts};
 use super::ways::{Target, Ways};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled, owned};
-use profile_core::model::heap::{NO_HOLDER, SEVERAL};
+use profile_core::model::heap::{RootName, SEVERAL};
 use profile_runtime::objects::{CHARSXP, SYMSXP};
 use std::collections::HashMap;
 
@@ -55,6 +55,7 @@ impl<'n, 'm> Naming<'n, 'm> {
         graph: &'n Graph,
         dominators: &'n Dominators,
         roots: &[Root],
+        unheld: RootName,
         least: u64,
     ) -> Result<Naming<'n, 'm>> {
         let mut naming = Naming {
@@ -75,7 +76,7 @@ impl<'n, 'm> Naming<'n, 'm> {
         naming.text_number(owned(SEVERAL.text())?)?;
         naming.vertices[TOP as usize] = EMPTY;
         for &(vertex, row) in &graph.roots {
-            let name = roots.get(row).map_or(NO_HOLDER.text(), |root| &root.name);
+            let name = roots.get(row).map_or(unheld.text(), |root| &root.name);
             let path = naming.root_path(owned(name)?)?;
             naming.vertices[vertex as usize] = path;
         }

@@ -66,6 +66,8 @@ pub struct About<'a> {
     pub libraries: &'a [Library],
     /// The memory of the process, if it is known.
     pub resident: Option<u64>,
+    /// The name of what nothing holds, as far as is known.
+    pub unheld: RootName,
     /// What retains fewer bytes has no step of its own; `None` for a number that fits the heap.
     pub least: Option<u64>,
 }
@@ -94,7 +96,8 @@ pub fn take<'m>(
         .least
         .unwrap_or((objects.used_bytes / SHARE).max(LEAST));
     let naming = loop {
-        let naming = Naming::find(known, &objects, &graph, &dominators, &roots, least)?;
+        let unheld = about.unheld;
+        let naming = Naming::find(known, &objects, &graph, &dominators, &roots, unheld, least)?;
         // Roots always have a step, and there may be many of them.
         let is_most = least > objects.used_bytes;
         if about.least.is_some() || is_most || naming.paths.nodes.len() <= MOST_STEPS {

@@ -12,7 +12,9 @@ use crate::heap::roots::Library;
 use crate::heap::snapshot::{About, Snapshot, take};
 use crate::memory::symbols::Module;
 use crate::process::apart;
-use crate::process::{Held, Image, OwnView, Process, ProcessMemory, Stops, Thread, release_memory};
+use crate::process::{
+    Held, Image, OwnView, Process, ProcessMemory, Stops, Thread, is_traced, release_memory,
+};
 use crate::record::source::{add_numbers, of_process, process_source};
 use crate::target::Target;
 use profile_core::error::{Error, Result};
@@ -20,29 +22,30 @@ use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
-use profile_core::model::heap::SNAPSHOT;
+use profile_core::model::heap::{GARBAGE, NO_HOLDER, RootName, SNAPSHOT};
 use profile_runtime::heap::Layout;
 use profile_runtime::memory::{Mapping, Memory, View};
 use std::process;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Takes a snapshot of this process. `least` is that of [`About`].
-pub fn own_heap(least: Option<u64>) -> Result<Snapshot> {
+/// Takes a snapshot of this process. `is_collected` is whether garbage has just been collected.
+pub fn own_heap(is_collected: bool) -> Result<Snapshot> {
     let mut view = OwnView::open()?;
     let process = Process::find(view.pid)?;
     let resident = process.resident();
     let found = Found::find(&process)?;
     let known = Known::read(&mut view, &found.places)?;
-    let taken = found.take(&mut view, &process, &known, resident, least, &[]);
+    let unheld = if is_collected { NO_HOLDER } else { GARBAGE };
+    let taken = found.take(&mut view, &process, &known, resident, unheld, &[]);
     // The memory for the snapshot would otherwise be part of the next one, as memory that is not R's heap.
     release_memory();
     taken
 }
 
 /// Takes a snapshot of another process, which is stopped while its heap is copied.
-pub fn heap_of(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
-    apart::run(stop, |stop| heap_here(pid, least, stop)).0
+pub fn heap_of(pid: i32, stop: Stop) -> Result<Snapshot> {
+    apart::run(stop, |stop| heap_here(pid, stop)).0
 }
 
 /// Fails if the heap of this process cannot be read, with the reason.
@@ -94,14 +97,14 @@ const PAUSES: [Duration; 5] = [
     Duration::from_millis(11),
 ];
 
-fn heap_here(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
+fn heap_here(pid: i32, stop: Stop) -> Result<Snapshot> {
     let process = Process::find(pid)?;
     let found = Found::find(&process)?;
-    let mut thread = Thread::open(&process, Stops::Always)?;
+    let mut thread = open_when_untraced(&process, stop)?;
     let mut pauses = 0;
     for pause in PAUSES.into_iter().cycle().take(TRIES) {
         cancel::check(stop)?;
-        let taken = found.stop_and_take(&process, &mut thread, least, &mut pauses, false);
+        let taken = found.stop_and_take(&process, &mut thread, &mut pauses, false);
         match taken.map_err(|error| of_process(pid, error)) {
             Ok(Some(snapshot)) if snapshot.heap.wrong == 0 => return Ok(snapshot),
             // Another attempt is of no use.
@@ -111,9 +114,24 @@ fn heap_here(pid: i32, least: Option<u64>, stop: Stop) -> Result<Snapshot> {
             _ => sleep(pause),
         }
     }
-    let last = found.stop_and_take(&process, &mut thread, least, &mut pauses, true);
+    let last = found.stop_and_take(&process, &mut thread, &mut pauses, true);
     last.and_then(|snapshot| snapshot.ok_or_else(|| collects(TRIES)))
         .map_err(|error| of_process(pid, error))
+}
+
+/// The thread of a process that can be stopped. Another profiler may trace it for a moment, again and again.
+fn open_when_untraced(process: &Process, stop: Stop) -> Result<Thread> {
+    let mut pauses = PAUSES.into_iter().cycle().take(TRIES);
+    loop {
+        cancel::check(stop)?;
+        match Thread::open(process, Stops::Always) {
+            Err(_) if is_traced(process.pid) => match pauses.next() {
+                Some(pause) => sleep(pause),
+                None => return Thread::open(process, Stops::Always),
+            },
+            opened => return opened,
+        }
+    }
 }
 
 /// What is found in a process before its heap is read.
@@ -152,7 +170,6 @@ impl Found {
         &self,
         process: &Process,
         thread: &mut Thread,
-        least: Option<u64>,
         pauses: &mut u64,
         may_collect: bool,
     ) -> Result<Option<Snapshot>> {
@@ -168,7 +185,7 @@ impl Found {
         let mut memory = ProcessMemory::new(process.pid);
         let copied = self.copy(&mut memory, may_collect);
         add_pause(pauses, pause.end());
-        self.take_copied(copied?, process, resident, least, *pauses)
+        self.take_copied(copied?, process, resident, *pauses)
     }
 
     fn take_of_image(&self, process: &Process, pauses: &mut u64) -> Result<Option<Snapshot>> {
@@ -177,7 +194,7 @@ impl Found {
         add_pause(pauses, image.pause);
         let copied = self.copy(&mut image.memory(), false);
         drop(image);
-        self.take_copied(copied?, process, resident, None, *pauses)
+        self.take_copied(copied?, process, resident, *pauses)
     }
 
     /// `None` if R is just collecting garbage, unless that `may_collect`.
@@ -204,7 +221,6 @@ impl Found {
         copied: Option<(Known, Copied)>,
         process: &Process,
         resident: Option<u64>,
-        least: Option<u64>,
         pauses: u64,
     ) -> Result<Option<Snapshot>> {
         let Some((known, copied)) = copied else {
@@ -212,7 +228,7 @@ impl Found {
         };
         let mut memory = CopiedMemory(&copied);
         let pauses = [("profile.pauses.total", pauses)];
-        let taken = self.take(&mut memory, process, &known, resident, least, &pauses);
+        let taken = self.take(&mut memory, process, &known, resident, GARBAGE, &pauses);
         taken.map(Some)
     }
 
@@ -222,7 +238,7 @@ impl Found {
         process: &Process,
         known: &Known,
         resident: Option<u64>,
-        least: Option<u64>,
+        unheld: RootName,
         numbers: &[(&str, u64)],
     ) -> Result<Snapshot> {
         let mut profile = Profile::default();
@@ -234,7 +250,8 @@ impl Found {
             lists: &self.lists,
             libraries: &self.libraries,
             resident,
-            least,
+            unheld,
+            least: None,
         };
         take(memory, &about, profile, source)
     }

@@ -139,6 +139,7 @@ fn taken(
         lists: &heap.lists,
         libraries: &heap.libraries,
         resident: Some(1 << 20),
+        unheld: profile_core::model::heap::NO_HOLDER,
         least,
     };
     take(&about, Profile::default()).is_ok()

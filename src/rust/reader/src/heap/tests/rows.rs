@@ -6,6 +6,7 @@ use crate::heap::naming::Naming;
 use crate::heap::objects::Objects;
 use crate::heap::roots;
 use crate::heap::walk::walk;
+use profile_core::model::heap::NO_HOLDER;
 use std::collections::BTreeMap;
 
 /// The bytes and objects of each path, with its steps from the root to the class.
@@ -30,7 +31,16 @@ impl Rows {
         let (roots, symbols) = found.unwrap();
         let graph = walk(&objects, &symbols, &roots).unwrap();
         let dominators = Dominators::find(&graph, &objects).unwrap();
-        let naming = Naming::find(known, &objects, &graph, &dominators, &roots, least).unwrap();
+        let naming = Naming::find(
+            known,
+            &objects,
+            &graph,
+            &dominators,
+            &roots,
+            NO_HOLDER,
+            least,
+        )
+        .unwrap();
         let mut rows = BTreeMap::new();
         for (&(path, class), sum) in &naming.sums.by_key {
             let mut steps = vec![naming.texts_of.class(class).unwrap()];

@@ -21,6 +21,7 @@ pub fn snapshot<'m>(heap: &FakeHeap, memory: &mut impl View<'m>, least: Option<u
         lists: &heap.lists,
         libraries: &heap.libraries,
         resident: Some(RESIDENT),
+        unheld: profile_core::model::heap::NO_HOLDER,
         least,
     };
     take(memory, &about, Profile::default(), Source::default()).unwrap()

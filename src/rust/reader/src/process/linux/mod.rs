@@ -20,6 +20,6 @@ pub use native::NativeReader;
 pub use placement::Placement;
 pub use proc::{Process, r_processes};
 pub use thread::hold::Hold;
-pub use thread::pause::{Pause, prepare_thread};
+pub use thread::pause::{Pause, is_traced, prepare_thread};
 pub use thread::system_calls::system_call_name;
 pub use thread::{Held, Thread, clock_of_thread};

@@ -256,7 +256,12 @@ fn refused(pid: i32) -> Error {
     }
 }
 
-/// The process that traces this one.
+/// Whether another process traces a process.
+pub fn is_traced(pid: i32) -> bool {
+    tracer(pid).is_some()
+}
+
+/// The process that traces a process.
 fn tracer(pid: i32) -> Option<u32> {
     // `TracerPid` is the ID of a thread.
     let thread = status(pid, "TracerPid:").filter(|thread| *thread > 0)?;
