@@ -312,3 +312,72 @@ test_that("observers of Shiny hold the memory of sessions", {
   })
   expect_names(held$session, "globalenv > $visitors", "<Observer>", "$sales")
 })
+
+test_that("devices that keep what was drawn hold memory", {
+  skip_without_snapshots()
+  held <- held_in(
+    device = {
+      pdf(NULL)
+      dev.control("enable")
+      draw <- function() {
+        x <- numeric(5e6)
+        plot(x, type = "n", axes = FALSE)
+      }
+      draw()
+      look()
+      invisible(dev.off())
+    }
+  )
+  expect_names(held$device, "graphics device 2")
+})
+
+test_that("what was removed is garbage until it is collected", {
+  skip_without_snapshots()
+  result <- run_r(c(
+    "library(profile)", "x <- numeric(5e6)", "rm(x)",
+    "for (gc in c(FALSE, TRUE)) {",
+    "  found <- holders(memory_profile(gc = gc), n = 1000)",
+    "  cat('unheld', sum(found$retained[grepl('^garbage not collected yet', found$held_by)]) > 4e7, '\\n')",
+    "  cat('riddle', sum(found$retained[grepl('^no holder found', found$held_by)]) > 1e5, '\\n')",
+    "}"
+  ))
+  expect_ran(result)
+  lines <- grep("^(unheld|riddle)", trimws(result$output), value = TRUE)
+  expect_identical(lines, c("unheld TRUE", "riddle FALSE", "unheld FALSE", "riddle FALSE"))
+})
+
+test_that("the entries of a cache are one row", {
+  skip_without_snapshots()
+  result <- run_r(c(
+    "library(profile)", "before <- memory_profile()", "cache <- new.env()",
+    "for (i in 1:20) assign(paste0('key', i), list(value = numeric(1e5)), cache)",
+    "after <- memory_profile()",
+    "cat('row', holders(after, n = 1000)$held_by, '\\n', sep = '\\nrow ')",
+    "cat('row', compare_profiles(before, after)$held_by, '\\n', sep = '\\nrow ')"
+  ))
+  expect_ran(result)
+  expect_true("row globalenv > $cache > $key* > $value (20)" %in% result$output)
+  expect_true("row globalenv > $cache > $key* > $value (20 new)" %in% result$output)
+})
+
+test_that("vectors count with the memory they were given", {
+  skip_without_snapshots()
+  result <- run_r(c(
+    "library(profile)",
+    "if (!requireNamespace('data.table', quietly = TRUE)) { cat('absent\\n'); quit('no') }",
+    "data.table::setDTthreads(1)",
+    "tables <- replicate(2e4, data.table::data.table(a = 1L), simplify = FALSE)",
+    "grown <- numeric(); for (i in 1:1e5) grown[[i]] <- i",
+    "for (i in 1:2) counts <- gc()",
+    "x <- memory_profile(gc = FALSE)",
+    "attributes <- x$.source_attributes",
+    "data <- attributes$value[attributes$key == 'profile.heap.data']",
+    "cat('share', as.numeric(data) / 8 / counts['Vcells', 1], '\\n')",
+    "cat('tables', holders(x, n = 1000)$retained[holders(x, n = 1000)$held_by == 'globalenv > $tables'] > 1.6e8, '\\n')"
+  ))
+  expect_ran(result)
+  skip_if("absent" %in% result$output, "data.table is not installed")
+  share <- as.numeric(sub("^share ", "", grep("^share", result$output, value = TRUE)))
+  expect_lt(abs(share - 1), 0.005)
+  expect_true(any(grepl("^tables TRUE", result$output)))
+})

@@ -19,7 +19,7 @@ test_that("a snapshot has all objects and all memory of the process", {
   expect_equal(sum(paths$objects), heap_attribute(x, "objects"))
   expect_lt(abs(heap_attribute(x, "data") / 8 / result$counts["Vcells", 1] - 1), 0.005)
   expect_equal(sum(paths$bytes), heap_attribute(x, "resident"))
-  unheld <- sum(paths$bytes[grepl("^no holder", paths$path)])
+  unheld <- sum(paths$bytes[grepl("^garbage", paths$path)])
   expect_equal(unheld, heap_attribute(x, "unheld"))
   expect_lt(unheld, 0.005 * heap_attribute(x, "used"))
   expect_lte(max(x$sample_locations$depth), 60)

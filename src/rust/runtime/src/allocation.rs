@@ -45,9 +45,9 @@ impl Chunk {
         data <= self.room && self.room - data <= self.spare
     }
 
-    /// Whether this is the chunk of a vector of the length that it says.
+    /// Whether this is the chunk of a vector of a length that it says.
     pub fn is_of(&self, node: Node) -> bool {
-        self.fits(node.data())
+        self.fits(node.data()) || self.fits(node.data_made())
     }
 
     /// The bytes of data that the vector was made with, or that its chunk has room for. `None` if this cannot be its chunk.
