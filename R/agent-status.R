@@ -8,7 +8,8 @@ new_agent_status <- function(counts) {
   time <- function(seconds) as.POSIXct(c(seconds, NA_real_)[[1]], origin = "1970-01-01")
   numbers <- c(
     "taken", "found", "sent", "queued", "open", "dropped", "dropped_full", "dropped_refused", "dropped_lost", "unread",
-    "cut", "paused", "rejected", "chunks_sent", "chunks_queued", "bytes_queued", "snapshots", "cpu_time"
+    "cut", "paused", "rejected", "chunks_sent", "chunks_queued", "bytes_queued", "snapshots",
+    "snapshots_lost", "cpu_time"
   )
   values <- lapply(rlang::set_names(numbers), function(name) if (state == "none") 0 else counts[[name]])
   structure(
@@ -82,7 +83,8 @@ describe_agent_status <- function(x, now) {
       )
     },
     if (!is.na(x$memory)) {
-      paste0("Snapshots of R's heap: ", format_count(x$snapshots), ", one every ", format(x$memory), " s")
+      lost <- if (x$snapshots_lost > 0) paste0(", ", format_count(x$snapshots_lost), " failed")
+      paste0("Snapshots of R's heap: ", format_count(x$snapshots), lost, ", one every ", format(x$memory), " s")
     },
     if (!is.na(x$last_sent)) paste0("Last sent: ", since(x$last_sent)),
     if (!is.na(x$last_error)) paste0("Last error, ", since(x$last_error_time), ": ", x$last_error),

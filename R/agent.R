@@ -142,7 +142,7 @@
 #'   \item{rejected}{profiles that the server rejected, in parts that it accepted}
 #'   \item{chunks_sent, chunks_queued, bytes_queued}{number of parts that were sent and that are in the spool, and their
 #'   size in bytes, including snapshots}
-#'   \item{snapshots}{number of snapshots of R's heap}
+#'   \item{snapshots, snapshots_lost}{number of snapshots of R's heap, and of those that could not be taken or stored}
 #'   \item{cpu_time}{seconds of CPU time that the thread, and those for snapshots, have used}
 #'   \item{last_sent}{when the last part was sent, as `POSIXct`}
 #'   \item{last_error, last_error_time}{the last error, and when it occurred}

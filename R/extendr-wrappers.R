@@ -74,7 +74,7 @@ rust_process_dump <- function(pid) .Call(wrap__rust_process_dump, pid)
 
 rust_core_dump <- function(file) .Call(wrap__rust_core_dump, file)
 
-rust_own_heap <- function(is_collected, lazy) .Call(wrap__rust_own_heap, is_collected, lazy)
+rust_own_heap <- function(least, is_collected, lazy) .Call(wrap__rust_own_heap, least, is_collected, lazy)
 
 rust_process_heap <- function(pid, lazy) .Call(wrap__rust_process_heap, pid, lazy)
 

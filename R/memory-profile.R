@@ -87,12 +87,9 @@
 memory_profile <- function(pid = NULL, ..., gc = TRUE) {
   call <- call_without_dots()
   check_flag(gc, "gc", call)
-  if (!is.null(pid)) {
-    pid <- check_pid(pid, call)
-  }
+  is_own <- is.null(pid) || check_pid(pid, call) == Sys.getpid()
   lazy <- lazy_columns(call)
-  is_own <- is.null(pid) || pid == Sys.getpid()
   if (is_own && gc) base::gc()
-  heap <- rust(if (is_own) rust_own_heap(gc, lazy) else rust_process_heap(pid, lazy), call)
-  new_profile_data(heap, "2.0")
+  outcome <- if (is_own) rust_own_heap(numeric(), gc, lazy) else rust_process_heap(as.integer(pid), lazy)
+  new_profile_data(rust(outcome, call), "2.0")
 }

@@ -141,7 +141,8 @@ new_page <- function(x, file, options, call) {
   check_text(options$title, "title", call)
   x <- as_unchecked_v2(x, call)
   profiles <- c(list(x), if (!is.null(options$base)) list(as_base(options$base, call)))
-  title <- options$title %||% page_title(x)
+  # Called when the core has checked the profiles.
+  title <- function() options$title %||% page_title(x)
   # Packages are determined by the paths of files, so this is done before the paths are removed.
   profiles <- lapply(profiles, packages_added, call)
   if (flags$source_text) {
@@ -158,7 +159,7 @@ new_page <- function(x, file, options, call) {
   content <- function(known) {
     text <- if (flags$source_text) text_of_page(profiles, split(known$seconds, profile), call) else no_text
     c(page_files(), list(
-      title = title,
+      title = title(),
       generator = paste("profile", getNamespaceVersion("profile")),
       files = valid_text(text$filename),
       texts = valid_text(text$text),
@@ -173,7 +174,7 @@ new_page <- function(x, file, options, call) {
   compares <- length(profiles) == 2 && all(sources >= minimum_runs) && !is_snapshot
   report <- progress_report("Writing the page", "download")
   html <- rust(rust_page(profiles, compares, file, content, report), call)
-  structure(list(html = html, title = title), class = "profile_page")
+  structure(list(html = html, title = title()), class = "profile_page")
 }
 
 # The names of the functions for which a comparison has the verdict more or less; NULL if runs cannot be compared.

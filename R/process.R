@@ -155,8 +155,8 @@ profile_process <- function(
   }
   report <- progress_report("Recording", "iterator")
   recorded <- processes_recorded(pid, seconds, interval, clock, children, call, pause, native, report)
-  counted <- recorded$problems[recorded$problems$problem != "unread_sample", ]
-  words <- c(format_unread(recorded), format_problem_counts(counted))
+  others <- recorded$problems$problem != "unread_sample"
+  words <- c(format_unread(recorded), format_problem_counts(recorded$problems[others, ]))
   if (length(words) > 0) {
     warn_profile(c(
       "The profile is incomplete.", rlang::set_names(words, "x"),

@@ -233,7 +233,7 @@ test_that("the status is printed", {
     list(
       state = "running", taken = 12345, found = 0, sent = 12000, queued = 300, open = 40, dropped = 5, dropped_full = 1,
       dropped_refused = 2, dropped_lost = 2, unread = 3, cut = 0, paused = 0, rejected = 7, chunks_sent = 8, chunks_queued = 2,
-      bytes_queued = 35000, snapshots = 0, cpu_time = 1.234, last_sent = now - 4.4, last_error = "No connection\033",
+      bytes_queued = 35000, snapshots = 0, snapshots_lost = 0, cpu_time = 1.234, last_sent = now - 4.4, last_error = "No connection\033",
       last_error_time = now - 300, since = now - 3600 * 5, until = as.POSIXct(NA), pid = 12L,
       to = "http://localhost", clock = "cpu", interval = 0.01, every = 15, memory = NA, method = "reader",
       spool = "/tmp/spool"

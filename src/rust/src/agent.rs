@@ -151,6 +151,7 @@ pub fn status(arena: Arena<'_>, counts: Option<Counts>) -> Result<RObject<'_>> {
         ("chunks_queued", number(waiting.chunks)?),
         ("bytes_queued", number(waiting.bytes)?),
         ("snapshots", number(counts.snapshots)?),
+        ("snapshots_lost", number(counts.snapshots_lost)?),
         ("cpu_time", arena.number(cpu as f64 / 1e9)?),
         (
             "last_sent",

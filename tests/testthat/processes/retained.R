@@ -68,7 +68,7 @@ kinds <- c(
 
 # The numbers of objects by the binding in the global environment that alone retains them.
 retained <- function() {
-  x <- profile:::own_heap(1, rlang::current_env())
+  x <- profile:::new_profile_data(profile:::rust(profile:::rust_own_heap(1, TRUE, FALSE), NULL), "2.0")
   name_of <- x$functions$name[match(x$locations$function_id, x$functions$function_id)]
   frames <- data.frame(
     sample = x$sample_locations$sample_id, depth = x$sample_locations$depth,

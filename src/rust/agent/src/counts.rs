@@ -73,8 +73,9 @@ pub struct Counts {
     pub paused: Duration,
     /// Samples whose outermost calls were omitted.
     pub cut: u64,
-    /// Snapshots of R's heap.
+    /// Snapshots of R's heap, and those that could not be taken or stored.
     pub snapshots: u64,
+    pub snapshots_lost: u64,
     /// The CPU time of the thread, and of the threads that took snapshots, in nanoseconds.
     pub cpu: u64,
     pub cpu_of_snapshots: u64,

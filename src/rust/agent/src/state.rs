@@ -92,22 +92,25 @@ impl State {
 
     /// Stores a snapshot of R's heap, encoded.
     pub fn add_snapshot(&self, bytes: Result<Vec<u8>>, cpu: u64, now: Now) {
+        let is_stored = self.put(bytes, Content::Heap, now);
         let mut counts = lock(&self.counts);
-        counts.snapshots += u64::from(bytes.is_ok());
+        counts.snapshots += u64::from(is_stored);
+        counts.snapshots_lost += u64::from(!is_stored);
         counts.cpu_of_snapshots += cpu;
-        drop(counts);
-        self.put(bytes, Content::Heap, now);
     }
 
-    fn put(&self, bytes: Result<Vec<u8>>, content: Content, now: Now) {
+    /// Returns whether it was stored.
+    fn put(&self, bytes: Result<Vec<u8>>, content: Content, now: Now) -> bool {
         let samples = content.samples();
         let mut store = lock(&self.store);
         let stored = bytes.and_then(|bytes| match &mut *store {
             Store::Folder(folder) => folder.put(&bytes, content, now),
             Store::Spool(spool) => spool.put(&bytes, samples, now),
         });
+        let is_stored = stored.is_ok();
         let moves = stored.unwrap_or_else(|error| Moves::lost(samples, Some(message!("{error}"))));
         self.count(&store, moves, samples, now);
+        is_stored
     }
 
     /// `closed` is the number of samples that have left the open chunk.

@@ -88,12 +88,15 @@ fn rust_core_dump(file: &Robj) -> Robj {
     })
 }
 
-// Returns a snapshot of R's heap in this process. `is_collected` is whether garbage has just been collected.
+// Returns a snapshot of R's heap in this process. `least` is the number of bytes that an object must retain to have a
+// frame of its own, or no number; the tests pass 1. `is_collected` is whether garbage has just been collected.
 #[extendr]
-fn rust_own_heap(is_collected: &Robj, lazy: &Robj) -> Robj {
+fn rust_own_heap(least: &Robj, is_collected: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
+        let least = argument(least).doubles()?.first();
+        let least = least.map(|&bytes| bytes as u64);
         // R must not run before the snapshot is complete.
-        let heap = own_heap(argument(is_collected).flag()?)?;
+        let heap = own_heap(least, argument(is_collected).flag()?)?;
         to_r::heap(arena, &heap, argument(lazy).flag()?, &stop)
     })
 }

@@ -89,8 +89,9 @@ fn one_that_fails_is_reported_and_the_next_one_is_taken() {
         snapshots.take = succeed;
         world.step(&mut snapshots, 20.0);
     }
-    assert_eq!(checked(&world.state).snapshots, 2);
-    assert_eq!(checked(&world.state).waiting.chunks, 2);
+    let counts = checked(&world.state);
+    assert_eq!((counts.snapshots, counts.snapshots_lost), (2, 2));
+    assert_eq!(counts.waiting.chunks, 2);
 }
 
 #[test]

@@ -29,15 +29,15 @@ use std::process;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Takes a snapshot of this process. `is_collected` is whether garbage has just been collected.
-pub fn own_heap(is_collected: bool) -> Result<Snapshot> {
+/// Takes a snapshot of this process. `least` is that of [`About`]; `is_collected` is whether garbage has just been collected.
+pub fn own_heap(least: Option<u64>, is_collected: bool) -> Result<Snapshot> {
     let mut view = OwnView::open()?;
     let process = Process::find(view.pid)?;
     let resident = process.resident();
     let found = Found::find(&process)?;
     let known = Known::read(&mut view, &found.places)?;
     let unheld = if is_collected { NO_HOLDER } else { GARBAGE };
-    let taken = found.take(&mut view, &process, &known, resident, unheld, &[]);
+    let taken = found.take(&mut view, &process, &known, resident, (least, unheld), &[]);
     // The memory for the snapshot would otherwise be part of the next one, as memory that is not R's heap.
     release_memory();
     taken
@@ -228,7 +228,14 @@ impl Found {
         };
         let mut memory = CopiedMemory(&copied);
         let pauses = [("profile.pauses.total", pauses)];
-        let taken = self.take(&mut memory, process, &known, resident, GARBAGE, &pauses);
+        let taken = self.take(
+            &mut memory,
+            process,
+            &known,
+            resident,
+            (None, GARBAGE),
+            &pauses,
+        );
         taken.map(Some)
     }
 
@@ -238,7 +245,7 @@ impl Found {
         process: &Process,
         known: &Known,
         resident: Option<u64>,
-        unheld: RootName,
+        (least, unheld): (Option<u64>, RootName),
         numbers: &[(&str, u64)],
     ) -> Result<Snapshot> {
         let mut profile = Profile::default();
@@ -251,7 +258,7 @@ impl Found {
             libraries: &self.libraries,
             resident,
             unheld,
-            least: None,
+            least,
         };
         take(memory, &about, profile, source)
     }
