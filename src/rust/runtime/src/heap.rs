@@ -6,6 +6,7 @@
 
 use crate::memory::{self, Memory, at, half_at};
 use crate::objects::DATA;
+use crate::slots::Slots;
 use std::ops::Range;
 
 /// The figures of the heap. [`Layout::ALL`] is the table of all versions; that of a process is found by its memory.
@@ -80,16 +81,9 @@ impl Layout {
     /// The slots of the pages of a class.
     pub const fn slots(&self, class: usize) -> Slots {
         let size = self.slots[class];
-        let count = (self.page - self.page_start) / size;
         // The smallest slots have room for a unit of data, which an empty vector does not use.
         let data = if class == 0 { 0 } else { size - DATA };
-        Slots {
-            size: size as u32,
-            count: count as u32,
-            data: data as u64,
-            by_size: inverse(size as u64),
-            by_count: inverse(count as u64),
-        }
+        Slots::new(size, (self.page - self.page_start) / size, data)
     }
 
     /// The slots of all classes. Classes beyond those that the version has have none.
@@ -233,45 +227,6 @@ impl Class {
     }
 }
 
-/// The slots of a page.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Slots {
-    pub size: u32,
-    pub count: u32,
-    /// The bytes that a vector has for data.
-    pub data: u64,
-    by_size: u64,
-    by_count: u64,
-}
-
-impl Slots {
-    /// The slot at an offset from the first one; `None` if no slot starts there.
-    #[inline]
-    pub fn at(&self, offset: u32) -> Option<u32> {
-        let slot = divided(offset, self.by_size);
-        (slot * self.size == offset && slot < self.count).then_some(slot)
-    }
-
-    /// The page and the slot of an object, given its number among those in pages of its class.
-    #[inline]
-    pub fn page_and_slot(&self, number: u32) -> (u32, u32) {
-        let page = divided(number, self.by_count);
-        (page, number - page * self.count)
-    }
-}
-
-/// What a number is multiplied with to divide it by another one, which is at least 2. A division takes much longer.
-const fn inverse(divisor: u64) -> u64 {
-    u64::MAX / divisor + 1
-}
-
-/// A number divided by the number with this inverse (Granlund and Montgomery: Division by Invariant Integers using
-/// Multiplication, 1994).
-#[inline]
-fn divided(number: u32, inverse: u64) -> u32 {
-    ((u128::from(number) * u128::from(inverse)) >> 64) as u32
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,24 +243,6 @@ mod tests {
                     assert_eq!(slots.page_and_slot(3 * slots.count + slot), (3, slot));
                 }
                 assert_eq!(slots.at(slots.count * slots.size), None);
-            }
-        }
-    }
-
-    #[test]
-    fn numbers_are_divided_by_their_inverse() {
-        for divisor in 2..200 {
-            for number in [
-                0,
-                1,
-                divisor - 1,
-                divisor,
-                7 * divisor - 1,
-                u32::MAX - 1,
-                u32::MAX,
-            ] {
-                let divided = divided(number, inverse(divisor.into()));
-                assert_eq!(divided, number / divisor, "{number} / {divisor}");
             }
         }
     }

@@ -6,14 +6,14 @@
 //! - [`variables`]: where R's memory begins;
 //! - [`contexts`]: R's records of calls, with a row for each layout; [`fit`]: the layout of a process;
 //! - [`objects`]: the headers and fields of objects; [`node`]: the size of an object, and what it refers to; [`heap`]:
-//!   where R keeps all of them, with a row for each layout;
-//! - [`allocation`]: the memory of objects outside of that;
+//!   where R keeps all of them, with a row for each layout, and [`slots`] of its pages; [`allocation`]: the memory of
+//!   objects outside of pages;
 //! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
 //! - [`callbacks`], [`connections`], [`devices`]: structures outside of R's heap that hold objects;
 //! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.
 //!
 //! Everything here is for 64-bit systems; [`processor`] is the part that depends on the processor. The layouts are from
-//! `Defn.h` and `Rinternals.h` in R's source code, and were compared with R 4.2.2, 4.5.0 and 4.6.2 on x86-64, and with
+//! `Defn.h`, `Rinternals.h` and `memory.c` in R's source code, and were compared with R 4.2.2, 4.5.0 and 4.6.2 on x86-64, and with
 //! R 4.5.0 on aarch64.
 
 #![forbid(unsafe_code)]
@@ -42,6 +42,7 @@ pub mod memory;
 pub mod node;
 pub mod objects;
 pub mod profiler;
+pub mod slots;
 pub mod variables;
 // Systems other than Linux read core files of x86-64.
 #[cfg_attr(

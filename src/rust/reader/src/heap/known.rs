@@ -1,15 +1,17 @@
 //! What is known of R's objects by the addresses that R exports, and texts of names.
 
+use super::damage::Damage;
 use super::objects::Objects;
 use crate::target::exports::Exports;
 use profile_core::error::{Error, Result};
-use profile_core::limits::memory::owned;
+use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::text::decode;
 use profile_runtime::memory::{Memory, Piece, at};
 use profile_runtime::node::{LONGEST_TEXT, Node};
 use profile_runtime::objects::{
-    ATTRIBUTES, CAR, CDR, CHARSXP, LISTSXP, PRINTNAME, STRSXP, SYMSXP, TAG,
+    ATTRIBUTES, CAR, CDR, CHARSXP, ENVSXP, FRAME, HASHTAB, LISTSXP, PRINTNAME, STRSXP, SYMSXP, TAG,
+    VECSXP,
 };
 use profile_runtime::variables;
 use std::ops::Range;
@@ -150,6 +152,27 @@ impl Known {
         let is_plain = !vector.is_altrep() && vector.pointers() > 0;
         is_plain.then(|| vector.element(0))
     }
+}
+
+/// The variables of an environment: their names, which are symbols, and values.
+pub fn bindings(objects: &Objects, address: u64) -> Result<Vec<(u64, u64)>> {
+    let mut found = Vec::new();
+    let Some(environment) = objects.typed(address, ENVSXP) else {
+        return Ok(found);
+    };
+    let table = objects.typed(environment.word(HASHTAB), VECSXP);
+    let in_table = table.map_or(0, |table| table.pointers());
+    let chains = (0..in_table).filter_map(|number| Some(table?.element(number)));
+    let mut left = objects.count;
+    let damage = Damage::Variables(address);
+    for mut cell in chains.chain([environment.word(FRAME)]) {
+        while let Some(node) = objects.typed(cell, LISTSXP) {
+            found.try_push((node.word(TAG), node.word(CAR)))?;
+            cell = node.word(CDR);
+            left = left.checked_sub(1).ok_or(damage)?;
+        }
+    }
+    Ok(found)
 }
 
 fn unknown(name: &str) -> Error {

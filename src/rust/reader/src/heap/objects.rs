@@ -4,12 +4,13 @@
 use super::lists::Lists;
 use profile_core::error::Result;
 use profile_core::limits::memory::filled;
-use profile_runtime::heap::{MOST_PAGE_CLASSES, Slots};
+use profile_runtime::heap::MOST_PAGE_CLASSES;
 use profile_runtime::memory::View;
 use profile_runtime::node::Node;
 use profile_runtime::objects::DATA;
 use profile_runtime::objects::Type;
 use profile_runtime::processor::ADDRESS_BITS;
+use profile_runtime::slots::Slots;
 use std::collections::HashMap;
 
 mod reading;

@@ -5,8 +5,7 @@
 //! objects would be held by several roots, and only the whole session would hold them all. So roots have phases, and an
 //! object belongs to the first phase that reaches it.
 
-use super::damage::Damage;
-use super::known::Known;
+use super::known::{Known, bindings};
 use super::lists::Lists;
 use super::objects::Objects;
 use super::running::calls;
@@ -22,9 +21,7 @@ use profile_core::model::heap::{
 use profile_runtime::contexts::objects_on_node_stack;
 use profile_runtime::memory::Memory;
 use profile_runtime::node::Node;
-use profile_runtime::objects::{
-    CAR, CDR, ENVSXP, FRAME, HASHTAB, LISTSXP, SYMSXP, TAG, VALUE, VECSXP,
-};
+use profile_runtime::objects::{CDR, ENVSXP, SYMSXP, VALUE};
 use std::ops::Range;
 
 /// The phases, in their order.
@@ -287,24 +284,3 @@ impl Finder<'_, '_> {
 
 /// More environments than anybody attaches.
 const MOST_ATTACHED: usize = 10_000;
-
-/// The variables of an environment: their names, which are symbols, and values.
-pub fn bindings(objects: &Objects, address: u64) -> Result<Vec<(u64, u64)>> {
-    let mut found = Vec::new();
-    let Some(environment) = objects.typed(address, ENVSXP) else {
-        return Ok(found);
-    };
-    let table = objects.typed(environment.word(HASHTAB), VECSXP);
-    let in_table = table.map_or(0, |table| table.pointers());
-    let chains = (0..in_table).filter_map(|number| Some(table?.element(number)));
-    let mut left = objects.count;
-    let damage = Damage::Variables(address);
-    for mut cell in chains.chain([environment.word(FRAME)]) {
-        while let Some(node) = objects.typed(cell, LISTSXP) {
-            found.try_push((node.word(TAG), node.word(CAR)))?;
-            cell = node.word(CDR);
-            left = left.checked_sub(1).ok_or(damage)?;
-        }
-    }
-    Ok(found)
-}
