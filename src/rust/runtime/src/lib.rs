@@ -13,8 +13,8 @@
 //! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.
 //!
 //! Everything here is for 64-bit systems; [`processor`] is the part that depends on the processor. The layouts are from
-//! `Defn.h`, `Rinternals.h` and `memory.c` in R's source code, and were compared with R 4.2.2, 4.5.0 and 4.6.2 on x86-64, and with
-//! R 4.5.0 on aarch64.
+//! `Defn.h`, `Rinternals.h` and `memory.c` in R's source code, and were compared with R 4.2.2, 4.5.0 and 4.6.2 on
+//! x86-64, and with R 4.5.0 on aarch64.
 
 #![forbid(unsafe_code)]
 
