@@ -42,7 +42,7 @@ pub fn is_table(words: &[u64], is_variable: impl Fn(u64) -> bool) -> bool {
     is_variable(null) && devices.iter().any(|word| *word != 0) && devices.iter().all(may_be_device)
 }
 
-/// The devices of a table; none if the table is not R's. `is_object` is whether an address is that of an object.
+/// The devices of a table; none if the table is not R's. `is_object` is whether there is an object at an address.
 pub fn devices(
     memory: &mut impl Memory,
     table: &[u64],

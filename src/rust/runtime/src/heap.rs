@@ -9,7 +9,7 @@ use crate::objects::DATA;
 use crate::slots::Slots;
 use std::ops::Range;
 
-/// The figures of the heap. [`Layout::ALL`] is the table of all versions; that of a process is found by its memory.
+/// The figures of the heap. [`Layout::ALL`] is the table of all versions; the row of a process is found by its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// The first version of R with this layout: the first two numbers.
@@ -31,8 +31,7 @@ pub struct Layout {
     /// The size of a page (`R_PAGE_SIZE`), and of its start (`PAGE_HEADER`).
     pub page: usize,
     pub page_start: usize,
-    /// The sizes of the slots in pages, by class (`NODE_SIZE`). The other classes are those of objects with memory of
-    /// their own.
+    /// The sizes of the slots in pages, by class (`NODE_SIZE`). Objects of the other classes have memory of their own.
     pub slots: &'static [usize],
 }
 

@@ -4,7 +4,7 @@ use profile_core::error::Error;
 use profile_core::message;
 use std::fmt;
 
-/// A part of the heap that is not what it should be. Classes are those of R's `R_GenHeap`.
+/// A part of the heap that is not what it should be. Classes are numbered as in R's `R_GenHeap`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
     /// The struct of a class.

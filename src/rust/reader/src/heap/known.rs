@@ -65,7 +65,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// `modules` are those of R, see [`Target::modules`].
+    /// `modules` are [`Target::modules`].
     pub fn find(memory: &mut impl Memory, modules: &[u64]) -> Result<Places> {
         let mut names = [variables::RELEASE; NAMES.len() + 1];
         names[1..].copy_from_slice(&NAMES);

@@ -244,7 +244,7 @@ impl Finder<'_, '_> {
             Some(name) => known.text(objects, name)?,
             None => owned("environment")?,
         };
-        // Other names are those of data frames that users attach.
+        // Users attach data frames with other names.
         if name.starts_with(PACKAGE.text()) {
             Ok(name)
         } else {

@@ -29,7 +29,7 @@ use std::process;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Takes a snapshot of this process. `least` is that of [`About`]; `is_collected` is whether garbage has just been collected.
+/// Takes a snapshot of this process. `least` is [`About::least`]; `is_collected` is whether garbage has just been collected.
 pub fn own_heap(least: Option<u64>, is_collected: bool) -> Result<Snapshot> {
     let mut view = OwnView::open()?;
     let process = Process::find(view.pid)?;

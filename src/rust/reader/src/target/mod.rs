@@ -62,7 +62,7 @@ pub struct Constants {
 const TRIES: usize = 200;
 
 impl Target {
-    /// Finds R. `mappings` are those of the process, in the order of their addresses. If several libraries of R are loaded,
+    /// Finds R. `mappings` are in the order of their addresses. If several libraries of R are loaded,
     /// it is the one that runs: the other one may be a copy that a package or another language has loaded.
     pub fn open(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Target> {
         let mut idle = Vec::new();
