@@ -31,13 +31,14 @@ use std::time::Duration;
 
 /// Takes a snapshot of this process. `least` is [`About::least`]; `is_collected` is whether garbage has just been collected.
 pub fn own_heap(least: Option<u64>, is_collected: bool) -> Result<Snapshot> {
-    let mut view = OwnView::open()?;
-    let process = Process::find(view.pid)?;
-    let resident = process.resident();
-    let found = Found::find(&process)?;
-    let known = Known::read(&mut view, &found.places)?;
     let unheld = if is_collected { NO_HOLDER } else { GARBAGE };
-    let taken = found.take(&mut view, &process, &known, resident, (least, unheld), &[]);
+    let taken = OwnView::look(|mut view| {
+        let process = Process::find(view.pid)?;
+        let resident = process.resident();
+        let found = Found::find(&process)?;
+        let known = Known::read(&mut view, &found.places)?;
+        found.take(&mut view, &process, &known, resident, (least, unheld), &[])
+    });
     // The memory for the snapshot would otherwise be part of the next one, as memory that is not R's heap.
     release_memory();
     taken

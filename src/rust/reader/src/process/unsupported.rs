@@ -78,7 +78,7 @@ pub struct OwnView<'m> {
 }
 
 impl OwnView<'_> {
-    pub fn open() -> Result<Self> {
+    pub fn look<T>(_: impl for<'m> FnOnce(OwnView<'m>) -> Result<T>) -> Result<T> {
         Err(unsupported())
     }
 }

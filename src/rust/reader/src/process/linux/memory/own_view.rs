@@ -17,12 +17,14 @@ pub struct OwnView<'m> {
     memory: ProcessMemory,
     /// What can be read, in the order of addresses.
     readable: Vec<Range<u64>>,
-    still: PhantomData<&'m ()>,
+    /// As long as R does not run, and only in this thread.
+    still: PhantomData<(&'m (), *const ())>,
 }
 
 impl OwnView<'_> {
-    /// Only the first thread of a process, which is R's, may open it, so that R does not run before this thread calls it.
-    pub fn open() -> Result<Self> {
+    /// Looks at the memory. What was seen does not outlive `look`, so R does not change it meanwhile: only the first thread
+    /// of a process, which is R's, may look, and `look` calls no function of R.
+    pub fn look<T>(look: impl for<'m> FnOnce(OwnView<'m>) -> Result<T>) -> Result<T> {
         // glibc has `gettid()` only since 2.30.
         // SAFETY: it has no preconditions.
         let pid = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
@@ -39,7 +41,7 @@ impl OwnView<'_> {
                 None => parts.try_push(part)?,
             }
         }
-        Ok(OwnView {
+        look(OwnView {
             pid,
             memory: ProcessMemory::new(pid),
             readable: parts,
@@ -66,8 +68,8 @@ impl<'m> View<'m> for OwnView<'m> {
             return None;
         }
         let start = std::ptr::with_exposed_provenance::<u8>(address as usize);
-        // SAFETY: this memory is mapped and can be read. It belongs to R's heap, which only R's thread changes, and that
-        // is this thread, see `open()`. Its user calls no function of R.
+        // SAFETY: this memory was mapped when the view was made, and can be read. Objects of R belong to its heap, which
+        // only R's thread changes, and this is R's thread, see `look()`.
         Some(unsafe { std::slice::from_raw_parts(start, size) })
     }
 }
