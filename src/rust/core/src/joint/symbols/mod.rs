@@ -21,7 +21,6 @@ mod debug_info;
 mod dwarf;
 #[cfg(target_os = "linux")]
 mod elf;
-#[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
 mod functions;
