@@ -197,14 +197,13 @@ pub fn written(text: fmt::Arguments) -> Result<String> {
     Ok(all)
 }
 
-/// Checks that there is memory for code that would abort or panic otherwise: other crates, and
-/// sorting, which needs memory for half of its input.
+/// Checks that there is memory for code of other crates that would abort otherwise.
 pub fn ensure(bytes: usize) -> Result<()> {
     with_room::<u8>(bytes).map(drop)
 }
 
-/// Checks that there is memory for a tree of JSON text of this length. An element of an array takes at least two bytes of JSON, and
-/// its node up to 128 times that.
+/// Checks that there is memory for a tree of JSON text of this length. An element of an array takes at least two bytes
+/// of JSON, and its node up to 128 times as many.
 pub fn ensure_tree(json: usize) -> Result<()> {
     ensure(json.saturating_mul(128))
 }

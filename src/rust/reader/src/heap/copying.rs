@@ -220,15 +220,19 @@ impl<M: Memory> Copy<'_, M> {
     /// Copies an object with memory of its own. Returns the address of the next one.
     fn object(&mut self, address: u64) -> Result<u64> {
         let damage = Damage::Object(address);
-        let start = memory::array::<CELL>(self.memory, address).ok_or(damage)?;
-        let size = usize::try_from(needed(Node::new(&start))).map_err(|_| damage)?;
-        let mut bytes = Vec::new();
-        let header = memory::word(self.memory, address.wrapping_sub(HEADER));
-        if let Some(header) = header {
-            bytes.try_extend(&header.to_le_bytes())?;
+        let mut bytes = filled(HEADER as usize + CELL, 0)?;
+        // With the header of its memory before it, in one call, since the process is stopped.
+        let mut before = HEADER as usize;
+        if !self.memory.read(address.wrapping_sub(HEADER), &mut bytes) {
+            before = 0;
+            bytes.truncate(CELL);
+            if !self.memory.read(address, &mut bytes) {
+                return Err(damage.into());
+            }
         }
-        let before = bytes.len();
-        bytes.try_extend(&start)?;
+        let start = Node::new(bytes.get(before..).unwrap_or_default());
+        let next = start.word(NEXT);
+        let size = usize::try_from(needed(start)).map_err(|_| damage)?;
         // Its length may be damaged, so memory is only allocated as far as there is something to read.
         while bytes.len() - before < size {
             let from = bytes.len() - before;
@@ -240,6 +244,6 @@ impl<M: Memory> Copy<'_, M> {
         }
         let address = address - before as u64;
         self.copied.parts.try_push(Part { address, bytes })?;
-        Ok(at(&start, NEXT))
+        Ok(next)
     }
 }
