@@ -173,3 +173,42 @@ test_that("a second library of R in a process is not taken for the one that runs
   expect_gt(nrow(profile_process(pid, seconds = 0.5, interval = 0.05, native = TRUE)$samples), 0)
   expect_true(any(grepl("$kept", holders(memory_profile(pid))$held_by, fixed = TRUE)))
 })
+
+# A copy of R's library that does not export these variables. Symbols are looked up by a hash of their names (a sum, in
+# which each character counts 33 times as much as the next one). A name in which one character is larger by 1 and the next
+# one smaller by 33 has the same hash, so the loader still connects the library with itself.
+library_without <- function(names, dir) {
+  bytes <- readBin(file.path(R.home("lib"), "libR.so"), "raw", 1e8)
+  for (name in names) {
+    other <- utf8ToInt(name)
+    at <- max(which(utils::head(other, -1) %in% utf8ToInt("aceghijklmnopqrstuvwxy") & other[-1] - 33 >= utf8ToInt("A")))
+    other[at + 0:1] <- other[at + 0:1] + c(1L, -33L)
+    found <- grepRaw(c(as.raw(0), charToRaw(name), as.raw(0)), bytes, fixed = TRUE, all = TRUE)
+    for (start in found) bytes[start + seq_along(other)] <- as.raw(other)
+  }
+  writeBin(bytes, file.path(dir, "libR.so"))
+}
+
+test_that("R is found without the variables that it may hide", {
+  skip_without_processes()
+  skip_if_not(file.exists(file.path(R.home("lib"), "libR.so")), "this R has no library")
+  dir <- withr::local_tempdir()
+  # Packages of R itself use the others.
+  library_without(c("R_GlobalContext", "R_Srcref", "R_InBCInterpreter", "R_BCNodeStackEnd"), dir)
+  library <- sprintf("export R_LD_LIBRARY_PATH=%s:%s", shQuote(dir), shQuote(R.home("lib")))
+  sleeping <- local_r_process(sleeping_code, library)
+  maps <- readLines(file.path("/proc", sleeping, "maps"))
+  expect_true(any(grepl(file.path(normalizePath(dir), "libR.so"), maps, fixed = TRUE)))
+  wait_for_stack(sleeping, sleeping_stack)
+  expect_identical(dump_stack(sleeping)$line[1:4], c(NA, 3L, NA, 6L))
+  x <- dump_stack(sleeping)
+  x$line <- NA_integer_
+  attr(x, "unknown") <- "R 4.7.0"
+  expect_match(paste(format(x), collapse = " "), "layout of the contexts of R 4.7.0 is unknown")
+  # First it runs no function, so that nothing tells variables apart.
+  waiting <- local_r_process(c("kept <- numeric(1e6)", "ready()", "nap <- function() {", "  Sys.sleep(1e6)", "}", "nap()"), library)
+  wait_for_stack(waiting, c("Sys.sleep", "nap"))
+  expect_identical(dump_stack(waiting)$line[1:2], c(NA, 4L))
+  expect_gt(nrow(profile_process(waiting, seconds = 0.5, interval = 0.05, clock = "wall")$samples), 0)
+  expect_true(any(grepl("$kept", holders(memory_profile(waiting))$held_by, fixed = TRUE)))
+})

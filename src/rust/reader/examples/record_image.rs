@@ -10,6 +10,7 @@
 
 use profile_reader::process::{Process, ProcessMemory, State, system_call_name};
 use profile_reader::stack::reader::{Motion, StackReader};
+use profile_reader::target::Named;
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Memory, at, word};
 use std::cell::RefCell;
@@ -220,7 +221,7 @@ fn anonymous(pid: i32) -> Result<Vec<Range<u64>>> {
 
 /// Reads the stack several times, as a recorder does.
 fn read(memory: &Noted, mappings: &[Mapping]) -> Result<()> {
-    let mut reader = StackReader::open(memory.clone(), mappings)?;
+    let mut reader = StackReader::open(memory.clone(), mappings, &Named::default())?;
     reader.prepare_with(|| {})?;
     for motion in [Motion::Free, Motion::Still, Motion::Free] {
         reader.read(motion)?.ok_or("the stack cannot be read")?;

@@ -20,6 +20,7 @@ mod reader {
     mod cpu_time;
     mod damage;
     mod deep;
+    mod hidden;
     mod images;
     mod innermost;
     mod names;

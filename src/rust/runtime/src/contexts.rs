@@ -282,6 +282,20 @@ impl Walk {
     }
 }
 
+/// The number of records of the list that starts at an address, and the address of the outermost one. `None` if the list
+/// cannot be followed to its end.
+pub fn list(memory: &mut impl Memory, innermost: u64) -> Option<(usize, u64)> {
+    let mut walk = Walk::new(innermost);
+    let (mut length, mut outermost) = (0, 0);
+    while let Some((address, head)) = walk.next_head(memory) {
+        if !head.is_possible() {
+            return None;
+        }
+        (length, outermost) = (length + 1, address);
+    }
+    (length > 0 && walk.is_whole()).then_some((length, outermost))
+}
+
 /// The address of the next promise in `RPRSTACK`.
 pub const NEXT_PROMISE: u64 = 8;
 /// More pending promises than there can be: a longer list is damaged.

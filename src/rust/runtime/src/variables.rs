@@ -56,3 +56,6 @@ pub const FILENAME: &str = "filename";
 /// The files that contain R: its library or, if R was built without one, its program.
 pub const LIBRARY: &str = "/libR.so";
 pub const PROGRAM: &str = "/bin/exec/R";
+/// The folder of the library, and the file with the version of R, both below R's folder.
+pub const LIBRARY_FOLDER: &str = "/lib";
+pub const DESCRIPTION_OF_BASE: &str = "/library/base/DESCRIPTION";

@@ -57,9 +57,10 @@ pub fn heap<'call>(
     )
 }
 
-/// `list(frames, toplevel, labels, is_cut, pid, state, signal, system_call, command, start, children)`: `frames` is a
+/// `list(frames, toplevel, labels, is_cut, pid, state, unknown, signal, system_call, command, start, children)`: `frames` is a
 /// tibble, innermost frame first; `toplevel` is a tibble with the place where the outermost function was called, if it
-/// is known; `signal` and `system_call` are empty if there is none.
+/// is known; `unknown` is R, if the layout of its contexts is unknown; it,
+/// `signal` and `system_call` are empty if there is none.
 pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
     let frames = || dump.stack.frames.iter();
     let mut table = Tibble::new(arena, dump.stack.frames.len())?;
@@ -101,6 +102,7 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
         ("is_cut", arena.flag(dump.stack.cut.is_some())?),
         ("pid", arena.integer_vector(&[dump.pid])?),
         ("state", arena.text(dump.state)?),
+        ("unknown", optional(dump.unknown.as_deref())?),
         ("signal", optional(dump.signal)?),
         ("system_call", optional(dump.system_call)?),
         ("command", arena.text(&dump.command)?),

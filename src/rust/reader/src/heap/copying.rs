@@ -15,7 +15,7 @@ use profile_runtime::allocation::HEADER;
 use profile_runtime::contexts::Walk;
 use profile_runtime::cycle::Cycle;
 use profile_runtime::heap::{Class, NEXT};
-use profile_runtime::memory::{self, MEMORY_PAGE, Mapping, Memory, at};
+use profile_runtime::memory::{MEMORY_PAGE, Mapping, Memory, at};
 use profile_runtime::node::{Node, needed};
 use profile_runtime::objects::CELL;
 use std::ops::Range;
@@ -116,10 +116,11 @@ impl<M: Memory> Copy<'_, M> {
     }
 
     fn records(&mut self, target: &Target) -> Result<()> {
-        let head = target.addresses.head;
-        self.range(head..head + 8)?;
-        let innermost = memory::word(self.memory, head);
-        let mut walk = Walk::new(innermost.ok_or(Damage::Calls)?);
+        for &head in target.head.addresses() {
+            self.range(head..head + 8)?;
+        }
+        let (_, innermost) = target.head.read(self.memory).ok_or(Damage::Calls)?;
+        let mut walk = Walk::new(innermost);
         while let Some((address, record)) = walk.next(self.memory) {
             let mut bytes = Vec::new();
             bytes.try_extend(&record.0)?;

@@ -37,7 +37,8 @@ impl Gauge {
     pub fn find(mut allocate: impl FnMut(u32) -> Result<Allocated>) -> Result<Option<Gauge>> {
         let pid = i32::try_from(process::id()).unwrap_or(0);
         let mut memory = ProcessMemory::new(pid);
-        let target = Target::open(&mut memory, &Process::find(pid)?.mappings()?)?;
+        let process = Process::find(pid)?;
+        let target = Target::open(&mut memory, &process.mappings()?, &process.named()?)?;
         let Some(lists) = Lists::find(&mut memory, &target.variables, Layout::ALL)? else {
             return Ok(None);
         };

@@ -2,9 +2,10 @@
 
 use super::damage::Damage;
 use super::objects::Objects;
+use crate::target::Named;
 use crate::target::exports::Exports;
 use profile_core::error::{Error, Result};
-use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
 use profile_core::text::decode;
 use profile_runtime::memory::{Memory, Piece, at};
@@ -38,7 +39,8 @@ pub struct Known {
     pub release: u64,
 }
 
-const NAMES: [&str; 13] = [
+/// R's variables with these addresses. Without those of stacks, what only they refer to has no known holder.
+const NAMES: [&str; 10] = [
     variables::NIL,
     variables::GLOBAL,
     variables::BASE,
@@ -49,6 +51,8 @@ const NAMES: [&str; 13] = [
     variables::NAMES_SYMBOL,
     variables::CLASS_SYMBOL,
     variables::NAME_SYMBOL,
+];
+const STACKS: [&str; 3] = [
     variables::PROTECTED,
     variables::PROTECTED_TOP,
     variables::NODE_STACK_TOP,
@@ -57,57 +61,80 @@ const NAMES: [&str; 13] = [
 /// More attributes than an object has.
 const MOST_ATTRIBUTES: usize = 1000;
 
-/// Where R's variables with these addresses are.
+/// Where these variables are.
 #[derive(Debug, Clone)]
 pub struct Places {
-    pieces: [Piece; NAMES.len()],
+    objects: [Piece; NAMES.len()],
+    /// Empty if R does not export all of them.
+    stacks: Vec<Piece>,
     release: u64,
 }
 
 impl Places {
     /// `modules` are [`Target::modules`].
-    pub fn find(memory: &mut impl Memory, modules: &[u64]) -> Result<Places> {
-        let mut names = [variables::RELEASE; NAMES.len() + 1];
-        names[1..].copy_from_slice(&NAMES);
+    pub fn find(memory: &mut impl Memory, modules: &[u64], named: &Named) -> Result<Places> {
+        let mut names = [variables::RELEASE; 1 + STACKS.len() + NAMES.len()];
+        names[1..=STACKS.len()].copy_from_slice(&STACKS);
+        names[1 + STACKS.len()..].copy_from_slice(&NAMES);
         let exports = Exports::find(memory, modules.iter().copied(), names)?;
-        let mut pieces = [Piece {
+        let piece = |name| exports.get(name).map(|address| Piece { address, size: 8 });
+        let mut objects = [Piece {
             address: 0,
             size: 8,
         }; NAMES.len()];
-        for (piece, name) in pieces.iter_mut().zip(NAMES) {
-            piece.address = exports.get(name).ok_or_else(|| unknown(name))?;
+        for (place, name) in objects.iter_mut().zip(NAMES) {
+            let why = || message!("it exports no variable `{name}`");
+            *place = piece(name).ok_or_else(|| named.unknown("objects", &why()))?;
         }
-        let release = exports.get(variables::RELEASE).unwrap_or(0);
-        Ok(Places { pieces, release })
+        let mut stacks = STACKS.into_iter().filter_map(piece).try_vec()?;
+        if stacks.len() < STACKS.len() {
+            stacks.clear();
+        }
+        Ok(Places {
+            objects,
+            stacks,
+            release: exports.get(variables::RELEASE).unwrap_or(0),
+        })
     }
 }
 
 impl Known {
     pub fn read(memory: &mut impl Memory, places: &Places) -> Result<Known> {
         let mut words = [0; 8 * NAMES.len()];
-        if memory.read_pieces(&places.pieces, &mut words) < places.pieces.len() {
+        let mut stacks = [0; 8 * STACKS.len()];
+        if memory.read_pieces(&places.objects, &mut words) < places.objects.len()
+            || memory.read_pieces(&places.stacks, &mut stacks) < places.stacks.len()
+        {
             return Err(Error::Process(message!("Its memory cannot be read.")));
         }
-        let word = |name| {
-            let number = NAMES.iter().position(|known| *known == name);
-            at(&words, number.unwrap_or(NAMES.len()) * 8)
-        };
+        let [
+            nil,
+            global,
+            base,
+            empty,
+            unbound,
+            missing,
+            namespaces,
+            names,
+            class,
+            name,
+        ] = std::array::from_fn(|number| at(&words, 8 * number));
+        let [stack, top, node_stack_top] = std::array::from_fn(|number| at(&stacks, 8 * number));
         // A number of pointers, an `int`.
-        let protected = word(variables::PROTECTED_TOP) & 0x7fff_ffff;
-        let stack = word(variables::PROTECTED);
+        let protected = top & 0x7fff_ffff;
         Ok(Known {
-            nil: word(variables::NIL),
-            global: word(variables::GLOBAL),
-            base: word(variables::BASE),
-            empty: word(variables::EMPTY),
-            unbound: word(variables::UNBOUND),
-            missing: word(variables::MISSING),
-            namespaces: word(variables::NAMESPACES),
-            names_symbol: word(variables::NAMES_SYMBOL),
-            class_symbol: word(variables::CLASS_SYMBOL),
-            name_symbol: word(variables::NAME_SYMBOL),
+            nil,
+            global,
+            base,
+            empty,
+            unbound,
+            missing,
+            namespaces,
+            names_symbol: names,
+            class_symbol: class,
+            name_symbol: name,
             protected: stack..stack.saturating_add(protected * 8),
-            node_stack_top: word(variables::NODE_STACK_TOP),
+            node_stack_top,
             release: places.release,
         })
     }
@@ -173,10 +200,4 @@ pub fn bindings(objects: &Objects, address: u64) -> Result<Vec<(u64, u64)>> {
         }
     }
     Ok(found)
-}
-
-fn unknown(name: &str) -> Error {
-    Error::Process(message!(
-        "It runs a version of R whose heap is unknown: it has no variable `{name}`."
-    ))
 }

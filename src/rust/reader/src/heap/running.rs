@@ -8,7 +8,7 @@ use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::model::heap as names;
 use profile_runtime::contexts::Walk;
-use profile_runtime::memory::{self, Memory};
+use profile_runtime::memory::Memory;
 use profile_runtime::objects::{CAR, LANGSXP, SYMSXP};
 
 /// A call, and what its record refers to.
@@ -26,8 +26,8 @@ pub fn calls(
     objects: &Objects,
 ) -> Result<Vec<Call>> {
     let mut calls = Vec::new();
-    let innermost = memory::word(memory, target.addresses.head);
-    let mut walk = Walk::new(innermost.ok_or(Damage::Calls)?);
+    let (_, innermost) = target.head.read(memory).ok_or(Damage::Calls)?;
+    let mut walk = Walk::new(innermost);
     while let Some((_, record)) = walk.next(memory) {
         let mut call = Call {
             name: owned(names::CALLS.text())?,

@@ -148,14 +148,14 @@ impl Found {
     fn find(process: &Process) -> Result<Found> {
         let named = |error| of_process(process.pid, error);
         let mappings = process.mappings()?;
+        let about = process.named()?;
         let mut memory = ProcessMemory::new(process.pid);
-        let target = Target::open(&mut memory, &mappings).map_err(named)?;
-        let places = Places::find(&mut memory, &target.modules).map_err(named)?;
+        let target = Target::open(&mut memory, &mappings, &about).map_err(named)?;
+        let places = Places::find(&mut memory, &target.modules, &about).map_err(named)?;
         let lists = Lists::find(&mut memory, &target.variables, Layout::ALL)?;
         let lists = lists.ok_or_else(|| {
-            named(Error::Process(message!(
-                "It runs a version of R that stores its objects in an unknown way."
-            )))
+            let why = "no variable of R looks like its lists of objects (`R_GenHeap`)";
+            named(about.unknown("objects", why))
         })?;
         let libraries = libraries(process, &mut memory)?;
         Ok(Found {

@@ -3,7 +3,7 @@
 use super::computing::Evidence;
 use super::states::{Activity, State, Stops, WhyFree};
 use crate::stack::frames::Stack;
-use crate::target::Target;
+use crate::target::{Named, Target};
 use profile_core::error::{Error, Result};
 use profile_core::joint::{Files, Recording};
 use profile_core::message;
@@ -157,6 +157,10 @@ impl Process {
     }
 
     pub fn files(&self) -> Result<Vec<(String, u64)>> {
+        match self.never {}
+    }
+
+    pub fn named(&self) -> Result<Named> {
         match self.never {}
     }
 

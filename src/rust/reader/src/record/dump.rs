@@ -8,6 +8,7 @@ use crate::record::source::of_process;
 use crate::record::stop_and_read::{Reading, Wanted, read};
 use crate::stack::frames::{Place, Stack};
 use crate::stack::reader::{Motion, StackReader};
+use crate::target::Named;
 use profile_core::analysis::label_frames;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
@@ -40,6 +41,8 @@ pub struct Dump {
     pub state: &'static str,
     /// The system call that its thread is in.
     pub system_call: Option<&'static str>,
+    /// Its R, if the layout of its contexts is unknown, so that there are no lines.
+    pub unknown: Option<String>,
     /// The signal that ended it.
     pub signal: Option<&'static str>,
 }
@@ -52,7 +55,7 @@ pub fn dump(pid: i32, stop: Stop) -> Result<Dump> {
 fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
     let process = Process::find(pid)?;
     let mappings = process.mappings()?;
-    let reader = StackReader::open(ProcessMemory::new(pid), &mappings);
+    let reader = StackReader::open(ProcessMemory::new(pid), &mappings, &process.named()?);
     let mut reader = reader.map_err(|error| of_process(pid, error))?;
     let mut thread = Thread::open(&process, Stops::IfItRuns)?;
     reader.prepare()?;
@@ -98,6 +101,7 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
         children: process.children()?,
         stack,
         labels,
+        unknown: reader.target().unknown(),
         texts: reader.texts,
         state: in_a_word(state),
         system_call,
@@ -109,7 +113,7 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
 pub fn dump_core(path: &Path, shown: &str) -> Result<Dump> {
     let mut core = CoreFile::open(path, shown)?;
     let read = stack_in(&mut core);
-    let (stack, labels, texts) = read.map_err(|error| core.explained(error))?;
+    let (stack, labels, unknown, texts) = read.map_err(|error| core.explained(error))?;
     let state = match (core.signal, core.system_call) {
         (Some(_), _) => "killed",
         (None, Some(_)) => "sleeping",
@@ -122,6 +126,7 @@ pub fn dump_core(path: &Path, shown: &str) -> Result<Dump> {
         children: Vec::new(),
         stack,
         labels,
+        unknown,
         texts,
         state,
         system_call: core.system_call.and_then(system_call_name),
@@ -129,12 +134,15 @@ pub fn dump_core(path: &Path, shown: &str) -> Result<Dump> {
     })
 }
 
-type Found = (Stack, Vec<(String, String)>, Strings);
+type Found = (Stack, Vec<(String, String)>, Option<String>, Strings);
 
-/// The stack, its labels, and the names of functions and files.
+/// The stack, its labels, its R if that is unknown, and the names of functions and files.
 fn stack_in(core: &mut CoreFile) -> Result<Found> {
-    core.complete_symbols()?;
-    let mut reader = StackReader::open(&mut core.memory, &core.mappings)?;
+    let named = Named {
+        modules: core.modules_of_r()?,
+        version: None,
+    };
+    let mut reader = StackReader::open(&mut core.memory, &core.mappings, &named)?;
     reader.prepare_with(|| {})?;
     if reader.read(Motion::Free)?.is_none() {
         let why = reader.why_missing()?;
@@ -142,7 +150,7 @@ fn stack_in(core: &mut CoreFile) -> Result<Found> {
     }
     let mut stack = reader.stack().clone();
     let labels = take_labels(&mut stack, &reader.texts)?;
-    Ok((stack, labels, reader.texts))
+    Ok((stack, labels, reader.target().unknown(), reader.texts))
 }
 
 /// Removes the frames of labels from a stack, and returns the labels.

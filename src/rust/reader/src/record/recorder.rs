@@ -139,6 +139,10 @@ impl<'s> Recorder<'s> {
         let profile = &mut self.recorded.profile;
         let mut session = Session::open(&process, self.settings, self.files, number, profile)?;
         session.prepare()?;
+        if let Some(r) = session.unknown() {
+            let text = message!("process {}: {r}", process.pid);
+            self.recorded.note(ProblemKind::UnknownContexts, &text);
+        }
         self.sessions.try_push(session)?;
         self.known.try_push(process)
     }

@@ -86,7 +86,11 @@ impl<'s> Session<'s> {
         profile: &mut Profile,
     ) -> Result<Session<'s>> {
         let mappings = process.mappings()?;
-        let reader = StackReader::open(ProcessMemory::new(process.pid), &mappings);
+        let reader = StackReader::open(
+            ProcessMemory::new(process.pid),
+            &mappings,
+            &process.named()?,
+        );
         let mut reader = reader.map_err(|error| of_process(process.pid, error))?;
         let has_span = reader.find_span(&mappings)?;
         let thread = Thread::open(process, settings.stops())?;
@@ -236,6 +240,11 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
 
     pub fn pid(&self) -> i32 {
         self.process.pid
+    }
+
+    /// See [`crate::target::Target::unknown()`].
+    pub fn unknown(&self) -> Option<String> {
+        self.reader.target().unknown()
     }
 
     pub fn process(&self) -> &Process {

@@ -82,10 +82,18 @@ impl Calls {
         self.records = 0;
         self.near = near;
         self.read_on(snapshot, target, most, trunk)?;
-        let srcref = snapshot.variable(target.addresses.srcref)?;
-        let srcref = srcref.ok_or(Missing::Variable(SRCREF))?;
+        let marker = target.values.in_byte_code;
+        let mut srcref = target.values.nil;
+        for (number, &address) in target.srcrefs.iter().enumerate() {
+            let value = snapshot.variable(address)?;
+            let value = value.ok_or(Missing::Variable(SRCREF))?;
+            // Of two variables, one always has the marker.
+            if number == 0 || value != marker {
+                srcref = value;
+            }
+        }
         self.innermost = match registers {
-            _ if srcref != target.values.in_byte_code => Some(Site::Srcref(srcref)),
+            _ if srcref != marker => Some(Site::Srcref(srcref)),
             None => None,
             Some(registers) => {
                 let code = snapshot.variable(registers.code)?;
@@ -160,12 +168,15 @@ impl Call {
             record: OnStack {
                 address,
                 flags: record.head().flags as u16,
-                promises: record.promises(target.layout),
+                promises: target.layout.map_or(0, |layout| record.promises(layout)),
             },
             identity: Identity::parse(&record.0),
             call: record.call(),
             function: record.function(),
-            site: record.site(target.layout, target.values.in_byte_code),
+            site: match target.layout {
+                Some(layout) => record.site(layout, target.values.in_byte_code),
+                None => Site::Srcref(target.values.nil),
+            },
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::stack::places::Places;
 use crate::stack::snapshot::Snapshot;
 use crate::stack::spans;
 use crate::stack::trunk::{NEAR, Trunk};
-use crate::target::Target;
+use crate::target::{Named, Target};
 use profile_core::error::Result;
 use profile_core::model::{StringId, Strings};
 use profile_runtime::memory::Mapping;
@@ -59,15 +59,15 @@ pub enum Motion {
 
 impl<M: Memory> StackReader<M> {
     /// Finds R in a process.
-    pub fn open(memory: M, mappings: &[Mapping]) -> Result<StackReader<M>> {
+    pub fn open(memory: M, mappings: &[Mapping], named: &Named) -> Result<StackReader<M>> {
         let mut memory = Limited::new(memory, MOST_TO_OPEN);
-        let target = Target::open(&mut memory, mappings)?;
+        let target = Target::open(&mut memory, mappings, named)?;
         memory.inner().keep_at_hand(&target.variables)?;
         memory
             .inner()
             .keep_at_hand(std::slice::from_ref(&target.node_stack))?;
         Ok(StackReader {
-            snapshot: Snapshot::new(memory, target.addresses.head),
+            snapshot: Snapshot::new(memory, target.head.clone()),
             target,
             calls: Calls::default(),
             known: Vec::new(),
@@ -146,6 +146,10 @@ impl<M: Memory> StackReader<M> {
     /// Continues the search for these variables, if the last stack lacks the position of the innermost function. The
     /// process may go on meanwhile.
     pub fn search_further(&mut self) -> Result<()> {
+        if self.target.srcrefs.is_empty() && !self.calls.calls.is_empty() {
+            self.snapshot.limit(MOST_TO_PREPARE);
+            self.target.find_srcref(&mut self.snapshot)?;
+        }
         if self.registers.is_none() && self.calls.innermost.is_none() {
             self.snapshot.limit(MOST_TO_PREPARE);
             self.search()?;

@@ -14,6 +14,7 @@
 use crate::memory::copies::Copies;
 use crate::stack::moment::Moment;
 use crate::stack::spans::{self, SpanIds};
+use crate::target::head::Head;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{Identity, RECORD, Record};
@@ -25,7 +26,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Snapshot<M> {
     memory: Limited<M>,
-    /// The address of the variable that points to the innermost record.
+    innermost: Head,
+    /// The address of the variable that points to the innermost record, and its value.
     head_at: u64,
     head: u64,
     records: Copies<RECORD>,
@@ -45,11 +47,12 @@ pub struct Snapshot<M> {
 }
 
 impl<M: Memory> Snapshot<M> {
-    /// `head_at` is the address of the variable that points to the innermost record.
-    pub fn new(memory: Limited<M>, head_at: u64) -> Snapshot<M> {
+    /// `innermost` is the variable that points to the innermost record.
+    pub fn new(memory: Limited<M>, innermost: Head) -> Snapshot<M> {
         Snapshot {
             memory,
-            head_at,
+            innermost,
+            head_at: 0,
             head: 0,
             records: Copies::default(),
             variables: Copies::default(),
@@ -95,9 +98,9 @@ impl<M: Memory> Snapshot<M> {
         self.begun = self.now();
         self.moment = self.begun;
         self.span = self.read_span();
-        let head = memory::word(&mut self.memory, self.head_at);
-        self.head = head.unwrap_or(0);
-        Ok(head)
+        let head = self.innermost.read(&mut self.memory);
+        (self.head_at, self.head) = head.unwrap_or_default();
+        Ok(head.map(|head| head.1))
     }
 
     /// Completes the snapshot with what is read from now on, which is not part of the one moment, and is not copied for

@@ -65,6 +65,16 @@ impl<const COUNT: usize> Exports<COUNT> {
         Ok(found)
     }
 
+    /// Adds a module that exports none of them, but has such variables.
+    pub fn add_module(&mut self, memory: &mut impl Memory, start: u64) -> Result<()> {
+        if let Some(module) = Module::at(memory, start)? {
+            self.modules.try_push(start)?;
+            self.variables
+                .try_extend_from(module.variables.into_iter())?;
+        }
+        Ok(())
+    }
+
     pub fn get(&self, name: &str) -> Option<u64> {
         let number = self.names.iter().position(|known| *known == name)?;
         self.addresses[number]

@@ -1,61 +1,91 @@
-//! R in a process: the addresses of its variables, and the layout of its records.
-//! [`exports`] are the variables of R's library or program.
+//! R in a process: its variables, and the layout of its records.
+//!
+//! - [`exports`]: the variables that R's library or program exports; [`constants`]: those that do not change;
+//! - [`search`]: finds those that it does not export by their values; [`head`] is the one that points to the innermost
+//!   record.
 
+mod constants;
 pub mod exports;
+pub mod head;
+mod search;
+
+pub use constants::Constants;
 
 use exports::{Exports, modules};
+use head::Head;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
-use profile_runtime::contexts::{Layout, Walk};
+use profile_runtime::contexts::{Layout, NODE_STACK_SIZES, Walk};
 use profile_runtime::fit::Fit;
 use profile_runtime::memory::{self, Mapping, Memory, Piece, at};
 use profile_runtime::variables::{
     GLOBAL_CONTEXT, IN_BYTE_CODE, NIL, NODE_STACK_END, OF_CALLS, SRCFILE_SYMBOL, SRCREF,
     STACK_START,
 };
+use search::Variables;
 use std::ops::Range;
 
 /// What this crate knows about R in a process.
 #[derive(Debug)]
 pub struct Target {
-    pub addresses: Addresses,
+    /// `R_GlobalContext`, which points to the innermost record.
+    pub head: Head,
+    /// `R_Srcref`, the position of the innermost function: the address of this variable, of two variables, one of which always
+    /// has the marker [`Constants::in_byte_code`], or nothing if it is not known.
+    pub srcrefs: Vec<u64>,
+    /// The address of `R_InBCInterpreter`, if R exports it.
+    pub(crate) marker: Option<u64>,
     pub values: Constants,
-    pub layout: Layout,
+    /// Addresses of words that do not change while this R runs.
+    pub(crate) landmarks: [(u64, u64); 3],
+    /// The layout of its records; `None` if it is unknown. Then only the fields are read that have not changed since R 3.
+    pub layout: Option<Layout>,
+    /// The version of R, if it is known.
+    pub version: Option<String>,
     /// R's outermost record, which belongs to no call.
     pub toplevel: u64,
     /// The C stack of R's thread.
     pub stack: Range<u64>,
     pub node_stack: Range<u64>,
-    /// The modules that export R's variables, by the addresses where they start: R's library, and perhaps a program with
-    /// variables of its own.
+    /// The modules with R's variables, by the addresses where they start: R's library, and perhaps a program with variables
+    /// of its own.
     pub modules: Vec<u64>,
     /// The address ranges of R's variables.
     pub variables: Vec<Range<u64>>,
 }
 
-/// The addresses of variables of R.
-#[derive(Debug, Clone, Copy)]
-pub struct Addresses {
-    /// `R_GlobalContext`: the innermost record.
-    pub head: u64,
-    /// `R_Srcref`: the position of the innermost function.
-    pub srcref: u64,
-    /// The variables of the constants [`Constants::nil`], `in_byte_code` and `srcfile`.
-    pub(crate) constants: [u64; 3],
+/// What the files of a process say about its R.
+#[derive(Debug, Clone, Default)]
+pub struct Named {
+    /// The modules with the name of R's library or program, by the addresses where they start. Their symbols may be missing.
+    pub modules: Vec<u64>,
+    /// The version of R.
+    pub version: Option<String>,
 }
 
-/// The values of variables that do not change while R runs.
-#[derive(Debug, Clone, Copy)]
-pub struct Constants {
-    /// `R_NilValue`.
-    pub nil: u64,
-    /// `R_InBCInterpreter`, the marker for a position in byte code.
-    pub in_byte_code: u64,
-    /// `R_SrcfileSymbol`.
-    pub srcfile: u64,
-    /// `R_BCNodeStackEnd`.
-    pub(crate) node_stack_end: u64,
+impl Named {
+    /// An error: a part of this R is unknown.
+    pub fn unknown(&self, what: &str, why: &str) -> Error {
+        let r = match &self.version {
+            Some(version) => message!("R {version}, which"),
+            None => "a version of R that".into(),
+        };
+        Error::Process(message!(
+            "It runs {r} stores its {what} in an unknown way: {why}."
+        ))
+    }
+
+    fn unknown_calls(&self, why: &str) -> Error {
+        self.unknown("calls", why)
+    }
+
+    /// No variable has this name, and it was not found by its value either.
+    fn hidden_variable(&self, name: &str) -> Error {
+        self.unknown_calls(&message!(
+            "it exports no variable `{name}`, and none has such a value"
+        ))
+    }
 }
 
 /// The maximum number of attempts to read the records until all of them are valid.
@@ -64,21 +94,25 @@ const TRIES: usize = 200;
 impl Target {
     /// Finds R. `mappings` are in the order of their addresses. If several libraries of R are loaded,
     /// it is the one that runs: the other one may be a copy that a package or another language has loaded.
-    pub fn open(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Target> {
+    pub fn open(memory: &mut impl Memory, mappings: &[Mapping], named: &Named) -> Result<Target> {
         let mut idle = Vec::new();
         let mut first = None;
         loop {
             let others = modules(mappings).filter(|module| !idle.contains(module));
-            let found = Exports::find(memory, others, OF_CALLS)?;
-            let library = found.modules.last().copied();
-            let (Some(library), Some(_)) = (library, found.get(GLOBAL_CONTEXT)) else {
+            let mut found = Exports::find(memory, others, OF_CALLS)?;
+            if found.get(NIL).is_none() {
+                for module in named.modules.iter().filter(|module| !idle.contains(module)) {
+                    found.add_module(memory, *module)?;
+                }
+            }
+            let Some(library) = found.modules.last().copied() else {
                 return Err(first.unwrap_or_else(|| {
                     Error::Process(message!(
                         "It does not run R: no part of it has R's variables."
                     ))
                 }));
             };
-            match Target::at(memory, mappings, found)? {
+            match Target::at(memory, mappings, found, named)? {
                 Some(target) => return Ok(target),
                 None => idle.try_push(library)?,
             }
@@ -91,122 +125,143 @@ impl Target {
         memory: &mut impl Memory,
         mappings: &[Mapping],
         found: Exports<{ OF_CALLS.len() }>,
+        named: &Named,
     ) -> Result<Option<Target>> {
-        let address = |name| {
-            let found = found.get(name);
-            found.ok_or_else(|| unknown(&message!("it has no variable `{name}`")))
+        let mut exported = |name| match found.get(name) {
+            Some(address) => memory::word(memory, address)
+                .map(Some)
+                .ok_or_else(|| unreadable(&message!("R's variable `{name}`"))),
+            None => Ok(None),
         };
-        let addresses = Addresses {
-            head: address(GLOBAL_CONTEXT)?,
-            srcref: address(SRCREF)?,
-            constants: [
-                address(NIL)?,
-                address(IN_BYTE_CODE)?,
-                address(SRCFILE_SYMBOL)?,
-            ],
-        };
-        let [nil, in_byte_code, srcfile] = addresses.constants;
-        let places = [
-            nil,
-            in_byte_code,
-            srcfile,
-            address(NODE_STACK_END)?,
-            address(STACK_START)?,
-            addresses.head,
+        let known = [
+            (NIL, exported(NIL)?),
+            (IN_BYTE_CODE, exported(IN_BYTE_CODE)?),
+            (SRCFILE_SYMBOL, exported(SRCFILE_SYMBOL)?),
+            (NODE_STACK_END, exported(NODE_STACK_END)?),
+            (STACK_START, exported(STACK_START)?),
         ];
-        let mut words = [0; 48];
-        let pieces = places.map(|address| Piece { address, size: 8 });
-        let read = memory.read_pieces(&pieces, &mut words);
-        if read < places.len() {
-            let names = [
-                NIL,
-                IN_BYTE_CODE,
-                SRCFILE_SYMBOL,
-                NODE_STACK_END,
-                STACK_START,
-            ];
-            let name = names.get(read).unwrap_or(&GLOBAL_CONTEXT);
-            return Err(unreadable(&message!("R's variable `{name}`")));
-        }
-        let [
-            nil,
-            in_byte_code,
-            srcfile,
-            node_stack_end,
-            stack_start,
-            record,
-        ] = [0, 8, 16, 24, 32, 40].map(|offset| at(&words, offset));
-        if [nil, in_byte_code, srcfile, record].contains(&0) {
+        let starts = known[..3].iter().any(|(_, value)| *value == Some(0));
+        if starts || exported(GLOBAL_CONTEXT)? == Some(0) {
             return Ok(None);
         }
-        let values = Constants {
-            nil,
-            in_byte_code,
-            srcfile,
-            node_stack_end,
+        let hidden = OF_CALLS.iter().any(|name| found.get(name).is_none());
+        let variables = if hidden {
+            Some(Variables::read(memory, &found.variables)?)
+        } else {
+            None
         };
+        let by_value = variables
+            .as_ref()
+            .map(|variables| variables.constants(memory, mappings));
+        let by_value = by_value.unwrap_or_default();
+        let [nil, in_byte_code, srcfile, node_stack_end, stack_start] =
+            known.map(|(name, value)| {
+                value
+                    .or_else(|| by_value.get(name))
+                    .ok_or_else(|| named.hidden_variable(name))
+            });
+        let values = Constants {
+            nil: nil?,
+            in_byte_code: in_byte_code?,
+            srcfile: srcfile?,
+            node_stack_end: node_stack_end?,
+        };
+        let (stack, mapped) = c_stack(mappings, stack_start?, named)?;
+        let marker = found.get(IN_BYTE_CODE);
+        let head = match (found.get(GLOBAL_CONTEXT), &variables) {
+            (Some(address), _) => Head::new(address)?,
+            (None, Some(variables)) => {
+                let end = values.node_stack_end;
+                let records = [mapped, end.saturating_sub(MOST_NODES)..end];
+                variables.heads(memory, by_value.toplevel, &records)?
+            }
+            (None, None) => Head::default(),
+        };
+        if head.addresses().is_empty() {
+            return Err(named.hidden_variable(GLOBAL_CONTEXT));
+        }
+        let mut srcrefs = Vec::new();
+        match (found.get(SRCREF), &variables) {
+            (Some(address), _) => srcrefs.try_push(address)?,
+            (None, Some(variables)) => srcrefs = variables.srcrefs(memory, &values, marker)?,
+            (None, None) => {}
+        }
         let mut target = Target {
-            addresses,
+            head,
+            srcrefs,
+            marker,
             values,
-            layout: Layout::ALL[0],
+            landmarks: values.landmarks(memory, &found),
+            layout: None,
+            version: named.version.clone(),
             toplevel: 0,
-            stack: c_stack(mappings, stack_start)?,
-            node_stack: 0..node_stack_end,
+            stack,
+            node_stack: 0..values.node_stack_end,
             modules: found.modules,
             variables: found.variables,
         };
-        target.settle(memory)?;
+        target.settle(memory, named)?;
         Ok(Some(target))
     }
 
     /// Whether this R is still in the process, which may have executed another program.
     pub fn is_there(&self, memory: &mut impl Memory) -> bool {
-        let Constants {
-            nil,
-            in_byte_code,
-            srcfile,
-            ..
-        } = self.values;
         let mut words = [0; 24];
         let pieces = self
-            .addresses
-            .constants
-            .map(|address| Piece { address, size: 8 });
+            .landmarks
+            .map(|(address, _)| Piece { address, size: 8 });
         memory.read_pieces(&pieces, &mut words) == pieces.len()
-            && [0, 8, 16].map(|offset| at(&words, offset)) == [nil, in_byte_code, srcfile]
+            && [0, 8, 16].map(|offset| at(&words, offset)) == self.landmarks.map(|(_, word)| word)
+    }
+
+    /// This R, if the layout of its contexts is unknown, so that there are no lines.
+    pub fn unknown(&self) -> Option<String> {
+        let version = self.version.as_deref().unwrap_or("of an unknown version");
+        let is_unknown = self.layout.is_none();
+        is_unknown.then(|| message!("R {version}"))
+    }
+
+    /// Searches `R_Srcref` once more, if it is not known: while R runs no function, nothing distinguishes it.
+    pub fn find_srcref(&mut self, memory: &mut impl Memory) -> Result<()> {
+        if self.srcrefs.is_empty() {
+            let variables = Variables::read(memory, &self.variables)?;
+            self.srcrefs = variables.srcrefs(memory, &self.values, self.marker)?;
+        }
+        Ok(())
     }
 
     /// Chooses the layout that fits the records, and finds the outermost record.
-    fn settle(&mut self, memory: &mut impl Memory) -> Result<()> {
-        let (mut is_readable, mut several) = (false, false);
+    fn settle(&mut self, memory: &mut impl Memory, named: &Named) -> Result<()> {
+        let (mut is_readable, mut outermost) = (false, None);
         for number in 0..TRIES {
-            let Some(fits) = self.follow(memory, &mut is_readable) else {
+            let Some((fits, last)) = self.follow(memory, &mut is_readable) else {
                 continue;
             };
+            outermost = Some(last);
             // Null pointers do not distinguish versions, so records with null pointers are accepted only if they
             // persist.
             let most_nulls = if number < TRIES / 2 { 0 } else { usize::MAX };
             let is_candidate = |fit: &&Fit| fit.fits && fit.nulls <= most_nulls;
             let mut fitting = fits.iter().filter(is_candidate);
-            let (Some(fit), next) = (fitting.next(), fitting.next()) else {
+            let (Some(fit), None) = (fitting.next(), fitting.next()) else {
                 continue;
             };
-            several |= next.is_some();
-            if next.is_none() {
-                self.layout = fit.layout;
-                self.node_stack.start = fit.height;
-                self.toplevel = fit.record;
-                return Ok(());
-            }
+            self.layout = Some(fit.layout);
+            self.node_stack.start = fit.height;
+            self.toplevel = fit.record;
+            return Ok(());
         }
-        if several {
-            return Err(unknown("its records of calls fit several versions"));
-        }
-        if !is_readable {
-            Err(unreadable("R's contexts"))
-        } else {
-            Err(unknown("its records of calls have another layout"))
-        }
+        let Some(outermost) = outermost else {
+            return Err(match is_readable {
+                true => {
+                    named.unknown_calls("its list of contexts does not end with a variable of R")
+                }
+                false => unreadable("R's contexts"),
+            });
+        };
+        self.toplevel = outermost;
+        self.node_stack.start = self.node_stack.end.saturating_sub(MOST_NODES);
+        Ok(())
     }
 
     /// Follows the list of records to its end, which is a variable of R. Returns `None` if the end is not reached,
@@ -216,11 +271,11 @@ impl Target {
         &self,
         memory: &mut impl Memory,
         is_readable: &mut bool,
-    ) -> Option<[Fit; Layout::ALL.len()]> {
+    ) -> Option<([Fit; Layout::ALL.len()], u64)> {
         let end = self.values.node_stack_end;
         let markers = [self.values.nil, self.values.in_byte_code];
         let mut fits = Layout::ALL.map(|layout| Fit::new(layout, end));
-        let mut walk = Walk::new(memory::word(memory, self.addresses.head)?);
+        let mut walk = Walk::new(self.head.read(memory)?.1);
         let mut outermost = 0;
         while let Some((address, record)) = walk.next(memory) {
             *is_readable = true;
@@ -234,28 +289,24 @@ impl Target {
         }
         let is_variable = self.variables.iter().any(|part| part.contains(&outermost));
         fits.iter_mut().for_each(|fit| fit.finish(end));
-        (walk.is_whole() && is_variable).then_some(fits)
+        (walk.is_whole() && is_variable).then_some((fits, outermost))
     }
 }
 
-/// The C stack of R's thread. It grows downwards, so its current size does not matter.
-fn c_stack(mappings: &[Mapping], start: u64) -> Result<Range<u64>> {
+/// The C stack of R's thread, and its mapping. It grows downwards, so its current size does not matter.
+fn c_stack(mappings: &[Mapping], start: u64, named: &Named) -> Result<(Range<u64>, Range<u64>)> {
     // R determines this address for the main thread. It may be outside of the mapping by the size of the arguments.
     let has = |mapping: &&Mapping| mapping.addresses.contains(&start.wrapping_sub(8));
     let found = mappings.iter().find(has);
-    let end = found.map(|mapping| mapping.addresses.end);
-    let end = end.ok_or_else(|| unknown("its stack was not found"))?;
-    Ok(end.saturating_sub(MOST_STACK)..end)
+    let mapped = found.map(|mapping| mapping.addresses.clone());
+    let mapped = mapped.ok_or_else(|| named.unknown_calls("its stack was not found"))?;
+    Ok((mapped.end.saturating_sub(MOST_STACK)..mapped.end, mapped))
 }
 
+/// The size of the largest node stack.
+const MOST_NODES: u64 = NODE_STACK_SIZES[1];
 /// More than a C stack takes, even without a limit on its size.
 const MOST_STACK: u64 = 1 << 36;
-
-fn unknown(why: &str) -> Error {
-    Error::Process(message!(
-        "It runs a version of R that stores its calls in an unknown way: {why}."
-    ))
-}
 
 fn unreadable(what: &str) -> Error {
     Error::Process(message!("Its memory cannot be read: {what}."))

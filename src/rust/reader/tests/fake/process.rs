@@ -6,6 +6,7 @@ use super::{FakeMemory, Space};
 use profile_core::error::Result;
 use profile_reader::stack::frames::Stack;
 use profile_reader::stack::reader::{Motion, StackReader};
+use profile_reader::target::Named;
 use profile_runtime::contexts::{
     BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD, SYSPARENT,
 };
@@ -102,7 +103,7 @@ impl FakeR {
         FakeR::in_space(Layout::R_4_4, space, 8)
     }
 
-    fn in_space(layout: Layout, mut space: Space, records: u64) -> FakeR {
+    pub fn in_space(layout: Layout, mut space: Space, records: u64) -> FakeR {
         space.add(HEAP, 0x6000 + 256 * records as usize);
         space.add(NODE_STACK, (FRAME * records + 0x1000) as usize);
         let size = FRAME * records + 0x1000;
@@ -252,7 +253,7 @@ impl FakeR {
     /// Opens a reader of the current state. The memory is returned for changes.
     pub fn open(&self) -> (FakeMemory, Result<StackReader<FakeMemory>>) {
         let memory = self.memory();
-        let mut reader = StackReader::open(memory.clone(), &self.mappings());
+        let mut reader = StackReader::open(memory.clone(), &self.mappings(), &Named::default());
         // The tests replace objects immediately.
         if let Ok(reader) = &mut reader {
             reader.shortest_collection = Duration::ZERO;
@@ -264,6 +265,13 @@ impl FakeR {
     pub fn reader(&self) -> (FakeMemory, StackReader<FakeMemory>) {
         let (memory, reader) = self.open();
         (memory, reader.unwrap())
+    }
+
+    /// The current stack, with the line of byte code.
+    pub fn frames_when_prepared(&self) -> Vec<String> {
+        let (_, mut reader) = self.reader();
+        reader.prepare_with(|| {}).unwrap();
+        frames(&mut reader).unwrap()
     }
 
     /// The current stack.

@@ -4,6 +4,7 @@
 use crate::fake::process::{At, FakeR, On, frames};
 use crate::fake::{FakeMemory, Space};
 use profile_reader::stack::reader::{Motion, StackReader};
+use profile_reader::target::Named;
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
 use std::alloc::{GlobalAlloc, Layout as Size, System};
 use std::cell::Cell;
@@ -224,7 +225,7 @@ pub fn round(number: u64) -> Result<Outcomes, String> {
         is_early = true;
     }
     let mappings = r.mappings();
-    let open = || StackReader::open(memory.clone(), &mappings);
+    let open = || StackReader::open(memory.clone(), &mappings, &Named::default());
     let reader = limited(&memory, &mut outcomes, open)?;
     let Ok(mut reader) = reader else {
         outcomes.refused += 1;

@@ -5,6 +5,7 @@ use crate::fake::module::{Hash, Module};
 use crate::fake::process::{At, FakeR, MODULE, frames};
 use crate::fuzz::{self, Random};
 use profile_reader::stack::reader::{Motion, StackReader};
+use profile_reader::target::Named;
 use profile_runtime::contexts::Layout;
 use profile_runtime::objects::{CDR, ENVSXP, LENGTH};
 
@@ -43,7 +44,11 @@ fn the_memory_may_be_gone_at_any_moment() {
                 space.regions.clear();
             }
         });
-        let reader = profile_reader::stack::reader::StackReader::open(memory, &r.mappings());
+        let reader = profile_reader::stack::reader::StackReader::open(
+            memory,
+            &r.mappings(),
+            &Named::default(),
+        );
         if let Ok(mut reader) = reader {
             reader.prepare_with(|| {}).unwrap();
             reader.read(Motion::Free).unwrap();
@@ -105,6 +110,6 @@ fn many_files_without_r_do_not_take_long() {
     let memory = r.memory();
     let file = r.mappings().into_iter().find(|mapping| mapping.starts_file);
     let mappings = vec![file.unwrap(); 1_000_000];
-    assert!(StackReader::open(memory.clone(), &mappings).is_err());
+    assert!(StackReader::open(memory.clone(), &mappings, &Named::default()).is_err());
     assert!(memory.reads() <= 2 << 20);
 }

@@ -9,6 +9,7 @@ use crate::image::processor::{DIFFERENT, VERSIONS};
 use crate::image::{Image, Stop};
 use profile_core::error::Result;
 use profile_reader::stack::reader::{Motion, StackReader};
+use profile_reader::target::Named;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -44,7 +45,7 @@ const WAYS: [Way; 3] = [
 ];
 
 fn open(image: &Image, memory: &FakeMemory, way: Way) -> Result<StackReader<FakeMemory>> {
-    let mut reader = StackReader::open(memory.clone(), &image.mappings)?;
+    let mut reader = StackReader::open(memory.clone(), &image.mappings, &Named::default())?;
     reader.shortest_collection = way.shortest_collection;
     Ok(reader)
 }
@@ -62,7 +63,7 @@ fn every_frame_is_the_one_that_r_reported() {
             for way in WAYS {
                 let memory = FakeMemory::new(space.clone());
                 let mut reader = open(&image, &memory, way).unwrap();
-                assert_eq!(reader.target().layout, layout);
+                assert_eq!(reader.target().layout, Some(layout));
                 reader.prepare_with(|| {}).unwrap();
                 let read = frames(&mut reader, way).unwrap();
                 assert_eq!(read, stop.frames, "R {version}, {}, {way:?}", stop.name);

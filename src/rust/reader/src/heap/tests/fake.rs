@@ -4,7 +4,8 @@ use super::space::{Space, SpaceView};
 use crate::heap::known::Known;
 use crate::heap::lists::Lists;
 use crate::heap::roots::Library;
-use crate::target::{Addresses, Constants, Target};
+use crate::target::head::Head;
+use crate::target::{Constants, Target};
 use profile_runtime::contexts::{
     CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NODE, NODE_VALUE, RECORD,
 };
@@ -293,18 +294,18 @@ impl FakeHeap {
 
 fn target() -> Target {
     Target {
-        addresses: Addresses {
-            head: HEAD,
-            srcref: VARIABLES + 8,
-            constants: [0; 3],
-        },
+        head: Head::new(HEAD).unwrap(),
+        srcrefs: Vec::new(),
+        marker: None,
+        landmarks: [(0, 0); 3],
         values: Constants {
             nil: 0,
             in_byte_code: 0,
             srcfile: 0,
             node_stack_end: NODES + STACK_SIZE as u64,
         },
-        layout: Layout::R_4_4,
+        layout: Some(Layout::R_4_4),
+        version: None,
         toplevel: TOPLEVEL,
         stack: RECORDS..RECORDS + RECORDS_SIZE as u64,
         node_stack: NODES..NODES + STACK_SIZE as u64,

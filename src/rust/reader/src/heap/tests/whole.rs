@@ -122,7 +122,7 @@ fn endless_lists_are_not_copied() {
     assert_eq!(refused(&heap), "the list of objects of class 7");
 
     let mut heap = finished();
-    let head = heap.space.word(heap.target.addresses.head);
+    let head = heap.space.word(heap.target.head.addresses()[0]);
     heap.space.set(head, head);
     assert_eq!(refused(&heap), "the list of calls");
 }

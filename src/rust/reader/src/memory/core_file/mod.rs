@@ -6,13 +6,12 @@
 //!
 //! The kernel leaves out what it could read from files again: the code and the constants of programs and libraries,
 //! among them the symbols of R's variables. But these files may be missing, or have been replaced, where the core file
-//! is read. So R's variables are found by their values. Core files by `gcore` contain the symbols.
+//! is read. So R's variables are found by their values ([`crate::target`]). Core files by `gcore` contain the symbols.
 //!
 //! - [`input`]: a file that is too large to be read into memory;
 //! - [`elf`]: the header and the segments;
 //! - [`notes`]: what is known about the process;
 //! - [`memory`]: the memory of the process;
-//! - [`search`]: finds R's variables without symbols; [`stand_in`]: a module with symbols for what was found;
 //! - [`arguments`]: the command line; [`auxiliary`]: what the kernel passed to the program's loader.
 //!
 //! The format is described by elf(5) and core(5); the contents of notes by `fs/binfmt_elf.c` of Linux. Everything in a
@@ -34,8 +33,6 @@ mod notes;
     path = "processor/x86_64.rs"
 )]
 mod processor;
-mod search;
-mod stand_in;
 
 pub use memory::CoreMemory;
 
@@ -44,10 +41,10 @@ use elf::Segments;
 use input::Input;
 use notes::{Mapped, Notes};
 use profile_core::error::{Error, Result};
-use profile_core::limits::memory::{TryGrow, sort_by_key};
+use profile_core::limits::memory::{TryCollect, TryGrow, sort_by_key};
 use profile_core::message;
 use profile_runtime::memory::Mapping;
-use profile_runtime::variables::{LIBRARY, OF_CALLS, PROGRAM};
+use profile_runtime::variables::{LIBRARY, NIL, PROGRAM};
 use std::path::Path;
 
 /// The core file of a process.
@@ -89,50 +86,13 @@ impl CoreFile {
         })
     }
 
-    /// Makes sure that R's variables have symbols, if this is a process of R.
-    pub fn complete_symbols(&mut self) -> Result<()> {
-        // R's variables are in its library, or, if R was built without one, in its program. A program that contains R's
-        // library may have copies of some variables.
+    /// The modules that have R's variables by their names, which is known even without symbols. The variables are in R's
+    /// library, or, if R was built without one, in its program. A program that contains R's library may have copies of some
+    /// variables.
+    pub fn modules_of_r(&self) -> Result<Vec<u64>> {
         let library = self.mapped.start_of(&[LIBRARY, PROGRAM]);
         let program = auxiliary::program(&self.auxiliary);
-        let mut modules = Vec::new();
-        for start in [program, library].into_iter().flatten() {
-            if let Some(module) = Module::at(&mut &mut self.memory, start)? {
-                modules.try_push(module)?;
-            }
-        }
-        let mut has_symbol = |name: &&str| {
-            let mut memory = &mut self.memory;
-            let mut modules = modules.iter();
-            modules.any(|module| module.find(&mut memory, name).is_some())
-        };
-        if OF_CALLS.iter().all(&mut has_symbol) {
-            return Ok(());
-        }
-        let mut variables = Vec::new();
-        for module in modules {
-            variables.try_extend_from(module.variables.into_iter())?;
-        }
-        let Some(values) = search::find(&mut self.memory, &variables)? else {
-            return match library {
-                Some(_) => Err(Error::Process(message!(
-                    "It does not contain the symbols of R's variables, and they were not found without symbols. \
-                     Core files by `gcore` contain the symbols, and those by Linux do if bit 2 of \
-                     /proc/PID/coredump_filter was set, see core(5)."
-                ))),
-                None => Ok(()),
-            };
-        };
-        // The kernel puts random bytes at the start of the stack of the first thread.
-        let stack = auxiliary::random_bytes(&self.auxiliary).unwrap_or(values.head + 8);
-        let module = stand_in::module(&values, &variables, stack)?;
-        self.memory.stand_in(module);
-        self.mappings.try_push(Mapping {
-            addresses: stand_in::START..stand_in::START + stand_in::SIZE,
-            starts_file: true,
-        })?;
-        self.mappings.rotate_right(1);
-        Ok(())
+        [program, library].into_iter().flatten().try_vec()
     }
 
     /// The program and its arguments, with blanks between them.
@@ -142,13 +102,31 @@ impl CoreFile {
     }
 
     /// Adds the name of the core file to an error, and the reason if a part of the memory is missing.
-    pub fn explained(&self, error: Error) -> Error {
+    pub fn explained(&mut self, error: Error) -> Error {
         let Error::Process(why) = error else {
             return error;
         };
-        let why = self.memory.cut_off().unwrap_or(why);
+        let why = match self.memory.cut_off() {
+            Some(why) => why,
+            None if self.lacks_symbols() => message!(
+                "{why} The core file does not contain the symbols of R's variables. Core files by `gcore` do, and those \
+                 by Linux if bit 2 of /proc/PID/coredump_filter was set, see core(5)."
+            ),
+            None => why,
+        };
         let shown = self.memory.shown();
         Error::Process(message!("Cannot look into the core file `{shown}`. {why}"))
+    }
+
+    /// Whether there is R, without symbols.
+    fn lacks_symbols(&mut self) -> bool {
+        let named = self.modules_of_r().unwrap_or_default();
+        let mut memory = &mut self.memory;
+        let mut has_symbols = |start: &u64| {
+            let module = Module::at(&mut memory, *start).ok().flatten();
+            module.is_some_and(|module| module.find(&mut memory, NIL).is_some())
+        };
+        !named.is_empty() && !named.iter().any(&mut has_symbols)
     }
 }
 

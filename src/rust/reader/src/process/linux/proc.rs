@@ -5,13 +5,14 @@ use super::memory::maps::{FileMapping, file_mapping, mapping, page_size};
 use super::permission::{gone, not_permitted};
 use crate::memory::command_line;
 use crate::process::states::State;
+use crate::target::Named;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned, sort_by_key};
 use profile_core::message;
 use profile_core::text::decode;
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::Memory;
-use profile_runtime::variables::{LIBRARY, PROGRAM};
+use profile_runtime::variables::{DESCRIPTION_OF_BASE, LIBRARY, LIBRARY_FOLDER, PROGRAM};
 use std::fs;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -161,6 +162,28 @@ impl Process {
         starts
             .map(|part| (part.path, part.addresses.start))
             .try_vec()
+    }
+
+    /// What its files say about its R. The version is the one of the package base, which is installed with R.
+    pub fn named(&self) -> Result<Named> {
+        let mut named = Named::default();
+        for (path, start) in self.files()? {
+            let path = path.strip_suffix(" (deleted)").unwrap_or(&path);
+            let folder = [LIBRARY, PROGRAM].map(|name| path.strip_suffix(name));
+            let Some(folder) = folder.into_iter().flatten().next() else {
+                continue;
+            };
+            named.modules.try_push(start)?;
+            let home = folder.strip_suffix(LIBRARY_FOLDER).unwrap_or(folder);
+            let file = message!("/proc/{}/root{home}{DESCRIPTION_OF_BASE}", self.pid);
+            let text = fs::read_to_string(file).unwrap_or_default();
+            let version = text.lines().find_map(|line| line.strip_prefix("Version: "));
+            named.version = match version {
+                Some(version) => Some(owned(version)?),
+                None => named.version,
+            };
+        }
+        Ok(named)
     }
 
     /// Why the memory cannot be read.

@@ -147,7 +147,11 @@ impl<'f> NativeReader<'f> {
         let records = stack.records.iter().map(|record| record.address);
         let height = records.filter(|address| target.node_stack.contains(address));
         self.nodes.addresses = 0..0;
-        let height = height.max().filter(|_| target.layout.calls_on_node_stack);
+        let height = height.max().filter(|_| {
+            target
+                .layout
+                .is_none_or(|layout| layout.calls_on_node_stack)
+        });
         if let Some(height) = height {
             let nodes = target.node_stack.start..height.saturating_add(RECORD as u64);
             if nodes.end - nodes.start > MOST_NODES || !self.nodes.take(&mut self.memory, nodes)? {
