@@ -51,7 +51,8 @@
 #'
 #' @param pid The id of an R process, see [list_r_processes()]; `NULL` for this session.
 #' @param ... Must be empty.
-#' @param gc Whether to collect garbage first, so that only objects that something holds are left. Other processes are
+#' @param gc Whether to collect garbage first, so that only objects that something holds are left: twice, since what a
+#'   finalizer lets go becomes garbage when the first collection has run it. Other processes are
 #'   never made to collect garbage.
 #'
 #' @return A profile of version 2.0, see [profile_data]. A sample is a group of objects of one type and path; its stack is
@@ -89,7 +90,7 @@ memory_profile <- function(pid = NULL, ..., gc = TRUE) {
   check_flag(gc, "gc", call)
   is_own <- is.null(pid) || check_pid(pid, call) == Sys.getpid()
   lazy <- lazy_columns(call)
-  if (is_own && gc) base::gc()
+  if (is_own && gc) replicate(2, base::gc())
   outcome <- if (is_own) rust_own_heap(numeric(), gc, lazy) else rust_process_heap(as.integer(pid), lazy)
   new_profile_data(rust(outcome, call), "2.0")
 }

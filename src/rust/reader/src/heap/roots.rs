@@ -4,6 +4,23 @@
 //! places as well: from attached packages, caches and the stack of protected objects. If all of these were equal, most
 //! objects would be held by several roots, and only the whole session would hold them all. So roots have phases, and an
 //! object belongs to the first phase that reaches it.
+//!
+//! These are all places at which R's collector begins (`RunGenCollect()` in `memory.c`). They are the same in R 4.2.2 and
+//! 4.4.1; `test-memory-roots.R` puts an object in each, in every version of R that it runs with:
+//!
+//! | in `RunGenCollect()` | where it is found | [`Phase`] |
+//! |---|---|---|
+//! | `R_GlobalEnv`, `R_BaseEnv`, `R_EmptyEnv`, `R_SymbolTable` | variables that R exports; all symbols | `Names` |
+//! | `R_NilValue`, `R_UnboundValue` and other constants | the same; variables of R | `Names`, `R` |
+//! | contexts: `cloenv` | the list of contexts | `Calls` |
+//! | contexts: `conexit`, `promargs`, `callfun`, `sysparent`, `call`, `bcbody`, `handlerstack`, `restartstack`, `srcref`, `returnValue` | all other words of contexts | `Contexts` |
+//! | `R_PPStack`, the node stack | variables that R exports | `Stacks` |
+//! | devices: `displayList`, `savedSnapshot`, `eventEnv` | the table of devices | `Listed` |
+//! | `R_weak_refs`: values and finalizers | all weak references | `Weak` |
+//! | `R_PreciousList`, `R_VStack`, `R_Warnings`, `R_ReturnedValue`, `R_HandlerStack`, `R_RestartStack`, `R_BCbody`, `R_Srcref`, `R_CurrentExpr`, `R_print` | all words of R's variables, whose places are unknown | `R` |
+//!
+//! The other roots are parts of these that have better names: namespaces and attached packages, the data of callbacks and
+//! connections, which are on the precious list, and variables of libraries, whose objects are protected in one of these ways.
 
 use super::known::{Known, bindings};
 use super::lists::Lists;
@@ -29,8 +46,10 @@ use std::ops::Range;
 pub enum Phase {
     /// The global environment, namespaces and the base environment.
     Names,
-    /// Calls of functions.
+    /// The variables of calls of functions.
     Calls,
+    /// What else the contexts of calls refer to, such as the handlers of conditions, which all inner calls share.
+    Contexts,
     /// Environments that have the same objects as namespaces: attached packages, imports, tables of lazy loading.
     Copies,
     /// R's stacks of objects.
@@ -93,12 +112,16 @@ pub fn find(
     let (symbols, last_values) = finder.special_symbols()?;
     let namespaces = finder.namespaces()?;
     finder.add_names(&namespaces)?;
-    for call in calls(memory, target, known, objects)? {
+    let calls = calls(memory, target, known, objects)?;
+    for call in &calls {
         // The environment of the outermost code is the global one.
         let is_own = call.environment != known.global && call.environment != 0;
         let own = [call.environment];
         let own = if is_own { own.as_slice() } else { &[] };
-        finder.add(Phase::Calls, &call.name, own, call.held)?;
+        finder.add(Phase::Calls, &call.name, own, Vec::new())?;
+    }
+    for call in calls {
+        finder.add(Phase::Contexts, &call.name, &[], call.held)?;
     }
     finder.add_copies(&namespaces)?;
     finder.add(Phase::Copies, LAST_VALUE.text(), &[], last_values)?;
