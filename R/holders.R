@@ -226,7 +226,7 @@ snapshot_lines <- function(x, n, width) {
   time <- unique(x$sources[["source_timestamp"]])
   c(
     paste0("<profile ", profile_version(x), "> of the heap"),
-    paste0("Size:      ", size_of_heap(found)),
+    paste0("Size:      ", if ("profile.heap.unchecked" %in% x$.source_attributes$key) "at least ", size_of_heap(found)),
     format_sources(x$sources, width, command = commands_of(x)),
     if (length(time) == 1) format_recorded(time),
     if (n >= 1) holder_lines(found, width),

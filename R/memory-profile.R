@@ -52,8 +52,8 @@
 #' @param pid The id of an R process, see [list_r_processes()]; `NULL` for this session.
 #' @param ... Must be empty.
 #' @param gc Whether to collect garbage first, so that only objects that something holds are left: twice, since what a
-#'   finalizer lets go becomes garbage when the first collection has run it. Other processes are
-#'   never made to collect garbage.
+#'   finalizer lets go becomes garbage when the first collection has run it. Other processes are never made to collect
+#'   garbage.
 #'
 #' @return A profile of version 2.0, see [profile_data]. A sample is a group of objects of one type and path; its stack is
 #'   the path, from the type (innermost) to the root. Sample types are `inuse_space`, in bytes, and `inuse_objects`, a count.
@@ -62,8 +62,8 @@
 #'   `.source_attributes` contains what is known about the process, and, with sizes in bytes: `profile.heap.used` and
 #'   `profile.heap.objects`, all objects; `profile.heap.data`, the data of vectors, which is 8 times the `Vcells` of
 #'   [gc()]; `profile.heap.free`; `profile.heap.unheld`, objects without holders; `profile.heap.unchecked`, the number of
-#'   vectors that may be larger than their length tells, if R does not use the allocator of glibc; `profile.heap.resident`, all memory of
-#'   the process; `profile.heap.wrong_references`, the number of references that lead to no object, 0 unless the heap was
+#'   vectors that may be larger than their length tells, if R does not use the allocator of glibc: sizes are "at least" then;
+#'   `profile.heap.resident`, all memory of the process; `profile.heap.wrong_references`, the number of references that lead to no object, 0 unless the heap was
 #'   being changed; for another process `profile.pauses.total`, how long it was stopped, in nanoseconds.
 #'
 #' @eval source("tools/help.R")$value$heap_frames

@@ -8,6 +8,11 @@ skip_without_processes <- function() {
   }
 }
 
+skip_without_snapshots <- function() {
+  skip_without_processes()
+  if (getRversion() < "4.2") skip("snapshots need R 4.2")
+}
+
 # The code in a file of processes/.
 process_code <- function(name) readLines(testthat::test_path("processes", name))
 

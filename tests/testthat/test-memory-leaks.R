@@ -1,11 +1,6 @@
 # tier: gate
 # Memory leaks as they occur in practice: the first of the holders of a snapshot has the name of the culprit.
 
-skip_without_snapshots <- function() {
-  skip_without_processes()
-  if (getRversion() < "4.2") skip("snapshots need R 4.2")
-}
-
 # Code that prints the first holder. Memory that is not in objects of R depends on the build of the package.
 look_code <- c(
   "library(profile)",
@@ -364,10 +359,13 @@ test_that("vectors count with the memory they were given", {
   skip_without_snapshots()
   result <- run_r(c(
     "library(profile)",
-    "if (!requireNamespace('data.table', quietly = TRUE)) { cat('absent\\n'); quit('no') }",
+    "for (package in c('data.table', 'R6')) if (!requireNamespace(package, quietly = TRUE)) { cat('absent\\n'); quit('no') }",
     "data.table::setDTthreads(1)",
     "tables <- replicate(2e4, data.table::data.table(a = 1L), simplify = FALSE)",
     "grown <- numeric(); for (i in 1:1e5) grown[[i]] <- i",
+    "tibbles <- replicate(2000, tibble::tibble(a = 1:3, b = letters[1:3]), simplify = FALSE)",
+    "Queue <- R6::R6Class('Queue', public = list(items = NULL, add = function(x) self$items <- c(self$items, x)))",
+    "queues <- replicate(5000, Queue$new()$add(1))",
     "for (i in 1:2) counts <- gc()",
     "x <- memory_profile(gc = FALSE)",
     "attributes <- x$.source_attributes",
@@ -376,7 +374,7 @@ test_that("vectors count with the memory they were given", {
     "cat('tables', holders(x, n = 1000)$retained[holders(x, n = 1000)$held_by == 'globalenv > $tables'] > 1.6e8, '\\n')"
   ))
   expect_ran(result)
-  skip_if("absent" %in% result$output, "data.table is not installed")
+  skip_if("absent" %in% result$output, "data.table and R6 are not installed")
   share <- as.numeric(sub("^share ", "", grep("^share", result$output, value = TRUE)))
   expect_lt(abs(share - 1), 0.005)
   expect_true(any(grepl("^tables TRUE", result$output)))

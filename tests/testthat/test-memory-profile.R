@@ -27,6 +27,14 @@ test_that("a snapshot has all objects and all memory of the process", {
   expect_setequal(x$locations$.frame_type, data_model()$heap_frames$frame_type)
 })
 
+test_that("sizes are the least if the allocator is unknown", {
+  skip_without_snapshots()
+  x <- memory_profile()
+  expect_no_match(format(x), "Size: +at least")
+  x$.source_attributes$key[x$.source_attributes$key == "profile.heap.free"] <- "profile.heap.unchecked"
+  expect_match(format(x), "Size: +at least [0-9.]+ MB", all = FALSE)
+})
+
 test_that("a path retains exactly what the garbage collector frees without it", {
   skip_without_processes()
   result <- run_r(process_code("retained.R"))

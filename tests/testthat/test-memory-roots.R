@@ -2,11 +2,6 @@
 # The roots of R's garbage collector, as the table in src/rust/reader/src/heap/roots.rs lists them: each holds a large
 # object that nothing else holds, and a snapshot knows by what it is held.
 
-skip_without_snapshots <- function() {
-  skip_without_processes()
-  if (getRversion() < "4.2") skip("snapshots need R 4.2")
-}
-
 # Functions of C that keep an object of 40 MB in a way that R code cannot.
 keeping_code <- c(
   "#define R_NO_REMAP", "#include <Rinternals.h>",
