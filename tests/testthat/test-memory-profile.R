@@ -32,7 +32,7 @@ test_that("sizes are the least if the allocator is unknown", {
   x <- memory_profile()
   expect_no_match(format(x), "Size: +at least")
   x$.source_attributes$key[x$.source_attributes$key == "profile.heap.free"] <- "profile.heap.unchecked"
-  expect_match(format(x), "Size: +at least [0-9.]+ MB", all = FALSE)
+  expect_match(format(x), "Size: +at least [0-9.]+MB", all = FALSE)
 })
 
 test_that("a path retains exactly what the garbage collector frees without it", {
