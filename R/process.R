@@ -116,7 +116,9 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'   the process.
 #' @param clock `"cpu"` for samples while the process computes, `"wall"` for samples at all times.
 #' @param children Whether to also record R processes that the process has started or will start, for example by
-#'   `parallel::mclapply()` or the package callr.
+#'   `parallel::mclapply()` or the package callr, and those that work for it: the workers of `parallel::makeCluster()` and
+#'   of the packages future and mirai on this machine, which have the address of a socket of the process on their command
+#'   line.
 #' @param native Whether to record native code as well, see *Native code*.
 #' @param pause Whether to stop the process for a moment for each sample while it runs. See *Without stopping the
 #'   process* for what `FALSE` means. `native = TRUE` needs `TRUE`.

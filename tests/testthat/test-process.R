@@ -335,6 +335,26 @@ test_that("children are recorded", {
   expect_output(print(dump_stack(pid)), "started the processes")
 })
 
+# Their parent is the first process of the system.
+test_that("workers of a cluster are recorded with the process that they work for", {
+  skip_without_processes()
+  pid <- local_r_process(c(
+    "cluster <- parallel::makeCluster(2)",
+    "parallel::clusterApply(cluster, 1:2, function(i) TRUE)",
+    "ready()",
+    "parallel::clusterApply(cluster, 1:2, function(i) Sys.sleep(1e6))"
+  ))
+  # An R process that works for nobody.
+  other <- local_r_process(c("ready()", "Sys.sleep(1e6)"))
+  x <- profile_until(
+    pid, function(x) length(unique(x$samples$source_id)) == 3, clock = "wall", children = TRUE, seconds = 1
+  )
+  commands <- x$.source_attributes$value[x$.source_attributes$key == "process.command_line"]
+  expect_length(grep("workRSOCK", commands), 2)
+  expect_false(paste0("pid:", other) %in% x$sources$source_uri)
+  expect_length(unique(profile_process(pid, seconds = 0.1, clock = "wall")$samples$source_id), 1)
+})
+
 test_that("deep stacks are read", {
   skip_without_processes()
   pid <- local_r_process(

@@ -169,6 +169,16 @@ impl Process {
     }
 }
 
+/// The search for workers.
+#[derive(Debug, Default)]
+pub struct Workers;
+
+impl Workers {
+    pub fn find(&mut self, _: &[Process]) -> Result<Vec<Process>> {
+        Ok(Vec::new())
+    }
+}
+
 pub fn prepare_thread() {}
 
 /// A reader of native stacks. The type has no values.

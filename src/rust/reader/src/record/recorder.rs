@@ -1,7 +1,7 @@
 //! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::process::apart;
-use crate::process::{Placement, Process, WhyFree};
+use crate::process::{Placement, Process, WhyFree, Workers};
 use crate::record::samples::declare_types;
 use crate::record::session::{Session, Tick};
 use crate::record::settings::Settings;
@@ -118,6 +118,7 @@ struct Recorder<'s> {
     files: &'s Files,
     /// Processes that need no further examination: they do not run R, or are already being recorded.
     known: Vec<Process>,
+    workers: Workers,
 }
 
 impl<'s> Recorder<'s> {
@@ -131,6 +132,7 @@ impl<'s> Recorder<'s> {
             natives: Vec::new(),
             files,
             known: Vec::new(),
+            workers: Workers::default(),
         })
     }
 
@@ -147,32 +149,38 @@ impl<'s> Recorder<'s> {
         self.known.try_push(process)
     }
 
-    /// Adds R processes that were started by those that are recorded.
+    /// Adds R processes that were started by those that are recorded, or work for them.
     fn attach_children(&mut self) -> Result<()> {
         let mut parents = Vec::new();
         for session in self.sessions.iter().filter(|session| !session.has_ended()) {
             parents.try_push(session.process().clone())?;
         }
+        for worker in self.workers.find(&parents)? {
+            self.attach_child(&worker)?;
+            parents.try_push(worker)?;
+        }
         while let Some(parent) = parents.pop() {
             for pid in parent.children()? {
-                let Ok(child) = Process::find(pid) else {
-                    continue;
-                };
-                // R may be started by a shell.
-                parents.try_push(child.clone())?;
-                if self.known.contains(&child) {
-                    continue;
-                }
-                match self.attach(child.clone()) {
-                    Ok(()) => {}
-                    // A process that has just been started may still become R.
-                    Err(Error::Process(_)) if child.age().is_none_or(|age| age < 5.0) => {}
-                    Err(Error::Process(_)) => self.known.try_push(child)?,
-                    Err(other) => return Err(other),
+                if let Ok(child) = Process::find(pid) {
+                    self.attach_child(&child)?;
+                    // R may be started by a shell.
+                    parents.try_push(child)?;
                 }
             }
         }
         Ok(())
+    }
+
+    fn attach_child(&mut self, child: &Process) -> Result<()> {
+        if self.known.contains(child) {
+            return Ok(());
+        }
+        match self.attach(child.clone()) {
+            // A process that has just been started may still become R.
+            Err(Error::Process(_)) if child.age().is_none_or(|age| age < 5.0) => Ok(()),
+            Err(Error::Process(_)) => self.known.try_push(child.clone()),
+            other => other,
+        }
     }
 
     fn run(&mut self, stop: Stop) -> Result<()> {

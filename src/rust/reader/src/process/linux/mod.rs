@@ -4,6 +4,7 @@
 //! - [`proc`]: what `/proc` reports about them; [`permission`]: why access is refused;
 //! - [`thread`]: the thread that runs R, and how it is kept still;
 //! - [`native`]: the native stack of a thread that is stopped;
+//! - [`workers`]: R processes that work for others;
 //! - [`placement`]: of the reading thread on a processor.
 
 mod memory;
@@ -12,6 +13,7 @@ mod permission;
 mod placement;
 mod proc;
 mod thread;
+mod workers;
 
 pub use memory::ProcessMemory;
 pub use memory::image::Image;
@@ -23,3 +25,4 @@ pub use thread::hold::Hold;
 pub use thread::pause::{Pause, is_traced, prepare_thread};
 pub use thread::system_calls::system_call_name;
 pub use thread::{Held, Thread, clock_of_thread};
+pub use workers::Workers;

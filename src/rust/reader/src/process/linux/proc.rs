@@ -89,6 +89,11 @@ impl Process {
         (ticks > 0).then(|| boot + self.started as f64 / ticks as f64)
     }
 
+    /// Whether it started after another one, or at the same time.
+    pub fn is_later_than(&self, other: &Process) -> bool {
+        self.started >= other.started
+    }
+
     /// How long it has been running, in seconds.
     pub fn age(&self) -> Option<f64> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
@@ -257,7 +262,7 @@ pub fn r_processes() -> Result<Vec<Process>> {
 
 impl Process {
     /// Whether it has loaded R's library, or is a program named R. This is fast, and may be wrong.
-    fn has_r(&self) -> bool {
+    pub(super) fn has_r(&self) -> bool {
         let maps = fs::read(message!("/proc/{}/maps", self.pid)).unwrap_or_default();
         let is_r = |line: &[u8]| {
             let path = line.strip_suffix(b" (deleted)").unwrap_or(line);

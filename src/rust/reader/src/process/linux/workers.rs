@@ -1,0 +1,237 @@
+//! R processes that work for others, although they were not started by them.
+//!
+//! The workers of `parallel::makeCluster()`, of future's multisession and of mirai are started by a shell in the
+//! background, so that their parent is the first process of the system. But their command lines contain the address of
+//! the socket at which the process waits for them: `MASTER=localhost PORT=11122`, or the name of a local socket.
+//!
+//! A process that merely talks to another one, such as an R client of a server, is no worker: it does not have the address
+//! on its command line.
+
+use super::proc::Process;
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::message;
+use std::fs;
+use std::path::Path;
+
+/// Shorter names of sockets may be part of a command line by chance.
+const SHORTEST_NAME: usize = 8;
+/// How long a process may take to become R.
+const STARTING: f64 = 5.0;
+
+/// The search for workers.
+#[derive(Debug, Default)]
+pub struct Workers {
+    /// Processes that need no further examination, in ascending order.
+    seen: Vec<i32>,
+}
+
+impl Workers {
+    /// The workers of these processes that were not found before.
+    pub fn find(&mut self, of: &[Process]) -> Result<Vec<Process>> {
+        let mut found = Vec::new();
+        let mut pids = numbers_in(Path::new("/proc"))?;
+        pids.sort_unstable();
+        self.seen.retain(|pid| pids.binary_search(pid).is_ok());
+        let mut sockets = None;
+        for pid in pids {
+            let Err(place) = self.seen.binary_search(&pid) else {
+                continue;
+            };
+            let Ok(process) = Process::find(pid) else {
+                continue;
+            };
+            let has_r = process.has_r();
+            if !has_r && process.age().is_none_or(|age| age < STARTING) {
+                continue;
+            }
+            self.seen.try_push(pid)?;
+            if let Some(moved) = self.seen.get_mut(place..) {
+                moved.rotate_right(1);
+            }
+            if !has_r || of.contains(&process) {
+                continue;
+            }
+            if sockets.is_none() {
+                sockets = Some(Sockets::of_all(of)?);
+            }
+            let command = process.command()?;
+            let mut sockets = sockets.iter().flatten().zip(of);
+            if sockets.any(|(sockets, of)| process.is_later_than(of) && sockets.are_in(&command)) {
+                found.try_push(process)?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The addresses of the sockets of a process.
+#[derive(Debug, Default)]
+struct Sockets {
+    ports: Vec<u16>,
+    names: Vec<String>,
+}
+
+impl Sockets {
+    fn of_all(processes: &[Process]) -> Result<Vec<Sockets>> {
+        let mut all = Vec::new();
+        for process in processes {
+            let folder = message!("/proc/{}", process.pid);
+            all.try_push(Sockets::read(Path::new(&folder))?)?;
+        }
+        Ok(all)
+    }
+
+    /// The sockets of the process with this folder.
+    fn read(folder: &Path) -> Result<Sockets> {
+        let mut inodes = Vec::new();
+        for file in fs::read_dir(folder.join("fd"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let target = fs::read_link(file.path()).unwrap_or_default();
+            let inode = target.to_str().and_then(inode_of_socket);
+            if let Some(inode) = inode {
+                inodes.try_push(inode)?;
+            }
+        }
+        let mut sockets = Sockets::default();
+        let table = |name| fs::read_to_string(folder.join("net").join(name)).unwrap_or_default();
+        for table in [table("tcp"), table("tcp6")] {
+            for (port, inode) in table.lines().filter_map(tcp_socket) {
+                if inodes.contains(&inode) && !sockets.ports.contains(&port) {
+                    sockets.ports.try_push(port)?;
+                }
+            }
+        }
+        for (name, inode) in table("unix").lines().filter_map(local_socket) {
+            if inodes.contains(&inode) {
+                sockets.names.try_push(owned(name)?)?;
+            }
+        }
+        Ok(sockets)
+    }
+
+    /// Whether one of their addresses is in a command line: a port after `PORT=` or a colon, or a name.
+    fn are_in(&self, command: &str) -> bool {
+        let has = |before: &str, port: u16| {
+            let address = message!("{before}{port}");
+            let mut after = command.match_indices(&address).map(|(at, found)| {
+                command
+                    .as_bytes()
+                    .get(at + found.len())
+                    .copied()
+                    .unwrap_or(0)
+            });
+            after.any(|next| !next.is_ascii_digit())
+        };
+        self.ports
+            .iter()
+            .any(|&port| has("PORT=", port) || has(":", port))
+            || self.names.iter().any(|name| command.contains(name))
+    }
+}
+
+/// The names in a folder that are numbers.
+fn numbers_in(folder: &Path) -> Result<Vec<i32>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if let Some(number) = name.to_str().and_then(|name| name.parse().ok()) {
+            numbers.try_push(number)?;
+        }
+    }
+    Ok(numbers)
+}
+
+/// The number of a socket, from what a file descriptor refers to: "socket:[12345]".
+fn inode_of_socket(target: &str) -> Option<u64> {
+    target
+        .strip_prefix("socket:[")?
+        .strip_suffix(']')?
+        .parse()
+        .ok()
+}
+
+/// The port and the number of a socket, from a line of `/proc/PID/net/tcp`, see proc(5).
+fn tcp_socket(line: &str) -> Option<(u16, u64)> {
+    let mut fields = line.split_ascii_whitespace();
+    let (_, port) = fields.nth(1)?.rsplit_once(':')?;
+    Some((
+        u16::from_str_radix(port, 16).ok()?,
+        fields.nth(7)?.parse().ok()?,
+    ))
+}
+
+/// The name and the number of a socket, from a line of `/proc/PID/net/unix`. Abstract names start with `@`.
+fn local_socket(line: &str) -> Option<(&str, u64)> {
+    let mut fields = line.split_ascii_whitespace();
+    let inode = fields.nth(6)?.parse().ok()?;
+    let name = fields.next()?;
+    let name = name.strip_prefix('@').unwrap_or(name);
+    (name.len() >= SHORTEST_NAME).then_some((name, inode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_are_in_tables() {
+        let tcp = "   1: 0100007F:2B72 0100007F:E27C 01 00000000:00000000 02:000004E7 00000000  1000        0 52101 2 0";
+        assert_eq!(tcp_socket(tcp), Some((11122, 52101)));
+        let tcp6 = "   0: 00000000000000000000000001000000:1F40 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 7 1";
+        assert_eq!(tcp_socket(tcp6), Some((8000, 7)));
+        assert_eq!(
+            tcp_socket("  sl  local_address rem_address   st tx_queue"),
+            None
+        );
+        let local = "0000000000000000: 00000002 00000000 00010000 0001 01 31042 @mirai-7c1f0a";
+        assert_eq!(local_socket(local), Some(("mirai-7c1f0a", 31042)));
+        assert_eq!(local_socket("0: 2 0 0 1 3 31043"), None);
+        assert_eq!(
+            local_socket("Num       RefCount Protocol Flags    Type St Inode Path"),
+            None
+        );
+        assert_eq!(inode_of_socket("socket:[52101]"), Some(52101));
+        assert_eq!(inode_of_socket("/dev/null"), None);
+    }
+
+    #[test]
+    fn a_worker_has_the_address_on_its_command_line() {
+        let sockets = Sockets {
+            ports: vec![11122],
+            names: vec!["mirai-7c1f0a".into()],
+        };
+        for (command, is_worker) in [
+            ("R --args MASTER=localhost PORT=11122 OUT=/dev/null", true),
+            ("R --args MASTER=localhost PORT=11122", true),
+            ("R -e mirai::daemon(\"tcp://127.0.0.1:11122\")", true),
+            ("R -e mirai::daemon(\"abstract://mirai-7c1f0a\")", true),
+            ("R --args PORT=111223", false),
+            ("R --args PORT=1112", false),
+            ("R -e f(11122)", false),
+            ("R --file=client.R", false),
+            ("", false),
+        ] {
+            assert_eq!(sockets.are_in(command), is_worker, "{command}");
+        }
+    }
+
+    #[test]
+    fn the_sockets_of_a_process_are_those_of_its_files() {
+        let folder = std::env::temp_dir().join(format!("workers-{}", std::process::id()));
+        for name in ["fd", "net"] {
+            fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("socket:[7]", folder.join("fd/3")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", folder.join("fd/4")).unwrap();
+        let line = |port: &str, inode: u32| format!("0: 0:{port} 0:0 0A 0:0 0:0 0 0 0 {inode} 1\n");
+        fs::write(folder.join("net/tcp"), line("2B72", 7) + &line("2B73", 8)).unwrap();
+        let sockets = Sockets::read(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(sockets.ports, [11122]);
+        assert_eq!(sockets.names, [""; 0]);
+    }
+}
