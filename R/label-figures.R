@@ -14,28 +14,57 @@ label_text <- function(labels) {
   text
 }
 
-# Columns of samples that are found like labels, as which pprof stores them. A label with the same key comes first.
-columns_like_labels <- c(trace_id = ".trace_id", span_id = ".span_id")
+# Texts of samples that are found like labels, NULL for another key: columns, as which pprof stores them, and what is known
+# of sources. A label with the same key comes first.
+text_like_label <- function(x, key) {
+  column <- c(trace_id = ".trace_id", span_id = ".span_id")
+  if (key %in% names(column)) {
+    return(x$samples[[column[[key]]]])
+  }
+  sources <- x$sources
+  uri <- as.character(sources$source_uri)
+  of_source <- switch(key,
+    run = as.character(seq_along(uri)),
+    source = ifelse(is.na(uri), paste(sources$source_type, sources$source_id), uri),
+    process = names_of_processes(x)
+  )
+  of_source[match(x$samples$source_id, sources$source_id)]
+}
+
+# What processes are called: "worker 1 of 2, pid 1234". NULL if no source is a process.
+names_of_processes <- function(x) {
+  pid <- source_attribute(x, "process.pid")
+  role <- source_attribute(x, "profile.process.role")
+  if (!all(is.na(pid))) ifelse(is.na(pid), NA, paste0(ifelse(is.na(role), "", paste0(role, ", ")), "pid ", pid))
+}
+
+# An attribute of each source.
+source_attribute <- function(x, key) {
+  attributes <- x[[".source_attributes"]]
+  attributes <- attributes[attributes$key %in% key, ]
+  as.character(attributes$value)[match(x$sources$source_id, attributes$source_id)]
+}
 
 # The rows of the table of labels with a key, as list(sample, text); `sample` is the row of the sample.
 labels_with_key <- function(x, key, argument, call) {
   labels <- as.list(x$.labels)
   keys <- unique(as.character(labels$key))
-  columns <- columns_like_labels[columns_like_labels %in% names(x$samples)]
-  if (key %in% names(columns) && !key %in% keys) {
-    ids <- as.character(x$samples[[columns[[key]]]])
-    return(list(sample = which(!is.na(ids)), text = ids[!is.na(ids)]))
+  text <- if (!key %in% keys) text_like_label(x, key)
+  if (!is.null(text)) {
+    return(list(sample = which(!is.na(text)), text = as.character(text[!is.na(text)])))
   }
-  keys <- unique(c(keys, names(columns)))
+  others <- c("trace_id", "span_id", "process", "source", "run")
+  others <- setdiff(others[!vapply(lapply(others, text_like_label, x = x), is.null, NA)], keys)
   if (!key %in% keys) {
     abort_argument(c(
       paste0("`", argument, "`: no sample has the label `", shown_label(key), "`."),
-      i = did_you_mean(key, keys, "`"),
+      i = did_you_mean(key, c(keys, others), "`"),
       i = if (length(keys) > 0) {
         paste0("Labels: ", in_backticks(shown_label(utils::head(keys, 10))), if (length(keys) > 10) ", ...", ".")
       } else {
         "The profile has no labels, see `with_labels()`."
-      }
+      },
+      i = paste0("Also: ", in_backticks(others), ".")
     ), call)
   }
   rows <- which(labels$key == key)

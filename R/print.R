@@ -277,9 +277,9 @@ format_sources <- function(sources, width, ellipsis = NULL, command = rep(NA_cha
 
 # The command lines of the processes of sources.
 commands_of <- function(x) {
-  attributes <- x[[".source_attributes"]]
-  attributes <- attributes[attributes$key %in% "process.command_line", ]
-  readable_command(as.character(attributes$value)[match(x$sources$source_id, attributes$source_id)])
+  role <- source_attribute(x, "profile.process.role")
+  command <- sub("^\\S*/", "", readable_command(source_attribute(x, "process.command_line")))
+  ifelse(is.na(role), command, paste0(role, ", ", command))
 }
 
 format_hottest <- function(summary, n, width) {

@@ -124,7 +124,9 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'   process* for what `FALSE` means. `native = TRUE` needs `TRUE`.
 #'
 #' @return A profile of version 2.0, see [profile_data]. Each process is a source of type `"process"`. Its process
-#'   id, command line and start are in `.source_attributes`.
+#'   id, command line and start are in `.source_attributes`, and, if there are children, its role in
+#'   `profile.process.role`: `master`, `worker 1 of 2`, `fork of 1234`, `callr`, or `child of 1234`. `summary(by = "process")`
+#'   has a row for each.
 #'
 #'   The sample types are `cpu` and `wall`, in nanoseconds: the CPU time and the real time that a sample stands for, see
 #'   *CPU time*. `clock` is the default type.

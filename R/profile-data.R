@@ -52,8 +52,9 @@ profile_version <- function(x) {
 #'   event that `perf` recorded, or else its last type. For other sources, and if the defaults differ, it is the type
 #'   that counts samples; if there is none, the default type that a source specifies; otherwise the last type that can
 #'   be summed.
-#' @param by The key of a label, such as `"route"`, see [with_labels()], or `"trace_id"` or `"span_id"`. The result is then a table with a row for each
-#'   of its values.
+#' @param by The key of a label, such as `"route"`, see [with_labels()], or, if no label has this key, `"process"`,
+#'   `"source"`, `"run"` (the number of the source), `"trace_id"` or `"span_id"`. The result is then a table with a row for
+#'   each of its values.
 #'
 #' @return With `by`, a tibble, sorted by decreasing total: a column with the name of the label, which contains its
 #'   values as text, and `NA` for samples without the label; `samples`, the number of samples; `total`, `total_share`,

@@ -326,6 +326,8 @@ test_that("children are recorded", {
     pid, function(x) length(unique(x$samples$source_id)) == 3, clock = "wall", children = TRUE, seconds = 0.5
   )
   expect_setequal(x$sources$source_uri, paste0("pid:", c(pid, children)))
+  roles <- x$.source_attributes$value[x$.source_attributes$key == "profile.process.role"]
+  expect_identical(roles, c("master", rep(paste("fork of", pid), 2)))
   frames <- as_tibble(x)
   is_child <- x$sources$source_uri != paste0("pid:", pid)
   for (source in x$sources$source_id[is_child]) {
@@ -351,6 +353,15 @@ test_that("workers of a cluster are recorded with the process that they work for
   )
   commands <- x$.source_attributes$value[x$.source_attributes$key == "process.command_line"]
   expect_length(grep("workRSOCK", commands), 2)
+  roles <- x$.source_attributes$value[x$.source_attributes$key == "profile.process.role"]
+  expect_identical(roles, c("master", "worker 1 of 2", "worker 2 of 2"))
+  figures <- summary(x, by = "process")$process
+  expect_setequal(figures, paste0(roles, ", pid ", sub("pid:", "", x$sources$source_uri)))
+  expect_setequal(summary(x, by = "source")$source, x$sources$source_uri)
+  expect_setequal(summary(x, by = "run")$run, c("1", "2", "3"))
+  expect_output(print(x), "worker 1 of 2, R ")
+  one <- filter_profile(x, labels = c(process = figures[[1]]))
+  expect_length(unique(one$samples$source_id), 1)
   expect_false(paste0("pid:", other) %in% x$sources$source_uri)
   expect_length(unique(profile_process(pid, seconds = 0.1, clock = "wall")$samples$source_id), 1)
 })

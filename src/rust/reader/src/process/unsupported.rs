@@ -140,6 +140,10 @@ impl Process {
         match self.never {}
     }
 
+    pub fn is_fork(&self) -> bool {
+        match self.never {}
+    }
+
     pub fn start(&self) -> Option<f64> {
         match self.never {}
     }

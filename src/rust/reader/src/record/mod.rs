@@ -1,6 +1,7 @@
 //! Recordings of running processes: samples at random moments, as a profile.
 //!
-//! - [`recorder`]: records processes into a profile, in which each process is a [`source`]; [`settings`]: how;
+//! - [`recorder`]: records processes into a profile, in which each process is a [`source`] and has a [`role`]; [`settings`]:
+//!   how;
 //! - [`session`]: takes a sample of a process at each of the [`ticks`]; [`stride`]: which ticks are used;
 //! - [`stop_and_read`]: keeps a thread where it is while its stack is read; [`samples`]: adds the stack to the profile;
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
@@ -9,6 +10,7 @@
 pub mod cpu_clock;
 pub mod dump;
 pub mod recorder;
+pub mod role;
 pub mod samples;
 pub mod session;
 pub mod settings;

@@ -2,6 +2,7 @@
 
 use crate::process::apart;
 use crate::process::{Placement, Process, WhyFree, Workers};
+use crate::record::role::{self, Role};
 use crate::record::samples::declare_types;
 use crate::record::session::{Session, Tick};
 use crate::record::settings::Settings;
@@ -98,7 +99,7 @@ fn record_here(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded
     let mut recorder = Recorder::new(settings, &files)?;
     for &pid in pids {
         let process = Process::find(pid)?;
-        recorder.attach(process)?;
+        recorder.attach(process, Role::Named)?;
     }
     match recorder.run(stop) {
         Err(Error::Interrupted) => recorder.recorded.was_stopped = true,
@@ -112,6 +113,8 @@ struct Recorder<'s> {
     settings: &'s Settings,
     recorded: Recorded,
     sessions: Vec<Session<'s>>,
+    /// The role of each.
+    roles: Vec<Role>,
     /// The native stack of each sample, if they are recorded.
     natives: Vec<NativeStack>,
     /// Owns copies of unwind tables.
@@ -129,6 +132,7 @@ impl<'s> Recorder<'s> {
             settings,
             recorded,
             sessions: Vec::new(),
+            roles: Vec::new(),
             natives: Vec::new(),
             files,
             known: Vec::new(),
@@ -136,7 +140,7 @@ impl<'s> Recorder<'s> {
         })
     }
 
-    fn attach(&mut self, process: Process) -> Result<()> {
+    fn attach(&mut self, process: Process, role: Role) -> Result<()> {
         let number = self.sessions.len();
         let profile = &mut self.recorded.profile;
         let mut session = Session::open(&process, self.settings, self.files, number, profile)?;
@@ -146,6 +150,7 @@ impl<'s> Recorder<'s> {
             self.recorded.note(ProblemKind::UnknownContexts, &text);
         }
         self.sessions.try_push(session)?;
+        self.roles.try_push(role)?;
         self.known.try_push(process)
     }
 
@@ -156,13 +161,13 @@ impl<'s> Recorder<'s> {
             parents.try_push(session.process().clone())?;
         }
         for worker in self.workers.find(&parents)? {
-            self.attach_child(&worker)?;
+            self.attach_other(&worker, Role::Worker)?;
             parents.try_push(worker)?;
         }
         while let Some(parent) = parents.pop() {
             for pid in parent.children()? {
                 if let Ok(child) = Process::find(pid) {
-                    self.attach_child(&child)?;
+                    self.attach_other(&child, Role::of_child(&child, parent.pid)?)?;
                     // R may be started by a shell.
                     parents.try_push(child)?;
                 }
@@ -171,14 +176,15 @@ impl<'s> Recorder<'s> {
         Ok(())
     }
 
-    fn attach_child(&mut self, child: &Process) -> Result<()> {
-        if self.known.contains(child) {
+    /// Adds a process that the user has not named, and that may not run R.
+    fn attach_other(&mut self, process: &Process, role: Role) -> Result<()> {
+        if self.known.contains(process) {
             return Ok(());
         }
-        match self.attach(child.clone()) {
+        match self.attach(process.clone(), role) {
             // A process that has just been started may still become R.
-            Err(Error::Process(_)) if child.age().is_none_or(|age| age < 5.0) => Ok(()),
-            Err(Error::Process(_)) => self.known.try_push(child.clone()),
+            Err(Error::Process(_)) if process.age().is_none_or(|age| age < 5.0) => Ok(()),
+            Err(Error::Process(_)) => self.known.try_push(process.clone()),
             other => other,
         }
     }
@@ -236,8 +242,9 @@ impl<'s> Recorder<'s> {
 
     /// Adds the duration of each recording, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
-        for session in &mut self.sessions {
-            session.finish(&mut self.recorded.profile)?;
+        let roles = role::in_words(&self.roles)?;
+        for (session, role) in self.sessions.iter_mut().zip(&roles) {
+            session.finish(role.as_deref(), &mut self.recorded.profile)?;
             self.recorded.pauses.try_extend(session.pauses())?;
         }
         let mut recordings = Vec::new();

@@ -11,9 +11,10 @@
 
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
 use crate::record::cpu_clock::CpuClock;
+use crate::record::role;
 use crate::record::samples::{AtTick, Samples, declare_types};
 use crate::record::settings::{Clock, Settings};
-use crate::record::source::{about_cpu, about_pauses, of_process, source};
+use crate::record::source::{about_cpu, about_pauses, attribute, of_process, source};
 use crate::record::stop_and_read::{Reading, Wanted, Watched, read};
 use crate::record::stride::Stride;
 use crate::stack::frames::Cut;
@@ -21,7 +22,7 @@ use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::{TryCollect, TryGrow};
-use profile_core::model::Profile;
+use profile_core::model::{Profile, ValueKind};
 use profile_runtime::memory::{Mapping, Memory};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -210,8 +211,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.cpu.discard();
     }
 
-    /// Ends the recording now: adds how long it was, its CPU time, and how long the process was stopped.
-    pub fn finish(&mut self, profile: &mut Profile) -> Result<()> {
+    /// Ends the recording now: adds how long it was, its CPU time, how long the process was stopped, and its role.
+    pub fn finish(&mut self, role: Option<&str>, profile: &mut Profile) -> Result<()> {
         let mut end = self.last;
         if !self.has_ended {
             end = self.reader.now().time;
@@ -222,6 +223,10 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             let about = about_pauses(&self.pauses, profile)?;
             let attributes = &mut self.samples.source(profile).attributes;
             attributes.try_extend_from(about.into_iter())?;
+        }
+        if let Some(role) = role {
+            let role = attribute(role::KEY, ValueKind::String, role, profile)?;
+            self.samples.source(profile).attributes.try_push(role)?;
         }
         Ok(())
     }

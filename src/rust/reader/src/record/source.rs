@@ -158,7 +158,12 @@ pub fn about_cpu(balance: Balance, profile: &mut Profile) -> Result<Vec<Attribut
     Ok(about)
 }
 
-fn attribute(key: &str, kind: ValueKind, text: &str, profile: &mut Profile) -> Result<Attribute> {
+pub fn attribute(
+    key: &str,
+    kind: ValueKind,
+    text: &str,
+    profile: &mut Profile,
+) -> Result<Attribute> {
     Ok(Attribute {
         key: profile.strings.intern(key)?,
         value: AttributeValue {

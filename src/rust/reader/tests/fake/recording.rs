@@ -179,7 +179,7 @@ impl Recording {
 
     /// Ends the recording, which sets the CPU time of the samples.
     pub fn finish(&mut self) {
-        self.session.finish(&mut self.profile).unwrap();
+        self.session.finish(None, &mut self.profile).unwrap();
     }
 
     /// The value of an attribute of the source.

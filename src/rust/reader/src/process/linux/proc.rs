@@ -89,6 +89,11 @@ impl Process {
         (ticks > 0).then(|| boot + self.started as f64 / ticks as f64)
     }
 
+    /// Whether it was forked and has not executed a program since.
+    pub fn is_fork(&self) -> bool {
+        Status::read(self.pid).is_some_and(|status| status.flags & FORKED != 0)
+    }
+
     /// Whether it started after another one, or at the same time.
     pub fn is_later_than(&self, other: &Process) -> bool {
         self.started >= other.started
@@ -204,9 +209,13 @@ impl Process {
     }
 }
 
+/// A flag of a process that was forked and has executed no program (`PF_FORKNOEXEC` in `linux/sched.h`).
+const FORKED: u32 = 0x40;
+
 /// The contents of `/proc/PID/stat`.
 pub struct Status {
     pub state: State,
+    flags: u32,
     started: u64,
     pub processor: usize,
 }
@@ -229,12 +238,15 @@ impl Status {
             'Z' | 'X' => State::Ended,
             other => State::Other(other),
         };
-        // Field 22; the state is field 3.
-        let started = fields.nth(18)?.parse().ok()?;
+        // Field 9; the state is field 3.
+        let flags = fields.nth(5)?.parse().ok()?;
+        // Field 22.
+        let started = fields.nth(12)?.parse().ok()?;
         // Field 39.
         let processor = fields.nth(16)?.parse().ok()?;
         Some(Status {
             state,
+            flags,
             started,
             processor,
         })
