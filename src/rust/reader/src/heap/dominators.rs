@@ -6,33 +6,44 @@
 use super::graph::{Graph, Kind, NONE, TOP, Vertex};
 use super::objects::Objects;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, copied, filled};
+use profile_core::limits::memory::{TryCollect, TryGrow, copied, filled};
 
-/// The dominators, and what they retain.
+/// The vertices of a graph: their objects and dominators.
 pub struct Dominators {
+    /// The object of each vertex. They are found from the places of objects, so that they take no memory before.
+    objects: Vec<u32>,
     /// For each vertex. It has a lower number than the vertex.
     pub immediate: Vec<Vertex>,
     /// For each shared leaf of the graph.
     pub shared: Vec<Vertex>,
-    /// For each vertex: the size of all objects that it dominates, including itself, in units of 8 bytes; the largest
-    /// number stands for more.
-    retained: Vec<u32>,
 }
 
+/// Sizes are in units of 8 bytes; this one stands for more.
+const MOST_RETAINED: u32 = u32::MAX >> 1;
+
 impl Dominators {
-    pub fn find(graph: &Graph, objects: &Objects) -> Result<Dominators> {
-        let mut found = Dominators {
-            immediate: immediate_dominators(graph)?,
-            shared: Vec::new(),
-            retained: Vec::new(),
-        };
-        found.find_shared(graph)?;
-        found.retain(graph, objects)?;
-        Ok(found)
+    /// `parents` are the vertices from which those of the graph were found.
+    pub fn find(graph: &Graph, parents: Vec<Vertex>) -> Result<Dominators> {
+        let immediate = immediate_dominators(graph, parents)?;
+        let shared = shared_dominators(graph, &immediate)?;
+        Ok(Dominators {
+            objects: graph.objects()?,
+            immediate,
+            shared,
+        })
     }
 
-    pub fn retained(&self, vertex: Vertex) -> u64 {
-        u64::from(self.retained[vertex as usize]) * 8
+    /// The object of a vertex; `None` for the top and roots.
+    pub fn object(&self, vertex: Vertex) -> Option<u32> {
+        Some(self.objects[vertex as usize]).filter(|object| *object != NONE)
+    }
+
+    /// All holders of a vertex, first the one from which it was found. A vertex with one holder is dominated by it.
+    pub fn holders<'g>(&'g self, graph: &'g Graph, vertex: Vertex) -> &'g [Vertex] {
+        match graph.holders.of(vertex) {
+            [] => std::slice::from_ref(&self.immediate[vertex as usize]),
+            several => several,
+        }
     }
 
     /// The dominator of an object, if it has been reached.
@@ -45,30 +56,12 @@ impl Dominators {
         }
     }
 
-    /// The dominator of a leaf with several holders is their common dominator.
-    fn find_shared(&mut self, graph: &Graph) -> Result<()> {
-        let tree = Tree::new(&self.immediate)?;
-        let mut edges = graph.shared_edges.iter();
-        let mut next = edges.next();
-        for row in 0..graph.shared.len() as u32 {
-            let mut common = None;
-            while let Some(edge) = next.filter(|edge| edge.to() == row) {
-                let holder = edge.from();
-                common = Some(
-                    common.map_or(holder, |other| tree.common(&self.immediate, other, holder)),
-                );
-                next = edges.next();
-            }
-            self.shared.try_push(common.unwrap_or(TOP))?;
-        }
-        Ok(())
-    }
-
-    fn retain(&mut self, graph: &Graph, objects: &Objects) -> Result<()> {
-        let mut retained = filled(self.immediate.len(), 0_u32)?;
+    /// For each vertex: the size of all objects that it dominates, including itself, in units of 8 bytes.
+    pub fn retained(&self, graph: &Graph, objects: &Objects) -> Result<Vec<u32>> {
+        let mut retained = filled(graph.count, 0_u32)?;
         let mut add = |vertex: Vertex, size: u32| {
             let sum = &mut retained[vertex as usize];
-            *sum = sum.saturating_add(size);
+            *sum = sum.saturating_add(size).min(MOST_RETAINED);
         };
         let size = |object| u32::try_from(objects.size(object) / 8).unwrap_or(u32::MAX);
         for (object, place) in graph.places.iter().enumerate() {
@@ -79,49 +72,44 @@ impl Dominators {
                 Kind::Unreached | Kind::Reserved => {}
             }
         }
-        for vertex in (TOP + 1..self.immediate.len() as u32).rev() {
+        for vertex in (TOP + 1..graph.count as u32).rev() {
             let size = retained[vertex as usize];
             let sum = &mut retained[self.immediate[vertex as usize] as usize];
-            *sum = sum.saturating_add(size);
+            *sum = sum.saturating_add(size).min(MOST_RETAINED);
         }
-        self.retained = retained;
-        Ok(())
+        Ok(retained)
     }
 }
 
 /// The immediate dominator of each vertex.
-fn immediate_dominators(graph: &Graph) -> Result<Vec<Vertex>> {
-    let count = graph.objects.len();
-    let mut ancestors = copied(&graph.parents)?;
+fn immediate_dominators(graph: &Graph, parents: Vec<Vertex>) -> Result<Vec<Vertex>> {
+    let mut ancestors = copied(&parents)?;
     // The lowest semidominator on the path to the ancestor.
-    let mut lowest = filled(count, 0)?;
+    let mut lowest = filled(graph.count, 0)?;
     // The semidominators of vertices with several holders, in descending order of the vertices.
     let mut semidominators = Vec::new();
-    let mut edges = graph.edges.iter().rev().peekable();
+    let mut several = graph.holders.all().rev().peekable();
     let mut path = Vec::new();
-    for vertex in (TOP + 1..count as u32).rev() {
-        let mut semidominator = graph.parents[vertex as usize];
-        let mut has_others = false;
-        while let Some(edge) = edges.next_if(|edge| edge.to() == vertex) {
-            let holder = edge.from();
-            let candidate = if holder <= vertex {
-                holder
-            } else {
-                lowest_above(vertex, holder, &mut ancestors, &mut lowest, &mut path)?
-            };
-            semidominator = semidominator.min(candidate);
-            has_others = true;
-        }
-        lowest[vertex as usize] = semidominator;
-        if has_others {
+    for vertex in (TOP + 1..graph.count as u32).rev() {
+        let mut semidominator = parents[vertex as usize];
+        if let Some((_, holders)) = several.next_if(|row| row.0 == vertex) {
+            for &holder in holders {
+                let candidate = if holder <= vertex {
+                    holder
+                } else {
+                    lowest_above(vertex, holder, &mut ancestors, &mut lowest, &mut path)?
+                };
+                semidominator = semidominator.min(candidate);
+            }
             semidominators.try_push((vertex, semidominator))?;
         }
+        lowest[vertex as usize] = semidominator;
     }
     let mut dominators = lowest;
     let mut semidominators = semidominators.iter().rev().peekable();
     dominators[TOP as usize] = 0;
-    for vertex in TOP + 1..count as u32 {
-        let mut dominator = graph.parents[vertex as usize];
+    for vertex in TOP + 1..graph.count as u32 {
+        let mut dominator = parents[vertex as usize];
         if let Some(&(_, semidominator)) = semidominators.next_if(|row| row.0 == vertex) {
             while dominator > semidominator {
                 dominator = dominators[dominator as usize];
@@ -130,6 +118,17 @@ fn immediate_dominators(graph: &Graph) -> Result<Vec<Vertex>> {
         dominators[vertex as usize] = dominator;
     }
     Ok(dominators)
+}
+
+/// The dominator of a leaf with several holders is their common dominator.
+fn shared_dominators(graph: &Graph, immediate: &[Vertex]) -> Result<Vec<Vertex>> {
+    let tree = Tree::new(immediate)?;
+    let common = graph.shared.all().map(|(_, holders)| {
+        let holders = holders.iter().copied();
+        let common = holders.reduce(|one, other| tree.common(immediate, one, other));
+        common.unwrap_or(TOP)
+    });
+    common.try_vec()
 }
 
 /// The lowest semidominator on the path from a vertex up to, but not including, its first ancestor that is not above
@@ -211,11 +210,6 @@ impl Tree {
         }
         low
     }
-}
-
-/// Whether a vertex has an object.
-pub fn has_object(graph: &Graph, vertex: Vertex) -> bool {
-    graph.objects[vertex as usize] != NONE
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Only what retains a certain share of the heap has a step of its own, so the number of paths does not grow with the
 //! heap. Smaller objects belong to what dominates them, by their types.
 
-use super::dominators::{Dominators, has_object};
+use super::dominators::Dominators;
 use super::graph::{Graph, Kind, TOP, Vertex};
 use super::known::Known;
 use super::objects::Objects;
@@ -16,90 +16,114 @@ use super::sums::Sums;
 use super::texts::{FOREIGN, Texts};
 use super::ways::{Target, Ways};
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, TryPut, filled, owned};
+use profile_core::limits::memory::{TryGrow, TryPut, owned};
 use profile_core::model::heap::{RootName, SEVERAL};
 use profile_runtime::objects::{CHARSXP, SYMSXP};
 use std::collections::HashMap;
 
 mod shared;
 
-/// The bits for the number of a path. What a vertex is a part of is in the upper bits.
+/// The bits for the number of a path, and for what a vertex is a part of.
 const PATH_BITS: u32 = 28;
-const UNDECIDED: u32 = u32::MAX;
+const PART_BITS: u32 = 3;
+/// Set if a vertex has a path.
+const DECIDED: u32 = 1 << (PATH_BITS + PART_BITS);
 
-pub struct Naming<'n, 'm> {
-    known: &'n Known,
-    objects: &'n Objects<'m>,
+/// What snapshots say about objects: their paths and sums.
+pub struct Named<'n, 'm> {
     pub texts_of: Texts<'n, 'm>,
-    graph: &'n Graph,
-    dominators: &'n Dominators,
-    /// What retains less has no step.
-    least: u64,
     pub paths: Paths,
     /// The names of roots, and of steps to objects with several holders.
-    pub texts: Vec<String>,
+    texts: Vec<String>,
+    pub sums: Sums,
+}
+
+struct Naming<'g, 'n, 'm> {
+    known: &'n Known,
+    objects: &'n Objects<'m>,
+    graph: &'g Graph,
+    dominators: &'g Dominators,
+    /// What retains less has no step.
+    least: u64,
+    named: Named<'n, 'm>,
     text_numbers: HashMap<String, u64, foldhash::fast::RandomState>,
-    /// For each vertex: its path, and what it is a part of; or [`UNDECIDED`].
+    /// For each vertex: what it retains, until it has a path; then the path, what it is a part of, and [`DECIDED`].
     vertices: Vec<u32>,
     /// The paths of objects without vertices that are large enough.
     leaves: HashMap<u32, PathId, foldhash::fast::RandomState>,
-    pub sums: Sums,
     /// For vertices: the number of the reference that was found last, see `step_between()`.
     last_references: HashMap<Vertex, u32, foldhash::fast::RandomState>,
 }
 
-impl<'n, 'm> Naming<'n, 'm> {
+impl<'n, 'm> Named<'n, 'm> {
     pub fn find(
         known: &'n Known,
         objects: &'n Objects<'m>,
-        graph: &'n Graph,
-        dominators: &'n Dominators,
+        graph: &Graph,
+        dominators: &Dominators,
         roots: &[Root],
         unheld: RootName,
         least: u64,
-    ) -> Result<Naming<'n, 'm>> {
+    ) -> Result<Named<'n, 'm>> {
         let mut naming = Naming {
             known,
             objects,
-            texts_of: Texts { known, objects },
             graph,
             dominators,
             least,
-            paths: Paths::new()?,
-            texts: Vec::new(),
+            named: Named {
+                texts_of: Texts { known, objects },
+                paths: Paths::new()?,
+                texts: Vec::new(),
+                sums: Sums::default(),
+            },
             text_numbers: HashMap::default(),
-            vertices: filled(graph.objects.len(), UNDECIDED)?,
+            vertices: dominators.retained(graph, objects)?,
             leaves: HashMap::default(),
-            sums: Sums::default(),
             last_references: HashMap::default(),
         };
         naming.text_number(owned(SEVERAL.text())?)?;
-        naming.vertices[TOP as usize] = EMPTY;
+        naming.set_path(TOP, EMPTY, Part::None);
         for &(vertex, row) in &graph.roots {
             let name = roots.get(row).map_or(unheld.text(), |root| &root.name);
             let path = naming.root_path(owned(name)?)?;
-            naming.vertices[vertex as usize] = path;
+            naming.set_path(vertex, path, Part::None);
         }
         naming.name_vertices()?;
         naming.add_leaves()?;
-        naming.sums.finish()?;
-        Ok(naming)
+        naming.named.sums.finish()?;
+        Ok(naming.named)
     }
 
+    /// The text of the last step of a path.
+    pub fn text(&self, node: PathNode) -> Result<String> {
+        if node.has_text {
+            let text = self.texts.get(node.name as usize);
+            return owned(text.map_or("", String::as_str));
+        }
+        self.texts_of.step((node.kind, node.name), node.class)
+    }
+}
+
+impl<'n, 'm> Naming<'_, 'n, 'm> {
     fn name_vertices(&mut self) -> Result<()> {
-        let mut ways = Ways::new(self.graph, self.objects);
-        for vertex in TOP + 1..self.graph.objects.len() as u32 {
-            if !has_object(self.graph, vertex) {
+        let (graph, dominators) = (self.graph, self.dominators);
+        let mut ways = Ways::new(graph, dominators, self.objects);
+        for vertex in TOP + 1..graph.count as u32 {
+            let Some(object) = dominators.object(vertex) else {
                 continue;
-            }
-            let object = self.graph.objects[vertex as usize];
+            };
             let node = self.objects.node(object);
-            let is_large = self.dominators.retained(vertex) >= self.least;
-            if self.vertices[vertex as usize] == UNDECIDED {
-                let dominator = self.dominators.immediate[vertex as usize];
-                let is_held_by_root = !has_object(self.graph, dominator)
-                    && self.graph.parents[vertex as usize] == dominator;
-                let has_no_step = !is_large || node.type_() == SYMSXP || is_held_by_root;
+            // Only large vertices have a path before it is their turn.
+            let is_decided = self.is_decided(vertex);
+            let is_large = is_decided || self.is_large(vertex);
+            if !is_decided {
+                let dominator = dominators.immediate[vertex as usize];
+                let is_held_by_root = || {
+                    dominators.object(dominator).is_none()
+                        && dominators.holders(graph, vertex).first() == Some(&dominator)
+                };
+                let has_no_step = !is_large || node.type_() == SYMSXP || is_held_by_root();
                 let (path, part) = if has_no_step {
                     (self.path(dominator), Part::None)
                 } else {
@@ -111,8 +135,8 @@ impl<'n, 'm> Naming<'n, 'm> {
                 Some(package) => FOREIGN | package,
                 None => class_of(self.known, self.objects, node),
             };
-            self.sums
-                .add(self.path(vertex), class, self.objects.size(object))?;
+            let (path, size) = (self.path(vertex), self.objects.size(object));
+            self.named.sums.add(path, class, size)?;
             if is_large {
                 self.name_children(vertex)?;
             }
@@ -122,7 +146,10 @@ impl<'n, 'm> Naming<'n, 'm> {
 
     /// Sets the paths of what a vertex dominates and refers to.
     fn name_children(&mut self, vertex: Vertex) -> Result<()> {
-        let (path, holder) = (self.path(vertex), self.holder(vertex, self.part(vertex)));
+        let path = self.path(vertex);
+        let Some(holder) = self.holder(vertex, self.part(vertex)) else {
+            return Ok(());
+        };
         for reference in 0.. {
             let Some(address) = holder.node.reference(reference) else {
                 break;
@@ -153,10 +180,7 @@ impl<'n, 'm> Naming<'n, 'm> {
     /// Whether an object is large enough for a step of its own, and has none yet.
     fn is_worth_a_step(&self, place: Kind, object: u32) -> bool {
         match place {
-            Kind::Vertex(vertex) => {
-                self.vertices[vertex as usize] == UNDECIDED
-                    && self.dominators.retained(vertex) >= self.least
-            }
+            Kind::Vertex(vertex) => !self.is_decided(vertex) && self.is_large(vertex),
             _ => {
                 self.objects.size(object) >= self.least
                     && self.objects.node(object).type_() != CHARSXP
@@ -164,9 +188,10 @@ impl<'n, 'm> Naming<'n, 'm> {
         }
     }
 
-    fn holder(&self, vertex: Vertex, part: Part) -> Holder<'n, 'm> {
-        let object = self.graph.objects[vertex as usize];
-        Holder::new(self.known, self.objects, object, part)
+    /// `None` for a root.
+    fn holder(&self, vertex: Vertex, part: Part) -> Option<Holder<'n, 'm>> {
+        let object = self.dominators.object(vertex)?;
+        Some(Holder::new(self.known, self.objects, object, part))
     }
 
     /// The path with a step, if there is one.
@@ -174,7 +199,7 @@ impl<'n, 'm> Naming<'n, 'm> {
         let Some((kind, name)) = step else {
             return Ok(path);
         };
-        self.paths.enter(PathNode {
+        self.named.paths.enter(PathNode {
             up: path,
             kind,
             name,
@@ -185,7 +210,7 @@ impl<'n, 'm> Naming<'n, 'm> {
 
     fn root_path(&mut self, name: String) -> Result<PathId> {
         let name = self.text_number(name)?;
-        self.paths.enter(PathNode {
+        self.named.paths.enter(PathNode {
             up: EMPTY,
             kind: StepKind::Root,
             name,
@@ -198,15 +223,15 @@ impl<'n, 'm> Naming<'n, 'm> {
         if let Some(&number) = self.text_numbers.get(&text) {
             return Ok(number);
         }
-        let number = self.texts.len() as u64;
+        let number = self.named.texts.len() as u64;
         self.text_numbers.try_put(owned(&text)?, number)?;
-        self.texts.try_push(text)?;
+        self.named.texts.try_push(text)?;
         Ok(number)
     }
 
     /// Adds the objects without vertices.
     fn add_leaves(&mut self) -> Result<()> {
-        let mut ways = Ways::new(self.graph, self.objects);
+        let mut ways = Ways::new(self.graph, self.dominators, self.objects);
         for object in 0..self.objects.count {
             let place = self.graph.places[object as usize].kind();
             let (Kind::Leaf(_) | Kind::Shared(_), Some(dominator)) =
@@ -224,32 +249,32 @@ impl<'n, 'm> Naming<'n, 'm> {
             };
             let type_ = self.objects.node(object).type_();
             let size = self.objects.size(object);
-            self.sums.add(path, u64::from(type_.0), size)?;
+            self.named.sums.add(path, u64::from(type_.0), size)?;
         }
         Ok(())
     }
 
     fn set_path(&mut self, vertex: Vertex, path: PathId, part: Part) {
-        self.vertices[vertex as usize] = path | (part as u32) << PATH_BITS;
+        self.vertices[vertex as usize] = path | (part as u32) << PATH_BITS | DECIDED;
+    }
+
+    fn is_decided(&self, vertex: Vertex) -> bool {
+        self.vertices[vertex as usize] & DECIDED != 0
+    }
+
+    /// Whether a vertex without a path is large enough for a step of its own.
+    fn is_large(&self, vertex: Vertex) -> bool {
+        u64::from(self.vertices[vertex as usize]) * 8 >= self.least
     }
 
     fn path(&self, vertex: Vertex) -> PathId {
         match self.vertices[vertex as usize] {
-            UNDECIDED => EMPTY,
-            path_and_part => path_and_part & ((1 << PATH_BITS) - 1),
+            decided if decided & DECIDED != 0 => decided % (1 << PATH_BITS),
+            _ => EMPTY,
         }
     }
 
     fn part(&self, vertex: Vertex) -> Part {
-        Part::from_number(self.vertices[vertex as usize] >> PATH_BITS)
-    }
-
-    /// The text of the last step of a path.
-    pub fn text(&self, node: PathNode) -> Result<String> {
-        if node.has_text {
-            let text = self.texts.get(node.name as usize);
-            return owned(text.map_or("", String::as_str));
-        }
-        self.texts_of.step((node.kind, node.name), node.class)
+        Part::from_number(self.vertices[vertex as usize] >> PATH_BITS & (1 << PART_BITS) - 1)
     }
 }

@@ -2,13 +2,13 @@
 //! from the class, innermost, to the root.
 
 use super::dominators::Dominators;
-use super::graph::{Graph, Kind as Placed};
+use super::graph::Graph;
 use super::known::Known;
 use super::lists::Lists;
-use super::naming::Naming;
+use super::naming::Named;
 use super::objects::Objects;
 use super::paths::{Node, PathId};
-use super::roots::{self, Library};
+use super::roots::{self, Library, Root, Symbols};
 use super::steps::Kind;
 use super::sums::Sum;
 use super::walk::walk;
@@ -90,22 +90,7 @@ pub fn take<'m>(
         &objects,
         about.lists,
     )?;
-    let graph = walk(&objects, &symbols, &roots)?;
-    let dominators = Dominators::find(&graph, &objects)?;
-    let mut least = about
-        .least
-        .unwrap_or((objects.used_bytes / SHARE).max(LEAST));
-    let naming = loop {
-        let unheld = about.unheld;
-        let naming = Naming::find(known, &objects, &graph, &dominators, &roots, unheld, least)?;
-        // Roots always have a step, and there may be many of them.
-        let is_most = least > objects.used_bytes;
-        if about.least.is_some() || is_most || naming.paths.nodes.len() <= MOST_STEPS {
-            break naming;
-        }
-        least = least.saturating_mul(2);
-    };
-    let heap = heap(&graph, &objects);
+    let (named, heap) = name(about, &objects, &roots, &symbols)?;
     source.default_type = Some(owned(TYPES[0].0)?);
     let numbers = [
         ("profile.heap.used", heap.used),
@@ -132,7 +117,7 @@ pub fn take<'m>(
         profile,
         locations: HashMap::default(),
     };
-    builder.add_paths(&naming)?;
+    builder.add_paths(&named)?;
     builder.add_other(FREE, "free cells", heap.free)?;
     if let Some(resident) = about.resident {
         let other = resident.saturating_sub(heap.used.saturating_add(heap.free));
@@ -144,7 +129,31 @@ pub fn take<'m>(
     })
 }
 
-fn heap(graph: &Graph, objects: &Objects) -> Heap {
+/// Names all objects. The graph is dropped before the profile is made.
+fn name<'n, 'm>(
+    about: &'n About,
+    objects: &'n Objects<'m>,
+    roots: &[Root],
+    symbols: &Symbols,
+) -> Result<(Named<'n, 'm>, Heap)> {
+    let (graph, parents) = walk(objects, symbols, roots)?;
+    let dominators = Dominators::find(&graph, parents)?;
+    let mut least = about
+        .least
+        .unwrap_or((objects.used_bytes / SHARE).max(LEAST));
+    loop {
+        let (known, unheld) = (about.known, about.unheld);
+        let named = Named::find(known, objects, &graph, &dominators, roots, unheld, least)?;
+        // Roots always have a step, and there may be many of them.
+        let is_most = least > objects.used_bytes;
+        if about.least.is_some() || is_most || named.paths.nodes.len() <= MOST_STEPS {
+            return Ok((named, heap(&graph, &dominators, objects)));
+        }
+        least = least.saturating_mul(2);
+    }
+}
+
+fn heap(graph: &Graph, dominators: &Dominators, objects: &Objects) -> Heap {
     let mut heap = Heap {
         data: objects.data_bytes,
         wrong: graph.wrong,
@@ -153,15 +162,13 @@ fn heap(graph: &Graph, objects: &Objects) -> Heap {
     for (object, place) in graph.places.iter().enumerate() {
         let object = object as u32;
         let size = objects.size(object);
-        let holder = match place.kind() {
-            Placed::Vertex(vertex) | Placed::Leaf(vertex) => vertex,
-            Placed::Shared(row) => graph.shared[row as usize].first,
-            Placed::Unreached | Placed::Reserved => continue,
+        let Some(dominator) = dominators.dominator(place.kind()) else {
+            continue;
         };
         heap.objects += 1;
         heap.used = heap.used.saturating_add(size);
         heap.unmarked += u64::from(!objects.is_used(object));
-        if holder >= graph.unheld {
+        if dominator >= graph.unheld {
             heap.unheld = heap.unheld.saturating_add(size);
         }
     }
@@ -177,9 +184,9 @@ struct Builder {
 }
 
 impl Builder {
-    fn add_paths(&mut self, naming: &Naming) -> Result<()> {
+    fn add_paths(&mut self, named: &Named) -> Result<()> {
         // In the order of paths, so that equal heaps have equal profiles.
-        let mut sums = naming
+        let mut sums = named
             .sums
             .by_key
             .iter()
@@ -187,23 +194,23 @@ impl Builder {
             .try_vec()?;
         sums.sort_unstable_by_key(|&((path, class), _)| (path, class));
         for ((path, class), sum) in sums {
-            self.add_path(naming, path, class, sum)?;
+            self.add_path(named, path, class, sum)?;
         }
         Ok(())
     }
 
-    fn add_path(&mut self, naming: &Naming, path: PathId, class: u64, sum: Sum) -> Result<()> {
+    fn add_path(&mut self, named: &Named, path: PathId, class: u64, sum: Sum) -> Result<()> {
         let mut stack = Vec::new();
-        let text = naming.texts_of.class(class)?;
+        let text = named.texts_of.class(class)?;
         stack.try_push(self.location(&text, HeapFrame::Type)?)?;
         let mut has_root = false;
-        for node in naming.paths.upwards(path) {
+        for node in named.paths.upwards(path) {
             has_root |= node.kind == Kind::Root;
             let known = self.locations.get(&node).copied();
             let location = match known {
                 Some(location) => location,
                 None => {
-                    let location = self.location(&naming.text(node)?, node.kind.frame())?;
+                    let location = self.location(&named.text(node)?, node.kind.frame())?;
                     self.locations.try_put(node, location)?;
                     location
                 }

@@ -5,7 +5,7 @@
 //! holder do not become vertices: they belong to their holder. This saves memory.
 
 use super::damage::too_many_objects;
-use super::graph::{Edge, Graph, Kind, MOST, NONE, Place, Shared, TOP, Vertex};
+use super::graph::{Edge, Graph, Holders, Kind, MOST, Place, TOP, Vertex};
 use super::objects::Objects;
 use super::roots::{Phase, Root, Symbols};
 use profile_core::error::Result;
@@ -16,34 +16,37 @@ use profile_runtime::objects::{CHARSXP, ENVSXP, LISTSXP, SYMSXP, TAG, VECSXP};
 struct Walk<'w, 'm> {
     objects: &'w Objects<'m>,
     symbols: &'w Symbols,
-    graph: Graph,
-    /// For each vertex: the last one that had a reference to it.
+    places: Vec<Place>,
+    /// For each vertex: the one from which it was found, and the last one that had a reference to it.
+    parents: Vec<Vertex>,
     last: Vec<Vertex>,
-    /// Vertices and the number of the next reference that is to be followed.
-    stack: Vec<(Vertex, u32)>,
+    /// All other references between vertices of the same phase.
+    edges: Vec<Edge>,
+    /// For each shared leaf: the first and the last one of its holders so far.
+    shared: Vec<(Vertex, Vertex)>,
+    /// The number of the row of a shared leaf, and a holder.
+    shared_edges: Vec<Edge>,
+    wrong: u64,
+    /// Vertices, their objects, and the number of the next reference that is to be followed.
+    stack: Vec<(Vertex, u32, u32)>,
     phase: Phase,
     /// The first vertex of the phase.
     start: Vertex,
     lazy: Vec<u64>,
 }
 
-/// `roots` are in the order of their phases.
-pub fn walk(objects: &Objects, symbols: &Symbols, roots: &[Root]) -> Result<Graph> {
+/// The graph, and for each vertex the one from which it was found. `roots` are in the order of their phases.
+pub fn walk(objects: &Objects, symbols: &Symbols, roots: &[Root]) -> Result<(Graph, Vec<Vertex>)> {
     let mut walk = Walk {
         objects,
         symbols,
-        graph: Graph {
-            places: filled(objects.count as usize, Place::UNREACHED)?,
-            objects: filled(2, NONE)?,
-            parents: filled(2, 0)?,
-            edges: Vec::new(),
-            shared: Vec::new(),
-            shared_edges: Vec::new(),
-            roots: Vec::new(),
-            unheld: 0,
-            wrong: 0,
-        },
+        places: filled(objects.count as usize, Place::UNREACHED)?,
+        parents: filled(2, 0)?,
         last: filled(2, 0)?,
+        edges: Vec::new(),
+        shared: Vec::new(),
+        shared_edges: Vec::new(),
+        wrong: 0,
         stack: Vec::new(),
         phase: Phase::Names,
         start: TOP,
@@ -51,20 +54,20 @@ pub fn walk(objects: &Objects, symbols: &Symbols, roots: &[Root]) -> Result<Grap
     };
     let own = roots.iter().flat_map(|root| &root.own);
     for number in own.filter_map(|&address| objects.number(address)) {
-        walk.graph.places[number as usize] = Place::RESERVED;
+        walk.places[number as usize] = Place::RESERVED;
     }
-    let mut taken = Vec::new();
+    let (mut vertices, mut taken) = (Vec::new(), Vec::new());
     for (row, root) in roots.iter().enumerate() {
         let vertex = walk.root(root.phase)?;
-        walk.graph.roots.try_push((vertex, row))?;
+        vertices.try_push((vertex, row))?;
         for &address in &root.own {
             let number = objects.number(address);
-            let is_free = |number: &u32| walk.graph.places[*number as usize] == Place::RESERVED;
+            let is_free = |number: &u32| walk.places[*number as usize] == Place::RESERVED;
             if let Some(number) = number.filter(is_free) {
-                let found = walk.vertex(number, vertex)?;
-                walk.graph.places[number as usize] = Place::TAKEN;
+                let found = walk.vertex(vertex)?;
+                walk.places[number as usize] = Place::TAKEN;
                 taken.try_push((number, found))?;
-                walk.follow(found)?;
+                walk.follow(found, number)?;
             }
         }
         let lazy = if root.takes_lazy {
@@ -76,27 +79,23 @@ pub fn walk(objects: &Objects, symbols: &Symbols, roots: &[Root]) -> Result<Grap
             walk.hold(vertex, address)?;
         }
     }
-    let vertex = walk.root(Phase::None)?;
-    walk.graph.roots.try_push((vertex, roots.len()))?;
-    walk.graph.unheld = vertex;
+    let unheld = walk.root(Phase::None)?;
+    vertices.try_push((unheld, roots.len()))?;
     for number in 0..objects.count {
-        let is_reached = walk.graph.places[number as usize] != Place::UNREACHED;
+        let is_reached = walk.places[number as usize] != Place::UNREACHED;
         if objects.is_used(number) && !is_reached {
-            walk.hold(vertex, objects.address(number))?;
+            walk.hold(unheld, objects.address(number))?;
         }
     }
-    let mut graph = walk.graph;
     for (number, vertex) in taken {
-        graph.places[number as usize] = Place::vertex(vertex);
+        walk.places[number as usize] = Place::vertex(vertex);
     }
-    graph.edges.sort_unstable();
-    graph.shared_edges.sort_unstable();
-    Ok(graph)
+    walk.finish(vertices, unheld)
 }
 
 impl Walk<'_, '_> {
     fn root(&mut self, phase: Phase) -> Result<Vertex> {
-        let vertex = self.vertex(NONE, TOP)?;
+        let vertex = self.vertex(TOP)?;
         if phase != self.phase {
             self.phase = phase;
             self.start = vertex;
@@ -105,13 +104,12 @@ impl Walk<'_, '_> {
     }
 
     /// A new vertex.
-    fn vertex(&mut self, object: u32, parent: Vertex) -> Result<Vertex> {
-        let vertex = self.graph.objects.len() as u32;
+    fn vertex(&mut self, parent: Vertex) -> Result<Vertex> {
+        let vertex = self.parents.len() as u32;
         if vertex >= MOST {
             return Err(too_many_objects());
         }
-        self.graph.objects.try_push(object)?;
-        self.graph.parents.try_push(parent)?;
+        self.parents.try_push(parent)?;
         self.last.try_push(0)?;
         Ok(vertex)
     }
@@ -121,7 +119,7 @@ impl Walk<'_, '_> {
         if let Some(number) = self.objects.number(address) {
             let node = self.objects.node(number);
             if let Some(found) = self.reach(root, number, node)? {
-                self.follow(found)?;
+                self.follow(found, number)?;
             }
         }
         Ok(())
@@ -130,41 +128,41 @@ impl Walk<'_, '_> {
     /// Adds a reference to an object. Returns its vertex if it is a new one.
     #[inline]
     fn reach(&mut self, from: Vertex, number: u32, node: Node) -> Result<Option<Vertex>> {
-        let place = self.graph.places[number as usize];
+        let place = self.places[number as usize];
         match place.kind() {
             Kind::Unreached if node.is_leaf(self.objects.nil) => {
-                self.graph.places[number as usize] = Place::leaf(from);
+                self.places[number as usize] = Place::leaf(from);
             }
             Kind::Unreached => {
-                let vertex = self.vertex(number, from)?;
-                self.graph.places[number as usize] = Place::vertex(vertex);
+                let vertex = self.vertex(from)?;
+                self.places[number as usize] = Place::vertex(vertex);
                 return Ok(Some(vertex));
             }
             Kind::Vertex(to) => {
                 let last = &mut self.last[to as usize];
-                let is_new = *last != from && self.graph.parents[to as usize] != from;
+                let is_new = *last != from && self.parents[to as usize] != from;
                 if to >= self.start && is_new {
                     *last = from;
-                    self.graph.edges.try_push(Edge::new(to, from))?;
+                    self.edges.try_push(Edge::new(to, from))?;
                 }
             }
             Kind::Leaf(first) => {
                 if first >= self.start && first != from {
-                    let row = self.graph.shared.len() as u32;
+                    let row = self.shared.len() as u32;
                     if row >= MOST {
                         return Err(too_many_objects());
                     }
-                    self.graph.shared.try_push(Shared { first, last: from })?;
-                    self.graph.places[number as usize] = Place::shared(row);
-                    self.graph.shared_edges.try_push(Edge::new(row, first))?;
-                    self.graph.shared_edges.try_push(Edge::new(row, from))?;
+                    self.shared.try_push((first, from))?;
+                    self.places[number as usize] = Place::shared(row);
+                    self.shared_edges.try_push(Edge::new(row, first))?;
+                    self.shared_edges.try_push(Edge::new(row, from))?;
                 }
             }
             Kind::Shared(row) => {
-                let shared = &mut self.graph.shared[row as usize];
-                if shared.first >= self.start && shared.last != from && shared.first != from {
-                    shared.last = from;
-                    self.graph.shared_edges.try_push(Edge::new(row, from))?;
+                let (first, last) = &mut self.shared[row as usize];
+                if *first >= self.start && *last != from && *first != from {
+                    *last = from;
+                    self.shared_edges.try_push(Edge::new(row, from))?;
                 }
             }
             Kind::Reserved => {}
@@ -173,11 +171,11 @@ impl Walk<'_, '_> {
     }
 
     /// Follows all references from a vertex on.
-    fn follow(&mut self, vertex: Vertex) -> Result<()> {
+    fn follow(&mut self, vertex: Vertex, object: u32) -> Result<()> {
         self.stack.clear();
-        self.stack.try_push((vertex, 0))?;
-        while let Some((vertex, mut reference)) = self.stack.pop() {
-            let node = self.objects.node(self.graph.objects[vertex as usize]);
+        self.stack.try_push((vertex, object, 0))?;
+        while let Some((vertex, object, mut reference)) = self.stack.pop() {
+            let node = self.objects.node(object);
             while let Some(address) = node.reference(reference) {
                 reference += 1;
                 if address == self.objects.nil || address == 0 {
@@ -185,11 +183,11 @@ impl Walk<'_, '_> {
                 }
                 let Some(number) = self.objects.number(address) else {
                     // What nothing holds yet may be an object that R is just making.
-                    self.graph.wrong += u64::from(self.phase < Phase::None);
+                    self.wrong += u64::from(self.phase < Phase::None);
                     continue;
                 };
                 let child = self.objects.node(number);
-                if self.is_skipped(vertex, node, reference - 1, child) {
+                if self.is_skipped(object, node, reference - 1, child) {
                     if child.type_() == ENVSXP {
                         self.lazy.try_push(address)?;
                     }
@@ -197,9 +195,9 @@ impl Walk<'_, '_> {
                 }
                 if let Some(found) = self.reach(vertex, number, child)? {
                     if node.reference(reference).is_some() {
-                        self.stack.try_push((vertex, reference))?;
+                        self.stack.try_push((vertex, object, reference))?;
                     }
-                    self.stack.try_push((found, 0))?;
+                    self.stack.try_push((found, number, 0))?;
                     break;
                 }
             }
@@ -207,9 +205,25 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
+    /// What is only needed for the walk is dropped before the holders are put together.
+    fn finish(self, roots: Vec<(Vertex, usize)>, unheld: Vertex) -> Result<(Graph, Vec<Vertex>)> {
+        drop((self.last, self.shared, self.stack));
+        let parents = self.parents;
+        let graph = Graph {
+            places: self.places,
+            count: parents.len(),
+            holders: Holders::new(self.edges, |vertex| parents.get(vertex as usize).copied())?,
+            shared: Holders::new(self.shared_edges, |_| None)?,
+            roots,
+            unheld,
+            wrong: self.wrong,
+        };
+        Ok((graph, parents))
+    }
+
     /// Whether a reference does not count, or not in this phase.
     #[inline]
-    fn is_skipped(&self, vertex: Vertex, node: Node, reference: u32, child: Node) -> bool {
+    fn is_skipped(&self, object: u32, node: Node, reference: u32, child: Node) -> bool {
         if node.is_altrep() {
             // Its class, which belongs to the library that defines it, or to R.
             return reference == reference::ALTREP_CLASS && self.phase < Phase::Libraries;
@@ -218,7 +232,6 @@ impl Walk<'_, '_> {
             // R's table of all strings, which does not keep them.
             VECSXP => child.type_() == CHARSXP,
             SYMSXP if reference == reference::SYMBOL_VALUE => {
-                let object = self.graph.objects[vertex as usize];
                 self.symbols.last.contains(&self.objects.address(object))
             }
             LISTSXP if reference == reference::VALUE && self.phase < Phase::Copies => {

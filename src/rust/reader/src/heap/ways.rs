@@ -2,7 +2,8 @@
 //!
 //! The search goes backwards, from the object to its holders. Means, such as the cells of a list, do not count.
 
-use super::graph::{Edge, Graph, NONE, TOP, Vertex};
+use super::dominators::Dominators;
+use super::graph::{Graph, TOP, Vertex};
 use super::objects::Objects;
 use super::steps::is_means;
 use profile_core::error::Result;
@@ -24,6 +25,7 @@ pub enum Target {
 
 pub struct Ways<'w, 'm> {
     graph: &'w Graph,
+    dominators: &'w Dominators,
     objects: &'w Objects<'m>,
     /// How many vertices may still be looked at.
     left: usize,
@@ -34,11 +36,16 @@ pub struct Ways<'w, 'm> {
 }
 
 impl<'w, 'm> Ways<'w, 'm> {
-    pub fn new(graph: &'w Graph, objects: &'w Objects<'m>) -> Ways<'w, 'm> {
+    pub fn new(
+        graph: &'w Graph,
+        dominators: &'w Dominators,
+        objects: &'w Objects<'m>,
+    ) -> Ways<'w, 'm> {
         Ways {
             graph,
+            dominators,
             objects,
-            left: graph.objects.len().saturating_mul(MOST_FOR_EACH),
+            left: graph.count.saturating_mul(MOST_FOR_EACH),
             seen: HashMap::default(),
             near: Vec::new(),
             far: Vec::new(),
@@ -52,21 +59,13 @@ impl<'w, 'm> Ways<'w, 'm> {
         self.seen.clear();
         self.near.clear();
         self.far.clear();
-        let graph = self.graph;
-        match target {
-            Target::Vertex(vertex) => {
-                self.look_at(graph.parents[vertex as usize], 0, dominator, &mut ways)?;
-                let (start, end) = range(&graph.edges, vertex);
-                for edge in &graph.edges[start..end] {
-                    self.look_at(edge.from(), 0, dominator, &mut ways)?;
-                }
-            }
-            Target::Shared(row) => {
-                let (start, end) = range(&graph.shared_edges, row);
-                for edge in &graph.shared_edges[start..end] {
-                    self.look_at(edge.from(), 0, dominator, &mut ways)?;
-                }
-            }
+        let (graph, dominators) = (self.graph, self.dominators);
+        let holders = match target {
+            Target::Vertex(vertex) => dominators.holders(graph, vertex),
+            Target::Shared(row) => graph.shared.of(row),
+        };
+        for &holder in holders {
+            self.look_at(holder, 0, dominator, &mut ways)?;
         }
         let wanted = if dominator == TOP { 2 } else { 1 };
         let mut seen = 0;
@@ -81,10 +80,8 @@ impl<'w, 'm> Ways<'w, 'm> {
             };
             seen += 1;
             self.left -= 1;
-            self.look_at(graph.parents[vertex as usize], vertex, dominator, &mut ways)?;
-            let (start, end) = range(&graph.edges, vertex);
-            for edge in &graph.edges[start..end] {
-                self.look_at(edge.from(), vertex, dominator, &mut ways)?;
+            for &holder in dominators.holders(graph, vertex) {
+                self.look_at(holder, vertex, dominator, &mut ways)?;
             }
         }
         // All holders of a vertex are looked at. There may be many, such as the calls of a recursive function.
@@ -108,10 +105,9 @@ impl<'w, 'm> Ways<'w, 'm> {
             return Ok(());
         }
         self.seen.try_put(holder, next)?;
-        let object = self.graph.objects[holder as usize];
-        if object == NONE {
+        let Some(object) = self.dominators.object(holder) else {
             return ways.try_push(self.way(holder)?);
-        }
+        };
         if is_means(self.objects.node(object).type_()) {
             self.near.try_push(holder)
         } else {
@@ -128,11 +124,4 @@ impl<'w, 'm> Ways<'w, 'm> {
         }
         Ok(way)
     }
-}
-
-/// The range of edges to a vertex.
-fn range(edges: &[Edge], to: u32) -> (usize, usize) {
-    let start = edges.partition_point(|edge| edge.to() < to);
-    let end = edges.partition_point(|edge| edge.to() <= to);
-    (start, end)
 }

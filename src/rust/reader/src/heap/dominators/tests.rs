@@ -78,8 +78,9 @@ impl Case {
         let objects = Objects::read(&mut self.heap.view(), &self.heap.lists, self.heap.known.nil);
         let objects = objects.unwrap();
         let roots: Vec<Root> = self.roots.iter().map(root).collect();
-        let graph = walk(&objects, &Symbols::default(), &roots).unwrap();
-        let found = Dominators::find(&graph, &objects).unwrap();
+        let (graph, parents) = walk(&objects, &Symbols::default(), &roots).unwrap();
+        let found = Dominators::find(&graph, parents).unwrap();
+        let retained_by = found.retained(&graph, &objects).unwrap();
         let number = |address: u64| objects.number(address).unwrap();
         let mut earlier = BTreeSet::new();
         let mut phases: Vec<Phase> = self.roots.iter().map(|root| root.0).collect();
@@ -107,7 +108,11 @@ impl Case {
                     },
                 };
                 if let Some(vertex) = vertex {
-                    assert_eq!(found.retained(vertex), sum, "of {holder:#x}");
+                    assert_eq!(
+                        u64::from(retained_by[vertex as usize]) * 8,
+                        sum,
+                        "of {holder:#x}"
+                    );
                 }
                 for object in retained.into_iter().filter(|object| *object != holder) {
                     depths
@@ -168,8 +173,8 @@ fn retained_and_depth(mut heap: FakeHeap, held: u64, last: u64) -> (u64, u32) {
     heap.finish();
     let objects = Objects::read(&mut heap.view(), &heap.lists, heap.known.nil).unwrap();
     let roots = [root(&(Phase::Names, vec![held]))];
-    let graph = walk(&objects, &Symbols::default(), &roots).unwrap();
-    let found = Dominators::find(&graph, &objects).unwrap();
+    let (graph, parents) = walk(&objects, &Symbols::default(), &roots).unwrap();
+    let found = Dominators::find(&graph, parents).unwrap();
     let place = graph.places[objects.number(last).unwrap() as usize].kind();
     let mut vertex = match place {
         Kind::Vertex(vertex) => found.immediate[vertex as usize],
@@ -182,7 +187,8 @@ fn retained_and_depth(mut heap: FakeHeap, held: u64, last: u64) -> (u64, u32) {
         vertex = found.immediate[vertex as usize];
         depth += 1;
     }
-    (found.retained(graph.roots[0].0), depth)
+    let retained = found.retained(&graph, &objects).unwrap();
+    (u64::from(retained[graph.roots[0].0 as usize]) * 8, depth)
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The names of objects that have several holders.
 
 use super::Naming;
-use crate::heap::dominators::has_object;
 use crate::heap::graph::{TOP, Vertex};
 use crate::heap::paths::{EMPTY, Node as PathNode, PathId};
 use crate::heap::steps::{Kind as StepKind, Part, Step, class_of, is_means};
@@ -14,7 +13,7 @@ use profile_runtime::node::Node;
 /// The most steps of a way that are shown for an object with several holders.
 const MOST_STEPS: usize = 8;
 
-impl Naming<'_, '_> {
+impl Naming<'_, '_, '_> {
     /// The path of an object with several holders. It has one step from the dominator, named after the shortest way, since
     /// what is on the way does not retain the object.
     pub(super) fn shared(
@@ -39,8 +38,8 @@ impl Naming<'_, '_> {
                 text.try_push_str(" & ")?;
             }
             if dominator == TOP {
-                let root = self.paths.upwards(self.path(start)).last();
-                let root = root.and_then(|root| self.texts.get(root.name as usize));
+                let root = self.named.paths.upwards(self.path(start)).last();
+                let root = root.and_then(|root| self.named.texts.get(root.name as usize));
                 text.try_push_str(root.map_or("", String::as_str))?;
             }
             let hidden = steps.len().saturating_sub(MOST_STEPS);
@@ -48,7 +47,7 @@ impl Naming<'_, '_> {
                 if !text.is_empty() {
                     text.try_push_char(' ')?;
                 }
-                text.try_push_str(&self.texts_of.step(*step, 0)?)?;
+                text.try_push_str(&self.named.texts_of.step(*step, 0)?)?;
             }
             kind = steps.last().map(|step| step.0);
             part = inside;
@@ -62,7 +61,7 @@ impl Naming<'_, '_> {
             return Ok((start, part));
         };
         if !is_means {
-            text.try_push_str(&self.texts_of.suffix(class)?)?;
+            text.try_push_str(&self.named.texts_of.suffix(class)?)?;
         }
         text.try_push_str(SHARED)?;
         let path = PathNode {
@@ -72,7 +71,7 @@ impl Naming<'_, '_> {
             class: 0,
             has_text: true,
         };
-        Ok((self.paths.enter(path)?, part))
+        Ok((self.named.paths.enter(path)?, part))
     }
 
     /// The steps from a vertex along a way to an object, and what the object is a part of.
@@ -85,8 +84,10 @@ impl Naming<'_, '_> {
         let mut steps = Vec::new();
         let (mut from, mut part) = (start, self.part(start));
         for &vertex in way {
-            let next = self.graph.objects[vertex as usize];
-            let (step, inside) = self.step_between(from, next, part)?;
+            let (step, inside) = match self.dominators.object(vertex) {
+                Some(next) => self.step_between(from, next, part)?,
+                None => (None, Part::None),
+            };
             steps.try_extend_from(step.into_iter())?;
             (from, part) = (vertex, inside);
         }
@@ -102,10 +103,9 @@ impl Naming<'_, '_> {
         object: u32,
         part: Part,
     ) -> Result<(Option<Step>, Part)> {
-        if !has_object(self.graph, vertex) {
+        let Some(holder) = self.holder(vertex, part) else {
             return Ok((None, Part::None));
-        }
-        let holder = self.holder(vertex, part);
+        };
         let address = self.objects.address(object);
         // Children of a long list are looked for in their order.
         let start = self.last_references.get(&vertex).copied().unwrap_or(0);

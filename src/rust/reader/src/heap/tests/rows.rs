@@ -2,7 +2,7 @@
 
 use super::FakeHeap;
 use crate::heap::dominators::Dominators;
-use crate::heap::naming::Naming;
+use crate::heap::naming::Named;
 use crate::heap::objects::Objects;
 use crate::heap::roots;
 use crate::heap::walk::walk;
@@ -29,9 +29,9 @@ impl Rows {
             &heap.lists,
         );
         let (roots, symbols) = found.unwrap();
-        let graph = walk(&objects, &symbols, &roots).unwrap();
-        let dominators = Dominators::find(&graph, &objects).unwrap();
-        let naming = Naming::find(
+        let (graph, parents) = walk(&objects, &symbols, &roots).unwrap();
+        let dominators = Dominators::find(&graph, parents).unwrap();
+        let naming = Named::find(
             known,
             &objects,
             &graph,
