@@ -23,11 +23,10 @@ use std::collections::HashMap;
 
 mod shared;
 
-/// The bits for the number of a path, and for what a vertex is a part of.
+/// The bits for the number of a path. What a vertex is a part of is in three bits above.
 const PATH_BITS: u32 = 28;
-const PART_BITS: u32 = 3;
 /// Set if a vertex has a path.
-const DECIDED: u32 = 1 << (PATH_BITS + PART_BITS);
+const DECIDED: u32 = 1 << 31;
 
 /// What snapshots say about objects: their paths and sums.
 pub struct Named<'n, 'm> {
@@ -275,6 +274,6 @@ impl<'n, 'm> Naming<'_, 'n, 'm> {
     }
 
     fn part(&self, vertex: Vertex) -> Part {
-        Part::from_number(self.vertices[vertex as usize] >> PATH_BITS & (1 << PART_BITS) - 1)
+        Part::from_number((self.vertices[vertex as usize] & !DECIDED) >> PATH_BITS)
     }
 }
