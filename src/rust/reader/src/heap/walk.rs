@@ -9,7 +9,7 @@ use super::graph::{Edge, Graph, Holders, Kind, MOST, Place, TOP, Vertex};
 use super::objects::Objects;
 use super::roots::{Phase, Root, Symbols};
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, filled};
+use profile_core::limits::memory::{TryGrow, filled, with_room};
 use profile_runtime::node::{Node, reference};
 use profile_runtime::objects::{CHARSXP, ENVSXP, LISTSXP, SYMSXP, TAG, VECSXP};
 
@@ -27,8 +27,8 @@ struct Walk<'w, 'm> {
     /// The number of the row of a shared leaf, and a holder.
     shared_edges: Vec<Edge>,
     wrong: u64,
-    /// Vertices, their objects, and the number of the next reference that is to be followed.
-    stack: Vec<(Vertex, u32, u32)>,
+    /// Objects, and the number of the next reference that is to be followed.
+    stack: Vec<(u32, u32)>,
     phase: Phase,
     /// The first vertex of the phase.
     start: Vertex,
@@ -37,12 +37,15 @@ struct Walk<'w, 'm> {
 
 /// The graph, and for each vertex the one from which it was found. `roots` are in the order of their phases.
 pub fn walk(objects: &Objects, symbols: &Symbols, roots: &[Root]) -> Result<(Graph, Vec<Vertex>)> {
+    // There is a vertex for each object and root at most. Memory that is not used takes nothing, but vectors that grow
+    // may be in memory twice.
+    let most = objects.count as usize + roots.len() + 3;
     let mut walk = Walk {
         objects,
         symbols,
         places: filled(objects.count as usize, Place::UNREACHED)?,
-        parents: filled(2, 0)?,
-        last: filled(2, 0)?,
+        parents: with_room(most)?,
+        last: with_room(most)?,
         edges: Vec::new(),
         shared: Vec::new(),
         shared_edges: Vec::new(),
@@ -52,6 +55,8 @@ pub fn walk(objects: &Objects, symbols: &Symbols, roots: &[Root]) -> Result<(Gra
         start: TOP,
         lazy: Vec::new(),
     };
+    walk.parents.try_fill(2, 0)?;
+    walk.last.try_fill(2, 0)?;
     let own = roots.iter().flat_map(|root| &root.own);
     for number in own.filter_map(|&address| objects.number(address)) {
         walk.places[number as usize] = Place::RESERVED;
@@ -171,11 +176,16 @@ impl Walk<'_, '_> {
     }
 
     /// Follows all references from a vertex on.
-    fn follow(&mut self, vertex: Vertex, object: u32) -> Result<()> {
+    fn follow(&mut self, start: Vertex, object: u32) -> Result<()> {
         self.stack.clear();
-        self.stack.try_push((vertex, object, 0))?;
-        while let Some((vertex, object, mut reference)) = self.stack.pop() {
+        self.stack.try_push((object, 0))?;
+        while let Some((object, mut reference)) = self.stack.pop() {
             let node = self.objects.node(object);
+            let vertex = match self.places[object as usize].kind() {
+                Kind::Vertex(vertex) => vertex,
+                // The object of a root, which was just taken.
+                _ => start,
+            };
             while let Some(address) = node.reference(reference) {
                 reference += 1;
                 if address == self.objects.nil || address == 0 {
@@ -193,11 +203,11 @@ impl Walk<'_, '_> {
                     }
                     continue;
                 }
-                if let Some(found) = self.reach(vertex, number, child)? {
+                if self.reach(vertex, number, child)?.is_some() {
                     if node.reference(reference).is_some() {
-                        self.stack.try_push((vertex, object, reference))?;
+                        self.stack.try_push((object, reference))?;
                     }
-                    self.stack.try_push((found, number, 0))?;
+                    self.stack.try_push((number, 0))?;
                     break;
                 }
             }
