@@ -76,8 +76,8 @@
 #'
 #' @param labels Labels of the samples to keep, such as `c(route = "/api")`, see [with_labels()]; or a list with several
 #'   values of a label, such as `list(route = c("/api", "/health"))`. A sample needs one of the values of each label.
-#'   `NA` stands for samples without the label. The other
-#'   keys of [`summary(by = )`][summary.profile_data] may be used as well, such as `process`.
+#'   `NA` stands for samples without the label. The other keys of [`summary(by = )`][summary.profile_data] may be used as
+#'   well, such as `process`.
 #'
 #' @return A profile of version 2.0.
 #'

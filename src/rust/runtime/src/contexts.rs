@@ -39,7 +39,7 @@ pub const CLOENV: u64 = BUFFER + 56;
 pub const BCBODY: u64 = BUFFER + 112;
 pub const BCPC: u64 = BUFFER + 120;
 
-/// More than the size of a record in any version.
+/// The size of a record up to the fields that are needed to read a stack, in any version.
 pub const RECORD: usize = BUFFER as usize + 200;
 
 /// The fields whose position depends on the version of R, and where R has its records. [`Layout::ALL`] is the table of
@@ -57,6 +57,9 @@ pub struct Layout {
     pub srcref: u64,
     /// The position in byte code, as a number of its words (`relpc`).
     pub relative_pc: Option<u64>,
+    /// The value that a function returns, while code of `on.exit()` runs (`returnValue`). From R 4.4 on, it is an entry of
+    /// the node stack, see [`NODE`], of which this is the value. It may be outside of a [`Record`].
+    pub return_value: u64,
     /// Whether the record of a call of a byte-compiled function by another one is on the node stack (`bcEval_loop()` in
     /// `eval.c`).
     pub calls_on_node_stack: bool,
@@ -71,6 +74,7 @@ impl Layout {
             node_stack: BUFFER + 152,
             srcref: BUFFER + 168,
             relative_pc: None,
+            return_value: BUFFER + 184,
             calls_on_node_stack: false,
         },
         Layout {
@@ -79,6 +83,7 @@ impl Layout {
             node_stack: BUFFER + 160,
             srcref: BUFFER + 184,
             relative_pc: Some(BUFFER + 128),
+            return_value: BUFFER + 200 + NODE_VALUE as u64,
             calls_on_node_stack: true,
         },
     ];

@@ -125,6 +125,10 @@ impl<M: Memory> Copy<'_, M> {
             let mut bytes = Vec::new();
             bytes.try_extend(&record.0)?;
             self.copied.parts.try_push(Part { address, bytes })?;
+            if let Some(layout) = target.layout {
+                let value = address.saturating_add(layout.return_value);
+                self.range(value..value.saturating_add(8))?;
+            }
         }
         if walk.is_whole() {
             Ok(())

@@ -8,7 +8,7 @@ use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::model::heap as names;
 use profile_runtime::contexts::Walk;
-use profile_runtime::memory::Memory;
+use profile_runtime::memory::{self, Memory};
 use profile_runtime::objects::{CAR, LANGSXP, SYMSXP};
 
 /// A call, and what its record refers to.
@@ -28,7 +28,7 @@ pub fn calls(
     let mut calls = Vec::new();
     let (_, innermost) = target.head.read(memory).ok_or(Damage::Calls)?;
     let mut walk = Walk::new(innermost);
-    while let Some((_, record)) = walk.next(memory) {
+    while let Some((address, record)) = walk.next(memory) {
         let mut call = Call {
             name: owned(names::CALLS.text())?,
             environment: 0,
@@ -38,7 +38,12 @@ pub fn calls(
             call.environment = record.environment();
             call.name = name_of_call(known, objects, record.call())?;
         }
-        for word in record.words().filter(|&word| objects.is_used_at(word)) {
+        let returned = target
+            .layout
+            .map(|layout| address.wrapping_add(layout.return_value));
+        let returned = returned.and_then(|place| memory::word(memory, place));
+        let words = record.words().chain(returned);
+        for word in words.filter(|&word| objects.is_used_at(word)) {
             call.held.try_push(word)?;
         }
         calls.try_push(call)?;
