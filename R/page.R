@@ -14,7 +14,8 @@
 #'
 #' The page of a heap snapshot, whose sources have the type `"heap"`, shows what holds the memory: boxes are coloured by
 #' their kind, such as a variable (`binding`) or a type of objects. With another snapshot as `base` it begins with what
-#' has grown most; runs are not compared. pprof files and text have no place for kinds: read from them, a snapshot is
+#' has grown most; runs are not compared. More than four names below one holder that differ only in numbers or hashes are
+#' one box, such as the entries of a cache, `$key* (20)`; *Names* shows each. pprof files and text have no place for kinds: read from them, a snapshot is
 #' shown as any other profile.
 #'
 #' In the page, a click on a box, a row or a line chooses it, a double click on a box zooms in, and Esc goes back. Press

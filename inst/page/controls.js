@@ -54,12 +54,16 @@ function startTabs() {
 /** The selectors, with their options and the first step of update() to repeat after a change. */
 function selectors() {
 	const { model } = app;
-	const { types, sources, labels, hasBase, heap } = model;
+	const { types, sources, labels, hasBase, heap, frames } = model;
 	const runs = sources.map(({ name, base }, row) => [
 		row,
 		visible(name || `run ${row + 1}`, 60) + (base ? ' (base)' : ''),
 	]);
 	const same = (...values) => values.map((value) => [value, value]);
+	const names = [
+		['function', 'similar as one'],
+		['name', 'each'],
+	];
 	return [
 		['type', types.map((type, row) => [row, typeLabel(type)]), 'weights'],
 		['source', runs.length > 1 ? [[-1, `all ${runs.length}`], ...runs] : runs, 'weights'],
@@ -68,7 +72,7 @@ function selectors() {
 			[[-1, 'all'], ...labels.map(({ key, value }, row) => [row, visible(`${key} = ${value}`, 60)])],
 			'weights',
 		],
-		['by', heap ? [] : same('function', 'line', 'package'), 'tree'],
+		['by', !heap ? same('function', 'line', 'package') : frames.alike ? names : [], 'tree'],
 		[
 			'colour',
 			hasBase ? [] : same(...(heap ? [] : ['package', 'file']), 'kind', ...labelKeys(model)),

@@ -46,7 +46,27 @@ function describeNode(tree, node) {
 	const all = word('All samples with a stack', 'All memory');
 	const texts = sidesTexts([tree.total, tree.baseTotal], [tree.self, tree.baseSelf], node);
 	if (group < 0) return [isSandwich() ? rootName() : all, texts[0]];
-	return [app.labels[group], ...whereText(tree.groups, group, linesOfNode(tree, node)), ...texts];
+	const name = app.model.heap && !isSandwich() ? pathText(tree, node) : app.labels[group];
+	return [name, ...whereText(tree.groups, group, linesOfNode(tree, node)), ...texts];
+}
+
+/**
+ * The path of a node of a heap snapshot. It ends with the last step that has a name and those inside of it: without the
+ * name, they say little. If it is long, steps between its start and its end are left out, as in holders().
+ */
+function pathText(tree, node) {
+	const outer = [];
+	for (let at = node; at > 0; at = tree.parent[at]) outer.unshift(app.labels[tree.group[at]]);
+	const isNamed = outer.map((step) => step.startsWith('$'));
+	const end = outer.splice(max(isNamed.lastIndexOf(true), 0));
+	if (end.length > 3) end.splice(1, end.length - 2, '…');
+	const text = (steps) => [...steps, ...end].join(' > ');
+	let shown = outer;
+	for (let kept = outer.length - 1; kept >= 1 && text(shown).length > 100; kept--) {
+		const first = ceil(kept / 2);
+		shown = [...outer.slice(0, first), '…', ...outer.slice(outer.length - kept + first)];
+	}
+	return text(shown);
 }
 
 function describeItem(item) {

@@ -45,7 +45,7 @@ function parseHash(hash, defaults, model) {
 		type: model.types.keys(),
 		source: model.sources.keys(),
 		label: model.labels.keys(),
-		by: ['function', 'line', 'package'],
+		by: model.heap ? ['function', 'name'] : ['function', 'line', 'package'],
 		colour: ['package', 'file', 'kind', ...labelKeys(model)],
 		layout: model.orders.length > 0 ? ['icicle', 'flame', 'time'] : ['icicle', 'flame'],
 		unit: ['amounts', 'shares'],

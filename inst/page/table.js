@@ -137,7 +137,7 @@ function drawTable() {
 	const rows = orderedItems(columns);
 	const shown = state.rows === 'all' ? rows : rows.slice(0, Number(state.rows) || SHOWN_ROWS);
 	const largest = columns.map(({ values }) => rows.reduce((most, item) => max(most, abs(values[item])), 0));
-	const label = { function: word('Function', 'Holder'), place: 'Line', package: 'Package' }[items.by];
+	const label = { place: 'Line', package: 'Package' }[items.by] ?? word('Function', 'Holder');
 	const count =
 		shown.length < rows.length
 			? `${whole.format(shown.length)} of ${whole.format(rows.length)}`

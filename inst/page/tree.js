@@ -6,7 +6,8 @@
 
 /**
  * The groups of frames. `ofFrame` has the group of each frame. By 'function', a group is a name: a
- * function can appear with several files, since it evaluates arguments that were written elsewhere. By
+ * function can appear with several files, since it evaluates arguments that were written elsewhere. Siblings
+ * in a heap snapshot that differ in a key only have a common name, such as `$key* (20)`; by 'name' each has its own. By
  * 'line' it is a name, a file and a line or an address. By 'place' it is a file and a line, and frames
  * without a file and a line have no group (-1).
  */
@@ -30,12 +31,14 @@ function groupFrames(model, by) {
 		const f = frames.function[i];
 		const [name, file, pkg] = ['name', 'file', 'package'].map((column) => (f < 0 ? 0 : functions[column][f]));
 		const line = frames.line[i];
-		const text = f < 0 ? UNKNOWN : strings[name];
+		const alike = (by === 'function' && frames.alike?.[i]) || 0;
+		const text = f < 0 ? UNKNOWN : strings[alike || name];
 		// Frames without a symbol have an address.
 		const address = frames.address?.[i] ?? 0;
 		const where = line > 0 ? `:${line}` : address > 0 && address !== name ? ` ${strings[address]}` : '';
 		const [key, label] = {
-			function: [f < 0 ? -1 : name, text],
+			function: [f < 0 ? -1 : alike || name, text],
+			name: [f < 0 ? -1 : name, text],
 			line: [`${f < 0 ? -1 : name} ${file} ${line} ${address}`, text + where],
 			package: [pkg, pkg > 0 ? strings[pkg] : 'unknown package'],
 			place: [file > 0 && line > 0 ? `${file} ${line}` : null, `${strings[file]}:${line}`],

@@ -71,8 +71,8 @@ const snapshots = (sources, ...paths) => ({
 	...makeData(
 		paths.map(([source, bytes, objects, ...frames]) => ({
 			stack: frames.map((text) => {
-				const [kind, name] = text.split(': ');
-				return { name, kind };
+				const [kind, name, alike] = text.split(': ');
+				return { name, kind, alike };
 			}),
 			source,
 			values: [bytes, objects],
@@ -99,6 +99,21 @@ const held = (source, fits, cache) => [
 	[source, 500, 1, 'root: free cells of R', 'type: cells'],
 ];
 export const heap = snapshots([{}], ...held(0, 6000, 1500));
+export const cache = snapshots(
+	[{}],
+	...Array.from({ length: 6 }, (_, i) => [
+		0,
+		100 * (i + 1),
+		1,
+		'root: globalenv',
+		'binding: $cache',
+		`binding: $key${i}: $key* (6)`,
+		'binding: $value',
+		...Array.from({ length: 5 }, (_, level) => `element: [[*]] <a class with a long name, number ${level}>`),
+		'type: numeric',
+	]),
+	[0, 50, 1, 'root: globalenv', 'binding: $key1', 'type: numeric'],
+);
 export const growth = snapshots([{}, { base: true }], ...held(0, 6000, 1500), ...held(1, 3000, 1600));
 
 let files = 0;

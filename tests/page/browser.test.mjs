@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import {
 	axe,
 	browser,
+	cache,
 	change,
 	finish,
 	growth,
@@ -734,7 +735,7 @@ test('a heap snapshot is coloured by kind, and speaks of holders and memory', as
 	assert.deepEqual(legend.sort(), ['binding', 'element', 'environment', 'root', 'type']);
 	await page.mouse.move(...(await boxOf(page, '$fits <list>')));
 	const tooltip = await page.$$eval('#tooltip div', (all) => all.map((line) => line.textContent));
-	assert.deepEqual(tooltip, ['$fits <list>', 'binding', 'total 60.0% (5.86 kB)']);
+	assert.deepEqual(tooltip, ['globalenv > $fits <list>', 'binding', 'total 60.0% (5.86 kB)']);
 	// The largest first; only types have a value of their own.
 	const [first, second] = await rows(page);
 	assert.deepEqual(first, { name: 'globalenv', total: 8000, totalAmount: 8000 });
@@ -754,6 +755,31 @@ test('a heap snapshot is coloured by kind, and speaks of holders and memory', as
 	const help = await visibleText(page, '#help');
 	assert.doesNotMatch(help, /function|callee|self|sample|native|\bruns?\b/i);
 	assert.match(help, /types of objects/);
+	await finish(page);
+});
+
+test('names that differ in a key are one box, and each is shown on demand', async () => {
+	const page = await open(cache, { hash: '' });
+	const names = async () => (await rows(page)).map(({ name }) => name).filter((name) => /key/.test(name));
+	assert.deepEqual(await names(), ['$key* (6)', '$key1']);
+	assert.equal((await row(page, '$key* (6)')).total, 2100);
+	assert.equal(await page.$eval('#by', (select) => select.parentElement.textContent.split(' ')[0]), 'Names');
+	const tooltipOf = async (name) => {
+		await page.mouse.move(...(await boxOf(page, name)));
+		return page.$eval('#tooltip div', (line) => line.textContent);
+	};
+	// The last name and what is inside of it remain, and the middle is left out.
+	assert.equal(await tooltipOf('$value'), 'globalenv > $cache > $key* (6) > $value');
+	assert.equal(
+		await tooltipOf('[[*]] <a class with a long name, number 4>'),
+		'globalenv > $cache > $key* (6) > $value > … > [[*]] <a class with a long name, number 4>',
+	);
+	await clickBox(page, '$key* (6)');
+	await page.select('#by', 'name');
+	assert.deepEqual(await names(), ['$key5', '$key4', '$key3', '$key2', '$key1', '$key0']);
+	assert.equal((await row(page, '$key1')).total, 250);
+	assert.equal(await tooltipOf('$key5'), 'globalenv > $cache > $key5');
+	await hash(page, 'by=name');
 	await finish(page);
 });
 

@@ -58,6 +58,7 @@ export function makeData(samples, options = {}) {
 	};
 	const functions = { name: [], file: [], line: [], package: [] };
 	const frames = { function: [], line: [], kind: [] };
+	if (samples.some(({ stack }) => stack.some((frame) => frame?.alike))) frames.alike = [];
 	const rows = new Map();
 	const row = (table, key, columns) => {
 		if (!rows.has(key)) {
@@ -68,7 +69,7 @@ export function makeData(samples, options = {}) {
 	};
 	const frameRow = (given) => {
 		const frame = typeof given === 'string' ? { name: given } : given;
-		const { name, file, line = 0, start = 0, kind } = frame;
+		const { name, file, line = 0, start = 0, kind, alike } = frame;
 		const f =
 			name === null
 				? -1
@@ -78,7 +79,9 @@ export function makeData(samples, options = {}) {
 						line: start,
 						package: text(frame.package),
 					});
-		return row(frames, `r ${f} ${line} ${kind}`, { function: f, line, kind: text(kind) });
+		const columns = { function: f, line, kind: text(kind) };
+		if (frames.alike) columns.alike = text(alike);
+		return row(frames, `r ${f} ${line} ${kind} ${alike}`, columns);
 	};
 	const root = { children: new Map(), frame: -1, depth: 0 };
 	const leaves = samples.map(({ stack }) => {

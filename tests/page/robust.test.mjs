@@ -2,7 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { axe, change, finish, growth, heap, open, profile, rows, runs, samples, textOf } from './browser.mjs';
+import {
+	axe,
+	cache,
+	change,
+	finish,
+	growth,
+	heap,
+	open,
+	profile,
+	rows,
+	runs,
+	samples,
+	textOf,
+} from './browser.mjs';
 import { INHERITED, inherited, makeData } from './page.mjs';
 
 const hostile = [
@@ -164,7 +177,7 @@ for (const scheme of ['light', 'dark']) {
 	}
 }
 
-for (const [name, data] of Object.entries({ comparison: change, 'heap snapshot': heap, growth })) {
+for (const [name, data] of Object.entries({ comparison: change, 'heap snapshot': heap, cache, growth })) {
 	test(`the page is accessible, too: ${name}`, async () => {
 		const page = await open(data);
 		await page.evaluate(axe);

@@ -85,6 +85,34 @@ test_that("heap snapshots are compared without a verdict about runs", {
   expect_equal(c(fits(1), fits(2)), c(9.4e6, 4e6))
 })
 
+test_that("names that differ in a key have one in common if there are more than four", {
+  entries <- function(name, ids, inside) paste0("root globalenv;binding $", name, ";binding $", ids, " <R6>;", inside)
+  paths <- c(
+    entries("cache", paste0("key", 1:20), "binding $value;type numeric"),
+    # Of the other entries, each has a few names, which are many below what is shown as one.
+    entries("cache", paste0("key", 1:3), paste0("binding $id", 1:3, ";type numeric")),
+    entries("cache", paste0("key", 4:6), paste0("binding $id", 4:6, ";type numeric")),
+    entries("few", paste0("key", 1:4), "type numeric"), entries("words", letters[1:6], "type numeric"),
+    "root globalenv;binding $cache;binding $key21 <lm>;type list"
+  )
+  x <- heap_page_profile(paths, seq_along(paths) * 100, rep(1, length(paths)))
+  data <- page_of(x)
+  nodes <- page_nodes(data)
+  nodes$alike <- data$strings[data$frames$alike[nodes$frame] + 1]
+  alike <- unique(nodes[which(nodes$alike != ""), c("depth", "alike")])
+  expect_identical(alike$alike[order(alike$depth)], c("$key* <R6> (20)", "$id* (6)"))
+  cache <- which(nodes$name == "$cache")
+  expect_identical(which(nodes$alike == "$key* <R6> (20)"), which(nodes$parent == cache & grepl("R6", nodes$name)))
+  # The same names elsewhere have none.
+  few <- which(nodes$parent == which(nodes$name == "$few"))
+  expect_identical(nodes$alike[few], rep("", 4))
+  # Both sides of a comparison count.
+  data <- page_of(heap_page_profile(paths[1:3], 1:3, 1:3), base = heap_page_profile(paths[3:6], 1:4, 1:4))
+  expect_setequal(data$strings[data$frames$alike + 1], c("", "$key* <R6> (6)"))
+  # Calls are not keys, also if their names look like them.
+  expect_null(page_of(read_collapsed(write_file(paste0("$f1;$g", 1:5, " 1"))))$frames$alike)
+})
+
 # ---- Texts -------------------------------------------------------------------------
 
 hostile <- c(

@@ -8,6 +8,7 @@
 
 use super::frame_names::FrameNames;
 use super::heap_frames::TypeFrames;
+use super::keys::{self, ALIKE};
 use super::paths::{Path, Paths, ROOT};
 use super::sample_types::check_sums;
 use super::weights::{Counted, Weight, sum_by_stack, type_of};
@@ -20,11 +21,6 @@ use std::collections::HashMap;
 
 /// The part of the memory of a row that a child must have to continue it.
 const KEPT: f64 = 0.8;
-
-/// More rows than this that differ in a key only become one.
-const ALIKE: usize = 4;
-/// The minimum number of hexadecimal digits of a key, such as the start of a hash. Shorter ones may be words.
-const HASH: usize = 8;
 
 pub const SEPARATOR: &str = " > ";
 
@@ -202,36 +198,14 @@ fn folded(rows: Vec<Holder>, are_compared: bool) -> Result<Vec<Holder>> {
     Ok(found)
 }
 
-/// A path with `*` for the keys in the names of variables and elements: numbers, and longer hexadecimal numbers, such as
-/// hashes.
+/// A path with `*` for keys, see [`keys`].
 fn pattern(path: &str) -> Result<String> {
     let mut pattern = String::new();
     for (number, step) in path.split(SEPARATOR).enumerate() {
         if number > 0 {
             pattern.try_push_str(SEPARATOR)?;
         }
-        let mut rest = step;
-        while number > 0 && step.starts_with('$') && !rest.is_empty() {
-            let is_hexadecimal = |c: char| c.is_ascii_hexdigit() || c == '-';
-            let end =
-                |is_part: &dyn Fn(char) -> bool| rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-            let (hash, digits) = (end(&is_hexadecimal), end(&|c| c.is_ascii_digit()));
-            let has_digit = rest.as_bytes()[..hash].iter().any(u8::is_ascii_digit);
-            let key = if hash >= HASH && has_digit {
-                hash
-            } else {
-                digits
-            };
-            if key > 0 {
-                pattern.try_push_str("*")?;
-                rest = &rest[key..];
-            } else {
-                let next = rest.chars().next().map_or(0, char::len_utf8);
-                pattern.try_push_str(&rest[..next])?;
-                rest = &rest[next..];
-            }
-        }
-        pattern.try_push_str(rest)?;
+        keys::push_pattern(&mut pattern, step)?;
     }
     Ok(pattern)
 }

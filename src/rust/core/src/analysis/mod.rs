@@ -19,6 +19,7 @@
 //! - [`measures`]: values for viewers that show one number for each sample;
 //! - [`call_tree`]: self and total values by path;
 //! - [`holders`]: the paths that hold most of the memory in use, or below which it has grown;
+//! - [`keys`]: names that differ in a key only, which holders and pages show as one;
 //! - [`heap_frames`]: frames of heap snapshots, which are not calls;
 //! - [`description`]: everything that the digest of a profile shows;
 //! - [`combine`]: combines several profiles;
@@ -41,6 +42,7 @@ pub mod groups;
 pub mod heap_frames;
 pub mod holders;
 pub(crate) mod inlining;
+pub mod keys;
 pub mod label_frames;
 pub(crate) mod measures;
 pub mod packages;

@@ -10,7 +10,7 @@
 //! | `options` | [`Options`](super::content::Options), by their names |
 //! | `strings` | all texts to which other fields refer by their row; the first is empty |
 //! | `functions` | columns `name`, `file`, `package` (strings) and `line`, the first one; 0 is unknown; and `found`, 1 if a comparison of runs found a difference, which is missing if there are too few runs |
-//! | `frames` | columns `function`, `line` (0: unknown) and `kind` (a string); and `address` (a string) if there are frames without a symbol |
+//! | `frames` | columns `function`, `line` (0: unknown) and `kind` (a string); and, if there are frames with one, `address` (a string) of frames without a symbol, and `alike` (a string), such as `$key* (20)`: the name of nodes and their siblings in a heap snapshot if they differ in a key only |
 //! | `nodes` | columns `depth` (delta) and `frame`: the tree in preorder. Node 0 is the root, with depth 0 and frame -1 |
 //! | `types` | objects with `name`, `unit` and `allocated` (whether the values are allocations, which belong to the caller of a garbage collection): the sample types that may be summed |
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
@@ -25,7 +25,7 @@
 use super::content::Page;
 use super::labels::{Labels, Value};
 use super::samples::Samples;
-use super::tree::{Function, Tree};
+use super::tree::{Frame, Function, Tree};
 use crate::analysis::garbage_collections::is_allocation;
 use crate::analysis::sample_types::summed_type;
 use crate::analysis::source_facts::{file_name, program};
@@ -133,11 +133,15 @@ fn write_tree(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {
             .integers(frames().map(|f| i64::from(f.line)))?;
         json.field("kind")?
             .integers(frames().map(|f| i64::from(f.kind)))?;
-        if frames().all(|f| f.address == 0) {
-            return Ok(());
-        }
-        json.field("address")?
-            .integers(frames().map(|f| i64::from(f.address)))
+        let mut unless_empty = |name: &str, text: fn(&Frame) -> u32| {
+            if frames().all(|f| text(f) == 0) {
+                return Ok(());
+            }
+            json.field(name)?
+                .integers(frames().map(|f| i64::from(text(f))))
+        };
+        unless_empty("address", |f| f.address)?;
+        unless_empty("alike", |f| f.alike)
     })?;
     json.field("nodes")?.object(|json| {
         let root = std::iter::once(0);

@@ -1,17 +1,19 @@
 //! The call tree of a page: a node for each path of frames, in preorder, and the names of the
 //! frames.
 //!
-//! Frames are the same if function, line and kind are the same. The page itself groups them, by
-//! function or line. Only frames and functions in stacks of samples get a row, in the order of the
-//! nodes.
+//! Frames are the same if function, line and kind are the same, and in heap snapshots also the name
+//! that they have in common with their siblings. The page itself groups them, by function or line.
+//! Only frames and functions in stacks of samples get a row, in the order of the nodes.
 
 use crate::analysis::frame_names::{self, FrameNames};
+use crate::analysis::keys::{ALIKE, push_pattern};
 use crate::analysis::packages::package_of;
 use crate::analysis::paths::{Paths, ROOT};
 use crate::collections::{Interner, Lists, TextList, add};
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, filled, with_room, written};
+use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room, written};
+use crate::model::heap::SNAPSHOT;
 use crate::model::{FrameType, Profile, StringId};
 
 #[derive(Default)]
@@ -43,6 +45,8 @@ pub struct Frame {
     pub kind: u32,
     /// The address as text, if it has no symbol.
     pub address: u32,
+    /// The name that it has in common with its siblings, see [`alike`].
+    pub alike: u32,
 }
 
 /// The same with the names of frames and the strings of the profile.
@@ -82,23 +86,29 @@ impl Tree {
         }
         let mut tree = Tree::default();
         tree.strings.intern("")?;
-        let new = tree.add_nodes(&paths, stop)?;
+        let callees = callees(&paths)?;
+        let alike = if profile.sources.iter().any(|source| source.kind == SNAPSHOT) {
+            alike(&paths, &callees, &keys, &mut tree.strings, stop)?
+        } else {
+            filled(paths.nodes().len(), 0)?
+        };
+        let new = tree.add_nodes(&paths, &callees, stop)?;
+        let mut alike_of_node = filled(alike.len(), 0)?;
+        for (&node, alike) in new.iter().zip(alike) {
+            alike_of_node[node as usize - 1] = alike;
+        }
         let new = |node: Option<u32>| node.map_or(0, |node| new[node as usize]);
         tree.node_of_stack = node_of_stack.into_iter().map(new).try_vec()?;
-        tree.add_names(profile, &keys)?;
+        tree.add_names(profile, &keys, &alike_of_node)?;
         Ok(tree)
     }
 
     /// Adds the nodes in preorder, with their groups as frames. Returns the new row of each.
-    fn add_nodes(&mut self, paths: &Paths, stop: Stop) -> Result<Vec<u32>> {
+    fn add_nodes(&mut self, paths: &Paths, callees: &Lists<u32>, stop: Stop) -> Result<Vec<u32>> {
         let nodes = paths.nodes();
         self.depths = with_room(nodes.len())?;
         self.frame_of_node = with_room(nodes.len())?;
         let mut new = filled(nodes.len(), 0)?;
-        // The outermost nodes come first, then the callees of each node.
-        let list_of = |parent: u32| parent.wrapping_add(1) as usize;
-        let parents = nodes.iter().map(|node| list_of(node.parent));
-        let callees = Lists::grouped(nodes.len() + 1, parents)?;
         // Nodes that are still to be visited, the next one last, and their depths.
         let mut open: Vec<(u32, u32)> = Vec::new();
         let mut last = Some((ROOT, 0));
@@ -122,17 +132,16 @@ impl Tree {
     }
 
     /// Replaces the groups of nodes by frames, which are numbered by their first nodes.
-    fn add_names(&mut self, profile: &Profile, keys: &Keys) -> Result<()> {
-        let mut frames = filled(keys.frames.len(), None)?;
+    fn add_names(&mut self, profile: &Profile, keys: &Keys, alike_of_node: &[u32]) -> Result<()> {
+        let mut frames: Interner<Vec<(u32, u32)>> = Interner::default();
         let mut functions = filled(keys.functions.len(), None)?;
         let mut groups = std::mem::take(&mut self.frame_of_node);
-        for group in &mut groups {
-            let known = &mut frames[*group as usize];
-            let frame = match *known {
-                Some(frame) => frame,
-                None => self.add_frame(keys.frames.get(*group), &mut functions, profile, keys)?,
-            };
-            *known = Some(frame);
+        for (group, &alike) in groups.iter_mut().zip(alike_of_node) {
+            let frame = frames.intern((*group, alike))?;
+            if frame as usize == self.frames.len() {
+                let key = keys.frames.get(*group);
+                self.add_frame(key, alike, &mut functions, profile, keys)?;
+            }
             *group = frame;
         }
         self.frame_of_node = groups;
@@ -143,10 +152,11 @@ impl Tree {
     fn add_frame(
         &mut self,
         key: FrameKey,
+        alike: u32,
         functions: &mut [Option<u32>],
         profile: &Profile,
         keys: &Keys,
-    ) -> Result<u32> {
+    ) -> Result<()> {
         let known = &mut functions[key.function as usize];
         let function = match *known {
             Some(function) => function,
@@ -166,8 +176,9 @@ impl Tree {
             line: key.line,
             kind: self.strings.intern(kind)?,
             address,
+            alike,
         };
-        add(&mut self.frames, frame)
+        self.frames.try_push(frame)
     }
 
     fn add_function(&mut self, key: FunctionKey, profile: &Profile, keys: &Keys) -> Result<u32> {
@@ -180,6 +191,71 @@ impl Tree {
         };
         add(&mut self.functions, function)
     }
+}
+
+/// The list of a node's callees in [`callees`].
+fn list_of(node: u32) -> usize {
+    node.wrapping_add(1) as usize
+}
+
+/// The outermost nodes come first, then the callees of each node.
+fn callees(paths: &Paths) -> Result<Lists<u32>> {
+    let nodes = paths.nodes();
+    Lists::grouped(
+        nodes.len() + 1,
+        nodes.iter().map(|node| list_of(node.parent)),
+    )
+}
+
+/// For each node, the name that it has in common with its siblings, if there are many that differ in a key only:
+/// `$key* (20)`. 0 for none. Siblings are compared below nodes that are shown as one.
+fn alike(
+    paths: &Paths,
+    callees: &Lists<u32>,
+    keys: &Keys,
+    strings: &mut Interner<TextList>,
+    stop: Stop,
+) -> Result<Vec<u32>> {
+    let mut patterns: Interner<TextList> = Interner::default();
+    // By frame, its pattern and its name.
+    let mut names: Vec<(u32, u32)> = Vec::new();
+    for frame in keys.frames.iter() {
+        let name = keys.functions.get(frame.function).name;
+        let mut pattern = String::new();
+        push_pattern(&mut pattern, keys.names.get(name))?;
+        names.try_push((patterns.intern(&pattern)?, name))?;
+    }
+    let name = |node: u32| names[paths.nodes()[node as usize].group as usize];
+    let mut alike = filled(paths.nodes().len(), 0)?;
+    let mut open = Vec::new();
+    open.try_push(copied(callees.get(list_of(ROOT)))?)?;
+    let mut visited = 0;
+    while let Some(mut siblings) = open.pop() {
+        siblings.sort_unstable_by_key(|&node| name(node));
+        for similar in siblings.chunk_by(|&a, &b| name(a).0 == name(b).0) {
+            let count = similar.chunk_by(|&a, &b| name(a) == name(b)).count();
+            let mut shown_as_one = |nodes: &[u32]| {
+                let mut below = Vec::new();
+                for &node in nodes {
+                    visited += 1;
+                    cancel::at_row(visited, stop)?;
+                    below.try_extend(callees.get(list_of(node)))?;
+                }
+                open.try_push(below)
+            };
+            if count > ALIKE {
+                let pattern = patterns.get(name(similar[0]).0);
+                let text = strings.intern(&written(format_args!("{pattern} ({count})"))?)?;
+                similar.iter().for_each(|&node| alike[node as usize] = text);
+                shown_as_one(similar)?;
+            } else {
+                similar
+                    .chunk_by(|&a, &b| name(a) == name(b))
+                    .try_for_each(shown_as_one)?;
+            }
+        }
+    }
+    Ok(alike)
 }
 
 /// The distinct functions and frames of all locations.

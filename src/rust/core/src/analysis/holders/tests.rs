@@ -168,16 +168,3 @@ fn rows_that_differ_in_a_key_are_one() {
     }
     assert_eq!(texts(&stacks).len(), 6);
 }
-
-#[test]
-fn keys_are_numbers_and_hashes() {
-    for (path, expected) in [
-        ("task callback 1 > $x12 <df>", "task callback 1 > $x* <df>"),
-        ("a > $3f9a2b7c1d0e > [[*]]", "a > $* > [[*]]"),
-        ("a > $session-6ba7b810-9dad-11d1", "a > $session*"),
-        ("a > $deadbeef > $cafe", "a > $deadbeef > $cafe"),
-        ("a > $naïve7é8", "a > $naïve*é*"),
-    ] {
-        assert_eq!(pattern(path).unwrap(), expected);
-    }
-}
