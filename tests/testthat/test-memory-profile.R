@@ -50,8 +50,8 @@ test_that("planted leaks are named, and retain exactly what the garbage collecto
   # Without the packages.
   expect_gte(ncol(numbers), 34)
   x <- as.data.frame(t(numbers))
-  # A finalizer goes with its object. It is a weak reference and a function, or the address of one, in a list of R, which
-  # is a root of its own.
+  # A finalizer goes with its object. It is a weak reference and a function, or the address of one, in a list of R,
+  # which is a root of its own.
   x$freed <- x$freed - 2 * x$finalizers
   x$freed_bytes <- x$freed_bytes - 136 * x$finalizers
   # What R lists goes with the cell of the list, which refers to it.
@@ -59,7 +59,8 @@ test_that("planted leaks are named, and retain exactly what the garbage collecto
   x[listed, "freed"] <- x[listed, "freed"] - 1
   x[listed, "freed_bytes"] <- x[listed, "freed_bytes"] - 56
   expect_identical(x$objects, x$freed, info = paste(result$output, collapse = "\n"))
-  # Objects with their own implementation (ALTREP), such as `1:n`, are vectors for R's counts, but are cells of 56 bytes.
+  # Objects with their own implementation (ALTREP), such as `1:n`, are vectors for R's counts, but have no header of
+  # one.
   difference <- x$bytes - x$freed_bytes
   expect_true(all(difference >= 0 & difference %% 8 == 0 & difference < 0.001 * x$bytes))
   plain <- c("vector", "closure", "linked", "strings", "table", "compiled", "finalized", "reference", "option")
