@@ -42,7 +42,7 @@
 #'   ids of processes that it has started; `toplevel`, a row with file and line from which the outermost function
 #'   was called; `labels`, a named vector, see [with_labels()]; `is_cut`, whether outer calls were left out, because
 #'   the stack has more than 100,000 calls, or inner calls ended before outer ones were read; `unknown`, the version of R
-#'   if the layout of its contexts is unknown, so that only names were read, else empty.
+#'   if the layout of its contexts is unknown, so that only the innermost function may have a place, else empty.
 #'
 #'   From a core file, `start` is `NA`, `children` is empty, and there are two more attributes: `core`, the path of the
 #'   file, and `signal`, the name of the signal that ended the process, such as `"SIGSEGV"`, or `NA`. If a signal ended
@@ -135,8 +135,9 @@ text_of_stack <- function(x, n, width) {
     head <- c(head, shown_name(paste0("Labels: ", paste0(names(labels), "=", labels, collapse = ", ")), width))
   }
   lines <- if (nrow(x) == 0) "No function is running." else stack_lines(x, n, width)
-  unknown <- sprintf("There are no lines, since the layout of the contexts of %s is unknown.", attr(x, "unknown"))
-  hint <- if (nrow(x) > 0 && all(is.na(x$line))) wrap("", c(unknown, hint_without_lines)[[1]], width)
+  unknown <- sprintf("The layout of the contexts of %s is unknown: only the first line may have a place.", attr(x, "unknown"))
+  hint <- c(unknown, if (all(is.na(x$line))) hint_without_lines)
+  hint <- if (nrow(x) > 0 && length(hint) > 0) wrap("", hint[[1]], width)
   shorten(c(head, "", lines, hint), width)
 }
 

@@ -14,8 +14,8 @@ label_text <- function(labels) {
   text
 }
 
-# Texts of samples that are found like labels, NULL for another key: columns, as which pprof stores them, and what is known
-# of sources. A label with the same key comes first.
+# Texts of samples that are found like labels, NULL for another key: columns, as which pprof stores them, and what is
+# known of sources. A label with the same key comes first.
 text_like_label <- function(x, key) {
   column <- c(trace_id = ".trace_id", span_id = ".span_id")
   if (key %in% names(column)) {
@@ -34,7 +34,7 @@ text_like_label <- function(x, key) {
 # What processes are called: "worker 1 of 2, pid 1234". NULL if no source is a process.
 names_of_processes <- function(x) {
   pid <- source_attribute(x, "process.pid")
-  role <- source_attribute(x, "profile.process.role")
+  role <- roles_of(x)
   if (!all(is.na(pid))) ifelse(is.na(pid), NA, paste0(ifelse(is.na(role), "", paste0(role, ", ")), "pid ", pid))
 }
 
@@ -53,9 +53,9 @@ labels_with_key <- function(x, key, argument, call) {
   if (!is.null(text)) {
     return(list(sample = which(!is.na(text)), text = as.character(text[!is.na(text)])))
   }
-  others <- c("trace_id", "span_id", "process", "source", "run")
-  others <- setdiff(others[!vapply(lapply(others, text_like_label, x = x), is.null, NA)], keys)
   if (!key %in% keys) {
+    others <- setdiff(c("trace_id", "span_id", "process", "source", "run"), keys)
+    others <- others[!vapply(lapply(others, text_like_label, x = x), is.null, NA)]
     abort_argument(c(
       paste0("`", argument, "`: no sample has the label `", shown_label(key), "`."),
       i = did_you_mean(key, c(keys, others), "`"),
@@ -64,7 +64,7 @@ labels_with_key <- function(x, key, argument, call) {
       } else {
         "The profile has no labels, see `with_labels()`."
       },
-      i = paste0("Also: ", in_backticks(others), ".")
+      i = if (length(others) > 0) paste0("Also: ", in_backticks(others), ".")
     ), call)
   }
   rows <- which(labels$key == key)

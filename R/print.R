@@ -103,7 +103,7 @@ format.profile_data <- function(x, ..., n = NULL, width = NULL) {
     paste0("Samples:   ", format_samples(summary)),
     format_left_out(summary, width),
     if (version == "2.0") format_types(attr(summary, "types"), width),
-    if (version == "2.0") format_sources(x$sources, width, command = commands_of(x)),
+    if (version == "2.0") format_sources(x$sources, width, command = commands_of(x), role = roles_of(x)),
     format_hottest(summary, n, width),
     if (!is.null(hint)) wrap("Hint:      ", hint, width),
     format_problems(x)
@@ -256,14 +256,18 @@ format_types <- function(types, width) {
 }
 
 # `command`: the command line of the process of each source, NA if it is unknown. `n`: the number of sources to show.
-format_sources <- function(sources, width, ellipsis = NULL, command = rep(NA_character_, nrow(sources)), n = 3) {
+# `role`: of the process.
+format_sources <- function(
+    sources, width, ellipsis = NULL, command = rep(NA_character_, nrow(sources)), role = NA, n = 3) {
   # Columns are used instead of rows of the table, see slice_rows().
   shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, n)
   type <- shown_label(shown$source_type)
   # The end of a path is more informative than its start.
   uri <- shown_name(shown$source_uri, width - 12 - nchar(type, "width"), "start", ellipsis)
   more <- nrow(sources) - length(type)
-  lines <- paste0(type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri)))
+  role <- rep(role, length.out = nrow(sources))[seq_along(type)]
+  uri <- ifelse(is.na(shown$source_uri), "", paste0(" ", uri))
+  lines <- paste0(type, uri, ifelse(is.na(role), "", paste0(" (", role, ")")))
   # Without the options that Rscript adds, so that the code or the script is visible.
   command <- gsub(" --(no-echo|no-restore|slave)(?= )", "", sub("^\\S*/", "", utils::head(command, n)), perl = TRUE)
   space <- pmax(width - 14 - nchar(lines, "width"), 10)
@@ -275,11 +279,11 @@ format_sources <- function(sources, width, ellipsis = NULL, command = rep(NA_cha
   paste0(c("Sources:   ", rep("           ", length(lines)))[seq_along(lines)], lines)
 }
 
+roles_of <- function(x) source_attribute(x, "profile.process.role")
+
 # The command lines of the processes of sources.
 commands_of <- function(x) {
-  role <- source_attribute(x, "profile.process.role")
-  command <- sub("^\\S*/", "", readable_command(source_attribute(x, "process.command_line")))
-  ifelse(is.na(role), command, paste0(role, ", ", command))
+  readable_command(source_attribute(x, "process.command_line"))
 }
 
 format_hottest <- function(summary, n, width) {

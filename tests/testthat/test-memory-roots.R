@@ -56,9 +56,10 @@ test_that("the roots that R code can reach are known", {
       do.call(function(x) warning("expected"), list(numeric(5e6)))
       look()
     }),
-    last = {
+    # Nothing is kept by what was before.
+    nothing = {
       assign("last.warning", NULL, baseenv())
-      numeric(5e6)[[1]]
+      TRUE
     },
     value = {
       invisible(numeric(5e6))
@@ -105,7 +106,17 @@ test_that("the roots that R code can reach are known", {
       NULL
     }),
     call = local({
-      do.call(function(x) look(), list(numeric(5e6)))
+      f <- function(x) look()
+      do.call("f", list(numeric(5e6)))
+      NULL
+    }),
+    argument = local({
+      f <- function(x) {
+        length(x)
+        rm(x)
+        look()
+      }
+      f(numeric(5e6))
       NULL
     }),
     callee = local({

@@ -340,12 +340,14 @@ test_that("children are recorded", {
 # Their parent is the first process of the system.
 test_that("workers of a cluster are recorded with the process that they work for", {
   skip_without_processes()
+  workers <- withr::local_tempfile()
   pid <- local_r_process(c(
     "cluster <- parallel::makeCluster(2)",
-    "parallel::clusterApply(cluster, 1:2, function(i) TRUE)",
+    sprintf("writeLines(as.character(unlist(parallel::clusterCall(cluster, Sys.getpid))), '%s')", workers),
     "ready()",
     "parallel::clusterApply(cluster, 1:2, function(i) Sys.sleep(1e6))"
   ))
+  withr::defer(tools::pskill(as.integer(readLines(workers)), tools::SIGKILL))
   # An R process that works for nobody.
   other <- local_r_process(c("ready()", "Sys.sleep(1e6)"))
   x <- profile_until(
@@ -359,7 +361,7 @@ test_that("workers of a cluster are recorded with the process that they work for
   expect_setequal(figures, paste0(roles, ", pid ", sub("pid:", "", x$sources$source_uri)))
   expect_setequal(summary(x, by = "source")$source, x$sources$source_uri)
   expect_setequal(summary(x, by = "run")$run, c("1", "2", "3"))
-  expect_output(print(x), "worker 1 of 2, R ")
+  expect_output(print(x), "process pid:[0-9]+ [(]worker 1 of 2[)]")
   one <- filter_profile(x, labels = c(process = figures[[1]]))
   expect_length(unique(one$samples$source_id), 1)
   expect_false(paste0("pid:", other) %in% x$sources$source_uri)

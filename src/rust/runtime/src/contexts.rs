@@ -26,6 +26,8 @@ pub const BUILTIN: u32 = 64;
 /// The flags have 8 bits.
 pub const FLAGS: u32 = 256;
 
+/// The arguments of the call (`promargs`), the first field that may refer to an object.
+pub const PROMARGS: u64 = BUFFER + 24;
 /// The closure that was called.
 pub const CALLFUN: u64 = BUFFER + 32;
 /// The environment that the closure was called from.
@@ -57,9 +59,9 @@ pub struct Layout {
     pub srcref: u64,
     /// The position in byte code, as a number of its words (`relpc`).
     pub relative_pc: Option<u64>,
-    /// The value that a function returns, while code of `on.exit()` runs (`returnValue`). From R 4.4 on, it is an entry of
-    /// the node stack, see [`NODE`], of which this is the value. It may be outside of a [`Record`].
-    pub return_value: u64,
+    /// The value that a function returns, while code of `on.exit()` runs (`returnValue`), if it is outside of a [`Record`].
+    /// From R 4.4 on, it is an entry of the node stack, see [`NODE`], of which this is the value.
+    pub return_value: Option<u64>,
     /// Whether the record of a call of a byte-compiled function by another one is on the node stack (`bcEval_loop()` in
     /// `eval.c`).
     pub calls_on_node_stack: bool,
@@ -74,7 +76,7 @@ impl Layout {
             node_stack: BUFFER + 152,
             srcref: BUFFER + 168,
             relative_pc: None,
-            return_value: BUFFER + 184,
+            return_value: None,
             calls_on_node_stack: false,
         },
         Layout {
@@ -83,7 +85,7 @@ impl Layout {
             node_stack: BUFFER + 160,
             srcref: BUFFER + 184,
             relative_pc: Some(BUFFER + 128),
-            return_value: BUFFER + 200 + NODE_VALUE as u64,
+            return_value: Some(BUFFER + 200 + NODE_VALUE as u64),
             calls_on_node_stack: true,
         },
     ];
@@ -215,7 +217,7 @@ impl Record {
 
     /// The words that may be addresses of objects.
     pub fn words(&self) -> impl Iterator<Item = u64> {
-        let words = self.0.chunks_exact(8).skip(CALLFUN as usize / 8);
+        let words = self.0.chunks_exact(8).skip(PROMARGS as usize / 8);
         words.map(|word| at(word, 0))
     }
 }

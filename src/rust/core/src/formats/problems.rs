@@ -106,7 +106,7 @@ kinds! {
     UnreadSample "unread_sample" true
         "a sample that could not be read, so that it is missing",
     UnknownContexts "unknown_contexts" true
-        "a version of R whose contexts have an unknown layout: functions have names, but no lines",
+        "a version of R whose contexts have an unknown layout: only innermost functions may have lines",
     UnreadCalls "unread_calls" true
         "a deep stack whose inner calls ended before its outer calls were read: they are missing",
     StacksFull "stacks_full" true

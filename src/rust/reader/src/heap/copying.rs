@@ -125,8 +125,8 @@ impl<M: Memory> Copy<'_, M> {
             let mut bytes = Vec::new();
             bytes.try_extend(&record.0)?;
             self.copied.parts.try_push(Part { address, bytes })?;
-            if let Some(layout) = target.layout {
-                let value = address.saturating_add(layout.return_value);
+            if let Some(place) = target.layout.and_then(|layout| layout.return_value) {
+                let value = address.saturating_add(place);
                 self.range(value..value.saturating_add(8))?;
             }
         }

@@ -4,10 +4,10 @@
 use crate::heap::counts::{Allocated, Counts, InUse};
 use crate::heap::lists::Lists;
 use crate::process::{Process, ProcessMemory};
-use crate::target::Target;
+use crate::target::{MOST_TO_OPEN, Target};
 use profile_core::error::Result;
 use profile_runtime::heap::Layout;
-use profile_runtime::memory::Memory;
+use profile_runtime::memory::{Limited, Memory};
 use std::process;
 
 /// How often to try to find R's counts. An attempt fails if R collects garbage meanwhile.
@@ -38,7 +38,8 @@ impl Gauge {
         let pid = i32::try_from(process::id()).unwrap_or(0);
         let mut memory = ProcessMemory::new(pid);
         let process = Process::find(pid)?;
-        let target = Target::open(&mut memory, &process.mappings()?, &process.named()?)?;
+        let mut limited = Limited::new(memory.clone(), MOST_TO_OPEN);
+        let target = Target::open(&mut limited, &process.mappings()?, &process.named()?)?;
         let Some(lists) = Lists::find(&mut memory, &target.variables, Layout::ALL)? else {
             return Ok(None);
         };

@@ -13,7 +13,7 @@
 //! | `R_GlobalEnv`, `R_BaseEnv`, `R_EmptyEnv`, `R_SymbolTable` | variables that R exports; all symbols | `Names` |
 //! | `R_NilValue`, `R_UnboundValue` and other constants | the same; variables of R | `Names`, `R` |
 //! | contexts: `cloenv` | the list of contexts | `Calls` |
-//! | contexts: `conexit`, `promargs`, `callfun`, `sysparent`, `call`, `bcbody`, `handlerstack`, `restartstack`, `srcref`, `returnValue` | all other words of contexts | `Contexts` |
+//! | contexts: `promargs`, `callfun`, `conexit`, `sysparent`, `call`, `bcbody`, `handlerstack`, `restartstack`, `srcref`, `returnValue`; also `vmax`, the `R_VStack` when the call was made | all other words of contexts | `Contexts` |
 //! | `R_PPStack`, the node stack | variables that R exports | `Stacks` |
 //! | devices: `displayList`, `savedSnapshot`, `eventEnv` | the table of devices | `Listed` |
 //! | `R_weak_refs`: values and finalizers | all weak references | `Weak` |

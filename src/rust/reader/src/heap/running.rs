@@ -38,10 +38,8 @@ pub fn calls(
             call.environment = record.environment();
             call.name = name_of_call(known, objects, record.call())?;
         }
-        let returned = target
-            .layout
-            .map(|layout| address.wrapping_add(layout.return_value));
-        let returned = returned.and_then(|place| memory::word(memory, place));
+        let place = target.layout.and_then(|layout| layout.return_value);
+        let returned = place.and_then(|place| memory::word(memory, address.wrapping_add(place)));
         let words = record.words().chain(returned);
         for word in words.filter(|&word| objects.is_used_at(word)) {
             call.held.try_push(word)?;

@@ -16,7 +16,7 @@ use crate::process::{
     Held, Image, OwnView, Process, ProcessMemory, Stops, Thread, is_traced, release_memory,
 };
 use crate::record::source::{add_numbers, of_process, process_source};
-use crate::target::Target;
+use crate::target::{MOST_TO_OPEN, Target};
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryGrow, owned};
@@ -24,7 +24,7 @@ use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::model::heap::{GARBAGE, NO_HOLDER, RootName, SNAPSHOT};
 use profile_runtime::heap::Layout;
-use profile_runtime::memory::{Mapping, Memory, View};
+use profile_runtime::memory::{Limited, Mapping, Memory, View};
 use std::process;
 use std::thread::sleep;
 use std::time::Duration;
@@ -150,7 +150,8 @@ impl Found {
         let mappings = process.mappings()?;
         let about = process.named()?;
         let mut memory = ProcessMemory::new(process.pid);
-        let target = Target::open(&mut memory, &mappings, &about).map_err(named)?;
+        let mut limited = Limited::new(memory.clone(), MOST_TO_OPEN);
+        let target = Target::open(&mut limited, &mappings, &about).map_err(named)?;
         let places = Places::find(&mut memory, &target.modules, &about).map_err(named)?;
         let lists = Lists::find(&mut memory, &target.variables, Layout::ALL)?;
         let lists = lists.ok_or_else(|| {

@@ -178,7 +178,7 @@ impl Process {
 pub struct Workers;
 
 impl Workers {
-    pub fn find(&mut self, _: &[Process]) -> Result<Vec<Process>> {
+    pub fn find(&mut self, _: &[Process]) -> Result<Vec<(Process, i32)>> {
         Ok(Vec::new())
     }
 }

@@ -41,7 +41,7 @@ pub struct Dump {
     pub state: &'static str,
     /// The system call that its thread is in.
     pub system_call: Option<&'static str>,
-    /// Its R, if the layout of its contexts is unknown, so that there are no lines.
+    /// See [`crate::target::Target::unknown()`].
     pub unknown: Option<String>,
     /// The signal that ended it.
     pub signal: Option<&'static str>,

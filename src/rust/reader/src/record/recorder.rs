@@ -99,7 +99,7 @@ fn record_here(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded
     let mut recorder = Recorder::new(settings, &files)?;
     for &pid in pids {
         let process = Process::find(pid)?;
-        recorder.attach(process, Role::Named)?;
+        recorder.attach(process, Role::Named(pid))?;
     }
     match recorder.run(stop) {
         Err(Error::Interrupted) => recorder.recorded.was_stopped = true,
@@ -160,14 +160,14 @@ impl<'s> Recorder<'s> {
         for session in self.sessions.iter().filter(|session| !session.has_ended()) {
             parents.try_push(session.process().clone())?;
         }
-        for worker in self.workers.find(&parents)? {
-            self.attach_other(&worker, Role::Worker)?;
+        for (worker, master) in self.workers.find(&parents)? {
+            self.attach_other(&worker, || Ok(Role::Worker(master)))?;
             parents.try_push(worker)?;
         }
         while let Some(parent) = parents.pop() {
             for pid in parent.children()? {
                 if let Ok(child) = Process::find(pid) {
-                    self.attach_other(&child, Role::of_child(&child, parent.pid)?)?;
+                    self.attach_other(&child, || Role::of_child(&child, parent.pid))?;
                     // R may be started by a shell.
                     parents.try_push(child)?;
                 }
@@ -177,11 +177,15 @@ impl<'s> Recorder<'s> {
     }
 
     /// Adds a process that the user has not named, and that may not run R.
-    fn attach_other(&mut self, process: &Process, role: Role) -> Result<()> {
+    fn attach_other(
+        &mut self,
+        process: &Process,
+        role: impl FnOnce() -> Result<Role>,
+    ) -> Result<()> {
         if self.known.contains(process) {
             return Ok(());
         }
-        match self.attach(process.clone(), role) {
+        match self.attach(process.clone(), role()?) {
             // A process that has just been started may still become R.
             Err(Error::Process(_)) if process.age().is_none_or(|age| age < 5.0) => Ok(()),
             Err(Error::Process(_)) => self.known.try_push(process.clone()),
@@ -191,6 +195,9 @@ impl<'s> Recorder<'s> {
 
     fn run(&mut self, stop: Stop) -> Result<()> {
         let placement = Placement::current();
+        if self.settings.children {
+            self.attach_children()?;
+        }
         let begin = Instant::now();
         let mut next = begin + self.settings.interval;
         let mut look = begin;

@@ -14,13 +14,13 @@ const CALLR_SCRIPT: &str = "/callr-scr-";
 /// Why a process is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The user named it.
-    Named,
-    /// A recorded process waits for it at a socket.
-    Worker,
+    /// The user named it, by this id.
+    Named(i32),
+    /// This process waits for it at a socket.
+    Worker(i32),
     /// This process started it: as a copy of itself, by the package callr, or in another way.
     Fork(i32),
-    Callr,
+    Callr(i32),
     Child(i32),
 }
 
@@ -29,27 +29,43 @@ impl Role {
         Ok(if child.is_fork() {
             Role::Fork(parent)
         } else if child.command()?.contains(CALLR_SCRIPT) {
-            Role::Callr
+            Role::Callr(parent)
         } else {
             Role::Child(parent)
         })
     }
+
+    /// The process to which it belongs.
+    fn master(self) -> Option<i32> {
+        match self {
+            Role::Named(_) => None,
+            Role::Worker(pid) | Role::Fork(pid) | Role::Callr(pid) | Role::Child(pid) => Some(pid),
+        }
+    }
 }
 
-/// The roles in words. A process that the user named has none, unless others were found that belong to it.
+/// The roles in words. A process that the user named has none, unless others belong to it.
 pub fn in_words(roles: &[Role]) -> Result<Vec<Option<String>>> {
-    let is_alone = roles.iter().all(|role| *role == Role::Named);
-    let workers = roles.iter().filter(|role| **role == Role::Worker).count();
-    let mut worker = 0;
-    let words = roles.iter().map(|role| match role {
-        Role::Named if is_alone => None,
-        Role::Named => Some("master".into()),
-        Role::Worker => {
-            worker += 1;
-            Some(message!("worker {worker} of {workers}"))
+    let named = roles.iter().filter(|role| role.master().is_none()).count();
+    // A shell may be between a process and its child, but all belong to the only one.
+    let is_master = |pid| match named {
+        1 => roles.len() > 1,
+        _ => roles.iter().any(|role| role.master() == Some(pid)),
+    };
+    let words = roles.iter().enumerate().map(|(row, &role)| match role {
+        Role::Named(pid) => is_master(pid).then(|| "master".into()),
+        Role::Worker(pid) => {
+            let workers = |roles: &[Role]| roles.iter().filter(|other| **other == role).count();
+            let (number, count) = (workers(&roles[..=row]), workers(roles));
+            let words = message!("worker {number} of {count}");
+            Some(if named > 1 {
+                message!("{words} for {pid}")
+            } else {
+                words
+            })
         }
         Role::Fork(parent) => Some(message!("fork of {parent}")),
-        Role::Callr => Some("callr".into()),
+        Role::Callr(_) => Some("callr".into()),
         Role::Child(parent) => Some(message!("child of {parent}")),
     });
     words.try_vec()
@@ -65,13 +81,13 @@ mod tests {
             let words = in_words(roles).unwrap().into_iter();
             words.map(Option::unwrap_or_default).collect::<Vec<_>>()
         };
-        assert_eq!(words(&[Role::Named, Role::Named]), ["", ""]);
+        assert_eq!(words(&[Role::Named(1)]), [""]);
         let roles = [
-            Role::Named,
-            Role::Worker,
+            Role::Named(1),
+            Role::Worker(1),
             Role::Fork(12),
-            Role::Worker,
-            Role::Callr,
+            Role::Worker(1),
+            Role::Callr(1),
             Role::Child(7),
         ];
         let expected = [
@@ -83,5 +99,7 @@ mod tests {
             "child of 7",
         ];
         assert_eq!(words(&roles), expected);
+        let roles = [Role::Named(1), Role::Named(2), Role::Worker(2)];
+        assert_eq!(words(&roles), ["", "master", "worker 1 of 1 for 2"]);
     }
 }

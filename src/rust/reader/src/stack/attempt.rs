@@ -69,6 +69,8 @@ pub struct StackReader<M> {
     pub(crate) places: Places,
     pub(crate) search: PositionSearch,
     pub(crate) registers: Option<PositionVariables>,
+    /// The number of stacks for which the variable `R_Srcref` was unknown.
+    pub(crate) without_srcref: u32,
     pub(crate) stack: Stack,
     /// What was missing in the last attempt.
     pub(crate) missing: Option<Missing>,

@@ -12,7 +12,7 @@ use crate::stack::places::Places;
 use crate::stack::snapshot::Snapshot;
 use crate::stack::spans;
 use crate::stack::trunk::{NEAR, Trunk};
-use crate::target::{Named, Target};
+use crate::target::{MOST_TO_OPEN, Named, Target};
 use profile_core::error::Result;
 use profile_core::model::{StringId, Strings};
 use profile_runtime::memory::Mapping;
@@ -36,9 +36,8 @@ const FEW_CALLS: usize = 20;
 /// base functions have to be marked.
 const SHORTEST_COLLECTION: Duration = Duration::from_micros(200);
 
-/// The limits on what is read of the memory, in units of about a microsecond: to find R, to prepare, and at one moment of
+/// The limits on what is read of the memory, in units of about a microsecond: to prepare, and at one moment of
 /// a process that is stopped, or that is not.
-const MOST_TO_OPEN: u64 = 2 << 20;
 const MOST_TO_PREPARE: u64 = 2 << 20;
 const MOST_WHILE_STOPPED: u64 = 8_000;
 const MOST_TO_READ: u64 = 1 << 20;
@@ -79,6 +78,7 @@ impl<M: Memory> StackReader<M> {
             search: PositionSearch::default(),
             missing: None,
             registers: None,
+            without_srcref: 0,
             stack: Stack::default(),
             texts: Strings::default(),
             shortest_collection: SHORTEST_COLLECTION,
@@ -147,8 +147,12 @@ impl<M: Memory> StackReader<M> {
     /// process may go on meanwhile.
     pub fn search_further(&mut self) -> Result<()> {
         if self.target.srcrefs.is_empty() && !self.calls.calls.is_empty() {
-            self.snapshot.limit(MOST_TO_PREPARE);
-            self.target.find_srcref(&mut self.snapshot)?;
+            // All variables are read for this, so it is done less and less often.
+            self.without_srcref += 1;
+            if self.without_srcref.is_power_of_two() {
+                self.snapshot.limit(MOST_TO_PREPARE);
+                self.target.find_srcref(&mut self.snapshot)?;
+            }
         }
         if self.registers.is_none() && self.calls.innermost.is_none() {
             self.snapshot.limit(MOST_TO_PREPARE);

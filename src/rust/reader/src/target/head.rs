@@ -5,7 +5,7 @@
 
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_runtime::contexts::list;
+use profile_runtime::contexts::Walk;
 use profile_runtime::memory::{self, Memory};
 
 /// The addresses of variables, one of which is `R_GlobalContext`.
@@ -31,24 +31,44 @@ impl Head {
     /// cannot be read, or is not clear.
     pub fn read(&self, memory: &mut impl Memory) -> Option<(u64, u64)> {
         let (&first, others) = self.0.split_first()?;
-        let found = (first, memory::word(memory, first)?);
-        if others.is_empty() {
-            return Some(found);
-        }
-        let mut longest = (found, list(memory, found.1)?.0);
-        let mut is_clear = true;
+        let innermost = (first, memory::word(memory, first)?);
+        let mut found = Lists::new(innermost);
         for &address in others {
-            let record = memory::word(memory, address)?;
-            let (best, length) = longest;
-            if record == best.1 {
-                continue;
-            }
-            let own = list(memory, record)?.0;
-            if own > length {
-                longest = ((address, record), own);
-            }
-            is_clear = own != length;
+            found.add((address, memory::word(memory, address)?))?;
         }
-        is_clear.then_some(longest.0)
+        found.longest(memory)
+    }
+}
+
+/// The lists of records of several variables, which are followed side by side, since all but one are short.
+struct Lists(Vec<((u64, u64), Walk)>);
+
+impl Lists {
+    fn new(first: (u64, u64)) -> Lists {
+        Lists(Vec::from([(first, Walk::new(first.1))]))
+    }
+
+    /// Adds the list of a variable, unless another one has the same.
+    fn add(&mut self, variable: (u64, u64)) -> Option<()> {
+        if self.0.iter().any(|(known, _)| known.1 == variable.1) {
+            return Some(());
+        }
+        self.0.try_push((variable, Walk::new(variable.1))).ok()
+    }
+
+    fn longest(mut self, memory: &mut impl Memory) -> Option<(u64, u64)> {
+        while self.0.len() > 1 {
+            let mut is_damaged = false;
+            self.0.retain_mut(|(_, walk)| {
+                let next = walk.next_head(memory);
+                is_damaged |= next.is_some_and(|(_, head)| !head.is_possible());
+                is_damaged |= next.is_none() && !walk.is_whole();
+                next.is_some()
+            });
+            if is_damaged {
+                return None;
+            }
+        }
+        Some(self.0.first()?.0)
     }
 }

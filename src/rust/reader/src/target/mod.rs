@@ -88,6 +88,8 @@ impl Named {
     }
 }
 
+/// The limit on what is read of the memory to find R, in units of about a microsecond.
+pub const MOST_TO_OPEN: u64 = 2 << 20;
 /// The maximum number of attempts to read the records until all of them are valid.
 const TRIES: usize = 200;
 
@@ -214,7 +216,7 @@ impl Target {
             && [0, 8, 16].map(|offset| at(&words, offset)) == self.landmarks.map(|(_, word)| word)
     }
 
-    /// This R, if the layout of its contexts is unknown, so that there are no lines.
+    /// This R, if the layout of its contexts is unknown, so that only the innermost function may have a line.
     pub fn unknown(&self) -> Option<String> {
         let version = self.version.as_deref().unwrap_or("of an unknown version");
         let is_unknown = self.layout.is_none();

@@ -17,7 +17,7 @@
 use super::constants::Constants;
 use super::head::Head;
 use profile_core::error::Result;
-use profile_core::limits::memory::TryGrow;
+use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_runtime::contexts::{Layout, NODE_STACK_SIZES, Record, list};
 use profile_runtime::memory::{self, MEMORY_PAGE, Mapping, Memory, at};
 use profile_runtime::objects::{
@@ -35,7 +35,7 @@ const MOST_BYTES: u64 = 16 << 20;
 const MOST_ATTRIBUTES: usize = 8;
 /// The arguments and the environment of a program are above the start of its stack. Linux limits them to 6 MB.
 const MOST_ABOVE_STACK: u64 = 8 << 20;
-/// How often the lists of records are read. In a busy process, most attempts succeed.
+/// How often to try to read a list of records. In a busy process, most attempts succeed.
 const ROUNDS: usize = 20;
 
 /// The values of variables that do not change; 0 if one was not found.
@@ -167,7 +167,7 @@ impl<'v> Variables<'v> {
         let is_start = |word: &u64| {
             let ends = mappings.iter().map(|mapping| &mapping.addresses);
             let mut ends = ends.filter(|addresses| addresses.contains(&(word - 8)));
-            ends.any(|addresses| addresses.end - word < MOST_ABOVE_STACK)
+            ends.any(|addresses| addresses.end.saturating_sub(*word) < MOST_ABOVE_STACK)
         };
         self.values().rev().find(is_start).unwrap_or(0)
     }
@@ -184,36 +184,23 @@ impl<'v> Variables<'v> {
         let mut candidates = Vec::new();
         for &(value, address) in &self.words {
             if may_be(value) {
-                candidates.try_push((address, 0))?;
+                candidates.try_push((address, false))?;
             }
         }
         for _ in 0..ROUNDS {
-            let mut are_all_whole = true;
-            for (address, longest) in &mut candidates {
+            for (address, has_list) in candidates.iter_mut().filter(|candidate| !candidate.1) {
                 let record = memory::word(memory, *address).filter(|record| may_be(*record));
-                match record.and_then(|record| list(memory, record)) {
-                    Some((length, outermost)) if outermost == toplevel => {
-                        *longest = length.max(*longest);
-                    }
-                    _ => are_all_whole = false,
-                }
-            }
-            if are_all_whole {
-                break;
+                let found = record.and_then(|record| list(memory, record));
+                *has_list = found.is_some_and(|(_, outermost)| outermost == toplevel);
             }
         }
-        let most = candidates.iter().map(|candidate| candidate.1).max();
-        let mut heads = Vec::new();
-        for &(address, length) in &candidates {
-            if length > 0 && Some(length) == most {
-                heads.try_push(address)?;
-            }
-        }
-        Ok(Head::one_of(heads))
+        candidates.retain(|candidate| candidate.1);
+        let heads = candidates.iter().map(|candidate| candidate.0);
+        Ok(Head::one_of(heads.try_vec()?))
     }
 
-    /// The variables that may be `R_Srcref`, none if that is not clear now. They either have the same value, or all but one
-    /// have the marker: then it is the other one. `marker` is the address of the variable that always has the marker, if
+    /// The variables that may be `R_Srcref`, none if that is not clear now: the one that has a source reference, or one that
+    /// has the marker, or two, of which one always has it. `marker` is the address of the variable that always has the marker, if
     /// that is known.
     pub fn srcrefs(
         &self,

@@ -14,7 +14,9 @@ use profile_runtime::memory::Mapping;
 use profile_runtime::memory::Memory;
 use profile_runtime::variables::{DESCRIPTION_OF_BASE, LIBRARY, LIBRARY_FOLDER, PROGRAM};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A process of this machine.
@@ -84,9 +86,7 @@ impl Process {
         let text = fs::read_to_string("/proc/stat").ok()?;
         let boot = text.lines().find_map(|line| line.strip_prefix("btime "))?;
         let boot: f64 = boot.trim().parse().ok()?;
-        // SAFETY: it has no preconditions.
-        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-        (ticks > 0).then(|| boot + self.started as f64 / ticks as f64)
+        Some(boot + self.started())
     }
 
     /// Whether it was forked and has not executed a program since.
@@ -97,6 +97,13 @@ impl Process {
     /// Whether it started after another one, or at the same time.
     pub fn is_later_than(&self, other: &Process) -> bool {
         self.started >= other.started
+    }
+
+    /// When it started, in seconds since the system was booted.
+    pub(super) fn started(&self) -> f64 {
+        // SAFETY: it has no preconditions.
+        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        self.started as f64 / ticks.max(1) as f64
     }
 
     /// How long it has been running, in seconds.
@@ -178,20 +185,23 @@ impl Process {
     pub fn named(&self) -> Result<Named> {
         let mut named = Named::default();
         for (path, start) in self.files()? {
-            let path = path.strip_suffix(" (deleted)").unwrap_or(&path);
+            let kept = path.strip_suffix(" (deleted)");
+            let is_deleted = kept.is_some();
+            let path = kept.unwrap_or(&path);
             let folder = [LIBRARY, PROGRAM].map(|name| path.strip_suffix(name));
             let Some(folder) = folder.into_iter().flatten().next() else {
                 continue;
             };
             named.modules.try_push(start)?;
+            // R may have been upgraded meanwhile.
+            if is_deleted || named.version.is_some() {
+                continue;
+            }
             let home = folder.strip_suffix(LIBRARY_FOLDER).unwrap_or(folder);
             let file = message!("/proc/{}/root{home}{DESCRIPTION_OF_BASE}", self.pid);
-            let text = fs::read_to_string(file).unwrap_or_default();
+            let text = start_of(Path::new(&file)).unwrap_or_default();
             let version = text.lines().find_map(|line| line.strip_prefix("Version: "));
-            named.version = match version {
-                Some(version) => Some(owned(version)?),
-                None => named.version,
-            };
+            named.version = version.map(owned).transpose()?;
         }
         Ok(named)
     }
@@ -207,6 +217,23 @@ impl Process {
             )),
         }
     }
+}
+
+/// The most bytes of a file of another process that are read.
+const MOST_OF_FILE: u64 = 1 << 16;
+
+/// The start of a file with a name that another process has chosen: it may be a pipe, a device, or endless.
+fn start_of(path: &Path) -> Option<String> {
+    let mut options = fs::File::options();
+    let file = options
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .ok()?;
+    let mut text = String::new();
+    let is_file = file.metadata().ok()?.is_file();
+    let read = file.take(MOST_OF_FILE).read_to_string(&mut text);
+    (is_file && read.is_ok()).then_some(text)
 }
 
 /// A flag of a process that was forked and has executed no program (`PF_FORKNOEXEC` in `linux/sched.h`).

@@ -11,25 +11,50 @@ use super::proc::Process;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
+use profile_core::text::decode;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Shorter names of sockets may be part of a command line by chance.
 const SHORTEST_NAME: usize = 8;
-/// How long a process may take to become R.
+/// How long a process may take to become R, in seconds.
 const STARTING: f64 = 5.0;
+/// The time between two searches.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The protocols of addresses of mirai.
+const PROTOCOLS: [&str; 6] = ["tcp", "tls+tcp", "ws", "wss", "ipc", "abstract"];
 
 /// The search for workers.
 #[derive(Debug, Default)]
 pub struct Workers {
+    searched: Option<Instant>,
+    /// The number of processes whose workers were searched.
+    masters: usize,
     /// Processes that need no further examination, in ascending order.
     seen: Vec<i32>,
 }
 
 impl Workers {
-    /// The workers of these processes that were not found before.
-    pub fn find(&mut self, of: &[Process]) -> Result<Vec<Process>> {
+    /// The workers of these processes, with the ids of those that they work for. Those that were found once may be missing.
+    pub fn find(&mut self, of: &[Process]) -> Result<Vec<(Process, i32)>> {
         let mut found = Vec::new();
+        if of.len() != self.masters {
+            (self.masters, self.searched) = (of.len(), None);
+            self.seen.clear();
+        }
+        if self
+            .searched
+            .is_some_and(|searched| searched.elapsed() < PAUSE)
+        {
+            return Ok(found);
+        }
+        self.searched = Some(Instant::now());
+        let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+        let uptime = uptime
+            .split(' ')
+            .next()
+            .and_then(|seconds| seconds.parse().ok());
         let mut pids = numbers_in(Path::new("/proc"))?;
         pids.sort_unstable();
         self.seen.retain(|pid| pids.binary_search(pid).is_ok());
@@ -41,15 +66,14 @@ impl Workers {
             let Ok(process) = Process::find(pid) else {
                 continue;
             };
-            let has_r = process.has_r();
-            if !has_r && process.age().is_none_or(|age| age < STARTING) {
-                continue;
+            // It may still become R, or its master may not wait yet.
+            if uptime.is_none_or(|uptime: f64| uptime - process.started() > STARTING) {
+                self.seen.try_push(pid)?;
+                if let Some(moved) = self.seen.get_mut(place..) {
+                    moved.rotate_right(1);
+                }
             }
-            self.seen.try_push(pid)?;
-            if let Some(moved) = self.seen.get_mut(place..) {
-                moved.rotate_right(1);
-            }
-            if !has_r || of.contains(&process) {
+            if of.contains(&process) || pid as u32 == std::process::id() || !process.has_r() {
                 continue;
             }
             if sockets.is_none() {
@@ -57,8 +81,11 @@ impl Workers {
             }
             let command = process.command()?;
             let mut sockets = sockets.iter().flatten().zip(of);
-            if sockets.any(|(sockets, of)| process.is_later_than(of) && sockets.are_in(&command)) {
-                found.try_push(process)?;
+            let is_master = |(sockets, of): &(&Sockets, &Process)| {
+                process.is_later_than(of) && sockets.are_in(&command)
+            };
+            if let Some((_, master)) = sockets.find(is_master) {
+                found.try_push((process, master.pid))?;
             }
         }
         Ok(found)
@@ -97,15 +124,17 @@ impl Sockets {
             }
         }
         let mut sockets = Sockets::default();
-        let table = |name| fs::read_to_string(folder.join("net").join(name)).unwrap_or_default();
+        let table = |name| fs::read(folder.join("net").join(name)).unwrap_or_default();
         for table in [table("tcp"), table("tcp6")] {
+            let table = decode(&table)?.text;
             for (port, inode) in table.lines().filter_map(tcp_socket) {
                 if inodes.contains(&inode) && !sockets.ports.contains(&port) {
                     sockets.ports.try_push(port)?;
                 }
             }
         }
-        for (name, inode) in table("unix").lines().filter_map(local_socket) {
+        let table = table("unix");
+        for (name, inode) in decode(&table)?.text.lines().filter_map(local_socket) {
             if inodes.contains(&inode) {
                 sockets.names.try_push(owned(name)?)?;
             }
@@ -113,23 +142,20 @@ impl Sockets {
         Ok(sockets)
     }
 
-    /// Whether one of their addresses is in a command line: a port after `PORT=` or a colon, or a name.
+    /// Whether one of their addresses is in a command line: a word `PORT=`, or an address with a protocol.
     fn are_in(&self, command: &str) -> bool {
-        let has = |before: &str, port: u16| {
-            let address = message!("{before}{port}");
-            let mut after = command.match_indices(&address).map(|(at, found)| {
-                command
-                    .as_bytes()
-                    .get(at + found.len())
-                    .copied()
-                    .unwrap_or(0)
+        // R replaces blanks in code by `~+~`.
+        let is_between = |c: char| c.is_whitespace() || "\"'(),;~\\".contains(c);
+        command.split(is_between).any(|word| {
+            let is_port = |text: &str| text.parse().is_ok_and(|port| self.ports.contains(&port));
+            let parallel = word.strip_prefix("PORT=").is_some_and(is_port);
+            let mirai = word.split_once("://").is_some_and(|(protocol, address)| {
+                let port = address.rsplit_once(':').map_or("", |(_, port)| port);
+                let has_name = self.names.iter().any(|name| name == address);
+                PROTOCOLS.contains(&protocol) && (has_name || is_port(port.trim_end_matches('/')))
             });
-            after.any(|next| !next.is_ascii_digit())
-        };
-        self.ports
-            .iter()
-            .any(|&port| has("PORT=", port) || has(":", port))
-            || self.names.iter().any(|name| command.contains(name))
+            parallel || mirai
+        })
     }
 }
 
@@ -212,6 +238,12 @@ mod tests {
             ("R --args PORT=111223", false),
             ("R --args PORT=1112", false),
             ("R -e f(11122)", false),
+            ("R -e for (i in 1:11122) f(i)", false),
+            ("R -e get(\"http://127.0.0.1:11122/\")", false),
+            (
+                "R -e mirai::daemon(\"tcp://127.0.0.1:11122/\",~+~cleanup~+~=~+~TRUE)",
+                true,
+            ),
             ("R --file=client.R", false),
             ("", false),
         ] {
