@@ -306,68 +306,6 @@ test_that("processes are shown by what they run", {
   expect_equal(as.list(describe_profile(small_profile()))$run$sources$command, NA_character_)
 })
 
-test_that("children are recorded", {
-  skip_without_processes()
-  skip_if_not_installed("parallel")
-  pid <- local_r_process(c(
-    "work <- function(i) Sys.sleep(1e6)",
-    "ready()",
-    "parallel::mclapply(1:2, work, mc.cores = 2)"
-  ))
-  children <- integer()
-  withr::defer(for (child in children) tools::pskill(child, tools::SIGKILL))
-  expect_true(wait_for(function() {
-    children <<- attr(dump_stack(pid), "children")
-    length(children) == 2
-  }))
-  work <- "FUN (code.R:1)"
-  for (child in children) wait_for_stack(child, c("Sys.sleep", work, "lapply"))
-  x <- profile_until(
-    pid, function(x) length(unique(x$samples$source_id)) == 3, clock = "wall", children = TRUE, seconds = 0.5
-  )
-  expect_setequal(x$sources$source_uri, paste0("pid:", c(pid, children)))
-  roles <- x$.source_attributes$value[x$.source_attributes$key == "profile.process.role"]
-  expect_identical(roles, c("master", rep(paste("fork of", pid), 2)))
-  frames <- as_tibble(x)
-  is_child <- x$sources$source_uri != paste0("pid:", pid)
-  for (source in x$sources$source_id[is_child]) {
-    expect_true(work %in% frames$name[frames$source_id == source])
-  }
-  expect_false(work %in% frames$name[frames$source_id %in% x$sources$source_id[!is_child]])
-  expect_output(print(dump_stack(pid)), "started the processes")
-})
-
-# Their parent is the first process of the system.
-test_that("workers of a cluster are recorded with the process that they work for", {
-  skip_without_processes()
-  workers <- withr::local_tempfile()
-  pid <- local_r_process(c(
-    "cluster <- parallel::makeCluster(2)",
-    sprintf("writeLines(as.character(unlist(parallel::clusterCall(cluster, Sys.getpid))), '%s')", workers),
-    "ready()",
-    "parallel::clusterApply(cluster, 1:2, function(i) Sys.sleep(1e6))"
-  ))
-  withr::defer(tools::pskill(as.integer(readLines(workers)), tools::SIGKILL))
-  # An R process that works for nobody.
-  other <- local_r_process(c("ready()", "Sys.sleep(1e6)"))
-  x <- profile_until(
-    pid, function(x) length(unique(x$samples$source_id)) == 3, clock = "wall", children = TRUE, seconds = 1
-  )
-  commands <- x$.source_attributes$value[x$.source_attributes$key == "process.command_line"]
-  expect_length(grep("workRSOCK", commands), 2)
-  roles <- x$.source_attributes$value[x$.source_attributes$key == "profile.process.role"]
-  expect_identical(roles, c("master", "worker 1 of 2", "worker 2 of 2"))
-  figures <- summary(x, by = "process")$process
-  expect_setequal(figures, paste0(roles, ", pid ", sub("pid:", "", x$sources$source_uri)))
-  expect_setequal(summary(x, by = "source")$source, x$sources$source_uri)
-  expect_setequal(summary(x, by = "run")$run, c("1", "2", "3"))
-  expect_output(print(x), "process pid:[0-9]+ [(]worker 1 of 2[)]")
-  one <- filter_profile(x, labels = c(process = figures[[1]]))
-  expect_length(unique(one$samples$source_id), 1)
-  expect_false(paste0("pid:", other) %in% x$sources$source_uri)
-  expect_length(unique(profile_process(pid, seconds = 0.1, clock = "wall")$samples$source_id), 1)
-})
-
 test_that("deep stacks are read", {
   skip_without_processes()
   pid <- local_r_process(

@@ -22,7 +22,7 @@ pub struct Dominators {
 const MOST_RETAINED: u32 = u32::MAX >> 1;
 
 impl Dominators {
-    /// `parents` are the vertices from which those of the graph were found.
+    /// `parents` has for each vertex the one from which it was found.
     pub fn find(graph: &Graph, parents: Vec<Vertex>) -> Result<Dominators> {
         let immediate = immediate_dominators(graph, parents)?;
         let shared = shared_dominators(graph, &immediate)?;

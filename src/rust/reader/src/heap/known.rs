@@ -39,7 +39,7 @@ pub struct Known {
     pub release: u64,
 }
 
-/// R's variables with these addresses. Without those of stacks, what only they refer to has no known holder.
+/// R's variables with these addresses. Without [`STACKS`], what only they refer to has no known holder.
 const NAMES: [&str; 10] = [
     variables::NIL,
     variables::GLOBAL,
