@@ -32,6 +32,9 @@ impl Head {
     pub fn read(&self, memory: &mut impl Memory) -> Option<(u64, u64)> {
         let (&first, others) = self.0.split_first()?;
         let innermost = (first, memory::word(memory, first)?);
+        if others.is_empty() {
+            return Some(innermost);
+        }
         let mut found = Lists::new(innermost);
         for &address in others {
             found.add((address, memory::word(memory, address)?))?;

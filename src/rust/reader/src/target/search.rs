@@ -200,8 +200,8 @@ impl<'v> Variables<'v> {
     }
 
     /// The variables that may be `R_Srcref`, none if that is not clear now: the one that has a source reference, or one that
-    /// has the marker, or two, of which one always has it. `marker` is the address of the variable that always has the marker, if
-    /// that is known.
+    /// has the marker, or two, of which one always has it. `marker` is the address of the variable that always has the
+    /// marker, if that is known.
     pub fn srcrefs(
         &self,
         memory: &mut impl Memory,

@@ -40,7 +40,7 @@ impl Workers {
     pub fn find(&mut self, of: &[Process]) -> Result<Vec<(Process, i32)>> {
         let mut found = Vec::new();
         if of.len() != self.masters {
-            (self.masters, self.searched) = (of.len(), None);
+            self.masters = of.len();
             self.seen.clear();
         }
         if self
