@@ -27,8 +27,8 @@ impl Head {
         &self.0
     }
 
-    /// The variable that points to the innermost record at this moment: its address, and that of the record. `None` if it
-    /// cannot be read, or is not clear.
+    /// The variable that points to the innermost record at this moment: its address, and the address of the record. `None` if
+    /// it cannot be read, or is not clear.
     pub fn read(&self, memory: &mut impl Memory) -> Option<(u64, u64)> {
         let (&first, others) = self.0.split_first()?;
         let innermost = (first, memory::word(memory, first)?);
