@@ -24,7 +24,7 @@ text_like_label <- function(x, key) {
   sources <- x$sources
   uri <- as.character(sources$source_uri)
   of_source <- switch(key,
-    run = as.character(seq_along(uri)),
+    run = paste0("run-", seq_along(uri)),
     source = ifelse(is.na(uri), paste(sources$source_type, sources$source_id), uri),
     process = names_of_processes(x)
   )

@@ -53,7 +53,7 @@ profile_version <- function(x) {
 #'   that counts samples; if there is none, the default type that a source specifies; otherwise the last type that can
 #'   be summed.
 #' @param by The key of a label, such as `"route"`, see [with_labels()], or, if no label has this key, `"process"`,
-#'   `"source"`, `"run"` (the number of the source), `"trace_id"` or `"span_id"`. The result is then a table with a row for
+#'   `"source"`, `"run"` (such as `run-1`, as in pprof files), `"trace_id"` or `"span_id"`. The result is then a table with a row for
 #'   each of its values.
 #'
 #' @return With `by`, a tibble, sorted by decreasing total: a column with the name of the label, which contains its

@@ -55,10 +55,19 @@ test_that("workers of a cluster are recorded with the process that they work for
   figures <- summary(x, by = "process")$process
   expect_setequal(figures, paste0(roles, ", pid ", sub("pid:", "", x$sources$source_uri)))
   expect_setequal(summary(x, by = "source")$source, x$sources$source_uri)
-  expect_setequal(summary(x, by = "run")$run, c("1", "2", "3"))
+  expect_setequal(summary(x, by = "run")$run, paste0("run-", 1:3))
   expect_output(print(x), "process pid:[0-9]+ [(]worker 1 of 2[)]")
   one <- filter_profile(x, labels = c(process = figures[[1]]))
   expect_length(unique(one$samples$source_id), 1)
   expect_false(paste0("pid:", other) %in% x$sources$source_uri)
   expect_length(unique(profile_process(pid, seconds = 0.1, clock = "wall")$samples$source_id), 1)
+})
+
+test_that("runs have the same names before and after pprof", {
+  one <- read_rprof(textConnection(c("sample.interval=20000", "\"f\" ", "\"g\" \"f\" ")), source_uri = "a.out")
+  x <- combine_profiles(one, one)
+  path <- withr::local_tempfile(fileext = ".pb.gz")
+  write_pprof(x, path)
+  expect_identical(summary(x, by = "run")$run, c("run-1", "run-2"))
+  expect_identical(summary(read_pprof(path), by = "run")$run, c("run-1", "run-2"))
 })
