@@ -70,6 +70,8 @@ rust_processes_record <- function(pids, settings, lazy, report) .Call(wrap__rust
 
 rust_processes_recorded <- function(lazy) .Call(wrap__rust_processes_recorded, lazy)
 
+rust_family_record <- function(asked, settings) .Call(wrap__rust_family_record, asked, settings)
+
 rust_process_dump <- function(pid) .Call(wrap__rust_process_dump, pid)
 
 rust_core_dump <- function(file) .Call(wrap__rust_core_dump, file)

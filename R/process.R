@@ -190,10 +190,15 @@ processes_recorded <- function(
       rust(rust_processes_recorded(lazy), call)
     }
   )
+  recorded_of(result, pause, was_stopped)
+}
+
+recorded_of <- function(result, pause, was_stopped) {
   list(
     profile = new_profile_data(result$tables, "2.0"), problems = result$counts, unread = result$unread,
     pause = pause, traced = result$traced, pauses = result$pauses, ended = result$ended,
-    left = rlang::set_names(result$left, readable_command(result$programs)), was_stopped = was_stopped
+    left = rlang::set_names(result$left, readable_command(result$programs)), was_stopped = was_stopped,
+    left_out = result$left_out, readings = result[c("date", "cpu")]
   )
 }
 

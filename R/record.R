@@ -42,6 +42,8 @@
 #' @param gc,lines Whether to record garbage collections, and lines.
 #' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded.
 #'   This requires `r live_platforms()`, and R 4.2 to 4.6.
+#' @param children Whether to also record R processes that work for this one, see *Parallel code*. The ids of processes, or
+#'   a cluster of [parallel::makeCluster()], for workers that would not be found.
 #'
 #' @return A profile of version 2.0, see [profile_data]. It also has class `profile_recording`, for printing.
 #'
@@ -75,7 +77,8 @@
 #'   record_profile(for (i in 1:20) solve(matrix(runif(250000), 500)), native = TRUE)
 #' }
 record_profile <- function(
-    expr, ..., interval = 0.01, clock = c("cpu", "wall"), memory = TRUE, gc = TRUE, lines = TRUE, native = FALSE) {
+    expr, ..., interval = 0.01, clock = c("cpu", "wall"), memory = TRUE, gc = TRUE, lines = TRUE, native = FALSE,
+    children = FALSE) {
   call <- call_without_dots()
   if (missing(expr)) {
     abort_missing("expr", call, i = "It is the code to record, as in `record_profile(work())`.")
@@ -94,6 +97,7 @@ record_profile <- function(
   check_flag(gc, "gc", call)
   check_flag(lines, "lines", call)
   check_flag(native, "native", call)
+  children <- check_children(children, call)
   options <- list(
     interval = interval, memory.profiling = !isFALSE(memory), gc.profiling = gc, line.profiling = lines
   )
@@ -103,6 +107,12 @@ record_profile <- function(
   }
   # The number of frames of this function and its callers.
   frames <- sys.nframe() - count_label_frames(sys.calls())
+  recorded_children <- if (children$any) {
+    settings <- list(
+      interval = as.numeric(interval), seconds = Inf, clock = clock, children = TRUE, pause = TRUE, native = native
+    )
+    start_helper(children, settings, call)
+  }
   started <- Sys.time()
   finish <- if (native) start_native_recording(options, call) else start_recording(options, call)
   if (is_exact) {
@@ -114,7 +124,12 @@ record_profile <- function(
   .end_of_recording <- function() {
     options(old)
     the$recording <- FALSE
-    the$last_profile <- tidy_recording(finish(), frames, started, code, env, call)
+    recorded <- if (children$any) recorded_children()
+    x <- tidy_recording(finish(), frames, started, code, env, call)
+    if (children$any) {
+      x <- with_children(x, recorded, clock, call)
+    }
+    the$last_profile <- complete_recording(x, call)
     ended <<- TRUE
   }
   on.exit(if (!ended) {
@@ -199,7 +214,11 @@ tidy_recording <- function(x, frames, started, code, env, call) {
   }
   # The profiler still runs while it is being stopped.
   x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call, outermost = frames)
-  x <- with_typed_code(without_code_of_callers(x), code, env)
+  with_typed_code(without_code_of_callers(x), code, env)
+}
+
+# Adds information about functions, of all processes.
+complete_recording <- function(x, call) {
   x <- packages_added(x, call)
   x <- with_source_text(x, as.numeric(Sys.time()), call)
   class(x) <- c("profile_recording", class(x))

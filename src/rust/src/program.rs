@@ -28,6 +28,15 @@ pub fn run(command: &[&Path]) -> Result<i32> {
         .map_err(failed)
 }
 
+/// Makes this process independent of the terminal, so that Ctrl-C there does not reach it.
+pub fn leave_terminal() {
+    #[cfg(unix)]
+    // SAFETY: it has no preconditions, and fails if this process leads a group, which does not matter.
+    unsafe {
+        libc::setsid();
+    }
+}
+
 #[cfg(unix)]
 fn status_code(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;

@@ -2,7 +2,7 @@
 
 use crate::argument::argument;
 use crate::guard::stop;
-use crate::options::recorder_settings;
+use crate::options::{option, recorder_settings};
 use crate::outcome::outcome;
 use crate::program;
 use crate::progress::stop_and_report;
@@ -13,7 +13,7 @@ use profile_core::message;
 use profile_reader::heap::snapshots::{heap_of, own_heap};
 use profile_reader::process::r_processes;
 use profile_reader::record::dump::{dump, dump_core};
-use profile_reader::record::recorder::{self, Recorded};
+use profile_reader::record::recorder::{self, Asked, Recorded, Wanted};
 use profile_runtime::{IS_LIVE, LIVE_PLATFORMS};
 use std::cell::RefCell;
 use std::time::Instant;
@@ -46,13 +46,45 @@ fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj, report: &Rob
         let stop = stop_and_report(argument(report), || {
             Some((start.elapsed().as_secs_f64(), seconds))
         });
-        let pids = argument(pids).integers()?;
-        let recorded = recorder::record(pids, &settings, &stop)?;
+        let wanted = Wanted {
+            pids: argument(pids).integers()?,
+            master: None,
+        };
+        let recorded = recorder::record(&wanted, &settings, &stop)?;
         if recorded.was_stopped {
             STOPPED.set(Some(recorded));
             return Err(Error::Interrupted);
         }
         to_r::recorded(arena, &recorded, argument(lazy).flag()?, &stop)
+    })
+}
+
+// Records the processes that belong to another R process, which records itself, and returns the same as
+// `rust_processes_recorded()`. `asked` is a list: `pid` of that process, `variable`, which it has set in its environment,
+// as NAME=VALUE, `workers` that the user has named, and `file`, which is created when the recording begins and which ends
+// it when it is removed.
+#[extendr]
+fn rust_family_record(asked: &Robj, settings: &Robj) -> Robj {
+    outcome(|arena| {
+        let settings = recorder_settings(settings)?;
+        let workers = option(asked, "workers")?.integers()?;
+        let master = Asked {
+            pid: option(asked, "pid")?
+                .integers()?
+                .first()
+                .copied()
+                .unwrap_or(0),
+            variable: option(asked, "variable")?.owned_text()?.unwrap_or_default(),
+            workers,
+            file: option(asked, "file")?.file()?.path,
+        };
+        let wanted = Wanted {
+            pids: &[],
+            master: Some(master),
+        };
+        program::leave_terminal();
+        let recorded = recorder::record(&wanted, &settings, &stop)?;
+        to_r::recorded(arena, &recorded, false, &stop)
     })
 }
 
@@ -129,6 +161,7 @@ extendr_module! {
     fn rust_live_platforms;
     fn rust_processes_record;
     fn rust_processes_recorded;
+    fn rust_family_record;
     fn rust_process_dump;
     fn rust_core_dump;
     fn rust_own_heap;

@@ -60,6 +60,10 @@ pub fn clock_of_thread(_: u32) -> i32 {
     -1
 }
 
+pub fn cpu_time_of_process(_: i32) -> Option<u64> {
+    None
+}
+
 pub fn r_processes() -> Result<Vec<Process>> {
     Err(unsupported())
 }
@@ -140,6 +144,10 @@ impl Process {
         match self.never {}
     }
 
+    pub fn has_r(&self) -> bool {
+        match self.never {}
+    }
+
     pub fn is_fork(&self) -> bool {
         match self.never {}
     }
@@ -173,12 +181,19 @@ impl Process {
     }
 }
 
+/// What shows that a process belongs to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    Address(i32),
+    Variable,
+}
+
 /// The search for workers.
 #[derive(Debug, Default)]
 pub struct Workers;
 
 impl Workers {
-    pub fn find(&mut self, _: &[Process]) -> Result<Vec<(Process, i32)>> {
+    pub fn find(&mut self, _: &[Process], _: Option<&str>) -> Result<Vec<(Process, Sign)>> {
         Ok(Vec::new())
     }
 }

@@ -1,7 +1,9 @@
 //! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::process::apart;
-use crate::process::{Placement, Process, WhyFree, Workers};
+use crate::process::{Placement, Process, WhyFree};
+use crate::record::family::Family;
+use crate::record::master::{Master, Reading};
 use crate::record::role::{self, Role};
 use crate::record::samples::declare_types;
 use crate::record::session::{Session, Tick};
@@ -17,6 +19,8 @@ use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::retry::chance;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,7 +29,28 @@ const STEP: Duration = Duration::from_millis(50);
 /// The longest time between these checks while a process is expected to stop.
 const SOON: Duration = Duration::from_millis(1);
 /// The time between two searches for child processes.
-const CHILDREN: Duration = Duration::from_millis(100);
+const CHILDREN: Duration = Duration::from_millis(20);
+
+/// What to record.
+#[derive(Debug, Default)]
+pub struct Wanted<'a> {
+    /// Processes that the user has named.
+    pub pids: &'a [i32],
+    /// A process that records itself, and asks for the recording of those that belong to it.
+    pub master: Option<Asked<'a>>,
+}
+
+/// What a process asks for that records itself.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    pub pid: i32,
+    /// The variable that it sets in the environment, `NAME=VALUE`.
+    pub variable: String,
+    /// Workers that the user has named.
+    pub workers: &'a [i32],
+    /// This file is created when the recording begins. The recording goes on as long as it exists.
+    pub file: &'a Path,
+}
 
 /// What was recorded.
 #[derive(Debug, Default)]
@@ -45,6 +70,10 @@ pub struct Recorded {
     pub left: Vec<(i32, String)>,
     /// Whether the user ended the recording.
     pub was_stopped: bool,
+    /// The number of processes that were not recorded, since there were too many.
+    pub left_out: usize,
+    /// Readings of the clock of the process that asked for the recording.
+    pub readings: Vec<Reading>,
 }
 
 impl Recorded {
@@ -82,8 +111,8 @@ fn kind_of_cut(cut: Cut) -> ProblemKind {
 }
 
 /// Records processes for the set duration, or until all have ended.
-pub fn record(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded> {
-    let (recorded, was_stopped) = apart::run(stop, |stop| record_here(pids, settings, stop));
+pub fn record(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Recorded> {
+    let (recorded, was_stopped) = apart::run(stop, |stop| record_here(wanted, settings, stop));
     match recorded {
         Ok(mut recorded) => {
             recorded.was_stopped |= was_stopped;
@@ -94,12 +123,15 @@ pub fn record(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded>
     }
 }
 
-fn record_here(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded> {
+fn record_here(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Recorded> {
     let files = Files::default();
     let mut recorder = Recorder::new(settings, &files)?;
-    for &pid in pids {
+    for &pid in wanted.pids {
         let process = Process::find(pid)?;
         recorder.attach(process, Role::Named(pid))?;
+    }
+    if let Some(asked) = &wanted.master {
+        recorder.serve(asked)?;
     }
     match recorder.run(stop) {
         Err(Error::Interrupted) => recorder.recorded.was_stopped = true,
@@ -119,9 +151,9 @@ struct Recorder<'s> {
     natives: Vec<NativeStack>,
     /// Owns copies of unwind tables.
     files: &'s Files,
-    /// Processes that need no further examination: they do not run R, or are already being recorded.
-    known: Vec<Process>,
-    workers: Workers,
+    family: Family,
+    /// A process that records itself, and the file that exists until it ends the recording.
+    master: Option<(Master, PathBuf)>,
 }
 
 impl<'s> Recorder<'s> {
@@ -135,8 +167,8 @@ impl<'s> Recorder<'s> {
             roles: Vec::new(),
             natives: Vec::new(),
             files,
-            known: Vec::new(),
-            workers: Workers::default(),
+            family: Family::default(),
+            master: None,
         })
     }
 
@@ -151,63 +183,70 @@ impl<'s> Recorder<'s> {
         }
         self.sessions.try_push(session)?;
         self.roles.try_push(role)?;
-        self.known.try_push(process)
+        self.family.admit(process, role)
     }
 
-    /// Adds R processes that were started by those that are recorded, or work for them.
-    fn attach_children(&mut self) -> Result<()> {
-        let mut parents = Vec::new();
+    /// Records the processes that belong to another one from now on.
+    fn serve(&mut self, asked: &Asked) -> Result<()> {
+        let process = Process::find(asked.pid)?;
+        let master = Master::open(process.clone(), self.settings, &mut self.recorded.profile)?;
+        self.master = Some((master, asked.file.to_path_buf()));
+        self.family = Family::of(process, asked.variable.clone());
+        for &pid in asked.workers {
+            self.attach(Process::find(pid)?, Role::Worker(asked.pid))?;
+        }
+        Ok(())
+    }
+
+    /// Adds R processes that belong to those that are recorded.
+    fn attach_family(&mut self) -> Result<()> {
+        let mut recorded = Vec::new();
         for session in self.sessions.iter().filter(|session| !session.has_ended()) {
-            parents.try_push(session.process().clone())?;
+            recorded.try_push(session.process().clone())?;
         }
-        for (worker, master) in self.workers.find(&parents)? {
-            self.attach_other(&worker, || Ok(Role::Worker(master)))?;
-            parents.try_push(worker)?;
-        }
-        while let Some(parent) = parents.pop() {
-            for pid in parent.children()? {
-                if let Ok(child) = Process::find(pid) {
-                    self.attach_other(&child, || Role::of_child(&child, parent.pid))?;
-                    // R may be started by a shell.
-                    parents.try_push(child)?;
-                }
+        for (process, role) in self.family.find(recorded)? {
+            if self.family.is_too_large_for(&process)? {
+                continue;
+            }
+            match self.attach(process.clone(), role) {
+                Err(Error::Process(_)) => self.family.reject(process)?,
+                other => other?,
             }
         }
         Ok(())
     }
 
-    /// Adds a process that the user has not named, and that may not run R.
-    fn attach_other(
-        &mut self,
-        process: &Process,
-        role: impl FnOnce() -> Result<Role>,
-    ) -> Result<()> {
-        if self.known.contains(process) {
-            return Ok(());
-        }
-        match self.attach(process.clone(), role()?) {
-            // A process that has just been started may still become R.
-            Err(Error::Process(_)) if process.age().is_none_or(|age| age < 5.0) => Ok(()),
-            Err(Error::Process(_)) => self.known.try_push(process.clone()),
-            other => other,
+    /// Whether the recording is to end before its time.
+    fn is_complete(&self) -> bool {
+        match &self.master {
+            Some((master, file)) => !file.exists() || master.has_ended(),
+            None => self.sessions.iter().all(Session::has_ended),
         }
     }
 
     fn run(&mut self, stop: Stop) -> Result<()> {
         let placement = Placement::current();
         if self.settings.children {
-            self.attach_children()?;
+            self.attach_family()?;
+        }
+        if let Some((_, file)) = &self.master {
+            let failed = |source| Error::Write {
+                path: file.clone(),
+                source,
+            };
+            fs::write(file, "").map_err(failed)?;
         }
         let begin = Instant::now();
         let mut next = begin + self.settings.interval;
         let mut look = begin;
-        while begin.elapsed() < self.settings.duration
-            && self.sessions.iter().any(|session| !session.has_ended())
-        {
+        while begin.elapsed() < self.settings.duration && !self.is_complete() {
             self.wait(next, stop)?;
             if self.settings.children && look.elapsed() >= CHILDREN {
-                self.attach_children()?;
+                self.attach_family()?;
                 look = Instant::now();
+            }
+            if let Some((master, _)) = &mut self.master {
+                master.tick()?;
             }
             for session in &mut self.sessions {
                 let recorded = &mut self.recorded;
@@ -249,6 +288,10 @@ impl<'s> Recorder<'s> {
 
     /// Adds the duration of each recording, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
+        self.recorded.left_out = self.family.left_out;
+        if let Some((master, _)) = self.master.take() {
+            self.recorded.readings = master.readings();
+        }
         let roles = role::in_words(&self.roles)?;
         for (session, role) in self.sessions.iter_mut().zip(&roles) {
             session.finish(role.as_deref(), &mut self.recorded.profile)?;

@@ -8,6 +8,9 @@ use profile_core::message;
 /// The attribute of a source with its role.
 pub const KEY: &str = "profile.process.role";
 
+/// The role of a process to which others belong.
+pub const MASTER: &str = "master";
+
 /// Part of the path of the script that a process of the package callr runs.
 const CALLR_SCRIPT: &str = "/callr-scr-";
 
@@ -36,7 +39,7 @@ impl Role {
     }
 
     /// The process to which it belongs.
-    fn master(self) -> Option<i32> {
+    pub fn master(self) -> Option<i32> {
         match self {
             Role::Named(_) => None,
             Role::Worker(pid) | Role::Fork(pid) | Role::Callr(pid) | Role::Child(pid) => Some(pid),
@@ -53,7 +56,7 @@ pub fn in_words(roles: &[Role]) -> Result<Vec<Option<String>>> {
         _ => roles.iter().any(|role| role.master() == Some(pid)),
     };
     let words = roles.iter().enumerate().map(|(row, &role)| match role {
-        Role::Named(pid) => is_master(pid).then(|| "master".into()),
+        Role::Named(pid) => is_master(pid).then(|| MASTER.into()),
         Role::Worker(pid) => {
             let workers = |roles: &[Role]| roles.iter().filter(|other| **other == role).count();
             let (number, count) = (workers(&roles[..=row]), workers(roles));

@@ -1,5 +1,6 @@
 //! Processes on Linux.
 //!
+//! - [`folder`]: where the system describes them;
 //! - [`memory`]: their memory, and which parts of it are mapped;
 //! - [`proc`]: what `/proc` reports about them; [`permission`]: why access is refused;
 //! - [`thread`]: the thread that runs R, and how it is kept still;
@@ -7,6 +8,7 @@
 //! - [`workers`]: R processes that work for others;
 //! - [`placement`]: of the reading thread on a processor.
 
+mod folder;
 mod memory;
 mod native;
 mod permission;
@@ -24,5 +26,5 @@ pub use proc::{Process, r_processes};
 pub use thread::hold::Hold;
 pub use thread::pause::{Pause, is_traced, prepare_thread};
 pub use thread::system_calls::system_call_name;
-pub use thread::{Held, Thread, clock_of_thread};
-pub use workers::Workers;
+pub use thread::{Held, Thread, clock_of_thread, cpu_time_of_process};
+pub use workers::{Sign, Workers};

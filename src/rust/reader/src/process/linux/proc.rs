@@ -1,5 +1,6 @@
 //! What `/proc` reports about a process.
 
+use super::folder::{file, file_of};
 use super::memory::ProcessMemory;
 use super::memory::maps::{FileMapping, file_mapping, mapping, page_size};
 use super::permission::{gone, not_permitted};
@@ -50,7 +51,7 @@ impl Process {
 
     /// Whether it runs a program, which it does not any more when it is ending.
     pub fn runs_a_program(&self) -> bool {
-        match fs::read(message!("/proc/{}/maps", self.pid)) {
+        match fs::read(file_of(self.pid, "maps")) {
             Ok(maps) => !maps.is_empty(),
             Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
         }
@@ -65,7 +66,15 @@ impl Process {
 
     /// The program and its arguments, each followed by a 0, except perhaps the last one.
     fn command_line(&self) -> Vec<u8> {
-        fs::read(message!("/proc/{}/cmdline", self.pid)).unwrap_or_default()
+        fs::read(file_of(self.pid, "cmdline")).unwrap_or_default()
+    }
+
+    /// Whether it started with this environment variable, as `NAME=VALUE`.
+    pub fn has_variable(&self, variable: &str) -> bool {
+        let variables = fs::read(file_of(self.pid, "environ")).unwrap_or_default();
+        variables
+            .split(|&byte| byte == 0)
+            .any(|one| one == variable.as_bytes())
     }
 
     /// The program and its arguments, with blanks between them.
@@ -83,7 +92,7 @@ impl Process {
 
     /// When it started, in seconds since 1970.
     pub fn start(&self) -> Option<f64> {
-        let text = fs::read_to_string("/proc/stat").ok()?;
+        let text = fs::read_to_string(file("stat")).ok()?;
         let boot = text.lines().find_map(|line| line.strip_prefix("btime "))?;
         let boot: f64 = boot.trim().parse().ok()?;
         Some(boot + self.started())
@@ -115,7 +124,7 @@ impl Process {
     /// The processes that it started and that still run.
     pub fn children(&self) -> Result<Vec<i32>> {
         let mut children = Vec::new();
-        let tasks = fs::read_dir(message!("/proc/{}/task", self.pid));
+        let tasks = fs::read_dir(file_of(self.pid, "task"));
         for task in tasks.into_iter().flatten().flatten() {
             let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
             for child in text.split_ascii_whitespace() {
@@ -129,14 +138,14 @@ impl Process {
 
     /// The memory that it takes, in bytes.
     pub fn resident(&self) -> Option<u64> {
-        let text = fs::read_to_string(message!("/proc/{}/statm", self.pid)).ok()?;
+        let text = fs::read_to_string(file_of(self.pid, "statm")).ok()?;
         let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
         pages.checked_mul(page_size())
     }
 
     /// The parts of its address space.
     pub fn mappings(&self) -> Result<Vec<Mapping>> {
-        let bytes = fs::read(message!("/proc/{}/maps", self.pid));
+        let bytes = fs::read(file_of(self.pid, "maps"));
         let bytes = bytes.map_err(|error| self.refused(&error))?;
         let lines = bytes.split(|&byte| byte == b'\n');
         let mappings = lines.filter_map(mapping).try_vec()?;
@@ -160,7 +169,7 @@ impl Process {
 
     /// The parts of its address space that belong to files, and the code that the kernel adds (vDSO).
     pub fn file_mappings(&self) -> Result<Vec<FileMapping>> {
-        let bytes = fs::read(message!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        let bytes = fs::read(file_of(self.pid, "maps")).unwrap_or_default();
         let mut parts = Vec::new();
         for line in bytes.split(|&byte| byte == b'\n') {
             if let Some(part) = file_mapping(&decode(line)?.text)? {
@@ -249,7 +258,7 @@ pub struct Status {
 
 impl Status {
     fn read(pid: i32) -> Option<Status> {
-        Status::parse(&fs::read(message!("/proc/{pid}/stat")).ok()?)
+        Status::parse(&fs::read(file_of(pid, "stat")).ok()?)
     }
 
     pub fn parse(bytes: &[u8]) -> Option<Status> {
@@ -283,7 +292,7 @@ impl Status {
 /// The processes of this system that seem to run R and whose memory may be read, in ascending order.
 pub fn r_processes() -> Result<Vec<Process>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+    for entry in fs::read_dir(file("")).into_iter().flatten().flatten() {
         let Some(pid) = entry
             .file_name()
             .to_str()
@@ -301,8 +310,8 @@ pub fn r_processes() -> Result<Vec<Process>> {
 
 impl Process {
     /// Whether it has loaded R's library, or is a program named R. This is fast, and may be wrong.
-    pub(super) fn has_r(&self) -> bool {
-        let maps = fs::read(message!("/proc/{}/maps", self.pid)).unwrap_or_default();
+    pub fn has_r(&self) -> bool {
+        let maps = fs::read(file_of(self.pid, "maps")).unwrap_or_default();
         let is_r = |line: &[u8]| {
             let path = line.strip_suffix(b" (deleted)").unwrap_or(line);
             path.ends_with(LIBRARY.as_bytes()) || path.ends_with(PROGRAM.as_bytes())

@@ -4,13 +4,15 @@
 //! background, so that their parent is the first process of the system. But their command lines contain the address of
 //! the socket at which the process waits for them: `MASTER=localhost PORT=11122`, or the name of a local socket.
 //!
+//! A process that was started while it was recorded also has the recording's environment variable.
+//!
 //! A process that merely talks to another one, such as an R client of a server, is no worker: it does not have the address
 //! on its command line.
 
+use super::folder::{file, file_of};
 use super::proc::Process;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
-use profile_core::message;
 use profile_core::text::decode;
 use std::fs;
 use std::path::Path;
@@ -25,6 +27,15 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The protocols of addresses of mirai.
 const PROTOCOLS: [&str; 6] = ["tcp", "tls+tcp", "ws", "wss", "ipc", "abstract"];
 
+/// What shows that a process belongs to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// It has the address of a socket of the process with this id.
+    Address(i32),
+    /// It has the environment variable.
+    Variable,
+}
+
 /// The search for workers.
 #[derive(Debug, Default)]
 pub struct Workers {
@@ -36,8 +47,9 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// The workers of these processes, with the ids of those that they work for. Those that were found once may be missing.
-    pub fn find(&mut self, of: &[Process]) -> Result<Vec<(Process, i32)>> {
+    /// The workers of these processes, and those with this environment variable, `NAME=VALUE`. Those that were found once
+    /// may be missing.
+    pub fn find(&mut self, of: &[Process], variable: Option<&str>) -> Result<Vec<(Process, Sign)>> {
         let mut found = Vec::new();
         if of.len() != self.masters {
             self.masters = of.len();
@@ -50,12 +62,12 @@ impl Workers {
             return Ok(found);
         }
         self.searched = Some(Instant::now());
-        let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+        let uptime = fs::read_to_string(file("uptime")).unwrap_or_default();
         let uptime = uptime
             .split(' ')
             .next()
             .and_then(|seconds| seconds.parse().ok());
-        let mut pids = numbers_in(Path::new("/proc"))?;
+        let mut pids = numbers_in(&file(""))?;
         pids.sort_unstable();
         self.seen.retain(|pid| pids.binary_search(pid).is_ok());
         let mut sockets = None;
@@ -85,7 +97,9 @@ impl Workers {
                 process.is_later_than(of) && sockets.are_in(&command)
             };
             if let Some((_, master)) = sockets.find(is_master) {
-                found.try_push((process, master.pid))?;
+                found.try_push((process, Sign::Address(master.pid)))?;
+            } else if variable.is_some_and(|variable| process.has_variable(variable)) {
+                found.try_push((process, Sign::Variable))?;
             }
         }
         Ok(found)
@@ -103,8 +117,7 @@ impl Sockets {
     fn of_all(processes: &[Process]) -> Result<Vec<Sockets>> {
         let mut all = Vec::new();
         for process in processes {
-            let folder = message!("/proc/{}", process.pid);
-            all.try_push(Sockets::read(Path::new(&folder))?)?;
+            all.try_push(Sockets::read(&file_of(process.pid, ""))?)?;
         }
         Ok(all)
     }
@@ -201,6 +214,7 @@ fn local_socket(line: &str) -> Option<(&str, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::folder::{Entry, Scripted};
     use super::*;
 
     #[test]
@@ -253,17 +267,90 @@ mod tests {
 
     #[test]
     fn the_sockets_of_a_process_are_those_of_its_files() {
-        let folder = std::env::temp_dir().join(format!("workers-{}", std::process::id()));
-        for name in ["fd", "net"] {
-            fs::create_dir_all(folder.join(name)).unwrap();
-        }
-        std::os::unix::fs::symlink("socket:[7]", folder.join("fd/3")).unwrap();
-        std::os::unix::fs::symlink("/dev/null", folder.join("fd/4")).unwrap();
-        let line = |port: &str, inode: u32| format!("0: 0:{port} 0:0 0A 0:0 0:0 0 0 0 {inode} 1\n");
-        fs::write(folder.join("net/tcp"), line("2B72", 7) + &line("2B73", 8)).unwrap();
+        let system = Scripted::new("sockets");
+        let folder = system.add(&Entry {
+            pid: 5,
+            ports: &[11122],
+            names: &["mirai-7c1f0a", "short"],
+            ..Entry::default()
+        });
+        let mut tcp = fs::read_to_string(folder.join("net/tcp")).unwrap();
+        tcp += "0: 0:2B73 0:0 0A 0:0 0:0 0 0 0 8 1\n";
+        fs::write(folder.join("net/tcp"), tcp).unwrap();
         let sockets = Sockets::read(&folder).unwrap();
-        fs::remove_dir_all(&folder).unwrap();
         assert_eq!(sockets.ports, [11122]);
-        assert_eq!(sockets.names, [""; 0]);
+        assert_eq!(sockets.names, ["mirai-7c1f0a"]);
+    }
+
+    fn found(workers: &mut Workers, of: &[Process], variable: Option<&str>) -> Vec<(i32, Sign)> {
+        workers.searched = None;
+        let found = workers.find(of, variable).unwrap().into_iter();
+        found.map(|(process, sign)| (process.pid, sign)).collect()
+    }
+
+    #[test]
+    fn workers_are_found_among_all_processes() {
+        let system = Scripted::new("workers");
+        let add = |pid, started, command, variables| {
+            system.add(&Entry {
+                pid,
+                started,
+                command,
+                variables,
+                ports: if pid == 10 { &[11122] } else { &[] },
+                ..Entry::default()
+            });
+        };
+        add(10, 100, "R", "");
+        // It started before.
+        add(9, 50, "R --args PORT=11122", "");
+        add(11, 200, "R --args PORT=11122", "A=1\0RECORDING=x\0");
+        add(12, 200, "R --file=a.R", "RECORDING=x\0");
+        add(13, 200, "R --file=a.R", "RECORDING=xy\0NOT_RECORDING=x\0");
+        let master = Process::find(10).unwrap();
+        let mut workers = Workers::default();
+        let address = (11, Sign::Address(10));
+        let of = std::slice::from_ref(&master);
+        assert_eq!(found(&mut workers, of, None), [address]);
+        // Those that have been running for long are examined once.
+        assert_eq!(found(&mut workers, of, None), []);
+        let mut workers = Workers::default();
+        let all = [address, (12, Sign::Variable)];
+        assert_eq!(found(&mut workers, of, Some("RECORDING=x")), all);
+        // An id that another process gets.
+        system.remove(13);
+        assert_eq!(found(&mut workers, of, Some("RECORDING=x")), []);
+        add(13, 300, "R --file=b.R", "RECORDING=x\0");
+        let again = [(13, Sign::Variable)];
+        assert_eq!(found(&mut workers, of, Some("RECORDING=x")), again);
+    }
+
+    #[test]
+    fn young_processes_are_examined_again() {
+        let system = Scripted::new("young");
+        fs::write(system.path().join("uptime"), "12.5 30.0\n").unwrap();
+        let ticks = |seconds: u64| {
+            // SAFETY: it has no preconditions.
+            seconds * unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as u64
+        };
+        let add = |pid, seconds, command| {
+            system.add(&Entry {
+                pid,
+                started: ticks(seconds),
+                command,
+                ports: if pid == 10 { &[11122] } else { &[] },
+                ..Entry::default()
+            });
+        };
+        add(10, 1, "R");
+        add(11, 2, "sh");
+        add(12, 10, "sh");
+        let master = [Process::find(10).unwrap()];
+        let mut workers = Workers::default();
+        assert_eq!(found(&mut workers, &master, None), []);
+        add(11, 2, "R --args PORT=11122");
+        add(12, 10, "R --args PORT=11122");
+        let worker = (12, Sign::Address(10));
+        assert_eq!(found(&mut workers, &master, None), [worker]);
     }
 }

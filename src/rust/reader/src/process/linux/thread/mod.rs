@@ -71,6 +71,12 @@ pub fn clock_of_thread(thread: u32) -> libc::clockid_t {
     (!(thread as libc::clockid_t) << 3) | 6
 }
 
+/// The CPU time of all threads of a process, in nanoseconds.
+pub fn cpu_time_of_process(pid: i32) -> Option<u64> {
+    // As documented for `clock_of_thread()`.
+    time_of((!pid << 3) | 2)
+}
+
 impl Thread {
     /// Fails with the reason if it always has to be stopped, and that is not possible. A process whose memory may be read
     /// may also be stopped, unless another one traces it.

@@ -1,0 +1,60 @@
+//! The process for which others work, if it records itself: a source without samples, and the CPU time that it had used
+//! at each tick, from which the times of its own samples follow.
+
+use crate::process::{Process, cpu_time_of_process};
+use crate::record::role;
+use crate::record::settings::Settings;
+use crate::record::source::{attribute, source};
+use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
+use profile_core::model::{Profile, ValueKind};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A reading of its clock: the time, in nanoseconds since 1970, and the CPU time, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    pub date: i64,
+    pub cpu: u64,
+}
+
+pub struct Master {
+    process: Process,
+    readings: Vec<Reading>,
+}
+
+impl Master {
+    /// Adds it to the profile, as the first source.
+    pub fn open(process: Process, settings: &Settings, profile: &mut Profile) -> Result<Master> {
+        let mut source = source(&process, settings, profile)?;
+        let role = attribute(role::KEY, ValueKind::String, role::MASTER, profile)?;
+        source.attributes.try_push(role)?;
+        profile.add_source(source)?;
+        Ok(Master {
+            process,
+            readings: Vec::new(),
+        })
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.process.state().is_none()
+    }
+
+    /// Reads its clock. Readings between which it has not run are left out.
+    pub fn tick(&mut self) -> Result<()> {
+        let date = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        let date = date.and_then(|date| i64::try_from(date.as_nanos()).ok());
+        let (Some(date), Some(cpu)) = (date, cpu_time_of_process(self.process.pid)) else {
+            return Ok(());
+        };
+        let reading = Reading { date, cpu };
+        match &mut self.readings[..] {
+            [.., before, last] if before.cpu == cpu && last.cpu == cpu => *last = reading,
+            _ => self.readings.try_push(reading)?,
+        }
+        Ok(())
+    }
+
+    pub fn readings(self) -> Vec<Reading> {
+        self.readings
+    }
+}
