@@ -192,22 +192,28 @@ start_agent <- function(
   resource <- agent_resource(resource, call)
   settings <- c(
     list(
-      interval = as.numeric(interval), every = as.numeric(every), memory = as.numeric(memory), clock = clock,
+      interval = as.numeric(interval), every = as.numeric(every), memory = as.numeric(memory), clock = clock, lease = character(),
       keys = as.list(enc2utf8(names(resource))), values = as.list(enc2utf8(unname(resource)))
     ),
     agent_target(to, headers, timeout, resource, spool, call)
   )
+  run_agent(settings, method, memory, if (is.function(to)) to, call)
+  invisible(NULL)
+}
+
+# `give`: the user's function that receives the chunks.
+run_agent <- function(settings, method, memory, give, call) {
   method <- start_sampling(settings, method, call)
   agent$run <- list(
-    pid = Sys.getpid(), since = Sys.time(), until = NULL, to = settings$shown, clock = clock, interval = interval,
-    every = every, memory = memory, method = method, spool = if (settings$kind != "folder") settings$path[[1]]
+    pid = Sys.getpid(), since = Sys.time(), until = NULL, to = settings$shown, clock = settings$clock,
+    interval = settings$interval, every = settings$every, memory = memory, method = method,
+    spool = if (settings$kind != "folder") settings$path[[1]]
   )
-  agent$give <- if (is.function(to)) to
+  agent$give <- give
   at_quit(agent, stop_agent_before_end)
-  if (is.function(to) || method == "rprof") {
+  if (is.function(give) || method == "rprof") {
     work_when_idle()
   }
-  invisible(NULL)
 }
 
 #' @rdname start_agent
@@ -259,7 +265,10 @@ end_agent <- function(timeout) {
   rust(rust_agent_stop(as.numeric(timeout)), NULL)
   agent$run$until <- Sys.time()
   deliver_chunks()
-  rust(rust_agent_clear(), NULL)
+  # Others take the chunks of a worker that records itself.
+  if (!is.null(agent$give)) {
+    rust(rust_agent_clear(), NULL)
+  }
   new_agent_status(rust(rust_agent_status(), NULL))
 }
 

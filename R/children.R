@@ -14,7 +14,7 @@ check_children <- function(children, call) {
     return(list(any = children, pids = integer()))
   }
   if (inherits(children, "cluster")) {
-    return(list(any = TRUE, pids = pids_of_cluster(children)))
+    return(list(any = TRUE, pids = pids_of_cluster(children), cluster = children))
   }
   if (!is.numeric(children)) {
     abort_argument(c(
@@ -32,33 +32,123 @@ pids_of_cluster <- function(cluster) {
   as.integer(vapply(about[here], `[[`, 0L, "pid"))
 }
 
-# Starts to record the processes, and returns a function that stops this and returns what `recorded_of()` describes.
-start_helper <- function(children, settings, call) {
+# Starts to record the processes that work for this one, and returns a function that ends this. That returns `forks`, the
+# number of forks of this process, and `cpu`, the CPU time of its children that have ended, in seconds. The process
+# `collector` then calls `result_of_helper()`.
+start_helper <- function(children, settings, call, folder, collector = Sys.getpid()) {
   force(call)
-  folder <- tempfile("children-")
-  dir.create(folder, mode = "0700")
-  value <- in_folder(normalizePath(folder), "recording")
+  folder <- new_private_folder(folder)
+  recording <- in_folder(folder, "recording")
   asked <- list(
-    pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", value), workers = children$pids,
-    file = c(value, shown_text(value))
+    pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", recording), workers = children$pids,
+    file = c(recording, shown_text(recording))
   )
-  saveRDS(list(asked = asked, settings = settings), in_folder(folder, "request.rds"))
+  request <- list(asked = asked, settings = settings, collector = collector)
+  saveRDS(request, in_folder(folder, "request.rds"))
   is_ready <- FALSE
-  on.exit(if (!is_ready) unlink(folder, recursive = TRUE))
+  on.exit(if (!is_ready) {
+    rust(rust_permit_process(0L), NULL)
+    unlink(folder, recursive = TRUE)
+  })
   run_in_background("profile:::run_helper(commandArgs(TRUE)[[1]])", folder, in_folder(folder, "log"))
-  result <- wait_for_helper(folder, function() file.exists(value))
-  if (inherits(result, "error")) {
-    result$call <- call
-    rlang::cnd_signal(result)
+  await <- function(name) {
+    result <- wait_for_helper(folder, function() file.exists(in_folder(folder, name)))
+    if (inherits(result, "error")) {
+      result$call <- call
+      rlang::cnd_signal(result)
+    }
+    readLines(in_folder(folder, name))
   }
+  helper <- as.integer(await("pid"))
+  must_permit <- permit_helper(helper)
+  joining <- list(
+    recording = recording, helper = helper, is_refused = FALSE, interval = settings$interval, clock = settings$clock,
+    library = dirname(getNamespaceInfo("profile", "path"))
+  )
+  if (must_permit) {
+    join_cluster(children$cluster, joining)
+  }
+  file.create(in_folder(folder, "permitted"))
+  is_refused <- identical(await("recording"), "refused")
   is_ready <- TRUE
-  do.call(Sys.setenv, rlang::set_names(list(value), variable_of_recording))
-  function() {
-    Sys.unsetenv(variable_of_recording)
-    unlink(value)
-    on.exit(unlink(folder, recursive = TRUE))
-    wait_for_helper(folder, function() FALSE)
+  variables <- rlang::set_names(recording, variable_of_recording)
+  if (is_refused || must_permit) {
+    joining$is_refused <- is_refused
+    if (is_refused) {
+      join_cluster(children$cluster, joining)
+    }
+    joining$user_profile <- environment_values("R_PROFILE_USER", NA)
+    hook <- tempfile("hook-", fileext = ".R")
+    write_hook(hook, joining, c("user-profile.R", "worker.R"))
+    variables[["R_PROFILE_USER"]] <- hook
   }
+  restore <- set_variables(variables)
+  counts <- function() list(forks = rust(rust_count_forks(), NULL), cpu = sum(proc.time()[c("user.child", "sys.child")]))
+  before <- counts()
+  function() {
+    restore()
+    permit_helper(0L)
+    unlink(recording)
+    Map(`-`, counts(), before)
+  }
+}
+
+helper_settings <- function(interval, clock, native) {
+  list(interval = as.numeric(interval), seconds = Inf, clock = clock, children = TRUE, pause = TRUE, native = native)
+}
+
+# A folder that others cannot read, with its absolute path.
+new_private_folder <- function(path) {
+  dir.create(path, mode = "0700")
+  normalizePath(path)
+}
+
+# Sets environment variables, and returns a function that restores them.
+set_variables <- function(values) {
+  before <- Sys.getenv(names(values), NA, names = TRUE)
+  do.call(Sys.setenv, as.list(values))
+  function() {
+    Sys.unsetenv(names(before)[is.na(before)])
+    if (!all(is.na(before))) do.call(Sys.setenv, as.list(before[!is.na(before)]))
+  }
+}
+
+# Permits the helper to look into this process and its forks, if the system requires that, and returns whether it does.
+permit_helper <- function(pid) rust(rust_permit_process(pid), NULL)
+
+# Lets existing workers join the recording, which otherwise only those do that start.
+join_cluster <- function(cluster, joining) {
+  if (is.null(cluster)) {
+    return()
+  }
+  join <- function(settings, script) eval(parse(script, keep.source = FALSE), list2env(list(settings = settings), parent = baseenv()))
+  environment(join) <- baseenv()
+  parallel::clusterCall(cluster, join, joining, system.file("record", "worker.R", package = "profile"))
+}
+
+# Writes code that R evaluates at the start of a process in place of the user's profile: these files of inst/record.
+write_hook <- function(file, settings, scripts) {
+  scripts <- system.file("record", scripts, package = "profile", mustWork = TRUE)
+  # R evaluates the hook where only the package base is attached, and nothing of the hook is to be left there.
+  code <- c(
+    "hook <- new.env(parent = baseenv())", "hook$settings <-", deparse(settings),
+    # sys.source() would restore the options that the hook sets.
+    paste0("eval(parse(", vapply(scripts, deparse, ""), ", keep.source = FALSE), hook)"), "invisible()"
+  )
+  writeLines(c("local({", code, "})"), file)
+}
+
+# The result of a helper whose recording has ended: what `recorded_of()` describes, `own`, the processes that have recorded
+# themselves, and `master`, what the function of `start_helper()` has returned, NULL if its process was killed. Or an error.
+# The folder is removed.
+result_of_helper <- function(folder, master) {
+  on.exit(unlink(folder, recursive = TRUE))
+  result <- wait_for_helper(folder, function() FALSE)
+  if (!inherits(result, "error")) {
+    result$own <- recorded_by_themselves(folder)
+    result$master <- master
+  }
+  result
 }
 
 # Waits until there is a result of the helper, which is returned, or `is_done()`.
@@ -113,6 +203,9 @@ run_helper <- function(folder) {
   new <- in_folder(folder, "pid.new")
   writeLines(as.character(Sys.getpid()), new)
   file.rename(new, in_folder(folder, "pid"))
+  while (!file.exists(in_folder(folder, "permitted")) && dir.exists(folder)) {
+    Sys.sleep(0.005)
+  }
   request <- readRDS(in_folder(folder, "request.rds"))
   result <- tryCatch(
     recorded_of(rust(rust_family_record(request$asked, request$settings), NULL), TRUE, FALSE),
@@ -121,8 +214,8 @@ run_helper <- function(folder) {
   if (!dir.exists(folder)) {
     return(invisible())
   }
-  if (!tools::pskill(request$asked$pid, 0L)) {
-    # The session was killed, and nobody else removes this.
+  if (!tools::pskill(request$collector, 0L)) {
+    # It was killed, and nobody else removes this.
     unlink(folder, recursive = TRUE)
     return(invisible())
   }
@@ -132,28 +225,170 @@ run_helper <- function(folder) {
   invisible()
 }
 
+# ---- Workers that record themselves ------------------------------------------------
+
+# Called by inst/record/worker.R: starts the agent for the time of the recording, into a folder of its own. Its chunks are
+# kept there as for a function.
+record_itself <- function(joining) {
+  folder <- new_private_folder(in_folder(dirname(joining$recording), paste0("own-", Sys.getpid())))
+  mark <- in_folder(folder, "open")
+  file.create(mark)
+  spool <- rep(in_folder(folder, "spool"), 2)
+  saveRDS(list(pid = Sys.getpid(), command = paste(commandArgs(), collapse = " ")), in_folder(folder, "about.rds"))
+  settings <- list(
+    interval = joining$interval, every = 2, memory = numeric(), clock = joining$clock, keys = list(), values = list(),
+    lease = c(joining$recording, mark), kind = "function", shown = "a recording", path = spool, limit = 512 * 2^20
+  )
+  run_agent(settings, "auto", NULL, NULL, NULL)
+}
+
+# A list with the profile of each process that has recorded itself, with its id as the name.
+recorded_by_themselves <- function(folder) {
+  folders <- list.files(folder, "^own-", full.names = TRUE)
+  lapply(rlang::set_names(folders, sub(".*/own-", "", folders)), function(own) {
+    about <- readRDS(in_folder(own, "about.rds"))
+    mark <- in_folder(own, "open")
+    # Its thread needs a moment for the last chunk.
+    since <- proc.time()[["elapsed"]]
+    while (file.exists(mark) && tools::pskill(about$pid, 0L) && proc.time()[["elapsed"]] - since < longest_end) {
+      Sys.sleep(0.01)
+    }
+    chunks <- lapply(spooled_files(in_folder(own, "spool")), function(path) {
+      new_profile_data(rust(rust_agent_chunk(c(path, path), FALSE), NULL), "2.0")
+    })
+    list(profile = if (length(chunks) > 0) as_one_source(bind_profiles(chunks, NULL)), command = about$command)
+  })
+}
+
+# How long a worker may take to write its last chunk, in seconds.
+longest_end <- 5
+
+# The chunks of one agent as one source.
+as_one_source <- function(x) {
+  first <- x$sources$source_id[[1]]
+  x$samples$source_id <- rep(first, nrow(x$samples))
+  x$sources$.duration_nanos[[1]] <- sum(x$sources$.duration_nanos)
+  x[] <- lapply(x, function(table) {
+    if ("source_id" %in% names(table)) table[table$source_id == first, ] else table
+  })
+  x
+}
+
 # ---- One profile -------------------------------------------------------------------
 
-# Adds the processes that the helper has recorded to the profile of this session, whose samples get the same unit, and the
-# times at which they were taken.
-with_children <- function(x, recorded, clock, call) {
+# Adds the processes that the helper has recorded to the profile of their master, whose samples get the same unit, and the
+# times at which they were taken. `frames` is the number of its callers' frames.
+with_children <- function(x, recorded, frames, duration, clock, call) {
+  if (inherits(recorded, "error")) {
+    warn_profile(c("The profile is incomplete.", x = conditionMessage(recorded)), "profile_warning_incomplete", call = call)
+    return(x)
+  }
   family <- recorded$profile
   own <- x$sources$source_id[[1]]
   x <- with_amounts_of_time(x, own, clock)
   x$samples$.timestamp <- times_of_samples(x, own, clock, recorded$readings)
   about <- family$.source_attributes
-  is_own <- about$source_id == family$sources$source_id[[1]]
-  x$.source_attributes <- about[is_own, ]
-  x$.source_attributes$source_id <- rep(own, sum(is_own))
-  x$sources$source_uri[[1]] <- paste0("pid:", Sys.getpid())
-  others <- family$sources$source_id[-1]
-  if (length(others) == 0) {
+  x$.source_attributes <- about[about$source_id == family$sources$source_id[[1]], ]
+  x$.source_attributes$source_id <- rep(own, nrow(x$.source_attributes))
+  x <- with_missed_forks(x, recorded, call)
+  x$sources$source_uri[[1]] <- family$sources$source_uri[[1]]
+  x$sources$.duration_nanos <- c(duration * 1e9, rep(NA, nrow(x$sources) - 1))
+  # Forks have the frames of the master's callers as well.
+  forks <- forks_since(family, x$sources$source_timestamp[[1]])
+  others <- setdiff(family$sources$source_id[-1], forks)
+  parts <- list(
+    x,
+    if (length(forks) > 0) without_callers(part_with(family, forks, call), frames, call),
+    if (length(others) > 0) part_with(family, others, call)
+  )
+  warn_missing_children(recorded, call)
+  bind_profiles(c(parts[lengths(parts) > 0], own_profiles(recorded)), call)
+}
+
+# The profiles of processes that have recorded themselves, with what is known about them.
+own_profiles <- function(recorded) {
+  own <- Filter(function(one) !is.null(one$profile), recorded$own)
+  Map(function(pid, one) {
+    x <- one$profile
+    role <- recorded$refused$role[match(pid, recorded$refused$pid)]
+    about <- c(process.command_line = one$command, profile.process.role = if (is.na(role)) "worker" else role)
+    rows <- tibble::tibble(source_id = x$sources$source_id, key = names(about), value = unname(about), type = "string")
+    x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
+    x$sources$source_uri <- paste0("pid:", pid)
+    x
+  }, names(own), own, USE.NAMES = FALSE)
+}
+
+# Notes how many forks have ended before they could be recorded. If they have used much CPU time, there is a warning.
+with_missed_forks <- function(x, recorded, call) {
+  if (is.null(recorded$master)) {
     return(x)
   }
-  family[] <- lapply(family, function(table) {
-    if ("source_id" %in% names(table)) table[table$source_id %in% others, ] else table
+  family <- recorded$profile
+  roles <- roles_of(family)
+  master <- source_attribute(family, "process.pid")[[1]]
+  forks <- recorded$master$forks
+  missed <- max(0, forks - sum(roles %in% c(paste(c("fork of", "child of"), master), "callr")))
+  clock <- as.numeric(source_attribute(family, "profile.cpu.clock"))[grepl("^(fork|child|callr)", roles)] / 1e9
+  cpu <- max(0, recorded$master$cpu - sum(clock, na.rm = TRUE))
+  if (missed > 0 && cpu > 0.05 * (recorded$master$cpu + sum(x$sample_values$value[x$sample_values$type == "cpu"]) / 1e9)) {
+    warn_profile(c("The profile is incomplete.", x = paste0(
+      format_count(missed), " of the ", count_of(forks, "process", "processes"), " that R has forked ended before they",
+      " could be recorded. They and other programs used up to ", format_seconds(cpu), " of CPU time."
+    )), "profile_warning_incomplete", call = call)
+  }
+  about <- c(profile.process.forks = forks, profile.process.forks.missed = missed)
+  rows <- tibble::tibble(
+    source_id = x$sources$source_id[[1]], key = names(about), value = format(about, trim = TRUE), type = "int"
+  )
+  x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
+  x
+}
+
+warn_missing_children <- function(recorded, call) {
+  missed <- setdiff(recorded$refused$pid, names(recorded$own))
+  words <- c(
+    if (length(missed) > 0) {
+      paste0(
+        "Without ", count_of(length(missed), "process", "processes"), " (", paste(utils::head(missed, 5), collapse = ", "),
+        if (length(missed) > 5) ", ...", "): ", recorded$refusal,
+        " Workers that exist already record themselves if you name their cluster: `children = cluster`."
+      )
+    },
+    if (recorded$left_out > 0) {
+      paste0("Without ", count_of(recorded$left_out, "process", "processes"), ": at most 256 are recorded.")
+    },
+    format_left(recorded$left)
+  )
+  if (length(words) > 0) {
+    warn_profile(
+      c("The profile is incomplete.", rlang::set_names(words, "x")), "profile_warning_incomplete", call = call
+    )
+  }
+}
+
+# The sources that are forks of the master, or of such forks.
+forks_since <- function(family, started) {
+  role <- ifelse(family$sources$source_timestamp >= started, roles_of(family), NA)
+  pid <- source_attribute(family, "process.pid")
+  found <- pid[[1]]
+  repeat {
+    of_fork <- role %in% paste("fork of", found)
+    if (all(pid[of_fork] %in% found)) {
+      return(family$sources$source_id[of_fork])
+    }
+    found <- union(found, pid[of_fork])
+  }
+}
+
+# Some of the sources of a profile.
+part_with <- function(x, sources, call) {
+  keep <- x$samples$source_id %in% sources
+  x <- filtered(x, list(), list(), integer(), call, 0L, as.integer(keep))
+  x[] <- lapply(x, function(table) {
+    if ("source_id" %in% names(table)) table[table$source_id %in% sources, ] else table
   })
-  bind_profiles(list(x, family), call)
+  x
 }
 
 # A sample of R's profiler is a count; those of processes are times.

@@ -72,6 +72,10 @@ rust_processes_recorded <- function(lazy) .Call(wrap__rust_processes_recorded, l
 
 rust_family_record <- function(asked, settings) .Call(wrap__rust_family_record, asked, settings)
 
+rust_count_forks <- function() .Call(wrap__rust_count_forks)
+
+rust_permit_process <- function(pid) .Call(wrap__rust_permit_process, pid)
+
 rust_process_dump <- function(pid) .Call(wrap__rust_process_dump, pid)
 
 rust_core_dump <- function(file) .Call(wrap__rust_core_dump, file)

@@ -215,8 +215,8 @@ format_samples <- function(summary) {
   paste(c(amount, time, functions), collapse = ", ")
 }
 
-count_of <- function(n, what) {
-  paste0(format_count(n), " ", what, if (n != 1) "s")
+count_of <- function(n, what, plural = paste0(what, "s")) {
+  paste0(format_count(n), " ", if (n != 1) plural else what)
 }
 
 format_seconds <- function(seconds) {

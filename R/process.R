@@ -198,6 +198,7 @@ recorded_of <- function(result, pause, was_stopped) {
     profile = new_profile_data(result$tables, "2.0"), problems = result$counts, unread = result$unread,
     pause = pause, traced = result$traced, pauses = result$pauses, ended = result$ended,
     left = rlang::set_names(result$left, readable_command(result$programs)), was_stopped = was_stopped,
+    refused = tibble::tibble(pid = as.character(result$refused), role = result$refused_roles), refusal = result$refusal,
     left_out = result$left_out, readings = result[c("date", "cpu")]
   )
 }

@@ -107,12 +107,8 @@ record_profile <- function(
   }
   # The number of frames of this function and its callers.
   frames <- sys.nframe() - count_label_frames(sys.calls())
-  recorded_children <- if (children$any) {
-    settings <- list(
-      interval = as.numeric(interval), seconds = Inf, clock = clock, children = TRUE, pause = TRUE, native = native
-    )
-    start_helper(children, settings, call)
-  }
+  folder <- tempfile("children-")
+  end_helper <- if (children$any) start_helper(children, helper_settings(interval, clock, native), call, folder)
   started <- Sys.time()
   finish <- if (native) start_native_recording(options, call) else start_recording(options, call)
   if (is_exact) {
@@ -124,10 +120,11 @@ record_profile <- function(
   .end_of_recording <- function() {
     options(old)
     the$recording <- FALSE
-    recorded <- if (children$any) recorded_children()
+    duration <- as.numeric(difftime(Sys.time(), started, units = "secs"))
+    counts <- if (children$any) end_helper()
     x <- tidy_recording(finish(), frames, started, code, env, call)
     if (children$any) {
-      x <- with_children(x, recorded, clock, call)
+      x <- with_children(x, result_of_helper(folder, counts), frames, duration, clock, call)
     }
     the$last_profile <- complete_recording(x, call)
     ended <<- TRUE
@@ -207,13 +204,8 @@ with_allocations <- function(finish, call) {
 tidy_recording <- function(x, frames, started, code, env, call) {
   x$sources$source_timestamp <- as.numeric(started)
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = code_in_one_line(code))
-  of_code <- frames_of_code(x, frames)
-  if (length(of_code) > 0) {
-    x <- name_frames(x, of_code, "<expression>")
-    frames <- frames - 1L
-  }
   # The profiler still runs while it is being stopped.
-  x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call, outermost = frames)
+  x <- without_callers(x, frames, call, list(ignore = "^[.]end_of_recording$"))
   with_typed_code(without_code_of_callers(x), code, env)
 }
 
@@ -223,6 +215,16 @@ complete_recording <- function(x, call) {
   x <- with_source_text(x, as.numeric(Sys.time()), call)
   class(x) <- c("profile_recording", class(x))
   x
+}
+
+# Without the `frames` outermost frames, those of the callers of the expression.
+without_callers <- function(x, frames, call, given = list()) {
+  of_code <- if (frames > 0) frames_of_code(x, frames)
+  if (length(of_code) > 0) {
+    x <- name_frames(x, of_code, "<expression>")
+    frames <- frames - 1L
+  }
+  filter_by(x, given, call, outermost = frames)
 }
 
 # The rows of `sample_locations` with the frame that evaluates the recorded code, which is number `frames` from the

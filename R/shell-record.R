@@ -14,7 +14,8 @@ shell_record <- function(options, values) {
     }
     output <- record_target(options, paste0("process-", options$pid))
     x <- profile_process(
-      shell_pids(options$pid), shell_number(options, "seconds", 10), interval = interval, clock = clock, native = native
+      shell_pids(options$pid), shell_number(options, "seconds", 10), interval = interval, clock = clock, native = native,
+      children = isTRUE(options$children)
     )
     shell_finish(x, output, options)
     return(0L)
@@ -32,13 +33,14 @@ shell_record <- function(options, values) {
   on.exit(unlink(folder, recursive = TRUE))
   event <- rprof_event(if (clock == "wall") "elapsed" else "cpu", "`--clock wall`", rlang::current_env())
   started <- Sys.time()
-  status <- run_recorded(script, values[-1], folder, list(interval = interval, event = event, native = native))
+  settings <- list(interval = interval, clock = clock, event = event, native = native, children = isTRUE(options$children))
+  status <- run_recorded(script, values[-1], folder, settings)
   # Whatever happens now, the exit status is the script's, and what was recorded is kept.
   tryCatch(
     {
       for (note in hook_lines(folder, "notes")) shell_message("profile: ", note)
       title <- paste(c(basename(script), values[-1]), collapse = " ")
-      x <- recorded_script(script, folder, started, title, status > 128)
+      x <- recorded_script(script, folder, started, title, status > 128, settings)
       if (is.null(x)) {
         shell_message("profile: The script ended before anything was recorded.")
       } else {
@@ -69,18 +71,13 @@ record_target <- function(options, name) {
 run_recorded <- function(script, args, folder, settings) {
   user_profile <- environment_values("R_PROFILE_USER", NA)
   library <- dirname(getNamespaceInfo("profile", "path"))
-  settings <- c(settings, folder = folder, library = library, script = script, user_profile = user_profile)
-  hook <- file.path(folder, "hook.R")
-  script_of_hook <- system.file("record", "script.R", package = "profile")
-  # R evaluates the hook where only the package base is attached, and nothing of the hook is to be left there.
-  code <- c(
-    "hook <- new.env(parent = baseenv())", "hook$settings <-", deparse(settings),
-    # sys.source() would restore the options that the hook sets.
-    paste0("eval(parse(", deparse(script_of_hook), ", keep.source = FALSE), hook)"), "invisible()"
+  settings <- c(
+    settings, folder = folder, library = library, script = script, user_profile = user_profile, collector = Sys.getpid()
   )
-  writeLines(c("local({", code, "})"), hook)
-  Sys.setenv(R_PROFILE_USER = hook)
-  on.exit(if (is.na(user_profile)) Sys.unsetenv("R_PROFILE_USER") else Sys.setenv(R_PROFILE_USER = user_profile))
+  hook <- file.path(folder, "hook.R")
+  write_hook(hook, settings, c("user-profile.R", "script.R"))
+  restore <- set_variables(c(R_PROFILE_USER = hook))
+  on.exit(restore())
   call <- rlang::current_env()
   as.integer(rust(rust_run_program(c(file.path(R.home("bin"), "Rscript"), script, args)), call))
 }
@@ -92,7 +89,7 @@ hook_lines <- function(folder, name) {
 }
 
 # The profile of a script that has ended; NULL if there is none.
-recorded_script <- function(script, folder, started, title, was_killed) {
+recorded_script <- function(script, folder, started, title, was_killed, settings) {
   call <- rlang::current_env()
   file <- file.path(folder, "Rprof.out")
   saved <- file.path(folder, "profile.rds")
@@ -117,6 +114,12 @@ recorded_script <- function(script, folder, started, title, was_killed) {
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = title)
   # The start of R, and the hook.
   x <- filter_by(x, list(ignore = "^([.]First[.]sys|[.]name_lines|[.]end_of_recording)$"), call)
+  helper <- in_folder(folder, "children")
+  if (dir.exists(helper)) {
+    counts <- in_folder(folder, "counts.rds")
+    recorded <- result_of_helper(helper, if (file.exists(counts)) readRDS(counts))
+    x <- with_children(x, recorded, 0L, as.numeric(difftime(Sys.time(), started, units = "secs")), settings$clock, call)
+  }
   x <- packages_added(with_lines_of_script(x, script), call)
   with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE)
 }
@@ -146,13 +149,27 @@ with_lines_of_script <- function(x, script) {
   functions$filename[of_script] <- script
   moved <- functions$start_line > 0
   functions$start_line[moved] <- functions$start_line[moved] + by[moved]
-  x$functions <- functions
+  x$functions <- with_lines_in_names(functions)
   locations <- x$locations
   shift <- by[match(locations$function_id, functions$function_id)]
   has_line <- which(locations$line > 0 & !is.na(shift))
   locations$line[has_line] <- locations$line[has_line] + shift[has_line]
   x$locations <- locations
   compact_profile(x)
+}
+
+# The same in names such as `FUN (report.R?line=10:2)`, which functions of child processes have.
+with_lines_in_names <- function(functions) {
+  moved <- function(names) {
+    pattern <- "^(.*)[?]line=([0-9]+):([0-9]+)[)]$"
+    rows <- grep(pattern, names)
+    number <- function(group) as.integer(sub(pattern, group, names[rows]))
+    names[rows] <- paste0(sub(pattern, "\\1:", names[rows]), number("\\2") + number("\\3") - 1L, ")")
+    names
+  }
+  functions$name <- moved(functions$name)
+  functions$system_name <- moved(functions$system_name)
+  functions
 }
 
 # Writes the profile, and prints a summary to the standard error. If the file cannot be written any more, the profile is

@@ -19,6 +19,7 @@ shell_commands <- function() {
         interval = list("SECONDS", "seconds between two samples, 0.01 by default"),
         clock = list("cpu|wall", "what the interval refers to: CPU time or real time"),
         native = list(NULL, "record C, C++, Fortran and Rust functions as well"),
+        children = list(NULL, "record R processes that it starts, or that work for it, as well"),
         pid = list("PID", "the process to record"),
         seconds = list("SECONDS", "how long to record a process, 10 by default"),
         quiet = list(NULL, "do not print a summary")
@@ -30,6 +31,7 @@ shell_commands <- function() {
       about = "Shows where a running R process spends its time, until Ctrl-C.",
       options = list(
         clock = list("cpu|wall", "what the interval refers to: CPU time or real time"),
+        children = list(NULL, "watch R processes that it starts, or that work for it, as well"),
         every = list("SECONDS", "seconds between two updates, 1 by default"),
         seconds = list("SECONDS", "how long to watch")
       ),
@@ -252,7 +254,7 @@ shell_pids <- function(values) {
 shell_top <- function(options, values) {
   watch_process(
     shell_pids(values), shell_number(options, "seconds", Inf), every = shell_number(options, "every", 1),
-    clock = shell_clock(options)
+    clock = shell_clock(options), children = isTRUE(options$children)
   )
 }
 

@@ -2,26 +2,13 @@
 # R's profiler, and stops it when the process ends. Whatever happens here, the script runs as without it. What the user
 # should know is written to the file `notes` of the recording's folder.
 #
-# `settings`: interval, event (NULL for R's default), native, folder (of the recording), library (of this package),
-# script, user_profile (the value of R_PROFILE_USER, which this file takes the place of).
+# `settings`: interval, clock, event (NULL for R's default), native, children, folder (of the recording), library (of this
+# package), script, collector (the process that reads what was recorded).
 
 settings$pid <- Sys.getpid()
 
 note <- function(...) {
   cat(..., "\n", sep = "", file = file.path(settings$folder, "notes"), append = TRUE)
-}
-
-# Processes that the script starts are not recorded.
-if (is.na(settings$user_profile)) {
-  Sys.unsetenv("R_PROFILE_USER")
-} else {
-  Sys.setenv(R_PROFILE_USER = settings$user_profile)
-}
-# As R does without a hook.
-own <- c(if (is.na(settings$user_profile)) c(".Rprofile", "~/.Rprofile") else settings$user_profile)
-own <- own[file.exists(own)]
-if (length(own) > 0) {
-  sys.source(own[[1]], globalenv())
 }
 
 # ---- Lines of the script -----------------------------------------------------------
@@ -67,14 +54,23 @@ addTaskCallback(function(expr, value, ok, visible) suspendInterrupts(.name_lines
 
 file <- file.path(settings$folder, "Rprof.out")
 is_recording <- FALSE
+end_helper <- NULL
 
 start <- function() {
+  if (settings$native || settings$children) {
+    # The script may have another library.
+    profile <- loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
+  }
+  if (settings$children) {
+    end_helper <<- profile$start_helper(
+      list(any = TRUE, pids = integer()), profile$helper_settings(settings$interval, settings$clock, settings$native), NULL,
+      file.path(settings$folder, "children"), settings$collector
+    )
+  }
   arguments <- list(file, interval = settings$interval)
   arguments$event <- settings$event
   if (settings$native) {
-    # The script may have another library.
-    loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
-    do.call(getExportedValue("profile", "start_profiler"), arguments)
+    do.call(profile$start_profiler, arguments)
   } else {
     recorded <- list(memory.profiling = TRUE, gc.profiling = TRUE, line.profiling = TRUE, numfiles = 1000L)
     do.call(utils::Rprof, c(arguments, recorded))
@@ -112,6 +108,9 @@ seconds <- function() {
 .end_of_recording <- function() {
   if (Sys.getpid() != settings$pid) {
     return(end_of_child())
+  }
+  if (!is.null(end_helper)) {
+    saveRDS(end_helper(), file.path(settings$folder, "counts.rds"))
   }
   was_recording <- is_recording
   is_recording <<- FALSE

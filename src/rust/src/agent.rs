@@ -10,7 +10,7 @@ use profile_agent::counts::Counts;
 use profile_agent::forward;
 use profile_agent::handle;
 use profile_agent::recorder::Timing;
-use profile_agent::run::Job;
+use profile_agent::run::{Job, Lease};
 use profile_agent::sink::To;
 use profile_agent::source::Source;
 use profile_agent::spool::read;
@@ -35,7 +35,8 @@ use std::time::Duration;
 /// seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `kind`, "folder", "function" or
 /// "forward"; and `path`, the folder, or the spool. For a folder: `name`, the prefix of file names. For a spool: `limit`,
 /// its maximum size in bytes; and for a forwarder: `target`, `command` and `environment` (bytes). `memory`, the seconds
-/// between two snapshots of R's heap, or NULL.
+/// between two snapshots of R's heap, or NULL. `lease`, two files: the agent records as long as the first one exists, and
+/// removes the second one at the end; or NULL.
 pub fn job(list: &Robj) -> Result<Job> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;
@@ -82,6 +83,17 @@ pub fn job(list: &Robj) -> Result<Job> {
         resource,
         memory,
         gauge: find_gauge()?,
+        lease: lease(list)?,
+    })
+}
+
+fn lease(list: &Robj) -> Result<Option<Lease>> {
+    Ok(match option(list, "lease")?.paths()?[..] {
+        [file, mark] => Some(Lease {
+            file: file.to_path_buf(),
+            mark: mark.to_path_buf(),
+        }),
+        _ => None,
     })
 }
 

@@ -15,7 +15,9 @@ use profile_core::message;
 use profile_core::retry;
 use profile_reader::heap::gauge::Gauge;
 use profile_reader::record::ticks::next_tick;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,13 +37,27 @@ pub struct Job {
     pub memory: Option<Duration>,
     /// `None` if R's counts of its objects are not found.
     pub gauge: Option<Gauge>,
+    /// What the agent records for, if that is not the life of the process.
+    pub lease: Option<Lease>,
+}
+
+/// A recording of another process, as part of which this one records itself.
+pub struct Lease {
+    /// The recording goes on as long as this file exists.
+    pub file: PathBuf,
+    /// This file is removed when all samples are written.
+    pub mark: PathBuf,
 }
 
 /// Runs until it is stopped. `ready` receives whether samples can be taken and sending can start.
 pub fn run(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
     let gives = job.to.is_r();
+    let mark = job.lease.as_ref().map(|lease| lease.mark.clone());
     let ended = catch_unwind(AssertUnwindSafe(|| work(job, state, ready)));
     let why = ended.err().map(|panic| in_words(&*panic));
+    if let Some(mark) = mark {
+        let _ = fs::remove_file(mark);
+    }
     if !gives {
         state.leave(false, Now::read());
     }
@@ -70,7 +86,16 @@ fn work(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
     let mut snapshots = job
         .memory
         .map(|every| Snapshots::current(every, &encoder, now));
-    record(&mut *recorder, &mut sender, &mut snapshots, state, &System);
+    let file = job.lease.map(|lease| lease.file);
+    let goes_on = || file.as_ref().is_none_or(|file| file.exists());
+    record(
+        &mut *recorder,
+        &mut sender,
+        &mut snapshots,
+        state,
+        &goes_on,
+        &System,
+    );
     drop(snapshots);
     send_rest(&mut sender, state, &System);
 }
@@ -108,17 +133,18 @@ impl Clock for System {
 /// Has the chunks sent, if that is the task of this thread.
 type Sender = Option<Forward>;
 
-/// Records until the agent is asked to stop.
+/// Records until the agent is asked to stop, or what it records for is over.
 fn record(
     recorder: &mut dyn Recorder,
     sender: &mut Sender,
     snapshots: &mut Option<Snapshots>,
     state: &State,
+    goes_on: &dyn Fn() -> bool,
     clock: &dyn Clock,
 ) {
     let mut result = recorder.prepare();
     let mut next = clock.now().instant;
-    while !state.is_stopped() {
+    while !state.is_stopped() && goes_on() {
         if let Err(error) = result {
             next = clock.now().instant + REST;
             wait(next, state, sender, clock);

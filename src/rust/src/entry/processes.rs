@@ -11,7 +11,7 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::Error;
 use profile_core::message;
 use profile_reader::heap::snapshots::{heap_of, own_heap};
-use profile_reader::process::r_processes;
+use profile_reader::process::{count_forks, needs_permission, permit_process, r_processes};
 use profile_reader::record::dump::{dump, dump_core};
 use profile_reader::record::recorder::{self, Asked, Recorded, Wanted};
 use profile_runtime::{IS_LIVE, LIVE_PLATFORMS};
@@ -101,6 +101,25 @@ fn rust_processes_recorded(lazy: &Robj) -> Robj {
     })
 }
 
+// Returns the number of forks of this process since the first call.
+#[extendr]
+fn rust_count_forks() -> Robj {
+    outcome(|arena| arena.number(count_forks()? as f64))
+}
+
+// Permits a process to look into this one and into its forks, if the system requires that: 0 for none. Returns whether it
+// does.
+#[extendr]
+fn rust_permit_process(pid: &Robj) -> Robj {
+    outcome(|arena| {
+        let is_needed = needs_permission();
+        if is_needed {
+            permit_process(argument(pid).integers()?.first().copied().unwrap_or(0));
+        }
+        arena.flag(is_needed)
+    })
+}
+
 // Returns the current stack of a process, and its state.
 #[extendr]
 fn rust_process_dump(pid: &Robj) -> Robj {
@@ -162,6 +181,8 @@ extendr_module! {
     fn rust_processes_record;
     fn rust_processes_recorded;
     fn rust_family_record;
+    fn rust_count_forks;
+    fn rust_permit_process;
     fn rust_process_dump;
     fn rust_core_dump;
     fn rust_own_heap;

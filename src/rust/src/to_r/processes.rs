@@ -13,9 +13,11 @@ use profile_reader::record::dump::Dump;
 use profile_reader::record::recorder::Recorded;
 use profile_reader::record::samples::in_a_word;
 
-/// `list(tables, counts, unread, traced, pauses, ended, left, programs, left_out, date, cpu)`: `counts` contains the problems of stacks, `pauses`
+/// `list(tables, counts, unread, traced, pauses, ended, left, programs, refused, refused_roles, refusal,
+/// left_out, date, cpu)`: `counts` contains the problems of stacks, `pauses`
 /// how long processes were stopped each time, in seconds, `left` the processes that executed other programs, and `programs`
-/// their command lines; `left_out` is the number of processes that were too many; `date` and `cpu` are readings of the CPU clock
+/// their command lines; `refused` the processes into which this one may not look, `refusal` why the first one; `left_out` is the
+/// number of processes that were too many; `date` and `cpu` are readings of the CPU clock
 /// of the process that asked for the recording, in nanoseconds.
 pub fn recorded<'call>(
     arena: Arena<'call>,
@@ -29,6 +31,9 @@ pub fn recorded<'call>(
     let readings = || recorded.readings.iter();
     let dates = readings().map(|reading| reading.date as f64).try_vec()?;
     let cpu = readings().map(|reading| reading.cpu as f64).try_vec()?;
+    let refused = recorded.refused.iter().map(|(pid, _)| *pid);
+    let roles = recorded.refused.iter().map(|(_, role)| role.as_str());
+    let refusal = recorded.refusal.as_deref().into_iter();
     let left = recorded.left.iter().map(|(pid, _)| *pid);
     let programs = recorded.left.iter().map(|(_, command)| command.as_str());
     let tables = tables(arena, &recorded.profile, problems, "2.0", lazy, stop)?;
@@ -41,6 +46,9 @@ pub fn recorded<'call>(
         ("ended", arena.integer_vector(&recorded.ended)?),
         ("left", arena.integer_vector(&left.try_vec()?)?),
         ("programs", arena.texts(&programs.try_vec()?)?),
+        ("refused", arena.integer_vector(&refused.try_vec()?)?),
+        ("refused_roles", arena.texts(&roles.try_vec()?)?),
+        ("refusal", arena.texts(&refusal.try_vec()?)?),
         ("left_out", arena.number(recorded.left_out as f64)?),
         ("date", arena.numbers(&dates)?),
         ("cpu", arena.numbers(&cpu)?),

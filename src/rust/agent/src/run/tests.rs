@@ -141,6 +141,8 @@ struct World {
     calls: Shared<Calls>,
     clock: Rc<Moved>,
     sender: Sender,
+    /// Whether what the agent records for is over.
+    is_over: Shared<bool>,
 }
 
 impl World {
@@ -157,6 +159,7 @@ impl World {
             state: Rc::new(state),
             folder: Rc::new(folder),
             calls: Shared::default(),
+            is_over: Shared::default(),
             sender: Some(Forward::new(settings, start)),
             clock: Rc::new(Moved {
                 start,
@@ -199,11 +202,13 @@ impl World {
             clock: self.clock.clone(),
             state: &self.state,
         };
+        let is_over = self.is_over.clone();
         record(
             &mut recorder,
             &mut self.sender,
             &mut None,
             &self.state,
+            &|| !*is_over.borrow(),
             &self.clock,
         );
         checked(&self.state);
@@ -237,6 +242,22 @@ fn ticks_that_were_missed_are_skipped() {
     ];
     assert_eq!(calls, expected);
     assert_eq!(checked(&world.state).cpu, 130);
+}
+
+#[test]
+fn the_agent_ends_with_what_it_records_for() {
+    let mut world = World::new();
+    let is_over = world.is_over.clone();
+    world.at(0.03, move || *is_over.borrow_mut() = true);
+    let calls = world.record(1.0, 0.0);
+    let expected = [
+        "prepare 0",
+        "tick 0",
+        "tick 0.02",
+        "tick 0.04",
+        "finish 0.04",
+    ];
+    assert_eq!(calls, expected);
 }
 
 #[test]

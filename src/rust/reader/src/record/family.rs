@@ -2,7 +2,7 @@
 
 use crate::process::{Process, Sign, Workers};
 use crate::record::role::Role;
-use profile_core::error::Result;
+use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
 
 /// The most processes that are recorded without being named.
@@ -24,6 +24,9 @@ pub struct Family {
     members: usize,
     /// The number of processes that are not recorded, since there are too many.
     pub left_out: usize,
+    /// R processes into which this one may not look, and why the first one.
+    pub refused: Vec<(i32, Role)>,
+    pub refusal: Option<Error>,
 }
 
 impl Family {
@@ -42,9 +45,13 @@ impl Family {
         self.known.try_push(process)
     }
 
-    /// Takes note that a process cannot be recorded. It may still become R if it has just been started.
-    pub fn reject(&mut self, process: Process) -> Result<()> {
-        if process.age().is_some_and(|age| age >= STARTING) {
+    /// Takes note that a process cannot be recorded. It may still become R if it has just been started, and may be ending.
+    pub fn reject(&mut self, process: Process, role: Role, why: Error) -> Result<()> {
+        if process.has_r() && process.runs_a_program() && !process.may_be_read() {
+            self.refused.try_push((process.pid, role))?;
+            self.refusal.get_or_insert(why);
+            self.known.try_push(process)?;
+        } else if process.age().is_some_and(|age| age >= STARTING) {
             self.known.try_push(process)?;
         }
         Ok(())

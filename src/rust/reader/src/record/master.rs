@@ -7,7 +7,7 @@ use crate::record::settings::Settings;
 use crate::record::source::{attribute, source};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_core::model::{Profile, ValueKind};
+use profile_core::model::{PROCESS_ROLE, Profile, ValueKind};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A reading of its clock: the time, in nanoseconds since 1970, and the CPU time, in nanoseconds.
@@ -26,13 +26,17 @@ impl Master {
     /// Adds it to the profile, as the first source.
     pub fn open(process: Process, settings: &Settings, profile: &mut Profile) -> Result<Master> {
         let mut source = source(&process, settings, profile)?;
-        let role = attribute(role::KEY, ValueKind::String, role::MASTER, profile)?;
+        let role = attribute(PROCESS_ROLE, ValueKind::String, role::MASTER, profile)?;
         source.attributes.try_push(role)?;
         profile.add_source(source)?;
         Ok(Master {
             process,
             readings: Vec::new(),
         })
+    }
+
+    pub fn may_be_read(&self) -> bool {
+        self.process.may_be_read()
     }
 
     pub fn has_ended(&self) -> bool {

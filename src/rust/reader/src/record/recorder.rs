@@ -15,7 +15,7 @@ use profile_core::error::{Error, Position, Result};
 use profile_core::formats::problems::{ProblemKind, Problems};
 use profile_core::joint::{Files, NativeStack, insert_native};
 use profile_core::limits::cancel::{self, Stop};
-use profile_core::limits::memory::TryGrow;
+use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::retry::chance;
@@ -48,7 +48,8 @@ pub struct Asked<'a> {
     pub variable: String,
     /// Workers that the user has named.
     pub workers: &'a [i32],
-    /// This file is created when the recording begins. The recording goes on as long as it exists.
+    /// This file is created when the recording begins, and goes on as long as it exists. Its text is `refused` if this
+    /// process may not look into the one that asks.
     pub file: &'a Path,
 }
 
@@ -72,6 +73,9 @@ pub struct Recorded {
     pub was_stopped: bool,
     /// The number of processes that were not recorded, since there were too many.
     pub left_out: usize,
+    /// R processes into which this one may not look, and their roles; and why the first one.
+    pub refused: Vec<(i32, String)>,
+    pub refusal: Option<String>,
     /// Readings of the clock of the process that asked for the recording.
     pub readings: Vec<Reading>,
 }
@@ -193,7 +197,13 @@ impl<'s> Recorder<'s> {
         self.master = Some((master, asked.file.to_path_buf()));
         self.family = Family::of(process, asked.variable.clone());
         for &pid in asked.workers {
-            self.attach(Process::find(pid)?, Role::Worker(asked.pid))?;
+            let (process, role) = (Process::find(pid)?, Role::Worker(asked.pid));
+            match self.attach(process.clone(), role) {
+                Err(why) if process.has_r() && !process.may_be_read() => {
+                    self.family.reject(process, role, why)?;
+                }
+                other => other?,
+            }
         }
         Ok(())
     }
@@ -209,7 +219,7 @@ impl<'s> Recorder<'s> {
                 continue;
             }
             match self.attach(process.clone(), role) {
-                Err(Error::Process(_)) => self.family.reject(process)?,
+                Err(why @ Error::Process(_)) => self.family.reject(process, role, why)?,
                 other => other?,
             }
         }
@@ -229,12 +239,20 @@ impl<'s> Recorder<'s> {
         if self.settings.children {
             self.attach_family()?;
         }
-        if let Some((_, file)) = &self.master {
+        if let Some((master, file)) = &self.master {
             let failed = |source| Error::Write {
                 path: file.clone(),
                 source,
             };
-            fs::write(file, "").map_err(failed)?;
+            let text = if master.may_be_read() {
+                ""
+            } else {
+                "refused\n"
+            };
+            let new = file.with_extension("new");
+            fs::write(&new, text)
+                .and_then(|()| fs::rename(&new, file))
+                .map_err(failed)?;
         }
         let begin = Instant::now();
         let mut next = begin + self.settings.interval;
@@ -292,7 +310,19 @@ impl<'s> Recorder<'s> {
         if let Some((master, _)) = self.master.take() {
             self.recorded.readings = master.readings();
         }
-        let roles = role::in_words(&self.roles)?;
+        let mut roles = Vec::new();
+        roles.try_extend(&self.roles)?;
+        for (_, role) in &self.family.refused {
+            roles.try_push(*role)?;
+        }
+        let roles = role::in_words(&roles)?;
+        let others = roles.iter().skip(self.sessions.len());
+        for ((pid, _), role) in self.family.refused.iter().zip(others) {
+            let role = owned(role.as_deref().unwrap_or_default())?;
+            self.recorded.refused.try_push((*pid, role))?;
+        }
+        let refusal = self.family.refusal.as_ref();
+        self.recorded.refusal = refusal.map(|why| message!("{why}"));
         for (session, role) in self.sessions.iter_mut().zip(&roles) {
             session.finish(role.as_deref(), &mut self.recorded.profile)?;
             self.recorded.pauses.try_extend(session.pauses())?;

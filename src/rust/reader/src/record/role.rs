@@ -5,9 +5,6 @@ use profile_core::error::Result;
 use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 
-/// The attribute of a source with its role.
-pub const KEY: &str = "profile.process.role";
-
 /// The role of a process to which others belong.
 pub const MASTER: &str = "master";
 

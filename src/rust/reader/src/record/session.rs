@@ -11,7 +11,6 @@
 
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
 use crate::record::cpu_clock::CpuClock;
-use crate::record::role;
 use crate::record::samples::{AtTick, Samples, declare_types};
 use crate::record::settings::{Clock, Settings};
 use crate::record::source::{about_cpu, about_pauses, attribute, of_process, source};
@@ -22,7 +21,7 @@ use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::{TryCollect, TryGrow};
-use profile_core::model::{Profile, ValueKind};
+use profile_core::model::{PROCESS_ROLE, Profile, ValueKind};
 use profile_runtime::memory::{Mapping, Memory};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -225,7 +224,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             attributes.try_extend_from(about.into_iter())?;
         }
         if let Some(role) = role {
-            let role = attribute(role::KEY, ValueKind::String, role, profile)?;
+            let role = attribute(PROCESS_ROLE, ValueKind::String, role, profile)?;
             self.samples.source(profile).attributes.try_push(role)?;
         }
         Ok(())

@@ -8,8 +8,8 @@ use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;
 use profile_core::model::known_types::{CPU, WALL};
 use profile_core::model::{
-    Attribute, AttributeValue, Period, Profile, SampleType, Source, SourceKind, ValueKind,
-    ValueType,
+    Attribute, AttributeValue, PROCESS_ID, Period, Profile, SampleType, Source, SourceKind,
+    ValueKind, ValueType,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -109,7 +109,7 @@ fn bare_source(pid: i32, profile: &mut Profile) -> Result<Source> {
             .map(|since| since.as_secs_f64()),
         ..Source::default()
     };
-    let pid = attribute("process.pid", ValueKind::Int, &message!("{pid}"), profile)?;
+    let pid = attribute(PROCESS_ID, ValueKind::Int, &message!("{pid}"), profile)?;
     source.attributes.try_push(pid)?;
     Ok(source)
 }

@@ -116,6 +116,10 @@ impl Names {
             .rsplit(['/', '\\'])
             .next()
             .unwrap_or_default();
+        // Code that was not read from a file has lines as well.
+        if file.is_empty() {
+            return Ok(name);
+        }
         let text = written(format_args!("{} ({file}:{})", texts.get(name), place.line))?;
         let placed = texts.intern(&text)?;
         self.placed.try_put((name, place), placed)?;

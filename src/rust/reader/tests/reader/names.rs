@@ -173,6 +173,11 @@ fn names_that_many_functions_have_are_followed_by_the_place_of_the_definition() 
     let (nil, name, other) = (r.nil, r.symbol("srcref"), r.symbol("class"));
     let function = r.cell(CLOSXP, [nil; 3]);
     r.attribute(function, &[(other, nil), (name, here)]);
+    // Code that was typed has lines, but no file.
+    let nowhere = r.srcfile("");
+    let there = r.srcref(12, nowhere);
+    let typed = r.cell(CLOSXP, [nil; 3]);
+    r.attribute(typed, &[(name, there)]);
     let without = r.cell(CLOSXP, [nil; 3]);
     let inner = r.call_of("f");
     let anonymous = r.call(&[inner]);
@@ -185,8 +190,8 @@ fn names_that_many_functions_have_are_followed_by_the_place_of_the_definition() 
     assert_eq!(of(common, function), ["FUN (report.R:12)"]);
     assert_eq!(of(anonymous, function), ["<Anonymous> (report.R:12)"]);
     assert_eq!(of(own, function), ["square"]);
-    for damaged in [without, nil, 0, 8, u64::MAX, here] {
-        assert_eq!(of(common, damaged), ["FUN"]);
+    for other in [typed, without, nil, 0, 8, u64::MAX, here] {
+        assert_eq!(of(common, other), ["FUN"]);
     }
     // A list of attributes without an end.
     let list = r.space.word(function + ATTRIBUTES as u64);

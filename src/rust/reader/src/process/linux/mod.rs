@@ -5,10 +5,12 @@
 //! - [`proc`]: what `/proc` reports about them; [`permission`]: why access is refused;
 //! - [`thread`]: the thread that runs R, and how it is kept still;
 //! - [`native`]: the native stack of a thread that is stopped;
+//! - [`forks`]: of this process;
 //! - [`workers`]: R processes that work for others;
 //! - [`placement`]: of the reading thread on a processor.
 
 mod folder;
+mod forks;
 mod memory;
 mod native;
 mod permission;
@@ -17,6 +19,7 @@ mod proc;
 mod thread;
 mod workers;
 
+pub use forks::{count_forks, needs_permission, permit_process};
 pub use memory::ProcessMemory;
 pub use memory::image::Image;
 pub use memory::own_view::{OwnView, release_memory};

@@ -300,7 +300,10 @@ pub fn r_processes() -> Result<Vec<Process>> {
         else {
             continue;
         };
-        if let Some(process) = Process::find(pid).ok().filter(Process::has_r) {
+        if let Ok(process) = Process::find(pid)
+            && process.has_r()
+            && process.may_be_read()
+        {
             found.try_push(process)?;
         }
     }
@@ -309,6 +312,11 @@ pub fn r_processes() -> Result<Vec<Process>> {
 }
 
 impl Process {
+    /// Whether its memory may be read.
+    pub fn may_be_read(&self) -> bool {
+        self.mappings().is_ok()
+    }
+
     /// Whether it has loaded R's library, or is a program named R. This is fast, and may be wrong.
     pub fn has_r(&self) -> bool {
         let maps = fs::read(file_of(self.pid, "maps")).unwrap_or_default();
@@ -316,7 +324,7 @@ impl Process {
             let path = line.strip_suffix(b" (deleted)").unwrap_or(line);
             path.ends_with(LIBRARY.as_bytes()) || path.ends_with(PROGRAM.as_bytes())
         };
-        maps.split(|&byte| byte == b'\n').any(is_r) && self.mappings().is_ok()
+        maps.split(|&byte| byte == b'\n').any(is_r)
     }
 }
 

@@ -16,6 +16,8 @@ use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
 use std::borrow::Cow;
 
 const RUN: &str = "run";
+/// As `summary(by = "process")` calls the processes of a recording.
+const PROCESS: &str = "process";
 const GC: &str = "gc";
 /// The name of the frame that R's profiler records during garbage collection.
 const GC_FRAME: &str = "<GC>";
@@ -166,6 +168,10 @@ impl<'a> Labels<'a> {
             // pprof would interpret a number without a prefix as a range.
             let run = written(format_args!("run-{}", source.0 + 1))?;
             self.add(own, RUN, Word::New(run.into()))?;
+            let process = self.profile.sources[source.row()].process_name(strings)?;
+            if let Some(process) = process {
+                self.add(own, PROCESS, Word::New(process.into()))?;
+            }
         }
         if collects {
             self.add(own, GC, Word::New("yes".into()))?;
