@@ -32,6 +32,7 @@
 #   profile_message_source_files    source files were read for a profile of somebody else, or left out (read, left_out)
 #   profile_message_retry      a request is repeated after a delay
 #   profile_message_forward    a server has refused a forwarded profile, or said something about it
+#   profile_message_children   other processes that have worked for the recorded one are not in the profile
 #   profile_message_short      recorded runs have few samples
 #   profile_message_agent      the same as profile_warning_agent, if warnings are errors
 #   profile_message_recorded   an expression failed while it was recorded

@@ -66,11 +66,15 @@ rust_sample_lines <- function(file) .Call(wrap__rust_sample_lines, file)
 
 rust_live_platforms <- function() .Call(wrap__rust_live_platforms)
 
-rust_processes_record <- function(pids, settings, lazy, report) .Call(wrap__rust_processes_record, pids, settings, lazy, report)
+rust_processes_record <- function(pids, workers, settings, lazy, report) .Call(wrap__rust_processes_record, pids, workers, settings, lazy, report)
 
 rust_processes_recorded <- function(lazy) .Call(wrap__rust_processes_recorded, lazy)
 
 rust_family_record <- function(asked, settings) .Call(wrap__rust_family_record, asked, settings)
+
+rust_lookout_start <- function() .Call(wrap__rust_lookout_start)
+
+rust_lookout_end <- function() .Call(wrap__rust_lookout_end)
 
 rust_count_forks <- function() .Call(wrap__rust_count_forks)
 

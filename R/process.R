@@ -118,7 +118,7 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' @param children Whether to also record R processes that the process has started or will start, for example by
 #'   `parallel::mclapply()` or the package callr, and those that work for it: the workers of `parallel::makeCluster()` and
 #'   of the packages future and mirai on this machine, which have the address of a socket of the process on their command
-#'   line.
+#'   line. The ids of processes, or a cluster of [parallel::makeCluster()], for workers that would not be found.
 #' @param native Whether to record native code as well, see *Native code*.
 #' @param pause Whether to stop the process for a moment for each sample while it runs. See *Without stopping the
 #'   process* for what `FALSE` means. `native = TRUE` needs `TRUE`.
@@ -152,7 +152,8 @@ profile_process <- function(
     pid, seconds = 10, ..., interval = 0.01, clock = c("cpu", "wall"), children = FALSE, native = FALSE, pause = TRUE) {
   call <- call_without_dots()
   pid <- check_pids(pid, call)
-  clock <- checked_clock(clock, seconds, interval, children, pause, call)
+  children <- check_children(children, call)
+  clock <- checked_clock(clock, seconds, interval, pause, call)
   check_flag(native, "native", call)
   if (native && !pause) {
     abort_argument("`native = TRUE` needs `pause = TRUE`: the process must stand still while its stack is copied.", call)
@@ -160,7 +161,7 @@ profile_process <- function(
   report <- progress_report("Recording", "iterator")
   recorded <- processes_recorded(pid, seconds, interval, clock, children, call, pause, native, report)
   others <- recorded$problems$problem != "unread_sample"
-  words <- c(format_unread(recorded), format_problem_counts(recorded$problems[others, ]))
+  words <- c(format_unread(recorded), format_missing_children(recorded), format_problem_counts(recorded$problems[others, ]))
   if (length(words) > 0) {
     warn_profile(c(
       "The profile is incomplete.", rlang::set_names(words, "x"),
@@ -178,13 +179,13 @@ profile_process <- function(
 processes_recorded <- function(
     pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
   settings <- list(
-    interval = as.numeric(interval), seconds = as.numeric(seconds), clock = clock, children = children,
+    interval = as.numeric(interval), seconds = as.numeric(seconds), clock = clock, children = children$any,
     pause = pause, native = native
   )
   lazy <- lazy_columns(call)
   was_stopped <- FALSE
   result <- tryCatch(
-    rust(rust_processes_record(pid, settings, lazy, report), call),
+    rust(rust_processes_record(pid, children$pids, settings, lazy, report), call),
     interrupt = function(condition) {
       was_stopped <<- TRUE
       rust(rust_processes_recorded(lazy), call)
@@ -262,10 +263,9 @@ check_pids <- function(pid, call) {
 }
 
 # Checks the arguments of recordings, and returns the clock.
-checked_clock <- function(clock, seconds, interval, children, pause, call) {
+checked_clock <- function(clock, seconds, interval, pause, call) {
   check_seconds(seconds, "seconds", call)
   check_interval(interval, call)
-  check_flag(children, "children", call)
   check_flag(pause, "pause", call)
   check_choice(clock, c("cpu", "wall"), "clock", call)
 }

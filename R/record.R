@@ -110,6 +110,7 @@ record_profile <- function(
   folder <- tempfile("children-")
   end_helper <- if (children$any) start_helper(children, helper_settings(interval, clock, native), call, folder)
   started <- Sys.time()
+  end_lookout <- if (!children$any) start_lookout(started)
   finish <- if (native) start_native_recording(options, call) else start_recording(options, call)
   if (is_exact) {
     finish <- with_allocations(finish, call)
@@ -128,6 +129,7 @@ record_profile <- function(
     }
     the$last_profile <- complete_recording(x, call)
     ended <<- TRUE
+    if (!children$any) end_lookout()
   }
   on.exit(if (!ended) {
     .end_of_recording()

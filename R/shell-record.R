@@ -34,7 +34,9 @@ shell_record <- function(options, values) {
   event <- rprof_event(if (clock == "wall") "elapsed" else "cpu", "`--clock wall`", rlang::current_env())
   started <- Sys.time()
   settings <- list(interval = interval, clock = clock, event = event, native = native, children = isTRUE(options$children))
-  status <- run_recorded(script, values[-1], folder, settings)
+  ran <- run_recorded(script, values[-1], folder, settings)
+  status <- as.integer(ran$status)
+  ended <- Sys.time()
   # Whatever happens now, the exit status is the script's, and what was recorded is kept.
   tryCatch(
     {
@@ -45,6 +47,10 @@ shell_record <- function(options, values) {
         shell_message("profile: The script ended before anything was recorded.")
       } else {
         shell_finish(x, output, options)
+        if (!settings$children) {
+          elapsed <- as.numeric(difftime(ended, started, units = "secs"))
+          say_children(ran$cpu, elapsed, "The script", "`profile record --children`")
+        }
       }
     },
     error = function(error) {
@@ -67,7 +73,7 @@ record_target <- function(options, name) {
   output
 }
 
-# Runs the script and returns its exit status.
+# Runs the script and returns its exit `status`, and `cpu`, the CPU time of its process and of others that worked for it.
 run_recorded <- function(script, args, folder, settings) {
   user_profile <- environment_values("R_PROFILE_USER", NA)
   library <- dirname(getNamespaceInfo("profile", "path"))
@@ -79,7 +85,7 @@ run_recorded <- function(script, args, folder, settings) {
   restore <- set_variables(c(R_PROFILE_USER = hook))
   on.exit(restore())
   call <- rlang::current_env()
-  as.integer(rust(rust_run_program(c(file.path(R.home("bin"), "Rscript"), script, args)), call))
+  rust(rust_run_program(c(file.path(R.home("bin"), "Rscript"), script, args)), call)
 }
 
 # The lines of a file that the recorded process may have written.

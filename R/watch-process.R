@@ -34,7 +34,8 @@ watch_process <- function(
     pause = TRUE) {
   call <- call_without_dots()
   pid <- check_pids(pid, call)
-  clock <- checked_clock(clock, seconds, interval, children, pause, call)
+  children <- check_children(children, call)
+  clock <- checked_clock(clock, seconds, interval, pause, call)
   check_seconds(every, "every", call)
   check_count(n, "n", call)
   started <- Sys.time()

@@ -49,5 +49,6 @@ pub extern "C" fn profile_rust_load() {
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_unload() -> c_int {
     sampler::abandon();
+    entry::abandon();
     c_int::from(handle::abandon())
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 /// Runs a program with its arguments and returns its exit status; if a signal has ended it, 128 and the number of the
-/// signal, as shells do.
-pub fn run(command: &[&Path]) -> Result<i32> {
+/// signal, as shells do. `started` is called with its process id.
+pub fn run(command: &[&Path], started: impl FnOnce(i32)) -> Result<i32> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(Error::Unsupported(message!("No program.")));
     };
@@ -22,7 +22,11 @@ pub fn run(command: &[&Path]) -> Result<i32> {
         },
         _ => Error::Process(message!("Cannot run `{}`: {source}.", program.display())),
     };
-    let start = || Command::new(program).args(arguments).spawn();
+    let start = || {
+        let child = Command::new(program).args(arguments).spawn()?;
+        started(i32::try_from(child.id()).unwrap_or_default());
+        Ok(child)
+    };
     signals::passing_on(start, Child::wait)
         .map(status_code)
         .map_err(failed)

@@ -13,6 +13,7 @@ mod services;
 mod tables;
 
 use extendr_api::extendr_module;
+pub use processes::abandon;
 
 extendr_module! {
     mod profile;

@@ -1,5 +1,6 @@
 //! Entry points that look into R processes, and that run a program.
 
+use crate::arena::RObject;
 use crate::argument::argument;
 use crate::guard::stop;
 use crate::options::{option, recorder_settings};
@@ -9,14 +10,37 @@ use crate::progress::stop_and_report;
 use crate::to_r;
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::Error;
+use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use profile_reader::heap::snapshots::{heap_of, own_heap};
 use profile_reader::process::{count_forks, needs_permission, permit_process, r_processes};
 use profile_reader::record::dump::{dump, dump_core};
+use profile_reader::record::lookout::{Lookout, Seen};
 use profile_reader::record::recorder::{self, Asked, Recorded, Wanted};
 use profile_runtime::{IS_LIVE, LIVE_PLATFORMS};
 use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+static LOOKOUT: Mutex<Option<Lookout>> = Mutex::new(None);
+
+fn lookout() -> MutexGuard<'static, Option<Lookout>> {
+    let mut lookout = LOOKOUT.lock().unwrap_or_else(PoisonError::into_inner);
+    if lookout.as_ref().is_some_and(|lookout| !lookout.is_here()) {
+        // The thread belongs to the parent of this fork, so that nobody can wait for its end.
+        std::mem::forget(lookout.take());
+    }
+    lookout
+}
+
+/// Called before the library is unloaded.
+pub fn abandon() {
+    drop(lookout().take().map(Lookout::end));
+}
+
+fn seconds_used(seen: &Seen) -> f64 {
+    seen.used() as f64 / 1e9
+}
 
 thread_local! {
     /// The recording that was stopped by Ctrl-C, until R has handled the interrupt.
@@ -35,11 +59,17 @@ fn rust_live_platforms() -> Robj {
     })
 }
 
-// Records processes and returns the same as `rust_processes_recorded()`. If the user presses Ctrl-C, that function
+// Records processes and those that work for them, of which the user has named `workers`, and returns the same as `rust_processes_recorded()`. If the user presses Ctrl-C, that function
 // returns what was recorded. `report` is an R function that is called with the seconds that have passed and that are
 // to be recorded, or NULL.
 #[extendr]
-fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj, report: &Robj) -> Robj {
+fn rust_processes_record(
+    pids: &Robj,
+    workers: &Robj,
+    settings: &Robj,
+    lazy: &Robj,
+    report: &Robj,
+) -> Robj {
     outcome(|arena| {
         let settings = recorder_settings(settings)?;
         let (start, seconds) = (Instant::now(), settings.duration.as_secs_f64());
@@ -48,6 +78,7 @@ fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj, report: &Rob
         });
         let wanted = Wanted {
             pids: argument(pids).integers()?,
+            workers: argument(workers).integers()?,
             master: None,
         };
         let recorded = recorder::record(&wanted, &settings, &stop)?;
@@ -67,7 +98,6 @@ fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj, report: &Rob
 fn rust_family_record(asked: &Robj, settings: &Robj) -> Robj {
     outcome(|arena| {
         let settings = recorder_settings(settings)?;
-        let workers = option(asked, "workers")?.integers()?;
         let master = Asked {
             pid: option(asked, "pid")?
                 .integers()?
@@ -75,11 +105,11 @@ fn rust_family_record(asked: &Robj, settings: &Robj) -> Robj {
                 .copied()
                 .unwrap_or(0),
             variable: option(asked, "variable")?.owned_text()?.unwrap_or_default(),
-            workers,
             file: option(asked, "file")?.file()?.path,
         };
         let wanted = Wanted {
             pids: &[],
+            workers: option(asked, "workers")?.integers()?,
             master: Some(master),
         };
         program::leave_terminal();
@@ -98,6 +128,26 @@ fn rust_processes_recorded(lazy: &Robj) -> Robj {
         let recorded =
             recorded.ok_or_else(|| Error::Unsupported(message!("Nothing was recorded.")))?;
         to_r::recorded(arena, &recorded, argument(lazy).flag()?, &stop)
+    })
+}
+
+// Begins to look out for R processes that belong to this one, which is recorded alone.
+#[extendr]
+fn rust_lookout_start() -> Robj {
+    outcome(|_| {
+        lookout().take().map(Lookout::end).transpose()?;
+        *lookout() = Lookout::start(std::process::id() as i32)?;
+        Ok(RObject::null())
+    })
+}
+
+// Ends this, and returns the CPU time that this process and each of them has used, in seconds.
+#[extendr]
+fn rust_lookout_end() -> Robj {
+    outcome(|arena| {
+        let lookout = lookout().take();
+        let seen = lookout.map(Lookout::end).transpose()?.unwrap_or_default();
+        arena.numbers(&seen.iter().map(seconds_used).try_vec()?)
     })
 }
 
@@ -168,11 +218,23 @@ fn rust_processes() -> Robj {
     outcome(|arena| to_r::processes(arena, &r_processes()?))
 }
 
-// Runs a program (its path and its arguments) in the place of this process and returns its exit status, see
-// `program::run()`.
+// Runs a program (its path and its arguments) in the place of this process and returns `status`, its exit status, see
+// `program::run()`, and `cpu`, the CPU time of this program and of each R process that belonged to it, in seconds.
 #[extendr]
 fn rust_run_program(command: &Robj) -> Robj {
-    outcome(|arena| arena.number(f64::from(program::run(&argument(command).paths()?)?)))
+    outcome(|arena| {
+        let mut lookout = None;
+        let status = program::run(&argument(command).paths()?, |pid| {
+            // Without it, only a hint is missing.
+            lookout = Lookout::start(pid).ok().flatten();
+        })?;
+        let seen = lookout.map(Lookout::end).transpose().ok().flatten();
+        let cpu = seen.iter().flatten().map(seconds_used).try_vec()?;
+        arena.list(&[
+            ("status", arena.number(f64::from(status))?),
+            ("cpu", arena.numbers(&cpu)?),
+        ])
+    })
 }
 
 extendr_module! {
@@ -181,6 +243,8 @@ extendr_module! {
     fn rust_processes_record;
     fn rust_processes_recorded;
     fn rust_family_record;
+    fn rust_lookout_start;
+    fn rust_lookout_end;
     fn rust_count_forks;
     fn rust_permit_process;
     fn rust_process_dump;

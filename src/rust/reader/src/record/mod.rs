@@ -3,6 +3,7 @@
 //! - [`recorder`]: records processes into a profile, in which each process is a [`source`] and has a [`role`]; [`settings`]:
 //!   how;
 //! - [`family`]: which processes belong to them; [`master`]: one of them that records itself;
+//!   [`lookout`]: which there are while one is recorded alone;
 //! - [`session`]: takes a sample of a process at each of the [`ticks`]; [`stride`]: which ticks are used;
 //! - [`stop_and_read`]: keeps a thread where it is while its stack is read; [`samples`]: adds the stack to the profile;
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
@@ -11,6 +12,7 @@
 pub mod cpu_clock;
 pub mod dump;
 mod family;
+pub mod lookout;
 pub mod master;
 pub mod recorder;
 pub mod role;

@@ -36,6 +36,8 @@ const CHILDREN: Duration = Duration::from_millis(20);
 pub struct Wanted<'a> {
     /// Processes that the user has named.
     pub pids: &'a [i32],
+    /// Their workers that the user has named.
+    pub workers: &'a [i32],
     /// A process that records itself, and asks for the recording of those that belong to it.
     pub master: Option<Asked<'a>>,
 }
@@ -46,8 +48,6 @@ pub struct Asked<'a> {
     pub pid: i32,
     /// The variable that it sets in the environment, `NAME=VALUE`.
     pub variable: String,
-    /// Workers that the user has named.
-    pub workers: &'a [i32],
     /// This file is created when the recording begins, and goes on as long as it exists. Its text is `refused` if this
     /// process may not look into the one that asks.
     pub file: &'a Path,
@@ -137,6 +137,11 @@ fn record_here(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Recor
     if let Some(asked) = &wanted.master {
         recorder.serve(asked)?;
     }
+    let master = wanted.master.as_ref().map(|asked| asked.pid);
+    let master = master.or(wanted.pids.first().copied());
+    for (&pid, master) in wanted.workers.iter().zip(master.into_iter().cycle()) {
+        recorder.attach_worker(Process::find(pid)?, Role::Worker(master))?;
+    }
     match recorder.run(stop) {
         Err(Error::Interrupted) => recorder.recorded.was_stopped = true,
         other => other?,
@@ -196,16 +201,24 @@ impl<'s> Recorder<'s> {
         let master = Master::open(process.clone(), self.settings, &mut self.recorded.profile)?;
         self.master = Some((master, asked.file.to_path_buf()));
         self.family = Family::of(process, asked.variable.clone());
-        for &pid in asked.workers {
-            let (process, role) = (Process::find(pid)?, Role::Worker(asked.pid));
-            match self.attach(process.clone(), role) {
-                Err(why) if process.has_r() && !process.may_be_read() => {
-                    self.family.reject(process, role, why)?;
-                }
-                other => other?,
-            }
-        }
         Ok(())
+    }
+
+    /// Adds a worker that the user has named. If the system does not permit to look into it, it may record itself.
+    fn attach_worker(&mut self, process: Process, role: Role) -> Result<()> {
+        if self
+            .sessions
+            .iter()
+            .any(|session| *session.process() == process)
+        {
+            return Ok(());
+        }
+        match self.attach(process.clone(), role) {
+            Err(why) if process.has_r() && !process.may_be_read() && self.master.is_some() => {
+                self.family.reject(process, role, why)
+            }
+            other => other,
+        }
     }
 
     /// Adds R processes that belong to those that are recorded.

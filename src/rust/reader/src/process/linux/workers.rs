@@ -62,6 +62,10 @@ impl Workers {
             return Ok(found);
         }
         self.searched = Some(Instant::now());
+        let sockets = Sockets::of_all(of)?;
+        if variable.is_none() && sockets.iter().all(Sockets::are_none) {
+            return Ok(found);
+        }
         let uptime = fs::read_to_string(file("uptime")).unwrap_or_default();
         let uptime = uptime
             .split(' ')
@@ -70,7 +74,6 @@ impl Workers {
         let mut pids = numbers_in(&file(""))?;
         pids.sort_unstable();
         self.seen.retain(|pid| pids.binary_search(pid).is_ok());
-        let mut sockets = None;
         for pid in pids {
             let Err(place) = self.seen.binary_search(&pid) else {
                 continue;
@@ -85,21 +88,23 @@ impl Workers {
                     moved.rotate_right(1);
                 }
             }
-            if of.contains(&process) || pid as u32 == std::process::id() || !process.has_r() {
+            if of.contains(&process) || pid as u32 == std::process::id() {
                 continue;
             }
-            if sockets.is_none() {
-                sockets = Some(Sockets::of_all(of)?);
-            }
             let command = process.command()?;
-            let mut sockets = sockets.iter().flatten().zip(of);
+            let mut sockets = sockets.iter().zip(of);
             let is_master = |(sockets, of): &(&Sockets, &Process)| {
                 process.is_later_than(of) && sockets.are_in(&command)
             };
-            if let Some((_, master)) = sockets.find(is_master) {
-                found.try_push((process, Sign::Address(master.pid)))?;
+            let sign = if let Some((_, master)) = sockets.find(is_master) {
+                Sign::Address(master.pid)
             } else if variable.is_some_and(|variable| process.has_variable(variable)) {
-                found.try_push((process, Sign::Variable))?;
+                Sign::Variable
+            } else {
+                continue;
+            };
+            if process.has_r() {
+                found.try_push((process, sign))?;
             }
         }
         Ok(found)
@@ -153,6 +158,10 @@ impl Sockets {
             }
         }
         Ok(sockets)
+    }
+
+    fn are_none(&self) -> bool {
+        self.ports.is_empty() && self.names.is_empty()
     }
 
     /// Whether one of their addresses is in a command line: a word `PORT=`, or an address with a protocol.

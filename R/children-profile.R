@@ -1,0 +1,193 @@
+# One profile of a process that records itself, with or without those that work for it: `record_profile()` and
+# `profile record`.
+
+# Adds the processes that the helper has recorded to the profile of their master, whose samples get the same unit, and the
+# times at which they were taken. `frames` is the number of its callers' frames.
+with_children <- function(x, recorded, frames, duration, clock, call) {
+  if (inherits(recorded, "error")) {
+    warn_profile(c("The profile is incomplete.", x = conditionMessage(recorded)), "profile_warning_incomplete", call = call)
+    return(x)
+  }
+  family <- recorded$profile
+  own <- x$sources$source_id[[1]]
+  x <- with_amounts_of_time(x, own, clock)
+  x$samples$.timestamp <- times_of_samples(x, own, clock, recorded$readings)
+  about <- family$.source_attributes
+  x$.source_attributes <- about[about$source_id == family$sources$source_id[[1]], ]
+  x$.source_attributes$source_id <- rep(own, nrow(x$.source_attributes))
+  counts <- count_missed_forks(recorded)
+  if (!is.null(counts)) {
+    about <- c(profile.process.forks = counts$forks, profile.process.forks.missed = counts$missed)
+    rows <- tibble::tibble(source_id = own, key = names(about), value = format(about, trim = TRUE), type = "int")
+    x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
+  }
+  x$sources$source_uri[[1]] <- family$sources$source_uri[[1]]
+  x$sources$.duration_nanos <- c(duration * 1e9, rep(NA, nrow(x$sources) - 1))
+  # Forks have the frames of the master's callers as well.
+  forks <- forks_since(family, x$sources$source_timestamp[[1]])
+  others <- setdiff(family$sources$source_id[-1], forks)
+  parts <- list(
+    x,
+    if (length(forks) > 0) without_callers(part_with(family, forks, call), frames, call),
+    if (length(others) > 0) part_with(family, others, call)
+  )
+  cpu <- sum(x$sample_values$value[x$sample_values$type == "cpu"]) / 1e9
+  words <- c(format_left(recorded$left), format_missing_children(recorded), format_missed_forks(counts, cpu))
+  if (length(words) > 0) {
+    warn_profile(c(
+      "The profile is incomplete.", rlang::set_names(words, "x"),
+      i = if (nrow(recorded$refused) > length(recorded$own)) {
+        "Workers that exist already record themselves if you name their cluster: `children = cluster`."
+      }
+    ), "profile_warning_incomplete", call = call)
+  }
+  bind_profiles(c(parts[lengths(parts) > 0], own_profiles(recorded)), call)
+}
+
+# The profiles of processes that have recorded themselves, with what is known about them.
+own_profiles <- function(recorded) {
+  own <- Filter(function(one) !is.null(one$profile), recorded$own)
+  Map(function(pid, one) {
+    x <- one$profile
+    role <- recorded$refused$role[match(pid, recorded$refused$pid)]
+    about <- c(process.command_line = one$command, profile.process.role = if (is.na(role)) "worker" else role)
+    rows <- tibble::tibble(source_id = x$sources$source_id, key = names(about), value = unname(about), type = "string")
+    x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
+    x$sources$source_uri <- paste0("pid:", pid)
+    x
+  }, names(own), own, USE.NAMES = FALSE)
+}
+
+# How many forks of the master have ended before they could be recorded: `forks`, `missed`, and `cpu`, the CPU time in seconds
+# of those and of other programs that it has started. NULL if the master was killed.
+count_missed_forks <- function(recorded) {
+  if (is.null(recorded$master)) {
+    return(NULL)
+  }
+  family <- recorded$profile
+  master <- source_attribute(family, "process.pid")[[1]]
+  roles <- roles_of(family)
+  found <- c(roles, recorded$refused$role) %in% c(paste(c("fork of", "child of"), master), "callr")
+  clock <- as.numeric(source_attribute(family, "profile.cpu.clock")) / 1e9
+  of_children <- sum(clock[grepl("^(fork|child|callr)", roles)], na.rm = TRUE)
+  forks <- recorded$master$forks
+  list(forks = forks, missed = max(0, forks - sum(found)), cpu = max(0, recorded$master$cpu - of_children))
+}
+
+# Forks that have used much CPU time in comparison to `cpu`, that of the master.
+format_missed_forks <- function(counts, cpu) {
+  if (isTRUE(counts$missed > 0 && counts$cpu > 0.05 * (counts$cpu + cpu))) {
+    paste0(
+      format_count(counts$missed), " of the ", count_of(counts$forks, "process", "processes"), " that R has forked ended",
+      " before they could be recorded. They and other programs used up to ", format_seconds(counts$cpu), " of CPU time."
+    )
+  }
+}
+
+format_missing_children <- function(recorded) {
+  missed <- setdiff(recorded$refused$pid, names(recorded$own))
+  c(
+    if (length(missed) > 0) {
+      paste0(
+        "Without ", count_of(length(missed), "process", "processes"), " (", paste(utils::head(missed, 5), collapse = ", "),
+        if (length(missed) > 5) ", ...", "): ", recorded$refusal
+      )
+    },
+    if (recorded$left_out > 0) {
+      paste0("Without ", count_of(recorded$left_out, "process", "processes"), ": at most 256 are recorded.")
+    }
+  )
+}
+
+# The sources that are forks of the master, or of such forks.
+forks_since <- function(family, started) {
+  role <- ifelse(family$sources$source_timestamp >= started, roles_of(family), NA)
+  pid <- source_attribute(family, "process.pid")
+  found <- pid[[1]]
+  repeat {
+    of_fork <- role %in% paste("fork of", found)
+    if (all(pid[of_fork] %in% found)) {
+      return(family$sources$source_id[of_fork])
+    }
+    found <- union(found, pid[of_fork])
+  }
+}
+
+# Some of the sources of a profile.
+part_with <- function(x, sources, call) {
+  keep <- x$samples$source_id %in% sources
+  x <- filtered(x, list(), list(), integer(), call, 0L, as.integer(keep))
+  x[] <- lapply(x, function(table) {
+    if ("source_id" %in% names(table)) table[table$source_id %in% sources, ] else table
+  })
+  x
+}
+
+# A sample of R's profiler is a count; those of processes are times.
+with_amounts_of_time <- function(x, source, clock) {
+  row <- match(source, x$sources$source_id)
+  nanoseconds <- x$sources$.period[[row]] * seconds_in[[x$sources$.period_unit[[row]]]] * 1e9
+  values <- x$sample_values
+  of_source <- x$samples$source_id[match(values$sample_id, x$samples$sample_id)] == source
+  counts <- which(of_source & values$type == "samples")
+  values$type[counts] <- clock
+  values$unit[counts] <- "nanoseconds"
+  values$value[counts] <- values$value[counts] * nanoseconds
+  x$sample_values <- values
+  x$sources$.period[[row]] <- nanoseconds
+  x$sources$.period_type[[row]] <- clock
+  x$sources$.period_unit[[row]] <- "nanoseconds"
+  x$sources$.default_type <- clock
+  x
+}
+
+# When the samples were taken, in seconds since 1970: R's profiler takes them at equal distances of its clock, whose
+# readings the helper has noted.
+times_of_samples <- function(x, source, clock, readings) {
+  times <- rep(NA_real_, nrow(x$samples))
+  rows <- which(x$samples$source_id == source)
+  if (length(rows) == 0 || length(readings$date) < 2) {
+    return(times)
+  }
+  dates <- readings$date / 1e9
+  passed <- if (clock == "cpu") readings$cpu else dates
+  # The first of equal readings is when the process began to wait.
+  at <- seq(passed[[1]], passed[[length(passed)]], length.out = length(rows) + 1)[-1]
+  times[rows] <- stats::approx(passed, dates, at, ties = "ordered")$y
+  times
+}
+
+# ---- Without them ------------------------------------------------------------------
+
+# Begins to look out for processes that work for this one, and returns a function that ends this, and says how to record
+# them if they have worked while this one has waited.
+start_lookout <- function(started) {
+  children <- function() sum(proc.time()[c("user.child", "sys.child")])
+  before <- list(children = children(), forks = rust(rust_count_forks(), NULL))
+  rust(rust_lookout_start(), NULL)
+  function() {
+    cpu <- rust(rust_lookout_end(), NULL)
+    # Forks may have ended before they were seen.
+    if (rust(rust_count_forks(), NULL) > before$forks && isNamespaceLoaded("parallel")) {
+      cpu <- c(cpu, max(0, children() - before$children - sum(cpu[-1])))
+    }
+    elapsed <- as.numeric(difftime(Sys.time(), started, units = "secs"))
+    say_children(cpu, elapsed, "R", "`record_profile(..., children = TRUE)`")
+  }
+}
+
+# `cpu`: the CPU time of the recorded process and of each other one, in seconds.
+say_children <- function(cpu, elapsed, who, how) {
+  own <- sum(cpu[1], na.rm = TRUE)
+  cpu <- cpu[-1]
+  if (sum(cpu) < 0.1 || sum(cpu) < own / 2 || elapsed < 1.5 * own) {
+    return()
+  }
+  inform_profile(c(
+    paste0(
+      who, " has waited: it used ", format_seconds(own), " of CPU time in ", format_seconds(elapsed), ". Other R processes",
+      " that work for it used ", format_seconds(sum(cpu)), ", and are not in the profile."
+    ),
+    i = paste0(how, " records them as well.")
+  ), "profile_message_children")
+}
