@@ -149,11 +149,10 @@ times_of_samples <- function(x, source, clock, readings) {
   if (length(rows) == 0 || length(readings$date) < 2) {
     return(times)
   }
-  dates <- readings$date / 1e9
-  passed <- if (clock == "cpu") readings$cpu else dates
-  # The first of equal readings is when the process began to wait.
+  passed <- if (clock == "cpu") readings$cpu else readings$date
   at <- seq(passed[[1]], passed[[length(passed)]], length.out = length(rows) + 1)[-1]
-  times[rows] <- stats::approx(passed, dates, at, ties = "ordered")$y
+  # One nanosecond earlier, it was not waiting yet.
+  times[rows] <- stats::approx(passed, readings$date, at - 1, ties = "ordered")$y / 1e9
   times
 }
 

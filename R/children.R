@@ -22,7 +22,7 @@ check_children <- function(children, call) {
       i = "A cluster is made by `parallel::makeCluster()`."
     ), call)
   }
-  list(any = TRUE, pids = check_pids(children, call))
+  list(any = TRUE, pids = check_pids(children, call, "children"))
 }
 
 # The workers of a cluster of the package parallel on this machine.

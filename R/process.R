@@ -242,14 +242,14 @@ check_pid <- function(pid, call) {
   pid
 }
 
-check_pids <- function(pid, call) {
+check_pids <- function(pid, call, name = "pid") {
   if (missing(pid)) {
     abort_missing("pid", call, i = "`list_r_processes()` lists the numbers of processes.")
   }
   is_whole <- is.numeric(pid) && length(pid) > 0 && !anyNA(pid) && all(pid == trunc(pid))
   if (!is_whole || any(pid < 1 | pid > .Machine$integer.max)) {
     abort_argument(c(
-      paste0("`pid` must be the number of a process, not ", describe_object(pid), "."),
+      paste0("`", name, "` must be the number of a process, not ", describe_object(pid), "."),
       i = if (is_text(pid) && grepl("^ *[0-9]+ *$", pid)) {
         paste0("Use a number: ", trimws(pid), " without quotes, or `as.integer()`.")
       } else if (is.data.frame(pid) && "pid" %in% names(pid)) {

@@ -31,6 +31,31 @@
 #'
 #' If a profiler is already running, it is stopped.
 #'
+#' @section Parallel code:
+#' With `children = TRUE`, R processes that work for this one are recorded as well: those that it starts, for example by
+#' `parallel::mclapply()`, callr or [system()]; the workers of `parallel::makeCluster()`, and of the packages future and
+#' mirai on this machine, which may exist already; and what these start. The profile has a source for each process, with
+#' its role (`master`, `worker 1 of 2`, `fork of 1234`, `callr`, `child of 1234`), id and command line in
+#' `.source_attributes`: `summary(x, by = "process")` has a row for each. `vignette("parallel")` shows examples.
+#'
+#' This requires `r live_platforms()`. A helper, another R process, records the others as [profile_process()] does, and takes
+#' up to a second to start. Samples have the types `cpu` or `wall` in nanoseconds, and the times when they were taken; those
+#' of this session are still samples of [Rprof()], with memory and garbage collections.
+#'
+#' At most 256 processes are recorded. Those that end before they can be recorded, usually within 20 milliseconds, are
+#' counted: `profile.process.forks` and `profile.process.forks.missed` in `.source_attributes` are the number of processes
+#' that this one has forked, and how many of them are not in the profile. There is a warning if they have used much CPU time.
+#'
+#' The system may not permit the helper to look into other processes. On Ubuntu, where a process may look only into its
+#' descendants (`kernel.yama.ptrace_scope = 1`), this session, its forks and new workers permit the helper to. If the system
+#' refuses that as well, as in some containers, new workers record themselves, by the agent of [start_agent()]. So do the
+#' workers of a cluster that is named, as in `children = cluster`. To reach new workers, the environment variable
+#' `R_PROFILE_USER` names a file that evaluates the user's own profile first. A warning names processes that were missed,
+#' and the setting that prevents it.
+#'
+#' Without `children`, there is a message of class `profile_message_children` if other R processes have worked while this one
+#' has waited.
+#'
 #' @param expr An expression, evaluated where `record_profile()` is called.
 #' @param ... Must be empty.
 #' @param interval Seconds between two samples, measured by `clock`.
@@ -52,7 +77,8 @@
 #' - `profile_error_argument` for invalid arguments, such as a function instead of a call of it, and for
 #'   `last_profile()` if nothing was recorded in this session;
 #' - `profile_error_unsupported` if R was built without its profiler, is too old for `clock = "wall"`, or cannot record
-#'   allocations; with `native = TRUE`, see [start_profiler()].
+#'   allocations; with `native = TRUE`, see [start_profiler()];
+#' - with `children`, `profile_error_process` if the helper cannot be started, or if there is no process with a given id.
 #' @seealso [describe_profile()], [call_tree()], [profile_page()]
 #' @export
 #' @examples

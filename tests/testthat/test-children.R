@@ -1,0 +1,340 @@
+# tier: gate
+# `record_profile(children = TRUE)`: one recording of R and what works for it. Live recordings say which processes there
+# are, and which functions each has.
+
+skip_without_children <- function() {
+  skip_without_processes()
+  skip_if_not_installed("parallel")
+}
+
+# Computes until `count` samples are likely, in all processes with the same code.
+compute <- compiler::cmpfun(function(n) {
+  x <- 0
+  for (i in seq_len(n)) x <- x + sqrt(i)
+  x
+})
+work_one <- function(n) compute(n)
+work_two <- function(n) compute(n)
+
+# Records again with more work until each process has samples.
+children_recorded <- function(code, processes, ...) {
+  n <- 2e6
+  repeat {
+    x <- record_profile(code(n), children = TRUE, ...)
+    found <- unique(x$samples$source_id)
+    if (nrow(x$sources) >= processes && length(setdiff(x$sources$source_id[-1], found)) == 0 || n > 1e9) {
+      expect_s3_class(validate_profile(x), "profile_data")
+      return(x)
+    }
+    n <- 2 * n
+  }
+}
+
+roles <- function(x) source_attribute(x, "profile.process.role")
+
+# The functions of each source.
+functions_by_source <- function(x) {
+  frames <- as_tibble(x)
+  lapply(x$sources$source_id, function(id) unique(frames$name[frames$source_id == id]))
+}
+
+test_that("forks are recorded, without the callers of the master", {
+  skip_without_children()
+  x <- children_recorded(function(n) {
+    parallel::mclapply(1:2, function(i) if (i == 1) work_one(n) else work_two(n), mc.cores = 2)
+  }, 3)
+  own <- Sys.getpid()
+  expect_identical(roles(x), c("master", rep(paste("fork of", own), 2)))
+  expect_identical(x$sources$source_type, c("rprof", "process", "process"))
+  expect_identical(x$sources$source_uri[[1]], paste0("pid:", own))
+  functions <- functions_by_source(x)
+  expect_true("work_one" %in% functions[[2]])
+  expect_false("work_two" %in% functions[[2]])
+  expect_true("work_two" %in% functions[[3]])
+  expect_false("work_one" %in% functions[[3]])
+  # As in a recording without children.
+  outermost <- unique(vapply(functions_of_samples(x), function(names) names[[length(names)]], ""))
+  expect_identical(outermost, "code")
+  # One unit for all.
+  types <- unique(x$sample_values[x$sample_values$type %in% c("cpu", "wall", "samples"), c("type", "unit")])
+  expect_setequal(types$type, c("cpu", "wall"))
+  expect_identical(unique(types$unit), "nanoseconds")
+  expect_identical(unique(x$sources$.default_type), "cpu")
+  expect_gte(as.numeric(source_attribute(x, "profile.process.forks")[[1]]), 2)
+  expect_setequal(summary(x, by = "process")$process, names_of_processes(x)[x$sources$source_id %in% x$samples$source_id])
+})
+
+test_that("processes keep their names in pprof files", {
+  skip_without_children()
+  x <- children_recorded(function(n) parallel::mclapply(c(n, n), work_one, mc.cores = 2), 3)
+  path <- withr::local_tempfile(fileext = ".pb.gz")
+  write_pprof(x, path)
+  before <- summary(x, by = "process")
+  after <- summary(read_pprof(path), by = "process")
+  expect_identical(after$process, before$process)
+  expect_identical(after$total, before$total)
+})
+
+test_that("workers of a cluster are recorded that start before and during the recording", {
+  skip_without_children()
+  x <- children_recorded(function(n) {
+    cluster <- parallel::makeCluster(2)
+    on.exit(parallel::stopCluster(cluster))
+    parallel::clusterApply(cluster, c(n, n), compute)
+  }, 3)
+  expect_identical(roles(x), c("master", "worker 1 of 2", "worker 2 of 2"))
+  cluster <- parallel::makeCluster(2)
+  withr::defer(parallel::stopCluster(cluster))
+  x <- children_recorded(function(n) parallel::clusterApply(cluster, c(n, n), compute), 3)
+  expect_identical(roles(x), c("master", "worker 1 of 2", "worker 2 of 2"))
+  pids <- as.character(unlist(parallel::clusterCall(cluster, Sys.getpid)))
+  expect_setequal(source_attribute(x, "process.pid")[-1], pids)
+  # Named by the user, and in this order.
+  x <- record_profile(parallel::clusterApply(cluster, 1:2, identity), children = cluster)
+  expect_identical(source_attribute(x, "process.pid")[-1], pids)
+})
+
+test_that("processes of callr and of system() are recorded", {
+  skip_without_children()
+  skip_if_not_installed("callr")
+  x <- children_recorded(function(n) callr::r(compute, list(n)), 2)
+  expect_identical(roles(x), c("master", "callr"))
+  code <- "x <- 0; for (i in 1:%.0f) x <- x + sqrt(i)"
+  x <- children_recorded(function(n) {
+    system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(sprintf(code, n))), stdout = FALSE)
+  }, 2)
+  expect_match(roles(x)[[2]], "^child of [0-9]+$")
+})
+
+test_that("workers of the package future are recorded", {
+  skip_without_children()
+  skip_if_not_installed("future")
+  future::plan("multisession", workers = 2)
+  withr::defer(future::plan("sequential"))
+  x <- children_recorded(function(n) {
+    running <- lapply(1:2, function(i) future::future(compute(n), globals = list(compute = compute, n = n)))
+    future::value(running)
+  }, 3)
+  expect_identical(roles(x), c("master", "worker 1 of 2", "worker 2 of 2"))
+})
+
+test_that("memory and native code are recorded with children", {
+  skip_without_children()
+  # Samples of this session, too.
+  draw <- function(n) for (i in seq_len(n / 1e4)) stats::runif(1e5)
+  x <- children_recorded(function(n) {
+    draw(n)
+    parallel::mclapply(c(n, n), draw, mc.cores = 2)
+  }, 3, native = TRUE)
+  expect_true("alloc_size" %in% x$sample_values$type)
+  for (id in x$sources$source_id) {
+    of_source <- x$sample_locations$sample_id %in% x$samples$sample_id[x$samples$source_id == id]
+    locations <- match(x$sample_locations$location_id[of_source], x$locations$location_id)
+    expect_true("native" %in% x$locations$.frame_type[locations])
+  }
+})
+
+test_that("an error of the expression ends the recording of children", {
+  skip_without_children()
+  skip_if_not_installed("parallel")
+  expect_message(
+    expect_error(record_profile(stop("Oh no"), children = TRUE), "Oh no"), "last_profile()",
+    class = "profile_message_recorded"
+  )
+  expect_identical(roles(last_profile()), "master")
+  expect_identical(Sys.getenv(variable_of_recording, NA), NA_character_)
+})
+
+test_that("what this process is recorded with is kept if the helper is killed", {
+  skip_without_children()
+  x <- NULL
+  expect_warning(
+    x <- record_profile({
+      helper <- list.files(tempdir(), "^pid$", recursive = TRUE, full.names = TRUE)
+      tools::pskill(as.integer(readLines(grep("children-", helper, value = TRUE)[[1]])), tools::SIGKILL)
+      compute(1e7)
+    }, children = TRUE),
+    "has ended", class = "profile_warning_incomplete"
+  )
+  expect_s3_class(validate_profile(x), "profile_data")
+  expect_identical(x$sources$source_type, "rprof")
+})
+
+test_that("processes that end at any time do no harm", {
+  skip_without_children()
+  x <- suppressWarnings(record_profile({
+    # Many short ones, one that is killed, and one that executes another program.
+    for (i in 1:30) parallel::mccollect(parallel::mcparallel(compute(1e4)))
+    killed <- parallel::mcparallel(compute(1e12))
+    Sys.sleep(0.1)
+    tools::pskill(killed$pid, tools::SIGKILL)
+    suppressWarnings(parallel::mccollect(killed))
+    system2("sh", c("-c", shQuote(paste(file.path(R.home("bin"), "Rscript"), "--version > /dev/null; exec true"))))
+  }, children = TRUE), "profile_warning_incomplete")
+  expect_s3_class(validate_profile(x), "profile_data")
+  forks <- as.numeric(source_attribute(x, "profile.process.forks")[[1]])
+  missed <- as.numeric(source_attribute(x, "profile.process.forks.missed")[[1]])
+  expect_gte(forks, 31)
+  expect_lte(missed, forks)
+  expect_gte(missed + sum(roles(x) != "master"), 31)
+})
+
+# ---- Where the system does not permit to look into others -----------------------------
+
+# Programs that are started by `env`, such as the helper, may not look into other processes.
+local_refusal <- function(envir = parent.frame()) {
+  skip_without_native()
+  folder <- withr::local_tempdir(.local_envir = envir)
+  refuse <- file.path(folder, "refuse")
+  compiler <- strsplit(system2(file.path(R.home("bin"), "R"), c("CMD", "config", "CC"), stdout = TRUE), " ")[[1]]
+  system2(compiler[[1]], c(compiler[-1], "-o", shQuote(refuse), shQuote(test_path("processes", "refuse.c"))))
+  writeLines(c("#!/bin/sh", sprintf("exec %s %s \"$@\"", shQuote(refuse), Sys.which("env"))), file.path(folder, "env"))
+  Sys.chmod(file.path(folder, "env"), "755")
+  withr::local_path(folder, .local_envir = envir)
+}
+
+test_that("workers record themselves if the helper may not look into them", {
+  skip_without_children()
+  local_refusal()
+  x <- children_recorded(function(n) {
+    cluster <- parallel::makeCluster(2)
+    on.exit(parallel::stopCluster(cluster))
+    parallel::clusterApply(cluster, c(n, n), compute)
+  }, 3)
+  expect_identical(sort(roles(x)), c("master", "worker 1 of 2", "worker 2 of 2"))
+  expect_identical(unique(x$sources$source_type[-1]), "process")
+  expect_match(source_attribute(x, "process.command_line")[-1], "workRSOCK")
+  expect_true(all(c("cpu", "wall") %in% x$sample_values$type))
+})
+
+test_that("existing workers record themselves if their cluster is named", {
+  skip_without_children()
+  cluster <- parallel::makeCluster(2)
+  withr::defer(parallel::stopCluster(cluster))
+  local_refusal()
+  expect_warning(
+    record_profile(parallel::clusterApply(cluster, 1:2, identity), children = TRUE),
+    "Without 2 processes .*: The system does not permit.*children = cluster", class = "profile_warning_incomplete"
+  )
+  n <- 4e6
+  repeat {
+    x <- record_profile(parallel::clusterApply(cluster, c(n, n), compute), children = cluster)
+    if (length(unique(x$samples$source_id[x$samples$source_id > 1])) == 2 || n > 1e9) break
+    n <- 2 * n
+  }
+  expect_setequal(roles(x), c("master", "worker 1 of 2", "worker 2 of 2"))
+  # The agents have ended with the recording.
+  states <- unlist(parallel::clusterCall(cluster, function() asNamespace("profile")$agent_state()))
+  expect_false("running" %in% states)
+})
+
+test_that("forks are missed if nobody may look into them", {
+  skip_without_children()
+  local_refusal()
+  expect_warning(
+    record_profile(parallel::mclapply(c(1e7, 1e7), compute, mc.cores = 2), children = TRUE),
+    "Without [12] process|ended before they could be recorded", class = "profile_warning_incomplete"
+  )
+})
+
+test_that("a process that starts after the recording has the user's profile", {
+  folder <- withr::local_tempdir()
+  own <- file.path(folder, "own.R")
+  writeLines("cat('own profile\\n')", own)
+  hook <- file.path(folder, "hook.R")
+  settings <- list(recording = file.path(folder, "gone"), user_profile = own)
+  write_hook(hook, settings, c("user-profile.R", "worker.R"))
+  run <- function() {
+    withr::local_envvar(R_PROFILE_USER = hook)
+    code <- "cat(Sys.getenv('R_PROFILE_USER', 'none'), isNamespaceLoaded('profile'), ls(), '\\n')"
+    system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE)
+  }
+  expect_identical(run(), c("own profile", paste(own, "FALSE  ")))
+  settings$user_profile <- NA_character_
+  write_hook(hook, settings, c("user-profile.R", "worker.R"))
+  withr::local_dir(folder)
+  writeLines("cat('default profile\\n')", ".Rprofile")
+  expect_identical(run(), c("default profile", "none FALSE  "))
+})
+
+# ---- Without a live recording ----------------------------------------------------------
+
+test_that("children are named in several ways", {
+  expect_snapshot(error = TRUE, {
+    check_children("a", quote(f()))
+    check_children(-1, quote(f()))
+    check_children(NA, quote(f()))
+    check_children(NULL, quote(f()))
+  })
+  expect_identical(check_children(TRUE, NULL), list(any = TRUE, pids = integer()))
+  expect_identical(check_children(FALSE, NULL), list(any = FALSE, pids = integer()))
+  expect_identical(check_children(c(5, 6), NULL), list(any = TRUE, pids = 5:6))
+})
+
+# A profile with processes that have these roles. The first one is the master, with the id 1.
+family_of <- function(roles, clock = NA, started = 10) {
+  x <- combine_profiles()
+  ids <- seq_along(roles)
+  x$sources <- tibble::tibble(
+    source_id = ids, source_type = "process", source_uri = paste0("pid:", ids), source_timestamp = started
+  )
+  of <- function(key, value) tibble::tibble(source_id = ids, key = key, value = as.character(value), type = "string")
+  x$.source_attributes <- rbind(
+    of("process.pid", ids), of("profile.process.role", roles), of("profile.cpu.clock", clock)
+  )
+  x
+}
+
+test_that("forks of the master and of its forks are told from others", {
+  x <- family_of(c("master", "fork of 1", "worker 1 of 1", "fork of 2", "fork of 3", "callr"))
+  expect_identical(forks_since(x, 10), c(2L, 4L))
+  expect_identical(forks_since(x, 11), integer())
+  expect_identical(forks_since(family_of("master"), 10), integer())
+})
+
+test_that("forks that ended early are counted", {
+  family <- family_of(c("master", "fork of 1", "callr", "worker 1 of 1"), clock = c(NA, 1e9, 2e9, 4e9))
+  refused <- tibble::tibble(pid = "9", role = "fork of 1")
+  recorded <- list(profile = family, refused = refused, master = list(forks = 10, cpu = 7))
+  counts <- count_missed_forks(recorded)
+  expect_identical(counts, list(forks = 10, missed = 7, cpu = 4))
+  expect_snapshot(cat(format_missed_forks(counts, 20)))
+  expect_null(format_missed_forks(counts, 1000))
+  expect_null(format_missed_forks(list(forks = 3, missed = 0, cpu = 4), 1))
+  expect_null(count_missed_forks(list(profile = family, refused = refused)))
+})
+
+test_that("what is missing is said", {
+  family <- family_of("master")
+  refused <- tibble::tibble(pid = as.character(1:7), role = "worker")
+  recorded <- list(profile = family, refused = refused, own = list(`7` = 1), refusal = "It is forbidden.", left_out = 0)
+  expect_snapshot(cat(format_missing_children(recorded), sep = "\n"))
+  recorded$left_out <- 3
+  recorded$refused <- refused[7, ]
+  expect_snapshot(cat(format_missing_children(recorded), sep = "\n"))
+})
+
+test_that("samples of R's profiler get the times of its clock", {
+  x <- read_rprof(textConnection(c("sample.interval=10000", rep("\"f\" ", 4))), source_uri = NA)
+  # 10 ms of CPU time in the first 10 ms, then 20 ms of waiting, then 30 ms of CPU time.
+  readings <- list(date = c(0, 10, 30, 60) * 1e6 + 1e12, cpu = c(0, 10, 10, 40) * 1e6)
+  expect_equal(times_of_samples(x, 1L, "cpu", readings) - 1000, c(0.01, 0.04, 0.05, 0.06), tolerance = 1e-6)
+  expect_equal(times_of_samples(x, 1L, "wall", readings) - 1000, c(0.015, 0.03, 0.045, 0.06), tolerance = 1e-6)
+  expect_identical(times_of_samples(x, 2L, "cpu", readings), rep(NA_real_, 4))
+  expect_identical(times_of_samples(x, 1L, "cpu", list(date = 1, cpu = 1)), rep(NA_real_, 4))
+  x <- with_amounts_of_time(x, 1L, "cpu")
+  expect_identical(unique(x$sample_values[-1]), tibble::tibble(type = "cpu", unit = "nanoseconds", value = 1e7))
+  expect_s3_class(validate_profile(x), "profile_data")
+  expect_equal(summary(x)$by_function$self, 4e7)
+})
+
+test_that("there is a hint if others have worked meanwhile", {
+  say <- function(cpu, elapsed) say_children(cpu, elapsed, "R", "`record_profile(..., children = TRUE)`")
+  expect_snapshot(say(c(0.2, 3, 4.51), 4.1))
+  # It did not wait, others did nothing, or there are none.
+  expect_silent(say(c(4, 3), 4.1))
+  expect_silent(say(c(0.2, 0.01), 4.1))
+  expect_silent(say(0.2, 4.1))
+  expect_silent(say(numeric(), 4.1))
+  expect_silent(say(c(10, 3), 40))
+})
