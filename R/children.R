@@ -1,6 +1,6 @@
-# The processes that work for this session, for `record_profile(children = TRUE)`.
+# The processes that work for this session, for `record_profile(children = TRUE)` and `memory_profile(children = TRUE)`.
 #
-# A helper, another R process, records them from outside. This session must not do that: if it stopped its own children,
+# A helper, another R process, reads them from outside. This session must not do that: if it stopped its own children,
 # each stop would be reported to all that wait for them, so that system(), parallel and processx would be confused.
 #
 # Processes that are started during the recording inherit an environment variable with the recording's folder, by which
@@ -43,33 +43,21 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
     pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", recording), workers = children$pids,
     file = c(recording, shown_text(recording))
   )
-  request <- list(asked = asked, settings = settings, collector = collector)
-  saveRDS(request, in_folder(folder, "request.rds"))
   is_ready <- FALSE
   on.exit(if (!is_ready) {
-    rust(rust_permit_process(0L), NULL)
+    permit_helper(0L)
     unlink(folder, recursive = TRUE)
   })
-  run_in_background("profile:::run_helper(commandArgs(TRUE)[[1]])", folder, in_folder(folder, "log"))
-  await <- function(name) {
-    result <- wait_for_helper(folder, function() file.exists(in_folder(folder, name)))
-    if (inherits(result, "error")) {
-      result$call <- call
-      rlang::cnd_signal(result)
-    }
-    readLines(in_folder(folder, name))
-  }
-  helper <- as.integer(await("pid"))
-  must_permit <- permit_helper(helper)
   joining <- list(
-    recording = recording, helper = helper, is_refused = FALSE, interval = settings$interval, clock = settings$clock,
+    recording = recording, is_refused = FALSE, interval = settings$interval, clock = settings$clock,
     library = dirname(getNamespaceInfo("profile", "path"))
   )
-  if (must_permit) {
+  must_permit <- ask_helper(folder, list(asked = asked, settings = settings, collector = collector), call, function(helper) {
+    joining$helper <<- helper
     join_cluster(children$cluster, joining)
-  }
-  file.create(in_folder(folder, "permitted"))
-  is_refused <- identical(await("recording"), "refused")
+  })
+  stop_if_failed(wait_for_helper(folder, function() file.exists(recording)), call)
+  is_refused <- identical(readLines(recording), "refused")
   is_ready <- TRUE
   variables <- rlang::set_names(recording, variable_of_recording)
   if (is_refused || must_permit) {
@@ -151,6 +139,41 @@ result_of_helper <- function(folder, master) {
   result
 }
 
+# Snapshots of the heaps of processes that may be children of this session, see `heaps_of()`.
+heaps_by_helper <- function(pids, call) {
+  folder <- new_private_folder(tempfile("children-"))
+  on.exit({
+    permit_helper(0L)
+    unlink(folder, recursive = TRUE)
+  })
+  ask_helper(folder, list(heaps = pids, collector = Sys.getpid()), call)
+  stop_if_failed(wait_for_helper(folder, function() FALSE), call)
+}
+
+# Starts a helper. `request` is what `run_helper()` reads. If the system requires that, the helper is permitted to look into
+# this process and its forks, and `permit_others()` is called with its id. Returns whether this was required.
+ask_helper <- function(folder, request, call, permit_others = function(helper) NULL) {
+  saveRDS(request, in_folder(folder, "request.rds"))
+  run_in_background("profile:::run_helper(commandArgs(TRUE)[[1]])", folder, in_folder(folder, "log"))
+  file <- in_folder(folder, "pid")
+  stop_if_failed(wait_for_helper(folder, function() file.exists(file)), call)
+  helper <- as.integer(readLines(file))
+  is_required <- permit_helper(helper)
+  if (is_required) {
+    permit_others(helper)
+  }
+  file.create(in_folder(folder, "permitted"))
+  is_required
+}
+
+stop_if_failed <- function(result, call) {
+  if (inherits(result, "error")) {
+    result$call <- call
+    rlang::cnd_signal(result)
+  }
+  result
+}
+
 # Waits until there is a result of the helper, which is returned, or `is_done()`.
 wait_for_helper <- function(folder, is_done) {
   result <- in_folder(folder, "result.rds")
@@ -173,7 +196,7 @@ wait_for_helper <- function(folder, is_done) {
       said <- vapply(utils::tail(lines_of(in_folder(folder, "log")), 3), shown_text, "", USE.NAMES = FALSE)
       return(rlang::error_cnd(
         c("profile_error_process", "profile_error"),
-        message = paste(c("The process that records the children has ended.", said), collapse = "\n")
+        message = paste(c("The process that reads the children has ended.", said), collapse = "\n")
       ))
     }
     Sys.sleep(0.01)
@@ -208,7 +231,11 @@ run_helper <- function(folder) {
   }
   request <- readRDS(in_folder(folder, "request.rds"))
   result <- tryCatch(
-    recorded_of(rust(rust_family_record(request$asked, request$settings), NULL), TRUE, FALSE),
+    if (is.null(request$heaps)) {
+      recorded_of(rust(rust_family_record(request$asked, request$settings), NULL), TRUE, FALSE)
+    } else {
+      heaps_of(request$heaps, FALSE)
+    },
     error = identity
   )
   if (!dir.exists(folder)) {

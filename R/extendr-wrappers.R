@@ -88,6 +88,8 @@ rust_own_heap <- function(least, is_collected, lazy) .Call(wrap__rust_own_heap, 
 
 rust_process_heap <- function(pid, lazy) .Call(wrap__rust_process_heap, pid, lazy)
 
+rust_family <- function(pid, workers) .Call(wrap__rust_family, pid, workers)
+
 rust_processes <- function() .Call(wrap__rust_processes)
 
 rust_run_program <- function(command) .Call(wrap__rust_run_program, command)

@@ -49,11 +49,31 @@
 #' objects. If R is just collecting garbage or changing its lists of objects, the process goes on and is stopped again
 #' some milliseconds later. Permissions are those of [profile_process()]. A process that another one traces cannot be stopped.
 #'
+#' @section Parallel code:
+#' With `children = TRUE`, the snapshot also contains the R processes that work for the process at this moment: those that
+#' it has started, such as forks of `parallel::mclapply()`, and workers on this machine, as in [profile_process()]. Each
+#' is a source with a role, such as `worker 1 of 2`. They are read one after the other, so their moments differ.
+#'
+#' - Printing and [holders()] add up all processes. [`summary(x, by = "process")`][summary.profile_data] has a row for each.
+#' - `holders(filter_profile(x, labels = c(process = "worker 1 of 2, pid 1234")))` shows one of them.
+#'
+#' Forks share memory with the process of which they are copies, until one of them changes it. It counts for each of them, so
+#' the sum may be more than is in use.
+#'
+#' This session reads its own memory itself. Its children are read by another R process that it starts, since the stops
+#' of children would be reported to [system()] and others that wait for them. Under Yama, see [profile_process()], only
+#' root can read them.
+#'
+#' A warning names the processes that could not be read, for example because they have ended. At most 256 processes
+#' belong to a snapshot.
+#'
 #' @param pid The id of an R process, see [list_r_processes()]; `NULL` for this session.
 #' @param ... Must be empty.
 #' @param gc Whether to collect garbage first, so that only objects that something holds are left: twice, since what a
 #'   finalizer lets go becomes garbage when the first collection has run it. Other processes are never made to collect
 #'   garbage.
+#' @param children Whether to include the R processes that work for this one, see *Parallel code*. The ids of processes, or
+#'   a cluster of [parallel::makeCluster()], for workers that would not be found.
 #'
 #' @return A profile of version 2.0, see [profile_data]. A sample is a group of objects of one type and path; its stack is
 #'   the path, from the type (innermost) to the root. Sample types are `inuse_space`, in bytes, and `inuse_objects`, a count.
@@ -64,7 +84,8 @@
 #'   [gc()]; `profile.heap.free`; `profile.heap.unheld`, objects without holders; `profile.heap.unchecked`, the number of
 #'   vectors that may be larger than their length tells, if R does not use the allocator of glibc: sizes are "at least" then;
 #'   `profile.heap.resident`, all memory of the process; `profile.heap.wrong_references`, the number of references that lead to no object, 0 unless the heap was
-#'   being changed; for another process `profile.pauses.total`, how long it was stopped, in nanoseconds.
+#'   being changed; for another process `profile.pauses.total`, how long it was stopped, in nanoseconds; and, if there are
+#'   several processes, `profile.process.role`.
 #'
 #' @eval source("tools/help.R")$value$heap_frames
 #'
@@ -85,12 +106,71 @@
 #' after <- memory_profile()
 #' holders(after, n = 3)
 #' compare_profiles(before, after)
-memory_profile <- function(pid = NULL, ..., gc = TRUE) {
+memory_profile <- function(pid = NULL, ..., gc = TRUE, children = FALSE) {
   call <- call_without_dots()
   check_flag(gc, "gc", call)
-  is_own <- is.null(pid) || check_pid(pid, call) == Sys.getpid()
+  pid <- if (is.null(pid)) Sys.getpid() else check_pid(pid, call)
+  children <- check_children(children, call)
   lazy <- lazy_columns(call)
+  if (!children$any) {
+    return(heap_of(pid, gc, lazy, call))
+  }
+  family <- rust(rust_family(pid, children$pids), call)
+  members <- family$members
+  heaps <- heaps_of_members(members$pid, gc, lazy, call)
+  is_missing <- vapply(heaps, inherits, NA, "error")
+  if (is_missing[[1]]) {
+    heaps[[1]]$call <- call
+    rlang::cnd_signal(heaps[[1]])
+  }
+  missing <- members[is_missing, ]
+  words <- c(
+    sprintf("%s, pid %d: %s", missing$role, missing$pid, vapply(heaps[is_missing], conditionMessage, "")),
+    if (family$left_out > 0) paste0("Further processes, beyond the first 256: ", format_count(family$left_out), ".")
+  )
+  if (length(words) > 0) {
+    warn_profile(
+      c("Not all processes could be read.", rlang::set_names(words, "x")), "profile_warning_incomplete",
+      unread = missing$pid, call = call
+    )
+  }
+  x <- bind_profiles(heaps[!is_missing], call)
+  with_roles(x, members$role[!is_missing])
+}
+
+# A snapshot of this session or of another process.
+heap_of <- function(pid, gc, lazy, call) {
+  is_own <- pid == Sys.getpid()
   if (is_own && gc) replicate(2, base::gc())
-  outcome <- if (is_own) rust_own_heap(numeric(), gc, lazy) else rust_process_heap(as.integer(pid), lazy)
+  outcome <- if (is_own) rust_own_heap(numeric(), gc, lazy) else rust_process_heap(pid, lazy)
   new_profile_data(rust(outcome, call), "2.0")
+}
+
+# For each process a snapshot, or the error that prevented it. A session must not stop its own children, see children.R,
+# so that a helper reads them.
+heaps_of_members <- function(pids, gc, lazy, call) {
+  is_own <- pids == Sys.getpid()
+  if (!any(is_own)) {
+    return(heaps_of(pids, lazy))
+  }
+  heaps <- vector("list", length(pids))
+  heaps[[which(is_own)]] <- heap_of(Sys.getpid(), gc, lazy, call)
+  if (any(!is_own)) {
+    heaps[!is_own] <- heaps_by_helper(pids[!is_own], call)
+  }
+  heaps
+}
+
+heaps_of <- function(pids, lazy) {
+  lapply(pids, function(pid) {
+    tryCatch(heap_of(pid, FALSE, lazy, NULL), profile_error_process = identity)
+  })
+}
+
+with_roles <- function(x, roles) {
+  known <- !is.na(roles)
+  x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, tibble::tibble(
+    source_id = x$sources$source_id[known], key = "profile.process.role", type = "string", value = roles[known]
+  ))
+  x
 }

@@ -171,6 +171,7 @@ test_that("arguments are checked", {
     memory_profile("1")
     memory_profile(c(1, 2))
     memory_profile(gc = NA)
+    memory_profile(children = "1")
     memory_profile(1, 2)
   })
 })

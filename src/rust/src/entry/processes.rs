@@ -15,6 +15,7 @@ use profile_core::message;
 use profile_reader::heap::snapshots::{heap_of, own_heap};
 use profile_reader::process::{count_forks, needs_permission, permit_process, r_processes};
 use profile_reader::record::dump::{dump, dump_core};
+use profile_reader::record::family::members;
 use profile_reader::record::lookout::{Lookout, Seen};
 use profile_reader::record::recorder::{self, Asked, Recorded, Wanted};
 use profile_runtime::{IS_LIVE, LIVE_PLATFORMS};
@@ -212,6 +213,15 @@ fn rust_process_heap(pid: &Robj, lazy: &Robj) -> Robj {
     })
 }
 
+// Returns a process, these workers of it, and all R processes that belong to them, with their roles.
+#[extendr]
+fn rust_family(pid: &Robj, workers: &Robj) -> Robj {
+    outcome(|arena| {
+        let pid = argument(pid).integers()?.first().copied().unwrap_or(0);
+        to_r::members(arena, &members(pid, argument(workers).integers()?)?)
+    })
+}
+
 // Returns the processes that run R.
 #[extendr]
 fn rust_processes() -> Robj {
@@ -251,6 +261,7 @@ extendr_module! {
     fn rust_core_dump;
     fn rust_own_heap;
     fn rust_process_heap;
+    fn rust_family;
     fn rust_processes;
     fn rust_run_program;
 }

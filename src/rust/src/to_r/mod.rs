@@ -23,7 +23,7 @@ pub use filtered::filtered;
 pub use frames::frames;
 pub use holders::holders;
 pub use names::frame_names;
-pub use processes::{dump, heap, processes, recorded};
+pub use processes::{dump, heap, members, processes, recorded};
 pub use profvis::profvis;
 pub use result::{counts, losses, result, tables};
 pub use runs::runs;

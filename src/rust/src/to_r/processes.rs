@@ -10,6 +10,7 @@ use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_reader::heap::snapshot::Snapshot;
 use profile_reader::process::{Process, Thread};
 use profile_reader::record::dump::Dump;
+use profile_reader::record::family::Members;
 use profile_reader::record::recorder::Recorded;
 use profile_reader::record::samples::in_a_word;
 
@@ -123,6 +124,17 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
         ("command", arena.text(&dump.command)?),
         ("start", arena.number(dump.start.unwrap_or(f64::NAN))?),
         ("children", arena.integer_vector(&dump.children)?),
+    ])
+}
+
+/// `list(members, left_out)`: a row for each process, and the number of those that are missing.
+pub fn members<'call>(arena: Arena<'call>, members: &Members) -> Result<RObject<'call>> {
+    let mut table = Tibble::new(arena, members.pids.len())?;
+    table.integers("pid", members.pids.iter().copied())?;
+    table.texts("role", members.roles.iter().map(Option::as_deref))?;
+    arena.list(&[
+        ("members", table.finish()?),
+        ("left_out", arena.number(members.left_out as f64)?),
     ])
 }
 

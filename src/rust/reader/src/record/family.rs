@@ -1,14 +1,60 @@
 //! The processes that belong to a recording: those that the recorded ones started, and those that work for them.
 
 use crate::process::{Process, Sign, Workers};
-use crate::record::role::Role;
+use crate::record::role::{self, Role};
 use profile_core::error::{Error, Result};
-use profile_core::limits::memory::TryGrow;
+use profile_core::limits::memory::{TryCollect, TryGrow};
 
 /// The most processes that are recorded without being named.
 const MOST: usize = 256;
 /// How long a process may take to become R, in seconds.
 const STARTING: f64 = 5.0;
+
+/// R processes that belong together.
+#[derive(Debug, Default)]
+pub struct Members {
+    pub pids: Vec<i32>,
+    /// The role of each in words, as in [`role::in_words`].
+    pub roles: Vec<Option<String>>,
+    /// The number of processes that are missing, since there are too many.
+    pub left_out: usize,
+}
+
+/// A process, which comes first, these workers of it, and all that belong to them now.
+pub fn members(pid: i32, workers: &[i32]) -> Result<Members> {
+    let mut found = Vec::new();
+    found.try_push((Process::find(pid)?, Role::Named(pid)))?;
+    for &worker in workers {
+        let process = Process::find(worker)?;
+        if found.iter().all(|(other, _)| *other != process) {
+            found.try_push((process, Role::Worker(pid)))?;
+        }
+    }
+    // A worker may have workers.
+    let left_out = loop {
+        let mut family = Family::default();
+        for (process, role) in &found {
+            family.admit(process.clone(), *role)?;
+        }
+        let known = found.len();
+        let processes = found.iter().map(|(process, _)| process.clone()).try_vec()?;
+        for (process, role) in family.find(processes)? {
+            if process.has_r() && !family.is_too_large_for(&process)? {
+                family.admit(process.clone(), role)?;
+                found.try_push((process, role))?;
+            }
+        }
+        if found.len() == known {
+            break family.left_out;
+        }
+    };
+    let roles = found.iter().map(|(_, role)| *role).try_vec()?;
+    Ok(Members {
+        pids: found.iter().map(|(process, _)| process.pid).try_vec()?,
+        roles: role::in_words(&roles)?,
+        left_out,
+    })
+}
 
 /// The search for processes that belong to others.
 #[derive(Debug, Default)]
@@ -129,5 +175,83 @@ impl Family {
             found.try_push((process.clone(), role()?))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Entry, Scripted};
+
+    #[test]
+    fn members_are_children_and_workers_of_all() {
+        let system = Scripted::new("members");
+        let add = |entry: Entry| drop(system.add(&entry));
+        let on = |port: u16| format!("R --args PORT={port}");
+        let (first, second) = (on(11122), on(11123));
+        add(Entry {
+            pid: 10,
+            started: 100,
+            command: "R",
+            children: "11 ",
+            ports: &[11122],
+            ..Entry::default()
+        });
+        add(Entry {
+            pid: 11,
+            started: 200,
+            command: "R",
+            is_fork: true,
+            ..Entry::default()
+        });
+        // A worker that has a worker, and another one that nothing but its name shows.
+        add(Entry {
+            pid: 12,
+            started: 200,
+            command: &first,
+            ports: &[11123],
+            ..Entry::default()
+        });
+        for (pid, command) in [(13, second.as_str()), (14, "R"), (15, "R")] {
+            add(Entry {
+                pid,
+                started: 300,
+                command,
+                ..Entry::default()
+            });
+        }
+        let members = members(10, &[14]).unwrap();
+        assert_eq!(members.pids, [10, 14, 11, 12, 13]);
+        let roles = members.roles.into_iter().flatten().collect::<Vec<_>>();
+        let expected = [
+            "master",
+            "worker 1 of 2",
+            "fork of 10",
+            "worker 2 of 2",
+            "worker 1 of 1",
+        ];
+        assert_eq!(roles, expected);
+        assert_eq!(members.left_out, 0);
+    }
+
+    #[test]
+    fn there_are_not_too_many_members() {
+        let system = Scripted::new("many");
+        let children = (11..=10 + MOST as i32 + 3).map(|pid| pid.to_string());
+        let children = children.collect::<Vec<_>>().join(" ");
+        for (pid, children) in [(10, children.as_str())]
+            .into_iter()
+            .chain(children.split(' ').map(|pid| (pid.parse().unwrap(), "")))
+        {
+            system.add(&Entry {
+                pid,
+                started: 100,
+                command: "R",
+                children,
+                ..Entry::default()
+            });
+        }
+        let members = members(10, &[]).unwrap();
+        assert_eq!((members.pids.len(), members.left_out), (MOST + 1, 3));
     }
 }

@@ -11,7 +11,7 @@
 
 pub mod cpu_clock;
 pub mod dump;
-mod family;
+pub mod family;
 pub mod lookout;
 pub mod master;
 pub mod recorder;

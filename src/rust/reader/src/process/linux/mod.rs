@@ -19,6 +19,8 @@ mod proc;
 mod thread;
 mod workers;
 
+#[cfg(test)]
+pub use folder::{Entry, Scripted};
 pub use forks::{count_forks, needs_permission, permit_process};
 pub use memory::ProcessMemory;
 pub use memory::image::Image;
