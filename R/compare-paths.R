@@ -10,17 +10,15 @@ growth_by_path <- function(versions, given, min_share, call) {
       i = "Use `by = \"function\"` to compare functions."
     ), call)
   }
-  for (name in names(versions)) {
-    sources <- sum(vapply(versions[[name]], function(x) NROW(x[["sources"]]), 0L))
-    if (sources != 1) {
-      abort_argument(c(
-        paste0("`", name, "` must have one source to be compared by path, not ", sources, "."),
-        i = "Memory in use at several moments cannot be added up: compare two snapshots."
-      ), call)
-    }
-  }
-  profiles <- unlist(versions, recursive = FALSE, use.names = FALSE)
-  found <- found_holders(profiles, 1L, min_share, .Machine$integer.max, call)
+  sides <- with_validation(unlist(versions, recursive = FALSE), call, {
+    sides <- lapply(versions, function(of) if (length(of) == 1) of[[1]] else bind_profiles(of, call))
+    several <- any(vapply(sides, function(x) length(sources_with_samples(x)) > 1, NA))
+    Map(check_is_one_moment, sides, names(sides), several, list(call))
+    sides
+  })
+  processes <- if (several) matched_processes(sides)
+  compared <- if (several) Map(with_steps_of_processes, sides, processes) else sides
+  found <- found_holders(unname(compared), nrow(sides$base$sources), min_share, .Machine$integer.max, call)
   # The names of the sample type may differ.
   empty <- c(base = found$base[[1]], new = found$new[[1]]) == 0
   if (xor(empty[["base"]], empty[["new"]])) {
@@ -38,9 +36,97 @@ growth_by_path <- function(versions, given, min_share, call) {
     nrow = nrow(rows),
     whole = tibble::new_tibble(whole, nrow = 1L),
     objects = c(base = found$base[[3]], new = found$new[[3]]),
+    processes = if (several) growth_of_processes(sides, processes, found),
     type = found$type, unit = found$unit,
     class = "profile_growth"
   )
+}
+
+# ---- Processes ---------------------------------------------------------------------
+
+# A side is the memory in use of one moment: of one source, or of different processes. `several`: whether one of the sides
+# has several of them.
+check_is_one_moment <- function(x, name, several, call) {
+  sources <- sources_with_samples(x)
+  pid <- source_attribute(x, "process.pid")[sources]
+  id <- paste(pid, source_attribute(x, "process.creation.time")[sources])
+  if (several && length(sources) == 1 && is.na(pid)) {
+    abort_argument(paste0("The process of `", name, "` is unknown, and the other profile is of several ones."), call)
+  }
+  if (length(sources) == 0 || several && (anyNA(pid) || anyDuplicated(id) > 0)) {
+    abort_argument(c(
+      paste0("`", name, "` must have one source to be compared by path, not ", length(sources), "."),
+      i = "Memory in use at several moments cannot be added up: compare two snapshots."
+    ), call)
+  }
+}
+
+# The rows of sources that have samples, since a filter keeps the others; all if none has.
+sources_with_samples <- function(x) {
+  rows <- which(x$sources$source_id %in% x$samples$source_id)
+  if (length(rows) > 0) rows else seq_len(NROW(x$sources))
+}
+
+# For each side, its processes: `source`, its id; `name`, the same for processes that are compared; `step`, the first step
+# of their paths; `is_single`, whether it is in this side only.
+matched_processes <- function(sides) {
+  about <- lapply(sides, function(x) {
+    rows <- sources_with_samples(x)
+    pid <- source_attribute(x, "process.pid")[rows]
+    role <- roles_of(x)[rows]
+    list(
+      source = x$sources$source_id[rows], pid = pid,
+      id = paste(pid, source_attribute(x, "process.creation.time")[rows]),
+      # Without ids and the number of workers. The only process of a snapshot has no role.
+      kind = ifelse(is.na(role), "master", sub(" (of|for) .*", "", role)),
+      name = names_of_processes(x)[rows]
+    )
+  })
+  base <- about$base
+  new <- about$new
+  # The same process, or else the first one, the second one, ... of the same role.
+  matched <- match(new$id, base$id)
+  old <- setdiff(seq_along(base$id), matched)
+  other <- which(is.na(matched))
+  matched[other] <- old[match(numbered(new$kind[other]), numbered(base$kind[old]))]
+  new$is_single <- is.na(matched)
+  base$is_single <- !seq_along(base$id) %in% matched
+  was <- base$pid[matched]
+  new$name <- paste0(new$name, ifelse(
+    new$is_single, " (only in new)", ifelse(was == new$pid, "", paste0(", before pid ", was))
+  ))
+  kinds <- new$kind[!new$is_single]
+  new$step <- ifelse(new$is_single | new$kind %in% kinds[duplicated(kinds)], new$name, new$kind)
+  base$name <- base$step <- paste(base$name, "(only in base)")
+  for (column in c("name", "step")) {
+    base[[column]][matched[!new$is_single]] <- new[[column]][!new$is_single]
+  }
+  list(base = base, new = new)
+}
+
+# The profile, in which paths start with a process. If a process is in one side only, what it holds has not grown: there are
+# no further steps.
+with_steps_of_processes <- function(x, processes) {
+  process <- match(x$samples$source_id, processes$source)
+  left_out <- x$samples$sample_id[processes$is_single[process]]
+  x$sample_locations <- x$sample_locations[!x$sample_locations$sample_id %in% left_out, ]
+  with_outer_frames(x, processes$step[process])
+}
+
+numbered <- function(names) paste(names, stats::ave(seq_along(names), names, FUN = seq_along))
+
+# The growth of each process as a whole, the largest changes first.
+growth_of_processes <- function(sides, processes, found) {
+  names <- unique(c(processes$base$name, processes$new$name))
+  sums <- Map(function(x, processes) {
+    values <- x$sample_values[x$sample_values$type == found$type & x$sample_values$unit == found$unit, ]
+    source <- x$samples$source_id[match(values$sample_id, x$samples$sample_id)]
+    name <- processes$name[match(source, processes$source)]
+    as.vector(tapply(values$value, factor(name, names), sum, default = 0))
+  }, sides, processes)
+  growth <- sums$new - sums$base
+  rows <- tibble::tibble(process = names, base = sums$base, new = sums$new, growth = growth)
+  rows[order(-abs(growth), method = "radix"), ]
 }
 
 # ---- Text --------------------------------------------------------------------------
@@ -62,7 +148,14 @@ text_of_growth <- function(x, n, width) {
     with_sign(whole$growth, amounts),
     if (!is.na(whole$objects)) paste0("; objects\u00a0", counts[["base"]], "\u00a0->\u00a0", counts[["new"]])
   )
-  shown <- utils::head(x, n)
+  rows <- as_tibble(x)
+  processes <- attr(x, "processes")
+  if (!is.null(processes)) {
+    # Rows of whole processes are in their table.
+    rows <- rows[grepl(" > ", rows$held_by, fixed = TRUE), ]
+  }
+  shown <- utils::head(rows, n)
+  of <- utils::head(processes, n)
   columns <- list(
     growth = with_sign(shown$growth, amounts),
     base = amounts(shown$base),
@@ -71,8 +164,13 @@ text_of_growth <- function(x, n, width) {
   )
   c(
     shorten(wrap("", head, width), width),
-    if (nrow(x) == 0) "No difference was found." else if (n >= 1) path_lines(columns, shown$held_by, width),
-    if (nrow(x) > n) paste0("... and ", format_count(nrow(x) - n), " more rows")
+    if (NROW(of) > 0) {
+      figures <- list(growth = with_sign(of$growth, amounts), base = amounts(of$base), new = amounts(of$new))
+      path_lines(figures, of$process, width, "process")
+    },
+    if (NROW(processes) > n) paste0("... and ", format_count(nrow(processes) - n), " more processes"),
+    if (nrow(x) == 0) "No difference was found." else if (nrow(shown) > 0) path_lines(columns, shown$held_by, width),
+    if (nrow(rows) > n) paste0("... and ", format_count(nrow(rows) - n), " more rows")
   )
 }
 

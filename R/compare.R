@@ -51,9 +51,14 @@
 #' long as one step keeps 80% of the growth of its start; where the growth is divided, further rows begin.
 #'
 #' `by = "path"` also compares other profiles of memory in use, such as heap profiles of Go, or snapshots that were read
-#' from a format that does not say what they are, such as pprof. Each side must have one
-#' source. `scale`, `what`, `type` and `only` have no meaning here; `min_share` is a share of the sum of all changes,
+#' from a format that does not say what they are, such as pprof. Each side must have one source, or several processes, see
+#' below. `scale`, `what`, `type` and `only` have no meaning here; `min_share` is a share of the sum of all changes,
 #' growth and decrease alike.
+#'
+#' Snapshots of several processes, by `memory_profile(children = TRUE)`, are compared process by process, whose role or name
+#' is the first step of each path. A process of `new` is compared with the same one in `base`. Those that are left are compared
+#' by their roles, in order: worker 1 with worker 1, the first fork with the first fork. Others are only in one of both,
+#' as their name says: their whole memory is one row. Printing shows the growth of each process first.
 #'
 #' @param base,new Profiles of the old and the new version, see [profile_data]; lists of profiles; or paths of
 #'   files, for [read_profile()]. Each source is a run. `base` may also be the result of [benchmark_profile()] for two
@@ -100,7 +105,8 @@
 #'     `globalenv > $cache > $key* (20 new)`}
 #'   }
 #'   Rows may be part of other rows. Attributes: `whole`, a tibble with one row and the columns `base`, `new`, `growth`
-#'   and `objects` of all memory; `objects`, the number of objects of `base` and `new`; `type` and `unit`.
+#'   and `objects` of all memory; `objects`, the number of objects of `base` and `new`; `type` and `unit`; if there are
+#'   several processes, `processes`, a tibble with the columns `process`, `base`, `new` and `growth`.
 #'
 #' @section Errors:
 #' - `profile_error_unsupported` if the runs cannot be compared: a run has no values of the type, some have CPU time and
@@ -108,7 +114,7 @@
 #'   1e-150 or above 1e150, or counts of samples have different or partly unknown periods;
 #' - `profile_error_invalid` if a profile is not valid;
 #' - `profile_error_argument` for other invalid arguments, such as `by = "path"` for profiles without memory in use or
-#'   with several sources.
+#'   with several sources that are not different processes.
 #' @seealso [expect_no_regression()], [benchmark_profile()]; `profile_page(new, base = base)` for a picture
 #' @export
 #' @examples

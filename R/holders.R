@@ -24,12 +24,15 @@
 #' pprof has removed these, by the names of their roots. Collapsed stacks do not say what their values are: set `type`
 #' and `unit` in the table `sample_values`.
 #'
-#' All sources are summed: of a profile that contains several snapshots, the memory is counted several times.
+#' All sources are summed, such as the processes of `memory_profile(children = TRUE)`, which `by = "process"` keeps apart. Of
+#' a profile that contains several snapshots of a process, the memory is counted several times.
 #'
 #' @param x A profile, see [profile_data], or the path of a file. For `format()` and `print()`, holders.
 #' @param n The maximum number of rows: those with the most memory; when printing, the number of rows of `x` to show, by
 #'   default all.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
+#' @param by What the first step of each path is, before the root: `"process"`, `"source"` or another key of
+#'   [`summary(by = )`][summary.profile_data]. `NULL` for nothing.
 #' @param width The width of the lines, by default the width of the console.
 #'
 #' @return A tibble of class `profile_holders`, in descending order of `retained`:
@@ -59,11 +62,42 @@
 #' @examples
 #' x <- read_pprof(system.file("samples/proto/go_heap.pb.gz", package = "profile"))
 #' holders(x, n = 3)
-holders <- function(x, n = 10, ...) {
+holders <- function(x, n = 10, ..., by = NULL) {
   call <- call_without_dots()
   check_count(n, "n", call)
-  found <- found_holders(list(as_unchecked_v2(x, call)), 0L, 1 / 200, n, call)
+  x <- as_unchecked_v2(x, call)
+  if (!is.null(by)) {
+    check_key(by, call)
+    x <- with_validation(list(x), call, {
+      labels <- labels_with_key(x, by, "by", call)
+      with_outer_frames(x, labels$text[match(seq_along(x$samples$sample_id), labels$sample)])
+    })
+  }
+  found <- found_holders(list(x), 0L, 1 / 200, n, call)
   new_holders(found)
+}
+
+# The profile, in which the stack of each sample has one more frame around it, of this name, unless it is NA.
+with_outer_frames <- function(x, names) {
+  has_name <- !is.na(names)
+  distinct <- unique(names[has_name])
+  functions <- max(0L, x$functions$function_id) + seq_along(distinct)
+  locations <- max(0L, x$locations$location_id) + seq_along(distinct)
+  x$functions <- vctrs::vec_rbind(x$functions, tibble::tibble(
+    function_id = functions, name = distinct, system_name = distinct, filename = "", start_line = 0L
+  ))
+  x$locations <- vctrs::vec_rbind(x$locations, tibble::tibble(
+    location_id = locations, function_id = functions, line = 0L
+  ))
+  frames <- x$sample_locations
+  row <- match(frames$sample_id, x$samples$sample_id)
+  depth <- as.vector(tapply(frames$depth, factor(row, seq_along(names)), max, default = 0L))
+  frames <- vctrs::vec_rbind(frames, tibble::tibble(
+    sample_id = x$samples$sample_id[has_name], depth = as.integer(depth[has_name] + 1),
+    location_id = locations[match(names[has_name], distinct)]
+  ))
+  x$sample_locations <- frames[order(c(row, which(has_name)), frames$depth, method = "radix"), ]
+  x
 }
 
 # `result` of the core, see src/to_r/holders.rs, for profiles of version 2.0. `base`: the number of sources that are
@@ -147,13 +181,13 @@ holder_lines <- function(x, width) {
 }
 
 # A heading and a line for each path, with the columns of figures before it.
-path_lines <- function(columns, paths, width) {
+path_lines <- function(columns, paths, width, heading = "held by") {
   columns <- columns[lengths(columns) > 0]
   figures <- Map(function(head, column) format(c(head, column), justify = "right"), names(columns), columns)
   figures <- do.call(paste, c(list(""), unname(figures), sep = " "))
   figures <- sub("^ ", "", paste0(figures, "  "))
   space <- max(width - nchar(figures[[1]], "width"), 12)
-  shorten(paste0(figures, c("held by", shorten_path(paths, space))), width)
+  shorten(paste0(figures, c(heading, shorten_path(paths, space))), width)
 }
 
 # Paths for a place of this width: the outermost and the innermost steps, as many as fit.

@@ -123,11 +123,15 @@ has_labels <- function(x, labels, call) {
   keep
 }
 
-# The table of `summary(by = key)`. `summary`: of the whole profile.
-label_figures <- function(x, summary, key, call) {
+check_key <- function(key, call) {
   if (!is_text(key)) {
     abort_argument("`by` must be one string, the key of a label, or `NULL`.", call)
   }
+}
+
+# The table of `summary(by = key)`. `summary`: of the whole profile.
+label_figures <- function(x, summary, key, call) {
+  check_key(key, call)
   found <- labels_with_key(x, key, "by", call)
   has_stack <- x$samples$sample_id %in% x$sample_locations$sample_id
   value_of <- function(type, unit) {

@@ -50,15 +50,18 @@
 #' some milliseconds later. Permissions are those of [profile_process()]. A process that another one traces cannot be stopped.
 #'
 #' @section Parallel code:
-#' With `children = TRUE`, the snapshot also contains the R processes that work for the process at this moment: those that
-#' it has started, such as forks of `parallel::mclapply()`, and workers on this machine, as in [profile_process()]. Each
-#' is a source with a role, such as `worker 1 of 2`. They are read one after the other, so their moments differ.
+#' With `children = TRUE`, the snapshot also contains the R processes that work for the process at this moment: those
+#' that it has started, such as forks of `parallel::mclapply()`, and workers on this machine, as in [profile_process()].
+#' Each is a source with a role, such as `worker 1 of 2`. They are read one after the other, so their moments differ.
 #'
-#' - Printing and [holders()] add up all processes. [`summary(x, by = "process")`][summary.profile_data] has a row for each.
-#' - `holders(filter_profile(x, labels = c(process = "worker 1 of 2, pid 1234")))` shows one of them.
+#' - Printing and [holders()] add up all processes. [`summary(x, by = "process")`][summary.profile_data] has a row for
+#'   each.
+#' - `holders(x, by = "process")` keeps them apart. One of them is
+#'   `filter_profile(x, labels = c(process = "worker 1 of 2, pid 1234"))`.
+#' - `compare_profiles(before, after)` compares each process with itself, or with the one of the same role.
 #'
-#' Forks share memory with the process of which they are copies, until one of them changes it. It counts for each of them, so
-#' the sum may be more than is in use.
+#' Forks share memory with the process of which they are copies, until one of them changes it. It counts for each of
+#' them, so the sum may be more than is in use.
 #'
 #' This session reads its own memory itself. Its children are read by another R process that it starts, since the stops
 #' of children would be reported to [system()] and others that wait for them. Under Yama, see [profile_process()], only
