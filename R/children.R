@@ -139,7 +139,7 @@ result_of_helper <- function(folder, master) {
   result
 }
 
-# Snapshots of the heaps of processes that may be children of this session, see `heaps_of()`.
+# Snapshots of the heaps of processes that may be children of this session, see `heap_or_error()`.
 heaps_by_helper <- function(pids, call) {
   folder <- new_private_folder(tempfile("children-"))
   on.exit({
@@ -234,7 +234,8 @@ run_helper <- function(folder) {
     if (is.null(request$heaps)) {
       recorded_of(rust(rust_family_record(request$asked, request$settings), NULL), TRUE, FALSE)
     } else {
-      heaps_of(request$heaps, FALSE)
+      # The folder is removed when the user presses Ctrl-C.
+      lapply(request$heaps, function(pid) if (dir.exists(folder)) heap_or_error(pid, FALSE))
     },
     error = identity
   )

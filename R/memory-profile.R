@@ -59,6 +59,7 @@
 #' - `holders(x, by = "process")` keeps them apart. One of them is
 #'   `filter_profile(x, labels = c(process = "worker 1 of 2, pid 1234"))`.
 #' - `compare_profiles(before, after)` compares each process with itself, or with the one of the same role.
+#' - Files of [write_otlp()] and databases keep all of this. Those of [write_pprof()] have no processes.
 #'
 #' Forks share memory with the process of which they are copies, until one of them changes it. It counts for each of
 #' them, so the sum may be more than is in use.
@@ -154,7 +155,7 @@ heap_of <- function(pid, gc, lazy, call) {
 heaps_of_members <- function(pids, gc, lazy, call) {
   is_own <- pids == Sys.getpid()
   if (!any(is_own)) {
-    return(heaps_of(pids, lazy))
+    return(lapply(pids, heap_or_error, lazy))
   }
   heaps <- vector("list", length(pids))
   heaps[[which(is_own)]] <- heap_of(Sys.getpid(), gc, lazy, call)
@@ -164,10 +165,8 @@ heaps_of_members <- function(pids, gc, lazy, call) {
   heaps
 }
 
-heaps_of <- function(pids, lazy) {
-  lapply(pids, function(pid) {
-    tryCatch(heap_of(pid, FALSE, lazy, NULL), profile_error_process = identity)
-  })
+heap_or_error <- function(pid, lazy) {
+  tryCatch(heap_of(pid, FALSE, lazy, NULL), profile_error_process = identity)
 }
 
 with_roles <- function(x, roles) {
