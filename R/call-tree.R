@@ -18,6 +18,11 @@
 #' packages only; calls within a package are one node. [add_packages()] describes how R packages are determined. Code
 #' without an R package has the package in the name of a Go function, otherwise the program or library that contains it.
 #'
+#' With another value of `by`, such as `by = "process"`, the samples with each value have a tree of their own, of
+#' functions, below a first row for the value. The keys are the same as in [`summary(by = )`][summary.profile_data()]:
+#' labels, `process`, `source` and `run`. The first row of samples without the label has the name `NA`, and a sample with
+#' several values counts for each of them.
+#'
 #' A recursive function occurs several times on a path. `callees()` and `callers()` start at its outermost call, so
 #' their first row has the same total as in [summary()][summary.profile_data()].
 #'
@@ -32,7 +37,8 @@
 #' of the total of the function.
 #'
 #' @param x A profile, see [profile_data], or the path of a file. For `format()` and `print()`, a call tree.
-#' @param by `"function"`, `"line"`, or `"package"`.
+#' @param by `"function"`, `"line"`, or `"package"`; for `call_tree()` also the key of a label, `"process"`, `"source"` or
+#'   `"run"`.
 #' @param name The name of a function, as [summary()][summary.profile_data()] shows it. `NA` or `"<unknown>"` for all
 #'   code without symbols.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
@@ -80,6 +86,10 @@
 #' callees(x, "deparse")
 #' callers(x, "deparse")
 #'
+#' # Each run, or each process:
+#' both <- combine_profiles(x, x)
+#' print(call_tree(both, by = "run"), n = 10)
+#'
 #' # The paths with the most samples:
 #' tree <- call_tree(x)
 #' head(tree[order(-tree$self), c("name", "depth", "self")])
@@ -110,7 +120,8 @@ callees <- function(
 # The tree of a profile that need not have been checked, or with `part` the callers or callees of the function `name`.
 tree_of <- function(
     x, call, by = "function", part = "whole", name = NULL, type = NULL, source_id = NULL, focus = NULL) {
-  by <- check_choice(by, c("function", "line", "package"), "by", call)
+  is_key <- part == "whole" && is_text(by) && !by %in% parts_of_stacks
+  by <- if (is_key) by else check_choice(by, parts_of_stacks, "by", call)
   check_type(type, call)
   x <- as_unchecked_v2(x, call)
   if (!is.null(check_expression(focus, "focus", call))) {
@@ -120,11 +131,62 @@ tree_of <- function(
     x <- packages_added(x, call)
   }
   wanted <- sources_wanted(x, source_id, call)
+  if (is_key) {
+    return(new_call_tree(tree_by_label(x, by, type, wanted, call), by))
+  }
   result <- rust(rust_call_tree(x, type, by, wanted, part, name), call)
   if (!is.null(result$known)) {
     abort_unknown_function(name, result$known, call)
   }
   new_call_tree(result, by, part)
+}
+
+# By what trees of stacks can be made; other values of `by` are keys of labels.
+parts_of_stacks <- c("function", "line", "package")
+
+# The tree in which the outermost frame of each sample is its value of a label.
+tree_by_label <- function(x, key, type, wanted, call) {
+  tree_of_functions <- function(x) rust(rust_call_tree(x, type, "function", wanted, "whole", NULL), call)
+  whole <- tree_of_functions(x)
+  labelled <- with_validation(list(x), call, with_label_frames(x, key, call))
+  nodes <- tree_of_functions(labelled$x)$nodes
+  is_label <- nodes$depth == 1
+  nodes$name[is_label] <- labelled$values[as.integer(nodes$name[is_label])]
+  whole$nodes <- nodes
+  whole
+}
+
+# The profile with these frames, whose names are the numbers of values: a value may be missing or empty.
+with_label_frames <- function(x, key, call) {
+  stacks <- x$sample_locations
+  samples <- x$samples$sample_id
+  pairs <- samples_by_label(x, which(samples %in% stacks$sample_id), key, call, parts_of_stacks)
+  # A sample with several values is copied.
+  sample_id <- samples[pairs$sample]
+  is_copy <- duplicated(sample_id)
+  copies <- data.frame(sample_id = sample_id[is_copy], copy = max(samples, 0L) + seq_len(sum(is_copy)))
+  sample_id[is_copy] <- copies$copy
+  for (table in c("samples", "sample_values", "sample_locations")) {
+    rows <- merge(copies, data.frame(sample_id = x[[table]]$sample_id, row = seq_len(nrow(x[[table]]))))
+    copied <- slice_rows(x[[table]], rows$row)
+    copied$sample_id <- rows$copy
+    x[[table]] <- vctrs::vec_rbind(x[[table]], copied)
+  }
+  values <- sort(unique(pairs$text), na.last = TRUE, method = "radix")
+  names <- formatC(seq_along(values), width = nchar(length(values)), flag = "0")
+  function_id <- max(x$functions$function_id, 0L) + seq_along(values)
+  location_id <- max(x$locations$location_id, 0L) + seq_along(values)
+  x$functions <- vctrs::vec_rbind(x$functions, tibble::tibble(
+    function_id = function_id, name = names, system_name = names, filename = "", start_line = 0L
+  ))
+  x$locations <- vctrs::vec_rbind(x$locations, tibble::tibble(
+    location_id = location_id, function_id = function_id, line = 0L
+  ))
+  deepest <- tapply(x$sample_locations$depth, factor(x$sample_locations$sample_id, sample_id), max)
+  x$sample_locations <- vctrs::vec_rbind(x$sample_locations, tibble::tibble(
+    sample_id = sample_id, depth = as.integer(deepest) + 1L, location_id = location_id[match(pairs$text, values)]
+  ))
+  list(x = x, values = values)
 }
 
 # `result`: of the core.
@@ -275,6 +337,8 @@ with_callers <- function(nodes, parent_id) {
 # `shown` are nodes in preorder.
 chain_lines <- function(tree, shown, limit) {
   parent <- match(tree$parent_id[shown], shown)
+  # A label has a line of its own.
+  is_label <- tree$depth[shown] == 1 & !attr(tree, "by") %in% parts_of_stacks
   callees <- tabulate(parent, length(shown))
   total <- abs(tree$total[shown])
   self <- abs(tree$self[shown])
@@ -285,7 +349,7 @@ chain_lines <- function(tree, shown, limit) {
   for (i in seq_along(shown)) {
     up <- parent[[i]]
     own <- if (is.na(up)) 0L else line[[up]]
-    continues <- own > 0 && last[[own]] == up && callees[[up]] == 1 && self[[up]] < limit &&
+    continues <- own > 0 && !is_label[[up]] && last[[own]] == up && callees[[up]] == 1 && self[[up]] < limit &&
       total[[i]] >= 0.9 * total[[first[[own]]]]
     if (continues) {
       line[[i]] <- own

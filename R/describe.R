@@ -17,6 +17,12 @@
 #' the next sample is missing. `record_profile(memory = "exact")` also records each vector. If both are known, the
 #' digest shows both.
 #'
+#' Of several processes that worked together, see `record_profile(children = TRUE)`, it shows how well the work was
+#' spread: of each process other than the master, the slowest first, the CPU time, and its share of the time in which
+#' they worked (`busy%`). That time begins with the first sample at which one of them computed, and ends one interval
+#' after the last one. Spread evenly, each of them would have used the mean of their CPU times; the slowest used the
+#' maximum. The rest of the maximum, as a share, was spent waiting for the slowest one: `1 - mean / maximum`.
+#'
 #' Source code is shown if the profile contains it, or if [add_source_text()] can read it with its default arguments.
 #'
 #' @param x A profile, see [profile_data], or the path of a file for [read_profile()]. For `format()`, `print()` and
@@ -37,7 +43,9 @@
 #'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`,
 #'     `seconds` (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`,
 #'     `without_value`, `functions`, `types` (a tibble), and `sources` (a tibble with `source_type`, `source_uri`,
-#'     `source_timestamp`, and `command`, the command line of a process, `NA` if unknown)}
+#'     `source_timestamp`, and `command`, the command line of a process, `NA` if unknown), and `processes` (if several
+#'     worked together, a list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`, the seconds
+#'     from the first start to the last end of a source; `NA` if unknown)}
 #'   \item{tree}{tibble: the [call_tree()]}
 #'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function
 #'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
@@ -45,11 +53,16 @@
 #'     unknown)}
 #'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections), `self`,
 #'     `self_share`}
-#'   \item{gc}{list: `self`, `self_share` of garbage collections; `NULL` if they were not recorded}
+#'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, of which processes they were recorded
+#'     if others worked with them; `NULL` if they were not recorded}
 #'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, and `at_least`,
 #'     whether these are lower bounds because memory was measured at each sample; for profiles that also contain
 #'     allocations of [Rprofmem()], `recorded`, a list with their `bytes` and `functions`;
 #'     `NULL` if not recorded}
+#'   \item{spread}{list: `processes`, a tibble with `process`, `cpu` in seconds and `busy_share`; `seconds`, the time in
+#'     which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if fewer
+#'     than two processes worked for another one, or if their CPU time is unknown. Without times of samples, `seconds` and
+#'     `busy_share` are `NA`}
 #'   \item{notes}{character: irregularities, and whether there are too few samples}
 #'   \item{next_calls}{character: R code}
 #'   }
@@ -73,14 +86,16 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
   found <- rust(rust_describe(x, type), call)
   summary <- new_summary(found$summary)
   x <- with_source_text(x, end_of_recording(x, found$summary$time), call)
+  processes <- processes_of(x, call)
   parts <- list(
-    run = described_run(x, summary),
+    run = described_run(x, summary, processes),
     tree = new_call_tree(found$tree),
     functions = described_functions(summary$by_function, found$callers),
     lines = described_lines(summary$by_line, x$.source_text),
     packages = set_column(found$packages, "self_share", found$packages$self / attr(summary, "whole")),
-    gc = described_gc(x, summary),
-    allocated = described_memory(summary, found$recorded)
+    gc = described_gc(x, summary, processes),
+    allocated = described_memory(summary, found$recorded),
+    spread = described_spread(x, processes, call)
   )
   parts$notes <- described_notes(x, summary, parts)
   parts$next_calls <- described_calls(parts, attr(summary, "other_types"))
@@ -89,7 +104,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
 
 # ---- Parts -------------------------------------------------------------------------
 
-described_run <- function(x, summary) {
+described_run <- function(x, summary, processes) {
   counted <- attr(summary, "counted")
   list(
     samples = counted$samples,
@@ -106,7 +121,8 @@ described_run <- function(x, summary) {
     sources = tibble::tibble(
       source_type = x$sources$source_type, source_uri = x$sources$source_uri,
       source_timestamp = x$sources$source_timestamp, command = commands_of(x)
-    )
+    ),
+    processes = processes
   )
 }
 
@@ -141,12 +157,20 @@ described_lines <- function(by_line, texts) {
   lines
 }
 
-described_gc <- function(x, summary) {
+described_gc <- function(x, summary, processes) {
   row <- summary$by_function[summary$by_function$name %in% "<GC>", ]
   recorded <- nrow(row) > 0 || any(x$sources[[".gc_profiling"]], na.rm = TRUE)
   if (recorded) {
-    list(self = sum(row$self), self_share = sum(row$self_share))
+    list(self = sum(row$self), self_share = sum(row$self_share), process = if (!is.null(processes)) processes_with_gc(x))
   }
+}
+
+# The processes of which garbage collections were recorded, if others worked with them: only R's own profiler records
+# them.
+processes_with_gc <- function(x) {
+  records <- x$sources[[".gc_profiling"]] %in% TRUE
+  name <- names_of_processes(x)
+  if (any(records) && !all(name %in% name[records])) unique(name[records])
 }
 
 # `recorded`: a summary of allocations that were recorded one by one, if there is one.
@@ -272,6 +296,7 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
       description_lines(top(parts$lines), unit, shown),
       description_packages(parts$packages[abs(parts$packages$self_share) >= least, ], unit, n, shown)
     ),
+    format_spread(parts$spread, n, width, shown),
     description_memory(parts, n, least, shown)
   )
   notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
@@ -302,7 +327,7 @@ description_head <- function(parts, width) {
   start <- run$sources$source_timestamp
   c(
     paste(c(paste("<profile>", amount), time, interval, count_of(run$functions, "function")), collapse = ", "),
-    format_sources(run$sources, width, ellipsis = "~", run$sources$command),
+    format_origin(run$sources, run$processes, width, ellipsis = "~", run$sources$command),
     if (length(start) == 1) {
       # The time of a file of Rprof() is derived from the modification time of the file.
       latest <- run$sources$source_type == "rprof" && !is.na(run$sources$source_uri)
@@ -326,7 +351,7 @@ description_table <- function(title, figures, columns, text) {
   }
   amounts <- format(c(columns[[length(columns)]], figures$amount), justify = "right")
   shares <- lapply(figures$shares, function(share) paste0("  ", formatC(percent(share), width = 6)))
-  head <- paste0("  ", formatC(columns[-length(columns)], width = 6), collapse = "")
+  head <- paste0("  ", formatC(columns[-length(columns)], width = 6), collapse = "", recycle0 = TRUE)
   rows <- do.call(paste0, c(unname(shares), list("  ", amounts[-1])))
   c("", paste0(head, "  ", amounts[[1]], "  ", title), paste0(rows, "  ", text))
 }
@@ -386,7 +411,8 @@ description_memory <- function(parts, n, least, shown) {
   c(
     if (!is.null(parts$gc)) {
       c("", paste0(
-        "Garbage collection: ", trimws(percent(parts$gc$self_share)), "% (",
+        "Garbage collection", if (!is.null(parts$gc$process)) paste0(" of ", shown(toString(parts$gc$process))),
+        ": ", trimws(percent(parts$gc$self_share)), "% (",
         format_amount(parts$gc$self, parts$run$unit), " ", shown_label(parts$run$type), ")"
       ))
     },

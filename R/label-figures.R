@@ -38,6 +38,9 @@ names_of_processes <- function(x) {
   if (!all(is.na(pid))) ifelse(is.na(pid), NA, paste0(ifelse(is.na(role), "", paste0(role, ", ")), "pid ", pid))
 }
 
+# The part of each process among others that work together, such as "worker 1 of 2".
+roles_of <- function(x) source_attribute(x, "profile.process.role")
+
 # An attribute of each source.
 source_attribute <- function(x, key) {
   attributes <- x[[".source_attributes"]]
@@ -45,8 +48,9 @@ source_attribute <- function(x, key) {
   as.character(attributes$value)[match(x$sources$source_id, attributes$source_id)]
 }
 
-# The rows of the table of labels with a key, as list(sample, text); `sample` is the row of the sample.
-labels_with_key <- function(x, key, argument, call) {
+# The rows of the table of labels with a key, as list(sample, text); `sample` is the row of the sample. `choices`: other
+# values of the argument.
+labels_with_key <- function(x, key, argument, call, choices = NULL) {
   labels <- as.list(x$.labels)
   keys <- unique(as.character(labels$key))
   text <- if (!key %in% keys) text_like_label(x, key)
@@ -58,13 +62,13 @@ labels_with_key <- function(x, key, argument, call) {
     others <- others[!vapply(lapply(others, text_like_label, x = x), is.null, NA)]
     abort_argument(c(
       paste0("`", argument, "`: no sample has the label `", shown_label(key), "`."),
-      i = did_you_mean(key, c(keys, others), "`"),
+      i = did_you_mean(key, c(choices, keys, others), "`"),
       i = if (length(keys) > 0) {
         paste0("Labels: ", in_backticks(shown_label(utils::head(keys, 10))), if (length(keys) > 10) ", ...", ".")
       } else {
         "The profile has no labels, see `with_labels()`."
       },
-      i = if (length(others) > 0) paste0("Also: ", in_backticks(others), ".")
+      i = if (length(c(choices, others)) > 0) paste0("Also: ", in_backticks(c(choices, others)), ".")
     ), call)
   }
   rows <- which(labels$key == key)
@@ -129,31 +133,28 @@ check_key <- function(key, call) {
   }
 }
 
+# Each of these samples, rows of the table, with its value of a label. A sample with several values occurs with each of
+# them; one without the label has the value NA.
+samples_by_label <- function(x, samples, key, call, choices = NULL) {
+  found <- labels_with_key(x, key, "by", call, choices)
+  without <- setdiff(samples, found$sample)
+  of_value <- found$sample %in% samples
+  unique(data.frame(
+    sample = c(found$sample[of_value], without),
+    text = c(found$text[of_value], rep(NA_character_, length(without)))
+  ))
+}
+
 # The table of `summary(by = key)`. `summary`: of the whole profile.
 label_figures <- function(x, summary, key, call) {
   check_key(key, call)
-  found <- labels_with_key(x, key, "by", call)
   has_stack <- x$samples$sample_id %in% x$sample_locations$sample_id
-  value_of <- function(type, unit) {
-    values <- x$sample_values
-    units <- as.character(unique(values$unit))
-    factor <- rust(rust_unit_factors(units, unit), call)[match(values$unit, units)]
-    rows <- which(values$type == type & !is.na(factor))
-    (values$value[rows] * factor[rows])[match(x$samples$sample_id, values$sample_id[rows])]
-  }
+  value_of <- function(type, unit) amounts_of_samples(x, type, unit, call)
   value <- value_of(attr(summary, "type"), attr(summary, "unit"))
-  counted <- which(has_stack & !is.na(value))
-  # A sample with several values of the label counts for each of them; samples without the label have the value NA.
-  without <- setdiff(counted, found$sample)
-  of_value <- found$sample %in% counted
-  sample <- c(found$sample[of_value], without)
-  text <- c(found$text[of_value], rep(NA_character_, length(without)))
-  pairs <- !duplicated(data.frame(sample, text))
-  sample <- sample[pairs]
-  text <- text[pairs]
-  values <- unique(text)
-  group <- match(text, values)
-  sum_of <- function(amount) as.vector(rowsum(amount[sample], group, reorder = FALSE))
+  pairs <- samples_by_label(x, which(has_stack & !is.na(value)), key, call)
+  values <- unique(pairs$text)
+  group <- match(pairs$text, values)
+  sum_of <- function(amount) as.vector(rowsum(amount[pairs$sample], group, reorder = FALSE))
   total <- sum_of(value)
   # A row of an aggregated profile may stand for many samples.
   samples <- value_of("samples", "count")
@@ -178,12 +179,21 @@ label_figures <- function(x, summary, key, call) {
   figures[order(-abs(figures$total), figures[[key]], method = "radix"), ]
 }
 
+# The values of samples of a type, in a unit; NA if a sample has none.
+amounts_of_samples <- function(x, type, unit, call) {
+  values <- x$sample_values
+  units <- as.character(unique(values$unit))
+  factor <- rust(rust_unit_factors(units, unit), call)[match(values$unit, units)]
+  rows <- which(values$type == type & !is.na(factor))
+  (values$value[rows] * factor[rows])[match(x$samples$sample_id, values$sample_id[rows])]
+}
+
 # The seconds that each sample represents; NULL if that is not known for all sources.
 seconds_of_samples <- function(x, value, type, unit) {
   if (unit %in% names(seconds_in)) {
     return(value * seconds_in[[unit]])
   }
-  period <- sampling_period(x$sources) * unname(seconds_in[x$sources[[".period_unit"]]])
+  period <- intervals_of(x)
   if (has_role(type, unit, "count") && length(period) > 0 && !anyNA(period)) {
     value * period[match(x$samples$source_id, x$sources$source_id)]
   }

@@ -8,7 +8,8 @@ print_lines <- function(x, ...) {
 #' Print a profile
 #'
 #' `print()` shows the number of samples, the types of their values, the sources, and the functions with the greatest
-#' self. The figures agree with [summary()][summary.profile_data()], whose help describes which samples are counted; the
+#' self. Of processes that worked together, it shows how many there were, the sum of their CPU time, and the time from
+#' the first start to the last end of a source; `summary(x, by = "process")` lists them. The figures agree with [summary()][summary.profile_data()], whose help describes which samples are counted; the
 #' number of other samples is shown as *left out*.
 #'
 #' Of a snapshot of the heap, `print()` shows the size, the process, and what holds most of the memory, see [holders()].
@@ -103,7 +104,7 @@ format.profile_data <- function(x, ..., n = NULL, width = NULL) {
     paste0("Samples:   ", format_samples(summary)),
     format_left_out(summary, width),
     if (version == "2.0") format_types(attr(summary, "types"), width),
-    if (version == "2.0") format_sources(x$sources, width, command = commands_of(x), role = roles_of(x)),
+    if (version == "2.0") format_origin(x$sources, processes_of(x), width, command = commands_of(x)),
     format_hottest(summary, n, width),
     if (!is.null(hint)) wrap("Hint:      ", hint, width),
     format_problems(x)
@@ -255,19 +256,23 @@ format_types <- function(types, width) {
   wrap("Values:    ", words, width)
 }
 
+# `processes`: several that worked together, which are counted; otherwise the sources are listed.
+format_origin <- function(sources, processes, width, ...) {
+  if (is.null(processes)) {
+    return(format_sources(sources, width, ...))
+  }
+  wrap("Processes: ", format_processes(processes), width)
+}
+
 # `command`: the command line of the process of each source, NA if it is unknown. `n`: the number of sources to show.
-# `role`: of the process.
-format_sources <- function(
-    sources, width, ellipsis = NULL, command = rep(NA_character_, nrow(sources)), role = NA, n = 3) {
+format_sources <- function(sources, width, ellipsis = NULL, command = rep(NA_character_, nrow(sources)), n = 3) {
   # Columns are used instead of rows of the table, see slice_rows().
   shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, n)
   type <- shown_label(shown$source_type)
   # The end of a path is more informative than its start.
   uri <- shown_name(shown$source_uri, width - 12 - nchar(type, "width"), "start", ellipsis)
   more <- nrow(sources) - length(type)
-  role <- rep(role, length.out = nrow(sources))[seq_along(type)]
-  uri <- ifelse(is.na(shown$source_uri), "", paste0(" ", uri))
-  lines <- paste0(type, uri, ifelse(is.na(role), "", paste0(" (", role, ")")))
+  lines <- paste0(type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri)))
   # Without the options that Rscript adds, so that the code or the script is visible.
   command <- gsub(" --(no-echo|no-restore|slave)(?= )", "", sub("^\\S*/", "", utils::head(command, n)), perl = TRUE)
   space <- pmax(width - 14 - nchar(lines, "width"), 10)
@@ -278,8 +283,6 @@ format_sources <- function(
   )
   paste0(c("Sources:   ", rep("           ", length(lines)))[seq_along(lines)], lines)
 }
-
-roles_of <- function(x) source_attribute(x, "profile.process.role")
 
 # The command lines of the processes of sources.
 commands_of <- function(x) {
