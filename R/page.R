@@ -12,6 +12,11 @@
 #' shows all samples in their order, with a lane for each run. Labels, see [with_labels()], select and colour samples.
 #' If periods are known, values are shown as time. With `base`, the page compares two profiles.
 #'
+#' The page of several processes, see `record_profile(children = TRUE)`, begins with the layout *time*: a lane for each
+#' process, such as `worker 1 of 2, pid 1234`, all on one clock. Where a process has no samples, since it was idle, its
+#' lane has a gap. The strip at the top shows the same lanes; in it, a part of the time can be selected. Samples without
+#' a time are shown from the start of their source on.
+#'
 #' The page of a heap snapshot, whose sources have the type `"heap"`, shows what holds the memory: boxes are coloured by
 #' their kind, such as a variable (`binding`) or a type of objects. With another snapshot as `base` it begins with what
 #' has grown most; runs are not compared. More than four names below one holder that differ only in numbers or hashes are
@@ -38,8 +43,8 @@
 #' The page is one HTML file, without links to other files. It contains
 #' - the tree of all stacks, with names, files, lines and packages of functions, and kinds of frames;
 #' - the sums of all sample types that can be summed, for each source;
-#' - for each source the last part of its URI, the script or program of its process without arguments, its type, its
-#'   interval and its time stamp;
+#' - for each source the last part of its URI, the script or program of its process without arguments, or its role and
+#'   pid if it worked with others, its type, its interval, its time stamp and its duration;
 #' - with `timeline = TRUE`, all samples in the order in which they were recorded. The order is unknown for samples of
 #'   pprof and OpenTelemetry without a time, and for samples with a count other than 1;
 #' - with `source_text = TRUE`, the text of source files, see [add_source_text()];
@@ -91,7 +96,7 @@
 #' @param timeline Whether the page contains the samples in their recorded order.
 #' @param labels Whether the page contains the labels of samples, see [with_labels()].
 #' @param title The title of the page, by default the last part of the URI of the first source, or the code that
-#'   [record_profile()] has recorded.
+#'   [record_profile()] has recorded, if there is no URI, or if several processes worked together.
 #'
 #' @return `profile_page()`: an object of class `profile_page`. Its `print()` method opens the page and returns it
 #'   invisibly. Without a display, under Rscript and usually over ssh, it writes the page to a file in the working
@@ -204,6 +209,8 @@ page_title <- function(x) {
   uri <- uri[!is.na(uri)]
   # Several runs of the same code have the same comment.
   code <- unique(as.character(x$.comments$comment)[!duplicated(x$.comments$source_id)])
+  # Code says more than the number of the process that ran it, with the help of others.
+  if (worked_together(x) && length(code) > 0) uri <- character()
   title <- if (length(uri) > 0) {
     valid_text(file_name(uri[[1]]))
   } else if (length(code) > 0) {

@@ -103,7 +103,8 @@ function startControls() {
 		on(select, 'change', () => {
 			state[id] = typeof state[id] === 'number' ? Number(select.value) : select.value;
 			if (id === 'by') forgetNodes();
-			if (id === 'source') state.brush = state.view = null;
+			// The selection has another unit if fewer processes have values of the type.
+			if (id === 'source' || (id === 'type' && model.processes > 1)) state.brush = state.view = null;
 			update(level);
 		});
 	}
@@ -149,7 +150,8 @@ function describeProfile() {
 	const periods = new Set(counted.map((source) => source.period));
 	const [period] = periods;
 	if (periods.size === 1 && period > 0) facts.push(`every ${amountText(period, 'nanoseconds')}`);
-	if (counted.length > 1) facts.push(plural(counted.length, word('run', 'snapshot')));
+	if (model.processes > 1) facts.push(plural(model.processes, 'process', 'processes'));
+	else if (counted.length > 1) facts.push(plural(counted.length, word('run', 'snapshot')));
 	const start = model.sources[0]?.start;
 	if (start) facts.push(new Date(start * 1000).toLocaleString());
 	byId('facts').textContent = facts.join(' · ');

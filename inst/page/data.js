@@ -71,6 +71,8 @@ function readModel(data) {
 		values: data.values.map((v) => ({ ...v, node: undelta(v.node) })),
 		orders: data.order.map(readOrder),
 		hasBase: data.sources.some((source) => source.base),
+		/** The number of processes that worked together. */
+		processes: data.sources.filter(isProcess).length,
 		// The kinds of a heap snapshot, whose frames are what holds memory, the innermost ones types of objects.
 		heap: data.heap,
 		plumbing: data.plumbing,
@@ -90,6 +92,11 @@ function amounts(data) {
 		types.push({ name: 'time', unit: 'nanoseconds', type: data.counts, factor });
 	}
 	return types;
+}
+
+/** Whether a source is one of several processes that worked together, whose recordings have a length. */
+function isProcess(source) {
+	return source.seconds !== undefined;
 }
 
 /** Samples as recorded: runs of samples with the same node, and where each run ends. */

@@ -1,4 +1,5 @@
 // The lanes of the time layout: the samples of each run on an axis of time, or of samples if their period is unknown.
+// Processes that worked together are on one clock.
 //
 // A lane consists of segments in which samples follow each other at equal distances. Recorded times begin a new segment
 // where they are irregular; between two segments there may be a gap.
@@ -12,25 +13,46 @@ function hasTimes({ order }) {
 /** The samples of a run; without times, each sample is 1 long. */
 function laneOf(order, isTime) {
 	const { times, samples } = order;
-	const { period, base } = app.model.sources[order.source];
+	const source = app.model.sources[order.source];
+	const { period, base } = source;
 	const step = isTime ? (times?.step ?? period) : 1;
 	const [sample, at] = isTime && times ? [times.sample, times.at] : [[0], [0]];
 	const end = at.at(-1) + (samples - sample.at(-1)) * step;
-	return { order, step, sample, at, samples, end, offset: 0, base };
+	return { order, step, sample, at, samples, end, offset: 0, base, isProcess: isProcess(source) };
+}
+
+/** When the samples of a lane begin, and from when until when it was recorded; without a start, they begin at 0. */
+function spanOf({ order, end, isProcess }) {
+	const { start, seconds } = app.model.sources[order.source];
+	const begin = (order.times?.start ?? (isProcess ? start : null) ?? -Infinity) * 1e9;
+	if (!isProcess || start === null) return { begin, from: begin, until: begin + end };
+	return { begin, from: min(begin, start * 1e9), until: max(begin + end, (start + seconds) * 1e9) };
 }
 
 /** The lanes of runs, with their rows in the picture, and the depth of each node. */
 function makeLanes(parts, tree) {
 	const isTime = parts.every(hasTimes);
 	const lanes = parts.map(({ order }) => laneOf(order, isTime));
-	// Runs that overlap share the axis; others begin at 0, also those without a start.
-	const starts = lanes.map(({ order }) => (order.times?.start ?? -Infinity) * 1e9);
-	let [first, until] = [-Infinity, -Infinity];
-	for (const i of [...starts.keys()].sort((a, b) => starts[a] - starts[b])) {
-		if (starts[i] >= until) first = starts[i];
-		until = max(until, starts[i] + lanes[i].end);
-		lanes[i].offset = starts[i] - first || 0;
+	// Runs that were recorded at the same time share the axis; others begin at 0, also those without a start.
+	const spans = lanes.map(spanOf);
+	const groups = [];
+	for (const span of [...spans].sort((a, b) => a.from - b.from)) {
+		const last = groups.at(-1);
+		if (last && span.from < last.until) {
+			last.first = min(last.first, span.begin);
+			last.until = max(last.until, span.until);
+		} else groups.push({ first: span.begin, until: span.until });
+		span.group = groups.at(-1);
 	}
+	lanes.forEach((lane, i) => {
+		lane.offset = spans[i].begin - spans[i].group.first || 0;
+	});
+	const end = max(0, ...lanes.map((lane) => lane.offset + lane.end));
+	lanes.forEach((lane, i) => {
+		const { from, until, group } = spans[i];
+		lane.from = max(from - group.first || 0, 0);
+		lane.until = lane.isProcess ? min(until - group.first || 0, end) : lane.offset + lane.end;
+	});
 	const depth = new Int32Array(tree.n);
 	for (let i = 1; i < tree.n; i++) depth[i] = depth[tree.parent[i]] + 1;
 	let row = 1;
@@ -39,7 +61,6 @@ function makeLanes(parts, tree) {
 		lane.deepest = lane.order.node.reduce((most, node) => max(most, depth[tree.nodeOf[max(node, 0)]]), 0);
 		row += lane.deepest + 2;
 	}
-	const end = max(0, ...lanes.map((lane) => lane.offset + lane.end));
 	return { lanes, depth, isTime, end, rows: row };
 }
 
@@ -68,11 +89,28 @@ function sampleAt(lane, time) {
 	return min(number, found.until - 1);
 }
 
-/** The gap at a time, as [from, to]; null if there is a sample, or if the lane has begun later or has ended. */
+/** The node of the model at a time, -1 in gaps. */
+function nodeAtTime(lane, time) {
+	const number = sampleAt(lane, time);
+	return number < 0 ? -1 : lane.order.node[firstAbove(lane.order.ends, number)];
+}
+
+/** The gap at a time, as [from, to]; null if there is a sample, or if the recording began later or has ended. */
 function gapAt(lane, time) {
 	const found = segmentAt(lane, time);
-	const next = found && lane.at[found.segment + 1];
-	return found && time >= found.end && next !== undefined ? [found.end, lane.offset + next] : null;
+	const from = found?.end ?? lane.from;
+	const next = lane.at[(found?.segment ?? -1) + 1];
+	const to = next === undefined ? lane.until : lane.offset + next;
+	return time >= from && time < to ? [from, to] : null;
+}
+
+/** The number of samples that begin before a time. */
+function samplesBefore(lane, time) {
+	const found = segmentAt(lane, time);
+	if (!found) return 0;
+	const { sample, at, step, offset } = lane;
+	const begun = ceil((time - offset - at[found.segment]) / step);
+	return min(sample[found.segment] + begun, found.until);
 }
 
 /**
@@ -111,6 +149,7 @@ function eachPiece(lane, from, to, columns, add) {
 		reached = stop;
 		start = end;
 	}
+	if (reached < to) add(reached, to, -1);
 }
 
 /** The distance of ticks: 1, 2 or 5 times a power of ten, so that there are at most `most`. */

@@ -6,7 +6,7 @@ const TABS = ['code', 'table', 'calls'];
 
 /** The state that a page starts with, before the hash. */
 function defaultState(model) {
-	const { functions, frames, texts, heap, hasBase } = model;
+	const { functions, frames, texts, heap, hasBase, processes, orders } = model;
 	const packages = functions.package.some((row) => row > 0);
 	const files = functions.file.some((row) => row > 0);
 	const time = model.types.findIndex((type) => type.factor);
@@ -18,7 +18,7 @@ function defaultState(model) {
 		by: 'function',
 		colour: heap ? 'kind' : packages || !files ? 'package' : 'file',
 		hide: false,
-		layout: 'icicle',
+		layout: processes > 1 && orders.length > 1 && !hasBase ? 'time' : 'icicle',
 		unit: 'amounts',
 		zoom: 0,
 		q: '',

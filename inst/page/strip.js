@@ -1,5 +1,6 @@
 // The time strip: the stacks of the samples in the order of recording, and the brush that selects a
-// part of them. The samples of several runs are shown one after the other.
+// part of them. The samples of several runs are shown one after the other, those of processes that worked together one
+// below the other, on their clock.
 'use strict';
 
 const STRIP_HEIGHT = 60;
@@ -10,6 +11,9 @@ const strip = {
 	/** {order, start}: the runs that are shown, and the number of samples before each. */
 	parts: [],
 	samples: 0,
+	/** The lanes of these runs, and the same if the strip shows processes on one clock, otherwise null. */
+	lanes: null,
+	clock: null,
 	drag: null,
 };
 
@@ -26,20 +30,49 @@ function arrangeStrip() {
 		strip.parts.push({ order: node ? { ...order, node } : order, start: strip.samples });
 		strip.samples += order.samples;
 	}
+	strip.lanes = makeLanes(strip.parts, app.tree);
+	const { lanes, isTime } = strip.lanes;
+	for (const lane of lanes) if (lane.isProcess) lane.sum = sumOfSource(lane.order.source);
+	strip.clock = isTime && lanes.length > 1 && lanes.every((lane) => lane.isProcess) ? strip.lanes : null;
 	byId('time').hidden = strip.samples === 0;
-	if (state.brush && state.brush[0] >= strip.samples) state.brush = null;
-	if (state.brush) state.brush = [state.brush[0], min(state.brush[1], strip.samples)];
+	const length = stripLength();
+	if (state.brush && state.brush[0] >= length) state.brush = null;
+	if (state.brush) state.brush = [state.brush[0], min(state.brush[1], length)];
+}
+
+/** The sum of the amount over the samples of a source. */
+function sumOfSource(source) {
+	const { model, amount } = app;
+	const own = model.values.filter((v) => v.source === source && v.type === amount.type);
+	const values = own.flatMap(({ value }) => value);
+	return values.reduce((sum, value) => sum + value, 0) * (amount.factor?.[source] ?? 1);
+}
+
+/** The length of the axis, in the unit of the brush: samples, or nanoseconds of the clock. */
+function stripLength() {
+	return strip.clock ? strip.clock.end : strip.samples;
 }
 
 /** The selected samples of each run, null for all. */
 function brushedRanges() {
 	const { brush } = app.state;
 	if (!brush || strip.samples === 0) return null;
+	if (strip.clock) {
+		return strip.clock.lanes.map((lane) => {
+			const [from, to] = brush.map((time) => samplesBefore(lane, time));
+			return { order: lane.order, from, to };
+		});
+	}
 	return strip.parts.map(({ order, start }) => ({
 		order,
 		from: min(max(brush[0] - start, 0), order.samples),
 		to: min(max(brush[1] - start, 0), order.samples),
 	}));
+}
+
+/** The height of the samples: processes get more, so that they can be told apart. */
+function stripHeight() {
+	return strip.clock ? min(max(STRIP_HEIGHT, 14 * strip.clock.lanes.length), 160) : STRIP_HEIGHT;
 }
 
 /** The node of a sample of the strip; `hint` starts the search. */
@@ -72,43 +105,64 @@ function drawStrip() {
 	const { model, tree, colours } = app;
 	const canvas = byId('strip-canvas');
 	const width = byId('strip').clientWidth;
-	const context = sizeCanvas(canvas, width, STRIP_HEIGHT + AXIS_HEIGHT);
+	const shown = stripHeight();
+	byId('strip').style.height = `${shown + AXIS_HEIGHT}px`;
+	const context = sizeCanvas(canvas, width, shown + AXIS_HEIGHT);
 	const columns = canvas.width;
-	const rows = round((canvas.height * STRIP_HEIGHT) / (STRIP_HEIGHT + AXIS_HEIGHT));
+	const rows = round((canvas.height * shown) / (shown + AXIS_HEIGHT));
 	const image = context.createImageData(columns, rows);
 	const pixels = new Uint32Array(image.data.buffer);
 	const theme = (name) => packed(themeColour(name));
 	pixels.fill(theme('--strip'));
 	const gcFrames = framesOfGc(model);
 	const isGc = (node) => node > 0 && gcFrames[model.frame[node]] === 1;
-	const gc = gcByColumn(columns, isGc);
-	const lane = gcFrames.includes(1) ? round((GC_LANE * rows) / STRIP_HEIGHT) : 0;
-	const height = rows - lane;
+	// Processes have no lane of garbage collections, which only R's own profiler records.
+	const gc = strip.clock ? null : gcByColumn(columns, isGc);
+	const lane = gc && gcFrames.includes(1) ? round((GC_LANE * rows) / shown) : 0;
+	const bands = strip.clock ? strip.clock.lanes.length : 1;
+	const height = floor((rows - lane) / bands) - (bands > 1 ? 1 : 0);
 	const levels = max(model.deepest, 1);
 	const each = min(height / levels, rows / 12);
 	const groupColours = Uint32Array.from(colours.css, packed);
 	const gcColour = theme('--gc');
-	const hint = { part: 0, run: 0 };
-	for (let x = 0; x < columns; x++) {
-		let node = sampleNode(floor(((x + 0.5) / columns) * strip.samples), hint);
-		const share = strip.samples > columns ? min(gc[x], 1) : Number(isGc(node));
-		for (; node > 0; node = model.parent[node]) {
+	const draw = (x, top, leaf, each) => {
+		for (let node = leaf; node > 0; node = model.parent[node]) {
 			const depth = model.depth[node] - 1;
 			const group = tree.groups.ofFrame[model.frame[node]];
 			const end = min(ceil((depth + 1) * each), height);
-			for (let y = floor(depth * each); y < end; y++) pixels[y * columns + x] = groupColours[group];
+			for (let y = floor(depth * each); y < end; y++) pixels[(top + y) * columns + x] = groupColours[group];
 		}
+	};
+	// A sample of a process fills its band, so that its gaps are seen, however deep the stacks of others are.
+	const noStack = theme('--root');
+	const drawBand = (x, top, leaf) => {
+		if (leaf > 0) draw(x, top, leaf, height / model.depth[leaf]);
+		else if (leaf === 0) for (let y = 0; y < height; y++) pixels[(top + y) * columns + x] = noStack;
+	};
+	const hint = { part: 0, run: 0 };
+	const length = stripLength();
+	for (let x = 0; x < columns; x++) {
+		const at = ((x + 0.5) / columns) * length;
+		if (strip.clock) {
+			for (const [band, of] of strip.clock.lanes.entries())
+				drawBand(x, band * (height + 1), nodeAtTime(of, at));
+			continue;
+		}
+		const node = sampleNode(floor(at), hint);
+		draw(x, 0, node, each);
+		const share = strip.samples > columns ? min(gc[x], 1) : Number(isGc(node));
 		for (let y = rows - ceil(share * lane); y < rows; y++) pixels[y * columns + x] = gcColour;
 	}
 	const gap = theme('--text');
-	for (const { start } of strip.parts.slice(1)) {
+	for (const { start } of strip.clock ? [] : strip.parts.slice(1)) {
 		const x = min(round((start / strip.samples) * columns), columns - 1);
 		for (let y = 0; y < rows; y++) pixels[y * columns + x] = gap;
 	}
 	context.fillStyle = themeColour('--panel');
-	context.fillRect(0, 0, width, STRIP_HEIGHT + AXIS_HEIGHT);
+	context.fillRect(0, 0, width, shown + AXIS_HEIGHT);
 	context.putImageData(image, 0, 0);
-	drawStripAxis(context, width);
+	if (strip.clock) drawBandNames(context, (shown * (height + 1)) / rows);
+	drawStripAxis(context, width, shown);
 }
 
 /** The times of the samples, if there is a single run with times. */
@@ -117,25 +171,54 @@ function stripLane() {
 	return part && !another && hasTimes(part) ? laneOf(part.order, true) : null;
 }
 
-/** The axis of the strip: the times of samples, which may be irregular, or their numbers. */
-function drawStripAxis(context, width) {
-	const lane = stripLane();
-	const textOf = (at) => momentText(lane ? timeOf(lane, at) : at, { isTime: lane });
-	drawTicks(context, 0, strip.samples, width, STRIP_HEIGHT + AXIS_HEIGHT / 2, 0, textOf);
+/** The names of processes, on their bands; `height` in pixels of the page. */
+function drawBandNames(context, height) {
+	if (height < 10) return;
+	context.font = '10px system-ui, sans-serif';
+	context.textBaseline = 'middle';
+	strip.clock.lanes.forEach((lane, band) => {
+		const name = laneName(lane);
+		const { width } = context.measureText(name);
+		context.globalAlpha = 0.75;
+		context.fillStyle = themeColour('--strip');
+		context.fillRect(0, band * height, width + 8, height - 1);
+		context.globalAlpha = 1;
+		context.fillStyle = themeColour('--text');
+		context.fillText(name, 4, (band + 0.5) * height);
+	});
 }
 
-/** Describes a sample: its innermost function, its time, and its run. */
-function describeSample(number) {
+/** The axis of the strip: the times of samples, which may be irregular, or their numbers. */
+function drawStripAxis(context, width, top) {
+	const lane = stripLane();
+	const textOf = (at) => momentText(lane ? timeOf(lane, at) : at, { isTime: lane || strip.clock });
+	drawTicks(context, 0, stripLength(), width, top + AXIS_HEIGHT / 2, 0, textOf);
+}
+
+/** Describes a place, `down` from 0 to 1: its innermost function, its time, and its run. */
+function describePlace(at, down) {
+	if (strip.clock) {
+		const { lanes } = strip.clock;
+		const lane = lanes[min(floor(down * lanes.length), lanes.length - 1)];
+		const text = sampleAt(lane, at) < 0 ? 'no samples' : leafName(nodeAtTime(lane, at));
+		return [text, `at ${momentText(at, strip.clock)}`, laneName(lane)];
+	}
+	const number = min(at, strip.samples - 1);
 	const part = strip.parts.findLast(({ start }) => start <= number);
 	const { order, start } = part;
-	const node = app.tree.nodeOf[order.node[firstAbove(order.ends, number - start)]];
 	const isTime = hasTimes(part);
 	const lane = laneOf(order, isTime);
 	return [
-		node > 0 ? app.labels[app.tree.group[node]] : node === 0 ? 'no stack' : 'another label',
+		leafName(order.node[firstAbove(order.ends, number - start)]),
 		`at ${momentText(timeOf(lane, number - start), { isTime })}`,
 		...(strip.parts.length > 1 ? [laneName(lane)] : []),
 	];
+}
+
+/** The innermost function of a node of the model. */
+function leafName(of) {
+	const node = of < 0 ? -1 : app.tree.nodeOf[of];
+	return node > 0 ? app.labels[app.tree.group[node]] : node === 0 ? 'no stack' : 'another label';
 }
 
 /** Draws the selection, and describes it. */
@@ -144,22 +227,30 @@ function drawBrush() {
 	const mark = byId('brush');
 	mark.hidden = !brush;
 	if (brush) {
-		mark.style.left = `${(100 * brush[0]) / strip.samples}%`;
-		mark.style.width = `${(100 * (brush[1] - brush[0])) / strip.samples}%`;
+		const length = stripLength();
+		mark.style.left = `${(100 * brush[0]) / length}%`;
+		mark.style.width = `${(100 * (brush[1] - brush[0])) / length}%`;
 	}
 	byId('range').textContent = rangeText(brush);
 }
 
 function rangeText(brush) {
-	const [from, to] = brush ?? [0, strip.samples];
+	const [from, to] = brush ?? [0, stripLength()];
 	const lane = stripLane();
 	const time = (value) => amountText(value, 'nanoseconds');
 	const parts = [plural(strip.samples, 'sample')];
-	if (brush)
+	if (strip.clock) {
+		parts.push(
+			brush
+				? `${[from, to].map((at) => momentText(at, strip.clock)).join(' to ')} of ${time(stripLength())}`
+				: time(to),
+		);
+		parts.push(plural(strip.parts.length, 'process', 'processes'));
+	} else if (brush)
 		parts[0] = `samples ${whole.format(from + 1)} to ${whole.format(to)} of ${whole.format(strip.samples)}`;
 	const begin = brush && lane ? `${time(timeOf(lane, from))} to ` : '';
 	if (lane) parts.push(begin + time(timeOf(lane, to - 1) + lane.step));
-	if (strip.parts.length > 1) parts.push(`${strip.parts.length} runs, one after the other`);
+	if (strip.parts.length > 1 && !strip.clock) parts.push(`${strip.parts.length} runs, one after the other`);
 	return `${parts.join(', ')}. ${brush ? 'Esc removes the selection.' : 'Drag to select a part.'}`;
 }
 
@@ -170,11 +261,11 @@ function setBrush(brush) {
 
 /** Moves (or, with `resize`, resizes) the selection by a hundredth of the strip. */
 function moveBrush(direction, resize) {
-	const { samples } = strip;
-	const step = max(1, round(samples / 100)) * direction;
-	const [from, to] = app.state.brush ?? [0, max(1, round(samples / 10))];
-	const by = min(max(step, -from), samples - to);
-	setBrush(resize ? [from, min(max(to + step, from + 1), samples)] : [from + by, to + by]);
+	const length = stripLength();
+	const step = max(1, round(length / 100)) * direction;
+	const [from, to] = app.state.brush ?? [0, max(1, round(length / 10))];
+	const by = min(max(step, -from), length - to);
+	setBrush(resize ? [from, min(max(to + step, from + 1), length)] : [from + by, to + by]);
 }
 
 function startStrip() {
@@ -182,7 +273,7 @@ function startStrip() {
 	const numberAt = (event) => {
 		const area = box.getBoundingClientRect();
 		const share = (event.clientX - area.left) / area.width;
-		return round(min(max(share, 0), 1) * strip.samples);
+		return round(min(max(share, 0), 1) * stripLength());
 	};
 	// Less than three pixels are a click, which removes the selection.
 	const drag = (event) => {
@@ -199,7 +290,8 @@ function startStrip() {
 		drawBrush();
 	});
 	on(box, 'mousemove', (event) => {
-		showTooltip(event, describeSample(min(numberAt(event), strip.samples - 1)));
+		const down = (event.clientY - box.getBoundingClientRect().top) / stripHeight();
+		showTooltip(event, describePlace(numberAt(event), down));
 	});
 	on(box, 'mouseleave', hideTooltip);
 	onDrag('pointerup', (event) => {

@@ -90,6 +90,6 @@ function word(ofFunctions, ofHeap) {
 }
 
 /** A count and its noun: "1 sample", "2,000 samples". */
-function plural(n, noun) {
-	return `${whole.format(n)} ${noun}${n === 1 ? '' : 's'}`;
+function plural(n, noun, nouns = `${noun}s`) {
+	return `${whole.format(n)} ${n === 1 ? noun : nouns}`;
 }

@@ -20,7 +20,7 @@ function isTimeline() {
 }
 
 function arrangeTimeline() {
-	timeline.shown = makeLanes(strip.parts, app.tree);
+	timeline.shown = strip.lanes;
 	timeline.gcFrames = framesOfGc(app.model);
 	picture.layers = [{ tree: app.tree, focus: 0, origin: 0, down: 1 }];
 	picture.rows = timeline.shown.rows;
@@ -168,7 +168,8 @@ function drawTimeline(context, style, top, width, height) {
 	lanes.forEach((lane, i) => {
 		const y = lane.row * ROW - top;
 		if (ranges) {
-			const [left, right] = [ranges[i].from, ranges[i].to].map((n) => (timeOf(lane, n) - from) * scale);
+			const ends = strip.clock ? app.state.brush : [ranges[i].from, ranges[i].to].map((n) => timeOf(lane, n));
+			const [left, right] = ends.map((time) => (time - from) * scale);
 			const none = ranges[i].from === ranges[i].to;
 			context.globalAlpha = 0.7;
 			context.fillStyle = style.background;
@@ -183,7 +184,8 @@ function drawTimeline(context, style, top, width, height) {
 		}
 		context.fillStyle = style.muted;
 		const length = isTime ? amountText(lane.end, 'nanoseconds') : plural(lane.samples, 'sample');
-		context.fillText(style.fit[0](`${laneName(lane)} · ${length}`, width - 8), 4, y + ROW / 2);
+		const text = lane.isProcess ? amountText(lane.sum, app.amount.unit) : length;
+		context.fillText(style.fit[0](`${laneName(lane)} · ${text}`, width - 8), 4, y + ROW / 2);
 	});
 	context.fillStyle = themeColour('--gc');
 	for (const [x, w, row] of timeline.gc) context.fillRect(x, row * ROW - top + ROW - 5, max(w, 1), 4);

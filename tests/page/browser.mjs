@@ -58,6 +58,25 @@ export const runs = makeData(
 	]),
 	{ ...profile, sources: [{}, {}] },
 );
+/** A worker computes for 2 s, then another one for 1 s, on the clock of a master that was recorded without times. */
+export const processes = makeData(
+	[0, 1, 1, 2].map((source) => ({ stack: stacks[source], source, values: [1e9] })),
+	{
+		...profile,
+		types: [{ name: 'cpu', unit: 'nanoseconds' }],
+		sources: ['master, pid 1', 'worker 1 of 2, pid 2', 'worker 2 of 2, pid 3'].map((name) => ({
+			name,
+			period: 1e9,
+			start: 100,
+			seconds: 4,
+		})),
+	},
+);
+for (const [source, start] of [
+	[1, 101],
+	[2, 103],
+])
+	processes.order[source].times = { start, step: 1e9, sample: [0], at: [0] };
 export const change = makeData(
 	[
 		...stacks.slice(0, 6).map((stack) => ({ stack, source: 0, values: [2, 0] })),

@@ -11,6 +11,7 @@ import {
 	growth,
 	heap,
 	open,
+	processes,
 	profile,
 	row,
 	rows,
@@ -697,6 +698,47 @@ test('the time layout has a lane for each run, gaps, and garbage collections', a
 	const { x, y, width } = await (await page.$('#stage')).boundingBox();
 	await page.mouse.move(x + width / 2, y + 50);
 	assert.equal(await textOf(page, '#tooltip div'), 'No samples for 960 ms');
+	await finish(page);
+});
+
+test('processes that worked together have lanes on one clock, in the strip too', async () => {
+	const page = await open(processes, { height: 1400 });
+	assert.equal(await page.$eval('#layout', ({ value }) => value), 'time');
+	assert.match(await textOf(page, '#facts'), /3 processes/);
+	assert.match(await textOf(page, '#range'), /^4 samples, 4 s, 3 processes/);
+	const shown = () =>
+		page.evaluate(() => ({
+			names: timeline.shown.lanes.map(laneName),
+			sums: timeline.shown.lanes.map(({ sum }) => sum / 1e9),
+			offsets: timeline.shown.lanes.map(({ offset }) => offset / 1e9),
+			gaps: timeline.gaps.length,
+		}));
+	const names = ['master, pid 1', 'worker 1 of 2, pid 2', 'worker 2 of 2, pid 3'];
+	// Gaps are after the master, around the first worker, and before the second one.
+	assert.deepEqual(await shown(), { names, sums: [1, 2, 1], offsets: [0, 1, 3], gaps: 4 });
+	const { x, y, width } = await (await page.$('#strip')).boundingBox();
+	await page.mouse.move(x + width / 2, y + 30);
+	assert.deepEqual(await page.$$eval('#tooltip div', (lines) => lines.map((line) => line.textContent)), [
+		'paste',
+		'at 2 s',
+		names[1],
+	]);
+	await page.mouse.move(x + width / 2, y + 50);
+	assert.equal(await textOf(page, '#tooltip div'), 'no samples');
+	// A part of the clock has the samples of all processes in it.
+	await page.mouse.move(x + width * 0.7, y + 5);
+	await page.mouse.down();
+	await page.mouse.move(x + width, y + 5);
+	await page.mouse.up();
+	assert.match(await textOf(page, '#range'), /^4 samples, 2[.]80 s to 4 s of 4 s, 3 processes/);
+	assert.equal(await page.evaluate(() => app.wholes[0]), 1e9);
+	await page.keyboard.press('Escape');
+	assert.equal(await page.evaluate(() => app.wholes[0]), 4e9);
+	// A single process has an axis of its own.
+	await page.select('#source', '1');
+	assert.match(await textOf(page, '#range'), /^2 samples, 2 s[.]/);
+	await page.select('#layout', 'icicle');
+	assert.match(await page.evaluate(() => formatHash(app.state, app.defaults)), /layout=icicle/);
 	await finish(page);
 });
 

@@ -652,6 +652,68 @@ test('runs that overlap share the axis of time, others begin at 0', () => {
 	assert.deepEqual([rows, ...lanes.map(({ row }) => row)], [7, 1, 4]);
 });
 
+test('processes that worked together are on one clock, with gaps where they have no samples', () => {
+	// The master was recorded for 9 s, without times; a worker has samples of 1 s at 2, 3 and 6 s, another one at 8 s.
+	const samples = [0, 1, 1, 1, 2].map((source) => ({ stack: ['f'], source, values: [1e9] }));
+	const of = (name, given) => ({ name, period: 1e9, start: 100, seconds: 9, ...given });
+	const sources = [
+		of('master, pid 1'),
+		of('worker 1 of 2, pid 2', { start: 99 }),
+		of('worker 2 of 2, pid 3'),
+	];
+	const data = makeData(samples, { sources, types: [{ name: 'cpu', unit: 'nanoseconds' }] });
+	data.order[1].times = { start: 102, step: 1e9, sample: [0, 2], at: [0, 4e9] };
+	data.order[2].times = { start: 108, step: 1e9, sample: [0], at: [0] };
+	const model = call('readModel', data);
+	assert.equal(call('defaultState', model).layout, 'time');
+	page(
+		`app = { model: readModel(${JSON.stringify(data)}), state: defaultState(readModel(${JSON.stringify(data)})) }`,
+	);
+	page(`globalThis.isWanted ??= () => true; globalThis.byId = () => ({}); globalThis.hasLabel = () => true`);
+	page(
+		`app.amount = app.model.types[0]; app.tree = fold(app.model, groupFrames(app.model, 'function'), null)`,
+	);
+	page('arrangeStrip()');
+	const { lanes, end } = page('strip.clock');
+	assert.deepEqual(
+		Array.from(lanes, ({ offset }) => offset / 1e9),
+		[0, 2, 8],
+	);
+	assert.equal(end, 9e9);
+	const gaps = (lane) => [0.5, 1.5, 2.5, 5, 6.5, 7.5, 8.5].map((at) => plain(call('gapAt', lane, at * 1e9)));
+	const [one, two] = [
+		[0, 2e9],
+		[4e9, 6e9],
+	];
+	assert.deepEqual(gaps(lanes[1]), [one, one, null, two, null, [7e9, 8e9], null]);
+	assert.deepEqual(gaps(lanes[2]), [...Array(6).fill([0, 8e9]), null]);
+	// The brush selects a part of the clock.
+	const ranges = (brush) => {
+		page(`app.state.brush = ${JSON.stringify(brush)}`);
+		return Array.from(call('brushedRanges'), ({ from, to }) => [from, to]);
+	};
+	assert.deepEqual(ranges([0, 9e9]), [
+		[0, 1],
+		[0, 3],
+		[0, 1],
+	]);
+	assert.deepEqual(ranges([2.5e9, 6.5e9]), [
+		[1, 1],
+		[1, 3],
+		[0, 0],
+	]);
+	assert.match(call('rangeText', null), /^5 samples, 9 s, 3 processes[.]/);
+	assert.match(call('rangeText', [2e9, 6e9]), /^5 samples, 2 s to 6 s of 9 s, 3 processes[.]/);
+	assert.deepEqual([...call('describePlace', 5e9, 0.5)], ['no samples', 'at 5 s', 'worker 1 of 2, pid 2']);
+	page('strip.clock = null');
+	// Without roles, or with one process, the page begins with the flame graph.
+	const layout = (given) =>
+		call('defaultState', call('readModel', makeData(samples, { sources: given }))).layout;
+	assert.equal(layout(sources.map(({ seconds, ...source }) => source)), 'icicle');
+	assert.equal(layout(sources), 'time');
+	assert.equal(layout(sources.map((source, i) => ({ ...source, base: i > 0 }))), 'icicle');
+});
+
 test('ticks are at 1, 2 and 5', () => {
 	assert.deepEqual(
 		[100, 101, 201, 501, 0.3].map((length) => call('tickStep', length, 10)),

@@ -102,6 +102,25 @@ test_that("sums, sizes of trees and widths agree with the samples", {
   }
 })
 
+test_that("processes that worked together are on one clock", {
+  skip_without_chromium()
+  x <- profile_of_processes(list(master = c(0, 7), "worker 1 of 2" = 2:3, "worker 2 of 2" = c(2, 5)))
+  shown <- function(x, ...) {
+    code <- "JSON.stringify({
+      layout: app.state.layout, names: timeline.shown?.lanes.map(laneName),
+      starts: timeline.shown?.lanes.map((lane) => Array.from({ length: lane.samples }, (_, i) => timeOf(lane, i) / 1e9))
+    })"
+    jsonlite::fromJSON(evaluate_in_page(browser_page(x, ...), "", code), simplifyMatrix = FALSE)
+  }
+  expect_identical(shown(x), list(
+    layout = "time", names = c("master, pid 100", "worker 1 of 2, pid 101", "worker 2 of 2, pid 102"),
+    starts = list(c(0L, 7L), 2:3, c(2L, 5L))
+  ))
+  expect_identical(shown(x, timeline = FALSE)$layout, "icicle")
+  x$.source_attributes <- NULL
+  expect_identical(shown(x)$layout, "icicle")
+})
+
 test_that("a comparison has both sides", {
   skip_without_chromium()
   x <- read_for_page(rprof_path("basic_all.out"))

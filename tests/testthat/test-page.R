@@ -18,6 +18,20 @@ test_that("the order of samples is left out if it is not wanted or not known", {
   expect_length(page_of(x)$order, 0)
 })
 
+test_that("the page of processes that worked together has the title of the code, and their names", {
+  x <- profile_of_processes(list(master = 0, "worker 1 of 1" = 1), recorded = c(NA, 4))
+  expect_identical(page_of(x)$title, "pid:100 and 1 more")
+  x$.comments <- tibble::tibble(source_id = 1L, comment = "parallel::parLapply(cluster, x, f)")
+  data <- page_of(x)
+  expect_identical(data$title, "parallel::parLapply(cluster, x, f)")
+  expect_identical(vapply(data$sources, `[[`, "", "name"), c("master, pid 100", "worker 1 of 1, pid 101"))
+  expect_identical(lapply(data$sources, `[[`, "seconds"), list(NULL, 4L))
+  x$.source_attributes <- NULL
+  data <- page_of(x)
+  expect_identical(data$title, "pid:100 and 1 more")
+  expect_false("seconds" %in% names(data$sources[[2]]))
+})
+
 test_that("packages, plumbing and source text are in a page", {
   folder <- withr::local_tempdir()
   file <- file.path(folder, "a.R")

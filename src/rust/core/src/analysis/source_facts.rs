@@ -4,6 +4,7 @@
 use super::sample_types::{WrittenType, is_rprof};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, TryText, owned, with_room};
+use crate::message;
 use crate::model::known_types::CPU;
 use crate::model::{Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds, nearest};
 
@@ -166,16 +167,33 @@ pub fn file_name(uri: &str) -> &str {
 /// What the process of a source runs, from its command line: the script of R, otherwise the program. It says more than
 /// the number of the process, and its arguments, which may contain secrets, are left out.
 pub fn program<'p>(profile: &'p Profile, source: &Source) -> Option<&'p str> {
-    let text = |id| profile.strings.get(id);
-    let mut attributes = source.attributes.iter();
-    let command = attributes.find(|attribute| text(attribute.key) == "process.command_line")?;
-    let command = text(command.value.text);
+    let command = attribute(profile, source, "process.command_line")?;
     let (of_r, _) = command.split_once(" --args").unwrap_or((command, ""));
     let program = match of_r.split_once(" --file=") {
         Some((_, script)) => script,
         None => command.split(' ').next().unwrap_or_default(),
     };
     Some(file_name(program)).filter(|name| !name.is_empty())
+}
+
+/// The attribute with the part of a process among others that work together, such as `worker 1 of 2`.
+pub const ROLE: &str = "profile.process.role";
+
+/// What a process that works with others is called: `worker 1 of 2, pid 1234`.
+pub fn process(profile: &Profile, source: &Source) -> Option<String> {
+    let role = attribute(profile, source, ROLE)?;
+    Some(match attribute(profile, source, "process.pid") {
+        Some(pid) => message!("{role}, pid {pid}"),
+        None => role.into(),
+    })
+}
+
+/// The value of an attribute of a source, as text.
+pub fn attribute<'p>(profile: &'p Profile, source: &Source, key: &str) -> Option<&'p str> {
+    let text = |id| profile.strings.get(id);
+    let mut attributes = source.attributes.iter();
+    let found = attributes.find(|attribute| text(attribute.key) == key)?;
+    Some(text(found.value.text))
 }
 
 /// A description of a source of Rprof, such as `Rprof: Rprof.out, 20000 us, memory gc line`.

@@ -14,7 +14,7 @@
 //! | `nodes` | columns `depth` (delta) and `frame`: the tree in preorder. Node 0 is the root, with depth 0 and frame -1 |
 //! | `types` | objects with `name`, `unit` and `allocated` (whether the values are allocations, which belong to the caller of a garbage collection): the sample types that may be summed |
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
-//! | `sources` | objects with `name` (of the process, if it is known, and the last part of the URI), `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts) and `base` (whether other sources are compared with this one) |
+//! | `sources` | objects with `name` (of the process, if it is known, and the last part of the URI; or `worker 1 of 2, pid 1234`), `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts), `base` (whether other sources are compared with this one) and, for processes that work together, `seconds`, how long they were recorded, or null |
 //! | `heap` | only if a source is a heap snapshot: the kinds of its frames, in the order of their colours |
 //! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. The value `34 others` combines 34 values with fewer samples. Samples with the same labels belong to the same set |
 //! | `values` | objects with `source`, `set` if there are labels, and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
@@ -28,7 +28,7 @@ use super::samples::Samples;
 use super::tree::{Frame, Function, Tree};
 use crate::analysis::garbage_collections::is_allocation;
 use crate::analysis::sample_types::summed_type;
-use crate::analysis::source_facts::{file_name, program};
+use crate::analysis::source_facts::{ROLE, attribute, file_name, process, program};
 use crate::error::Result;
 use crate::json::Json;
 use crate::limits::cancel::Stop;
@@ -188,16 +188,24 @@ fn write_source(
     let uri = source.uri.as_deref().unwrap_or_default();
     let period = source.period.as_ref().and_then(Period::nanoseconds);
     let name = file_name(uri);
-    match program(profile, source) {
-        Some(program) => json.field("name")?.text(&message!("{program} {name}"))?,
-        None => json.field("name")?.text(name)?,
+    match (process(profile, source), program(profile, source)) {
+        (Some(process), _) => json.field("name")?.text(&process)?,
+        (None, Some(program)) => json.field("name")?.text(&message!("{program} {name}"))?,
+        (None, None) => json.field("name")?.text(name)?,
     }
     json.field("type")?.text(source.kind.as_str())?;
     json.field("period")?.number(period.unwrap_or(f64::NAN))?;
     json.field("start")?
         .number(source.timestamp.unwrap_or(f64::NAN))?;
     json.field("samples")?.number(samples)?;
-    json.field("base")?.flag(is_base)
+    json.field("base")?.flag(is_base)?;
+    if attribute(profile, source, ROLE).is_some() {
+        let seconds = source
+            .duration
+            .map_or(f64::NAN, |length| length as f64 / 1e9);
+        json.field("seconds")?.number(seconds)?;
+    }
+    Ok(())
 }
 
 /// Writes the text of each file that has a function in the tree.

@@ -483,3 +483,39 @@ fn sources_have_the_name_of_what_their_process_runs() {
         assert_eq!(checked(&page(), &x)["sources"][0]["name"], name);
     }
 }
+
+#[test]
+fn processes_that_work_together_have_their_role_and_times() {
+    let mut x = profile(SourceKind::named("process"), &["a", "a"]);
+    add_source(&mut x, SourceKind::named("process"), &["b", "b"]);
+    x.values = vec![values("cpu", "nanoseconds", &[10.0; 4])];
+    x.samples.times = vec![(0, 1_000_000_000), (1, 1_000_000_010), (2, 3_000_000_000)];
+    x.samples.times.push((3, 3_000_000_050));
+    for (row, role) in ["master", "worker 1 of 1"].into_iter().enumerate() {
+        let attributes = [
+            ("process.pid", (row + 7).to_string()),
+            ("profile.process.role", role.to_owned()),
+        ];
+        x.sources[row].attributes = attributes
+            .map(|(key, value)| {
+                let text = x.strings.intern(&value).unwrap();
+                let kind = ValueKind::String;
+                Attribute::new(
+                    x.strings.intern(key).unwrap(),
+                    AttributeValue { kind, text },
+                )
+            })
+            .to_vec();
+    }
+    x.sources[1].duration = Some(2_500_000_000);
+    let data = checked(&page(), &x);
+    let field = |row: usize, name: &str| data["sources"][row][name].clone();
+    assert_eq!(field(0, "name"), "master, pid 7");
+    assert_eq!(field(1, "name"), "worker 1 of 1, pid 8");
+    assert_eq!(
+        (field(0, "seconds"), field(1, "seconds")),
+        (serde_json::Value::Null, 2.5.into())
+    );
+    let start = |row: usize| data["order"][row]["times"]["start"].clone();
+    assert_eq!((start(0), start(1)), (1.into(), 3.into()));
+}
