@@ -20,8 +20,8 @@
 #'
 #' With another value of `by`, such as `by = "process"`, the samples with each value have a tree of their own, of
 #' functions, below a first row for the value. The keys are the same as in [`summary(by = )`][summary.profile_data()]:
-#' labels, `process`, `source` and `run`. The first row of samples without the label has the name `NA`, and a sample with
-#' several values counts for each of them.
+#' labels, `process`, `source` and `run`. The first row of samples without the label has the name `NA`, and a sample
+#' with several values counts for each of them.
 #'
 #' A recursive function occurs several times on a path. `callees()` and `callers()` start at its outermost call, so
 #' their first row has the same total as in [summary()][summary.profile_data()].
@@ -37,8 +37,8 @@
 #' of the total of the function.
 #'
 #' @param x A profile, see [profile_data], or the path of a file. For `format()` and `print()`, a call tree.
-#' @param by `"function"`, `"line"`, or `"package"`; for `call_tree()` also the key of a label, `"process"`, `"source"` or
-#'   `"run"`.
+#' @param by `"function"`, `"line"`, or `"package"`; for `call_tree()` also the key of a label, `"process"`, `"source"`
+#'   or `"run"`.
 #' @param name The name of a function, as [summary()][summary.profile_data()] shows it. `NA` or `"<unknown>"` for all
 #'   code without symbols.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.

@@ -37,15 +37,15 @@
 #' @param width The width of the lines, by default the width of the console.
 #'
 #' @return An object of class `profile_description`. `format()` returns a character vector with a string for
-#'   each line, by default at most 60; `print()` returns `x`, invisibly. `as.list()` returns a list whose
+#'   each line, by default about 60; `print()` returns `x`, invisibly. `as.list()` returns a list whose
 #'   names will not change:
 #'   \describe{
-#'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`,
-#'     `seconds` (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`,
-#'     `without_value`, `functions`, `types` (a tibble), and `sources` (a tibble with `source_type`, `source_uri`,
-#'     `source_timestamp`, and `command`, the command line of a process, `NA` if unknown), and `processes` (if several
-#'     worked together, a list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`, the seconds
-#'     from the first start to the last end of a source; `NA` if unknown)}
+#'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `seconds`
+#'     (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`,
+#'     `functions`, `types` (a tibble), `sources` (a tibble with `source_type`, `source_uri`, `source_timestamp`,
+#'     and `command`, the command line of a process, `NA` if unknown), and `processes` (if several worked together, a
+#'     list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`, the seconds from the first
+#'     start to the last end of a source; `NA` if unknown)}
 #'   \item{tree}{tibble: the [call_tree()]}
 #'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function
 #'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
@@ -59,10 +59,10 @@
 #'     whether these are lower bounds because memory was measured at each sample; for profiles that also contain
 #'     allocations of [Rprofmem()], `recorded`, a list with their `bytes` and `functions`;
 #'     `NULL` if not recorded}
-#'   \item{spread}{list: `processes`, a tibble with `process`, `cpu` in seconds and `busy_share`; `seconds`, the time in
-#'     which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if fewer
-#'     than two processes worked for another one, or if their CPU time is unknown. Without times of samples, `seconds` and
-#'     `busy_share` are `NA`}
+#'   \item{spread}{list: `processes`, a tibble with `process`, `cpu` in seconds and `busy_share`; `seconds`, the time
+#'     in which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if
+#'     fewer than two processes worked for another one, or if their CPU time is unknown. Without times of samples,
+#'     `seconds` and `busy_share` are `NA`}
 #'   \item{notes}{character: irregularities, and whether there are too few samples}
 #'   \item{next_calls}{character: R code}
 #'   }

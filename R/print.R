@@ -9,8 +9,9 @@ print_lines <- function(x, ...) {
 #'
 #' `print()` shows the number of samples, the types of their values, the sources, and the functions with the greatest
 #' self. Of processes that worked together, it shows how many there were, the sum of their CPU time, and the time from
-#' the first start to the last end of a source; `summary(x, by = "process")` lists them. The figures agree with [summary()][summary.profile_data()], whose help describes which samples are counted; the
-#' number of other samples is shown as *left out*.
+#' the first start to the last end of a source; `summary(x, by = "process")` lists them. The figures agree with
+#' [summary()][summary.profile_data()], whose help describes which samples are counted; the number of other samples is
+#' shown as *left out*.
 #'
 #' Of a snapshot of the heap, `print()` shows the size, the process, and what holds most of the memory, see [holders()].
 #'

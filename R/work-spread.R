@@ -62,8 +62,8 @@ format_processes <- function(processes) {
 
 # ---- The spread of the work --------------------------------------------------------
 
-# What `describe_profile()` calls `spread`: NULL if fewer than two processes worked for another one, or if their CPU time
-# is unknown.
+# What `describe_profile()` calls `spread`: NULL if fewer than two processes worked for another one, or if their CPU
+# time is unknown.
 described_spread <- function(x, processes, call) {
   table <- processes$table
   table <- table[!is.na(table$role) & table$role != "master", ]

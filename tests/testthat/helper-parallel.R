@@ -1,7 +1,7 @@
 # A profile of processes that worked together, from a start of 1e9 seconds since 1970, with an interval of 1 s.
 #
-# `seconds`: for each role, the seconds at which the process computed, in a function that has the name of the kind of its
-# role; the pids are 100, 101, ... `recorded`: for how long each of them was recorded, NA if unknown.
+# `seconds`: for each role, the seconds at which the process computed, in a function that has the name of the kind of
+# its role; the pids are 100, 101, ... `recorded`: for how long each of them was recorded, NA if unknown.
 profile_of_processes <- function(seconds, recorded = rep(10, length(seconds)), gc = FALSE) {
   n <- length(seconds)
   role <- names(seconds)
@@ -21,7 +21,9 @@ profile_of_processes <- function(seconds, recorded = rep(10, length(seconds)), g
       source_timestamp = 1e9, .duration_nanos = recorded * 1e9, .period = 1e9, .period_type = "cpu",
       .period_unit = "nanoseconds", .gc_profiling = c(gc, rep(NA, n - 1))
     ),
-    samples = tibble::tibble(sample_id = sample, source_id = source, .timestamp = 1e9 + unlist(seconds, use.names = FALSE)),
+    samples = tibble::tibble(
+      sample_id = sample, source_id = source, .timestamp = 1e9 + unlist(seconds, use.names = FALSE)
+    ),
     sample_values = tibble::tibble(sample_id = sample, type = "cpu", unit = "nanoseconds", value = 1e9),
     sample_locations = tibble::tibble(
       sample_id = rep(sample, each = 2), depth = rep(1:2, length(sample)),

@@ -7,7 +7,9 @@ test_that("processes that worked together are counted, with their CPU time in re
     "child of 104" = 12
   ))
   # The last sample is later than the end of its source.
-  expect_output(print(x), "Processes: 1 master, 2 workers, 1 fork, 1 callr process, 2 children, 11 s of CPU\n +in 12 s\n")
+  expect_output(
+    print(x), "Processes: 1 master, 2 workers, 1 fork, 1 callr process, 2 children, 11 s of CPU\n +in 12 s\n"
+  )
   expect_output(print(describe_profile(x)), "Processes: 1 master, 2 workers, 1 fork, 1 callr process")
   run <- as.list(describe_profile(x))$run
   expect_identical(run$processes$table$cpu, c(1, 2, 4, 1, 1, 1, 1))
