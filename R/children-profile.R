@@ -41,7 +41,8 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
       }
     ), "profile_warning_incomplete", call = call)
   }
-  bind_profiles(c(parts[lengths(parts) > 0], own_profiles(recorded)), call)
+  # The helper is a part of this session.
+  mark_session(bind_profiles(c(parts[lengths(parts) > 0], own_profiles(recorded)), call))
 }
 
 # The profiles of processes that have recorded themselves, with what is known about them.

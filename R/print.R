@@ -265,17 +265,21 @@ format_origin <- function(sources, processes, width, ...) {
   wrap("Processes: ", format_processes(processes), width)
 }
 
-# `command`: the command line of the process of each source, NA if it is unknown. `n`: the number of sources to show.
-format_sources <- function(sources, width, ellipsis = NULL, command = rep(NA_character_, nrow(sources)), n = 3) {
+# `command`, `role`: of the process of each source, NA if unknown. `n`: the number of sources to show.
+format_sources <- function(sources, width, ellipsis = NULL, command = NA_character_, role = NA_character_, n = 3) {
   # Columns are used instead of rows of the table, see slice_rows().
   shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, n)
   type <- shown_label(shown$source_type)
   # The end of a path is more informative than its start.
   uri <- shown_name(shown$source_uri, width - 12 - nchar(type, "width"), "start", ellipsis)
   more <- nrow(sources) - length(type)
-  lines <- paste0(type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri)))
+  first <- function(x) utils::head(rep_len(x, nrow(sources)), n)
+  role <- first(role)
+  lines <- paste0(
+    type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri)), ifelse(is.na(role), "", paste0(" (", shown_label(role), ")"))
+  )
   # Without the options that Rscript adds, so that the code or the script is visible.
-  command <- gsub(" --(no-echo|no-restore|slave)(?= )", "", sub("^\\S*/", "", utils::head(command, n)), perl = TRUE)
+  command <- gsub(" --(no-echo|no-restore|slave)(?= )", "", sub("^\\S*/", "", first(command)), perl = TRUE)
   space <- pmax(width - 14 - nchar(lines, "width"), 10)
   command <- vapply(seq_along(lines), function(i) shown_name(command[[i]], space[[i]], "end", ellipsis), "")
   lines <- c(

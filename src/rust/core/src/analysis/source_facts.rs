@@ -6,7 +6,10 @@ use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, TryText, owned, with_room};
 use crate::message;
 use crate::model::known_types::CPU;
-use crate::model::{Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds, nearest};
+use crate::model::{
+    PROCESS_ID, PROCESS_ROLE, Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds,
+    nearest,
+};
 
 /// When the source was recorded, in nanoseconds since 1970.
 pub fn time(source: &Source) -> Option<i64> {
@@ -176,13 +179,10 @@ pub fn program<'p>(profile: &'p Profile, source: &Source) -> Option<&'p str> {
     Some(file_name(program)).filter(|name| !name.is_empty())
 }
 
-/// The attribute with the part of a process among others that work together, such as `worker 1 of 2`.
-pub const ROLE: &str = "profile.process.role";
-
 /// What a process that works with others is called: `worker 1 of 2, pid 1234`.
 pub fn process(profile: &Profile, source: &Source) -> Option<String> {
-    let role = attribute(profile, source, ROLE)?;
-    Some(match attribute(profile, source, "process.pid") {
+    let role = attribute(profile, source, PROCESS_ROLE)?;
+    Some(match attribute(profile, source, PROCESS_ID) {
         Some(pid) => message!("{role}, pid {pid}"),
         None => role.into(),
     })

@@ -9,10 +9,10 @@ use super::functions::UNKNOWN;
 use super::known_types::{CPU, ValueType};
 use super::numbers::unit_of_time;
 use super::resources::ScopeId;
-use super::strings::{StringId, Strings};
+use super::strings::StringId;
 use crate::collections::id;
 use crate::error::Result;
-use crate::limits::memory::{TryText, owned, written};
+use crate::limits::memory::{TryText, owned};
 use std::borrow::Cow;
 
 id!(SourceId, "sources");
@@ -100,21 +100,6 @@ pub struct Source {
 /// The attributes of a source that was a process: its id, and its role among the processes of a recording.
 pub const PROCESS_ID: &str = "process.pid";
 pub const PROCESS_ROLE: &str = "profile.process.role";
-
-impl Source {
-    /// What a process of a recording with several is called: `worker 1 of 2, pid 1234`.
-    pub fn process_name(&self, strings: &Strings) -> Result<Option<String>> {
-        let text = |key| {
-            let mut attributes = self.attributes.iter();
-            let found = attributes.find(|attribute| strings.get(attribute.key) == key)?;
-            Some(strings.get(found.value.text))
-        };
-        match (text(PROCESS_ROLE), text(PROCESS_ID)) {
-            (Some(role), Some(pid)) => written(format_args!("{role}, pid {pid}")).map(Some),
-            _ => Ok(None),
-        }
-    }
-}
 
 /// A profile in another format.
 #[derive(Debug, Clone, PartialEq, Eq)]

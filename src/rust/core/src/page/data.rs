@@ -28,14 +28,14 @@ use super::samples::Samples;
 use super::tree::{Frame, Function, Tree};
 use crate::analysis::garbage_collections::is_allocation;
 use crate::analysis::sample_types::summed_type;
-use crate::analysis::source_facts::{ROLE, attribute, file_name, process, program};
+use crate::analysis::source_facts::{attribute, file_name, process, program};
 use crate::error::Result;
 use crate::json::Json;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryCollect;
 use crate::message;
 use crate::model::heap::{HeapFrame, SNAPSHOT};
-use crate::model::{Period, Profile, Source, Values, is_summable};
+use crate::model::{PROCESS_ROLE, Period, Profile, Source, Values, is_summable};
 use std::io::Write;
 
 /// The version of this layout.
@@ -199,7 +199,7 @@ fn write_source(
         .number(source.timestamp.unwrap_or(f64::NAN))?;
     json.field("samples")?.number(samples)?;
     json.field("base")?.flag(is_base)?;
-    if attribute(profile, source, ROLE).is_some() {
+    if attribute(profile, source, PROCESS_ROLE).is_some() {
         let seconds = source
             .duration
             .map_or(f64::NAN, |length| length as f64 / 1e9);

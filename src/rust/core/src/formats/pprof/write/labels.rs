@@ -4,6 +4,7 @@
 //! elsewhere: the span, the source, or the number of the run if there are several, and whether R was
 //! collecting garbage. Sets of labels repeat, so each distinct set is encoded once.
 
+use crate::analysis::source_facts::process;
 use crate::error::{Error, Result};
 use crate::formats::pprof::proto::{label, sample};
 use crate::formats::pprof::source_labels::{self, Fact, KEYS};
@@ -168,8 +169,8 @@ impl<'a> Labels<'a> {
             // pprof would interpret a number without a prefix as a range.
             let run = written(format_args!("run-{}", source.0 + 1))?;
             self.add(own, RUN, Word::New(run.into()))?;
-            let process = self.profile.sources[source.row()].process_name(strings)?;
-            if let Some(process) = process {
+            let row = &self.profile.sources[source.row()];
+            if let Some(process) = process(self.profile, row) {
                 self.add(own, PROCESS, Word::New(process.into()))?;
             }
         }
