@@ -10,16 +10,19 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
   }
   family <- recorded$profile
   own <- x$sources$source_id[[1]]
+  readings <- readings_within(recorded$readings, x$sources$source_timestamp[[1]], duration)
   x <- with_amounts_of_time(x, own, clock)
-  x$samples$.timestamp <- times_of_samples(x, own, clock, recorded$readings)
+  x$samples$.timestamp <- times_of_samples(x, own, clock, readings)
   about <- family$.source_attributes
   x$.source_attributes <- about[about$source_id == family$sources$source_id[[1]], ]
   x$.source_attributes$source_id <- rep(own, nrow(x$.source_attributes))
+  if (clock == "cpu") {
+    x <- scaled_to_clock(x, own, readings)
+  }
   counts <- count_missed_forks(recorded)
   if (!is.null(counts)) {
     about <- c(profile.process.forks = counts$forks, profile.process.forks.missed = counts$missed)
-    rows <- tibble::tibble(source_id = own, key = names(about), value = format(about, trim = TRUE), type = "int")
-    x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
+    x <- with_attributes(x, own, about)
   }
   x$sources$source_uri[[1]] <- family$sources$source_uri[[1]]
   x$sources$.duration_nanos <- c(duration * 1e9, rep(NA, nrow(x$sources) - 1))
@@ -52,7 +55,9 @@ own_profiles <- function(recorded) {
     x <- one$profile
     role <- recorded$refused$role[match(pid, recorded$refused$pid)]
     about <- c(process.command_line = one$command, profile.process.role = if (is.na(role)) "worker" else role)
-    rows <- tibble::tibble(source_id = x$sources$source_id, key = names(about), value = unname(about), type = "string")
+    rows <- tibble::tibble(
+      source_id = x$sources$source_id, key = names(about), value = unname(about), type = "string", unit = NA_character_
+    )
     x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
     x$sources$source_uri <- paste0("pid:", pid)
     x
@@ -139,6 +144,46 @@ with_amounts_of_time <- function(x, source, clock) {
   x$sources$.period_type[[row]] <- clock
   x$sources$.period_unit[[row]] <- "nanoseconds"
   x$sources$.default_type <- clock
+  x
+}
+
+# The readings of the master's clock between the start and the end of the recording.
+readings_within <- function(readings, started, duration) {
+  if (length(readings$date) < 2) {
+    return(list(date = numeric(), cpu = numeric()))
+  }
+  ends <- (started + c(0, duration)) * 1e9
+  cpu <- stats::approx(readings$date, readings$cpu, ends, rule = 2, ties = "ordered")$y
+  within <- readings$date > ends[[1]] & readings$date < ends[[2]]
+  list(date = c(ends[[1]], readings$date[within], ends[[2]]), cpu = c(cpu[[1]], readings$cpu[within], cpu[[2]]))
+}
+
+# R's profiler loses ticks if all processors are busy. As in recordings from outside, one factor makes the sum of the
+# samples the CPU time by the clock.
+scaled_to_clock <- function(x, source, readings) {
+  values <- x$sample_values
+  of_source <- x$samples$source_id[match(values$sample_id, x$samples$sample_id)] == source
+  rows <- which(of_source & values$type == "cpu")
+  if (length(rows) == 0 || length(readings$cpu) == 0) {
+    return(x)
+  }
+  clock <- readings$cpu[[length(readings$cpu)]] - readings$cpu[[1]]
+  factor <- clock / sum(values$value[rows])
+  x$sample_values$value[rows] <- round(values$value[rows] * factor)
+  with_attributes(x, source, c(
+    profile.cpu.ticks = length(rows), profile.cpu.clock = round(clock), profile.cpu.factor = factor
+  ))
+}
+
+# Adds numbers to what is known about a source.
+with_attributes <- function(x, source, values) {
+  is_whole <- values == round(values)
+  rows <- tibble::tibble(
+    source_id = source, key = names(values),
+    value = ifelse(is_whole, sprintf("%.0f", values), format(values, digits = 15, trim = TRUE)),
+    type = ifelse(is_whole, "int", "double"), unit = NA_character_
+  )
+  x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
   x
 }
 

@@ -46,7 +46,8 @@ shell_record <- function(options, values) {
       if (is.null(x)) {
         shell_message("profile: The script ended before anything was recorded.")
       } else {
-        shell_finish(x, output, options)
+        # Lines were recorded, so there is no code of the script without.
+        shell_finish(x, output, options, hint_without_lines)
         if (!settings$children) {
           elapsed <- as.numeric(difftime(ended, started, units = "secs"))
           say_children(ran$cpu, elapsed, "The script", "`profile record --children`")
@@ -178,11 +179,13 @@ with_lines_in_names <- function(functions) {
   functions
 }
 
-# Writes the profile, and prints a summary to the standard error. If the file cannot be written any more, the profile is
+# Writes the profile, and prints a summary to the standard error, without the note `omit`. If the file cannot be written any more, the profile is
 # kept elsewhere.
-shell_finish <- function(x, output, options) {
+shell_finish <- function(x, output, options, omit = NULL) {
   if (!isTRUE(options$quiet)) {
-    shell_message(paste(format(describe_profile(x, n = 4)), collapse = "\n"))
+    description <- describe_profile(x, n = 4)
+    description$parts$notes <- setdiff(description$parts$notes, omit)
+    shell_message(paste(format(description), collapse = "\n"))
   }
   tryCatch(
     {

@@ -179,6 +179,33 @@ test_that("processes that end at any time do no harm", {
   expect_gte(missed + sum(roles(x) != "master"), 31)
 })
 
+test_that("a script is recorded with its children, also if it is killed", {
+  skip_without_children()
+  folder <- withr::local_tempdir()
+  output <- file.path(folder, "out.pb.gz")
+  program <- file.path(dirname(getNamespaceInfo("profile", "path")), "profile", "exec", "profile")
+  skip_if_not(file.exists(program))
+  withr::local_envvar(R_LIBS = paste(.libPaths(), collapse = ":"))
+  run <- function(...) {
+    script <- file.path(folder, "script.R")
+    writeLines(c(
+      "work <- function(n) {", "  x <- 0", "  for (i in seq_len(n)) x <- x + sqrt(i)", "  x", "}",
+      "y <- parallel::mclapply(c(5e7, 5e7), work, mc.cores = 2)", ...
+    ), script)
+    system2("sh", c("-c", shQuote(paste("exec", shQuote(program), "record --children -o", output, script))),
+      stdout = FALSE, stderr = file.path(folder, "err"))
+  }
+  expect_identical(run("quit(status = 3)"), 3L)
+  x <- read_pprof(output)
+  processes <- summary(x, by = "process")$process
+  expect_length(grep("^fork of [0-9]+, pid", processes), 2)
+  lines <- as_tibble(x)
+  expect_true(any(lines$line %in% 3 & grepl("script.R$", lines$filename)))
+  unlink(output)
+  expect_identical(run("tools::pskill(Sys.getpid(), tools::SIGKILL)"), 137L)
+  expect_length(grep("^fork of [0-9]+, pid", summary(read_pprof(output), by = "process")$process), 2)
+})
+
 # ---- Where the system does not permit to look into others -----------------------------
 
 # Programs that are started by `env`, such as the helper, may not look into other processes.
@@ -322,10 +349,23 @@ test_that("samples of R's profiler get the times of its clock", {
   expect_equal(times_of_samples(x, 1L, "wall", readings) - 1000, c(0.015, 0.03, 0.045, 0.06), tolerance = 1e-6)
   expect_identical(times_of_samples(x, 2L, "cpu", readings), rep(NA_real_, 4))
   expect_identical(times_of_samples(x, 1L, "cpu", list(date = 1, cpu = 1)), rep(NA_real_, 4))
+  # The part between 5 and 50 ms.
+  within <- readings_within(readings, 1000.005, 0.045)
+  expect_equal(within$date - 1e12, c(5, 10, 30, 50) * 1e6, tolerance = 1e-6)
+  expect_equal(within$cpu, c(5, 10, 10, 30) * 1e6, tolerance = 1e-6)
+  expect_identical(readings_within(list(date = 1, cpu = 1), 0, 1), list(date = numeric(), cpu = numeric()))
   x <- with_amounts_of_time(x, 1L, "cpu")
   expect_identical(unique(x$sample_values[-1]), tibble::tibble(type = "cpu", unit = "nanoseconds", value = 1e7))
   expect_s3_class(validate_profile(x), "profile_data")
   expect_equal(summary(x)$by_function$self, 4e7)
+  # Four ticks in 25 ms of CPU time.
+  x <- scaled_to_clock(x, 1L, within)
+  expect_equal(summary(x)$by_function$self, 2.5e7)
+  attribute <- function(key) as.numeric(source_attribute(x, key))
+  expect_identical(attribute("profile.cpu.ticks"), 4)
+  expect_equal(attribute("profile.cpu.clock"), 2.5e7)
+  expect_equal(attribute("profile.cpu.factor"), 0.625)
+  expect_s3_class(validate_profile(x), "profile_data")
 })
 
 test_that("there is a hint if others have worked meanwhile", {

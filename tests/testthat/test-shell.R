@@ -173,9 +173,10 @@ test_that("a recording that cannot be written is kept, and the exit status is th
 
 test_that("a script that cannot be recorded runs without a recording", {
   folder <- withr::local_tempdir()
-  settings <- list(interval = 0.01, event = "no such event", native = FALSE)
+  settings <- list(interval = 0.01, event = "no such event", native = FALSE, children = FALSE)
   out <- withr::local_tempfile()
-  expect_identical(run_recorded(script(paste0("writeLines('it runs', ", deparse(out), ")")), character(), folder, settings), 0L)
+  ran <- run_recorded(script(paste0("writeLines('it runs', ", deparse(out), ")")), character(), folder, settings)
+  expect_identical(ran$status, 0)
   expect_identical(readLines(out), "it runs")
   expect_match(hook_lines(folder, "notes"), "^The script is not recorded: ")
 })
@@ -219,8 +220,9 @@ test_that("children that quit add nothing to the recording", {
     "}",
     "quit(status = 3)"
   )
-  status <- run_recorded(path, character(), folder, list(interval = 0.01, event = NULL, native = FALSE))
-  expect_identical(status, 3L)
+  settings <- list(interval = 0.01, event = NULL, native = FALSE, children = FALSE)
+  ran <- run_recorded(path, character(), folder, settings)
+  expect_identical(ran$status, 3)
   file <- file.path(folder, "Rprof.out")
   copies <- hook_lines(folder, "copies")
   expect_length(copies, if (getRversion() < "4.3") 3 else 0)
