@@ -207,6 +207,7 @@ times_of_samples <- function(x, source, clock, readings) {
 # Begins to look out for processes that work for this one, and returns a function that ends this, and says how to record
 # them if they have worked while this one has waited.
 start_lookout <- function(started) {
+  force(started)
   children <- function() sum(proc.time()[c("user.child", "sys.child")])
   before <- list(children = children(), forks = rust(rust_count_forks(), NULL))
   rust(rust_lookout_start(), NULL)
