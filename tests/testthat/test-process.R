@@ -373,7 +373,7 @@ test_that("a process that does not run R is an error with the reason", {
     profile_process(1, interval = 2)
     profile_process(1, 1, 2)
     profile_process(1, clock = "x")
-    profile_process(1, children = 1)
+    profile_process(1, children = "yes")
     profile_process(1, pause = NA)
     profile_process(1, native = TRUE, pause = FALSE)
     watch_process(1, every = 0)
