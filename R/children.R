@@ -109,7 +109,10 @@ join_cluster <- function(cluster, joining) {
   if (is.null(cluster)) {
     return()
   }
-  join <- function(settings, script) eval(parse(script, keep.source = FALSE), list2env(list(settings = settings), parent = baseenv()))
+  join <- function(settings, script) {
+    eval(parse(script, keep.source = FALSE), list2env(list(settings = settings), parent = baseenv()))
+    NULL
+  }
   environment(join) <- baseenv()
   parallel::clusterCall(cluster, join, joining, system.file("record", "worker.R", package = "profile"))
 }
@@ -226,10 +229,13 @@ run_helper <- function(folder) {
   new <- in_folder(folder, "pid.new")
   writeLines(as.character(Sys.getpid()), new)
   file.rename(new, in_folder(folder, "pid"))
-  while (!file.exists(in_folder(folder, "permitted")) && dir.exists(folder)) {
+  request <- readRDS(in_folder(folder, "request.rds"))
+  while (!file.exists(in_folder(folder, "permitted")) && tools::pskill(request$collector, 0L)) {
+    if (!dir.exists(folder)) {
+      return(invisible())
+    }
     Sys.sleep(0.005)
   }
-  request <- readRDS(in_folder(folder, "request.rds"))
   result <- tryCatch(
     if (is.null(request$heaps)) {
       recorded_of(rust(rust_family_record(request$asked, request$settings), NULL), TRUE, FALSE)

@@ -145,7 +145,7 @@ forward_target <- function(to, headers, timeout, spool, limit, call) {
 # thread must not read them while R changes them.
 forward_environment <- function() {
   variables <- whole_environment()
-  other <- "^(OTEL_.*|R_PROFILE_AGENT.*|R_PROFILE|R_PROFILE_USER|R_ENVIRON|R_ENVIRON_USER|R_TESTS|R_LIBS|R_DEFAULT_PACKAGES)$"
+  other <- "^(OTEL_.*|R_PROFILE_AGENT.*|R_PROFILE_RECORDING|R_PROFILE|R_PROFILE_USER|R_ENVIRON|R_ENVIRON_USER|R_TESTS|R_LIBS|R_DEFAULT_PACKAGES)$"
   c(
     variables[!grepl(other, names(variables), useBytes = TRUE)],
     R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep),
