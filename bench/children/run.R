@@ -1,13 +1,13 @@
 #!/usr/bin/env Rscript
-# Compares record_profile(children = TRUE) of parallel work with what the workers know about themselves, and measures its
-# cost.
+# Compares record_profile(children = TRUE) of parallel work with what the workers know about themselves, and measures what
+# it costs.
 #
 # usage: bench/children/run.R [--small] [SECONDS] [ROUNDS]
 #
-# SECONDS (4) is the CPU time of a worker that computes all the time, ROUNDS (5) how often each recording is repeated. It
-# takes about ten minutes, and two with `--small`. The truth is the CPU time of R's thread by the kernel, which each worker
-# reads before and after its own function, `f_1()` to `f_6()`, and for shares of functions the number of their iterations,
-# with `Rprof()` in the same worker as a witness. Linux only. Nothing passes or fails.
+# SECONDS (4) is the CPU time of a worker that computes all the time, ROUNDS (5) how often each recording is repeated.
+# It takes about ten minutes, and two with `--small`. The truth is the CPU time of R's thread by the kernel, which each
+# worker reads before and after its own function, `f_1()` to `f_6()`, and for shares of functions the number of their
+# iterations, with `Rprof()` in the same worker as a witness. Linux only. Nothing passes or fails.
 
 suppressPackageStartupMessages(library(profile))
 
