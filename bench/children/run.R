@@ -1,6 +1,6 @@
 #!/usr/bin/env Rscript
-# Compares record_profile(children = TRUE) of parallel work with what the workers know about themselves, and measures what
-# it costs.
+# Compares record_profile(children = TRUE) of parallel work with what the workers know about themselves, and measures
+# what it costs.
 #
 # usage: bench/children/run.R [--small] [SECONDS] [ROUNDS]
 #
