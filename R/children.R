@@ -58,7 +58,6 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
   })
   stop_if_failed(wait_for_helper(folder, function() file.exists(recording)), call)
   is_refused <- identical(readLines(recording), "refused")
-  is_ready <- TRUE
   variables <- rlang::set_names(recording, variable_of_recording)
   if (is_refused || must_permit) {
     joining$is_refused <- is_refused
@@ -73,6 +72,7 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
   restore <- set_variables(variables)
   counts <- function() list(forks = rust(rust_count_forks(), NULL), cpu = sum(proc.time()[c("user.child", "sys.child")]))
   before <- counts()
+  is_ready <- TRUE
   function() {
     restore()
     permit_helper(0L)
@@ -156,6 +156,9 @@ heaps_by_helper <- function(pids, call) {
 # Starts a helper. `request` is what `run_helper()` reads. If the system requires that, the helper is permitted to look into
 # this process and its forks, and `permit_others()` is called with its id. Returns whether this was required.
 ask_helper <- function(folder, request, call, permit_others = function(helper) NULL) {
+  if (!is_live_platform()) {
+    abort_unsupported(paste0("Other processes can be read only on ", live_platforms(), "."), call)
+  }
   saveRDS(request, in_folder(folder, "request.rds"))
   run_in_background("profile:::run_helper(commandArgs(TRUE)[[1]])", folder, in_folder(folder, "log"))
   file <- in_folder(folder, "pid")

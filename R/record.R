@@ -137,6 +137,13 @@ record_profile <- function(
   end_helper <- if (children$any) start_helper(children, helper_settings(interval, clock, native), call, folder)
   started <- Sys.time()
   end_lookout <- if (!children$any) start_lookout(started)
+  # If the profiler cannot start.
+  on.exit(if (children$any) {
+    end_helper()
+    unlink(folder, recursive = TRUE)
+  } else {
+    rust(rust_lookout_end(), NULL)
+  })
   finish <- if (native) start_native_recording(options, call) else start_recording(options, call)
   if (is_exact) {
     finish <- with_allocations(finish, call)

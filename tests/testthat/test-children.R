@@ -134,6 +134,16 @@ test_that("memory and native code are recorded with children", {
   }
 })
 
+test_that("nothing is left if the profiler cannot start", {
+  skip_without_children()
+  withr::local_options(profile.recording_mb = -1)
+  for (children in c(TRUE, FALSE)) {
+    expect_error(record_profile(1, native = TRUE, children = children), class = "profile_error_argument")
+  }
+  expect_identical(Sys.getenv(variable_of_recording, NA), NA_character_)
+  expect_length(list.files(tempdir(), "^children-"), 0)
+})
+
 test_that("an error of the expression ends the recording of children", {
   skip_without_children()
   skip_if_not_installed("parallel")

@@ -91,16 +91,23 @@ impl Family {
         self.known.try_push(process)
     }
 
-    /// Takes note that a process cannot be recorded. It may still become R if it has just been started, and may be ending.
-    pub fn reject(&mut self, process: Process, role: Role, why: Error) -> Result<()> {
-        if process.has_r() && process.runs_a_program() && !process.may_be_read() {
-            self.refused.try_push((process.pid, role))?;
-            self.refusal.get_or_insert(why);
-            self.known.try_push(process)?;
-        } else if process.age().is_some_and(|age| age >= STARTING) {
+    /// Takes note that a process does not run R. It may still become R if it has just been started.
+    pub fn pass_over(&mut self, process: Process) -> Result<()> {
+        if process.age().is_some_and(|age| age >= STARTING) {
             self.known.try_push(process)?;
         }
         Ok(())
+    }
+
+    /// Takes note that a process that runs R cannot be recorded, because this is not permitted, or because it is starting or
+    /// ending.
+    pub fn reject(&mut self, process: Process, role: Role, why: Error) -> Result<()> {
+        if process.may_be_read() || !process.runs_a_program() {
+            return self.pass_over(process);
+        }
+        self.refused.try_push((process.pid, role))?;
+        self.refusal.get_or_insert(why);
+        self.known.try_push(process)
     }
 
     /// Whether no further process may be recorded. This is then counted, if it runs R.

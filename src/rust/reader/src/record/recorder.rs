@@ -231,6 +231,10 @@ impl<'s> Recorder<'s> {
             if self.family.is_too_large_for(&process)? {
                 continue;
             }
+            if !process.has_r() {
+                self.family.pass_over(process)?;
+                continue;
+            }
             match self.attach(process.clone(), role) {
                 Err(why @ Error::Process(_)) => self.family.reject(process, role, why)?,
                 other => other?,

@@ -44,6 +44,8 @@ pub struct Workers {
     masters: usize,
     /// Processes that need no further examination, in ascending order.
     seen: Vec<i32>,
+    /// The sockets of each process when they were last read.
+    sockets: Vec<(Process, Sockets)>,
 }
 
 impl Workers {
@@ -62,8 +64,9 @@ impl Workers {
             return Ok(found);
         }
         self.searched = Some(Instant::now());
-        let sockets = Sockets::of_all(of)?;
-        if variable.is_none() && sockets.iter().all(Sockets::are_none) {
+        self.read_sockets(of)?;
+        let sockets = &self.sockets;
+        if variable.is_none() && sockets.iter().all(|(_, sockets)| sockets.are_none()) {
             return Ok(found);
         }
         let uptime = fs::read_to_string(file("uptime")).unwrap_or_default();
@@ -92,11 +95,10 @@ impl Workers {
                 continue;
             }
             let command = process.command()?;
-            let mut sockets = sockets.iter().zip(of);
-            let is_master = |(sockets, of): &(&Sockets, &Process)| {
+            let is_master = |(of, sockets): &&(Process, Sockets)| {
                 process.is_later_than(of) && sockets.are_in(&command)
             };
-            let sign = if let Some((_, master)) = sockets.find(is_master) {
+            let sign = if let Some((master, _)) = sockets.iter().find(is_master) {
                 Sign::Address(master.pid)
             } else if variable.is_some_and(|variable| process.has_variable(variable)) {
                 Sign::Variable
@@ -111,37 +113,60 @@ impl Workers {
     }
 }
 
+impl Workers {
+    /// Reads the sockets of these processes. The system takes milliseconds for the table of all connections, so it is read
+    /// only for a process that has other sockets than before.
+    fn read_sockets(&mut self, of: &[Process]) -> Result<()> {
+        self.sockets.retain(|(process, _)| of.contains(process));
+        for process in of {
+            let folder = file_of(process.pid, "");
+            let inodes = inodes_of(&folder)?;
+            let known = self.sockets.iter_mut().find(|(known, _)| known == process);
+            match known {
+                Some((_, sockets)) if sockets.inodes == inodes => {}
+                Some((_, sockets)) => *sockets = Sockets::read(&folder, inodes)?,
+                None => {
+                    let sockets = Sockets::read(&folder, inodes)?;
+                    self.sockets.try_push((process.clone(), sockets))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of the sockets of the process with this folder.
+fn inodes_of(folder: &Path) -> Result<Vec<u64>> {
+    let mut inodes = Vec::new();
+    for file in fs::read_dir(folder.join("fd"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let target = fs::read_link(file.path()).unwrap_or_default();
+        let inode = target.to_str().and_then(inode_of_socket);
+        if let Some(inode) = inode {
+            inodes.try_push(inode)?;
+        }
+    }
+    Ok(inodes)
+}
+
 /// The addresses of the sockets of a process.
 #[derive(Debug, Default)]
 struct Sockets {
+    inodes: Vec<u64>,
     ports: Vec<u16>,
     names: Vec<String>,
 }
 
 impl Sockets {
-    fn of_all(processes: &[Process]) -> Result<Vec<Sockets>> {
-        let mut all = Vec::new();
-        for process in processes {
-            all.try_push(Sockets::read(&file_of(process.pid, ""))?)?;
-        }
-        Ok(all)
-    }
-
-    /// The sockets of the process with this folder.
-    fn read(folder: &Path) -> Result<Sockets> {
-        let mut inodes = Vec::new();
-        for file in fs::read_dir(folder.join("fd"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let target = fs::read_link(file.path()).unwrap_or_default();
-            let inode = target.to_str().and_then(inode_of_socket);
-            if let Some(inode) = inode {
-                inodes.try_push(inode)?;
-            }
-        }
+    /// The sockets with these numbers, of the process with this folder.
+    fn read(folder: &Path, inodes: Vec<u64>) -> Result<Sockets> {
         let mut sockets = Sockets::default();
+        if inodes.is_empty() {
+            return Ok(sockets);
+        }
         let table = |name| fs::read(folder.join("net").join(name)).unwrap_or_default();
         for table in [table("tcp"), table("tcp6")] {
             let table = decode(&table)?.text;
@@ -157,6 +182,7 @@ impl Sockets {
                 sockets.names.try_push(owned(name)?)?;
             }
         }
+        sockets.inodes = inodes;
         Ok(sockets)
     }
 
@@ -252,6 +278,7 @@ mod tests {
         let sockets = Sockets {
             ports: vec![11122],
             names: vec!["mirai-7c1f0a".into()],
+            ..Sockets::default()
         };
         for (command, is_worker) in [
             ("R --args MASTER=localhost PORT=11122 OUT=/dev/null", true),
@@ -286,7 +313,8 @@ mod tests {
         let mut tcp = fs::read_to_string(folder.join("net/tcp")).unwrap();
         tcp += "0: 0:2B73 0:0 0A 0:0 0:0 0 0 0 8 1\n";
         fs::write(folder.join("net/tcp"), tcp).unwrap();
-        let sockets = Sockets::read(&folder).unwrap();
+        let inodes = inodes_of(&folder).unwrap();
+        let sockets = Sockets::read(&folder, inodes).unwrap();
         assert_eq!(sockets.ports, [11122]);
         assert_eq!(sockets.names, ["mirai-7c1f0a"]);
     }
