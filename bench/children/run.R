@@ -84,7 +84,7 @@ tasks_of <- function(names, n, files = NULL) {
   lapply(seq_along(names), function(i) list(name = names[[i]], n = n[[i]], file = files[i]))
 }
 
-# Two workers that exist before the recording.
+# Two workers that exist before the recording. They wait while forks work.
 cluster <- parallel::makeCluster(2)
 parallel::clusterExport(cluster, c("burn", "unit", paste0("f_", 1:6), "heavy", "light", "kernel_cpu"))
 run_by <- list(
@@ -167,6 +167,7 @@ cat("Workers\n")
 report("in the profile", 100 * mean(rows$is_found), "%", nrow(rows))
 report("in the profile, with their own functions only", 100 * mean(rows$is_clean), "%", nrow(rows))
 rows$ratio <- rows$recorded / rows$cpu
+report("CPU time within 3% of the kernel's", 100 * mean(abs(rows$ratio - 1) <= 0.03), "%", nrow(rows))
 report("largest difference of a CPU time from the kernel's", 100 * max(abs(rows$ratio - 1)), "%", nrow(rows))
 for (group in split(rows, list(rows$kind, rows$name))) {
   subject <- paste0(group$kind[[1]], ", ", labels[[group$name[[1]]]])
@@ -212,14 +213,16 @@ for (group in split(rows, list(rows$kind, rows$case))) {
   helper <- 100 * group$helper[!duplicated(group$helper)]
   report(paste0(group$kind[[1]], ", ", group$case[[1]]), median(helper), "%", length(helper), extremes(helper))
 }
-nobody <- vapply(seq_len(rounds), function(i) {
+# All workers together.
+report_waiting <- function(name) {
   wait <- function(tasks) {
     Sys.sleep(seconds)
     list()
   }
-  100 * record_tasks(wait, list())$helper
-}, 0)
-report("without forks, while two workers of a cluster wait", median(nobody), "%", rounds, extremes(nobody))
+  helper <- vapply(seq_len(rounds), function(i) 100 * record_tasks(wait, list())$helper, 0)
+  report(name, median(helper), "%", rounds, extremes(helper))
+}
+report_waiting("in total, while two workers of a cluster wait")
 
 # Each turn runs without a recording, with one, and again without.
 cat("The same work with a recording, by its time without one\n")
@@ -249,6 +252,9 @@ for (kind in names(run_by)) {
   }
 }
 parallel::stopCluster(cluster)
+
+cat("CPU time of the helper, of a core\n")
+report_waiting("while this session waits, without workers")
 
 cat("Recording nothing\n")
 times <- time_tasks(list(
