@@ -19,7 +19,7 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
   if (clock == "cpu") {
     x <- scaled_to_clock(x, own, readings)
   }
-  counts <- count_missed_forks(recorded)
+  counts <- count_missed_forks(recorded, x$sources$source_timestamp[[1]])
   if (!is.null(counts)) {
     about <- c(profile.process.forks = counts$forks, profile.process.forks.missed = counts$missed)
     x <- with_attributes(x, own, about)
@@ -65,14 +65,16 @@ own_profiles <- function(recorded) {
 }
 
 # How many forks of the master have ended before they could be recorded: `forks`, `missed`, and `cpu`, the CPU time in seconds
-# of those and of other programs that it has started. NULL if the master was killed.
-count_missed_forks <- function(recorded) {
+# of these and of other programs that it has started; at least, since children that were started without a fork count as
+# found. NULL if the master was killed.
+count_missed_forks <- function(recorded, started = -Inf) {
   if (is.null(recorded$master)) {
     return(NULL)
   }
   family <- recorded$profile
   master <- source_attribute(family, "process.pid")[[1]]
   roles <- roles_of(family)
+  roles[family$sources$source_timestamp < started] <- NA
   found <- c(roles, recorded$refused$role) %in% c(paste(c("fork of", "child of"), master), "callr")
   clock <- as.numeric(source_attribute(family, "profile.cpu.clock")) / 1e9
   of_children <- sum(clock[grepl("^(fork|child|callr)", roles)], na.rm = TRUE)
@@ -159,7 +161,7 @@ readings_within <- function(readings, started, duration) {
 }
 
 # R's profiler loses ticks if all processors are busy. As in recordings from outside, one factor makes the sum of the
-# samples the CPU time by the clock.
+# samples the CPU time by the clock, unless the recorded code has stopped the profiler.
 scaled_to_clock <- function(x, source, readings) {
   values <- x$sample_values
   of_source <- x$samples$source_id[match(values$sample_id, x$samples$sample_id)] == source
@@ -169,6 +171,10 @@ scaled_to_clock <- function(x, source, readings) {
   }
   clock <- readings$cpu[[length(readings$cpu)]] - readings$cpu[[1]]
   factor <- clock / sum(values$value[rows])
+  # The profiler did not run all the time.
+  if (factor > 3) {
+    return(x)
+  }
   x$sample_values$value[rows] <- round(values$value[rows] * factor)
   with_attributes(x, source, c(
     profile.cpu.ticks = length(rows), profile.cpu.clock = round(clock), profile.cpu.factor = factor

@@ -14,7 +14,7 @@ check_children <- function(children, call) {
     return(list(any = children, pids = integer()))
   }
   if (inherits(children, "cluster")) {
-    return(list(any = TRUE, pids = pids_of_cluster(children), cluster = children))
+    return(workers_here(children, call))
   }
   if (!is.numeric(children)) {
     abort_argument(c(
@@ -26,10 +26,21 @@ check_children <- function(children, call) {
 }
 
 # The workers of a cluster of the package parallel on this machine.
-pids_of_cluster <- function(cluster) {
-  about <- parallel::clusterCall(cluster, function() list(pid = Sys.getpid(), node = Sys.info()[["nodename"]]))
+workers_here <- function(cluster, call) {
+  about <- call_workers(cluster, function() list(pid = Sys.getpid(), node = Sys.info()[["nodename"]]), call)
   here <- vapply(about, function(one) one$node == Sys.info()[["nodename"]], NA)
-  as.integer(vapply(about[here], `[[`, 0L, "pid"))
+  list(any = TRUE, pids = as.integer(vapply(about[here], `[[`, 0L, "pid")), cluster = cluster[here])
+}
+
+# Calls a function in all workers, where this package may be missing.
+call_workers <- function(cluster, what, call, ...) {
+  environment(what) <- baseenv()
+  tryCatch(parallel::clusterCall(cluster, what, ...), error = function(error) {
+    abort_profile(
+      c("The workers of the cluster do not answer.", x = shown_text(conditionMessage(error))), "profile_error_process",
+      call = call
+    )
+  })
 }
 
 # Starts to record the processes that work for this one, and returns a function that ends this. That returns `forks`, the
@@ -40,7 +51,7 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
   folder <- new_private_folder(folder)
   recording <- in_folder(folder, "recording")
   asked <- list(
-    pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", recording), workers = children$pids,
+    pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", basename(folder)), workers = children$pids,
     file = c(recording, shown_text(recording))
   )
   is_ready <- FALSE
@@ -52,17 +63,19 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
     recording = recording, is_refused = FALSE, interval = settings$interval, clock = settings$clock,
     library = dirname(getNamespaceInfo("profile", "path"))
   )
-  must_permit <- ask_helper(folder, list(asked = asked, settings = settings, collector = collector), call, function(helper) {
-    joining$helper <<- helper
-    join_cluster(children$cluster, joining)
-  })
+  joining$helper <- ask_helper(folder, list(asked = asked, settings = settings, collector = collector), call)
+  must_permit <- permit_helper(joining$helper)
+  if (must_permit) {
+    join_cluster(children$cluster, joining, call)
+  }
+  file.create(in_folder(folder, "permitted"))
   stop_if_failed(wait_for_helper(folder, function() file.exists(recording)), call)
   is_refused <- identical(readLines(recording), "refused")
-  variables <- rlang::set_names(recording, variable_of_recording)
+  variables <- rlang::set_names(basename(folder), variable_of_recording)
   if (is_refused || must_permit) {
     joining$is_refused <- is_refused
     if (is_refused) {
-      join_cluster(children$cluster, joining)
+      join_cluster(children$cluster, joining, call)
     }
     joining$user_profile <- environment_values("R_PROFILE_USER", NA)
     hook <- tempfile("hook-", fileext = ".R")
@@ -104,17 +117,17 @@ set_variables <- function(values) {
 # Permits the helper to look into this process and its forks, if the system requires that, and returns whether it does.
 permit_helper <- function(pid) rust(rust_permit_process(pid), NULL)
 
-# Lets existing workers join the recording, which otherwise only those do that start.
-join_cluster <- function(cluster, joining) {
+# Lets existing workers join the recording, which otherwise only those do that start. `joining` is described in
+# inst/record/worker.R.
+join_cluster <- function(cluster, joining, call) {
   if (is.null(cluster)) {
     return()
   }
-  join <- function(settings, script) {
-    eval(parse(script, keep.source = FALSE), list2env(list(settings = settings), parent = baseenv()))
+  code <- parse(system.file("record", "worker.R", package = "profile"), keep.source = FALSE)
+  call_workers(cluster, function(settings, code) {
+    try(eval(code, list2env(list(settings = settings), parent = baseenv())), silent = TRUE)
     NULL
-  }
-  environment(join) <- baseenv()
-  parallel::clusterCall(cluster, join, joining, system.file("record", "worker.R", package = "profile"))
+  }, call, joining, code)
 }
 
 # Writes code that R evaluates at the start of a process in place of the user's profile: these files of inst/record.
@@ -145,31 +158,21 @@ result_of_helper <- function(folder, master) {
 # Snapshots of the heaps of processes that may be children of this session, see `heap_or_error()`.
 heaps_by_helper <- function(pids, call) {
   folder <- new_private_folder(tempfile("children-"))
-  on.exit({
-    permit_helper(0L)
-    unlink(folder, recursive = TRUE)
-  })
+  on.exit(unlink(folder, recursive = TRUE))
   ask_helper(folder, list(heaps = pids, collector = Sys.getpid()), call)
   stop_if_failed(wait_for_helper(folder, function() FALSE), call)
 }
 
-# Starts a helper. `request` is what `run_helper()` reads. If the system requires that, the helper is permitted to look into
-# this process and its forks, and `permit_others()` is called with its id. Returns whether this was required.
-ask_helper <- function(folder, request, call, permit_others = function(helper) NULL) {
+# Starts a helper, and returns its process id. `request` is what `run_helper()` reads.
+ask_helper <- function(folder, request, call) {
   if (!is_live_platform()) {
     abort_unsupported(paste0("Other processes can be read only on ", live_platforms(), "."), call)
   }
   saveRDS(request, in_folder(folder, "request.rds"))
-  run_in_background("profile:::run_helper(commandArgs(TRUE)[[1]])", folder, in_folder(folder, "log"))
+  run_in_background("profile:::run_helper(commandArgs(TRUE)[[1]])", folder)
   file <- in_folder(folder, "pid")
   stop_if_failed(wait_for_helper(folder, function() file.exists(file)), call)
-  helper <- as.integer(readLines(file))
-  is_required <- permit_helper(helper)
-  if (is_required) {
-    permit_others(helper)
-  }
-  file.create(in_folder(folder, "permitted"))
-  is_required
+  as.integer(readLines(file))
 }
 
 stop_if_failed <- function(result, call) {
@@ -183,47 +186,42 @@ stop_if_failed <- function(result, call) {
 # Waits until there is a result of the helper, which is returned, or `is_done()`.
 wait_for_helper <- function(folder, is_done) {
   result <- in_folder(folder, "result.rds")
-  pid <- in_folder(folder, "pid")
-  since <- proc.time()[["elapsed"]]
   repeat {
-    is_lost <- if (file.exists(pid)) {
-      # It writes the result before it ends.
-      !tools::pskill(as.integer(readLines(pid)), 0L)
-    } else {
-      proc.time()[["elapsed"]] - since > longest_start
-    }
+    # It writes the result before it ends.
+    has_ended <- file.exists(in_folder(folder, "ended")) || !dir.exists(folder)
     if (file.exists(result)) {
       return(readRDS(result))
     }
     if (is_done()) {
       return(NULL)
     }
-    if (is_lost || !dir.exists(folder)) {
-      said <- vapply(utils::tail(lines_of(in_folder(folder, "log")), 3), shown_text, "", USE.NAMES = FALSE)
+    if (has_ended) {
+      log <- in_folder(folder, "log")
+      said <- if (file.exists(log)) utils::tail(readLines(log, warn = FALSE), 3)
       return(rlang::error_cnd(
         c("profile_error_process", "profile_error"),
-        message = paste(c("The process that reads the children has ended.", said), collapse = "\n")
+        message = paste(
+          c("The process that reads the children has ended.", vapply(said, shown_text, "", USE.NAMES = FALSE)),
+          collapse = "\n"
+        )
       ))
     }
     Sys.sleep(0.01)
   }
 }
 
-lines_of <- function(file) if (file.exists(file)) readLines(file, warn = FALSE)
-
-# How long R may take to start, in seconds.
-longest_start <- 60
-
-# Runs code in a new R process, which is no child of this one: the shell that has started it ends at once.
-run_in_background <- function(code, argument, log) {
-  # Variables that would configure R differently, or start an agent.
-  others <- c("R_PROFILE_AGENT", "R_TESTS", "OTEL_R_TRACES_EXPORTER")
+# Runs code in a new R process beside this one. When it has ended, for any reason, there is the file `ended`.
+run_in_background <- function(code, folder) {
+  # Variables that would configure R differently, start an agent, or have the process recorded.
+  others <- c("R_PROFILE_AGENT", "R_TESTS", "OTEL_R_TRACES_EXPORTER", variable_of_recording)
   libraries <- c(dirname(getNamespaceInfo("profile", "path")), .libPaths())
   command <- c(
     "env", paste0("-u", others), paste0("R_LIBS=", paste(unique(libraries), collapse = .Platform$path.sep)),
-    "R_DEFAULT_PACKAGES=NULL", file.path(R.home("bin"), "Rscript"), "--vanilla", "-e", code, argument
+    "R_DEFAULT_PACKAGES=NULL", file.path(R.home("bin"), "Rscript"), "--vanilla", "-e", code, folder
   )
-  system(paste(paste(shQuote(command), collapse = " "), "</dev/null >", shQuote(log), "2>&1"), wait = FALSE)
+  file <- function(name) shQuote(in_folder(folder, name))
+  run <- paste(paste(shQuote(command), collapse = " "), "</dev/null >", file("log"), "2>&1")
+  system(paste0("{ ", run, "; test -d ", shQuote(folder), " && : >", file("ended"), "; }"), wait = FALSE)
 }
 
 # ---- The helper --------------------------------------------------------------------
@@ -233,8 +231,8 @@ run_helper <- function(folder) {
   writeLines(as.character(Sys.getpid()), new)
   file.rename(new, in_folder(folder, "pid"))
   request <- readRDS(in_folder(folder, "request.rds"))
-  while (!file.exists(in_folder(folder, "permitted")) && tools::pskill(request$collector, 0L)) {
-    if (!dir.exists(folder)) {
+  while (is.null(request$heaps) && !file.exists(in_folder(folder, "permitted"))) {
+    if (!dir.exists(folder) || !tools::pskill(request$collector, 0L)) {
       return(invisible())
     }
     Sys.sleep(0.005)
@@ -271,7 +269,9 @@ record_itself <- function(joining) {
   mark <- in_folder(folder, "open")
   file.create(mark)
   spool <- rep(in_folder(folder, "spool"), 2)
-  saveRDS(list(pid = Sys.getpid(), command = paste(commandArgs(), collapse = " ")), in_folder(folder, "about.rds"))
+  new <- in_folder(folder, "about.new")
+  saveRDS(list(pid = Sys.getpid(), command = paste(commandArgs(), collapse = " ")), new)
+  file.rename(new, in_folder(folder, "about.rds"))
   settings <- list(
     interval = joining$interval, every = 2, memory = numeric(), clock = joining$clock, keys = list(), values = list(),
     lease = c(joining$recording, mark), kind = "function", shown = "a recording", path = spool, limit = 512 * 2^20
@@ -282,11 +282,13 @@ record_itself <- function(joining) {
 # A list with the profile of each process that has recorded itself, with its id as the name.
 recorded_by_themselves <- function(folder) {
   folders <- list.files(folder, "^own-", full.names = TRUE)
+  # Without those that were just about to begin.
+  folders <- folders[file.exists(in_folder(folders, "about.rds"))]
+  since <- proc.time()[["elapsed"]]
   lapply(rlang::set_names(folders, sub(".*/own-", "", folders)), function(own) {
     about <- readRDS(in_folder(own, "about.rds"))
     mark <- in_folder(own, "open")
     # Its thread needs a moment for the last chunk.
-    since <- proc.time()[["elapsed"]]
     while (file.exists(mark) && tools::pskill(about$pid, 0L) && proc.time()[["elapsed"]] - since < longest_end) {
       Sys.sleep(0.01)
     }
@@ -297,7 +299,7 @@ recorded_by_themselves <- function(folder) {
   })
 }
 
-# How long a worker may take to write its last chunk, in seconds.
+# How long workers may take to write their last chunks, in seconds.
 longest_end <- 5
 
 # The chunks of one agent as one source.

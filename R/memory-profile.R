@@ -59,7 +59,7 @@
 #' - `holders(x, by = "process")` keeps them apart. One of them is
 #'   `filter_profile(x, labels = c(process = "worker 1 of 2, pid 1234"))`.
 #' - `compare_profiles(before, after)` compares each process with itself, or with the one of the same role.
-#' - Files of [write_otlp()] and databases keep all of this. Those of [write_pprof()] have no processes.
+#' - Files of [write_otlp()] and databases keep all of this. Files of [write_pprof()] have the names of processes as a label.
 #'
 #' Forks share memory with the process of which they are copies, until one of them changes it. It counts for each of
 #' them, so the sum may be more than is in use.
@@ -166,7 +166,7 @@ heaps_of_members <- function(pids, gc, lazy, call) {
 }
 
 heap_or_error <- function(pid, lazy) {
-  tryCatch(heap_of(pid, FALSE, lazy, NULL), profile_error_process = identity)
+  tryCatch(heap_of(pid, FALSE, lazy, NULL), profile_error = identity)
 }
 
 with_roles <- function(x, roles) {

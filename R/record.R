@@ -50,8 +50,9 @@
 #' descendants (`kernel.yama.ptrace_scope = 1`), this session, its forks and new workers permit the helper to. If the system
 #' refuses that as well, as in some containers, new workers record themselves, by the agent of [start_agent()]. So do the
 #' workers of a cluster that is named, as in `children = cluster`. To reach new workers, the environment variable
-#' `R_PROFILE_USER` names a file that evaluates the user's own profile first. A warning names processes that were missed,
-#' and the setting that prevents it.
+#' `R_PROFILE_USER` names a file that evaluates the user's own profile first; R processes that do not read it, such as those
+#' that callr starts or with the option `--vanilla`, do not record themselves, and neither do forks. A warning names
+#' processes that were missed, and the setting that prevents it.
 #'
 #' Without `children`, there is a message of class `profile_message_children` if other R processes have worked while this one
 #' has waited.
@@ -78,7 +79,8 @@
 #'   `last_profile()` if nothing was recorded in this session;
 #' - `profile_error_unsupported` if R was built without its profiler, is too old for `clock = "wall"`, or cannot record
 #'   allocations; with `native = TRUE`, see [start_profiler()];
-#' - with `children`, `profile_error_process` if the helper cannot be started, or if there is no process with a given id.
+#' - with `children`, `profile_error_unsupported` on systems other than `r live_platforms()`, and `profile_error_process` if
+#'   the helper cannot be started, if there is no process with a given id, or if a cluster does not answer.
 #' @seealso [describe_profile()], [call_tree()], [profile_page()]
 #' @export
 #' @examples
@@ -151,18 +153,26 @@ record_profile <- function(
   the$recording <- TRUE
   old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
   ended <- FALSE
+  pid <- Sys.getpid()
   .end_of_recording <- function() {
+    # A fork that leaves the expression ends nothing.
+    if (ended || Sys.getpid() != pid) {
+      return()
+    }
     options(old)
     the$recording <- FALSE
     duration <- as.numeric(difftime(Sys.time(), started, units = "secs"))
     counts <- if (children$any) end_helper()
     x <- tidy_recording(finish(), frames, started, code, env, call)
-    if (children$any) {
-      x <- with_children(x, result_of_helper(folder, counts), frames, duration, clock, call)
-    }
+    # From here on, Ctrl-C loses what others have recorded.
     the$last_profile <- complete_recording(x, call)
     ended <<- TRUE
-    if (!children$any) end_lookout()
+    if (children$any) {
+      x <- with_children(x, result_of_helper(folder, counts), frames, duration, clock, call)
+      the$last_profile <- complete_recording(x, call)
+    } else {
+      end_lookout()
+    }
   }
   on.exit(if (!ended) {
     .end_of_recording()

@@ -42,7 +42,7 @@ shell_record <- function(options, values) {
     {
       for (note in hook_lines(folder, "notes")) shell_message("profile: ", note)
       title <- paste(c(basename(script), values[-1]), collapse = " ")
-      x <- recorded_script(script, folder, started, title, status > 128, settings)
+      x <- recorded_script(script, folder, started, ended, title, status > 128, settings)
       if (is.null(x)) {
         shell_message("profile: The script ended before anything was recorded.")
       } else {
@@ -96,7 +96,7 @@ hook_lines <- function(folder, name) {
 }
 
 # The profile of a script that has ended; NULL if there is none.
-recorded_script <- function(script, folder, started, title, was_killed, settings) {
+recorded_script <- function(script, folder, started, ended, title, was_killed, settings) {
   call <- rlang::current_env()
   file <- file.path(folder, "Rprof.out")
   saved <- file.path(folder, "profile.rds")
@@ -125,7 +125,11 @@ recorded_script <- function(script, folder, started, title, was_killed, settings
   if (dir.exists(helper)) {
     counts <- in_folder(folder, "counts.rds")
     recorded <- result_of_helper(helper, if (file.exists(counts)) readRDS(counts))
-    x <- with_children(x, recorded, 0L, as.numeric(difftime(Sys.time(), started, units = "secs")), settings$clock, call)
+    # If the script was killed, it has not said when it began.
+    begin <- recorded$master$started %||% started
+    end <- recorded$master$ended %||% ended
+    x$sources$source_timestamp <- as.numeric(begin)
+    x <- with_children(x, recorded, 0L, as.numeric(difftime(end, begin, units = "secs")), settings$clock, call)
   }
   x <- packages_added(with_lines_of_script(x, script), call)
   with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE)
@@ -179,8 +183,8 @@ with_lines_in_names <- function(functions) {
   functions
 }
 
-# Writes the profile, and prints a summary to the standard error, without the note `omit`. If the file cannot be written any more, the profile is
-# kept elsewhere.
+# Writes the profile, and prints a summary to the standard error, without the note `omit`. If the file cannot be written any
+# more, the profile is kept elsewhere.
 shell_finish <- function(x, output, options, omit = NULL) {
   if (!isTRUE(options$quiet)) {
     description <- describe_profile(x, n = 4)

@@ -76,12 +76,17 @@ described_spread <- function(x, processes, call) {
   interval <- intervals_of(x)[source][computed]
   interval[is.na(interval)] <- 0
   seconds <- max(times + interval) - min(times)
+  # Processes that are started for a task, of which one begins when another one has ended, do not wait for each other.
+  of <- factor(names_of_processes(x)[source][computed], table$process)
+  begin <- tapply(times, of, min)
+  end <- tapply(times + interval, of, max)
+  overlap <- all(startsWith(table$role, "worker")) || isTRUE(max(begin, na.rm = TRUE) < min(end, na.rm = TRUE))
   even <- mean(table$cpu)
   slowest <- max(table$cpu)
   rows <- tibble::tibble(process = table$process, cpu = table$cpu, busy_share = table$cpu / seconds)
   list(
     processes = rows[order(-rows$cpu, method = "radix"), ], seconds = seconds, even = even, slowest = slowest,
-    waiting_share = 1 - even / slowest
+    waiting_share = if (overlap) 1 - even / slowest else NA_real_
   )
 }
 
@@ -104,7 +109,7 @@ format_spread <- function(spread, n, width, shown) {
       c(if (has_share) "busy%", "cpu"),
       shown(rows$process)
     ),
-    if (n >= 1) wrap("", paste0(
+    if (n >= 1 && !is.na(spread$waiting_share)) wrap("", paste0(
       "Spread evenly, each would take ", format_seconds(spread$even), "; the slowest took ",
       format_seconds(spread$slowest), ": ", trimws(percent(spread$waiting_share)),
       "% of the time was spent waiting for it."

@@ -120,12 +120,15 @@ function drawStrip() {
 	const gc = strip.clock ? null : gcByColumn(columns, isGc);
 	const lane = gc && gcFrames.includes(1) ? round((GC_LANE * rows) / shown) : 0;
 	const bands = strip.clock ? strip.clock.lanes.length : 1;
-	const height = floor((rows - lane) / bands) - (bands > 1 ? 1 : 0);
+	// Where each band begins. There is a line between bands, unless they are too thin.
+	const topOf = (band) => round((band * rows) / bands);
+	const between = rows / bands >= 3 ? 1 : 0;
+	const height = rows - lane;
 	const levels = max(model.deepest, 1);
 	const each = min(height / levels, rows / 12);
 	const groupColours = Uint32Array.from(colours.css, packed);
 	const gcColour = theme('--gc');
-	const draw = (x, top, leaf, each) => {
+	const draw = (x, top, leaf, each, height) => {
 		for (let node = leaf; node > 0; node = model.parent[node]) {
 			const depth = model.depth[node] - 1;
 			const group = tree.groups.ofFrame[model.frame[node]];
@@ -135,8 +138,10 @@ function drawStrip() {
 	};
 	// A sample of a process fills its band, so that its gaps are seen, however deep the stacks of others are.
 	const noStack = theme('--root');
-	const drawBand = (x, top, leaf) => {
-		if (leaf > 0) draw(x, top, leaf, height / model.depth[leaf]);
+	const drawBand = (x, band, leaf) => {
+		const top = topOf(band);
+		const height = max(topOf(band + 1) - top - between, 1);
+		if (leaf > 0) draw(x, top, leaf, height / model.depth[leaf], height);
 		else if (leaf === 0) for (let y = 0; y < height; y++) pixels[(top + y) * columns + x] = noStack;
 	};
 	const hint = { part: 0, run: 0 };
@@ -145,11 +150,11 @@ function drawStrip() {
 		const at = ((x + 0.5) / columns) * length;
 		if (strip.clock) {
 			for (const [band, of] of strip.clock.lanes.entries())
-				drawBand(x, band * (height + 1), nodeAtTime(of, at));
+				drawBand(x, band, nodeAtTime(of, at));
 			continue;
 		}
 		const node = sampleNode(floor(at), hint);
-		draw(x, 0, node, each);
+		draw(x, 0, node, each, height);
 		const share = strip.samples > columns ? min(gc[x], 1) : Number(isGc(node));
 		for (let y = rows - ceil(share * lane); y < rows; y++) pixels[y * columns + x] = gcColour;
 	}
@@ -161,7 +166,7 @@ function drawStrip() {
 	context.fillStyle = themeColour('--panel');
 	context.fillRect(0, 0, width, shown + AXIS_HEIGHT);
 	context.putImageData(image, 0, 0);
-	if (strip.clock) drawBandNames(context, (shown * (height + 1)) / rows);
+	if (strip.clock) drawBandNames(context, shown / bands);
 	drawStripAxis(context, width, shown);
 }
 

@@ -75,6 +75,7 @@ start <- function() {
     recorded <- list(memory.profiling = TRUE, gc.profiling = TRUE, line.profiling = TRUE, numfiles = 1000L)
     do.call(utils::Rprof, c(arguments, recorded))
   }
+  started_at <<- Sys.time()
   is_recording <<- TRUE
 }
 
@@ -110,7 +111,8 @@ seconds <- function() {
     return(end_of_child())
   }
   if (!is.null(end_helper)) {
-    saveRDS(end_helper(), file.path(settings$folder, "counts.rds"))
+    counts <- c(end_helper(), list(started = started_at, ended = Sys.time()))
+    saveRDS(counts, file.path(settings$folder, "counts.rds"))
   }
   was_recording <- is_recording
   is_recording <<- FALSE
@@ -148,7 +150,14 @@ end_of_child <- function() {
 }
 
 started <- proc.time()[[3]]
-tryCatch(start(), error = function(error) note("The script is not recorded: ", conditionMessage(error)))
+started_at <- NULL
+tryCatch(start(), error = function(error) {
+  note("The script is not recorded: ", conditionMessage(error))
+  if (!is.null(end_helper)) {
+    end_helper()
+    unlink(file.path(settings$folder, "children"), recursive = TRUE)
+  }
+})
 if (is_recording) {
   share_rprof()
   # The base environment lives as long as the process, so this is called when it ends, also by quit() or an error.

@@ -202,7 +202,7 @@ test_that("a script is recorded with its children, also if it is killed", {
       "work <- function(n) {", "  x <- 0", "  for (i in seq_len(n)) x <- x + sqrt(i)", "  x", "}",
       "y <- parallel::mclapply(c(5e7, 5e7), work, mc.cores = 2)", ...
     ), script)
-    system2("sh", c("-c", shQuote(paste("exec", shQuote(program), "record --children -o", output, script))),
+    system2("sh", c("-c", shQuote(paste("exec", shQuote(program), "record --children -o", shQuote(output), shQuote(script)))),
       stdout = FALSE, stderr = file.path(folder, "err"))
   }
   expect_identical(run("quit(status = 3)"), 3L)

@@ -54,6 +54,10 @@ test_that("a description says how well the work was spread", {
   expect_length(grep("pid 10|evenly", format(describe_profile(x), n = 0)), 0)
   even <- profile_of_processes(list(master = 0, "fork of 100" = 1:4, "fork of 100" = 1:4))
   expect_identical(as.list(describe_profile(even))$spread$waiting_share, 0)
+  # One after the other.
+  tasks <- profile_of_processes(list(master = 0, "fork of 100" = 1:4, "fork of 100" = 5))
+  expect_identical(as.list(describe_profile(tasks))$spread$waiting_share, NA_real_)
+  expect_length(grep("evenly", format(describe_profile(tasks))), 0)
   even$samples$.timestamp[[2]] <- NA
   expect_identical(as.list(describe_profile(even))$spread$seconds, NA_real_)
   expect_output(print(describe_profile(even)), "\n  cpu  how well was the work spread\n   4s  fork of 100, pid 101\n")

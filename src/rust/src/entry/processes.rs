@@ -136,8 +136,9 @@ fn rust_processes_recorded(lazy: &Robj) -> Robj {
 #[extendr]
 fn rust_lookout_start() -> Robj {
     outcome(|_| {
-        lookout().take().map(Lookout::end).transpose()?;
-        *lookout() = Lookout::start(std::process::id() as i32)?;
+        // Without it, only a hint is missing.
+        drop(lookout().take().map(Lookout::end));
+        *lookout() = Lookout::start(std::process::id() as i32).ok().flatten();
         Ok(RObject::null())
     })
 }
@@ -147,7 +148,8 @@ fn rust_lookout_start() -> Robj {
 fn rust_lookout_end() -> Robj {
     outcome(|arena| {
         let lookout = lookout().take();
-        let seen = lookout.map(Lookout::end).transpose()?.unwrap_or_default();
+        let seen = lookout.and_then(|lookout| lookout.end().ok());
+        let seen = seen.unwrap_or_default();
         arena.numbers(&seen.iter().map(seconds_used).try_vec()?)
     })
 }
@@ -155,7 +157,7 @@ fn rust_lookout_end() -> Robj {
 // Returns the number of forks of this process since the first call.
 #[extendr]
 fn rust_count_forks() -> Robj {
-    outcome(|arena| arena.number(count_forks()? as f64))
+    outcome(|arena| arena.number(count_forks() as f64))
 }
 
 // Permits a process to look into this one and into its forks, if the system requires that: 0 for none. Returns whether it

@@ -178,7 +178,12 @@ impl Family {
         process: &Process,
         role: impl FnOnce() -> Result<Role>,
     ) -> Result<()> {
-        if !self.known.contains(process) && found.iter().all(|(other, _)| other != process) {
+        // If R is the first process of a container, this one is its child.
+        let is_own = u32::try_from(process.pid) == Ok(std::process::id());
+        if !is_own
+            && !self.known.contains(process)
+            && found.iter().all(|(other, _)| other != process)
+        {
             found.try_push((process.clone(), role()?))?;
         }
         Ok(())

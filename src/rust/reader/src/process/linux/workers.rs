@@ -40,8 +40,8 @@ pub enum Sign {
 #[derive(Debug, Default)]
 pub struct Workers {
     searched: Option<Instant>,
-    /// The number of processes whose workers were searched.
-    masters: usize,
+    /// The processes whose workers were searched.
+    masters: Vec<Process>,
     /// Processes that need no further examination, in ascending order.
     seen: Vec<i32>,
     /// The sockets of each process when they were last read.
@@ -53,8 +53,9 @@ impl Workers {
     /// may be missing.
     pub fn find(&mut self, of: &[Process], variable: Option<&str>) -> Result<Vec<(Process, Sign)>> {
         let mut found = Vec::new();
-        if of.len() != self.masters {
-            self.masters = of.len();
+        if of != self.masters {
+            self.masters.clear();
+            self.masters.try_extend_from(of.iter().cloned())?;
             self.seen.clear();
         }
         if self
