@@ -82,7 +82,7 @@ count_missed_forks <- function(recorded, started = -Inf) {
   list(forks = forks, missed = max(0, forks - sum(found)), cpu = max(0, recorded$master$cpu - of_children))
 }
 
-# Forks that have used much CPU time in comparison to `cpu`, that of the master.
+# Forks that have used much CPU time in comparison to `cpu`, the time of the master.
 format_missed_forks <- function(counts, cpu) {
   if (isTRUE(counts$missed > 0 && counts$cpu > 0.05 * (counts$cpu + cpu))) {
     paste0(
@@ -131,7 +131,7 @@ part_with <- function(x, sources, call) {
   x
 }
 
-# A sample of R's profiler is a count; those of processes are times.
+# A sample of R's profiler is a count; samples of processes are times.
 with_amounts_of_time <- function(x, source, clock) {
   row <- match(source, x$sources$source_id)
   nanoseconds <- x$sources$.period[[row]] * seconds_in[[x$sources$.period_unit[[row]]]] * 1e9

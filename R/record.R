@@ -262,7 +262,7 @@ complete_recording <- function(x, call) {
   x
 }
 
-# Without the `frames` outermost frames, those of the callers of the expression.
+# Without the `frames` outermost frames, which belong to the callers of the expression.
 without_callers <- function(x, frames, call, given = list()) {
   of_code <- if (frames > 0) frames_of_code(x, frames)
   if (length(of_code) > 0) {

@@ -1,5 +1,5 @@
 // The time strip: the stacks of the samples in the order of recording, and the brush that selects a
-// part of them. The samples of several runs are shown one after the other, those of processes that worked together one
+// part of them. The samples of several runs are shown one after the other, samples of processes that worked together one
 // below the other, on their clock.
 'use strict';
 
