@@ -215,13 +215,14 @@ times_of_samples <- function(x, source, clock, readings) {
 start_lookout <- function(started) {
   force(started)
   children <- function() sum(proc.time()[c("user.child", "sys.child")])
-  before <- list(children = children(), forks = rust(rust_count_forks(), NULL))
+  before <- children()
   rust(rust_lookout_start(), NULL)
   function() {
-    cpu <- rust(rust_lookout_end(), NULL)
+    seen <- rust(rust_lookout_end(), NULL)
+    cpu <- seen$cpu
     # Forks may have ended before they were seen.
-    if (rust(rust_count_forks(), NULL) > before$forks && isNamespaceLoaded("parallel")) {
-      cpu <- c(cpu, max(0, children() - before$children - sum(cpu[-1])))
+    if (seen$forks > 0 && isNamespaceLoaded("parallel")) {
+      cpu <- c(cpu, max(0, children() - before - sum(cpu[-1])))
     }
     elapsed <- as.numeric(difftime(Sys.time(), started, units = "secs"))
     say_children(cpu, elapsed, "R", "`record_profile(..., children = TRUE)`")

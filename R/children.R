@@ -106,7 +106,7 @@ new_private_folder <- function(path) {
 
 # Sets environment variables, and returns a function that restores them.
 set_variables <- function(values) {
-  before <- Sys.getenv(names(values), NA, names = TRUE)
+  before <- rlang::set_names(environment_values(names(values), NA), names(values))
   do.call(Sys.setenv, as.list(values))
   function() {
     Sys.unsetenv(names(before)[is.na(before)])

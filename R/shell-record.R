@@ -100,6 +100,11 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   call <- rlang::current_env()
   file <- file.path(folder, "Rprof.out")
   saved <- file.path(folder, "profile.rds")
+  helper <- in_folder(folder, "children")
+  if (was_killed && dir.exists(helper) && !file.exists(saved) && !isTRUE(file.size(file) > 0)) {
+    # R had not written any of its own samples yet.
+    writeLines(sprintf("sample.interval=%.0f", settings$interval * 1e6), file)
+  }
   if (file.exists(saved)) {
     x <- readRDS(saved)
   } else if (file.exists(file) && file.size(file) > 0) {
@@ -121,7 +126,6 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = title)
   # The start of R, and the hook.
   x <- filter_by(x, list(ignore = "^([.]First[.]sys|[.]name_lines|[.]end_of_recording)$"), call)
-  helper <- in_folder(folder, "children")
   if (dir.exists(helper)) {
     counts <- in_folder(folder, "counts.rds")
     recorded <- result_of_helper(helper, if (file.exists(counts)) readRDS(counts))

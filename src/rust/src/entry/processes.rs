@@ -20,10 +20,13 @@ use profile_reader::record::lookout::{Lookout, Seen};
 use profile_reader::record::recorder::{self, Asked, Recorded, Wanted};
 use profile_runtime::{IS_LIVE, LIVE_PLATFORMS};
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 static LOOKOUT: Mutex<Option<Lookout>> = Mutex::new(None);
+/// The number of forks when it began.
+static FORKS: AtomicU64 = AtomicU64::new(0);
 
 fn lookout() -> MutexGuard<'static, Option<Lookout>> {
     let mut lookout = LOOKOUT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,18 +142,27 @@ fn rust_lookout_start() -> Robj {
         // Without it, only a hint is missing.
         drop(lookout().take().map(Lookout::end));
         *lookout() = Lookout::start(std::process::id() as i32).ok().flatten();
+        FORKS.store(count_forks(), Ordering::Relaxed);
         Ok(RObject::null())
     })
 }
 
-// Ends this, and returns the CPU time that this process and each of them has used, in seconds.
+// Ends this, and returns `cpu`, the CPU time that this process and each of them has used, in seconds, and `forks`, how often
+// this process was forked meanwhile.
 #[extendr]
 fn rust_lookout_end() -> Robj {
     outcome(|arena| {
         let lookout = lookout().take();
         let seen = lookout.and_then(|lookout| lookout.end().ok());
         let seen = seen.unwrap_or_default();
-        arena.numbers(&seen.iter().map(seconds_used).try_vec()?)
+        let forks = count_forks().saturating_sub(FORKS.load(Ordering::Relaxed));
+        arena.list(&[
+            (
+                "cpu",
+                arena.numbers(&seen.iter().map(seconds_used).try_vec()?)?,
+            ),
+            ("forks", arena.number(forks as f64)?),
+        ])
     })
 }
 
