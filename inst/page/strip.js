@@ -149,8 +149,7 @@ function drawStrip() {
 	for (let x = 0; x < columns; x++) {
 		const at = ((x + 0.5) / columns) * length;
 		if (strip.clock) {
-			for (const [band, of] of strip.clock.lanes.entries())
-				drawBand(x, band, nodeAtTime(of, at));
+			for (const [band, of] of strip.clock.lanes.entries()) drawBand(x, band, nodeAtTime(of, at));
 			continue;
 		}
 		const node = sampleNode(floor(at), hint);
