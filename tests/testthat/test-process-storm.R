@@ -155,7 +155,7 @@ test_that("system calls of a process return what they return without a recorder,
   # `native = TRUE` also stops it while it waits.
   expect_true(wait_for(function() {
     for (native in c(FALSE, TRUE)) {
-      stops <<- stops + length(processes_recorded(pid, 2, 0.001, "wall", FALSE, NULL, native = native)$pauses)
+      stops <<- stops + length(processes_recorded(pid, 2, 0.001, "wall", check_children(FALSE, NULL), NULL, native = native)$pauses)
     }
     stops >= 5000
   }))
@@ -196,7 +196,7 @@ test_that("a process that a debugger traces is read while it goes on, and native
   expect_match(conditionMessage(error), "because process [0-9]+ \\((strace|gdb)\\) traces it")
   recorded <- NULL
   expect_true(wait_for(function() {
-    recorded <<- processes_recorded(pid, 0.5, 0.01, "cpu", FALSE, NULL)
+    recorded <<- processes_recorded(pid, 0.5, 0.01, "cpu", check_children(FALSE, NULL), NULL)
     recorded$traced > 0
   }))
   expect_identical(length(recorded$pauses), 0L)

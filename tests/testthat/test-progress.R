@@ -71,7 +71,7 @@ test_that("an interrupt during a report stops a recording, and keeps what was re
   skip_without_processes()
   reports <- list()
   recorded <- processes_recorded(
-    Sys.getpid(), 600, 0.01, "wall", FALSE, NULL, report = function(progress) {
+    Sys.getpid(), 600, 0.01, "wall", check_children(FALSE, NULL), NULL, report = function(progress) {
       reports <<- c(reports, list(progress))
       rlang::interrupt()
     }
