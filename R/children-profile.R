@@ -145,7 +145,9 @@ with_amounts_of_time <- function(x, source, clock) {
   x$sources$.period[[row]] <- nanoseconds
   x$sources$.period_type[[row]] <- clock
   x$sources$.period_unit[[row]] <- "nanoseconds"
-  x$sources$.default_type <- clock
+  default <- x$sources[[".default_type"]] %||% rep(NA_character_, nrow(x$sources))
+  default[[row]] <- clock
+  x$sources$.default_type <- default
   x
 }
 

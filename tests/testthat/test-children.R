@@ -359,6 +359,10 @@ test_that("samples of R's profiler get the times of its clock", {
   expect_equal(times_of_samples(x, 1L, "wall", readings) - 1000, c(0.015, 0.03, 0.045, 0.06), tolerance = 1e-6)
   expect_identical(times_of_samples(x, 2L, "cpu", readings), rep(NA_real_, 4))
   expect_identical(times_of_samples(x, 1L, "cpu", list(date = 1, cpu = 1)), rep(NA_real_, 4))
+  # Others, such as allocations, keep their type.
+  two <- with_amounts_of_time(combine_profiles(x, x), 1L, "cpu")
+  expect_identical(two$sources$.default_type, c("cpu", NA))
+  expect_setequal(two$sample_values$type, c("cpu", "samples"))
   # The part between 5 and 50 ms.
   within <- readings_within(readings, 1000.005, 0.045)
   expect_equal(within$date - 1e12, c(5, 10, 30, 50) * 1e6, tolerance = 1e-6)

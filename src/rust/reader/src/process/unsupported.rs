@@ -195,6 +195,9 @@ impl Process {
     }
 }
 
+/// How long a process may take to become R, in seconds.
+pub const STARTING: f64 = 5.0;
+
 /// What shows that a process belongs to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {

@@ -1,14 +1,12 @@
 //! The processes that belong to a recording: those that the recorded ones started, and those that work for them.
 
-use crate::process::{Process, Sign, Workers};
+use crate::process::{Process, STARTING, Sign, Workers};
 use crate::record::role::{self, Role};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow};
 
 /// The most processes that are recorded without being named.
 const MOST: usize = 256;
-/// How long a process may take to become R, in seconds.
-const STARTING: f64 = 5.0;
 
 /// R processes that belong together.
 #[derive(Debug, Default)]

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// Shorter names of sockets may be part of a command line by chance.
 const SHORTEST_NAME: usize = 8;
 /// How long a process may take to become R, in seconds.
-const STARTING: f64 = 5.0;
+pub const STARTING: f64 = 5.0;
 /// The time between two searches.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The protocols of addresses of mirai.
