@@ -70,6 +70,7 @@ impl Session for OwnSession<'_> {
     fn tick(&mut self, profile: &mut Profile) -> Result<Tick> {
         // Remains empty: the agent does not record native stacks.
         let mut natives = Vec::new();
+        self.placement.begin_tick();
         self.session
             .tick(&self.settings, profile, &mut natives, &self.placement)
     }
@@ -101,5 +102,5 @@ fn open<'a>(
 ) -> Result<session::Session<'a>> {
     declare_types(profile)?;
     let process = Process::find(i32::try_from(process::id()).unwrap_or(0))?;
-    session::Session::open(&process, settings, files, 0, profile)
+    session::Session::open(&process, None, settings, files, 0, profile)
 }

@@ -45,6 +45,8 @@ impl Placement {
         Placement
     }
 
+    pub fn begin_tick(&self) {}
+
     pub fn leave(&self, _: usize) -> bool {
         false
     }
@@ -213,6 +215,14 @@ impl Workers {
     pub fn find(&mut self, _: &[Process], _: Option<&str>) -> Result<Vec<(Process, Sign)>> {
         Ok(Vec::new())
     }
+
+    pub fn are_due(&self) -> bool {
+        false
+    }
+}
+
+pub fn last_created() -> Option<i32> {
+    None
 }
 
 pub fn prepare_thread() {}

@@ -1,6 +1,6 @@
 //! The processes that belong to a recording: those that the recorded ones started, and those that work for them.
 
-use crate::process::{Process, STARTING, Sign, Workers};
+use crate::process::{Process, STARTING, Sign, Workers, last_created};
 use crate::record::role::{self, Role};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow};
@@ -64,6 +64,10 @@ pub struct Family {
     /// Processes that need no further examination: they do not run R, or are already being recorded.
     known: Vec<Process>,
     workers: Workers,
+    /// The last process of the system at the last search.
+    last: Option<i32>,
+    /// Whether this search found anything. If it was not recorded, it may become R.
+    has_found: bool,
     /// The number of processes that are recorded without being named.
     members: usize,
     /// The number of processes that are not recorded, since there are too many.
@@ -122,6 +126,11 @@ impl Family {
 
     /// Processes that belong to these, or to the one that asked for the recording, and are not known. They may not run R.
     pub fn find(&mut self, recorded: Vec<Process>) -> Result<Vec<(Process, Role)>> {
+        let last = last_created();
+        let is_new = last.is_none() || last != self.last;
+        if !is_new && !self.has_found && !self.workers.are_due() {
+            return Ok(Vec::new());
+        }
         let mut all = recorded;
         if let Some(master) = &self.master {
             all.try_push(master.clone())?;
@@ -140,6 +149,8 @@ impl Family {
             all.try_push(process)?;
             self.add_children_of(all.len() - 1, &mut all, &mut found)?;
         }
+        self.last = last;
+        self.has_found = !found.is_empty();
         Ok(found)
     }
 
@@ -192,6 +203,8 @@ impl Family {
 mod tests {
     use super::*;
     use crate::process::{Entry, Scripted};
+    use profile_core::message;
+    use std::fs;
 
     #[test]
     fn members_are_children_and_workers_of_all() {
@@ -263,5 +276,42 @@ mod tests {
         }
         let members = members(10, &[]).unwrap();
         assert_eq!((members.pids.len(), members.left_out), (MOST + 1, 3));
+    }
+
+    #[test]
+    fn nothing_is_searched_until_there_is_another_process() {
+        let system = Scripted::new("settled");
+        let set_last = |pid: i32| {
+            let text = message!("0.10 0.20 0.30 1/90 {pid}\n");
+            fs::write(system.path().join("loadavg"), text).unwrap();
+        };
+        let add = |pid, children| {
+            system.add(&Entry {
+                pid,
+                started: 100,
+                command: "R",
+                children,
+                ..Entry::default()
+            });
+        };
+        add(10, "");
+        set_last(10);
+        let master = Process::find(10).unwrap();
+        let mut family = Family::default();
+        family.admit(master.clone(), Role::Named(10)).unwrap();
+        let mut find = || {
+            let found = family.find(vec![master.clone()]).unwrap();
+            found
+                .into_iter()
+                .map(|found| found.0.pid)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(find(), [0; 0]);
+        add(10, "11");
+        add(11, "");
+        assert_eq!(find(), [0; 0]);
+        set_last(11);
+        // As long as it is neither recorded nor passed over, the search goes on.
+        assert_eq!([find(), find()], [[11], [11]]);
     }
 }

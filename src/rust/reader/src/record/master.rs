@@ -1,10 +1,12 @@
 //! The process for which others work, if it records itself: a source without samples, and the CPU time that it had used
 //! at each tick, from which the times of its own samples follow.
 
-use crate::process::{Process, cpu_time_of_process};
+use crate::process::{Process, ProcessMemory, cpu_time_of_process};
 use crate::record::role;
+use crate::record::session::open_reader;
 use crate::record::settings::Settings;
 use crate::record::source::{attribute, source};
+use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::{PROCESS_ROLE, Profile, ValueKind};
@@ -19,6 +21,8 @@ pub struct Reading {
 
 pub struct Master {
     process: Process,
+    /// It is not used to record this process, but to open its forks.
+    reader: Option<StackReader<ProcessMemory>>,
     readings: Vec<Reading>,
 }
 
@@ -29,7 +33,11 @@ impl Master {
         let role = attribute(PROCESS_ROLE, ValueKind::String, role::MASTER, profile)?;
         source.attributes.try_push(role)?;
         profile.add_source(source)?;
+        let mappings = process.mappings();
         Ok(Master {
+            reader: mappings
+                .and_then(|mappings| open_reader(&process, &mappings))
+                .ok(),
             process,
             readings: Vec::new(),
         })
@@ -37,6 +45,14 @@ impl Master {
 
     pub fn may_be_read(&self) -> bool {
         self.process.may_be_read()
+    }
+
+    /// A reader of a fork of this process.
+    pub fn reader_of_fork(&self, fork: &Process) -> Result<Option<StackReader<ProcessMemory>>> {
+        match &self.reader {
+            Some(reader) => reader.of_fork(ProcessMemory::new(fork.pid)),
+            None => Ok(None),
+        }
     }
 
     pub fn has_ended(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::process::apart;
-use crate::process::{Placement, Process, WhyFree};
+use crate::process::{Placement, Process, ProcessMemory, WhyFree};
 use crate::record::family::Family;
 use crate::record::master::{Master, Reading};
 use crate::record::role::{self, Role};
@@ -10,6 +10,7 @@ use crate::record::session::{Session, Tick};
 use crate::record::settings::Settings;
 use crate::record::ticks::{next_tick, until_next};
 use crate::stack::frames::Cut;
+use crate::stack::reader::StackReader;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Position, Result};
 use profile_core::formats::problems::{ProblemKind, Problems};
@@ -28,8 +29,8 @@ use std::time::{Duration, Instant};
 const STEP: Duration = Duration::from_millis(50);
 /// The longest time between these checks while a process is expected to stop.
 const SOON: Duration = Duration::from_millis(1);
-/// The time between two searches for child processes.
-const CHILDREN: Duration = Duration::from_millis(20);
+/// The time between two searches for child processes, and two checks whether those that are recorded have ended.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What to record.
 #[derive(Debug, Default)]
@@ -161,6 +162,8 @@ struct Recorder<'s> {
     /// Owns copies of unwind tables.
     files: &'s Files,
     family: Family,
+    /// When the first processes had been found. Forks that are found later are new.
+    begin: Option<Instant>,
     /// A process that records itself, and the file that exists until it ends the recording.
     master: Option<(Master, PathBuf)>,
 }
@@ -177,15 +180,26 @@ impl<'s> Recorder<'s> {
             natives: Vec::new(),
             files,
             family: Family::default(),
+            begin: None,
             master: None,
         })
     }
 
     fn attach(&mut self, process: Process, role: Role) -> Result<()> {
         let number = self.sessions.len();
+        let is_fork = matches!(role, Role::Fork(_));
+        let reader = if is_fork {
+            self.reader_of_fork(&process)?
+        } else {
+            None
+        };
+        let (settings, files) = (self.settings, self.files);
         let profile = &mut self.recorded.profile;
-        let mut session = Session::open(&process, self.settings, self.files, number, profile)?;
+        let mut session = Session::open(&process, reader, settings, files, number, profile)?;
         session.prepare()?;
+        if let (true, Some(begin)) = (is_fork, self.begin) {
+            session.include_start(begin);
+        }
         if let Some(r) = session.unknown() {
             let text = message!("process {}: {r}", process.pid);
             self.recorded.note(ProblemKind::UnknownContexts, &text);
@@ -193,6 +207,19 @@ impl<'s> Recorder<'s> {
         self.sessions.try_push(session)?;
         self.roles.try_push(role)?;
         self.family.admit(process, role)
+    }
+
+    /// A reader of this fork, if a related process is known.
+    fn reader_of_fork(&self, fork: &Process) -> Result<Option<StackReader<ProcessMemory>>> {
+        for session in self.sessions.iter().rev() {
+            if let Some(reader) = session.reader_of_fork(fork)? {
+                return Ok(Some(reader));
+            }
+        }
+        match &self.master {
+            Some((master, _)) => master.reader_of_fork(fork),
+            None => Ok(None),
+        }
     }
 
     /// Records the processes that belong to another one from now on.
@@ -272,17 +299,24 @@ impl<'s> Recorder<'s> {
                 .map_err(failed)?;
         }
         let begin = Instant::now();
+        self.begin = Some(begin);
         let mut next = begin + self.settings.interval;
         let mut look = begin;
-        while begin.elapsed() < self.settings.duration && !self.is_complete() {
-            self.wait(next, stop)?;
-            if self.settings.children && look.elapsed() >= CHILDREN {
-                self.attach_family()?;
+        while begin.elapsed() < self.settings.duration {
+            if look.elapsed() >= LOOK {
+                if self.is_complete() {
+                    break;
+                }
+                if self.settings.children {
+                    self.attach_family()?;
+                }
                 look = Instant::now();
             }
+            self.wait(next, stop)?;
             if let Some((master, _)) = &mut self.master {
                 master.tick()?;
             }
+            placement.begin_tick();
             for session in &mut self.sessions {
                 let recorded = &mut self.recorded;
                 let (profile, natives) = (&mut recorded.profile, &mut self.natives);

@@ -77,21 +77,21 @@ pub enum Tick {
 }
 
 impl<'s> Session<'s> {
-    /// Opens a process, which becomes a source of the profile. `number` identifies its native stacks.
+    /// Opens a process, which becomes a source of the profile. `number` identifies its native stacks. A fork may have a
+    /// reader already.
     pub fn open(
         process: &Process,
+        reader: Option<StackReader<ProcessMemory>>,
         settings: &Settings,
         files: &'s Files,
         number: usize,
         profile: &mut Profile,
     ) -> Result<Session<'s>> {
         let mappings = process.mappings()?;
-        let reader = StackReader::open(
-            ProcessMemory::new(process.pid),
-            &mappings,
-            &process.named()?,
-        );
-        let mut reader = reader.map_err(|error| of_process(process.pid, error))?;
+        let mut reader = match reader {
+            Some(reader) => reader,
+            None => open_reader(process, &mappings)?,
+        };
         let has_span = reader.find_span(&mappings)?;
         let thread = Thread::open(process, settings.stops())?;
         let native = if settings.native {
@@ -109,6 +109,11 @@ impl<'s> Session<'s> {
             modules: modules(&mappings)?,
             ..session
         })
+    }
+
+    /// A reader of a fork of this process, or of another fork of the same one.
+    pub fn reader_of_fork(&self, fork: &Process) -> Result<Option<StackReader<ProcessMemory>>> {
+        self.reader.of_fork(ProcessMemory::new(fork.pid))
     }
 
     /// Looks now and then whether the process has loaded this package, and so has a record of the active span, and whether
@@ -133,6 +138,13 @@ impl<'s> Session<'s> {
     pub fn is_pending(&mut self) -> bool {
         self.thread.is_pending()
     }
+}
+
+/// A reader of the stacks of a process.
+pub fn open_reader(process: &Process, mappings: &[Mapping]) -> Result<StackReader<ProcessMemory>> {
+    let memory = ProcessMemory::new(process.pid);
+    StackReader::open(memory, mappings, &process.named()?)
+        .map_err(|error| of_process(process.pid, error))
 }
 
 /// Where files are mapped.
@@ -172,6 +184,14 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             has_ended: false,
             pauses: Vec::new(),
         })
+    }
+
+    /// Includes the CPU time that the process has used before it was opened. It started later than `begin`.
+    pub fn include_start(&mut self, begin: Instant) {
+        let now = self.reader.now().time;
+        self.cpu = CpuClock::default();
+        self.cpu.read(Some(0), begin);
+        self.cpu.read(self.thread.cpu_time(), now);
     }
 
     /// Finds what is needed for complete stacks from the first sample on. This takes some milliseconds.

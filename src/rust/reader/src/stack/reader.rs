@@ -2,7 +2,7 @@
 //! goes on.
 
 use crate::stack::attempt::{Bounds, OneMoment};
-use crate::stack::calls::Calls;
+use crate::stack::calls::{Calls, PositionVariables};
 use crate::stack::frames::{MOST_CALLS, Stack};
 use crate::stack::innermost::PositionSearch;
 use crate::stack::missing::{Missing, split_missing};
@@ -61,6 +61,24 @@ impl<M: Memory> StackReader<M> {
     pub fn open(memory: M, mappings: &[Mapping], named: &Named) -> Result<StackReader<M>> {
         let mut memory = Limited::new(memory, MOST_TO_OPEN);
         let target = Target::open(&mut memory, mappings, named)?;
+        StackReader::of(target, None, memory)
+    }
+
+    /// A reader of a fork of this process, or of another fork of the same one, which has R at the same addresses: so nothing
+    /// has to be searched again. `None` if it has not, because the memory is of another process.
+    pub fn of_fork(&self, memory: M) -> Result<Option<StackReader<M>>> {
+        let mut memory = Limited::new(memory, MOST_TO_OPEN);
+        if !self.target.is_there(&mut memory) {
+            return Ok(None);
+        }
+        StackReader::of(self.target.clone(), self.registers, memory).map(Some)
+    }
+
+    fn of(
+        target: Target,
+        registers: Option<PositionVariables>,
+        mut memory: Limited<M>,
+    ) -> Result<StackReader<M>> {
         memory.inner().keep_at_hand(&target.variables)?;
         memory
             .inner()
@@ -77,7 +95,7 @@ impl<M: Memory> StackReader<M> {
             places: Places::default(),
             search: PositionSearch::default(),
             missing: None,
-            registers: None,
+            registers,
             without_srcref: 0,
             stack: Stack::default(),
             texts: Strings::default(),

@@ -27,7 +27,7 @@ use search::Variables;
 use std::ops::Range;
 
 /// What this crate knows about R in a process.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Target {
     /// `R_GlobalContext`, which points to the innermost record.
     pub head: Head,

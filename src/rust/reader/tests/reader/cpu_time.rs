@@ -396,3 +396,16 @@ fn a_part_has_its_own_duration_and_types() {
         recording = service.recording;
     }
 }
+
+#[test]
+fn a_fork_has_used_cpu_time_before_it_was_found() {
+    let begin = now().time;
+    let mut recording = Recording::new(Clock::Cpu);
+    recording.thread.cpu.set(Some(0));
+    recording.pass(30, 30);
+    recording.session.include_start(begin);
+    recording.pass(10, 10);
+    recording.tick();
+    recording.finish();
+    assert_eq!(recording.times(), [(40.0, 10.0)]);
+}

@@ -233,3 +233,15 @@ fn the_preparation_reads_few_calls_of_a_deep_stack() {
     assert_eq!(stack.len(), 500);
     assert_eq!(stack[0], "f a.R#12");
 }
+
+#[test]
+fn a_fork_needs_no_preparation() {
+    let (r, _) = r(Layout::R_4_4);
+    let (memory, mut reader) = r.reader();
+    prepare(&mut reader, || {});
+    let mut fork = reader.of_fork(memory.clone()).unwrap().unwrap();
+    assert_eq!(frames(&mut fork).unwrap(), ["f a.R#12"]);
+    // Another process has another R there.
+    memory.change(|space| space.set(variable("R_NilValue"), 8));
+    assert!(reader.of_fork(memory).unwrap().is_none());
+}

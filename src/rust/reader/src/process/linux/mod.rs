@@ -27,7 +27,7 @@ pub use memory::image::Image;
 pub use memory::own_view::{OwnView, release_memory};
 pub use native::NativeReader;
 pub use placement::Placement;
-pub use proc::{Process, r_processes};
+pub use proc::{Process, last_created, r_processes};
 pub use thread::hold::Hold;
 pub use thread::pause::{Pause, is_traced, prepare_thread};
 pub use thread::system_calls::system_call_name;

@@ -5,6 +5,7 @@
 //! to spend a third of its time on that, when it was in fact two percent (`bench/attach`). A thread that requests
 //! short time slices gets them sooner, and one that runs on another processor does not interfere at all.
 
+use std::cell::Cell;
 use std::mem::{size_of, zeroed};
 
 /// The shortest time slice that the kernel supports, in nanoseconds. It has no effect before Linux 6.12.
@@ -14,6 +15,8 @@ const SHORT: u64 = 100_000;
 pub struct Placement {
     /// The processors that it may use, if they are known.
     allowed: Option<libc::cpu_set_t>,
+    /// Those of them on which no recorded process was seen at this tick.
+    free: Cell<Option<libc::cpu_set_t>>,
     /// How it was scheduled before.
     before: Option<libc::sched_attr>,
 }
@@ -28,30 +31,37 @@ impl Placement {
                 ..before
             });
         }
+        let allowed = allowed();
         Placement {
-            allowed: allowed(),
+            allowed,
+            free: Cell::new(allowed),
             before,
         }
     }
 
-    /// Moves the thread to another processor, if it runs on this one and there is another one. Returns whether it was
-    /// moved.
+    /// Begins a tick.
+    pub fn begin_tick(&self) {
+        self.free.set(self.allowed);
+    }
+
+    /// Moves the thread to another processor, if it runs on this one, where a process was seen, and there is another one
+    /// without such a process. Returns whether it was moved.
     pub fn leave(&self, processor: usize) -> bool {
-        let Some(allowed) = &self.allowed else {
+        let (Some(allowed), Some(mut free)) = (&self.allowed, self.free.get()) else {
             return false;
         };
-        // SAFETY: it has no preconditions.
-        let current = unsafe { libc::sched_getcpu() };
-        if usize::try_from(current) != Ok(processor) || processor >= libc::CPU_SETSIZE as usize {
+        if processor >= libc::CPU_SETSIZE as usize {
             return false;
         }
-        let mut others = *allowed;
         // SAFETY: the number of the processor is smaller than the size of the set.
-        unsafe { libc::CPU_CLR(processor, &mut others) };
+        unsafe { libc::CPU_CLR(processor, &mut free) };
+        self.free.set(Some(free));
+        // SAFETY: it has no preconditions.
+        let current = unsafe { libc::sched_getcpu() };
         // SAFETY: it only reads a set.
-        let has_others = unsafe { libc::CPU_COUNT(&others) } > 0;
+        let is_any_free = unsafe { libc::CPU_COUNT(&free) } > 0;
         // The thread may use all processors again, and usually remains on the new one.
-        has_others && allow(&others) && allow(allowed)
+        usize::try_from(current) == Ok(processor) && is_any_free && allow(&free) && allow(allowed)
     }
 }
 
@@ -114,6 +124,7 @@ mod tests {
                 unsafe { libc::CPU_SET(processor, &mut only) };
                 // From here on, the thread runs on this processor.
                 assert!(allow(&only));
+                placement.begin_tick();
                 assert_eq!(placement.leave(processor), has_others);
                 assert!(!placement.leave(usize::MAX));
                 let now = super::allowed().unwrap();
@@ -122,6 +133,21 @@ mod tests {
                 assert_eq!(may_return, has_others);
             }
         }
+    }
+
+    #[test]
+    fn a_thread_stays_if_processes_are_everywhere() {
+        let placement = Placement::current();
+        // SAFETY: it has no preconditions.
+        let current = unsafe { libc::sched_getcpu() } as usize;
+        let others = (0..libc::CPU_SETSIZE as usize).filter(|&other| other != current);
+        for other in others.chain([current]) {
+            placement.leave(other);
+        }
+        // This thread may be anywhere by now.
+        // SAFETY: it has no preconditions.
+        let current = unsafe { libc::sched_getcpu() } as usize;
+        assert!(!placement.leave(current));
     }
 
     #[test]

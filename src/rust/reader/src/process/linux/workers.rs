@@ -40,6 +40,8 @@ pub enum Sign {
 #[derive(Debug, Default)]
 pub struct Workers {
     searched: Option<Instant>,
+    /// Whether all processes have been examined for the last time.
+    are_settled: bool,
     /// The processes whose workers were searched.
     masters: Vec<Process>,
     /// Processes that need no further examination, in ascending order.
@@ -58,16 +60,15 @@ impl Workers {
             self.masters.try_extend_from(of.iter().cloned())?;
             self.seen.clear();
         }
-        if self
-            .searched
-            .is_some_and(|searched| searched.elapsed() < PAUSE)
-        {
+        self.are_settled = false;
+        if self.were_searched() {
             return Ok(found);
         }
         self.searched = Some(Instant::now());
         self.read_sockets(of)?;
         let sockets = &self.sockets;
         if variable.is_none() && sockets.iter().all(|(_, sockets)| sockets.are_none()) {
+            self.are_settled = true;
             return Ok(found);
         }
         let uptime = fs::read_to_string(file("uptime")).unwrap_or_default();
@@ -78,6 +79,7 @@ impl Workers {
         let mut pids = numbers_in(&file(""))?;
         pids.sort_unstable();
         self.seen.retain(|pid| pids.binary_search(pid).is_ok());
+        self.are_settled = true;
         for pid in pids {
             let Err(place) = self.seen.binary_search(&pid) else {
                 continue;
@@ -91,6 +93,8 @@ impl Workers {
                 if let Some(moved) = self.seen.get_mut(place..) {
                     moved.rotate_right(1);
                 }
+            } else {
+                self.are_settled = false;
             }
             if of.contains(&process) || pid as u32 == std::process::id() {
                 continue;
@@ -112,9 +116,18 @@ impl Workers {
         }
         Ok(found)
     }
-}
 
-impl Workers {
+    /// Whether a search may find more, although no process has been created since the last one.
+    pub fn are_due(&self) -> bool {
+        !self.are_settled && !self.were_searched()
+    }
+
+    /// Whether they were searched a moment ago.
+    fn were_searched(&self) -> bool {
+        self.searched
+            .is_some_and(|searched| searched.elapsed() < PAUSE)
+    }
+
     /// Reads the sockets of these processes. The system takes milliseconds for the table of all connections, so it is read
     /// only for a process that has other sockets than before.
     fn read_sockets(&mut self, of: &[Process]) -> Result<()> {
