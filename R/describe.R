@@ -98,7 +98,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     spread = described_spread(x, processes, call)
   )
   parts$notes <- described_notes(x, summary, parts)
-  parts$next_calls <- described_calls(parts, attr(summary, "other_types"))
+  parts$next_calls <- described_calls(parts, attr(summary, "other_types"), found$has_plumbing)
   structure(list(parts = parts, n = n, min_share = min_share), class = "profile_description")
 }
 
@@ -243,9 +243,8 @@ described_notes <- function(x, summary, parts) {
   as.character(notes)
 }
 
-described_calls <- function(parts, other_types) {
+described_calls <- function(parts, other_types, has_plumbing) {
   hottest <- parts$functions$name[parts$functions$name != "<GC>"]
-  has_plumbing <- any(grepl(plumbing(), parts$functions$name[abs(parts$functions$total_share) > 0.2], perl = TRUE))
   # A call with a shortened name would not work.
   is_short <- function(name) length(name) > 0 && nchar(valid_text(name[[1]])) <= 500
   file <- parts$lines$filename

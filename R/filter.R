@@ -27,9 +27,21 @@
 #' As in pprof, a frame and the frames that were inlined into it, at the same address, are one location: if `show_from`,
 #' `prune_from`, `hide` or `show` removes some frames of a location, they are removed from all stacks.
 #'
-#' `hide = "plumbing"` hides functions that mainly call other functions, such as `lapply()`, `tryCatch()`, `eval()`, or
-#' `%>%`. In real R code, up to half of all frames belong to such functions. (To hide functions whose names contain this
-#' word, write `hide = "(plumbing)"`.)
+#' # Frameworks, and your code
+#'
+#' `hide = "plumbing"` hides what frameworks add to the stack: functions that only call others, such as `lapply()`,
+#' `tryCatch()`, `eval()`, or `%>%`, and the frames between the start of Shiny, plumber, knitr, testthat, future or a
+#' worker of parallel and the code that these run for you. Reactives and outputs of Shiny remain. In real R code, up to
+#' half of all frames are plumbing, and nine of ten in an app. What is plumbing is a table, the file
+#' `system.file("frameworks.txt", package = "profile")`, which describes its rules. In a part of a stack that belongs to a
+#' framework, frames with a source file and frames of other packages are shown, so packages should be known, see
+#' [add_packages()].
+#'
+#' `show = "mine"` shows only the frames of your source files, and the functions that they call directly. Your files are
+#' those that are not in a library of R packages, including code that is typed or read from text.
+#'
+#' Neither of these words removes a sample: if none of its frames is left, the outermost one is kept. (To match names that
+#' contain one of these words, write `"(plumbing)"` or `"(mine)"`.)
 #'
 #' # Uninteresting functions
 #'
@@ -67,8 +79,9 @@
 #'
 #' @param x A profile, see [profile_data], of either version, a dm of its tables, or the path of a file.
 #' @param ... Must be empty.
-#' @param focus,ignore,show,show_from,prune_from A regular expression, or `NULL`.
+#' @param focus,ignore,show_from,prune_from A regular expression, or `NULL`.
 #' @param hide A regular expression, `"plumbing"`, or `NULL`.
+#' @param show A regular expression, `"mine"`, or `NULL`.
 #' @param drop A regular expression; `TRUE` for the expressions in `sources`, each for the samples of its source; or
 #'   `NULL`.
 #' @param keep A regular expression of functions that `drop` does not remove. `NULL` for none, or with `drop = TRUE` for
@@ -100,6 +113,9 @@
 #' # Without functions that only call others:
 #' call_tree(filter_profile(x, hide = "plumbing"))
 #'
+#' # Only your own functions, and what they call:
+#' call_tree(filter_profile(x, show = "mine"))
+#'
 #' # Only the requests of one route:
 #' work <- function() for (i in 1:50) lm(dist ~ speed, data = cars)
 #' x <- record_profile(with_labels(c(route = "/report"), work()))
@@ -112,9 +128,9 @@ filter_profile <- function(
     x, ..., focus = NULL, ignore = NULL, hide = NULL, show = NULL, show_from = NULL, prune_from = NULL, drop = NULL,
     keep = NULL, labels = NULL) {
   call <- call_without_dots()
-  if (identical(hide, "plumbing")) {
-    hide <- plumbing()
-  }
+  knowledge <- c(plumbing = identical(hide, "plumbing"), mine = identical(show, "mine"))
+  if (knowledge[["plumbing"]]) hide <- NULL
+  if (knowledge[["mine"]]) show <- NULL
   given <- list(
     focus = focus, ignore = ignore, hide = hide, show = show,
     show_from = show_from, prune_from = prune_from
@@ -131,12 +147,16 @@ filter_profile <- function(
       "`keep` has no effect without `drop`.", i = "`drop = TRUE` uses the expressions that the profile contains."
     ), call)
   }
-  filter_by(as_unchecked_v2(x, call), given, call, drop, keep, labels = check_labels_to_keep(labels, call))
+  labels <- check_labels_to_keep(labels, call)
+  filter_by(as_unchecked_v2(x, call), given, call, drop, keep, labels = labels, knowledge = knowledge)
 }
 
 # `given`: expressions, named by the argument of `filter_profile()`. `outermost` is the number of R frames to remove at
-# the outer end of each stack, before the expressions are applied.
-filter_by <- function(x, given, call, drop = NULL, keep = NULL, outermost = 0L, labels = list()) {
+# the outer end of each stack, before the expressions are applied. `knowledge`: whether to hide what frameworks add
+# (`plumbing`), and whether to show only the user's code and what it calls (`mine`).
+filter_by <- function(
+    x, given, call, drop = NULL, keep = NULL, outermost = 0L, labels = list(),
+    knowledge = c(plumbing = FALSE, mine = FALSE)) {
   rules <- with_validation(list(x), call, {
     names <- names_of(x)
     matches <- Map(function(expression, argument) {
@@ -148,9 +168,13 @@ filter_by <- function(x, given, call, drop = NULL, keep = NULL, outermost = 0L, 
     }, given, names(given))
     drops <- if (is.null(drop)) list(distinct = list(), of_source = integer()) else drops_of_sources(x, drop, keep, call)
     samples <- if (length(labels) > 0) has_labels(x, labels, call)
-    list(matches = matches, drops = drops, samples = samples)
+    if (knowledge[["mine"]]) matches$mine <- list(functions = own_functions(x), mappings = FALSE)
+    list(
+      matches = matches, drops = drops$distinct, drop_of_source = drops$of_source, outermost = outermost,
+      samples = as.integer(samples), plumbing = knowledge[["plumbing"]]
+    )
   })
-  filtered(x, rules$matches, rules$drops$distinct, rules$drops$of_source, call, outermost, as.integer(rules$samples))
+  filtered(x, rules, call)
 }
 
 # The functions that each distinct pair of expressions drops, and the number of the pair of each source.
@@ -269,14 +293,12 @@ found_in <- function(texts, expression, what, call, whole = FALSE) {
 }
 
 # Applies filters to a profile.
-filtered <- function(x, matches, drops, drop_of_source, call, outermost, samples) {
-  with_ids <- with_validation(list(x), call, integer_ids(x, own_columns_of(list(x)), call))
+filtered <- function(x, rules, call) {
+  known <- if (rules$plumbing) packages_added(x, call) else x
+  with_ids <- with_validation(list(x), call, integer_ids(known, own_columns_of(list(x)), call))
   frames <- x$sample_locations
   as_stacks <- has_plain_rows(frames) && length(frames) == 3
   lazy <- lazy_columns(call)
-  rules <- list(
-    matches = matches, drops = drops, drop_of_source = drop_of_source, outermost = outermost, samples = samples
-  )
   left <- rust(rust_filter(with_ids, rules, as_stacks, lazy), call)
   if (is.null(left$frames)) {
     x <- end_inlining(x, left$no_longer_inlined)

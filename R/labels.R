@@ -48,9 +48,10 @@
 #'   plumber file, `#* @plumber` before `profile::label_plumber`. The keys follow OpenTelemetry: `http.route`, the path
 #'   of the endpoint as it was defined, and `http.request.method`. Filters run before the endpoint of a request is
 #'   known, so their samples have no labels.
-#' - Shiny: label the expressions, as in `renderPlot(with_labels(c(output = "plot"), plot(data())))` and
-#'   `observe(with_labels(c(observer = "save"), save(data())))`. An expression runs later than the function that
-#'   contains it, so labels of that function do not apply to it.
+#' - Shiny: samples have the label `shiny.reactive`, the name of the innermost reactive, observer or output on the stack,
+#'   such as `<reactive:data>`, `<observer:observeEvent(input$go)>` or `output$plot`. Nothing has to be done for it. If you
+#'   label more, label the expressions, as in `observe(with_labels(c(step = "save"), save(data())))`: an expression runs
+#'   later than the function that contains it, so labels of that function do not apply to it.
 #' - Functions that take a request, such as the `call` of an application of httpuv:
 #'   `label_handler(call, function(req) c(method = req$REQUEST_METHOD))`.
 #'

@@ -192,18 +192,17 @@ functions_among <- function(package, names) {
   list(name = own, exported = unname(exported))
 }
 
-# A regular expression for functions that mainly call others, by the whole name, with or without the name of a package.
-# It has the same meaning in R, in pprof, and in JavaScript.
-plumbing <- function() {
-  names <- c(
-    "lapply", "sapply", "vapply", "mapply", "rapply", "eapply", "tapply", "apply", "Map", "Filter", "Reduce",
-    "FUN", "do.call", "Recall", "match.fun", "force", "forceAndCall", "identity", "invisible", "<Anonymous>",
-    "eval", "evalq", "eval.parent", "local", "with", "with.default", "within", "withVisible", "source", "sys.source",
-    "try", "tryCatch", "tryCatchList", "tryCatchOne", "doTryCatch", "withCallingHandlers", "withRestarts",
-    "withOneRestart", "doWithOneRestart", "suppressMessages", "suppressWarnings", "suppressPackageStartupMessages",
-    "standardGeneric", "UseMethod", "NextMethod", ".Call", ".External", ".External2", ".C", ".Fortran", ".Internal",
-    ".Primitive", "%>%", "%<>%", "%T>%", "%$%", "freduce", "eval_tidy", "eval_bare", "try_fetch", "with_handlers"
-  )
-  escaped <- gsub("([.%<>$])", "[\\1]", names)
-  paste0("^(?:[A-Za-z][A-Za-z0-9.]*:::?)?(?:", paste(escaped, collapse = "|"), ")$")
+# The source files of the user: those of R code that are not in a library of packages. Code that has no file of its own has
+# the name of what it was read from, such as `<text>`.
+own_files <- function(functions, is_native) {
+  files <- unique(functions$filename[!is_native])
+  path <- gsub("\\", "/", files, fixed = TRUE)
+  in_library <- grepl("(^|/)((site-)?library|R[.]INSTALL[[:xdigit:]]+)/[^/]+/R/[^/]+$", path, perl = TRUE)
+  files[!is.na(files) & files != "" & !in_library]
+}
+
+# The rows of `functions` whose code is the user's.
+own_functions <- function(x) {
+  native <- is_native(x) | is_of_heap(x)
+  x$functions$filename %in% own_files(x$functions, native) & !native
 }

@@ -14,7 +14,11 @@ function typeLabel({ name, unit, factor }) {
 function showState() {
 	const { state } = app;
 	for (const id of ['type', 'source', 'label', 'by', 'colour', 'layout', 'unit']) byId(id).value = state[id];
-	byId('hide').checked = state.hide;
+	for (const id of ['hide', 'mine']) byId(id).checked = state[id];
+	const isHidden = app.defaults.hide && state.hide && !state.mine;
+	byId('hidden-rows').textContent = isHidden
+		? `Hidden: about ${plural(Math.round(app.model.meanPlumbing), 'row')} of plumbing`
+		: '';
 	if (document.activeElement !== byId('search')) byId('search').value = state.q;
 	Object.assign(document.querySelector('main').dataset, {
 		tab: state.tab,
@@ -108,13 +112,18 @@ function startControls() {
 			update(level);
 		});
 	}
-	const hide = byId('hide');
-	hide.parentElement.hidden = !model.plumbing;
-	on(hide, 'change', () => {
-		state.hide = hide.checked;
-		forgetZoom();
-		update('tree');
-	});
+	for (const [id, isThere] of [
+		['hide', model.hasPlumbing],
+		['mine', model.hasMine],
+	]) {
+		const box = byId(id);
+		box.parentElement.hidden = !isThere;
+		on(box, 'change', () => {
+			state[id] = box.checked;
+			forgetZoom();
+			update('tree');
+		});
+	}
 	on(byId('reset'), 'click', () => {
 		const kept = ['type', 'by', 'colour', 'layout', 'unit'].map((key) => [key, state[key]]);
 		Object.assign(state, app.defaults, Object.fromEntries(kept));

@@ -75,9 +75,26 @@ function readModel(data) {
 		processes: data.sources.filter(isProcess).length,
 		// The kinds of a heap snapshot, whose frames are what holds memory, the innermost ones types of objects.
 		heap: data.heap,
-		plumbing: data.plumbing,
+		// 1 for nodes that frameworks add.
+		plumbing: marked(n, undelta(data.plumbing)),
+		hasPlumbing: data.plumbing.length > 0,
+		// 1 for frames of the user's source files.
+		mine: ofFiles(data, new Set(data.mine)),
+		hasMine: data.mine.length > 0,
 		texts: data.texts,
 	};
+}
+
+/** 1 for each of these rows. */
+function marked(n, rows) {
+	const marks = new Uint8Array(n);
+	for (const row of rows) marks[row] = 1;
+	return marks;
+}
+
+/** 1 for each frame of a function in one of these files. */
+function ofFiles({ functions, frames }, files) {
+	return Uint8Array.from(frames.function, (f) => (f >= 0 && files.has(functions.file[f]) ? 1 : 0));
 }
 
 /**

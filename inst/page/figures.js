@@ -27,7 +27,7 @@ function figuresByGroup(model, groups, hidden, sides, own) {
 			length--;
 			if (path[length] >= 0) open[path[length]]--;
 		}
-		const group = hidden?.[frame[i]] ? -1 : groups.ofFrame[frame[i]];
+		const group = hidden?.[i] ? -1 : groups.ofFrame[frame[i]];
 		selfGroup[i] = group >= 0 ? group : selfGroup[parent[i]];
 		path[length++] = group;
 		if (group >= 0 && open[group]++ === 0) add(out.total, group, totalOf, i);

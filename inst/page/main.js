@@ -42,10 +42,9 @@ function hasLabel(set) {
 function arrangeTree() {
 	const { model, state } = app;
 	const groups = app.groupsBy(state.by);
-	app.hidden = state.hide
-		? cached('hidden', () => framesNamed(model, (name) => app.plumbing.test(name)))
-		: null;
-	app.tree = cached(`tree ${state.by} ${state.hide}`, () => fold(model, groups, app.hidden));
+	const view = `${state.hide} ${state.mine}`;
+	app.hidden = cached(`hidden ${view}`, () => hiddenNodes(model, state));
+	app.tree = cached(`tree ${state.by} ${view}`, () => fold(model, groups, app.hidden));
 	app.items = state.by === 'line' ? app.groupsBy('place') : groups;
 	app.labels = cached(`labels ${state.by}`, () => groups.names.map((text) => visible(text)));
 	app.itemOf = cached(`items ${state.by}`, () => {
@@ -167,7 +166,6 @@ async function main() {
 	const { model } = app;
 	// Frees the text of the data, which is no longer needed.
 	byId('data').textContent = '';
-	app.plumbing = new RegExp(model.plumbing || '(?!)', 'u');
 	app.defaults = defaultState(model);
 	app.state = { ...app.defaults };
 	describeProfile();

@@ -4,12 +4,16 @@
 /** The tabs; a heap snapshot has no code. */
 const TABS = ['code', 'table', 'calls'];
 
+/** If frameworks add more rows than this to an average sample, they are hidden at first. */
+const MOST_PLUMBING = 10;
+
 /** The state that a page starts with, before the hash. */
 function defaultState(model) {
 	const { functions, frames, texts, heap, hasBase, processes, orders } = model;
 	const packages = functions.package.some((row) => row > 0);
 	const files = functions.file.some((row) => row > 0);
 	const time = model.types.findIndex((type) => type.factor);
+	model.meanPlumbing = meanPlumbing(model);
 	return {
 		// Counts of samples are shown as time, if their periods are known.
 		type: time >= 0 && model.type === model.counts ? time : model.type,
@@ -17,7 +21,8 @@ function defaultState(model) {
 		label: -1,
 		by: 'function',
 		colour: heap ? 'kind' : packages || !files ? 'package' : 'file',
-		hide: false,
+		hide: model.meanPlumbing > MOST_PLUMBING,
+		mine: false,
 		layout: processes > 1 && orders.length > 1 && !hasBase ? 'time' : 'icicle',
 		unit: 'amounts',
 		zoom: 0,

@@ -106,8 +106,29 @@ function finished(tree) {
 	return { n: tree.n, parent: tree.parent.slice(0, tree.n), group: tree.group.slice(0, tree.n) };
 }
 
+/** 1 for nodes to leave out: those that frameworks add, or all but the user's frames and what they call directly. */
+function hiddenNodes(model, { hide, mine }) {
+	const hidden = hide ? model.plumbing.slice() : new Uint8Array(model.n);
+	const isMine = (node) => model.mine[model.frame[node]];
+	for (let i = 1; mine && i < model.n; i++) if (!isMine(i) && !isMine(model.parent[i])) hidden[i] = 1;
+	return hidden;
+}
+
+/** How many nodes that frameworks add are on the paths of an average sample. */
+function meanPlumbing(model) {
+	const self = selfByNode(model, model.types[model.type], () => true, null);
+	const above = new Uint32Array(model.n);
+	let [sum, whole] = [0, 0];
+	for (let i = 1; i < model.n; i++) {
+		above[i] = above[model.parent[i]] + model.plumbing[i];
+		sum += above[i] * abs(self[i]);
+		whole += abs(self[i]);
+	}
+	return whole > 0 ? sum / whole : 0;
+}
+
 /**
- * The tree by group. `hidden` is 1 for frames to leave out: their callees become callees of their
+ * The tree by group. `hidden` is 1 for nodes to leave out: their callees become callees of their
  * caller. Consecutive frames of one package are one node. `nodeOf` has the node of each node of
  * the model.
  */
@@ -120,7 +141,7 @@ function fold(model, groups, hidden) {
 		const frame = model.frame[i];
 		const group = groups.ofFrame[frame];
 		const same = merges && tree.group[caller] === group;
-		nodeOf[i] = hidden?.[frame] || same ? caller : callee(tree, caller, group);
+		nodeOf[i] = hidden?.[i] || same ? caller : callee(tree, caller, group);
 	}
 	return { ...finished(tree), groups, nodeOf };
 }

@@ -108,7 +108,7 @@ const snapshots = (sources, ...paths) => ({
 	),
 	counts: -1,
 	bytes: -1,
-	plumbing: '',
+	plumbing: [],
 	heap: heapKinds,
 });
 const held = (source, fits, cache) => [

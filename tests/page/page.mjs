@@ -146,6 +146,8 @@ export function makeData(samples, options = {}) {
 				values: ordered,
 			});
 	});
+	const isPlumbing = (frame) =>
+		frame >= 0 && /^(lapply|FUN|tryCatch)$/.test(strings[functions.name[frames.function[frame]]]);
 	return {
 		format: 1,
 		generator: 'profile 2.0.0',
@@ -170,7 +172,8 @@ export function makeData(samples, options = {}) {
 		})),
 		values,
 		order,
-		plumbing: '^(lapply|FUN|tryCatch)$',
+		plumbing: delta(nodes.flatMap(({ frame }, node) => (isPlumbing(frame) ? [node] : []))),
+		mine: (options.mine ?? []).map(text),
 		texts: (options.texts ?? []).map(({ file, text: lines }) => ({ file: text(file), text: lines })),
 		strings,
 	};

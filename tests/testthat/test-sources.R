@@ -167,11 +167,11 @@ test_that("packages are columns of the data model", {
   expect_error(validate_profile(x), class = "profile_error_invalid")
 })
 
-test_that("plumbing matches whole names", {
-  names <- c("lapply", "base::lapply", "%>%", ".Call", "<Anonymous>", "FUN", "lapply2", "my_lapply", "xCall", "%>>%")
-  expect_equal(grepl(profile:::plumbing(), names, perl = TRUE), rep(c(TRUE, FALSE), c(6, 4)))
-  left <- filter_profile(report(), hide = "plumbing")
-  expect_false(any(c("lapply", "FUN", ".External2", "eval") %in% summary(left)$by_function$name))
+test_that("functions that only call others can be hidden", {
+  left <- as_tibble(filter_profile(report(), hide = "plumbing"))
+  expect_false(any(c("lapply", ".External2", "eval") %in% left$name))
+  # Functions that are arguments of others may be the user's.
+  expect_true(all(left$filename[left$name == "FUN"] != ""))
 })
 
 test_that("arguments are checked", {

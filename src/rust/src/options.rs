@@ -3,6 +3,7 @@
 use crate::argument::{STRSXP, Sexp, argument, text};
 use crate::guard::stop;
 use extendr_api::Robj;
+use profile_core::analysis::frameworks::Frameworks;
 use profile_core::analysis::groups::By;
 use profile_core::error::{Error, Result};
 use profile_core::formats::payload::payload_of;
@@ -59,8 +60,8 @@ impl Options for WriterOptions<'_> {
     }
 }
 
-/// The page for a list of `title`, `generator`, `template`, `style`, `script`, `plumbing` (strings), `files`, `texts` and
-/// `changed` (for each source file), `found` (names, or NULL), `sources` (a number) and `options` (a list of flags).
+/// The page for a list of `title`, `generator`, `template`, `style`, `script` (strings), `files`, `texts` and `changed`
+/// (for each source file), `mine` (files), `found` (names, or NULL), `sources` (a number) and `options` (a list of flags).
 pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
     let option = |name| option_of(list, name);
     let text = |name| Ok::<_, Error>(option(name)?.text()?.unwrap_or_default());
@@ -85,7 +86,7 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         template: text("template")?,
         style: text("style")?,
         script: text("script")?,
-        plumbing: text("plumbing")?,
+        mine: option("mine")?.texts()?,
         texts: files.map(file).try_vec()?,
         sources: count_of(option("sources")?)?,
         found,
@@ -148,12 +149,15 @@ pub struct Matches<'call> {
     pub outermost: Option<i32>,
     /// 1 for samples to keep, 0 for others; empty to keep all.
     pub samples: &'call [i32],
+    /// Whether to leave out what frameworks add.
+    pub plumbing: bool,
 }
 
 /// The same, by row of `locations`.
 pub struct MatchingLocations<'call> {
     by_filter: Vec<(&'call str, Vec<i32>)>,
     drops: Vec<Vec<i32>>,
+    frameworks: Option<Frameworks>,
 }
 
 impl<'call> Matches<'call> {
@@ -165,6 +169,7 @@ impl<'call> Matches<'call> {
             drop_of_source: option(rules, "drop_of_source")?.integers()?,
             outermost: option(rules, "outermost")?.integers()?.first().copied(),
             samples: option(rules, "samples")?.integers()?,
+            plumbing: option(rules, "plumbing")?.flag()?,
         })
     }
 
@@ -182,6 +187,10 @@ impl<'call> Matches<'call> {
         Ok(MatchingLocations {
             by_filter: by_filter.try_vec_of()?,
             drops: self.drops.iter().map(locations).try_vec_of()?,
+            frameworks: match self.plumbing {
+                true => Some(Frameworks::new(profile)?),
+                false => None,
+            },
         })
     }
 }
@@ -202,6 +211,8 @@ impl MatchingLocations<'_> {
             ignore: matching("ignore"),
             hide: matching("hide"),
             show: matching("show"),
+            plumbing: self.frameworks.as_ref(),
+            mine: matching("mine"),
             show_from: matching("show_from"),
             prune_from: matching("prune_from"),
         })

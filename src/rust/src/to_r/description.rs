@@ -7,8 +7,12 @@ use profile_core::analysis::description::Description;
 use profile_core::error::Result;
 use profile_core::model::Profile;
 
-/// `list(summary, tree, callers, packages)`: the results of `rust_summarise()` and `rust_call_tree()`, a tibble of the
-/// main callers with a row for each function of the summary, and one of self by package.
+/// The part of the samples that must have plumbing, so that it is suggested to hide it.
+const WORTH_HIDING: f64 = 0.2;
+
+/// `list(summary, tree, callers, packages, has_plumbing)`: the results of `rust_summarise()` and `rust_call_tree()`, a
+/// tibble of the main callers with a row for each function of the summary, one of self by package, and whether there is
+/// plumbing to hide.
 pub fn description<'call>(
     arena: Arena<'call>,
     profile: &Profile,
@@ -30,6 +34,10 @@ pub fn description<'call>(
         ("tree", call_tree(arena, profile, &description.tree)?),
         ("callers", main.finish()?),
         ("packages", packages.finish()?),
+        (
+            "has_plumbing",
+            arena.flag(description.plumbing_share > WORTH_HIDING)?,
+        ),
         ("recorded", recorded.unwrap_or(Ok(RObject::null()))?),
     ])
 }

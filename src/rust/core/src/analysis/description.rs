@@ -5,6 +5,7 @@
 
 use super::call_tree::{CallTree, TreePart, call_tree};
 use super::frame_names::FrameNames;
+use super::frameworks::{Frameworks, Position};
 use super::garbage_collections::{COLLECTION, Collections};
 use super::groups::By;
 use super::packages::package_of;
@@ -28,6 +29,8 @@ pub struct Description<'p> {
     /// Self of each package, if it is not 0, in descending order of the absolute value. `None` is the unknown package,
     /// which comes last among equals.
     pub packages: Vec<(Option<&'p str>, f64)>,
+    /// The part of the samples with frames that frameworks add, by their absolute values.
+    pub plumbing_share: f64,
     /// The memory that each function allocated, if allocations were recorded one by one and the summary has only a lower
     /// bound.
     pub recorded: Option<Summary<'p>>,
@@ -55,11 +58,14 @@ pub fn describe<'p>(
     for (callee, caller) in main_callers(&tree)? {
         callers.try_put(callee, caller)?;
     }
+    let weights = [Weight::column(summed_type(profile, wanted)?)];
+    let (_, by_stack) = sum_by_stack::<1, 1>(profile, &weights, |_| true, stop)?;
     let functions = summary.functions.keys.iter();
     let callers = functions.map(|name| callers.get(name).copied());
     Ok(Description {
         callers: callers.try_vec()?,
-        packages: packages(profile, names, wanted, stop)?,
+        packages: packages(profile, names, wanted, &by_stack, stop)?,
+        plumbing_share: plumbing_share(profile, &by_stack, stop)?,
         recorded: if summary.has_lower_bounds && profile.known(&ALLOC_SPACE).is_some() {
             Some(summarise(profile, names, Some(ALLOC_SPACE.name), stop)?)
         } else {
@@ -127,15 +133,13 @@ fn packages<'p>(
     profile: &'p Profile,
     names: &FrameNames,
     wanted: Option<&str>,
+    by_stack: &[[f64; 1]],
     stop: Stop,
 ) -> Result<Vec<(Option<&'p str>, f64)>> {
-    let summed = summed_type(profile, wanted)?;
-    let collections = Collections::among(names, &[summed]);
-    let weights = [Weight::column(summed)];
-    let (_, by_stack) = sum_by_stack::<1, 1>(profile, &weights, |_| true, stop)?;
+    let collections = Collections::among(names, &[summed_type(profile, wanted)?]);
     let mut sums: HashMap<Option<&str>, f64, RandomState> = HashMap::default();
     let mut space = Vec::new();
-    for (stack, &[sum]) in profile.stacks.ids().zip(&by_stack) {
+    for (stack, &[sum]) in profile.stacks.ids().zip(by_stack) {
         cancel::at_row(stack.row(), stop)?;
         let frames = profile.stacks.get(stack).unpacked(&mut space)?;
         let Some(&innermost) = collections.allocating(frames).first() else {
@@ -157,6 +161,23 @@ fn packages<'p>(
             .then_with(|| a.cmp(b))
     });
     Ok(packages)
+}
+
+fn plumbing_share(profile: &Profile, by_stack: &[[f64; 1]], stop: Stop) -> Result<f64> {
+    let frameworks = Frameworks::new(profile)?;
+    let (mut with, mut all) = (0.0, 0.0);
+    let mut space = Vec::new();
+    for (stack, &[sum]) in profile.stacks.ids().zip(by_stack) {
+        cancel::at_row(stack.row(), stop)?;
+        let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+        let mut position = Position::default();
+        let mut outer_first = frames.iter().rev();
+        if outer_first.any(|&frame| !frameworks.shows(frame, &mut position)) {
+            with += sum.abs();
+        }
+        all += sum.abs();
+    }
+    Ok(if all > 0.0 { with / all } else { 0.0 })
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Every recorder and the reader of Rprof files call [`take_labels()`], which removes these frames and adds their
-//! labels to the samples. Its cost depends on the number of distinct stacks. [`Frames`] does the same for a single
+//! labels to the samples. It also adds the labels of units of work that frameworks name on the stack, see
+//! [`super::frameworks`], whose frames remain. Its cost depends on the number of distinct stacks. [`Frames`] does the same for a single
 //! stack.
 //!
 //! The expression is code of the function that contains the call of `with_labels()`. The frame of that function
@@ -26,6 +27,7 @@ mod stack;
 pub use mark::Mark;
 pub use stack::{Frames, OUTER_CALLS, OVERFLOW_KEY};
 
+use super::frameworks::Frameworks;
 use crate::collections::{Interner, Lists};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
@@ -54,10 +56,9 @@ pub fn take_labels_of_file(
         let name = profile.strings.get(function.name);
         roles.try_push(Role::parse(name, &mut marks)?)?;
     }
-    if !roles
-        .iter()
-        .any(|role| matches!(role, Role::Mark { .. } | Role::Caller { .. }))
-    {
+    let is_label = |role: &Role| matches!(role, Role::Mark { .. } | Role::Caller { .. });
+    let units = units_of(profile)?;
+    if !roles.iter().any(is_label) && units.iter().all(Option::is_none) {
         return Ok(());
     }
     let of_location = |location: &Location| match location.function {
@@ -69,6 +70,7 @@ pub fn take_labels_of_file(
     let mut taker = Taker {
         marks,
         roles,
+        units,
         stacks: Stacks::default(),
         lists: Interner::default(),
         clean: Clean::default(),
@@ -100,6 +102,20 @@ pub fn take_labels_of_file(
     drop_unused(profile, stop)
 }
 
+/// The key and the value of the unit of work that each location is.
+fn units_of(profile: &mut Profile) -> Result<Vec<Option<(StringId, StringId)>>> {
+    let frameworks = Frameworks::new(profile)?;
+    let mut units = with_room(profile.locations.len())?;
+    for id in profile.locations.ids() {
+        let strings = &mut profile.strings;
+        units.try_push(match frameworks.unit(id) {
+            Some((key, value)) => Some((strings.intern(key)?, strings.intern(value)?)),
+            None => None,
+        })?;
+    }
+    Ok(units)
+}
+
 /// The result for a stack.
 struct Taken {
     stack: StackId,
@@ -112,6 +128,7 @@ struct Taker {
     marks: Vec<Mark>,
     /// By location.
     roles: Vec<Role>,
+    units: Vec<Option<(StringId, StringId)>>,
     stacks: Stacks,
     lists: Interner<Lists<(StringId, StringId)>, ListId>,
     clean: Clean,
@@ -126,10 +143,19 @@ impl Taker {
         for frame in &self.frames {
             self.own.try_push(self.roles[frame.row()])?;
         }
+        // The innermost unit of each key. Labels of the user's code come first.
+        let mut units: Vec<(StringId, StringId)> = Vec::new();
+        for frame in &self.frames {
+            if let Some((key, value)) = self.units[frame.row()]
+                && units.iter().all(|known| known.0 != key)
+            {
+                units.try_push((key, value))?;
+            }
+        }
         if self.own.iter().all(|role| *role == Role::Other) {
             return Ok(Taken {
                 stack: self.stacks.intern(&self.frames)?,
-                labels: self.lists.intern(&[])?,
+                labels: self.lists.intern(&units)?,
                 toplevel: None,
             });
         }
@@ -149,6 +175,8 @@ impl Taker {
                 labels.try_push((strings.intern(key)?, strings.intern(value)?))
             },
         )?;
+        units.retain(|unit| labels.iter().all(|known| known.0 != unit.0));
+        labels.try_extend(&units)?;
         Ok(Taken {
             stack: self.stacks.intern(&self.frames)?,
             labels: self.lists.intern(&labels)?,

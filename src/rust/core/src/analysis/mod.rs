@@ -10,6 +10,7 @@
 //! - [`total`]: exact sums of values;
 //! - [`frame_names`]: the names under which frames are shown;
 //! - [`packages`]: the package, program or library of a frame;
+//! - [`frameworks`]: frames that only run other code, and units of work;
 //! - [`garbage_collections`]: which frames allocated what a garbage collection reports;
 //! - [`groups`]: groups of frames, by function, line or package;
 //! - [`runs`]: self and total values by group and run, to compare runs;
@@ -37,6 +38,7 @@ pub mod convert;
 pub mod description;
 pub mod differences;
 pub mod frame_names;
+pub mod frameworks;
 pub mod garbage_collections;
 pub mod groups;
 pub mod heap_frames;

@@ -48,8 +48,8 @@ pub struct Page<'p> {
     pub template: &'p str,
     pub style: &'p str,
     pub script: &'p str,
-    /// A regular expression for names of functions that only call others.
-    pub plumbing: &'p str,
+    /// The source files whose code is the user's.
+    pub mine: Vec<&'p str>,
     pub texts: Vec<SourceText<'p>>,
     /// The number of sources that are shown. They are compared with all further sources.
     pub sources: usize,

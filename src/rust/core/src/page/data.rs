@@ -19,7 +19,8 @@
 //! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. The value `34 others` combines 34 values with fewer samples. Samples with the same labels belong to the same set |
 //! | `values` | objects with `source`, `set` if there are labels, and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
 //! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps |
-//! | `plumbing` | a regular expression for names of functions |
+//! | `plumbing` | the nodes that frameworks add (delta): functions that only run other code |
+//! | `mine` | the files (strings) whose code is the user's |
 //! | `texts` | objects with `file` (a string), `text`, and `changed`: whether it was changed after recording |
 
 use super::content::Page;
@@ -99,7 +100,10 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
                 Ok(())
             }
         })?;
-        json.field("plumbing")?.text(page.plumbing)?;
+        json.field("plumbing")?
+            .deltas(tree.plumbing.iter().copied())?;
+        let mine = page.mine.iter().filter_map(|file| tree.strings.find(file));
+        json.field("mine")?.integers(mine.map(i64::from))?;
         json.field("texts")?
             .array(|json| write_texts(page, &tree, json))
     })?;

@@ -27,7 +27,7 @@ fn page() -> Page<'static> {
         template: TEMPLATE,
         style: "p { color: red }\n",
         script: "'use strict';\nrun();\n",
-        plumbing: "^eval$",
+        mine: vec!["a.R", "unused.R"],
         sources: usize::MAX,
         ..Page::default()
     }
@@ -173,12 +173,34 @@ fn only_what_samples_have_is_in_the_data() {
         data["texts"],
         serde_json::json!([{"file": 2, "text": "b <- 1\n", "changed": true}])
     );
-    assert_eq!(data["plumbing"], "^eval$");
+    assert_eq!(data["plumbing"], serde_json::json!([]));
+    assert_eq!(data["mine"], serde_json::json!([4]));
     page.options.timeline = false;
     let data = checked(&page, &x);
     assert_eq!(data["order"], serde_json::json!([]));
     assert_eq!(data["options"]["timeline"], false);
     assert_eq!(data["options"]["labels"], true);
+}
+
+#[test]
+fn plumbing_is_a_list_of_nodes() {
+    let mut x = profile(SourceKind::RPROF, &[]);
+    let file = x.strings.intern("").unwrap();
+    let outer = ["f", "lapply", "FUN"].map(|name| x.frame(name, file, 0).unwrap());
+    for inner in ["g", "eval"] {
+        let inner = x.frame(inner, file, 0).unwrap();
+        let stack = x
+            .stacks
+            .intern(&[inner, outer[2], outer[1], outer[0]])
+            .unwrap();
+        x.samples.stack.push(stack);
+        let source = x.source_ids().next().unwrap();
+        x.samples.source.try_push(source).unwrap();
+        x.values[0].column.try_push(1.0).unwrap();
+    }
+    let data = checked(&page(), &x);
+    // f > lapply > FUN > g, eval
+    assert_eq!(undelta(&data["plumbing"]), [2, 3, 5]);
 }
 
 #[test]

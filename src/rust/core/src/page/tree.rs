@@ -6,6 +6,7 @@
 //! Only frames and functions in stacks of samples get a row, in the order of the nodes.
 
 use crate::analysis::frame_names::{self, FrameNames};
+use crate::analysis::frameworks::{Frameworks, Position};
 use crate::analysis::keys::{ALIKE, push_pattern};
 use crate::analysis::packages::package_of;
 use crate::analysis::paths::{Paths, ROOT};
@@ -14,7 +15,7 @@ use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room, written};
 use crate::model::heap::SNAPSHOT;
-use crate::model::{FrameType, Profile, StringId};
+use crate::model::{FrameType, LocationId, Profile, StringId};
 
 #[derive(Default)]
 pub struct Tree {
@@ -27,6 +28,8 @@ pub struct Tree {
     pub frame_of_node: Vec<u32>,
     /// The node of each stack. Empty stacks have the root, which is node 0.
     pub node_of_stack: Vec<u32>,
+    /// The nodes that frameworks add, in ascending order.
+    pub plumbing: Vec<u32>,
 }
 
 /// Name, file and package are rows of the strings.
@@ -99,6 +102,7 @@ impl Tree {
         }
         let new = |node: Option<u32>| node.map_or(0, |node| new[node as usize]);
         tree.node_of_stack = node_of_stack.into_iter().map(new).try_vec()?;
+        tree.find_plumbing(&Frameworks::new(profile)?, &keys)?;
         tree.add_names(profile, &keys, &alike_of_node)?;
         Ok(tree)
     }
@@ -129,6 +133,22 @@ impl Tree {
             }
         }
         Ok(new)
+    }
+
+    /// Finds the nodes that frameworks add. The frames of nodes are groups.
+    fn find_plumbing(&mut self, frameworks: &Frameworks, keys: &Keys) -> Result<()> {
+        // The position below each node of the current path.
+        let mut path = Vec::new();
+        path.try_push(Position::default())?;
+        for (node, (&depth, &group)) in (1..).zip(self.depths.iter().zip(&self.frame_of_node)) {
+            path.truncate(depth as usize);
+            let mut position = path.last().copied().unwrap_or_default();
+            if !frameworks.shows(keys.location_of[group as usize], &mut position) {
+                self.plumbing.try_push(node)?;
+            }
+            path.try_push(position)?;
+        }
+        Ok(())
     }
 
     /// Replaces the groups of nodes by frames, which are numbered by their first nodes.
@@ -264,6 +284,8 @@ struct Keys<'p> {
     functions: Interner<Vec<FunctionKey<'p>>>,
     frames: Interner<Vec<FrameKey>>,
     of_location: Vec<u32>,
+    /// A location of each frame.
+    location_of: Vec<LocationId>,
 }
 
 impl<'p> Keys<'p> {
@@ -273,6 +295,7 @@ impl<'p> Keys<'p> {
             functions: Interner::default(),
             frames: Interner::default(),
             of_location: with_room(profile.locations.len())?,
+            location_of: Vec::new(),
         };
         for (id, location) in profile.locations.ids().zip(profile.locations.iter()) {
             let function = profile.function_of(id);
@@ -288,7 +311,11 @@ impl<'p> Keys<'p> {
                 kind: location.frame_type,
                 address: keys.names.address(profile, id),
             };
-            keys.of_location.try_push(keys.frames.intern(key)?)?;
+            let frame = keys.frames.intern(key)?;
+            if frame as usize == keys.location_of.len() {
+                keys.location_of.try_push(id)?;
+            }
+            keys.of_location.try_push(frame)?;
         }
         Ok(keys)
     }

@@ -152,7 +152,6 @@ fn samples_get_labels_and_lose_frames() {
         ..Label::new(1, key)
     });
     let filename = x.strings.intern("file.R").unwrap();
-    let other = x.strings.intern("other.R").unwrap();
     x.samples.toplevel = vec![
         Toplevel {
             sample: 3,
@@ -194,13 +193,13 @@ fn samples_get_labels_and_lose_frames() {
     let mut x = profile(&[(&format!("f:1>{A}:5>g:2"), 1.0)]);
     let functions: Vec<_> = x.functions.iter().copied().collect();
     x.functions = Default::default();
+    let other = x.strings.intern("other.R").unwrap();
     for mut function in functions {
         if x.strings.get(function.name).starts_with(".profile_labels") {
             function.filename = other;
         }
         x.functions.push(function).unwrap();
     }
-    x.strings.intern("other.R").unwrap();
     assert_eq!(taken(&mut x), ["f:1>g:2 | a 1"]);
 }
 
@@ -230,4 +229,24 @@ fn labels_of_a_file_are_counted_before_they_take_memory() {
     assert!(take_labels_of_file(&mut x, refuse, &|| false).is_err());
     assert_eq!(needed, 3 * size_of::<Label>() as u64);
     assert_eq!(x.labels.len(), 0);
+}
+
+#[test]
+fn units_of_work_are_labels_and_remain_frames() {
+    let own = "with_labels>.profile_labelled>.profile_labels:shiny.reactive=mine;";
+    let mut x = profile(&[
+        ("main>output$plot>f>output$text>g", 1.0),
+        ("main", 1.0),
+        (&format!("main>output$plot>{own}>f"), 1.0),
+        (&format!("main>{A}>output$plot"), 1.0),
+    ]);
+    assert_eq!(
+        taken(&mut x),
+        [
+            "main:0>output$plot:0>f:0>output$text:0>g:0 | shiny.reactive output$text",
+            "main:0 | ",
+            "main:0>output$plot:0>f:0 | shiny.reactive mine",
+            "main:0>output$plot:0 | a 1 shiny.reactive output$plot",
+        ]
+    );
 }

@@ -6,7 +6,7 @@
 use super::frame::Frame;
 use crate::error::Result;
 use crate::limits::memory::TryCollect;
-use crate::model::Profile;
+use crate::model::{LocationId, Profile};
 
 /// For each row of `locations`, 1 if an expression matches it.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +15,11 @@ pub struct Matching<'a>(pub &'a [i32]);
 impl Matching<'_> {
     /// Whether a frame that was not removed matches.
     pub(super) fn has(&self, frame: &Frame) -> bool {
-        frame.stays && self.0.get(frame.location.row()) == Some(&1)
+        frame.stays && self.matches(frame.location)
+    }
+
+    pub(super) fn matches(&self, location: LocationId) -> bool {
+        self.0.get(location.row()) == Some(&1)
     }
 }
 

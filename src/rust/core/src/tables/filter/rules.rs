@@ -6,6 +6,7 @@
 
 use super::frame::{Frame, cut, is_same_group};
 use super::matching::Matching;
+use crate::analysis::frameworks::{Frameworks, Position};
 
 /// The requested filters, in the order in which they are applied.
 #[derive(Debug, Default)]
@@ -22,6 +23,10 @@ pub struct Filters<'a> {
     pub ignore: Option<Matching<'a>>,
     pub hide: Option<Matching<'a>>,
     pub show: Option<Matching<'a>>,
+    /// Leaves out what frameworks add. No sample is removed for it.
+    pub plumbing: Option<&'a Frameworks>,
+    /// Shows only code of these locations, and what it calls directly. No sample is removed for it.
+    pub mine: Option<Matching<'a>>,
     pub show_from: Option<Matching<'a>>,
     pub prune_from: Option<Matching<'a>>,
 }
@@ -45,6 +50,17 @@ impl Filters<'_> {
         let by_name = [self.focus, self.ignore, self.hide, self.show];
         if by_name.iter().any(Option::is_some) && !self.by_name(frames) {
             return false;
+        }
+        if let Some(frameworks) = self.plumbing {
+            let mut position = Position::default();
+            keep_some(frames, |frame, _| {
+                frameworks.shows(frame.location, &mut position)
+            });
+        }
+        if let Some(mine) = self.mine {
+            keep_some(frames, |frame, caller| {
+                mine.has(frame) || caller.is_some_and(|caller| mine.matches(caller.location))
+            });
         }
         if !self.show_from.is_none_or(|from| show_from(frames, from)) {
             return false;
@@ -130,6 +146,21 @@ pub(super) fn drop_called(frames: &mut [Frame], drop: &Matching) {
         }
     }
     cut(&mut frames[..inner_part.unwrap_or(0)]);
+}
+
+/// Keeps the frames that are shown, from the outermost one on, given the frame and its caller; if there is none, the
+/// outermost one, so that nothing is lost.
+fn keep_some(frames: &mut [Frame], mut shows: impl FnMut(&Frame, Option<Frame>) -> bool) {
+    let outermost = frames.iter().rposition(|frame| frame.stays);
+    let mut caller = None;
+    for frame in frames.iter_mut().rev().filter(|frame| frame.stays) {
+        let before = *frame;
+        frame.stays = shows(&before, caller);
+        caller = Some(before);
+    }
+    if let (Some(outermost), false) = (outermost, frames.iter().any(|frame| frame.stays)) {
+        frames[outermost].stays = true;
+    }
 }
 
 /// Removes all callers of the outermost match; returns false if nothing matches.

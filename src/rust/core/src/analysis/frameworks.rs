@@ -1,0 +1,225 @@
+//! What frameworks add to the stack: which frames are plumbing, and which ones are units of work.
+//!
+//! The knowledge is a table of data ([`rules`]). It is applied to a stack from its outermost frame on, so that whether a
+//! frame is shown depends on the frames before it only. Therefore it is a property of a node of the call tree as well.
+
+mod rules;
+
+use super::heap_frames::is_of_heap;
+use super::packages::package_of;
+use crate::error::Result;
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, with_room};
+use crate::model::{LocationId, NATIVE, Profile};
+use foldhash::fast::RandomState;
+use rules::{ANY, Action, Rule, Rules};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// What is known of the frames of a profile.
+#[derive(Debug)]
+pub struct Frameworks {
+    /// By location.
+    frames: Vec<Frame>,
+    /// The rules of frames.
+    rules: Vec<&'static Rule>,
+    /// Keys and values of units of work.
+    units: Vec<(&'static str, String)>,
+}
+
+#[derive(Debug, Clone)]
+struct Frame {
+    /// The name as a caller in a rule, if any rule has it.
+    caller: Option<&'static str>,
+    /// Its rules.
+    rules: Range<usize>,
+    /// The row of its unit of work.
+    unit: Option<usize>,
+    kind: Kind,
+}
+
+/// Whose code a frame is, if no rule says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Code of a source file, or of a package that is no framework.
+    User,
+    /// A function of a framework, or one of which only the name is known.
+    Unknown,
+    /// Native code belongs to the function that calls it.
+    Native,
+}
+
+/// A position in a stack.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Position {
+    /// Whether a framework has begun and has not called the user's code.
+    inside: bool,
+    caller: Option<&'static str>,
+}
+
+impl Frameworks {
+    pub fn new(profile: &Profile) -> Result<Frameworks> {
+        let all = Rules::get()?;
+        let names = Names::new(all)?;
+        let mut found = Frameworks {
+            frames: with_room(profile.locations.len())?,
+            rules: Vec::new(),
+            units: Vec::new(),
+        };
+        for id in profile.locations.ids() {
+            let frame = found.frame(profile, id, all, &names)?;
+            found.frames.try_push(frame)?;
+        }
+        Ok(found)
+    }
+
+    fn frame(
+        &mut self,
+        profile: &Profile,
+        id: LocationId,
+        all: &'static Rules,
+        names: &Names,
+    ) -> Result<Frame> {
+        let first = self.rules.len();
+        let mut frame = Frame {
+            caller: None,
+            rules: first..first,
+            unit: None,
+            kind: Kind::Native,
+        };
+        let is_native = profile.frame_type_of(&profile.locations.get(id)) == Some(NATIVE);
+        let Some(function) = profile.function_of(id).filter(|_| !is_native) else {
+            return Ok(frame);
+        };
+        if is_of_heap(profile, id) {
+            frame.kind = Kind::User;
+            return Ok(frame);
+        }
+        let (prefix, name) = split_name(profile.strings.get(function.name));
+        let package = prefix.or_else(|| package_of(profile, id));
+        let has_file = !profile.strings.get(function.filename).is_empty();
+        let is_framework = package.is_some_and(|package| all.packages.contains(&package));
+        frame.kind = match package {
+            Some(_) if is_framework => Kind::Unknown,
+            None if !has_file => Kind::Unknown,
+            _ => Kind::User,
+        };
+        frame.caller = names.callers.get(name).copied();
+        for &rule in names.rules(name) {
+            let holds = match rule.package {
+                ANY => !has_file,
+                // Names that need a caller are names of others as well.
+                own => package.map_or(rule.caller.is_none() || !has_file, |known| known == own),
+            };
+            if !holds || rule.name.variable_part(name).is_none() {
+                continue;
+            }
+            if let (Action::Label(key), None) = (rule.action, frame.unit) {
+                frame.unit = Some(self.units.len());
+                self.units.try_push((key, rule.value(name)?))?;
+            }
+            self.rules.try_push(rule)?;
+        }
+        frame.rules.end = self.rules.len();
+        Ok(frame)
+    }
+
+    /// Whether the frame at the position is shown. `position` goes on to the frames that it calls.
+    pub fn shows(&self, id: LocationId, position: &mut Position) -> bool {
+        let Some(frame) = self.frames.get(id.row()) else {
+            return true;
+        };
+        if frame.kind == Kind::Native {
+            return !position.inside;
+        }
+        let was_inside = position.inside;
+        let is_unit = self.unit(id).is_some();
+        let (mut hides, mut goes) = (false, None);
+        for rule in self.rules_at(frame, position.caller) {
+            match rule.action {
+                Action::Hide => hides = true,
+                Action::Label(_) => {}
+                Action::Begins => goes = goes.or(Some(true)),
+                Action::Ends => goes = goes.or(Some(false)),
+            }
+        }
+        position.caller = frame.caller;
+        let is_user = frame.kind == Kind::User && !hides;
+        position.inside = goes.unwrap_or(was_inside && !is_user);
+        !hides && (is_unit || is_user || !was_inside)
+    }
+
+    /// The key and the value of the unit of work that a frame is.
+    pub fn unit(&self, id: LocationId) -> Option<(&'static str, &str)> {
+        let frame = self.frames.get(id.row())?;
+        let (key, value) = self.units.get(frame.unit?)?;
+        Some((*key, value.as_str())).filter(|_| !value.is_empty())
+    }
+
+    /// The rules of a frame with this caller.
+    fn rules_at(
+        &self,
+        frame: &Frame,
+        caller: Option<&'static str>,
+    ) -> impl Iterator<Item = &'static Rule> {
+        let rules = self.rules.get(frame.rules.clone()).unwrap_or_default();
+        let holds = move |rule: &&&Rule| rule.caller.is_none() || rule.caller == caller;
+        rules.iter().filter(holds).copied()
+    }
+}
+
+/// The package and the name in `package::name`.
+fn split_name(name: &str) -> (Option<&str>, &str) {
+    let Some((package, rest)) = name.split_once("::") else {
+        return (None, name);
+    };
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    match rest.strip_prefix(':').unwrap_or(rest) {
+        rest if !rest.is_empty() && !package.is_empty() && package.chars().all(is_letter) => {
+            (Some(package), rest)
+        }
+        _ => (None, name),
+    }
+}
+
+/// The rules by name.
+struct Names {
+    exact: HashMap<&'static str, Vec<&'static Rule>, RandomState>,
+    patterns: Vec<&'static Rule>,
+    callers: HashMap<&'static str, &'static str, RandomState>,
+}
+
+impl Names {
+    fn new(all: &'static Rules) -> Result<Names> {
+        let mut names = Names {
+            exact: HashMap::default(),
+            patterns: Vec::new(),
+            callers: HashMap::default(),
+        };
+        for rule in &all.rules {
+            if let Some(caller) = rule.caller {
+                names.callers.try_put(caller, caller)?;
+            }
+            if rule.name.end.is_some() {
+                names.patterns.try_push(rule)?;
+            } else {
+                match names.exact.get_mut(rule.name.start) {
+                    Some(rules) => rules.try_push(rule)?,
+                    None => {
+                        let rules = std::iter::once(rule).try_vec()?;
+                        names.exact.try_put(rule.name.start, rules)?;
+                    }
+                }
+            }
+        }
+        Ok(names)
+    }
+
+    /// Rules that a function with this name may have. Those with a pattern need not match.
+    fn rules(&self, name: &str) -> impl Iterator<Item = &&'static Rule> {
+        let exact = self.exact.get(name).map_or(&[][..], Vec::as_slice);
+        exact.iter().chain(&self.patterns)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! The table of rules, `inst/frameworks.txt`, which describes their meaning.
+
+use crate::error::Result;
+use crate::limits::memory::{TryGrow, TryText};
+use std::sync::OnceLock;
+
+/// What a rule does with a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Hide,
+    Begins,
+    Ends,
+    /// It is a unit of work, with this key.
+    Label(&'static str),
+}
+
+/// A rule for functions of a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// [`ANY`] for names of functions of any package.
+    pub package: &'static str,
+    /// The function that has called it, if this matters.
+    pub caller: Option<&'static str>,
+    pub name: Pattern,
+    /// The value of a label, if it is not the name.
+    value: Option<Pattern>,
+    pub action: Action,
+}
+
+/// The package of rules for names under which R calls functions of any package.
+pub const ANY: &str = "-";
+
+/// A text in which one part may be any text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pattern {
+    pub start: &'static str,
+    /// The text after the `*`, `None` if there is none.
+    pub end: Option<&'static str>,
+}
+
+impl Pattern {
+    fn parse(text: &'static str) -> Pattern {
+        match text.split_once('*') {
+            Some((start, end)) if text != "*" && !text.starts_with('%') => Pattern {
+                start,
+                end: Some(end),
+            },
+            _ => Pattern {
+                start: text,
+                end: None,
+            },
+        }
+    }
+
+    /// The text in place of the `*`, which is empty if there is none; `None` if `name` does not match.
+    pub fn variable_part<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let rest = name.strip_prefix(self.start)?;
+        match self.end {
+            Some(end) => rest.strip_suffix(end),
+            None => Some(rest).filter(|rest| rest.is_empty()),
+        }
+    }
+}
+
+impl Rule {
+    /// The value of the label of a function with this name, which matches. An empty one is no label.
+    pub fn value(&self, name: &str) -> Result<String> {
+        let mut text = String::new();
+        match (self.value, self.name.variable_part(name)) {
+            (Some(value), Some(part)) => {
+                text.try_push_str(value.start)?;
+                text.try_push_str(part)?;
+                text.try_push_str(value.end.unwrap_or_default())?;
+            }
+            _ => text.try_push_str(name)?,
+        }
+        Ok(text)
+    }
+}
+
+/// All rules, and the packages that they are about.
+#[derive(Debug)]
+pub struct Rules {
+    pub rules: Vec<Rule>,
+    pub packages: Vec<&'static str>,
+}
+
+impl Rules {
+    pub fn get() -> Result<&'static Rules> {
+        static RULES: OnceLock<Rules> = OnceLock::new();
+        if let Some(rules) = RULES.get() {
+            return Ok(rules);
+        }
+        let (rules, _) = parse(include_str!("../../../../../../inst/frameworks.txt"))?;
+        Ok(RULES.get_or_init(|| rules))
+    }
+}
+
+/// The rules, and the lines that are none.
+fn parse(text: &'static str) -> Result<(Rules, Vec<&'static str>)> {
+    let (mut rules, mut packages, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    for line in lines {
+        let mut words = line.split_ascii_whitespace();
+        let (Some(package), Some(what)) = (words.next(), words.next()) else {
+            others.try_push(line)?;
+            continue;
+        };
+        if package != ANY && !packages.contains(&package) {
+            packages.try_push(package)?;
+        }
+        let action = match what {
+            "hide" => Action::Hide,
+            "begins" => Action::Begins,
+            "ends" => Action::Ends,
+            "inside" if words.clone().next().is_none() => continue,
+            _ => match what.strip_prefix("label:") {
+                Some(key) => Action::Label(key),
+                None => {
+                    others.try_push(line)?;
+                    continue;
+                }
+            },
+        };
+        for word in words {
+            rules.try_push(rule(package, word, action))?;
+        }
+    }
+    Ok((Rules { rules, packages }, others))
+}
+
+fn rule(package: &'static str, word: &'static str, action: Action) -> Rule {
+    // Names such as `%>%` and `<reactive:*>` contain the same characters.
+    let is_name = |text: &str| !text.is_empty() && !text.starts_with(['%', '<']);
+    let (caller, word) = match word.find('>') {
+        Some(end) if is_name(&word[..end]) && end + 1 < word.len() => {
+            (Some(&word[..end]), &word[end + 1..])
+        }
+        // `<Anonymous>>f`
+        Some(end) if word.starts_with('<') && word[end + 1..].starts_with('>') => {
+            (Some(&word[..=end]), &word[end + 2..])
+        }
+        _ => (None, word),
+    };
+    let (name, value) = match (action, word.split_once('=')) {
+        (Action::Label(_), Some((name, value))) => (name, Some(Pattern::parse(value))),
+        _ => (word, None),
+    };
+    Rule {
+        package,
+        caller,
+        name: Pattern::parse(name),
+        value,
+        action,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_lines_are_rules() {
+        let (rules, others) = parse(include_str!("../../../../../../inst/frameworks.txt")).unwrap();
+        assert_eq!(others, [""; 0]);
+        assert!(rules.packages.contains(&"shiny") && rules.packages.contains(&"compiler"));
+    }
+
+    #[test]
+    fn words_of_rules() {
+        let (rules, others) = parse(
+            "# comment\n\na hide f g>h <y>>h %>% <x>\nb inside\nc label:k <o:u$*>=u$* v*\nd what f\ne inside f\nf\n",
+        ).unwrap();
+        assert_eq!(others, ["d what f", "e inside f", "f"]);
+        assert_eq!(rules.packages, ["a", "b", "c", "d", "e"]);
+        let found: Vec<_> = rules
+            .rules
+            .iter()
+            .map(|rule| (rule.caller, rule.name.start))
+            .collect();
+        let expected = [
+            (None, "f"),
+            (Some("g"), "h"),
+            (Some("<y>"), "h"),
+            (None, "%>%"),
+            (None, "<x>"),
+            (None, "<o:u$"),
+            (None, "v"),
+        ];
+        assert_eq!(found, expected);
+        let value = |rule: usize, name: &str| rules.rules[rule].value(name).unwrap();
+        assert_eq!(value(5, "<o:u$plot>"), "u$plot");
+        assert_eq!(value(6, "vw"), "vw");
+        assert_eq!(rules.rules[5].name.variable_part("<o:u$plot"), None);
+        assert_eq!(rules.rules[0].name.variable_part("fg"), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Stacks of frameworks, and what remains of them.
+
+use super::*;
+use crate::model::{Function, Location};
+
+/// A frame `package::name file`, of which the package and the file may be missing.
+fn location(profile: &mut Profile, text: &str) -> LocationId {
+    let (name, file) = text.split_once(' ').unwrap_or((text, ""));
+    let (package, name) = match name.split_once(':') {
+        Some((package, name)) if !name.starts_with(':') && !name.contains('>') => {
+            (Some(package), name)
+        }
+        _ => (None, name),
+    };
+    let mut string = |text| profile.strings.intern(text).unwrap();
+    let mut function = Function::named(string(name), string(file));
+    function.package = package.map(string);
+    let function = Some(profile.functions.intern(function).unwrap());
+    let location = Location {
+        function,
+        ..Location::default()
+    };
+    profile.locations.push(location).unwrap()
+}
+
+/// The frames that are shown of a stack, which begins with the outermost one, and the innermost units.
+fn shown(stack: &[&str]) -> (Vec<String>, Vec<(&'static str, String)>) {
+    let mut profile = Profile::default();
+    let ids: Vec<_> = stack
+        .iter()
+        .map(|text| location(&mut profile, text))
+        .collect();
+    let frameworks = Frameworks::new(&profile).unwrap();
+    let mut position = Position::default();
+    let mut left = Vec::new();
+    let mut units: Vec<(&'static str, String)> = Vec::new();
+    for (id, text) in ids.into_iter().zip(stack) {
+        if frameworks.shows(id, &mut position) {
+            left.push(text.to_string());
+        }
+        if let Some((key, value)) = frameworks.unit(id) {
+            units.retain(|unit| unit.0 != key);
+            units.push((key, value.to_owned()));
+        }
+    }
+    (left, units)
+}
+
+#[track_caller]
+fn check(stack: &str, left: &str) {
+    let stack: Vec<_> = stack.split(", ").collect();
+    assert_eq!(shown(&stack).0.join(", "), left);
+}
+
+#[test]
+fn functions_that_run_others_are_hidden() {
+    check(
+        "f, base:lapply, FUN, base:tryCatch, tryCatchList, g, base::do.call, h",
+        "f, g, h",
+    );
+    // What has a source file is the user's.
+    check("f, lapply, FUN a.R, sort", "f, FUN a.R, sort");
+    // A function of another package, or a name that needs a caller.
+    check(
+        "own:tryCatch, own:eval, do, f",
+        "own:tryCatch, own:eval, do, f",
+    );
+    check("f, Reduce, f, g", "f, g");
+    check("Reduce, f a.R, g", "f a.R, g");
+}
+
+#[test]
+fn shiny_marks_its_own_frames() {
+    let start = "shiny:runApp, ..stacktraceoff.., captureStackTraces, promises::with_promise_domain, \
+        domain$wrapSync, shiny:flushReact, ctx$run, contextFunc, <observer:output$plot>, hybrid_chain, do, tryCatch, \
+        shinyCallingHandlers, func, orig, ..stacktraceon.., output$plot, renderFunc, promises:hybrid_chain, do, force, \
+        drawReactive, ..stacktraceoff.., self$.updateValue, ..stacktraceon.., <reactive:plotObj>, hybrid_chain, do, \
+        force, func, ..stacktraceon.., ";
+    for (rest, left) in [
+        ("renderPlot, slow", ", renderPlot, slow"),
+        ("f, do, func", ", f, do, func"),
+    ] {
+        check(
+            &format!("{start}{rest}"),
+            &format!("shiny:runApp, output$plot{left}"),
+        );
+    }
+    let start: Vec<_> = start.split(", ").collect();
+    assert_eq!(shown(&start).1, [("shiny.reactive", "output$plot".into())]);
+    let inner = ["<observer:output$a>", "f", "<reactive:data>", "g"];
+    assert_eq!(
+        shown(&inner).1,
+        [("shiny.reactive", "<reactive:data>".into())]
+    );
+    // Code of the app is shown, also if Shiny has not marked it, and so is what it calls.
+    check(
+        "runApp, ..stacktraceoff.., serviceApp, handler, server app.R, lm, model.frame",
+        "runApp, server app.R, lm, model.frame",
+    );
+    check(
+        "runApp, ..stacktraceoff.., serviceApp, base:lapply, compiler:cmpfun, other:f, base:sort",
+        "runApp, other:f, base:sort",
+    );
+    check(
+        "runApp, ..stacktraceoff.., serviceApp, shiny:flushReact",
+        "runApp",
+    );
+}
+
+#[test]
+fn documents_and_tests() {
+    let evaluate = "evaluate, evaluate::evaluate, evaluate_call, timing_fn, handle, try, tryCatch, doTryCatch, \
+        withCallingHandlers, withVisible, eval_with_user_handlers, eval, eval";
+    check(
+        &format!("knitr::knit, process_file, block_exec, in_dir, {evaluate}, slow, sort"),
+        "knitr::knit, slow, sort",
+    );
+    // What prints the values is of another package.
+    check(
+        "knitr::knit, process_file, evaluate, evaluate_call, handle, value_fun, knitr:knit_print, ggplot2:print.ggplot, f",
+        "knitr::knit, ggplot2:print.ggplot, f",
+    );
+    check(
+        "testthat::test_dir, test_files, with_reporter, tryCatch, lapply, FUN, source_file, test_code, tryCatch, eval, \
+            eval test-a.R, test_that, test_code, doTryCatch, eval, eval test-a.R, expect_equal, quasi_label, eval_bare, \
+            .External2, slow",
+        "testthat::test_dir, expect_equal, slow",
+    );
+}
+
+#[test]
+fn names_have_packages() {
+    for (name, parts) in [
+        ("a::f", (Some("a"), "f")),
+        ("a:::f", (Some("a"), "f")),
+        ("a.b::f", (Some("a.b"), "f")),
+        ("f", (None, "f")),
+        ("::f", (None, "::f")),
+        ("a::", (None, "a::")),
+        ("<observer:x>", (None, "<observer:x>")),
+        ("a b::f", (None, "a b::f")),
+    ] {
+        assert_eq!(split_name(name), parts);
+    }
+}

@@ -1,0 +1,98 @@
+# Records the profiles in this folder, with the versions of the packages that are installed: `Rscript record.R`, in this
+# folder. The work of the user is always the function `slow()`, of a file `app.R` if the framework runs a file.
+#
+# A file has the version of the package in its name. It has no packages of functions, which pprof files cannot hold.
+
+library(profile)
+options(keep.source = TRUE)
+folder <- getwd()
+work <- file.path(tempdir(), "app")
+dir.create(work)
+setwd(work)
+
+lines_of_slow <- "slow <- function(n) { for (i in seq_len(n)) sort(runif(1e5)); n }"
+eval(parse(text = lines_of_slow))
+
+save_as <- function(x, package) {
+  # Only the stacks with the user's work, and some of the framework's own.
+  names <- as_tibble(x)
+  mine <- unique(names$sample_id[names$name == "slow"])
+  others <- setdiff(x$samples$sample_id, mine)
+  few <- function(ids, n) ids[unique(round(seq(1, length(ids), length.out = min(n, length(ids)))))]
+  x$samples <- x$samples[x$samples$sample_id %in% c(few(mine, 60), few(others, 20)), ]
+  x <- compact_profile(x)
+  x$functions$filename <- basename(x$functions$filename)
+  x$sources$source_uri <- NA_character_
+  x$.comments <- x$.source_text <- NULL
+  file <- file.path(folder, paste0(package, "-", utils::packageVersion(package), ".pb.gz"))
+  write_pprof(x, file)
+  cat(file, file.size(file), "bytes\n")
+}
+record <- function(expr) record_profile(expr, interval = 0.005)
+
+if (requireNamespace("shiny", quietly = TRUE)) {
+  writeLines(c(
+    "library(shiny)", lines_of_slow,
+    "server <- function(input, output, session) {",
+    "  data <- reactive({ slow(20); runif(1000) })",
+    "  observeEvent(input$n, { slow(10) })",
+    "  output$plot <- renderPlot({ slow(15); plot(data()) })",
+    "  output$text <- renderText({ paste(mean(data()), slow(5)) })",
+    "}",
+    "ui <- fluidPage(sliderInput('n', 'n', 1, 100, 20), plotOutput('plot'), textOutput('text'))",
+    "app <- shinyApp(ui, server)"
+  ), "app.R")
+  source("app.R", keep.source = TRUE)
+  port <- httpuv::randomPort()
+  browser <- "chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=15000 --dump-dom"
+  system(sprintf("(sleep 3; timeout 25 %s http://127.0.0.1:%d >/dev/null 2>&1) &", browser, port))
+  save_as(record({
+    later::later(function() shiny::stopApp(), 14)
+    shiny::runApp(app, port = port, launch.browser = FALSE, quiet = TRUE)
+  }), "shiny")
+}
+if (requireNamespace("plumber", quietly = TRUE)) {
+  writeLines(c(
+    lines_of_slow,
+    "api <- plumber::pr() |>",
+    "  plumber::pr_get('/a/<n>', function(n) slow(as.integer(n))) |>",
+    "  plumber::pr_filter('log', function(req) { slow(3); plumber::forward() })"
+  ), "app.R")
+  source("app.R", keep.source = TRUE)
+  port <- httpuv::randomPort()
+  system(sprintf("(sleep 2; for i in 1 2 3; do curl -s http://127.0.0.1:%d/a/20 >/dev/null; done) &", port))
+  later::later(function() httpuv::interrupt(), 6)
+  save_as(record(plumber::pr_run(api, port = port, quiet = TRUE)), "plumber")
+}
+if (requireNamespace("knitr", quietly = TRUE)) {
+  writeLines(c(
+    "```{r}", lines_of_slow, "```", "", "```{r one}", "slow(20)", "```", "",
+    "```{r two}", "x <- sapply(1:3, function(i) slow(10))", "```", "", "Inline `r slow(5)`."
+  ), "app.Rmd")
+  save_as(record(knitr::knit("app.Rmd", "app.md", quiet = TRUE)), "knitr")
+}
+if (requireNamespace("testthat", quietly = TRUE)) {
+  dir.create("tests")
+  writeLines(c(
+    lines_of_slow,
+    "test_that('it is fast', {", "  expect_equal(slow(20), 20)", "})",
+    "test_that('it is large', {", "  x <- slow(10)", "  expect_true(x > 1)", "})",
+    "describe('it', {", "  it('works', {", "    expect_equal(slow(20), 20)", "  })", "})"
+  ), "tests/test-app.R")
+  save_as(record(testthat::test_dir("tests", reporter = "silent")), "testthat")
+}
+if (requireNamespace("future.apply", quietly = TRUE)) {
+  library(future)
+  save_as(record({
+    value(future(slow(40), seed = TRUE))
+    future.apply::future_lapply(1:4, function(i) slow(10), future.seed = TRUE)
+  }), "future")
+}
+if (requireNamespace("promises", quietly = TRUE)) {
+  library(promises)
+  p <- promise(function(resolve, reject) later::later(function() resolve(slow(20)), 0.1)) %...>%
+    (function(v) slow(20)) %...>% {
+      slow(20)
+    }
+  save_as(record(while (!later::loop_empty()) later::run_now(1)), "promises")
+}

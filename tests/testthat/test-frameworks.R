@@ -1,0 +1,92 @@
+# tier: gate
+# What remains of stacks of frameworks if their plumbing is hidden, for recordings of real apps, see
+# data/frameworks/record.R.
+
+framework_files <- function() list.files(test_path("data/frameworks"), "[.]pb[.]gz$", full.names = TRUE)
+
+# The frames of each sample, outermost first, as "name file".
+frames_of <- function(x) {
+  frames <- as_tibble(x)
+  frames <- frames[order(frames$sample_id, -frames$depth), ]
+  text <- trimws(paste(frames$name, frames$filename))
+  split(text, factor(frames$sample_id, unique(frames$sample_id)))
+}
+
+# Whether a stack has the frames of another one, in this order.
+is_part_of <- function(part, whole) {
+  at <- 0L
+  for (frame in part) at <- match(TRUE, whole == frame & seq_along(whole) > at)
+  !is.na(at)
+}
+
+for (file in framework_files()) {
+  test_that(paste("the user's frames of", basename(file), "remain, and all time"), {
+    x <- read_pprof(file)
+    left <- filter_profile(x, hide = "plumbing")
+    expect_identical(left$samples, x$samples)
+    expect_identical(left$sample_values, x$sample_values)
+    before <- frames_of(x)
+    after <- frames_of(left)
+    expect_identical(names(after), names(before))
+    has_work <- vapply(before, function(stack) any(startsWith(stack, "slow")), NA)
+    expect_gt(sum(has_work), 5)
+    for (id in names(before)) {
+      expect_true(is_part_of(after[[id]], before[[id]]))
+      own <- grepl("^(slow|server|render|observe|<reactive|<observer).* |^<Anonymous> app[.]R$", before[[id]])
+      expect_true(all(before[[id]][own] %in% after[[id]]))
+    }
+    # Rows between the call of the framework, which is the second one, and the first frame of the user. With the
+    # outermost frame, which is the recorded expression, there are three at most.
+    first <- vapply(after[has_work], function(stack) {
+      which(grepl("^(slow|FUN|render|observe|onFulfilled|<Anonymous>).* (app.R|test-app.R|<text>)$|^slow", stack))[[1]]
+    }, 0L)
+    expect_lte(max(first), 5)
+  })
+}
+
+test_that("a Shiny app is shown by its outputs and reactives", {
+  x <- read_pprof(test_path("data/frameworks/shiny-1.7.4.pb.gz"))
+  stacks <- unique(vapply(frames_of(filter_profile(x, hide = "plumbing")), function(stack) {
+    paste(stack[seq_len(match("slow app.R", stack, length(stack)))], collapse = " > ")
+  }, ""))
+  expect_snapshot(writeLines(sort(stacks[grepl("slow", stacks)])))
+})
+
+test_that("my code is the user's files and what they call directly", {
+  x <- read_pprof(test_path("data/frameworks/shiny-1.7.4.pb.gz"))
+  mine <- filter_profile(x, show = "mine")
+  expect_identical(mine$samples, x$samples)
+  expect_identical(mine$sample_values, x$sample_values)
+  before <- frames_of(x)
+  after <- frames_of(mine)
+  for (id in names(before)) {
+    stack <- before[[id]]
+    is_mine <- grepl(" app.R$", stack)
+    shown <- stack[is_mine | c(FALSE, is_mine[-length(is_mine)])]
+    expect_identical(after[[id]], if (length(shown) > 0) shown else stack[[1]])
+  }
+})
+
+test_that("words may be parts of names", {
+  path <- withr::local_tempfile(lines = c("sample.interval=10000", "\"plumbing\" \"mine\" ", "\"mine\" "))
+  x <- read_rprof(path)
+  expect_true("plumbing" %in% summary(filter_profile(x, hide = "(mine)"))$by_function$name)
+  expect_false("plumbing" %in% summary(filter_profile(x, hide = "(plumbing)"))$by_function$name)
+  expect_identical(summary(filter_profile(x, show = "(mine)"))$by_function$name, "mine")
+})
+
+test_that("units of work become labels when samples are read", {
+  path <- withr::local_tempfile(lines = c(
+    "line profiling: sample.interval=10000", "#File 1: app.R",
+    "\"g\" 1#2 \"output$plot\" \"func\" \"<observer:output$plot>\" \"runApp\" ",
+    "\"<reactive:data>\" \"output$plot\" \"<observer:output$plot>\" \"runApp\" ",
+    "\"f\" \"<observer:save>\" \"runApp\" ",
+    "\"runApp\" "
+  ))
+  x <- read_rprof(path)
+  expect_identical(x$.labels$key, rep("shiny.reactive", 3))
+  expect_identical(x$.labels$str, c("output$plot", "<reactive:data>", "<observer:save>"))
+  by <- summary(x, by = "shiny.reactive")
+  expect_identical(sort(by$samples), rep(1L, 4))
+  expect_setequal(by$shiny.reactive, c("output$plot", "<reactive:data>", "<observer:save>", NA))
+})
