@@ -23,6 +23,8 @@
 #' after the last one. Spread evenly, each of them would have used the mean of their CPU times; the slowest used the
 #' maximum. The rest of the maximum, as a share, was spent waiting for the slowest one: `1 - mean / maximum`.
 #'
+#' The time of chunks of a document, and of tests, is shown if they have labels, see [label_knitr()].
+#'
 #' Source code is shown if the profile contains it, or if [add_source_text()] can read it with its default arguments.
 #'
 #' @param x A profile, see [profile_data], or the path of a file for [read_profile()]. For `format()`, `print()` and
@@ -53,6 +55,8 @@
 #'     unknown)}
 #'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections), `self`,
 #'     `self_share`}
+#'   \item{labels}{list: for each of the labels `testthat.file`, `testthat.test` and `knitr.chunk` that samples have, the
+#'     table of [`summary(x, by = )`][summary.profile_data()]}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, of which processes they were recorded
 #'     if others worked with them; `NULL` if they were not recorded}
 #'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, and `at_least`,
@@ -93,6 +97,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     functions = described_functions(summary$by_function, found$callers),
     lines = described_lines(summary$by_line, x$.source_text),
     packages = set_column(found$packages, "self_share", found$packages$self / attr(summary, "whole")),
+    labels = described_labels(x, summary, call),
     gc = described_gc(x, summary, processes),
     allocated = described_memory(summary, found$recorded),
     spread = described_spread(x, processes, call)
@@ -155,6 +160,12 @@ described_lines <- function(by_line, texts) {
     if (is.na(file[[i]])) NA_character_ else split[[file[[i]]]][lines$line[[i]]]
   }, "")
   lines
+}
+
+# The figures of chunks and tests.
+described_labels <- function(x, summary, call) {
+  keys <- intersect(unit_keys, as.character(x$.labels$key))
+  rlang::set_names(lapply(keys, function(key) label_figures(x, summary, key, call)), keys)
 }
 
 described_gc <- function(x, summary, processes) {
@@ -250,6 +261,7 @@ described_calls <- function(parts, other_types, has_plumbing) {
   file <- parts$lines$filename
   c(
     if (is_snapshot(parts$run)) "holders(x)",
+    vapply(names(parts$labels), function(key) paste0("summary(x, by = ", in_quotes(key), ")"), "", USE.NAMES = FALSE),
     if (length(other_types) > 0) paste0("describe_profile(x, type = ", in_quotes(other_types[[1]]), ")"),
     if (is_short(hottest)) paste0("callers(x, ", in_quotes(hottest[[1]]), ")"),
     if (is_short(file)) paste0("annotate_lines(x, ", in_quotes(file[[1]]), ")"),
@@ -293,7 +305,8 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
     if (parts$run$whole > 0) c(
       description_functions(top(parts$functions), unit, shown),
       description_lines(top(parts$lines), unit, shown),
-      description_packages(parts$packages[abs(parts$packages$self_share) >= least, ], unit, n, shown)
+      description_packages(parts$packages[abs(parts$packages$self_share) >= least, ], unit, n, shown),
+      description_labels(parts$labels, unit, n, least, shown)
     ),
     format_spread(parts$spread, n, width, shown),
     description_memory(parts, n, least, shown)
@@ -390,6 +403,18 @@ description_packages <- function(rows, unit, n, shown) {
     c("self%", "self"),
     ifelse(is.na(rows$package), "(unknown)", shown(rows$package))
   )
+}
+
+description_labels <- function(labels, unit, n, least, shown) {
+  unlist(lapply(names(labels), function(key) {
+    rows <- utils::head(labels[[key]][abs(labels[[key]]$total_share) >= least, ], n)
+    description_table(
+      key,
+      list(shares = rows["total_share"], amount = format_amount(rows$total, unit)),
+      c("total%", "total"),
+      ifelse(is.na(rows[[key]]), "(none)", shown(rows[[key]]))
+    )
+  }))
 }
 
 description_memory <- function(parts, n, least, shown) {

@@ -26,6 +26,8 @@
 #'   [profile_process()]
 #' - *What does my service spend its time on? Which route is slow?* [start_agent()], [with_labels()],
 #'   [label_plumber()], `summary(x, by = "route")`
+#' - *Which chunk, which test is slow?* `profile record report.Rmd`, `profile record tests/testthat.R`; [label_knitr()],
+#'   [label_testthat()]
 #' - *How do I open a file of another profiler?* [read_profile()]; [profile_problems()] if it is damaged
 #' - *How do I share a profile, or open it in another viewer?* [write_profile()]: a page, pprof, speedscope, Positron,
 #'   Firefox; [as_profvis()], [serve_pprof()]
@@ -66,7 +68,8 @@
 #' [profile_process()], [memory_profile()], [watch_process()], [dump_stack()], [list_r_processes()]
 #'
 #' ## Agent and labels
-#' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()];
+#' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()], [label_knitr()],
+#' [label_testthat()];
 #' [with_span_ids()], [tracer_provider()][tracer_provider]
 #'
 #' ## Databases and senders

@@ -1,0 +1,186 @@
+# Labels of the chunks of knitr's documents, and of testthat's tests. Labels are frames on the stack (R/labels.R), so the
+# functions of these packages that evaluate a chunk, a file of tests, or a test are made to do so with labels. A changed
+# function has the original one as its attribute `profile_former`.
+
+# The labels of units of work, by which describe_profile() adds up a profile.
+unit_keys <- c("testthat.file", "testthat.test", "knitr.chunk")
+
+#' Label the chunks of a document, or tests
+#'
+#' @description
+#' `label_knitr()` labels the samples of each chunk of R Markdown documents and other documents of knitr: `knitr.chunk` is
+#' the name of the chunk.
+#'
+#' `label_testthat()` labels the samples of tests: `testthat.file` is the name of the file, such as `test-a.R`, and
+#' `testthat.test` the description of the test.
+#'
+#' Call them once, before the work to record. [describe_profile()] then shows which chunks, files and tests take the most
+#' time, `summary(x, by = "knitr.chunk")` lists all of them, and `filter_profile(x, labels = c(knitr.chunk = "fit"))`
+#' selects one.
+#'
+#' `profile record report.Rmd` and `profile record tests/testthat.R` in a shell need no call, see
+#' `vignette("processes", package = "profile")`.
+#'
+#' @details
+#' Labels are set as by [with_labels()]: a session has at most 1,000 different sets, here names of chunks, files and
+#' descriptions of tests. Longer texts than a label can have end in `...`.
+#'
+#' @section Documents:
+#' `label_knitr()` changes the hook `evaluate` of [knitr::knit_hooks], which evaluates the code of a chunk. A hook that
+#' was set before is called as before. Call it in the session that renders a document, or in the first chunk of a
+#' document, for the chunks that follow. rmarkdown resets hooks that a document has set.
+#'
+#' Functions have the label of the chunk that calls them, chunks of child documents their own. The code of a chunk that
+#' is not evaluated, or is loaded from the cache, takes no time. Inline code has no label, nor has what knitr does itself,
+#' such as formatting the results. Other engines than R are left alone.
+#'
+#' @section Tests:
+#' testthat has no hook around the code of a test. `label_testthat()` therefore changes two functions in its namespace, in
+#' this session only: `test_code()`, which evaluates a test, and `test_one_file()`. In each, one call is evaluated with
+#' labels, and nothing else changes. The returned function restores them. testthat 3.0.0 to 3.3.2 have this call; if a
+#' version does not, nothing is changed, and there is an error.
+#'
+#' Call it before [testthat::test_local()], at the top of `tests/testthat.R`, or in a file such as
+#' `tests/testthat/setup.R`. Processes that run tests in parallel need the latter.
+#'
+#' The description is the one that testthat reports, for `describe()` and `it()` with the descriptions around it. Tests
+#' of the same description in several files are added up, see `filter_profile(x, labels = c(testthat.file = "test-a.R"))`.
+#' Code of a file outside of tests has only the label of the file, and code of helpers has none.
+#'
+#' @return A function without arguments, invisibly, that ends the labelling. Calling `label_knitr()` or
+#'   `label_testthat()` again changes nothing.
+#' @section Errors:
+#' `profile_error_unsupported` if knitr or testthat is not installed, or is a version that cannot be labelled.
+#' @seealso [with_labels()] for other code
+#' @export
+#' @examplesIf rlang::is_installed("knitr")
+#' end <- label_knitr()
+#' document <- c(
+#'   "```{r small}", "x <- lapply(1:10, function(i) sort(runif(1e5)))", "```",
+#'   "```{r large}", "x <- lapply(1:30, function(i) sort(runif(1e5)))", "```"
+#' )
+#' x <- record_profile(text <- knitr::knit(text = document, quiet = TRUE))
+#' try(summary(x, by = "knitr.chunk"))
+#' end()
+label_knitr <- function() {
+  check_package("knitr", "Labels of chunks need", rlang::current_env())
+  hooks <- knitr::knit_hooks
+  current <- hooks$get("evaluate")
+  if (is.null(former_of(current))) {
+    labelled <- function(...) {
+      .profile_labelled <- unit_caller("knitr.chunk", knitr::opts_current$get("label"))
+      .profile_labelled(current(...))
+    }
+    hooks$set(evaluate = structure(labelled, profile_former = current))
+  }
+  invisible(function() {
+    former <- former_of(hooks$get("evaluate"))
+    # Another hook may have been set since.
+    if (!is.null(former)) hooks$set(evaluate = former)
+    invisible()
+  })
+}
+
+#' @rdname label_knitr
+#' @export
+#' @examplesIf rlang::is_installed("testthat")
+#'
+#' file <- tempfile("test-", fileext = ".R")
+#' writeLines("test_that('sorting works', expect_false(is.unsorted(sort(runif(1e7)))))", file)
+#' end <- label_testthat()
+#' x <- record_profile(testthat::test_file(file, reporter = "silent"))
+#' try(summary(x, by = "testthat.test"))
+#' end()
+label_testthat <- function() {
+  call <- rlang::current_env()
+  check_package("testthat", "Labels of tests need", call)
+  namespace <- asNamespace("testthat")
+  # Both are found before one is changed.
+  labelled <- list(
+    test_code = labelled_function("test_code", "eval", quote(.profile_unit("testthat.test", test)), call),
+    test_one_file = labelled_function(
+      "test_one_file", "source_file", quote(.profile_unit("testthat.file", basename(path))), call
+    )
+  )
+  for (name in names(labelled)) replace_in_namespace(name, labelled[[name]], namespace)
+  invisible(function() {
+    for (name in names(labelled)) {
+      former <- former_of(namespace[[name]])
+      if (!is.null(former)) replace_in_namespace(name, former, namespace)
+    }
+    invisible()
+  })
+}
+
+check_package <- function(package, need, call) {
+  if (!requireNamespace(package, quietly = TRUE)) {
+    abort_unsupported(paste0(need, " the package ", package, ", which cannot be loaded."), call)
+  }
+}
+
+former_of <- function(f) attr(f, "profile_former", exact = TRUE)
+
+# A function of testthat whose call of the function `inner` is the last argument of the call `unit`.
+labelled_function <- function(name, inner, unit, call) {
+  former <- get0(name, asNamespace("testthat"), mode = "function", inherits = FALSE)
+  if (!is.null(former_of(former))) {
+    return(former)
+  }
+  count <- 0
+  edited <- function(code) {
+    if (!is.call(code)) {
+      return(code)
+    }
+    if (identical(code[[1]], as.name(inner))) {
+      count <<- count + 1
+      return(as.call(c(as.list(unit), code)))
+    }
+    for (i in seq_along(code)) {
+      # An argument may be missing, as in `x[1, ]`.
+      if (!identical(code[[i]], quote(expr = ))) code[i] <- list(edited(code[[i]]))
+    }
+    code
+  }
+  labelled <- former
+  if (is.function(former)) body(labelled) <- edited(body(utils::removeSource(former)))
+  if (count != 1) {
+    abort_unsupported(c(
+      paste0("Tests of testthat ", format(getNamespaceVersion("testthat")), " cannot be labelled."),
+      i = paste0("`", name, "()` is not as in the versions that are known, see the help of `label_testthat()`.")
+    ), call)
+  }
+  environment(labelled) <- rlang::env(environment(former), .profile_unit = with_unit)
+  structure(labelled, profile_former = former)
+}
+
+replace_in_namespace <- function(name, value, namespace) {
+  is_locked <- bindingIsLocked(name, namespace)
+  if (is_locked) unlockBinding(name, namespace)
+  assign(name, value, namespace)
+  if (is_locked) lockBinding(name, namespace)
+}
+
+# Evaluates an expression with a label.
+with_unit <- function(key, value, expr) {
+  .profile_forwarded <- unit_caller(key, value)
+  .profile_forwarded(expr)
+}
+
+# Work must not fail because of its name: it then has no label. The same without a name.
+unit_caller <- function(key, value) {
+  tryCatch(
+    caller_with(if (!is.null(value)) rlang::set_names(short_label(value, key), key)),
+    error = function(error) caller_with(character())
+  )
+}
+
+# A value that fits into a label.
+short_label <- function(value, key) {
+  room <- most_label_characters - nchar(key) - 1
+  if (nchar(percent_encoded(value)) <= room) {
+    return(value)
+  }
+  characters <- strsplit(value, "")[[1]]
+  ends <- cumsum(nchar(percent_encoded(characters)))
+  paste0(paste(characters[ends <= room - 3], collapse = ""), "...")
+}

@@ -1,0 +1,297 @@
+# tier: gate
+# Labels of knitr's chunks and testthat's tests. Tests generate ticks, so that each sample is known.
+
+busy <- compiler::cmpfun(function(n = 1L) tick(n))
+
+given_profile <- function(expr) {
+  skip_without_ticks()
+  record_profile({ only_given_ticks(); expr }, interval = 0.9)
+}
+
+# The samples of each value of a label.
+samples_of <- function(x, key) {
+  figures <- summary(x, by = key)
+  rlang::set_names(figures$samples, figures[[key]])[order(figures[[key]])]
+}
+
+# ---- Chunks --------------------------------------------------------------------------
+
+local_label_knitr <- function(envir = parent.frame()) {
+  skip_if_not_installed("knitr")
+  # Before the working directory is another one.
+  skip_without_ticks()
+  end <- label_knitr()
+  withr::defer(end(), envir)
+}
+
+# A profile of knitting a document, whose code may call `busy()`.
+knitted_profile <- function(...) {
+  skip_without_ticks()
+  withr::local_dir(withr::local_tempdir())
+  code <- c(...)
+  given_profile(knitr::knit(text = code, quiet = TRUE, envir = rlang::env(busy = busy)))
+}
+
+chunk <- function(header, ...) c("", paste0("```{", header, "}"), ..., "```", "")
+
+test_that("samples get the name of the chunk that runs", {
+  local_label_knitr()
+  x <- knitted_profile(
+    chunk("r first", "busy(3)", "work <- function() busy(2)"),
+    chunk("r", "work()"),
+    "Inline code has no chunk: `r busy(4)`.",
+    chunk("r none, eval = FALSE", "busy(5)"),
+    chunk("r part, eval = 1", "busy(1)", "busy(6)"),
+    chunk("r failing, error = TRUE", "busy(2)", "stop('no')", "busy(7)"),
+    chunk("cat other", "busy(8)"),
+    chunk("r last", "work()", "work()")
+  )
+  expect_equal(
+    samples_of(x, "knitr.chunk"),
+    # An error does not end a chunk with `error = TRUE`.
+    rlang::set_names(c(9L, 3L, 4L, 1L, 2L, 4L), c("failing", "first", "last", "part", "unnamed-chunk-1", NA))
+  )
+  expect_false(any(grepl("profile_", x$functions$name)))
+})
+
+test_that("labels end with a chunk that ends the document", {
+  local_label_knitr()
+  x <- given_profile({
+    envir <- rlang::env(busy = busy)
+    code <- chunk("r stops, error = FALSE", "busy(2)", "stop('no')")
+    try(suppressMessages(knitr::knit(text = code, quiet = TRUE, envir = envir)), silent = TRUE)
+    busy(3)
+  })
+  expect_equal(samples_of(x, "knitr.chunk"), rlang::set_names(2:3, c("stops", NA)))
+})
+
+test_that("child documents and documents in chunks have their own chunks", {
+  local_label_knitr()
+  withr::local_dir(withr::local_tempdir())
+  writeLines(chunk("r of-child", "busy(2)"), "child.Rmd")
+  code <- c(
+    chunk("r parent, child = 'child.Rmd'"),
+    chunk("r nesting", "busy(1)", "out <- knitr::knit(text = nested, quiet = TRUE, envir = environment())", "busy(3)")
+  )
+  envir <- rlang::env(busy = busy, nested = c(chunk("r nested", "busy(4)"), "`r busy(5)`"))
+  x <- given_profile(knitr::knit(text = code, quiet = TRUE, envir = envir))
+  # Inline code of the nested document runs in the outer chunk.
+  expect_equal(samples_of(x, "knitr.chunk"), c(nested = 4L, nesting = 9L, `of-child` = 2L))
+})
+
+test_that("a chunk from the cache takes no time", {
+  local_label_knitr()
+  withr::local_dir(withr::local_tempdir())
+  code <- c(chunk("r cached, cache = TRUE", "busy(2)"), chunk("r after", "busy(1)"))
+  knit <- function() knitr::knit(text = code, quiet = TRUE, envir = rlang::env(busy = busy))
+  expect_equal(samples_of(given_profile(knit()), "knitr.chunk"), c(after = 1L, cached = 2L))
+  expect_equal(samples_of(given_profile(knit()), "knitr.chunk"), c(after = 1L))
+})
+
+test_that("a document can label its own chunks, after the first one", {
+  skip_if_not_installed("knitr")
+  former <- knitr::knit_hooks$get("evaluate")
+  withr::defer(knitr::knit_hooks$set(evaluate = former))
+  x <- knitted_profile(chunk("r setup", "profile::label_knitr()", "busy(2)"), chunk("r work", "busy(3)"))
+  expect_equal(samples_of(x, "knitr.chunk"), rlang::set_names(3:2, c("work", NA)))
+})
+
+test_that("a hook that was set before is kept, and restored", {
+  skip_if_not_installed("knitr")
+  hooks <- knitr::knit_hooks
+  former <- hooks$get("evaluate")
+  withr::defer(hooks$set(evaluate = former))
+  calls <- 0
+  own <- function(...) {
+    calls <<- calls + 1
+    former(...)
+  }
+  hooks$set(evaluate = own)
+  end <- expect_invisible(label_knitr())
+  labelled <- hooks$get("evaluate")
+  again <- label_knitr()
+  expect_identical(hooks$get("evaluate"), labelled)
+  text <- knitr::knit(text = chunk("r a", "1 + 1"), quiet = TRUE)
+  expect_match(text, "## [1] 2", fixed = TRUE)
+  expect_equal(calls, 1)
+  again()
+  expect_identical(hooks$get("evaluate"), own)
+  # Another hook is left alone.
+  end()
+  expect_identical(hooks$get("evaluate"), own)
+})
+
+# ---- Tests ---------------------------------------------------------------------------
+
+local_label_testthat <- function(envir = parent.frame()) {
+  skip_without_ticks()
+  end <- label_testthat()
+  withr::defer(end(), envir)
+}
+
+# Runs files of tests, whose code may call `busy()`: list(profile, results).
+tested_profile <- function(files, envir = parent.frame()) {
+  folder <- withr::local_tempdir(.local_envir = envir)
+  for (name in names(files)) writeLines(files[[name]], file.path(folder, name))
+  env <- rlang::env(globalenv(), busy = busy)
+  results <- NULL
+  x <- given_profile(
+    results <- testthat::test_dir(folder, reporter = "silent", env = env, stop_on_failure = FALSE)
+  )
+  list(profile = x, results = as.data.frame(results))
+}
+
+test_that("samples get the file and the description of the test", {
+  local_label_testthat()
+  found <- tested_profile(list(
+    "helper-a.R" = "busy(9)",
+    "test-a.R" = c(
+      "busy(1)",
+      "test_that('a passes', {",
+      "  busy(2)",
+      "  expect_true(TRUE)",
+      "})",
+      "test_that('a fails', {",
+      "  busy(3)",
+      "  stop('no')",
+      "})",
+      "busy(1)"
+    ),
+    "test-b.R" = c(
+      "work <- function() busy(4)",
+      "test_that('a passes', {",
+      "  work()",
+      "  expect_true(TRUE)",
+      "})",
+      "test_that('b skips', {",
+      "  busy(5)",
+      "  skip('now')",
+      "  busy(6)",
+      "})"
+    )
+  ))
+  x <- found$profile
+  expect_equal(samples_of(x, "testthat.file"), rlang::set_names(c(7L, 9L, 9L), c("test-a.R", "test-b.R", NA)))
+  expect_equal(samples_of(x, "testthat.test"), rlang::set_names(
+    c(3L, 6L, 5L, 11L), c("a fails", "a passes", "b skips", NA)
+  ))
+  one <- filter_profile(x, labels = c(testthat.file = "test-b.R", testthat.test = "a passes"))
+  expect_equal(nrow(one$samples), 4)
+  expect_false(any(grepl("profile_", x$functions$name)))
+  expect_no_error(validate_profile(x))
+})
+
+test_that("descriptions are those that testthat reports, of any length", {
+  local_label_testthat()
+  long <- strrep("a long description ", 40)
+  found <- tested_profile(list("test-a.R" = c(
+    "describe('sorting', {",
+    "  it('is fast', {",
+    "    busy(2)",
+    "    expect_true(TRUE)",
+    "  })",
+    "  it('\"is\" 100% \u00fcber=&; right', {",
+    "    busy(3)",
+    "    expect_true(TRUE)",
+    "  })",
+    "})",
+    paste0("test_that('", long, "', {"),
+    "  busy(4)",
+    "  expect_true(TRUE)",
+    "})"
+  )))
+  samples <- samples_of(found$profile, "testthat.test")
+  reported <- found$results$test
+  expect_true(all(setdiff(names(samples), reported) %in% grep("[.]{3}$", names(samples), value = TRUE)))
+  expect_setequal(samples, 2:4)
+  expect_equal(samples[[grep("is fast", reported, value = TRUE)]], 2)
+  expect_equal(samples[[grep("100%", reported, value = TRUE)]], 3)
+  cut <- names(samples)[samples == 4]
+  expect_true(startsWith(long, sub("[.]{3}$", "", cut)))
+  expect_gt(nchar(cut), 250)
+})
+
+test_that("labels do not change what testthat reports", {
+  files <- list("test-a.R" = c(
+    "test_that('empty', {",
+    "})",
+    "test_that('fails', {",
+    "  f <- function() expect_equal(1, 2)",
+    "  f()",
+    "  warning('careful')",
+    "  stop('no')",
+    "})"
+  ))
+  report <- function() {
+    folder <- withr::local_tempdir()
+    writeLines(files[[1]], file.path(folder, "test-a.R"))
+    results <- testthat::test_dir(folder, reporter = "silent", stop_on_failure = FALSE)
+    lapply(unlist(lapply(results, `[[`, "results"), recursive = FALSE), function(result) {
+      list(class(result), conditionMessage(result), as.integer(result$srcref), format(result$trace))
+    })
+  }
+  plain <- report()
+  local_label_testthat()
+  labelled <- report()
+  expect_length(plain, 4)
+  expect_equal(lapply(labelled, `[`, 1:3), lapply(plain, `[`, 1:3))
+  expect_equal(lengths(lapply(labelled, `[[`, 4)), lengths(lapply(plain, `[[`, 4)))
+})
+
+test_that("testthat is restored", {
+  namespace <- asNamespace("testthat")
+  former <- mget(c("test_code", "test_one_file"), namespace)
+  end <- expect_invisible(label_testthat())
+  labelled <- mget(names(former), namespace)
+  expect_false(any(mapply(identical, former, labelled)))
+  again <- label_testthat()
+  expect_identical(mget(names(former), namespace), labelled)
+  end()
+  expect_identical(mget(names(former), namespace), former)
+  again()
+  expect_identical(mget(names(former), namespace), former)
+  expect_true(all(vapply(names(former), bindingIsLocked, NA, namespace)))
+})
+
+test_that("another version of testthat is left alone", {
+  expect_error(
+    labelled_function("test_code", "no_such_function", quote(f(x)), rlang::current_env()),
+    "cannot be labelled", class = "profile_error_unsupported"
+  )
+  expect_error(
+    check_package("no.such.package", "Labels of chunks need", rlang::current_env()),
+    "Labels of chunks need the package no.such.package, which cannot be loaded.", class = "profile_error_unsupported"
+  )
+})
+
+# ---- Digest --------------------------------------------------------------------------
+
+test_that("the digest has the slowest chunks and tests", {
+  skip_without_ticks()
+  x <- given_profile({
+    with_labels(c(knitr.chunk = "small"), busy(1))
+    with_labels(c(knitr.chunk = "large"), busy(60))
+    with_labels(c(testthat.file = "test-a.R", testthat.test = "it works"), busy(30))
+    busy(9)
+  })
+  description <- describe_profile(x, n = 2)
+  tables <- as.list(description)$labels
+  expect_named(tables, c("testthat.file", "testthat.test", "knitr.chunk"))
+  expect_identical(tables$knitr.chunk, summary(x, by = "knitr.chunk"))
+  lines <- format(description)
+  from <- grep("testthat.file$", lines)
+  expect_equal(lines[seq(from, from + 10)], c(
+    "  total%  total  testthat.file",
+    "    70.0     70  (none)",
+    "    30.0     30  test-a.R",
+    "",
+    "  total%  total  testthat.test",
+    "    70.0     70  (none)",
+    "    30.0     30  it works",
+    "",
+    "  total%  total  knitr.chunk",
+    "    60.0     60  large",
+    "    39.0     39  (none)"
+  ))
+  expect_true("  summary(x, by = \"testthat.test\")" %in% lines)
+})
