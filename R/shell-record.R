@@ -1,4 +1,4 @@
-# `profile record`: runs a script in a new R process, and records it there with R's profiler.
+# `profile record`: runs a script, or renders a document, in a new R process, and records it there with R's profiler.
 #
 # The script is run by Rscript itself, so its arguments, output, input and exit status are as without this package, and
 # signals that this process gets reach it. A hook, the user profile of the new process (inst/record/script.R), starts
@@ -27,10 +27,14 @@ shell_record <- function(options, values) {
   if (!file.exists(script)) {
     abort_usage(paste0("There is no file `", script, "`."))
   }
-  output <- record_target(options, sub("[.][rR]$", "", basename(script)))
+  is_document <- grepl(document_pattern, script)
+  if (is_document) check_document(script, values[-1], options$output, rlang::current_env())
+  output <- record_target(options, sub(paste0("[.][rR]$|", document_pattern), "", basename(script)))
   folder <- tempfile("record-")
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
+  title <- paste(c(basename(script), values[-1]), collapse = " ")
+  if (is_document) script <- script_of_document(script, folder)
   event <- rprof_event(if (clock == "wall") "elapsed" else "cpu", "`--clock wall`", rlang::current_env())
   started <- Sys.time()
   settings <- list(interval = interval, clock = clock, event = event, native = native, children = isTRUE(options$children))
@@ -41,7 +45,6 @@ shell_record <- function(options, values) {
   tryCatch(
     {
       for (note in hook_lines(folder, "notes")) shell_message("profile: ", note)
-      title <- paste(c(basename(script), values[-1]), collapse = " ")
       x <- recorded_script(script, folder, started, ended, title, status > 128, settings)
       if (is.null(x)) {
         shell_message("profile: The script ended before anything was recorded.")
@@ -63,6 +66,29 @@ shell_record <- function(options, values) {
     }
   )
   status
+}
+
+# R Markdown.
+document_pattern <- "[.](rmd|Rmd|Rmarkdown)$"
+
+check_document <- function(document, arguments, output, call) {
+  if (length(arguments) > 0) {
+    abort_usage(paste0("A document takes no arguments, but there is `", arguments[[1]], "`."))
+  }
+  rendered <- sub(document_pattern, ".html", document)
+  if (!is.null(output) && normalizePath(output, mustWork = FALSE) == normalizePath(rendered, mustWork = FALSE)) {
+    abort_usage(paste0("`", output, "` is the document itself as a page. Choose another name with `-o`."))
+  }
+  check_package("rmarkdown", "Rendering a document needs", call)
+}
+
+# A script that renders the document. The hook labels its chunks.
+script_of_document <- function(document, folder) {
+  script <- file.path(folder, "render.R")
+  # As an absolute path, and in ASCII whatever the encoding of the script.
+  path <- deparse(normalizePath(document), control = NULL)
+  writeLines(paste0("rmarkdown::render(", path, ", quiet = TRUE)"), script)
+  script
 }
 
 # Where the recording is to be written, checked before the work to record begins.
@@ -125,7 +151,7 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   x$sources$source_timestamp <- as.numeric(started)
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = title)
   # The start of R, and the hook.
-  x <- filter_by(x, list(ignore = "^([.]First[.]sys|[.]name_lines|[.]end_of_recording)$"), call)
+  x <- filter_by(x, list(ignore = "^([.]First[.]sys|[.]name_lines|[.]label_units|[.]end_of_recording)$"), call)
   if (dir.exists(helper)) {
     counts <- in_folder(folder, "counts.rds")
     recorded <- result_of_helper(helper, if (file.exists(counts)) readRDS(counts))

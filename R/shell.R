@@ -9,10 +9,10 @@
 shell_commands <- function() {
   list(
     record = list(
-      usage = c("record [OPTIONS] SCRIPT.R [ARGUMENTS]", "record [OPTIONS] --pid PID"),
+      usage = c("record [OPTIONS] SCRIPT.R [ARGUMENTS]", "record [OPTIONS] REPORT.Rmd", "record [OPTIONS] --pid PID"),
       about = c(
-        "Runs a script as Rscript does, records where it spends its time, and ends with",
-        "its exit status. With --pid, records a running R process."
+        "Runs a script as Rscript does, or renders a document, records where it spends its",
+        "time, and ends with its exit status. With --pid, records a running R process."
       ),
       options = list(
         output = list("FILE", "where to write: a page (.html), pprof (.pb.gz) or another format"),
@@ -128,6 +128,7 @@ shell_help <- function(commands) {
     "usage: profile COMMAND [OPTIONS] ...", "", paste0("  ", format(usages), "  ", abouts[names(commands)]), "",
     "`profile COMMAND --help` describes a command, `profile --version` prints the version.", "",
     "  profile record report.R                  writes report-profile.html",
+    "  profile record report.Rmd                the same for a document, with its chunks",
     "  profile record -o report.pb.gz report.R  for pprof, speedscope, Pyroscope",
     "  profile record --pid 1234                a process that is already running"
   )

@@ -50,6 +50,22 @@ done <- 0L
 # R would remove a callback that is interrupted, and go on with the script.
 addTaskCallback(function(expr, value, ok, visible) suspendInterrupts(.name_lines(expr)), name = "profile")
 
+# ---- Labels of chunks and tests ----------------------------------------------------
+
+# The script may have another library.
+profile_namespace <- function() loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
+
+# Samples of this function are left out, see R/shell-record.R.
+.label_units <- function(package) {
+  tryCatch(
+    profile_namespace()[[paste0("label_", package)]](),
+    error = function(error) note("There are no labels for ", package, ": ", conditionMessage(error))
+  )
+}
+for (package in c("knitr", "testthat")) {
+  setHook(packageEvent(package, "onLoad"), function(package, path) .label_units(package))
+}
+
 # ---- Recording ---------------------------------------------------------------------
 
 file <- file.path(settings$folder, "Rprof.out")
@@ -58,8 +74,7 @@ end_helper <- NULL
 
 start <- function() {
   if (settings$native || settings$children) {
-    # The script may have another library.
-    profile <- loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
+    profile <- profile_namespace()
   }
   if (settings$children) {
     end_helper <<- profile$start_helper(

@@ -73,6 +73,65 @@ test_that("wrong arguments have status 2 and advice", {
   })
 })
 
+test_that("a document has no arguments, and is not replaced", {
+  folder <- withr::local_tempdir()
+  path <- file.path(folder, "report.Rmd")
+  writeLines("Text", path)
+  refused <- function(...) {
+    message <- utils::capture.output(status <- shell_command(c("record", ...)), type = "message")
+    expect_identical(list.files(folder), "report.Rmd")
+    list(status, message)
+  }
+  expect_identical(refused(path, "a=1"), list(2L, "profile: A document takes no arguments, but there is `a=1`."))
+  page <- file.path(folder, "report.html")
+  expect_identical(
+    refused("-o", page, path),
+    list(2L, paste0("profile: `", page, "` is the document itself as a page. Choose another name with `-o`."))
+  )
+})
+
+test_that("a document is rendered, and its slowest chunks are shown", {
+  program()
+  skip_if_not_installed("rmarkdown")
+  skip_if_not(rmarkdown::pandoc_available("1.12.3"), "there is no pandoc")
+  folder <- withr::local_tempdir()
+  path <- file.path(folder, "report.Rmd")
+  writeLines(c(
+    "---", "title: A", "output: html_document", "---", "",
+    "```{r define}", work[1:5], "```", "", "```{r slow chunk}", "work()", "```"
+  ), path)
+  withr::local_dir(withr::local_tempdir())
+  recorded <- run_program("record", path)
+  expect_identical(recorded$status, 0L, info = paste(recorded$err, collapse = "\n"))
+  expect_setequal(list.files(folder), c("report.Rmd", "report.html"))
+  expect_identical(list.files(), "report-profile.html")
+  expect_match(recorded$err, " knitr[.]chunk$", all = FALSE)
+  expect_match(recorded$err, " slow chunk$", all = FALSE)
+  failing <- file.path(folder, "failing.Rmd")
+  writeLines(c("```{r}", work, "stop('oops')", "```"), failing)
+  recorded <- run_program("record", "-o", "failing.pb.gz", failing)
+  expect_identical(recorded$status, 1L)
+  expect_match(recorded$err, "oops", all = FALSE)
+  expect_true("unnamed-chunk-1" %in% summary(read_profile("failing.pb.gz"), by = "knitr.chunk")$knitr.chunk)
+})
+
+test_that("the slowest tests of a script are shown", {
+  program()
+  folder <- withr::local_tempdir()
+  writeLines(
+    c(work[1:5], "test_that('it works', {", "  work()", "  expect_true(TRUE)", "})"), file.path(folder, "test-a.R")
+  )
+  path <- script("library(testthat)", paste0("test_dir(", deparse(folder), ", reporter = 'silent')"))
+  recorded <- run_program("record", "-o", file.path(folder, "out.pb.gz"), path)
+  expect_identical(recorded$status, 0L, info = paste(recorded$err, collapse = "\n"))
+  expect_match(recorded$err, " testthat[.]file$", all = FALSE)
+  expect_match(recorded$err, " test-a[.]R$", all = FALSE)
+  expect_match(recorded$err, " testthat[.]test$", all = FALSE)
+  expect_match(recorded$err, " it works$", all = FALSE)
+  x <- read_profile(file.path(folder, "out.pb.gz"))
+  expect_false(any(x$functions$name %in% c(".label_units", "label_testthat")))
+})
+
 test_that("arguments are options, values, and what belongs to the script", {
   command <- shell_commands()$record
   parsed <- shell_arguments(c("-o", "a.html", "--interval=0.1", "--native", "s.R", "-o", "--x", "1"), command, "record")
