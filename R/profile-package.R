@@ -26,7 +26,7 @@
 #'   [profile_process()]
 #' - *What does my service spend its time on? Which route is slow?* [start_agent()], [with_labels()],
 #'   [label_plumber()], `summary(x, by = "route")`
-#' - *Which chunk, which test is slow?* `profile record report.Rmd`, `profile record tests/testthat.R`; [label_knitr()],
+#' - *Which chunk, which test is slow?* `profile record report.Rmd`, `profile record testthat.R`; [label_knitr()],
 #'   [label_testthat()]
 #' - *How do I open a file of another profiler?* [read_profile()]; [profile_problems()] if it is damaged
 #' - *How do I share a profile, or open it in another viewer?* [write_profile()]: a page, pprof, speedscope, Positron,

@@ -18,8 +18,8 @@ unit_keys <- c("testthat.file", "testthat.test", "knitr.chunk")
 #' time, `summary(x, by = "knitr.chunk")` lists all of them, and `filter_profile(x, labels = c(knitr.chunk = "fit"))`
 #' selects one.
 #'
-#' `profile record report.Rmd` and `profile record tests/testthat.R` in a shell need no call, see
-#' `vignette("processes", package = "profile")`.
+#' In a shell, `profile record report.Rmd`, and `profile record testthat.R` in the folder `tests` of a package, need no
+#' call, see `vignette("processes", package = "profile")`.
 #'
 #' @details
 #' Labels are set as by [with_labels()]: a session has at most 1,000 different sets, here names of chunks, files and
@@ -31,8 +31,8 @@ unit_keys <- c("testthat.file", "testthat.test", "knitr.chunk")
 #' document, for the chunks that follow. rmarkdown resets hooks that a document has set.
 #'
 #' Functions have the label of the chunk that calls them, chunks of child documents their own. The code of a chunk that
-#' is not evaluated, or is loaded from the cache, takes no time. Inline code has no label, nor has what knitr does itself,
-#' such as formatting the results. Other engines than R are left alone.
+#' is not evaluated, or is loaded from the cache, takes no time. Inline code has no label, nor has what knitr does between
+#' chunks. Other engines than R are left alone.
 #'
 #' @section Tests:
 #' testthat has no hook around the code of a test. `label_testthat()` therefore changes two functions in its namespace, in
@@ -86,7 +86,7 @@ label_knitr <- function() {
 #' @examplesIf rlang::is_installed("testthat")
 #'
 #' file <- tempfile("test-", fileext = ".R")
-#' writeLines("test_that('sorting works', expect_false(is.unsorted(sort(runif(1e7)))))", file)
+#' writeLines("test_that('sorting works', { expect_false(is.unsorted(sort(runif(3e6)))) })", file)
 #' end <- label_testthat()
 #' x <- record_profile(testthat::test_file(file, reporter = "silent"))
 #' try(summary(x, by = "testthat.test"))

@@ -63,7 +63,12 @@ profile_namespace <- function() loadNamespace("profile", lib.loc = c(settings$li
   )
 }
 for (package in c("knitr", "testthat")) {
-  setHook(packageEvent(package, "onLoad"), function(package, path) .label_units(package))
+  if (isNamespaceLoaded(package)) {
+    # By the user's profile.
+    .label_units(package)
+  } else {
+    setHook(packageEvent(package, "onLoad"), function(package, path) .label_units(package))
+  }
 }
 
 # ---- Recording ---------------------------------------------------------------------

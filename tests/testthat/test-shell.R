@@ -122,12 +122,18 @@ test_that("the slowest tests of a script are shown", {
     c(work[1:5], "test_that('it works', {", "  work()", "  expect_true(TRUE)", "})"), file.path(folder, "test-a.R")
   )
   path <- script("library(testthat)", paste0("test_dir(", deparse(folder), ", reporter = 'silent')"))
-  recorded <- run_program("record", "-o", file.path(folder, "out.pb.gz"), path)
-  expect_identical(recorded$status, 0L, info = paste(recorded$err, collapse = "\n"))
-  expect_match(recorded$err, " testthat[.]file$", all = FALSE)
-  expect_match(recorded$err, " test-a[.]R$", all = FALSE)
-  expect_match(recorded$err, " testthat[.]test$", all = FALSE)
-  expect_match(recorded$err, " it works$", all = FALSE)
+  # The user's profile may have loaded testthat.
+  user_profiles <- c(script(""), script("loadNamespace('testthat')"))
+  for (user_profile in user_profiles) {
+    recorded <- run_program(
+      "record", "-o", file.path(folder, "out.pb.gz"), path, env = paste0("R_PROFILE_USER=", shQuote(user_profile))
+    )
+    expect_identical(recorded$status, 0L, info = paste(recorded$err, collapse = "\n"))
+    expect_match(recorded$err, " testthat[.]file$", all = FALSE)
+    expect_match(recorded$err, " test-a[.]R$", all = FALSE)
+    expect_match(recorded$err, " testthat[.]test$", all = FALSE)
+    expect_match(recorded$err, " it works$", all = FALSE)
+  }
   x <- read_profile(file.path(folder, "out.pb.gz"))
   expect_false(any(x$functions$name %in% c(".label_units", "label_testthat")))
 })
