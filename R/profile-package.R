@@ -68,8 +68,8 @@
 #' [profile_process()], [memory_profile()], [watch_process()], [dump_stack()], [list_r_processes()]
 #'
 #' ## Agent and labels
-#' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()], [label_knitr()],
-#' [label_testthat()];
+#' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()],
+#' [label_knitr()], [label_testthat()];
 #' [with_span_ids()], [tracer_provider()][tracer_provider]
 #'
 #' ## Databases and senders

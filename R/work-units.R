@@ -1,6 +1,6 @@
-# Labels of the chunks of knitr's documents, and of testthat's tests. Labels are frames on the stack (R/labels.R), so the
-# functions of these packages that evaluate a chunk, a file of tests, or a test are made to do so with labels. A changed
-# function has the original one as its attribute `profile_former`.
+# Labels of the chunks of knitr's documents, and of testthat's tests. Labels are frames on the stack (R/labels.R), so
+# the functions of these packages that evaluate a chunk, a file of tests, or a test are made to do so with labels. A
+# changed function has the original one as its attribute `profile_former`.
 
 # The labels of units of work, by which describe_profile() adds up a profile.
 unit_keys <- c("testthat.file", "testthat.test", "knitr.chunk")
@@ -8,15 +8,15 @@ unit_keys <- c("testthat.file", "testthat.test", "knitr.chunk")
 #' Label the chunks of a document, or tests
 #'
 #' @description
-#' `label_knitr()` labels the samples of each chunk of R Markdown documents and other documents of knitr: `knitr.chunk` is
-#' the name of the chunk.
+#' `label_knitr()` labels the samples of each chunk of R Markdown documents and other documents of knitr: `knitr.chunk`
+#' is the name of the chunk.
 #'
 #' `label_testthat()` labels the samples of tests: `testthat.file` is the name of the file, such as `test-a.R`, and
 #' `testthat.test` the description of the test.
 #'
-#' Call them once, before the work to record. [describe_profile()] then shows which chunks, files and tests take the most
-#' time, `summary(x, by = "knitr.chunk")` lists all of them, and `filter_profile(x, labels = c(knitr.chunk = "fit"))`
-#' selects one.
+#' Call them once, before the work to record. [describe_profile()] then shows which chunks, files and tests take the
+#' most time, `summary(x, by = "knitr.chunk")` lists all of them, and
+#' `filter_profile(x, labels = c(knitr.chunk = "fit"))` selects one.
 #'
 #' In a shell, `profile record report.Rmd`, and `profile record testthat.R` in the folder `tests` of a package, need no
 #' call, see `vignette("processes", package = "profile")`.
@@ -31,21 +31,22 @@ unit_keys <- c("testthat.file", "testthat.test", "knitr.chunk")
 #' document, for the chunks that follow. rmarkdown resets hooks that a document has set.
 #'
 #' Functions have the label of the chunk that calls them, chunks of child documents their own. The code of a chunk that
-#' is not evaluated, or is loaded from the cache, takes no time. Inline code has no label, nor has what knitr does between
-#' chunks. Other engines than R are left alone.
+#' is not evaluated, or is loaded from the cache, takes no time. Inline code has no label, nor has what knitr does
+#' between chunks. Other engines than R are left alone.
 #'
 #' @section Tests:
-#' testthat has no hook around the code of a test. `label_testthat()` therefore changes two functions in its namespace, in
-#' this session only: `test_code()`, which evaluates a test, and `test_one_file()`. In each, one call is evaluated with
-#' labels, and nothing else changes. The returned function restores them. testthat 3.0.0 to 3.3.2 have this call; if a
-#' version does not, nothing is changed, and there is an error.
+#' testthat has no hook around the code of a test. `label_testthat()` therefore changes two functions in its namespace,
+#' in this session only: `test_code()`, which evaluates a test, and `test_one_file()`. In each, one call is evaluated
+#' with labels, and nothing else changes. The returned function restores them. testthat 3.0.0 to 3.3.2 have these calls;
+#' if a version does not, nothing is changed, and there is an error.
 #'
 #' Call it before [testthat::test_local()], at the top of `tests/testthat.R`, or in a file such as
 #' `tests/testthat/setup.R`. Processes that run tests in parallel need the latter.
 #'
 #' The description is the one that testthat reports, for `describe()` and `it()` with the descriptions around it. Tests
-#' of the same description in several files are added up, see `filter_profile(x, labels = c(testthat.file = "test-a.R"))`.
-#' Code of a file outside of tests has only the label of the file, and code of helpers has none.
+#' with the same description in several files are added up; `filter_profile(x, labels = c(testthat.file = "test-a.R"))`
+#' selects one of the files. Code of a file outside of tests has only the label of the file, and code of helpers has
+#' none.
 #'
 #' @return A function without arguments, invisibly, that ends the labelling. Calling `label_knitr()` or
 #'   `label_testthat()` again changes nothing.
