@@ -14,14 +14,12 @@
 #'
 #' @details
 #' Frames with the same function name are one node. R records a promise with the file in which it was written, so that
-#' one function may appear with several files. `by = "line"` distinguishes files and lines, and `by = "package"` shows
-#' packages only; calls within a package are one node. [add_packages()] describes how R packages are determined. Code
-#' without an R package has the package in the name of a Go function, otherwise the program or library that contains it.
+#' one function may appear with several files. `by = "line"` distinguishes files and lines. `by = "file"` and
+#' `by = "package"` show files or packages only; calls within one of them are one node.
 #'
 #' With another value of `by`, such as `by = "process"`, the samples with each value have a tree of their own, of
-#' functions, below a first row for the value. The keys are the same as in [`summary(by = )`][summary.profile_data()]:
-#' labels, `process`, `source` and `run`. The first row of samples without the label has the name `NA`, and a sample
-#' with several values counts for each of them.
+#' functions, below a first row for the value. The first row of samples without the label has the name `NA`, and a
+#' sample with several values counts for each of them.
 #'
 #' A recursive function occurs several times on a path. `callees()` and `callers()` start at its outermost call, so
 #' their first row has the same total as in [summary()][summary.profile_data()].
@@ -37,8 +35,9 @@
 #' of the total of the function.
 #'
 #' @param x A profile, see [profile_data], or the path of a file. For `format()` and `print()`, a call tree.
-#' @param by `"function"`, `"line"`, or `"package"`; for `call_tree()` also the key of a label, `"process"`, `"source"`
-#'   or `"run"`.
+#' @param by `"function"`, `"file"`, `"line"`, or `"package"`; for `call_tree()` also the key of a label, `"process"`,
+#'   `"source"`, `"run"`, `"trace_id"` or `"span_id"`. See *Words for `by`* in the help of
+#'   [summary()][summary.profile_data()].
 #' @param name The name of a function, as [summary()][summary.profile_data()] shows it. `NA` or `"<unknown>"` for all
 #'   code without symbols.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
@@ -56,8 +55,8 @@
 #'   \item{parent_id}{integer: the node of the caller, `NA` for outermost frames. In the result of
 #'     `callers()` a parent is called by its children.}
 #'   \item{depth}{integer: 1 for outermost frames}
-#'   \item{name}{character: the function or package, `NA` if unknown. Code without symbols has the name of the program
-#'     or library that contains it, such as `[libfoo.so.1]`, and with `by = "line"` the address:
+#'   \item{name}{character: the function, file or package, `NA` if unknown. Code without symbols has the name of the
+#'     program or library that contains it, such as `[libfoo.so.1]`, and with `by = "line"` the address:
 #'     `[libfoo.so.1] 0x1000`.}
 #'   \item{filename}{character: its file, for code without symbols the program or library. `NA` if unknown, or
 #'     if there are several.}
@@ -94,7 +93,7 @@
 #' tree <- call_tree(x)
 #' head(tree[order(-tree$self), c("name", "depth", "self")])
 call_tree <- function(
-    x, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
+    x, by = c("function", "file", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
   rlang::check_dots_empty()
   tree_of(x, rlang::current_env(), by = by, type = type, source_id = source_id, focus = focus)
 }
@@ -102,7 +101,7 @@ call_tree <- function(
 #' @rdname call_tree
 #' @export
 callers <- function(
-    x, name, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
+    x, name, by = c("function", "file", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
   call <- call_without_dots()
   name <- check_name(name, call)
   tree_of(x, call, part = "callers", name = name, by = by, type = type, source_id = source_id, focus = focus)
@@ -111,7 +110,7 @@ callers <- function(
 #' @rdname call_tree
 #' @export
 callees <- function(
-    x, name, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
+    x, name, by = c("function", "file", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
   call <- call_without_dots()
   name <- check_name(name, call)
   tree_of(x, call, part = "callees", name = name, by = by, type = type, source_id = source_id, focus = focus)
@@ -119,40 +118,38 @@ callees <- function(
 
 # The tree of a profile that need not have been checked, or with `part` the callers or callees of the function `name`.
 tree_of <- function(
-    x, call, by = "function", part = "whole", name = NULL, type = NULL, source_id = NULL, focus = NULL) {
-  is_key <- part == "whole" && is_text(by) && !by %in% parts_of_stacks
-  by <- if (is_key) by else check_choice(by, parts_of_stacks, "by", call)
+    x, call, by = parts_of_stacks, part = "whole", name = NULL, type = NULL, source_id = NULL, focus = NULL) {
   check_type(type, call)
   x <- as_unchecked_v2(x, call)
+  by <- check_by(by, if (part == "whole") "call_tree" else part, call, x)
   if (!is.null(check_expression(focus, "focus", call))) {
     x <- filter_by(x, list(focus = focus), call)
   }
-  if (by == "package" && is.null(x$functions[[".package"]])) {
-    x <- packages_added(x, call)
-  }
   wanted <- sources_wanted(x, source_id, call)
-  if (is_key) {
-    return(new_call_tree(tree_by_label(x, by, type, wanted, call), by))
+  if (by$is_label) {
+    return(new_call_tree(tree_by_label(x, by$word, type, wanted, call), by))
   }
-  result <- rust(rust_call_tree(x, type, by, wanted, part, name), call)
+  x <- with_packages_for(x, by$word, call)
+  result <- rust(rust_call_tree(x, type, by$word, wanted, part, name), call)
   if (!is.null(result$known)) {
     abort_unknown_function(name, result$known, call)
   }
   new_call_tree(result, by, part)
 }
 
-# By what trees of stacks can be made; other values of `by` are keys of labels.
-parts_of_stacks <- c("function", "line", "package")
-
 # The tree in which the outermost frame of each sample is its value of a label.
 tree_by_label <- function(x, key, type, wanted, call) {
   tree_of_functions <- function(x) rust(rust_call_tree(x, type, "function", wanted, "whole", NULL), call)
-  whole <- tree_of_functions(x)
   labelled <- with_validation(list(x), call, with_label_frames(x, key, call))
-  nodes <- tree_of_functions(labelled$x)$nodes
-  is_label <- nodes$depth == 1
-  nodes$name[is_label] <- labelled$values[as.integer(nodes$name[is_label])]
-  whole$nodes <- nodes
+  tree <- tree_of_functions(labelled$x)
+  is_label <- tree$nodes$depth == 1
+  tree$nodes$name[is_label] <- labelled$values[as.integer(tree$nodes$name[is_label])]
+  if (!labelled$has_copies) {
+    return(tree)
+  }
+  # A sample with several values is counted once.
+  whole <- tree_of_functions(x)
+  whole$nodes <- tree$nodes
   whole
 }
 
@@ -160,7 +157,7 @@ tree_by_label <- function(x, key, type, wanted, call) {
 with_label_frames <- function(x, key, call) {
   stacks <- x$sample_locations
   samples <- x$samples$sample_id
-  pairs <- samples_by_label(x, which(samples %in% stacks$sample_id), key, call, parts_of_stacks)
+  pairs <- samples_by_label(x, which(samples %in% stacks$sample_id), key, call)
   # A sample with several values is copied.
   sample_id <- samples[pairs$sample]
   is_copy <- duplicated(sample_id)
@@ -186,13 +183,15 @@ with_label_frames <- function(x, key, call) {
   x$sample_locations <- vctrs::vec_rbind(x$sample_locations, tibble::tibble(
     sample_id = sample_id, depth = as.integer(deepest) + 1L, location_id = location_id[match(pairs$text, values)]
   ))
-  list(x = x, values = values)
+  list(x = x, values = values, has_copies = any(is_copy))
 }
 
-# `result`: of the core.
-new_call_tree <- function(result, by = "function", part = "whole") {
+# `result`: of the core. `by`: of check_by().
+new_call_tree <- function(result, by = list(word = "function", is_label = FALSE), part = "whole") {
   attributes <- c(result[names(result) != "nodes"], sum = result$counted$sum)
-  rlang::inject(tibble::new_tibble(result$nodes, !!!attributes, by = by, part = part, class = "profile_call_tree"))
+  rlang::inject(tibble::new_tibble(
+    result$nodes, !!!attributes, by = by$word, by_label = by$is_label, part = part, class = "profile_call_tree"
+  ))
 }
 
 # Whether to use the samples of each source; `NULL` for all.
@@ -338,7 +337,7 @@ with_callers <- function(nodes, parent_id) {
 chain_lines <- function(tree, shown, limit) {
   parent <- match(tree$parent_id[shown], shown)
   # A label has a line of its own.
-  is_label <- tree$depth[shown] == 1 & !attr(tree, "by") %in% parts_of_stacks
+  is_label <- tree$depth[shown] == 1 & isTRUE(attr(tree, "by_label"))
   callees <- tabulate(parent, length(shown))
   total <- abs(tree$total[shown])
   self <- abs(tree$self[shown])

@@ -4,7 +4,7 @@
 #'
 #' @description
 #' `compare_profiles()` compares recorded runs of two versions of a program, and reports which
-#' functions, lines or packages take more or less than before, by how much, and how certain that is.
+#' functions, files, lines or packages take more or less than before, by how much, and how certain that is.
 #'
 #' The unit is the run: a row of `sources`. Record several runs of each version, at least three, for example
 #' with [benchmark_profile()]. Two runs of the same program never take the same time, and only several runs
@@ -65,14 +65,14 @@
 #'   expressions, without `new`: the expressions named `base` and `new` are compared, or the first one with the second
 #'   one.
 #' @param ... Must be empty.
-#' @param by What is compared: `"function"` (by name), `"line"`, `"package"` (see [add_packages()]), or `"path"` for
-#'   memory in use, which is the default for snapshots of the heap.
+#' @param by What is compared: `"function"`, `"file"`, `"line"` or `"package"`, see *Words for `by`* in the help of
+#'   [summary()][summary.profile_data()]; or `"path"` for memory in use, which is the default for snapshots of the heap.
 #' @param scale `"amount"`, or `"share"` for shares of the run.
 #' @param what `"total"` for the amount of a function and everything that it called, or `"self"` for the amount of the
 #'   function alone.
 #' @param type The sample type, as in [summary()][summary.profile_data()]. `NULL` for the sampled time, or if it is not
 #'   known for the default type.
-#' @param only Names of functions or packages to compare. `NULL` for all rows that `min_share` selects.
+#' @param only Names of functions, files or packages to compare. `NULL` for all rows that `min_share` selects.
 #' @param min_share The smallest share of the runs, averaged over both versions, of rows to compare; by path, the
 #'   smallest share of all changes.
 #' @param x A comparison.
@@ -122,12 +122,12 @@
 #' runs <- benchmark_profile(base = work(200), new = work(300), runs = 3, warmup = 0, measure = "time")
 #' compare_profiles(runs)
 compare_profiles <- function(
-    base, new = NULL, ..., by = c("function", "line", "package", "path"), scale = c("amount", "share"),
+    base, new = NULL, ..., by = c("function", "file", "line", "package", "path"), scale = c("amount", "share"),
     what = c("total", "self"), type = NULL, only = NULL, min_share = 0.01) {
   call <- call_without_dots()
   by_default <- missing(by)
   given <- c(scale = !missing(scale), what = !missing(what), type = !is.null(type), only = !is.null(only))
-  by <- check_choice(by, c("function", "line", "package", "path"), "by", call)
+  by <- check_by(by, "compare_profiles", call)$word
   scale <- check_choice(scale, c("amount", "share"), "scale", call)
   what <- check_choice(what, c("total", "self"), "what", call)
   check_type(type, call)

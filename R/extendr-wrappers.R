@@ -36,7 +36,7 @@ rust_content_keys <- function(columns, sets, count) .Call(wrap__rust_content_key
 
 rust_unit_factors <- function(units, to) .Call(wrap__rust_unit_factors, units, to)
 
-rust_summarise <- function(x, sample_type) .Call(wrap__rust_summarise, x, sample_type)
+rust_summarise <- function(x, sample_type, by) .Call(wrap__rust_summarise, x, sample_type, by)
 
 rust_describe <- function(x, sample_type) .Call(wrap__rust_describe, x, sample_type)
 

@@ -31,8 +31,9 @@
 #' @param n The maximum number of rows: those with the most memory; when printing, the number of rows of `x` to show, by
 #'   default all.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
-#' @param by What the first step of each path is, before the root: `"process"`, `"source"` or another key of
-#'   [`summary(by = )`][summary.profile_data]. `NULL` for nothing.
+#' @param by What the first step of each path is, before the root: `"process"`, `"source"`, the key of a label
+#'   or another word for whole samples, see *Words for `by`* in the help of [summary()][summary.profile_data()]. `NULL`
+#'   for nothing.
 #' @param width The width of the lines, by default the width of the console.
 #'
 #' @return A tibble of class `profile_holders`, in descending order of `retained`:
@@ -67,9 +68,9 @@ holders <- function(x, n = 10, ..., by = NULL) {
   check_count(n, "n", call)
   x <- as_unchecked_v2(x, call)
   if (!is.null(by)) {
-    check_key(by, call)
+    by <- check_by(by, "holders", call, x)
     x <- with_validation(list(x), call, {
-      labels <- labels_with_key(x, by, "by", call)
+      labels <- labels_with_key(x, by$word, "by", call)
       with_outer_frames(x, labels$text[match(seq_along(x$samples$sample_id), labels$sample)])
     })
   }

@@ -48,28 +48,15 @@ source_attribute <- function(x, key) {
   as.character(attributes$value)[match(x$sources$source_id, attributes$source_id)]
 }
 
-# The rows of the table of labels with a key, as list(sample, text); `sample` is the row of the sample. `choices`: other
-# values of the argument.
-labels_with_key <- function(x, key, argument, call, choices = NULL) {
+# The rows of the table of labels with a key, as list(sample, text); `sample` is the row of the sample.
+labels_with_key <- function(x, key, argument, call) {
   labels <- as.list(x$.labels)
-  keys <- unique(as.character(labels$key))
-  text <- if (!key %in% keys) text_like_label(x, key)
-  if (!is.null(text)) {
+  if (!has_label(x, key)) {
+    text <- text_like_label(x, key)
+    if (is.null(text)) {
+      abort_unknown_label(x, key, argument, call)
+    }
     return(list(sample = which(!is.na(text)), text = as.character(text[!is.na(text)])))
-  }
-  if (!key %in% keys) {
-    others <- setdiff(c("trace_id", "span_id", "process", "source", "run"), keys)
-    others <- others[!vapply(lapply(others, text_like_label, x = x), is.null, NA)]
-    abort_argument(c(
-      paste0("`", argument, "`: no sample has the label `", shown_label(key), "`."),
-      i = did_you_mean(key, c(choices, keys, others), "`"),
-      i = if (length(keys) > 0) {
-        paste0("Labels: ", in_backticks(shown_label(utils::head(keys, 10))), if (length(keys) > 10) ", ...", ".")
-      } else {
-        "The profile has no labels, see `with_labels()`."
-      },
-      i = if (length(c(choices, others)) > 0) paste0("Also: ", in_backticks(c(choices, others)), ".")
-    ), call)
   }
   rows <- which(labels$key == key)
   list(
@@ -127,16 +114,10 @@ has_labels <- function(x, labels, call) {
   keep
 }
 
-check_key <- function(key, call) {
-  if (!is_text(key)) {
-    abort_argument("`by` must be one string, the key of a label, or `NULL`.", call)
-  }
-}
-
 # Each of these samples, rows of the table, with its value of a label. A sample with several values occurs with each of
 # them; one without the label has the value NA.
-samples_by_label <- function(x, samples, key, call, choices = NULL) {
-  found <- labels_with_key(x, key, "by", call, choices)
+samples_by_label <- function(x, samples, key, call) {
+  found <- labels_with_key(x, key, "by", call)
   without <- setdiff(samples, found$sample)
   of_value <- found$sample %in% samples
   unique(data.frame(
@@ -145,9 +126,8 @@ samples_by_label <- function(x, samples, key, call, choices = NULL) {
   ))
 }
 
-# The table of `summary(by = key)`. `summary`: of the whole profile.
+# The table of `summary(by = key)`. `summary`: of the whole profile, which the core has checked.
 label_figures <- function(x, summary, key, call) {
-  check_key(key, call)
   has_stack <- x$samples$sample_id %in% x$sample_locations$sample_id
   value_of <- function(type, unit) amounts_of_samples(x, type, unit, call)
   value <- value_of(attr(summary, "type"), attr(summary, "unit"))

@@ -38,6 +38,28 @@ profile_version <- function(x) {
 #' A garbage collection, `<GC>`, takes time but allocates nothing. The memory that its samples report was allocated by
 #' its caller, to which it is added.
 #'
+#' @section Words for `by`:
+#' `by` says what the rows of a table, or the nodes of a tree, are. All functions with this argument use the same words.
+#'
+#' Parts of stacks:
+#' - `"function"`: the frames with the same name;
+#' - `"file"`: the frames of functions in the same source file, or, for code without symbols, in the same program or
+#'   library;
+#' - `"line"`: the frames in the same line of a file;
+#' - `"package"`: the frames of the same package, see [add_packages()]. Code without an R package has the package in the
+#'   name of a Go function, otherwise the program or library that contains it.
+#'
+#' What whole samples belong to:
+#' - the key of a label, such as `"route"`, see [with_labels()];
+#' - `"process"`, such as `worker 1 of 2, pid 1234`;
+#' - `"source"`: the file, connection or process of which a profile was recorded or read;
+#' - `"run"`: the number of the row in the table `sources`, such as `run-1`, as in pprof files;
+#' - `"trace_id"` and `"span_id"` of OpenTelemetry.
+#'
+#' `summary()` and [call_tree()] know all words, [callers()], [callees()] and [compare_profiles()] the first four, and
+#' [holders()] the others. If a label has the key `"file"` or another one of these words, `summary()`, `call_tree()`
+#' and `holders()` use the label.
+#'
 #' @section Differences:
 #' A difference of two profiles, such as `go tool pprof -proto -diff_base=base.pb.gz new.pb.gz` writes, contains
 #' negative values, and their sum may be 0 although functions have changed. Shares are therefore relative to the
@@ -52,17 +74,11 @@ profile_version <- function(x) {
 #'   event that `perf` recorded, or else its last type. For other sources, and if the defaults differ, it is the type
 #'   that counts samples; if there is none, the default type that a source specifies; otherwise the last type that can
 #'   be summed.
-#' @param by The key of a label, such as `"route"`, see [with_labels()], or, if no label has this key, `"process"`,
-#'   `"source"`, `"run"` (such as `run-1`, as in pprof files), `"trace_id"` or `"span_id"`. The result is then a table with a row for
-#'   each of its values.
+#' @param by What the rows of the result are: `"file"`, `"package"`, `"process"`, the key of a label, or one of the
+#'   other *Words for `by`* below. `NULL` for the tables of functions and of lines.
 #'
-#' @return With `by`, a tibble, sorted by decreasing total: a column with the name of the label, which contains its
-#'   values as text, and `NA` for samples without the label; `samples`, the number of samples; `total`, `total_share`,
-#'   and, if known, `total_time` and `total_alloc`, as below. A sample that has several values of the label counts for
-#'   each.
-#'
-#'   Without `by`, a list of class `profile_summary` with two tibbles, sorted by decreasing self, regardless of its
-#'   sign:
+#' @return Without `by`, a list of class `profile_summary` with two tibbles, sorted by decreasing self, regardless of
+#'   its sign:
 #'   \describe{
 #'   \item{by_function}{`name` and the figures below. Functions of the same name in several files are one row. Code
 #'     without symbols, whose functions are unknown, has a row for each program or library that contains it, such as
@@ -75,20 +91,32 @@ profile_version <- function(x) {
 #'   seconds, if the sampling period is known; and `self_alloc` and `total_alloc` in bytes, if allocated memory was
 #'   recorded with counts of samples, see *Sample types* in [profile_data].
 #'
-#'   The attributes `type`, `unit` and `sum` contain what was summed, `whole` is the sum of absolute values, and
-#'   `at_least` is whether allocated memory is a lower bound, and `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and
-#'   `sum_without_stack` are the same for samples with a value but without a stack, and `without_value` is the number of
+#'   With `by = "function"` or `by = "line"`, one of these tibbles. With `by = "file"` or `by = "package"`, a tibble
+#'   with the same figures, whose first column is `file` or `package`: self counts the innermost frame, so that each
+#'   sample counts for one row, and total counts a sample once for each file or package on its stack. `NA` stands for
+#'   frames whose file or package is unknown.
+#'
+#'   With a label, or another word for whole samples, a tibble, sorted by decreasing total: a column with the name of
+#'   the label, which contains its values as text, and `NA` for samples without the label; `samples`, the number of
+#'   samples; `total`, `total_share`, and, if known, `total_time` and `total_alloc`, as above. A sample that has several
+#'   values of the label counts for each.
+#'
+#'   The attributes `type`, `unit` and `sum` of the list contain what was summed, `whole` is the sum of absolute values,
+#'   `at_least` is whether allocated memory is a lower bound, and `counted` is a list: `samples` is the number of
+#'   samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same for samples with a value but without a stack, and `without_value` is the number of
 #'   samples without a value of the type.
 #'
 #' @section Errors:
 #' - `profile_error_unsupported` if the profile has no values of `type`, or they cannot be summed;
 #' - `profile_error_invalid` if `object` is not valid;
-#' - `profile_error_argument` if `type` is not a string, or if no sample has the label `by`.
+#' - `profile_error_argument` if `type` is not a string, or if `by` is neither one of the words nor the key of a label.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' summary(x)
 #' summary(x)$by_line
+#' summary(x, by = "package")
+#' summary(x, by = "file")
 #'
 #' # Which step takes the most time?
 #' x <- record_profile({
@@ -99,13 +127,25 @@ profile_version <- function(x) {
 summary.profile_data <- function(object, ..., type = NULL, by = NULL) {
   call <- call_without_dots()
   check_type(type, call)
-  x <- as_profile(object, call)
-  summary <- summary_of(x, type, call)
-  if (is.null(by)) summary else label_figures(as_v2(x, call), summary, by, call)
+  if (is.null(by)) {
+    return(summary_of(as_profile(object, call), type, call))
+  }
+  x <- as_unchecked_v2(object, call)
+  by <- check_by(by, "summary", call, x)
+  if (by$is_label) {
+    return(label_figures(x, summary_of(x, type, call), by$word, call))
+  }
+  x <- with_packages_for(x, by$word, call)
+  switch(by$word,
+    "function" = summary_of(x, type, call)$by_function,
+    line = summary_of(x, type, call)$by_line,
+    rlang::set_names(summary_of(x, type, call, by$word)$by_function, function(names) c(by$word, names[-1]))
+  )
 }
 
-summary_of <- function(x, type, call) {
-  new_summary(rust(rust_summarise(x, type), call))
+# `by`: "file" or "package" instead of functions.
+summary_of <- function(x, type, call, by = NULL) {
+  new_summary(rust(rust_summarise(x, type, by), call))
 }
 
 # `summary`: of the core.

@@ -244,7 +244,7 @@ test_that("a tree is a tibble once rows are selected", {
 test_that("arguments are checked", {
   x <- sample_profile("1.out")
   expect_snapshot(error = TRUE, {
-    call_tree(x, "file")
+    call_tree(x, "files")
     call_tree(x, source_id = 2)
     call_tree(x, type = "bytes")
     call_tree(x, focus = "(")

@@ -287,7 +287,7 @@ test_that("wrong arguments are reported", {
   expect_snapshot(error = TRUE, {
     compare_profiles(base, 1)
     compare_profiles(list(), base)
-    compare_profiles(base, base, by = "file")
+    compare_profiles(base, base, by = "process")
     compare_profiles(base, base, scale = "log")
     compare_profiles(base, base, what = "both")
     compare_profiles(base, base, only = 1)

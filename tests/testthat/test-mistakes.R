@@ -124,7 +124,7 @@ test_that("looking: names, types, views and numbers", {
     summary(x, type = 1)
     summary(x, tpye = "samples")
     call_tree(x, by = "lines")
-    call_tree(x, by = "file")
+    call_tree(x, by = "files")
     call_tree(x, source_id = 7)
     callers(x)
     callers(x, "wrok")

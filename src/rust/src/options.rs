@@ -254,10 +254,11 @@ pub fn request<'call>(
     })
 }
 
-/// What frames are grouped by: "function", "line" or "package".
+/// What frames are grouped by: "function", "line", "file" or "package".
 pub fn groups(by: &Robj) -> Result<By> {
     Ok(match text(by)? {
         "line" => By::Line,
+        "file" => By::File,
         "package" => By::Package,
         _ => By::Function,
     })

@@ -14,13 +14,18 @@ use profile_core::analysis::{call_tree, description, holders, runs, summary};
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::{SourceId, conversion};
 
-// `sample_type` is the name of the sample type to sum, or NULL for the default.
+// `sample_type` is the name of the sample type to sum, or NULL for the default. `by` is "file" or "package", NULL for
+// functions.
 #[extendr]
-fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
+fn rust_summarise(x: &Robj, sample_type: &Robj, by: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::analysed(argument(x), &stop)?;
         let wanted = argument(sample_type).text()?;
         let names = FrameNames::new(&profile)?;
+        if argument(by).text()?.is_some() {
+            let summary = summary::summarise_by(&profile, &names, groups(by)?, wanted, &stop)?;
+            return to_r::summary(arena, &profile, &summary);
+        }
         let summary = summary::summarise(&profile, &names, wanted, &stop)?;
         to_r::summary(arena, &profile, &summary)
     })
@@ -38,7 +43,7 @@ fn rust_describe(x: &Robj, sample_type: &Robj) -> Robj {
     })
 }
 
-// `by` is "function", "line" or "package". `part` is "whole", or "callers" or "callees" of the function `name`.
+// `by` is "function", "line", "file" or "package". `part` is "whole", or "callers" or "callees" of the function `name`.
 // `sources` contains for each source whether its samples are used, and is NULL for all sources. If the profile has no
 // function `name`, returns only `list(known)`, the names that it has.
 #[extendr]
@@ -90,7 +95,7 @@ fn rust_frame_names(x: &Robj) -> Robj {
     })
 }
 
-// Returns self and total values of each function, line or package in each source of the profiles in a list, see
+// Returns self and total values of each function, line, file or package in each source of the profiles in a list, see
 // `to_r/runs.rs`. Without a `sample_type`, the sampled time is summed if it is known.
 #[extendr]
 fn rust_runs(profiles: &Robj, sample_type: &Robj, by: &Robj) -> Robj {

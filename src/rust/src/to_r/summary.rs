@@ -11,14 +11,14 @@ use profile_core::model::Profile;
 /// `list(by_function, by_line, type, unit, types, counted, whole, without_symbol, other_types,
 /// time, at_least)`. `types` contains all sample types; finding them in
 /// R would mean searching millions of rows.
-pub fn summary<'call>(
+pub fn summary<'call, 'p, Name: Copy + Into<Option<&'p str>>>(
     arena: Arena<'call>,
     profile: &Profile,
-    summary: &Summary,
+    summary: &Summary<'p, Name>,
 ) -> Result<RObject<'call>> {
     let functions = &summary.functions;
     let mut table = Tibble::new(arena, functions.keys.len())?;
-    table.texts("name", functions.keys.iter().map(|name| Some(*name)))?;
+    table.texts("name", functions.keys.iter().map(|&name| name.into()))?;
     add_figures(&mut table, functions, summary)?;
     let by_function = table.finish()?;
 
@@ -78,7 +78,11 @@ pub fn counted<'call>(arena: Arena<'call>, counted: &Counted) -> Result<RObject<
     ])
 }
 
-fn add_figures<Key>(table: &mut Tibble, figures: &Figures<Key>, summary: &Summary) -> Result<()> {
+fn add_figures<Key, Name>(
+    table: &mut Tibble,
+    figures: &Figures<Key>,
+    summary: &Summary<Name>,
+) -> Result<()> {
     // If the whole is 0, shares are 0.
     let whole = summary.counted.whole.get();
     let share = |value: &f64| if whole > 0.0 { value / whole } else { 0.0 };

@@ -79,7 +79,7 @@ pub fn call_tree<'p>(
         is_chosen.try_push(chosen)?;
     }
     let mut paths = match by {
-        By::Package => Paths::merged(),
+        By::File | By::Package => Paths::merged(),
         By::Function | By::Line | By::Place => Paths::default(),
     };
     let collections = Collections::among(names, &[summed]);

@@ -1,8 +1,7 @@
-//! Groups of frames, for values by function, line or package.
+//! Groups of frames, for values by function, line, file or package.
 //!
-//! Frames are grouped by the name under which they are shown unless lines or packages are requested.
-//! The file is not used: R shows a promise in the file of the function that created it, so one
-//! function may have several files.
+//! A function is all frames with the same name. The file is not used: R shows a promise in the file of
+//! the function that created it, so one function may have several files.
 
 use super::frame_names::{self, FrameNames};
 use super::packages::package_of;
@@ -24,13 +23,15 @@ pub enum By {
     /// Frames with the same name, file and line; without a symbol they must also have the same address. (Those of two runs
     /// usually differ.)
     Place,
-    /// Frames of the same package. Calls within a package are merged into one node.
+    /// Frames of the same file. Calls within a file are merged into one node, as are those within a package.
+    File,
+    /// Frames of the same package.
     Package,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group<'p> {
-    /// The name of the frames or the package; `None` for frames without a package.
+    /// The name of the frames, the file or the package; `None` for frames without a file or a package.
     pub name: Option<&'p str>,
     /// `None` if it is unknown, or if the frames of the group have several files.
     pub filename: Option<&'p str>,
@@ -67,6 +68,7 @@ enum Key<'p> {
         line: i32,
         address: u64,
     },
+    File(Option<StringId>),
     Package(Option<&'p str>),
 }
 
@@ -117,6 +119,7 @@ impl<'p> FrameGroups<'p> {
                     _ => 0,
                 },
             },
+            By::File => Key::File(file),
             By::Package => Key::Package(package),
         };
         let row = match self.rows.get(&key) {
@@ -150,6 +153,8 @@ impl<'p> FrameGroups<'p> {
                     line,
                     address,
                 } => (Some(names.get(name)), file.map(text), line, address),
+                Key::File(file) => (file.map(text), file.map(text), 0, 0),
+                // Not the file: most packages have several.
                 Key::Package(package) => (package, None, 0, 0),
             };
             Group {

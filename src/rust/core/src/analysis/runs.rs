@@ -1,4 +1,4 @@
-//! Self and total values of functions, lines or packages in each run, to compare runs.
+//! Self and total values of functions, lines, files or packages in each run, to compare runs.
 //!
 //! A run is a source. The result has a row only for a group and a run in which it occurs: a
 //! profile of many runs may have a hundred thousand lines, most of which occur in few of them.

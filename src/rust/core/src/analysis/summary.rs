@@ -1,4 +1,4 @@
-//! The summary of a profile: self and total values by function and by line.
+//! The summary of a profile: self and total values by function, file or package, and by line.
 //!
 //! Values are first summed for each distinct stack, so that the remaining cost depends only on the
 //! number of stacks. As in `utils::summaryRprof()`, a function that occurs several times in a stack
@@ -7,6 +7,7 @@
 
 use super::frame_names::FrameNames;
 use super::garbage_collections::{Collections, is_allocation};
+use super::groups::{By, FrameGroups};
 use super::sample_types::summed_type;
 use super::weights::{Counted, Sums, Weight, add, sum_by_stack, type_of};
 use crate::collections::next_row;
@@ -21,7 +22,8 @@ use std::hash::Hash;
 
 const NANOSECONDS: f64 = 1e9;
 
-pub struct Summary<'p> {
+/// `Name`: of functions, or of files or packages, which may be unknown.
+pub struct Summary<'p, Name = &'p str> {
     /// Name and unit of the type that is summed.
     pub type_: (&'p str, &'p str),
     pub counted: Counted,
@@ -31,8 +33,8 @@ pub struct Summary<'p> {
     pub has_lower_bounds: bool,
     /// The sum of the absolute values of stacks whose innermost frame has no symbol.
     pub without_symbol: f64,
-    /// By the name of the function, see [`super::frame_names`].
-    pub functions: Figures<&'p str>,
+    /// By the name of the function, see [`super::frame_names`], or of the file or package.
+    pub functions: Figures<Name>,
     /// By file and line.
     pub lines: Figures<(&'p str, i32)>,
 }
@@ -67,6 +69,33 @@ pub fn summarise<'p>(
     wanted: Option<&str>,
     stop: Stop,
 ) -> Result<Summary<'p>> {
+    let groups = (|location| names.row(location), |row| names.get(row));
+    summarised(profile, names, groups, wanted, stop)
+}
+
+/// The same by file or package instead of functions.
+pub fn summarise_by<'p>(
+    profile: &'p Profile,
+    names: &'p FrameNames,
+    by: By,
+    wanted: Option<&str>,
+    stop: Stop,
+) -> Result<Summary<'p, Option<&'p str>>> {
+    let groups = FrameGroups::new(profile, names, by)?;
+    let shown = groups.shown(profile, names)?;
+    let row = |location: LocationId| groups.of_location[location.row()];
+    let name = |row: u32| shown[row as usize].name;
+    summarised(profile, names, (row, name), wanted, stop)
+}
+
+/// `groups`: the group of a location, and the name of a group.
+fn summarised<'p, Name: Copy + Ord>(
+    profile: &'p Profile,
+    names: &'p FrameNames,
+    groups: (impl Fn(LocationId) -> u32, impl Fn(u32) -> Name),
+    wanted: Option<&str>,
+    stop: Stop,
+) -> Result<Summary<'p, Name>> {
     let summed = summed_type(profile, wanted)?;
     // Functions without samples, which only allocated, would be rows without values. Heap profiles have them.
     let allocated = profile.counts().and(profile.allocated());
@@ -82,10 +111,10 @@ pub fn summarise<'p>(
     // If fewer numbers are summed, more of the sums fit in the processor's cache.
     let (counted, (functions, lines, without_symbol)) = match weights[TIME..] {
         [Weight::Nothing, Weight::Nothing] => {
-            sum::<1>(profile, names, &weights, &allocations, stop)?
+            sum::<1, _>(profile, names, groups, &weights, &allocations, stop)?
         }
-        [_, Weight::Nothing] => sum::<2>(profile, names, &weights, &allocations, stop)?,
-        _ => sum::<3>(profile, names, &weights, &allocations, stop)?,
+        [_, Weight::Nothing] => sum::<2, _>(profile, names, groups, &weights, &allocations, stop)?,
+        _ => sum::<3, _>(profile, names, groups, &weights, &allocations, stop)?,
     };
     let [counted, time, _] = counted;
     let has_time = !matches!(weights[TIME], Weight::Nothing);
@@ -101,17 +130,18 @@ pub fn summarise<'p>(
 }
 
 /// By function and by line, and the sum of absolute values of innermost frames without a symbol.
-type ByKey<'p> = (Figures<&'p str>, Figures<(&'p str, i32)>, f64);
+type ByKey<'p, Name> = (Figures<Name>, Figures<(&'p str, i32)>, f64);
 
 /// Sums the first `N` weights: first for each distinct stack, then, in one pass over the frames of
 /// all stacks, for each function and line.
-fn sum<'p, const N: usize>(
+fn sum<'p, const N: usize, Name: Copy + Ord>(
     profile: &'p Profile,
     names: &'p FrameNames,
+    (group, name): (impl Fn(LocationId) -> u32, impl Fn(u32) -> Name),
     weights: &[Weight; 3],
     allocations: &Allocations,
     stop: Stop,
-) -> Result<([Counted; 3], ByKey<'p>)> {
+) -> Result<([Counted; 3], ByKey<'p, Name>)> {
     let (counted, by_stack) = sum_by_stack::<3, N>(profile, weights, |_| true, stop)?;
     let mut functions = Tallies::default();
     let mut lines = Tallies::default();
@@ -124,7 +154,7 @@ fn sum<'p, const N: usize>(
         let file = function.filter(|_| line > 0).map(|f| f.filename);
         let file = file.filter(is_known);
         let rows = Rows {
-            function: functions.row(Some(names.row(location)))?,
+            function: functions.row(Some(group(location)))?,
             line: lines.row(file.map(|file| (file, line)))?,
         };
         rows_of.try_push(rows)?;
@@ -162,7 +192,7 @@ fn sum<'p, const N: usize>(
         functions, lines, ..
     } = path;
     let text = |id| profile.strings.get(id);
-    let functions = functions.figures(weights, |name| names.get(name))?;
+    let functions = functions.figures(weights, name)?;
     let lines = lines.figures(weights, |(file, line)| (text(file), line))?;
     Ok((counted, (functions, lines, without_symbol)))
 }

@@ -73,7 +73,7 @@ fn equal_paths_are_one_node() {
 }
 
 #[test]
-fn calls_inside_of_a_package_are_one_node() {
+fn calls_inside_of_a_package_or_a_file_are_one_node() {
     let profile = profile(&[
         ("f>p.a>p.b>q.c>p.d", 2.0),
         ("f>p.b>p.a>p.b", 1.0),
@@ -87,6 +87,8 @@ fn calls_inside_of_a_package_are_one_node() {
         "4 p 2/2@4",
     ];
     assert_eq!(tree(&profile, By::Package, TreePart::Whole), expected);
+    let expected = ["1 file.R 7/7@0"];
+    assert_eq!(tree(&profile, By::File, TreePart::Whole), expected);
     let names = FrameNames::new(&profile).unwrap();
     let functions = call_tree(
         &profile,
