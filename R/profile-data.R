@@ -52,7 +52,7 @@ profile_version <- function(x) {
 #' What whole samples belong to:
 #' - the key of a label, such as `"route"`, see [with_labels()];
 #' - `"process"`, such as `worker 1 of 2, pid 1234`;
-#' - `"source"`: the file, connection or process of which a profile was recorded or read;
+#' - `"source"`: the file or the process from which the samples come;
 #' - `"run"`: the number of the row in the table `sources`, such as `run-1`, as in pprof files;
 #' - `"trace_id"` and `"span_id"` of OpenTelemetry.
 #'
@@ -103,8 +103,8 @@ profile_version <- function(x) {
 #'
 #'   The attributes `type`, `unit` and `sum` of the list contain what was summed, `whole` is the sum of absolute values,
 #'   `at_least` is whether allocated memory is a lower bound, and `counted` is a list: `samples` is the number of
-#'   samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same for samples with a value but without a stack, and `without_value` is the number of
-#'   samples without a value of the type.
+#'   samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same for samples with a value but
+#'   without a stack, and `without_value` is the number of samples without a value of the type.
 #'
 #' @section Errors:
 #' - `profile_error_unsupported` if the profile has no values of `type`, or they cannot be summed;
