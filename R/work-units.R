@@ -156,9 +156,9 @@ labelled_function <- function(name, inner, unit, call) {
 
 replace_in_namespace <- function(name, value, namespace) {
   is_locked <- bindingIsLocked(name, namespace)
-  if (is_locked) unlockBinding(name, namespace)
+  if (is_locked) rlang::env_binding_unlock(namespace, name)
   assign(name, value, namespace)
-  if (is_locked) lockBinding(name, namespace)
+  if (is_locked) rlang::env_binding_lock(namespace, name)
 }
 
 # Evaluates an expression with a label.
