@@ -19,8 +19,13 @@ is_part_of <- function(part, whole) {
   !is.na(at)
 }
 
-for (file in framework_files()) {
-  test_that(paste("the user's frames of", basename(file), "remain, and all time"), {
+# The packages of functions are found only if they are loaded.
+packages <- c("shiny", "plumber", "knitr", "testthat", "future.apply", "promises", "httpuv", "evaluate", "rmarkdown")
+
+for (is_known in c(FALSE, TRUE)) for (file in framework_files()) {
+  title <- paste0("the user's frames of ", basename(file), " remain, and all time", if (is_known) ", with packages")
+  test_that(title, {
+    if (is_known) suppressMessages(lapply(packages, requireNamespace, quietly = TRUE))
     x <- read_pprof(file)
     left <- filter_profile(x, hide = "plumbing")
     expect_identical(left$samples, x$samples)

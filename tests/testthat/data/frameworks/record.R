@@ -46,6 +46,7 @@ if (requireNamespace("shiny", quietly = TRUE)) {
   port <- httpuv::randomPort()
   browser <- "chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=15000 --dump-dom"
   system(sprintf("(sleep 3; timeout 25 %s http://127.0.0.1:%d >/dev/null 2>&1) &", browser, port))
+  cat("Without chromium, open http://127.0.0.1:", port, "\n", sep = "")
   save_as(record({
     later::later(function() shiny::stopApp(), 14)
     shiny::runApp(app, port = port, launch.browser = FALSE, quiet = TRUE)
@@ -60,7 +61,8 @@ if (requireNamespace("plumber", quietly = TRUE)) {
   ), "app.R")
   source("app.R", keep.source = TRUE)
   port <- httpuv::randomPort()
-  system(sprintf("(sleep 2; for i in 1 2 3; do curl -s http://127.0.0.1:%d/a/20 >/dev/null; done) &", port))
+  client <- sprintf("Sys.sleep(2); for (i in 1:3) readLines('http://127.0.0.1:%d/a/20', warn = FALSE)", port)
+  system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(client)), wait = FALSE, stdout = FALSE)
   later::later(function() httpuv::interrupt(), 6)
   save_as(record(plumber::pr_run(api, port = port, quiet = TRUE)), "plumber")
 }

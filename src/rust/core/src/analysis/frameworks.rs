@@ -107,8 +107,9 @@ impl Frameworks {
         for &rule in names.rules(name) {
             let holds = match rule.package {
                 ANY => !has_file,
-                // Names that need a caller are names of others as well.
-                own => package.map_or(rule.caller.is_none() || !has_file, |known| known == own),
+                // The package may have been guessed from the name; a caller is better evidence.
+                _ if rule.caller.is_some() => !has_file,
+                own => package.is_none_or(|known| known == own),
             };
             if !holds || rule.name.variable_part(name).is_none() {
                 continue;

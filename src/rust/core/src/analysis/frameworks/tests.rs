@@ -73,7 +73,7 @@ fn functions_that_run_others_are_hidden() {
 fn shiny_marks_its_own_frames() {
     let start = "shiny:runApp, ..stacktraceoff.., captureStackTraces, promises::with_promise_domain, \
         domain$wrapSync, shiny:flushReact, ctx$run, contextFunc, <observer:output$plot>, hybrid_chain, do, tryCatch, \
-        shinyCallingHandlers, func, orig, ..stacktraceon.., output$plot, renderFunc, promises:hybrid_chain, do, force, \
+        shinyCallingHandlers, func, orig, ..stacktraceon.., output$plot, renderFunc, shiny:hybrid_chain, do, force, \
         drawReactive, ..stacktraceoff.., self$.updateValue, ..stacktraceon.., <reactive:plotObj>, hybrid_chain, do, \
         force, func, ..stacktraceon.., ";
     for (rest, left) in [
