@@ -362,6 +362,27 @@ test('selectors of type, run, grouping, colour and layout', async () => {
 	await finish(page);
 });
 
+test('plumbing of more than ten rows is hidden at first, and the page says so', async () => {
+	const frames = (...names) => names.map((name) => ({ name, file: name === 'main' ? 'app.R' : '', line: 1 }));
+	const data = makeData([{ stack: frames('start', ...Array(12).fill('lapply'), 'main', 'sort', 'order') }], {
+		mine: ['app.R'],
+	});
+	const page = await open(data);
+	const names = async () => (await rows(page)).map((found) => found.name).sort();
+	const said = () => page.$eval('#hidden-rows', (line) => line.textContent);
+	await page.click('#tab-table');
+	assert.deepEqual(await names(), ['main', 'order', 'sort', 'start']);
+	assert.equal(await said(), 'Hidden: about 12 rows of plumbing');
+	await page.click('#mine');
+	assert.deepEqual(await names(), ['main', 'sort']);
+	await page.click('#hide');
+	assert.deepEqual(await names(), ['main', 'sort']);
+	await page.click('#mine');
+	assert.deepEqual(await names(), ['lapply', 'main', 'order', 'sort', 'start']);
+	assert.equal(await said(), '');
+	await finish(page);
+});
+
 test('the table is sorted by any column', async () => {
 	const page = await open(small);
 	const names = async () => (await rows(page)).map((found) => found.name);
