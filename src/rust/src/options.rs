@@ -13,7 +13,7 @@ use profile_core::message;
 use profile_core::model::{Payload, Profile};
 use profile_core::page::{self, Page, SourceText};
 use profile_core::retry::{self, Outcome};
-use profile_core::tables::{Filters, Matching, matching_locations};
+use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
 use profile_reader::record::settings;
 use profile_sampler as sampler;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -211,7 +211,7 @@ impl MatchingLocations<'_> {
             ignore: matching("ignore"),
             hide: matching("hide"),
             show: matching("show"),
-            plumbing: self.frameworks.as_ref(),
+            plumbing: self.frameworks.as_ref().map(|known| known as &dyn Plumbing),
             mine: matching("mine"),
             show_from: matching("show_from"),
             prune_from: matching("prune_from"),

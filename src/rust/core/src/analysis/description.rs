@@ -5,7 +5,7 @@
 
 use super::call_tree::{CallTree, TreePart, call_tree};
 use super::frame_names::FrameNames;
-use super::frameworks::{Frameworks, Position};
+use super::frameworks::Frameworks;
 use super::garbage_collections::{COLLECTION, Collections};
 use super::groups::By;
 use super::packages::package_of;
@@ -17,6 +17,7 @@ use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
 use crate::model::Profile;
 use crate::model::known_types::ALLOC_SPACE;
+use crate::tables::{Plumbing, Position};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 

@@ -10,6 +10,7 @@ use super::packages::package_of;
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, with_room};
 use crate::model::{LocationId, NATIVE, Profile};
+use crate::tables::{Plumbing, Position};
 use foldhash::fast::RandomState;
 use rules::{ANY, Action, Rule, Rules};
 use std::collections::HashMap;
@@ -46,14 +47,6 @@ enum Kind {
     Unknown,
     /// Native code belongs to the function that calls it.
     Native,
-}
-
-/// A position in a stack.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Position {
-    /// Whether a framework has begun and has not called the user's code.
-    inside: bool,
-    caller: Option<&'static str>,
 }
 
 impl Frameworks {
@@ -124,8 +117,27 @@ impl Frameworks {
         Ok(frame)
     }
 
-    /// Whether the frame at the position is shown. `position` goes on to the frames that it calls.
-    pub fn shows(&self, id: LocationId, position: &mut Position) -> bool {
+    /// The key and the value of the unit of work that a frame is.
+    pub fn unit(&self, id: LocationId) -> Option<(&'static str, &str)> {
+        let frame = self.frames.get(id.row())?;
+        let (key, value) = self.units.get(frame.unit?)?;
+        Some((*key, value.as_str())).filter(|_| !value.is_empty())
+    }
+
+    /// The rules of a frame with this caller.
+    fn rules_at(
+        &self,
+        frame: &Frame,
+        caller: Option<&'static str>,
+    ) -> impl Iterator<Item = &'static Rule> {
+        let rules = self.rules.get(frame.rules.clone()).unwrap_or_default();
+        let holds = move |rule: &&&Rule| rule.caller.is_none() || rule.caller == caller;
+        rules.iter().filter(holds).copied()
+    }
+}
+
+impl Plumbing for Frameworks {
+    fn shows(&self, id: LocationId, position: &mut Position) -> bool {
         let Some(frame) = self.frames.get(id.row()) else {
             return true;
         };
@@ -147,24 +159,6 @@ impl Frameworks {
         let is_user = frame.kind == Kind::User && !hides;
         position.inside = goes.unwrap_or(was_inside && !is_user);
         !hides && (is_unit || is_user || !was_inside)
-    }
-
-    /// The key and the value of the unit of work that a frame is.
-    pub fn unit(&self, id: LocationId) -> Option<(&'static str, &str)> {
-        let frame = self.frames.get(id.row())?;
-        let (key, value) = self.units.get(frame.unit?)?;
-        Some((*key, value.as_str())).filter(|_| !value.is_empty())
-    }
-
-    /// The rules of a frame with this caller.
-    fn rules_at(
-        &self,
-        frame: &Frame,
-        caller: Option<&'static str>,
-    ) -> impl Iterator<Item = &'static Rule> {
-        let rules = self.rules.get(frame.rules.clone()).unwrap_or_default();
-        let holds = move |rule: &&&Rule| rule.caller.is_none() || rule.caller == caller;
-        rules.iter().filter(holds).copied()
     }
 }
 

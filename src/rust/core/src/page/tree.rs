@@ -6,7 +6,7 @@
 //! Only frames and functions in stacks of samples get a row, in the order of the nodes.
 
 use crate::analysis::frame_names::{self, FrameNames};
-use crate::analysis::frameworks::{Frameworks, Position};
+use crate::analysis::frameworks::Frameworks;
 use crate::analysis::keys::{ALIKE, push_pattern};
 use crate::analysis::packages::package_of;
 use crate::analysis::paths::{Paths, ROOT};
@@ -16,6 +16,7 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room, written};
 use crate::model::heap::SNAPSHOT;
 use crate::model::{FrameType, LocationId, Profile, StringId};
+use crate::tables::{Plumbing, Position};
 
 #[derive(Default)]
 pub struct Tree {

@@ -5,12 +5,14 @@
 
 mod frame;
 mod matching;
+mod plumbing;
 mod rows;
 mod rules;
 #[cfg(test)]
 mod tests;
 
 pub use matching::{Matching, matching_locations};
+pub use plumbing::{Plumbing, Position};
 pub use rows::rows_of_samples;
 pub use rules::Filters;
 

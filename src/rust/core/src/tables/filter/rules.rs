@@ -6,7 +6,7 @@
 
 use super::frame::{Frame, cut, is_same_group};
 use super::matching::Matching;
-use crate::analysis::frameworks::{Frameworks, Position};
+use super::plumbing::{Plumbing, Position};
 
 /// The requested filters, in the order in which they are applied.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Filters<'a> {
     pub hide: Option<Matching<'a>>,
     pub show: Option<Matching<'a>>,
     /// Leaves out what frameworks add. No sample is removed for it.
-    pub plumbing: Option<&'a Frameworks>,
+    pub plumbing: Option<&'a dyn Plumbing>,
     /// Shows only code of these locations, and what it calls directly. No sample is removed for it.
     pub mine: Option<Matching<'a>>,
     pub show_from: Option<Matching<'a>>,

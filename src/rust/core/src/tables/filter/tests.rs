@@ -275,3 +275,49 @@ fn samples_are_selected_regardless_of_their_stacks() {
     assert_eq!(selected, [true, false, true, true]);
     assert!(Filters::default().selects(0));
 }
+
+/// Letters that are left out after a frame `x`.
+#[derive(Debug)]
+struct After(&'static str);
+
+impl Plumbing for After {
+    fn shows(&self, id: LocationId, position: &mut Position) -> bool {
+        let letter = char::from(u8::try_from(id.row()).unwrap());
+        let is_shown = !(position.inside && self.0.contains(letter));
+        position.inside |= letter == 'x';
+        is_shown
+    }
+}
+
+#[test]
+fn what_is_left_out_depends_on_outer_frames_and_no_sample_is_lost() {
+    let plumbing = After("abx");
+    let filters = Filters {
+        plumbing: Some(&plumbing),
+        ..Filters::default()
+    };
+    let left = |text| filtered(text, &filters).unwrap();
+    assert_eq!(left("abcxab"), "cxab");
+    assert_eq!(left("abxx"), "x");
+    // The frames of other rules are not there.
+    let hidden = matching("x");
+    let filters = Filters {
+        hide: Some(Matching(&hidden)),
+        ..filters
+    };
+    assert_eq!(filtered("abcxab", &filters).unwrap(), "abcab");
+}
+
+#[test]
+fn my_code_is_shown_with_what_it_calls() {
+    let rows = matching("m");
+    let filters = Filters {
+        mine: Some(Matching(&rows)),
+        ..Filters::default()
+    };
+    let left = |text| filtered(text, &filters).unwrap();
+    assert_eq!(left("cbaMd"), "aM");
+    assert_eq!(left("bamcmd"), "amcm");
+    assert_eq!(left("cba"), "a");
+    assert_eq!(left(""), "");
+}

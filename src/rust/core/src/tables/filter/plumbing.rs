@@ -1,0 +1,18 @@
+//! What the filters ask of the knowledge about frameworks, which is `analysis::frameworks`.
+
+use crate::model::LocationId;
+use std::fmt::Debug;
+
+/// A position in a stack.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Position {
+    /// Whether a framework has begun and has not called the user's code.
+    pub inside: bool,
+    /// The name of the last frame, if that matters for the next one.
+    pub caller: Option<&'static str>,
+}
+
+pub trait Plumbing: Debug {
+    /// Whether the frame at the position is shown. `position` goes on to the frames that it calls.
+    fn shows(&self, id: LocationId, position: &mut Position) -> bool;
+}
