@@ -23,7 +23,11 @@
 #' after the last one. Spread evenly, each of them would have used the mean of their CPU times; the slowest used the
 #' maximum. The rest of the maximum, as a share, was spent waiting for the slowest one: `1 - mean / maximum`.
 #'
-#' The time of chunks of a document, and of tests, is shown if they have labels, see [label_knitr()].
+#' If frameworks add more than ten frames to an average sample, the call tree is shown without them, see
+#' [`filter_profile(hide = "plumbing")`][filter_profile()].
+#'
+#' The time of reactives of Shiny, routes, chunks of a document, and tests, is shown if samples have their labels, see
+#' [with_labels()] and [label_knitr()].
 #'
 #' Source code is shown if the profile contains it, or if [add_source_text()] can read it with its default arguments.
 #'
@@ -48,15 +52,15 @@
 #'     and `command`, the command line of a process, `NA` if unknown), and `processes` (if several worked together, a
 #'     list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`, the seconds from the first
 #'     start to the last end of a source; `NA` if unknown)}
-#'   \item{tree}{tibble: the [call_tree()]}
+#'   \item{tree}{tibble: the [call_tree()], as it is shown}
 #'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function
 #'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
 #'   \item{lines}{tibble: `filename`, `line`, `self`, `total`, `self_share`, `total_share`, `text` (`NA` if
 #'     unknown)}
 #'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections), `self`,
 #'     `self_share`}
-#'   \item{labels}{list: for each of the labels `testthat.file`, `testthat.test` and `knitr.chunk` that samples have,
-#'     the table of [`summary(x, by = )`][summary.profile_data()]}
+#'   \item{labels}{list: for each of the labels `shiny.reactive`, `http.route`, `testthat.file`, `testthat.test` and
+#'     `knitr.chunk` that samples have, the table of [`summary(x, by = )`][summary.profile_data()]}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, of which processes they were recorded
 #'     if others worked with them; `NULL` if they were not recorded}
 #'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, and `at_least`,
@@ -93,7 +97,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
   processes <- processes_of(x, call)
   parts <- list(
     run = described_run(x, summary, processes),
-    tree = new_call_tree(found$tree),
+    tree = described_tree(x, found, type, call),
     functions = described_functions(summary$by_function, found$callers),
     lines = described_lines(summary$by_line, x$.source_text),
     packages = set_column(found$packages, "self_share", found$packages$self / attr(summary, "whole")),
@@ -103,8 +107,20 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     spread = described_spread(x, processes, call)
   )
   parts$notes <- described_notes(x, summary, parts)
-  parts$next_calls <- described_calls(parts, attr(summary, "other_types"), found$has_plumbing)
+  has_plumbing <- found$has_plumbing && is.null(attr(parts$tree, "hidden"))
+  parts$next_calls <- described_calls(parts, attr(summary, "other_types"), has_plumbing)
   structure(list(parts = parts, n = n, min_share = min_share), class = "profile_description")
+}
+
+# If frameworks add more frames than this to an average sample, they are hidden. The page does the same (state.js).
+most_plumbing <- 10
+
+described_tree <- function(x, found, type, call) {
+  if (found$plumbing_rows <= most_plumbing) {
+    return(new_call_tree(found$tree))
+  }
+  x <- filter_by(x, list(), call, knowledge = c(plumbing = TRUE, mine = FALSE))
+  structure(new_call_tree(rust(rust_describe(x, type), call)$tree), hidden = "plumbing")
 }
 
 # ---- Parts -------------------------------------------------------------------------
@@ -317,7 +333,8 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
   space <- floor(8.5 * n) + 1 - length(c(head, tables, end)) - 4
   tree <- if (parts$run$whole > 0 && n >= 1) {
     lines <- tree_lines(parts$tree, min(2 * n, max(space, half(n))), least, width, ellipsis = "~")
-    c("", "Call tree", lines$head, lines$text, lines$note)
+    title <- paste0("Call tree", if (!is.null(attr(parts$tree, "hidden"))) ", without plumbing")
+    c("", title, lines$head, lines$text, lines$note)
   }
   shorten(c(head, tree, tables, end), width, ellipsis = "~")
 }

@@ -3,7 +3,7 @@
 # changed function has the original one as its attribute `profile_former`.
 
 # The labels of units of work, by which describe_profile() adds up a profile.
-unit_keys <- c("testthat.file", "testthat.test", "knitr.chunk")
+unit_keys <- c("shiny.reactive", "http.route", "testthat.file", "testthat.test", "knitr.chunk")
 
 #' Label the chunks of a document, or tests
 #'

@@ -57,6 +57,20 @@ test_that("a Shiny app is shown by its outputs and reactives", {
   expect_snapshot(writeLines(sort(stacks[grepl("slow", stacks)])))
 })
 
+test_that("the digest of an app has its outputs, and no plumbing", {
+  x <- read_pprof(test_path("data/frameworks/shiny-1.13.0.pb.gz"), source_uri = NA_character_)
+  description <- describe_profile(x)
+  text <- format(description, width = 100)
+  expect_true("Call tree, without plumbing" %in% text)
+  # What else is shown depends on the packages that are known.
+  tree <- as.list(description)$tree
+  expect_true(all(c("output$plot", "renderPlot", "<reactive:data>", "slow") %in% tree$name))
+  expect_false(any(c("captureStackTraces", "hybrid_chain", "tryCatch", "ctx$run") %in% tree$name))
+  expect_false(any(grepl("plumbing", as.list(description)$next_calls)))
+  # Without a framework, the tree is as recorded.
+  expect_null(attr(as.list(describe_profile(filter_profile(x, focus = "^startApp$", show = "mine")))$tree, "hidden"))
+})
+
 test_that("my code is the user's files and what they call directly", {
   x <- read_pprof(test_path("data/frameworks/shiny-1.7.4.pb.gz"))
   mine <- filter_profile(x, show = "mine")

@@ -10,9 +10,9 @@ use profile_core::model::Profile;
 /// The part of the samples that must have plumbing, so that it is suggested to hide it.
 const WORTH_HIDING: f64 = 0.2;
 
-/// `list(summary, tree, callers, packages, has_plumbing)`: the results of `rust_summarise()` and `rust_call_tree()`, a
-/// tibble of the main callers with a row for each function of the summary, one of self by package, and whether there is
-/// plumbing to hide.
+/// `list(summary, tree, callers, packages, has_plumbing, plumbing_rows)`: the results of `rust_summarise()` and `rust_call_tree()`, a
+/// tibble of the main callers with a row for each function of the summary, one of self by package, whether there is plumbing to
+/// hide, and the mean number of its frames.
 pub fn description<'call>(
     arena: Arena<'call>,
     profile: &Profile,
@@ -38,6 +38,7 @@ pub fn description<'call>(
             "has_plumbing",
             arena.flag(description.plumbing_share > WORTH_HIDING)?,
         ),
+        ("plumbing_rows", arena.number(description.plumbing_rows)?),
         ("recorded", recorded.unwrap_or(Ok(RObject::null()))?),
     ])
 }

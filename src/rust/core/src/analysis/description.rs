@@ -30,8 +30,10 @@ pub struct Description<'p> {
     /// Self of each package, if it is not 0, in descending order of the absolute value. `None` is the unknown package,
     /// which comes last among equals.
     pub packages: Vec<(Option<&'p str>, f64)>,
-    /// The part of the samples with frames that frameworks add, by their absolute values.
+    /// The part of the samples with frames that frameworks add, and the mean number of these frames in all samples, by
+    /// their absolute values.
     pub plumbing_share: f64,
+    pub plumbing_rows: f64,
     /// The memory that each function allocated, if allocations were recorded one by one and the summary has only a lower
     /// bound.
     pub recorded: Option<Summary<'p>>,
@@ -61,12 +63,14 @@ pub fn describe<'p>(
     }
     let weights = [Weight::column(summed_type(profile, wanted)?)];
     let (_, by_stack) = sum_by_stack::<1, 1>(profile, &weights, |_| true, stop)?;
+    let (plumbing_share, plumbing_rows) = plumbing(profile, &by_stack, stop)?;
     let functions = summary.functions.keys.iter();
     let callers = functions.map(|name| callers.get(name).copied());
     Ok(Description {
         callers: callers.try_vec()?,
         packages: packages(profile, names, wanted, &by_stack, stop)?,
-        plumbing_share: plumbing_share(profile, &by_stack, stop)?,
+        plumbing_share,
+        plumbing_rows,
         recorded: if summary.has_lower_bounds && profile.known(&ALLOC_SPACE).is_some() {
             Some(summarise(profile, names, Some(ALLOC_SPACE.name), stop)?)
         } else {
@@ -164,21 +168,27 @@ fn packages<'p>(
     Ok(packages)
 }
 
-fn plumbing_share(profile: &Profile, by_stack: &[[f64; 1]], stop: Stop) -> Result<f64> {
+/// The part of the samples with plumbing, and the mean number of its frames.
+fn plumbing(profile: &Profile, by_stack: &[[f64; 1]], stop: Stop) -> Result<(f64, f64)> {
     let frameworks = Frameworks::new(profile)?;
-    let (mut with, mut all) = (0.0, 0.0);
+    let (mut with, mut rows, mut all) = (0.0, 0.0, 0.0);
     let mut space = Vec::new();
     for (stack, &[sum]) in profile.stacks.ids().zip(by_stack) {
         cancel::at_row(stack.row(), stop)?;
         let frames = profile.stacks.get(stack).unpacked(&mut space)?;
         let mut position = Position::default();
-        let mut outer_first = frames.iter().rev();
-        if outer_first.any(|&frame| !frameworks.shows(frame, &mut position)) {
-            with += sum.abs();
-        }
+        let outer_first = frames.iter().rev();
+        let hidden = outer_first.filter(|&&frame| !frameworks.shows(frame, &mut position));
+        let count = hidden.count();
+        with += if count > 0 { sum.abs() } else { 0.0 };
+        rows += count as f64 * sum.abs();
         all += sum.abs();
     }
-    Ok(if all > 0.0 { with / all } else { 0.0 })
+    Ok(if all > 0.0 {
+        (with / all, rows / all)
+    } else {
+        (0.0, 0.0)
+    })
 }
 
 #[cfg(test)]
