@@ -50,5 +50,5 @@ abort_unknown_label <- function(x, key, argument, call, others = NULL) {
 
 # The profile with the packages of its functions, if it is grouped by them and they have not been determined.
 with_packages_for <- function(x, word, call) {
-  if (word == "package" && is.null(x$functions[[".package"]])) packages_added(x, call) else x
+  if (word == "package" && !has_packages(x)) packages_added(x, call) else x
 }

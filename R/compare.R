@@ -193,7 +193,7 @@ two_versions <- function(base, new, call) {
 
 figures_of_runs <- function(versions, type, by, call) {
   both <- unlist(versions, recursive = FALSE, use.names = FALSE)
-  if (by == "package" && all(vapply(both, function(x) is.null(x$functions[[".package"]]), NA))) {
+  if (by == "package" && !any(vapply(both, has_packages, NA))) {
     both <- lapply(both, packages_added, call)
   }
   result <- rust(rust_runs(both, type, by), call)

@@ -3,12 +3,16 @@
 #' Add the packages of functions
 #'
 #' @description
-#' Profilers record names and files of functions, but not their packages. `add_packages()` adds two columns to
+#' Most profilers record names and files of functions, but not their packages. `add_packages()` adds two columns to
 #' `functions`: `.package`, and `.package_from`, the rule that determined the package. Both are `NA` if the package is
 #' unknown.
 #'
 #' @details
-#' These rules are tried in this order:
+#' [profile_process()], [record_profile()] of child processes and the agent (see [start_agent()]) read from the memory of
+#' the process to which package each function belongs. There `.package_from` is `"process"`; `.package` is `NA` if the
+#' function belongs to none, because it was defined in the global environment.
+#'
+#' For all other functions, these rules are tried in this order:
 #'
 #' - `"name"`: the name contains the package, such as `dplyr::filter`, because the call did;
 #' - `"file"`: the function is in a file of a package. This is a file in the directory `R` of a library, of the
@@ -26,7 +30,7 @@
 #' Frames of heap snapshots, see [memory_profile()], have no package: `numeric` is a type of objects there, not the
 #' function of base.
 #'
-#' Existing values are kept, so you can set some packages yourself.
+#' Existing values of both columns are kept, so you can set some packages yourself.
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
@@ -46,6 +50,12 @@ add_packages <- function(x, ...) {
   x <- packages_added(as_unchecked_v2(x, call), call)
   rust(rust_validate(x), call)
   x
+}
+
+# Whether packages were determined by the rules of add_packages(): not only those that a process knows itself.
+has_packages <- function(x) {
+  from <- setdiff(x$functions[[".package_from"]], NA)
+  !is.null(x$functions[[".package"]]) && !identical(from, "process")
 }
 
 # The tables need not have been checked: the core checks them afterwards.
@@ -69,7 +79,8 @@ with_packages <- function(x, call) {
   package <- functions[[".package"]] %||% rep(NA_character_, length(functions$name))
   from <- functions[[".package_from"]] %||% rep(NA_character_, length(functions$name))
   for (i in seq_along(rules)) {
-    new <- is.na(package) & !is.na(rules[[i]]) & !of_heap
+    # That a function has no package may be known, too.
+    new <- is.na(package) & is.na(from) & !is.na(rules[[i]]) & !of_heap
     package[new] <- rules[[i]][new]
     from[new] <- names(rules)[[i]]
   }

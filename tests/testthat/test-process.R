@@ -380,3 +380,27 @@ test_that("a process that does not run R is an error with the reason", {
     watch_process(1, n = 0)
   })
 })
+
+test_that("functions have the package that they belong to in the process", {
+  skip_without_processes()
+  # Here, splines need not be loaded, and stats has a function `filter()`.
+  pid <- local_r_process(c(
+    "filter <- function(...) {",
+    "  ready()",
+    "  Sys.sleep(1e6)",
+    "}",
+    "ns <- splines::ns",
+    "ns(filter())"
+  ))
+  names <- c("Sys.sleep", "filter", "ns")
+  packages <- c("base", NA, "splines")
+  stack <- wait_for_stack(pid, names)
+  expect_identical(stack$package[1:3], packages)
+  x <- profile_until(pid, clock = "wall")
+  for (x in list(x, add_packages(x))) {
+    functions <- x$functions[match(names, x$functions$name), ]
+    expect_identical(functions$.package, packages)
+    expect_identical(functions$.package_from, rep("process", 3))
+  }
+  expect_true(all(c("base", "splines") %in% call_tree(x, by = "package")$package))
+})

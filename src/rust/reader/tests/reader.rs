@@ -24,6 +24,7 @@ mod reader {
     mod images;
     mod innermost;
     mod names;
+    mod packages;
     mod places;
     #[cfg(all(
         target_os = "linux",

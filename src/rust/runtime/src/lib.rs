@@ -9,6 +9,7 @@
 //!   where R keeps all of them, with a row for each layout, and [`slots`] of its pages; [`allocation`]: the memory of
 //!   objects outside of pages;
 //! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
+//! - [`environments`]: variables by their names, and namespaces;
 //! - [`callbacks`], [`connections`], [`devices`]: structures outside of R's heap that hold objects;
 //! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.
 //!
@@ -35,6 +36,7 @@ pub mod connections;
 pub mod contexts;
 pub mod cycle;
 pub mod devices;
+pub mod environments;
 pub mod evaluator;
 pub mod fit;
 pub mod heap;

@@ -23,10 +23,12 @@ pub const TAG: usize = THIRD;
 pub const PRINTNAME: usize = FIRST;
 /// The value of a symbol in the base environment.
 pub const VALUE: usize = SECOND;
-/// The code of a closure.
+/// The code of a closure, and the environment in which it was defined.
 pub const BODY: usize = SECOND;
-/// The variables of an environment: a pairlist, or a hash table if there is one.
+pub const ENVIRONMENT: usize = THIRD;
+/// The variables of an environment: a pairlist, or a hash table if there is one; and the enclosing environment.
 pub const FRAME: usize = FIRST;
+pub const ENCLOSING: usize = SECOND;
 pub const HASHTAB: usize = THIRD;
 /// Byte code: the instructions (an integer vector) and the constants (a list).
 pub const CODE: usize = FIRST;

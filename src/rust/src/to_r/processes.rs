@@ -13,6 +13,7 @@ use profile_reader::record::dump::Dump;
 use profile_reader::record::family::Members;
 use profile_reader::record::recorder::Recorded;
 use profile_reader::record::samples::in_a_word;
+use profile_reader::stack::frames::{Frame, Package};
 
 /// `list(tables, counts, unread, traced, pauses, ended, left, programs, refused, refused_roles, refusal,
 /// left_out, date, cpu)`: `counts` contains the problems of stacks, `pauses`
@@ -93,6 +94,11 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
         "line",
         places().map(|place| place.map_or(NA, |place| place.line)),
     )?;
+    let package = |frame: &Frame| match frame.package {
+        Package::Named(name) => Some(dump.texts.get(name)),
+        Package::Unknown | Package::None => None,
+    };
+    table.texts("package", frames().map(package))?;
     let toplevel = dump.stack.toplevel;
     let mut called_from = Tibble::new(arena, usize::from(toplevel.is_some()))?;
     called_from.texts(

@@ -94,7 +94,13 @@ impl Profile {
 
     /// The location of an R function with one name, and its file and line.
     pub fn frame(&mut self, name: &str, filename: StringId, line: i32) -> Result<LocationId> {
-        let function = self.named_function(name, filename)?;
+        let name = self.strings.intern(name)?;
+        self.frame_of(Function::named(name, filename), line)
+    }
+
+    /// The location of an R function at a line of its file.
+    pub fn frame_of(&mut self, function: Function, line: i32) -> Result<LocationId> {
+        let function = self.functions.intern(function)?;
         self.locations.intern(Location {
             function: Some(function),
             line: Some(i64::from(line)),

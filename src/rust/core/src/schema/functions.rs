@@ -88,7 +88,7 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
         .optional(),
         Column::text(
             ".package_from",
-            "how `.package` is known",
+            "how `.package` is known, or, with `process`, that there is none",
             |_, f| f.package_from,
             |f, from| f.function.package_from = Some(from),
         )

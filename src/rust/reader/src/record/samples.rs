@@ -2,13 +2,14 @@
 
 use crate::process::State;
 use crate::record::source::TYPES;
-use crate::stack::frames::{Cut, Frame, Stack};
+use crate::stack::frames::{Cut, Frame, Package, Stack};
 use crate::stack::spans::SpanIds;
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, written};
 use profile_core::model::{
-    Label, Link, LocationId, Profile, Source, SourceId, StringId, Strings, Toplevel, Values,
+    Function, Label, Link, LocationId, Profile, Source, SourceId, StringId, Strings, Toplevel,
+    Values,
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,6 +18,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// that are left of them afterwards.
 const MOST_STACKS: usize = 64 << 20;
 const INNER: usize = 1000;
+
+/// How packages are known, or that a function has none.
+const FROM_PROCESS: &str = "process";
 
 /// Adds the columns of values to a new profile.
 pub fn declare_types(profile: &mut Profile) -> Result<()> {
@@ -178,7 +182,15 @@ fn location(frame: Frame, texts: &Strings, profile: &mut Profile) -> Result<Loca
         Some(place) => (profile.strings.intern(texts.get(place.file))?, place.line),
         None => (profile.strings.intern("")?, 0),
     };
-    profile.frame(texts.get(frame.name), file, line)
+    let name = profile.strings.intern(texts.get(frame.name))?;
+    let mut function = Function::named(name, file);
+    if frame.package != Package::Unknown {
+        function.package_from = Some(profile.strings.intern(FROM_PROCESS)?);
+    }
+    if let Package::Named(package) = frame.package {
+        function.package = Some(profile.strings.intern(texts.get(package))?);
+    }
+    profile.frame_of(function, line)
 }
 
 /// The state of a thread as the value of a label.

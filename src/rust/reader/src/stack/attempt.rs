@@ -11,11 +11,13 @@
 //! not, the stack lacks these calls.
 
 use crate::stack::builtin::Builtin;
+use crate::stack::calls::Call;
 use crate::stack::calls::{Calls, End, PositionVariables};
-use crate::stack::frames::{Cut, Frame, MOST_CALLS, OnStack, Place, Stack};
+use crate::stack::frames::{Cut, Frame, MOST_CALLS, OnStack, Package, Place, Stack};
 use crate::stack::innermost::PositionSearch;
 use crate::stack::missing::{Missing, Read, split_missing};
 use crate::stack::names::{Found, Names};
+use crate::stack::packages::Packages;
 use crate::stack::places::{Places, Root};
 use crate::stack::snapshot::Snapshot;
 use crate::stack::trunk::{Known, NEAR, Trunk};
@@ -23,6 +25,7 @@ use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::{StringId, Strings};
+use profile_runtime::contexts::BUILTIN;
 use profile_runtime::memory::Memory;
 use std::time::Duration;
 
@@ -67,6 +70,7 @@ pub struct StackReader<M> {
     pub(crate) seam: Option<usize>,
     pub(crate) names: Names,
     pub(crate) places: Places,
+    pub(crate) packages: Packages,
     pub(crate) search: PositionSearch,
     pub(crate) registers: Option<PositionVariables>,
     /// The number of stacks for which the variable `R_Srcref` was unknown.
@@ -193,11 +197,13 @@ impl<M: Memory> StackReader<M> {
     fn keep(&mut self) {
         self.names.keep();
         self.places.keep();
+        self.packages.keep();
     }
 
     fn forget(&mut self) {
         self.names.forget();
         self.places.forget();
+        self.packages.forget();
     }
 
     /// Looks up where the innermost function is.
@@ -258,6 +264,7 @@ impl<M: Memory> StackReader<M> {
                 Found::Damaged if self.snapshot.is_exhausted() => break,
                 Found::Damaged => return Err(Missing::Call(number).into()),
             };
+            let package = self.package_of(call)?;
             let called_at = Root::find(&mut self.snapshot, &self.target, call.site)?;
             let (place, builtin) = self.place_of(called_at, call.call)?;
             let is_late = age.is_some_and(|age| self.snapshot.age() >= age);
@@ -268,6 +275,7 @@ impl<M: Memory> StackReader<M> {
                 record: call.record,
                 identity: call.identity,
                 name,
+                package,
                 builtin,
                 place,
             })?;
@@ -291,6 +299,16 @@ impl<M: Memory> StackReader<M> {
             Some(place) => self.names.at(place, name, &mut self.texts),
             None => Ok(name),
         }
+    }
+
+    /// The package of the function that was called.
+    fn package_of(&mut self, call: Call) -> Result<Package> {
+        if u32::from(call.record.flags) & BUILTIN != 0 {
+            return Packages::of_builtins(&mut self.texts);
+        }
+        let (snapshot, target) = (&mut self.snapshot, &self.target);
+        self.packages
+            .find(snapshot, target, call.function, &mut self.texts)
     }
 
     /// The place of a site, and the builtin that is called there, unless this call has a record: `inner` is the address of
@@ -340,19 +358,24 @@ impl<M: Memory> StackReader<M> {
         };
         let calls = known.iter().take(near).chain(trunk.calls().take(far));
         let (mut place, builtin) = self.inside;
-        let mut add = |name, place, record| {
-            stack.frames.try_push(Frame { name, place })?;
+        let of_builtins = Packages::of_builtins(&mut self.texts)?;
+        let mut add = |name, place, package, record| {
+            stack.frames.try_push(Frame {
+                name,
+                place,
+                package,
+            })?;
             stack.records.try_push(record)
         };
         if let Some(name) = builtin {
-            add(name, None, OnStack::default())?;
+            add(name, None, of_builtins, OnStack::default())?;
         }
         for call in calls.take(MOST_CALLS) {
             if let Some(name) = call.name {
-                add(name, place, call.record)?;
+                add(name, place, call.package, call.record)?;
             }
             if let Some(name) = call.builtin {
-                add(name, None, OnStack::default())?;
+                add(name, None, of_builtins, OnStack::default())?;
             }
             place = call.place;
         }

@@ -13,12 +13,23 @@ pub struct Place {
     pub line: i32,
 }
 
+/// The package of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Package {
+    #[default]
+    Unknown,
+    /// It belongs to none: the user has defined it.
+    None,
+    Named(StringId),
+}
+
 /// A call on the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Frame {
     pub name: StringId,
     /// The place of the function, if its code has source references.
     pub place: Option<Place>,
+    pub package: Package,
 }
 
 /// Where R has stored the record of a call. This determines the place of the call among native frames.

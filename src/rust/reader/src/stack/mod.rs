@@ -1,14 +1,14 @@
 //! R's stack at one moment: functions, files and lines.
 //!
 //! ```text
-//! Memory ──► Snapshot ──► Calls ──► Names, Places ──► Stack
+//! Memory ──► Snapshot ──► Calls ──► Names, Places, Packages ──► Stack
 //! ```
 //!
 //! - [`reader`]: reads a stack, in one [`attempt`] or several; [`frames`]: the result;
 //!   [`missing`]: what could not be read;
 //! - [`snapshot`]: what one stack needs, of one [`moment`]; [`spans`]: the active span;
 //! - [`calls`]: R's calls; [`trunk`]: those that the last stack had, too;
-//! - [`names`], [`places`]: the functions, files and lines of calls;
+//! - [`names`], [`places`], [`packages`]: the functions, files and lines of calls, and the packages of functions;
 //! - [`positions`]: the source reference of a position in byte code; [`builtin`]: the builtin that is called there;
 //! - [`innermost`]: the position of the innermost function in its byte code.
 
@@ -20,6 +20,7 @@ pub mod innermost;
 pub mod missing;
 pub mod moment;
 pub mod names;
+pub mod packages;
 pub mod places;
 pub mod positions;
 pub mod reader;

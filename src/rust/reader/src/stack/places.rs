@@ -8,23 +8,20 @@ use crate::stack::positions::{MOST_POSITIONS, Positions};
 use crate::stack::snapshot::Snapshot;
 use crate::target::Target;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, TryPut, filled};
+use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::{StringId, Strings};
-use profile_runtime::byte_code::{Code, length};
+use profile_runtime::byte_code::Code;
 use profile_runtime::contexts::Site;
+use profile_runtime::environments::text_variable;
 use profile_runtime::memory::{self, Memory, at, half_at};
 use profile_runtime::objects::{
-    ATTRIBUTES, CAR, CDR, CELL, CLOSXP, DATA, ENVSXP, FRAME, HASHTAB, INTSXP, LENGTH, LISTSXP,
-    STRSXP, TAG, Type, VECSXP,
+    ATTRIBUTES, CAR, CDR, CELL, CLOSXP, DATA, ENVSXP, INTSXP, LENGTH, LISTSXP, TAG, Type, object_of,
 };
 use profile_runtime::variables::{FILENAME, SRCREF_NAME};
 use std::collections::HashMap;
 
 /// A `srcref` has two or three attributes.
 const MOST_ATTRIBUTES: usize = 8;
-/// An environment with the variables of a source file has about ten.
-const MOST_VARIABLES: usize = 64;
-const LARGEST_TABLE: u64 = 4096;
 
 /// What determines the place of a site, and may change or be freed when its function returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +126,7 @@ impl Places {
             }
         };
         let place = match address.filter(|&address| is_object(address, target)) {
-            Some(address) => self.find_srcref(snapshot, target, address, names, texts)?,
+            Some(address) => self.find_srcref(snapshot, target, address, texts)?,
             None => None,
         };
         Ok((place, builtin))
@@ -153,7 +150,7 @@ impl Places {
             if kind == LISTSXP {
                 let tag = names.symbol(snapshot, at(&object, TAG), texts)?;
                 if matches!(tag, Found::Name(tag) if texts.get(tag) == SRCREF_NAME) {
-                    return self.find_srcref(snapshot, target, at(&object, CAR), names, texts);
+                    return self.find_srcref(snapshot, target, at(&object, CAR), texts);
                 }
             }
             (address, kind, next) = (at(&object, next), LISTSXP, CDR);
@@ -166,7 +163,6 @@ impl Places {
         snapshot: &mut Snapshot<M>,
         target: &Target,
         address: u64,
-        names: &mut Names,
         texts: &mut Strings,
     ) -> Result<Option<Place>> {
         let Some(object) = snapshot.object(address)? else {
@@ -182,7 +178,7 @@ impl Places {
         let file = match known {
             Some(known) => known.file,
             None => {
-                let file = file_of(snapshot, target, attributes, names, texts)?;
+                let file = file_of(snapshot, target, attributes, texts)?;
                 let srcref = Srcref {
                     line,
                     attributes,
@@ -202,7 +198,6 @@ fn file_of(
     memory: &mut impl Memory,
     target: &Target,
     attributes: u64,
-    names: &mut Names,
     texts: &mut Strings,
 ) -> Result<Option<StringId>> {
     let mut cell = attributes;
@@ -214,7 +209,7 @@ fn file_of(
             return Ok(None);
         }
         if at(&object, TAG) == target.values.srcfile {
-            return filename(memory, target, at(&object, CAR), names, texts);
+            return filename(memory, target, at(&object, CAR), texts);
         }
         cell = at(&object, CDR);
     }
@@ -225,66 +220,15 @@ fn filename(
     memory: &mut impl Memory,
     target: &Target,
     environment: u64,
-    names: &mut Names,
     texts: &mut Strings,
 ) -> Result<Option<StringId>> {
-    let Some(object) = memory::array::<CELL>(memory, environment) else {
+    let Some(environment) = object_of(memory, environment, ENVSXP) else {
         return Ok(None);
     };
-    if Type::of(at(&object, 0)) != ENVSXP {
-        return Ok(None);
-    }
-    if let Some(name) = in_list(memory, at(&object, FRAME), names, texts)? {
-        return Ok(Some(name));
-    }
-    let table = at(&object, HASHTAB);
-    if table == target.values.nil {
-        return Ok(None);
-    }
-    let count = length(memory, table, VECSXP).unwrap_or(0);
-    let mut chains = filled(count.min(LARGEST_TABLE) as usize * 8, 0_u8)?;
-    if !memory.read(table.wrapping_add(DATA as u64), &mut chains) {
-        return Ok(None);
-    }
-    for chain in chains.chunks_exact(8) {
-        let chain = at(chain, 0);
-        if chain == target.values.nil {
-            continue;
-        }
-        if let Some(name) = in_list(memory, chain, names, texts)? {
-            return Ok(Some(name));
-        }
-    }
-    Ok(None)
-}
-
-/// The text of the variable `filename` in a pairlist of variables.
-fn in_list(
-    memory: &mut impl Memory,
-    list: u64,
-    names: &mut Names,
-    texts: &mut Strings,
-) -> Result<Option<StringId>> {
-    let mut cell = list;
-    for _ in 0..MOST_VARIABLES {
-        let Some(object) = memory::array::<CELL>(memory, cell) else {
-            return Ok(None);
-        };
-        if Type::of(at(&object, 0)) != LISTSXP {
-            return Ok(None);
-        }
-        let found = names.symbol(memory, at(&object, TAG), texts)?;
-        if matches!(found, Found::Name(name) if texts.get(name) == FILENAME) {
-            let value = memory::array::<CELL>(memory, at(&object, CAR));
-            let Some(value) = value.filter(|value| Type::of(at(value, 0)) == STRSXP) else {
-                return Ok(None);
-            };
-            return match text(memory, at(&value, DATA))? {
-                Some(name) => texts.intern(&name).map(Some),
-                None => Ok(None),
-            };
-        }
-        cell = at(&object, CDR);
-    }
-    Ok(None)
+    let name = text_variable(memory, target.values.nil, &environment, FILENAME);
+    let name = match name {
+        Some(name) => text(memory, name)?,
+        None => None,
+    };
+    name.map(|name| texts.intern(&name)).transpose()
 }

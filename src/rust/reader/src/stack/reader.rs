@@ -8,6 +8,7 @@ use crate::stack::innermost::PositionSearch;
 use crate::stack::missing::{Missing, split_missing};
 use crate::stack::moment::Moment;
 use crate::stack::names::{Found, Names};
+use crate::stack::packages::Packages;
 use crate::stack::places::Places;
 use crate::stack::snapshot::Snapshot;
 use crate::stack::spans;
@@ -93,6 +94,7 @@ impl<M: Memory> StackReader<M> {
             seam: None,
             names: Names::default(),
             places: Places::default(),
+            packages: Packages::default(),
             search: PositionSearch::default(),
             missing: None,
             registers,

@@ -10,6 +10,7 @@
 
 use crate::stack::frames::MOST_CALLS;
 use crate::stack::frames::OnStack;
+use crate::stack::frames::Package;
 use crate::stack::frames::Place;
 use crate::stack::snapshot::Snapshot;
 use profile_core::error::Result;
@@ -32,6 +33,7 @@ pub struct Known {
     pub identity: Identity,
     /// The name of the function; `None` if it is not a call of a function.
     pub name: Option<StringId>,
+    pub package: Package,
     /// The builtin that made the call, if it has no record.
     pub builtin: Option<StringId>,
     /// The place of the call.

@@ -1,9 +1,12 @@
 //! What does not change while R runs.
 
 use super::exports::Exports;
+use profile_core::error::Result;
 use profile_runtime::memory::{self, Memory};
 use profile_runtime::objects::PRINTNAME;
-use profile_runtime::variables::{IN_BYTE_CODE, NIL, OF_CALLS, SRCFILE_SYMBOL};
+use profile_runtime::variables::{
+    BASE, BASE_NAMESPACE, GLOBAL, IN_BYTE_CODE, NIL, OF_CALLS, SRCFILE_SYMBOL,
+};
 
 /// The values of variables that do not change while R runs.
 #[derive(Debug, Clone, Copy)]
@@ -38,5 +41,31 @@ impl Constants {
                 (address, memory::word(memory, address).unwrap_or(0))
             }
         })
+    }
+}
+
+/// R's own environments.
+#[derive(Debug, Clone, Copy)]
+pub struct Environments {
+    pub global: u64,
+    pub base: u64,
+    pub base_namespace: u64,
+}
+
+impl Environments {
+    /// `None` if these modules do not export all of them.
+    pub(super) fn find(memory: &mut impl Memory, modules: &[u64]) -> Result<Option<Environments>> {
+        let names = [GLOBAL, BASE, BASE_NAMESPACE];
+        let exports = Exports::find(memory, modules.iter().copied(), names)?;
+        let [global, base, base_namespace] = names.map(|name| {
+            let value = memory::word(memory, exports.get(name)?)?;
+            Some(value).filter(|value| *value != 0)
+        });
+        let all = global.zip(base).zip(base_namespace);
+        Ok(all.map(|((global, base), base_namespace)| Environments {
+            global,
+            base,
+            base_namespace,
+        }))
     }
 }

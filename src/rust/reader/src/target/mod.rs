@@ -9,7 +9,7 @@ pub mod exports;
 pub mod head;
 mod search;
 
-pub use constants::Constants;
+pub use constants::{Constants, Environments};
 
 use exports::{Exports, modules};
 use head::Head;
@@ -37,6 +37,8 @@ pub struct Target {
     /// The address of `R_InBCInterpreter`, if R exports it.
     pub(crate) marker: Option<u64>,
     pub values: Constants,
+    /// `None` if they are unknown: then the packages of functions are, too.
+    pub environments: Option<Environments>,
     /// Addresses of words that do not change while this R runs.
     pub(crate) landmarks: [(u64, u64); 3],
     /// The layout of its records; `None` if it is unknown. Then only the fields are read that have not changed since R 3.
@@ -193,6 +195,7 @@ impl Target {
             srcrefs,
             marker,
             values,
+            environments: Environments::find(memory, &found.modules)?,
             landmarks: values.landmarks(memory, &found),
             layout: None,
             version: named.version.clone(),

@@ -1,6 +1,7 @@
 //! R's objects in the memory of a simulated process.
 
 use super::process::FakeR;
+use profile_runtime::environments::{NAMESPACE, SPEC, hash};
 use profile_runtime::objects::{
     ATTRIBUTES, BCODESXP, BUILTINSXP, CDR, CELL, CHARSXP, CLOSXP, DATA, ENVSXP, FIRST, INTSXP,
     LANGSXP, LENGTH, LISTSXP, REALSXP, STRSXP, SYMSXP, Type, VALUE, VECSXP,
@@ -9,6 +10,9 @@ use profile_runtime::objects::{
 /// The bits above the type, which `Rf_isObject()` and others use. They are set so that tests show that nothing
 /// depends on them.
 const OTHER_BITS: u64 = 0x0001_0040;
+
+/// The number of lists of a hash table.
+pub const HASH_TABLE: u64 = 7;
 
 /// The byte code of a function.
 #[derive(Debug, Clone, Copy)]
@@ -145,6 +149,7 @@ impl FakeR {
     /// The environment of a source file, with its variables in a pairlist.
     pub fn srcfile(&mut self, filename: &str) -> u64 {
         let variables = self.srcfile_variables(filename);
+        let variables = variables.map(|(name, value)| (self.symbol(name), value));
         let frame = self.pairlist(&variables);
         self.cell(ENVSXP, [frame, self.nil, self.nil])
     }
@@ -152,19 +157,45 @@ impl FakeR {
     /// The same with a hash table: a list of pairlists.
     pub fn hashed_srcfile(&mut self, filename: &str) -> u64 {
         let variables = self.srcfile_variables(filename);
-        let mut chains = vec![self.nil; 7];
-        for (number, variable) in variables.into_iter().enumerate() {
-            chains[2 * number + 1] = self.pairlist(&[variable]);
-        }
-        let table = self.list(&chains);
-        self.cell(ENVSXP, [self.nil, self.nil, table])
+        self.hashed_environment(self.nil, &variables)
     }
 
-    fn srcfile_variables(&mut self, filename: &str) -> [(u64, u64); 3] {
-        [("Enc", "unknown"), ("filename", filename), ("wd", "/home")].map(|(name, value)| {
-            let name = self.symbol(name);
-            (name, self.string(value))
-        })
+    fn srcfile_variables(&mut self, filename: &str) -> [(&'static str, u64); 3] {
+        [("Enc", "unknown"), ("filename", filename), ("wd", "/home")]
+            .map(|(name, value)| (name, self.string(value)))
+    }
+
+    /// An environment as that of a call, without variables.
+    pub fn environment(&mut self, enclosing: u64) -> u64 {
+        self.cell(ENVSXP, [self.nil, enclosing, self.nil])
+    }
+
+    /// An environment with these variables in a hash table.
+    pub fn hashed_environment(&mut self, enclosing: u64, variables: &[(&str, u64)]) -> u64 {
+        let mut chains = vec![self.nil; HASH_TABLE as usize];
+        for &(name, value) in variables {
+            let chain = &mut chains[(hash(name) % HASH_TABLE) as usize];
+            let symbol = self.symbol(name);
+            *chain = self.cell(LISTSXP, [value, *chain, symbol]);
+        }
+        let table = self.list(&chains);
+        self.cell(ENVSXP, [self.nil, enclosing, table])
+    }
+
+    /// The namespace of a package, which its imports enclose, which base encloses.
+    pub fn namespace(&mut self, name: &str) -> u64 {
+        let spec = ["1.2.3", name].map(|text| self.text(text.as_bytes()));
+        let spec: Vec<u8> = spec.into_iter().rev().flat_map(u64::to_le_bytes).collect();
+        let spec = self.vector(STRSXP, 2, &spec);
+        let description = self.hashed_environment(self.base, &[(SPEC, spec)]);
+        let imports = self.hashed_environment(self.base_namespace, &[("x", self.nil)]);
+        let other = (".packageName", self.nil);
+        self.hashed_environment(imports, &[other, (NAMESPACE, description), ("x", self.nil)])
+    }
+
+    /// A function that was defined in an environment.
+    pub fn closure(&mut self, environment: u64) -> u64 {
+        self.cell(CLOSXP, [self.nil, self.nil, environment])
     }
 
     /// A place in a source file.

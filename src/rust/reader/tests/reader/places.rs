@@ -1,8 +1,9 @@
 //! Places in source files, by `srcref` and by position in byte code.
 
-use crate::fake::objects::Code;
+use crate::fake::objects::{Code, HASH_TABLE};
 use crate::fake::process::{At, FakeR, frames};
 use profile_runtime::contexts::{BCBODY, BCPC, Layout};
+use profile_runtime::environments::hash;
 use profile_runtime::objects::{
     ATTRIBUTES, CAR, CDR, CONSTANTS, DATA, ENVSXP, FRAME, HASHTAB, LENGTH, TAG,
 };
@@ -202,7 +203,8 @@ fn texts_of_any_length_are_not_read() {
     r.enter(f, At::Srcref(srcref));
     assert_eq!(r.frames(), ["f", "at a.R#1"]);
     let table = r.space.word(file + HASHTAB as u64);
-    let cell = r.space.word(table + DATA as u64 + 24);
+    let chain = 8 * (hash("filename") % HASH_TABLE);
+    let cell = r.space.word(table + DATA as u64 + chain);
     let text = r.space.word(r.space.word(cell + CAR as u64) + DATA as u64);
     for length in [10_001, 10 << 30, 1 << 31, 1 << 63, u64::MAX] {
         // A table that claims to be longer than it is.

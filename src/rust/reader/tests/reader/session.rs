@@ -2,16 +2,16 @@
 
 use crate::fake::Space;
 use crate::fake::module::Hash;
-use crate::fake::process::{At, FakeR, HEAP, variable};
+use crate::fake::process::{At, FakeR, HEAP, On, variable};
 use crate::fake::recording::{MS, Recording, WHOLE, process, settings};
 use profile_core::analysis::label_frames::OUTER_CALLS;
-use profile_core::model::Profile;
+use profile_core::model::{Profile, StringId};
 use profile_reader::process::{State, WhyFree};
 use profile_reader::record::session::Tick;
 use profile_reader::record::settings::Clock;
 use profile_reader::stack::frames::Cut;
 use profile_reader::stack::frames::MOST_CALLS;
-use profile_runtime::contexts::{CALL, CLOENV, Layout};
+use profile_runtime::contexts::{CALL, CLOENV, CLOSURE, Layout};
 
 #[test]
 fn a_sample_has_the_time_at_which_the_process_was_held() {
@@ -176,4 +176,36 @@ fn why_a_process_was_not_held_is_told_unless_that_was_not_wanted() {
         assert_eq!(recording.tick(), taken);
     }
     assert_eq!(recording.stacks(), [["inner", "outer"]; 3]);
+}
+
+#[test]
+fn functions_have_the_package_that_the_process_knows() {
+    let mut r = FakeR::new(Layout::R_4_4);
+    let (one, other, global) = (r.namespace("one"), r.namespace("other"), r.global);
+    let call = r.call_of("f");
+    for environment in [one, other, one, global] {
+        let closure = r.closure(environment);
+        r.record(On::C, CLOSURE, call, closure, At::Nowhere);
+    }
+    r.enter(call, At::Nowhere);
+    let mut recording = Recording::of(&r, settings(Clock::Wall));
+    recording.pass(10, 10);
+    assert_eq!(recording.tick(), WHOLE);
+    let profile = &recording.profile;
+    let text = |text: Option<StringId>| text.map(|text| profile.strings.get(text));
+    let functions = profile.functions.iter();
+    let each: Vec<_> = functions
+        .map(|function| (text(function.package), text(function.package_from)))
+        .collect();
+    let process = Some("process");
+    assert_eq!(
+        each,
+        [
+            (None, None),
+            (None, process),
+            (Some("one"), process),
+            (Some("other"), process)
+        ]
+    );
+    assert_eq!(recording.stacks(), [["f"; 5]]);
 }

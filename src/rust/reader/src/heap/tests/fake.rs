@@ -294,6 +294,7 @@ impl FakeHeap {
 
 fn target() -> Target {
     Target {
+        environments: None,
         head: Head::new(HEAD).unwrap(),
         srcrefs: Vec::new(),
         marker: None,
