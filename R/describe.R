@@ -225,10 +225,11 @@ is_of_r <- function(x) {
   any(x$sources$source_type %in% c("rprof", "process")) || "r" %in% x$locations[[".frame_type"]]
 }
 
-# The share of functions that have a file and no package, such as the functions of a script.
+# The share of functions without a package that have a file, such as the functions of a script, or are known to have none.
 share_of_own_code <- function(x, summary) {
   functions <- as.list(x$functions)
-  own <- functions$name[functions$filename != "" & is.na(functions[[".package"]])]
+  is_own <- functions$filename != "" | functions[[".package_from"]] %in% "process"
+  own <- functions$name[is_own & is.na(functions[[".package"]])]
   by_function <- summary$by_function
   sum(by_function$self_share[by_function$name %in% own])
 }

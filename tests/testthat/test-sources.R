@@ -159,6 +159,20 @@ test_that("packages that the user set are kept", {
   expect_equal(tree$name[[1]], "mine")
 })
 
+test_that("what a process knows about packages is kept, and completed for other functions", {
+  x <- report()
+  from <- c(lm = "process", paste = "process")
+  x$functions$.package <- c(lm = NA, paste = "mine")[x$functions$name]
+  x$functions$.package_from <- from[x$functions$name]
+  known <- function(x, column) rlang::set_names(x$functions[[column]], x$functions$name)[c("lm", "paste", "lm.fit")]
+  y <- add_packages(x)
+  expect_equal(known(y, ".package"), c(lm = NA, paste = "mine", lm.fit = "stats"))
+  expect_equal(known(y, ".package_from"), c(from, lm.fit = "namespace"))
+  # Views by package look for the packages of the other functions, too.
+  expect_true("stats" %in% summary(x, by = "package")$package)
+  expect_true("stats" %in% compare_profiles(x, x, by = "package")$package)
+})
+
 test_that("packages are columns of the data model", {
   x <- add_packages(report())
   both <- combine_profiles(x, x)
