@@ -225,7 +225,7 @@ is_of_r <- function(x) {
   any(x$sources$source_type %in% c("rprof", "process")) || "r" %in% x$locations[[".frame_type"]]
 }
 
-# The share of functions without a package that have a file, such as the functions of a script, or are known to have none.
+# The share of functions that are known to have no package, or have a file and no package, as in a script.
 share_of_own_code <- function(x, summary) {
   functions <- as.list(x$functions)
   is_own <- functions$filename != "" | functions[[".package_from"]] %in% "process"

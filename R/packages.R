@@ -8,8 +8,8 @@
 #' unknown.
 #'
 #' @details
-#' [profile_process()], [record_profile()] of child processes and the agent (see [start_agent()]) read from the memory of
-#' the process to which package each function belongs. There `.package_from` is `"process"`; `.package` is `NA` if the
+#' [profile_process()], the agent (see [start_agent()]) and, for child processes, [record_profile()] read from the memory
+#' of the process to which package each function belongs. There `.package_from` is `"process"`; `.package` is `NA` if the
 #' function belongs to none, because it was defined in the global environment.
 #'
 #' For all other functions, these rules are tried in this order:

@@ -14,6 +14,8 @@ use crate::objects::{
 /// What describes a namespace, and the variable with its name.
 pub const NAMESPACE: &str = ".__NAMESPACE__.";
 pub const SPEC: &str = "spec";
+/// The name of the package with R's own functions.
+pub const BASE_NAME: &str = "base";
 
 /// More variables than there are in an environment without a hash table that is searched, or in one list of a hash table.
 const MOST_VARIABLES: usize = 64;

@@ -20,7 +20,6 @@ pub const PROTECTED_TOP: &str = "R_PPStackTop";
 pub const NIL: &str = "R_NilValue";
 pub const GLOBAL: &str = "R_GlobalEnv";
 pub const BASE: &str = "R_BaseEnv";
-pub const BASE_NAMESPACE: &str = "R_BaseNamespace";
 pub const EMPTY: &str = "R_EmptyEnv";
 pub const UNBOUND: &str = "R_UnboundValue";
 pub const MISSING: &str = "R_MissingArg";

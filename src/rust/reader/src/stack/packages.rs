@@ -11,7 +11,7 @@ use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::{StringId, Strings};
-use profile_runtime::environments::name_of_namespace;
+use profile_runtime::environments::{BASE_NAME, name_of_namespace};
 use profile_runtime::memory::{Memory, at};
 use profile_runtime::objects::{
     BUILTINSXP, CELL, CLOSXP, ENCLOSING, ENVIRONMENT, ENVSXP, HASHTAB, SPECIALSXP, Type,
@@ -23,9 +23,6 @@ use std::collections::HashMap;
 const MOST_ENCLOSING: usize = 20;
 /// The maximum number of namespaces that are cached.
 const MOST_NAMESPACES: usize = 1 << 16;
-
-/// The name of the package with R's own functions.
-const BASE: &str = "base";
 
 /// The names of namespaces, by address.
 #[derive(Debug, Default)]
@@ -53,7 +50,7 @@ impl Packages {
 
     /// The package of R's builtin functions.
     pub fn of_builtins(texts: &mut Strings) -> Result<Package> {
-        texts.intern(BASE).map(Package::Named)
+        texts.intern(BASE_NAME).map(Package::Named)
     }
 
     /// The package of a function.

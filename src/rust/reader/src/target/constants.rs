@@ -1,12 +1,13 @@
 //! What does not change while R runs.
 
 use super::exports::Exports;
-use profile_core::error::Result;
-use profile_runtime::memory::{self, Memory};
-use profile_runtime::objects::PRINTNAME;
-use profile_runtime::variables::{
-    BASE, BASE_NAMESPACE, GLOBAL, IN_BYTE_CODE, NIL, OF_CALLS, SRCFILE_SYMBOL,
-};
+use profile_runtime::environments::{BASE_NAME, variable};
+use profile_runtime::memory::{self, Memory, at};
+use profile_runtime::objects::{CELL, ENCLOSING, ENVSXP, FRAME, HASHTAB, PRINTNAME, object_of};
+use profile_runtime::variables::{IN_BYTE_CODE, NIL, OF_CALLS, SRCFILE_SYMBOL};
+
+/// More packages than are ever attached.
+const MOST_ATTACHED: usize = 1000;
 
 /// The values of variables that do not change while R runs.
 #[derive(Debug, Clone, Copy)]
@@ -53,19 +54,28 @@ pub struct Environments {
 }
 
 impl Environments {
-    /// `None` if these modules do not export all of them.
-    pub(super) fn find(memory: &mut impl Memory, modules: &[u64]) -> Result<Option<Environments>> {
-        let names = [GLOBAL, BASE, BASE_NAMESPACE];
-        let exports = Exports::find(memory, modules.iter().copied(), names)?;
-        let [global, base, base_namespace] = names.map(|name| {
-            let value = memory::word(memory, exports.get(name)?)?;
-            Some(value).filter(|value| *value != 0)
-        });
-        let all = global.zip(base).zip(base_namespace);
-        Ok(all.map(|((global, base), base_namespace)| Environments {
-            global,
-            base,
-            base_namespace,
-        }))
+    /// The environments, given the registry of namespaces, in which `base` is the namespace of base. The global environment
+    /// encloses it, and behind the attached packages there is the environment of base. Base has its variables elsewhere, so
+    /// these two are empty. `None` if this object is no such registry.
+    pub(super) fn find(memory: &mut impl Memory, nil: u64, registry: u64) -> Option<Environments> {
+        let registry = object_of(memory, registry, ENVSXP)?;
+        let base_namespace = variable(memory, nil, &registry, BASE_NAME)?;
+        let is_empty =
+            |object: &[u8; CELL]| [FRAME, HASHTAB].map(|field| at(object, field)) == [nil; 2];
+        let object = object_of(memory, base_namespace, ENVSXP).filter(is_empty)?;
+        let global = at(&object, ENCLOSING);
+        let mut base = at(&object_of(memory, global, ENVSXP)?, ENCLOSING);
+        for _ in 0..MOST_ATTACHED {
+            let object = object_of(memory, base, ENVSXP)?;
+            if is_empty(&object) {
+                return Some(Environments {
+                    global,
+                    base,
+                    base_namespace,
+                });
+            }
+            base = at(&object, ENCLOSING);
+        }
+        None
     }
 }

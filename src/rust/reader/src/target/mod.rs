@@ -20,8 +20,8 @@ use profile_runtime::contexts::{Layout, NODE_STACK_SIZES, Walk};
 use profile_runtime::fit::Fit;
 use profile_runtime::memory::{self, Mapping, Memory, Piece, at};
 use profile_runtime::variables::{
-    GLOBAL_CONTEXT, IN_BYTE_CODE, NIL, NODE_STACK_END, OF_CALLS, SRCFILE_SYMBOL, SRCREF,
-    STACK_START,
+    GLOBAL_CONTEXT, IN_BYTE_CODE, NAMESPACES, NIL, NODE_STACK_END, OF_CALLS, SRCFILE_SYMBOL,
+    SRCREF, STACK_START,
 };
 use search::Variables;
 use std::ops::Range;
@@ -190,12 +190,19 @@ impl Target {
             (None, Some(variables)) => srcrefs = variables.srcrefs(memory, &values, marker)?,
             (None, None) => {}
         }
+        let registry = Exports::find(memory, found.modules.iter().copied(), [NAMESPACES])?;
+        let environments = match (registry.get(NAMESPACES), &variables) {
+            (Some(address), _) => memory::word(memory, address)
+                .and_then(|registry| Environments::find(memory, values.nil, registry)),
+            (None, Some(variables)) => variables.environments(memory, values.nil),
+            (None, None) => None,
+        };
         let mut target = Target {
             head,
             srcrefs,
             marker,
             values,
-            environments: Environments::find(memory, &found.modules)?,
+            environments,
             landmarks: values.landmarks(memory, &found),
             layout: None,
             version: named.version.clone(),

@@ -8,13 +8,14 @@
 //! - `R_BCNodeStackEnd`: the outermost record, which is a variable of R, contains the start of the node stack, whose size
 //!   is known;
 //! - `R_CStackStart`: an address near the end of a mapping, the highest one. Nothing that R points to is above the stack;
+//! - `R_NamespaceRegistry`, from which R's own environments are found, see [`super::constants::Environments`];
 //! - `R_GlobalContext`: the variable with the longest list of records, see [`super::head`];
 //! - `R_Srcref`: the only variable with a source reference. If there is none, it may be one of those with the marker
 //!   `R_InBCInterpreter`, see [`srcrefs()`].
 //!
 //! R may go on meanwhile. Only the last two of them change.
 
-use super::constants::Constants;
+use super::constants::{Constants, Environments};
 use super::head::Head;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow};
@@ -197,6 +198,12 @@ impl<'v> Variables<'v> {
         candidates.retain(|candidate| candidate.1);
         let heads = candidates.iter().map(|candidate| candidate.0);
         Ok(Head::one_of(heads.try_vec()?))
+    }
+
+    /// R's own environments.
+    pub fn environments(&self, memory: &mut impl Memory, nil: u64) -> Option<Environments> {
+        self.values()
+            .find_map(|value| Environments::find(memory, nil, value))
     }
 
     /// The variables that may be `R_Srcref`, none if that is not clear now: the one that has a source reference, or one that

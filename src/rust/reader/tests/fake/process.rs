@@ -27,7 +27,7 @@ const STACK_START: u64 = STACK_END - 0x100;
 const FRAME: u64 = RECORD as u64 + 112;
 
 /// The offsets of R's variables in the writable part of the module.
-pub const EXPORTED: [(&str, u64); 11] = [
+pub const EXPORTED: [(&str, u64); 9] = [
     ("R_GlobalContext", 0x100),
     ("R_Srcref", 0x110),
     ("R_BCNodeStackTop", 0x120),
@@ -36,9 +36,7 @@ pub const EXPORTED: [(&str, u64); 11] = [
     ("R_SrcfileSymbol", 0x150),
     ("R_BCNodeStackEnd", 0x160),
     ("R_CStackStart", 0x170),
-    ("R_GlobalEnv", 0x180),
-    ("R_BaseEnv", 0x190),
-    ("R_BaseNamespace", 0x1a0),
+    ("R_NamespaceRegistry", 0x180),
 ];
 /// The addresses of variables that R does not export.
 pub const BC_BODY: u64 = MODULE + VARIABLES + 0x200;
@@ -137,10 +135,12 @@ impl FakeR {
         }
         r.in_byte_code = r.symbol("<in-bc-interp>");
         r.srcfile = r.symbol("srcfile");
-        // No package is attached.
-        r.base = r.environment(r.nil);
-        r.global = r.hashed_environment(r.base, &[]);
+        let empty = r.environment(r.nil);
+        r.base = r.environment(empty);
+        let attached = r.hashed_environment(r.base, &[]);
+        r.global = r.hashed_environment(attached, &[]);
         r.base_namespace = r.environment(r.global);
+        let registry = r.hashed_environment(r.nil, &[("base", r.base_namespace)]);
         r.space.set(TOPLEVEL + layout.node_stack, NODE_STACK);
         r.space.set(TOPLEVEL + layout.srcref, r.nil);
         for (name, value) in [
@@ -152,9 +152,7 @@ impl FakeR {
             ("R_SrcfileSymbol", r.srcfile),
             ("R_BCNodeStackEnd", NODE_STACK + NODE_STACK_SIZE),
             ("R_CStackStart", STACK_START),
-            ("R_GlobalEnv", r.global),
-            ("R_BaseEnv", r.base),
-            ("R_BaseNamespace", r.base_namespace),
+            ("R_NamespaceRegistry", registry),
         ] {
             r.space.set(variable(name), value);
         }

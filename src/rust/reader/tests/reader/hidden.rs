@@ -3,10 +3,11 @@
 use crate::fake::Space;
 use crate::fake::module::{Hash, Module, VARIABLES};
 use crate::fake::process::{At, EXPORTED, FakeR, MODULE, On, TOPLEVEL, frames, variable};
+use profile_reader::stack::frames::Package;
 use profile_reader::target::{Named, Target};
 use profile_runtime::contexts::{CLOSURE, Layout};
 use profile_runtime::variables::{
-    GLOBAL_CONTEXT, IN_BYTE_CODE, NIL, OF_CALLS, SRCREF, STACK_START,
+    GLOBAL_CONTEXT, IN_BYTE_CODE, NAMESPACES, NIL, OF_CALLS, SRCREF, STACK_START,
 };
 
 /// Variables that point to the outermost record, too (`R_ToplevelContext`, `R_SessionContext`).
@@ -70,6 +71,21 @@ fn hidden_variables_are_found_by_their_values() {
             reader.prepare_with(|| {}).unwrap();
             assert_eq!(frames(&mut reader).unwrap(), ["f a.R#12"], "{hidden:?}");
         }
+    }
+}
+
+#[test]
+fn packages_are_known_without_the_names_of_variables() {
+    for hidden in hidden() {
+        let mut r = without(Layout::R_4_4, &[&hidden[..], &[NAMESPACES]].concat());
+        let namespace = r.namespace("mine");
+        let (f, closure) = (r.call_of("f"), r.closure(namespace));
+        r.record(On::C, CLOSURE, f, closure, At::Nowhere);
+        let (_, mut reader) = r.reader();
+        assert_eq!(frames(&mut reader).unwrap(), ["f"]);
+        let package = reader.stack().frames[0].package;
+        let mine = reader.texts.find("mine").unwrap();
+        assert_eq!(package, Package::Named(mine), "{hidden:?}");
     }
 }
 

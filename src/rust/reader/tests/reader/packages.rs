@@ -8,6 +8,7 @@ use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
 use profile_runtime::objects::{
     CAR, CDR, DATA, ENCLOSING, ENVIRONMENT, HASHTAB, LENGTH, SPECIALSXP, TAG,
 };
+use profile_runtime::variables::NAMESPACES;
 use std::time::Duration;
 
 const UNKNOWN: &str = "unknown";
@@ -197,8 +198,11 @@ fn without_rs_environments_packages_are_unknown() {
     let namespace = r.namespace("one");
     enter(&mut r, namespace);
     assert_eq!(packages(&mut r.reader().1), ["one"]);
-    r.space.set(variable("R_BaseNamespace"), 0);
-    assert_eq!(packages(&mut r.reader().1), [UNKNOWN]);
+    let nil = r.nil;
+    for wrong in [0, nil, namespace] {
+        r.space.set(variable(NAMESPACES), wrong);
+        assert_eq!(packages(&mut r.reader().1), [UNKNOWN]);
+    }
 }
 
 #[test]
