@@ -124,7 +124,7 @@ forks_since <- function(family, started) {
 # Some of the sources of a profile.
 part_with <- function(x, sources, call) {
   keep <- x$samples$source_id %in% sources
-  x <- filtered(x, list(), list(), integer(), call, 0L, as.integer(keep))
+  x <- filtered(x, filter_rules(samples = as.integer(keep)), call)
   x[] <- lapply(x, function(table) {
     if ("source_id" %in% names(table)) table[table$source_id %in% sources, ] else table
   })

@@ -168,8 +168,17 @@ filter_by <- function(
     }, given, names(given))
     drops <- if (is.null(drop)) list(distinct = list(), of_source = integer()) else drops_of_sources(x, drop, keep, call)
     samples <- if (length(labels) > 0) has_labels(x, labels, call)
-    if (knowledge[["mine"]]) matches$mine <- list(functions = own_functions(x), mappings = FALSE)
-    list(
+    if (knowledge[["mine"]]) {
+      mine <- own_functions(x)
+      if (nrow(x$samples) > 0 && !any(mine)) {
+        abort_argument(c(
+          "`show = \"mine\"`: the profile has no source files of yours.",
+          i = "Files are known if lines are recorded, see `?read_rprof`."
+        ), call)
+      }
+      matches$mine <- list(functions = mine, mappings = FALSE)
+    }
+    filter_rules(
       matches = matches, drops = drops$distinct, drop_of_source = drops$of_source, outermost = outermost,
       samples = as.integer(samples), plumbing = knowledge[["plumbing"]]
     )
@@ -292,9 +301,15 @@ found_in <- function(texts, expression, what, call, whole = FALSE) {
   found[match(texts, distinct)]
 }
 
+# What the core applies to a profile.
+filter_rules <- function(
+    matches = list(), drops = list(), drop_of_source = integer(), outermost = 0L, samples = integer(), plumbing = FALSE) {
+  as.list(environment())
+}
+
 # Applies filters to a profile.
 filtered <- function(x, rules, call) {
-  known <- if (rules$plumbing) packages_added(x, call) else x
+  known <- if (rules$plumbing) with_packages_for(x, "package", call) else x
   with_ids <- with_validation(list(x), call, integer_ids(known, own_columns_of(list(x)), call))
   frames <- x$sample_locations
   as_stacks <- has_plain_rows(frames) && length(frames) == 3

@@ -94,7 +94,7 @@ is_native <- function(x) {
 }
 
 is_native_location <- function(x) {
-  x$locations[[".frame_type"]] %in% "native" | !is.na(x$locations[[".address"]] %||% NA)
+  (x$locations[[".frame_type"]] %||% NA) %in% "native" | !is.na(x$locations[[".address"]] %||% NA)
 }
 
 # Whether each function is a frame of heap snapshots, such as `numeric` or `$x`, and not code.
@@ -114,13 +114,12 @@ package_of_file <- function(file, anywhere, call) {
   files <- unique(file[!is.na(file)])
   # A lazy quantifier at the start would take quadratic time.
   pattern <- "^(.*/)?([^/]+)/R/[^/]+[.][RrSsq]$"
-  path <- gsub("\\", "/", files, fixed = TRUE)
+  path <- gsub("\\", "/", valid_text(files), fixed = TRUE)
   in_r <- grepl(pattern, path, perl = TRUE)
   parent <- ifelse(in_r, sub(pattern, "\\1", path, perl = TRUE), "")
   package <- ifelse(in_r, sub(pattern, "\\2", path, perl = TRUE), NA_character_)
   # To install a package, R copies it to a directory `R.INSTALL...`, and records paths there.
-  is_library <- grepl("(^|/)((site-)?library|R[.]INSTALL[[:xdigit:]]+)/$", parent)
-  known <- is_library | package %in% loadedNamespaces()
+  known <- is_in_library(path) | package %in% loadedNamespaces()
   for (i in which(in_r & !known)) {
     package[[i]] <- package_of_directory(paste0(parent[[i]], package[[i]]), anywhere, call)
   }
@@ -203,17 +202,18 @@ functions_among <- function(package, names) {
   list(name = own, exported = unname(exported))
 }
 
-# The source files of the user: those of R code that are not in a library of packages. Code that has no file of its own has
-# the name of what it was read from, such as `<text>`.
-own_files <- function(functions, is_native) {
-  files <- unique(functions$filename[!is_native])
-  path <- gsub("\\", "/", files, fixed = TRUE)
-  in_library <- grepl("(^|/)((site-)?library|R[.]INSTALL[[:xdigit:]]+)/[^/]+/R/[^/]+$", path, perl = TRUE)
-  files[!is.na(files) & files != "" & !in_library]
+# Whether files are R code of a package in a library, or of one that R was installing.
+is_in_library <- function(path) {
+  library <- "[^/]*library(/[^/]+){0,2}"
+  grepl(paste0("(^|/)(", library, "|R[.]INSTALL[[:xdigit:]]+)/[^/]+/R/[^/]+$"), path, perl = TRUE)
 }
 
-# The rows of `functions` whose code is the user's.
+# The rows of `functions` whose code is in the user's source files: those of R code that are not in a library of packages.
+# Code without a file has the name of what it was read from, such as `<text>`.
 own_functions <- function(x) {
-  native <- is_native(x) | is_of_heap(x)
-  x$functions$filename %in% own_files(x$functions, native) & !native
+  functions <- unclass(x$functions)
+  files <- unique(as.character(functions[["filename"]]))
+  path <- gsub("\\", "/", valid_text(files), fixed = TRUE)
+  own <- files[!is.na(files) & files != "" & !is_in_library(path)]
+  functions[["filename"]] %in% own & !(is_native(x) | is_of_heap(x))
 }

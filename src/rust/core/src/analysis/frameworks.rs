@@ -5,6 +5,7 @@
 
 mod rules;
 
+use super::frame_names::address;
 use super::heap_frames::is_of_heap;
 use super::packages::package_of;
 use crate::error::Result;
@@ -15,6 +16,9 @@ use foldhash::fast::RandomState;
 use rules::{ANY, Action, Rule, Rules};
 use std::collections::HashMap;
 use std::ops::Range;
+
+/// The package of R itself.
+const BASE: &str = "base";
 
 /// What is known of the frames of a profile.
 #[derive(Debug)]
@@ -79,7 +83,8 @@ impl Frameworks {
             unit: None,
             kind: Kind::Native,
         };
-        let is_native = profile.frame_type_of(&profile.locations.get(id)) == Some(NATIVE);
+        let is_native = profile.frame_type_of(&profile.locations.get(id)) == Some(NATIVE)
+            || address(profile, id) != 0;
         let Some(function) = profile.function_of(id).filter(|_| !is_native) else {
             return Ok(frame);
         };
@@ -97,12 +102,17 @@ impl Frameworks {
             _ => Kind::User,
         };
         frame.caller = names.callers.get(name).copied();
+        let is_unit = |rule: &Rule| matches!(rule.action, Action::Label(_));
         for &rule in names.rules(name) {
             let holds = match rule.package {
                 ANY => !has_file,
                 // The package may have been guessed from the name; a caller is better evidence.
                 _ if rule.caller.is_some() => !has_file,
-                own => package.is_none_or(|known| known == own),
+                own => match package {
+                    Some(known) => known == own,
+                    // Functions of base have the file of the user's code that they evaluate, and so have units of work.
+                    None => !rule.is_certain && (!has_file || own == BASE || is_unit(rule)),
+                },
             };
             if !holds || rule.name.variable_part(name).is_none() {
                 continue;
@@ -142,7 +152,7 @@ impl Plumbing for Frameworks {
             return true;
         };
         if frame.kind == Kind::Native {
-            return !position.inside;
+            return !position.is_hidden;
         }
         let was_inside = position.inside;
         let is_unit = self.unit(id).is_some();
@@ -158,7 +168,8 @@ impl Plumbing for Frameworks {
         position.caller = frame.caller;
         let is_user = frame.kind == Kind::User && !hides;
         position.inside = goes.unwrap_or(was_inside && !is_user);
-        !hides && (is_unit || is_user || !was_inside)
+        position.is_hidden = hides || !(is_unit || is_user || !was_inside);
+        !position.is_hidden
     }
 }
 

@@ -19,6 +19,8 @@ pub enum Action {
 pub struct Rule {
     /// [`ANY`] for names of functions of any package.
     pub package: &'static str,
+    /// Whether it holds only for functions whose package is known.
+    pub is_certain: bool,
     /// The function that has called it, if this matters.
     pub caller: Option<&'static str>,
     pub name: Pattern,
@@ -132,6 +134,10 @@ fn parse(text: &'static str) -> Result<(Rules, Vec<&'static str>)> {
 }
 
 fn rule(package: &'static str, word: &'static str, action: Action) -> Rule {
+    let (is_certain, word) = match word.strip_prefix("::") {
+        Some(word) => (true, word),
+        None => (false, word),
+    };
     // Names such as `%>%` and `<reactive:*>` contain the same characters.
     let is_name = |text: &str| !text.is_empty() && !text.starts_with(['%', '<']);
     let (caller, word) = match word.find('>') {
@@ -150,6 +156,7 @@ fn rule(package: &'static str, word: &'static str, action: Action) -> Rule {
     };
     Rule {
         package,
+        is_certain,
         caller,
         name: Pattern::parse(name),
         value,
@@ -171,7 +178,7 @@ mod tests {
     #[test]
     fn words_of_rules() {
         let (rules, others) = parse(
-            "# comment\n\na hide f g>h <y>>h %>% <x>\nb inside\nc label:k <o:u$*>=u$* v*\nd what f\ne inside f\nf\n",
+            "# comment\n\na hide ::f g>h <y>>h %>% <x>\nb inside\nc label:k <o:u$*>=u$* v*\nd what f\ne inside f\nf\n",
         ).unwrap();
         assert_eq!(others, ["d what f", "e inside f", "f"]);
         assert_eq!(rules.packages, ["a", "b", "c", "d", "e"]);
@@ -190,6 +197,7 @@ mod tests {
             (None, "v"),
         ];
         assert_eq!(found, expected);
+        assert!(rules.rules[0].is_certain && !rules.rules[1].is_certain);
         let value = |rule: usize, name: &str| rules.rules[rule].value(name).unwrap();
         assert_eq!(value(5, "<o:u$plot>"), "u$plot");
         assert_eq!(value(6, "vw"), "vw");

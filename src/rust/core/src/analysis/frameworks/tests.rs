@@ -129,6 +129,75 @@ fn documents_and_tests() {
 }
 
 #[test]
+fn functions_of_users_with_such_names_are_shown() {
+    let names = Rules::get().unwrap().rules.iter().filter(|rule| {
+        rule.name.end.is_none()
+            && rule.caller.is_none()
+            && rule.package != BASE
+            && rule.package != ANY
+    });
+    for name in names.map(|rule| rule.name.start) {
+        let stack = format!("main app.R, {name} app.R, f app.R, g");
+        check(&stack, &stack);
+    }
+    // Names that users have as well, without source files.
+    for name in [
+        "run",
+        "render",
+        "knit",
+        "evaluate",
+        "service",
+        "future",
+        "test_file",
+        "it",
+        "describe",
+        "map_",
+        "outer",
+        "func",
+        "resolve",
+        "callback",
+        "value",
+        "saveRDS",
+        "do",
+        "source_file",
+        "workLoop",
+        "output$write",
+    ] {
+        let stack = format!("main, {name}, f, g");
+        check(&stack, &stack);
+        assert_eq!(shown(&stack.split(", ").collect::<Vec<_>>()).1, []);
+    }
+    check("main, lapply, FUN, f, g", "main, f, g");
+    check(
+        "main, base::withCallingHandlers, base::saveRDS",
+        "main, base::saveRDS",
+    );
+    // Callbacks of users in services.
+    check(
+        "httpuv::runServer, service, run_now, execCallbacks, rookCall, compute, func, my_handler, slow",
+        "httpuv::runServer, service, my_handler, slow",
+    );
+}
+
+#[test]
+fn native_code_goes_with_its_caller() {
+    let mut profile = Profile::default();
+    let ids = ["f", "base:.Call", "g"].map(|text| location(&mut profile, text));
+    let native = profile.frame_type(NATIVE).unwrap();
+    let native = profile
+        .locations
+        .push(Location {
+            frame_type: native,
+            ..profile.locations.get(ids[2])
+        })
+        .unwrap();
+    let frameworks = Frameworks::new(&profile).unwrap();
+    let mut position = Position::default();
+    let shows = [ids[0], native, ids[1], native].map(|id| frameworks.shows(id, &mut position));
+    assert_eq!(shows, [true, true, false, false]);
+}
+
+#[test]
 fn names_have_packages() {
     for (name, parts) in [
         ("a::f", (Some("a"), "f")),

@@ -235,18 +235,29 @@ fn labels_of_a_file_are_counted_before_they_take_memory() {
 fn units_of_work_are_labels_and_remain_frames() {
     let own = "with_labels>.profile_labelled>.profile_labels:shiny.reactive=mine;";
     let mut x = profile(&[
-        ("main>output$plot>f>output$text>g", 1.0),
+        ("main>DATA>f>SAVE>g", 1.0),
         ("main", 1.0),
-        (&format!("main>output$plot>{own}>f"), 1.0),
-        (&format!("main>{A}>output$plot"), 1.0),
+        (&format!("main>DATA>{own}>f"), 1.0),
+        (&format!("main>{A}>DATA"), 1.0),
     ]);
+    let functions: Vec<_> = x.functions.iter().copied().collect();
+    x.functions = Default::default();
+    for mut function in functions {
+        let name = match x.strings.get(function.name) {
+            "DATA" => "<reactive:data>",
+            "SAVE" => "<observer:save>",
+            other => &other.to_owned(),
+        };
+        function.name = x.strings.intern(name).unwrap();
+        x.functions.push(function).unwrap();
+    }
     assert_eq!(
         taken(&mut x),
         [
-            "main:0>output$plot:0>f:0>output$text:0>g:0 | shiny.reactive output$text",
+            "main:0><reactive:data>:0>f:0><observer:save>:0>g:0 | shiny.reactive <observer:save>",
             "main:0 | ",
-            "main:0>output$plot:0>f:0 | shiny.reactive mine",
-            "main:0>output$plot:0 | a 1 shiny.reactive output$plot",
+            "main:0><reactive:data>:0>f:0 | shiny.reactive mine",
+            "main:0><reactive:data>:0 | a 1 shiny.reactive <reactive:data>",
         ]
     );
 }

@@ -8,6 +8,8 @@ use std::fmt::Debug;
 pub struct Position {
     /// Whether a framework has begun and has not called the user's code.
     pub inside: bool,
+    /// Whether the last frame of R code is left out.
+    pub is_hidden: bool,
     /// The name of the last frame, if that matters for the next one.
     pub caller: Option<&'static str>,
 }
