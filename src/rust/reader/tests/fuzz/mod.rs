@@ -6,6 +6,7 @@ use crate::fake::{FakeMemory, Space};
 use profile_reader::stack::reader::{Motion, StackReader};
 use profile_reader::target::Named;
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
+use profile_runtime::objects::ENVIRONMENT;
 use std::alloc::{GlobalAlloc, Layout as Size, System};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -89,6 +90,12 @@ pub fn process(layout: Layout, random: &mut Random) -> FakeR {
         r.byte_code_of(&srcrefs, &[builtin; 5]),
         r.byte_code(&srcrefs[1..3]),
     ];
+    let namespace = r.namespace("mine");
+    let environments = [namespace, r.global].map(|outer| r.environment(outer));
+    for (code, environment) in codes.iter().zip(environments) {
+        let field = code.closure + ENVIRONMENT as u64;
+        r.space.set(field, environment);
+    }
     let (x, y) = (r.symbol("x"), r.symbol("y"));
     let (text, number, real) = (r.string("a"), r.integers(&[3]), r.real(2.0));
     let mut calls = vec![
