@@ -15,9 +15,9 @@ function showState() {
 	const { state } = app;
 	for (const id of ['type', 'source', 'label', 'by', 'colour', 'layout', 'unit']) byId(id).value = state[id];
 	for (const id of ['hide', 'mine']) byId(id).checked = state[id];
-	const isHidden = app.defaults.hide && state.hide && !state.mine;
+	const isHidden = app.model.hasPlumbing && state.hide && !state.mine;
 	byId('hidden-rows').textContent = isHidden
-		? `Hidden: about ${plural(Math.round(app.model.meanPlumbing), 'row')} of plumbing`
+		? `Hidden: about ${plural(Math.max(1, Math.round(app.model.meanPlumbing)), 'row')} of plumbing`
 		: '';
 	if (document.activeElement !== byId('search')) byId('search').value = state.q;
 	Object.assign(document.querySelector('main').dataset, {

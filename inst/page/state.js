@@ -56,6 +56,8 @@ function parseHash(hash, defaults, model) {
 		unit: ['amounts', 'shares'],
 		tab: TABS,
 	};
+	// A zoom is a row of the tree, which is another one if plumbing is hidden.
+	if (/(^|[#&])zoom=/.test(hash)) state.hide = false;
 	for (const [key, text] of new URLSearchParams(hash.replace(/^#/, ''))) {
 		if (!Object.hasOwn(defaults, key)) continue;
 		const kind = typeof defaults[key];
@@ -79,7 +81,7 @@ function parseHash(hash, defaults, model) {
 function formatHash(state, defaults) {
 	const out = new URLSearchParams();
 	for (const [key, value] of Object.entries(state)) {
-		if (value === defaults[key]) continue;
+		if (value === defaults[key] && !(key === 'hide' && state.zoom > 0)) continue;
 		if (Array.isArray(value)) out.set(key, value.map(round).join('-'));
 		else if (typeof value === 'boolean') out.set(key, value ? '1' : '0');
 		else out.set(key, value);

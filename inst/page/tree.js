@@ -106,11 +106,21 @@ function finished(tree) {
 	return { n: tree.n, parent: tree.parent.slice(0, tree.n), group: tree.group.slice(0, tree.n) };
 }
 
-/** 1 for nodes to leave out: those that frameworks add, or all but the user's frames and what they call directly. */
+/**
+ * 1 for nodes to leave out: those that frameworks add, and all but the user's frames and what they call directly, as in
+ * `filter_profile()`.
+ */
 function hiddenNodes(model, { hide, mine }) {
 	const hidden = hide ? model.plumbing.slice() : new Uint8Array(model.n);
+	if (!mine) return hidden;
 	const isMine = (node) => model.mine[model.frame[node]];
-	for (let i = 1; mine && i < model.n; i++) if (!isMine(i) && !isMine(model.parent[i])) hidden[i] = 1;
+	// The innermost frame on the path that is not plumbing.
+	const caller = new Int32Array(model.n);
+	for (let i = 1; i < model.n; i++) {
+		const above = caller[model.parent[i]];
+		caller[i] = hidden[i] ? above : i;
+		if (!isMine(i) && !isMine(above)) hidden[i] = 1;
+	}
 	return hidden;
 }
 
