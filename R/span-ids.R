@@ -47,7 +47,7 @@ with_span_ids <- function(trace_id, span_id, expr) {
     name <- c("trace_id", "span_id", "expr")[[which(c(missing(trace_id), missing(span_id), missing(expr)))[[1]]]]
     abort_missing(name, rlang::current_env(), i = "An example is `with_span_ids(trace_id, span_id, work())`.")
   }
-  .profile_token <- push_span(trace_id, span_id, 0L)
+  .profile_token <- push_span(trace_id, span_id, 0L, 0L)
   on.exit(pop_span(.profile_token))
   if (.profile_token <= 0) {
     refuse_ids(trace_id, span_id, rlang::current_env())
@@ -56,9 +56,14 @@ with_span_ids <- function(trace_id, span_id, expr) {
 }
 
 # The package may be unloaded while a span is active, or while otel keeps a wrapped provider. Calls of its library would
-# then be errors in functions of others, so these two functions do nothing.
-push_span <- function(trace_id, span_id, flags, frame = NULL, end = NULL) {
-  if (is.null(the$is_unloaded)) .External(profile_push_span, trace_id, span_id, flags, frame, end)
+# then be errors in functions of others, so these functions do nothing.
+push_span <- function(trace_id, span_id, flags, name, frame = NULL, end = NULL) {
+  if (is.null(the$is_unloaded)) .External(profile_push_span, trace_id, span_id, flags, name, frame, end)
+}
+
+# The number of a name, for `push_span()`; with `NULL`, of the name of the active span.
+number_of_name <- function(name) {
+  if (is.null(the$is_unloaded)) .External(profile_span_name, name) else 0L
 }
 
 pop_span <- function(token) {
@@ -88,7 +93,7 @@ log_spans <- function(path) {
   .External(profile_log_spans, enc2native(path), getRversion() < "4.3.0")
 }
 
-# The ids of the span of each sample in the file at `path`; NULL if there were none.
+# The ids and the label of the span of each sample in the file at `path`; NULL if there were none.
 logged_spans <- function(path, call) {
   log <- .External(profile_logged_spans)
   if (is.null(log) || all(is.na(log$span_id))) {
@@ -98,10 +103,10 @@ logged_spans <- function(path, call) {
   # A line that starts at the offset of a change was written after it.
   change <- findInterval(starts, log$offset)
   change[change == 0L] <- NA
-  list(.trace_id = log$trace_id[change], .span_id = log$span_id[change])
+  lapply(list(.trace_id = log$trace_id, .span_id = log$span_id, key = log$key, value = log$value), `[`, change)
 }
 
-# Adds these ids to the samples of the same file.
+# Adds these ids and labels to the samples of the same file.
 with_spans <- function(x, spans, call) {
   if (is.null(spans)) {
     return(x)
@@ -114,6 +119,22 @@ with_spans <- function(x, spans, call) {
     ), "profile_warning_incomplete", call = call)
     return(x)
   }
-  x$samples[names(spans)] <- spans
+  x$samples[c(".trace_id", ".span_id")] <- spans[c(".trace_id", ".span_id")]
+  label_spans(x, spans$key, spans$value)
+}
+
+# Adds a label to each sample whose key is not `NA`. A label of the user with this key wins.
+label_spans <- function(x, key, value) {
+  samples <- x$samples$sample_id
+  known <- x$.labels
+  is_new <- !is.na(key) & !paste(samples, key) %in% paste(known$sample_id, known$key)
+  if (!any(is_new)) {
+    return(x)
+  }
+  new <- tibble::tibble(
+    sample_id = samples[is_new], key = key[is_new], str = value[is_new], num = NA_real_, unit = NA_character_
+  )
+  labels <- vctrs::vec_rbind(known, new)
+  x$.labels <- labels[order(labels$sample_id), ]
   x
 }

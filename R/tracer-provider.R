@@ -68,24 +68,28 @@ with_method <- function(x, name, replace) {
 
 shown_tracer <- function(tracer) {
   tracer <- with_method(tracer, "start_span", function(start_span) {
-    function(...) shown_span(start_span(...))
+    function(name = NULL, ...) shown_span(start_span(name, ...), name)
   })
   tracer <- with_method(tracer, "get_active_span", function(get_active_span) {
-    function(...) shown_span(get_active_span(...))
+    function(...) {
+      # The name of this span is that of the active one.
+      number <- number_of_name(NULL)
+      shown_span(get_active_span(...), number = number)
+    }
   })
   with_method(tracer, "start_local_active_span", function(start_local_active_span) {
-    function(..., scope = parent.frame(), activation_scope = parent.frame()) {
+    function(name = NULL, ..., scope = parent.frame(), activation_scope = parent.frame()) {
       force(activation_scope)
-      span <- shown_span(start_local_active_span(..., scope = scope, activation_scope = activation_scope))
+      span <- shown_span(start_local_active_span(name, ..., scope = scope, activation_scope = activation_scope), name)
       ids <- ids_of_span(span)
-      push_span(ids[[1]], ids[[2]], ids[[3]], activation_scope, end_of_span())
+      push_span(ids[[1]], ids[[2]], ids[[3]], number_of_name(name), activation_scope, end_of_span())
       span
     }
   })
 }
 
-shown_span <- function(span) {
-  # Ids are read at the first activation, since most spans of some programs are never active.
+shown_span <- function(span, name, number = number_of_name(name)) {
+  # Ids and names are read at the first activation, since most spans of some programs are never active.
   ids <- NULL
   tokens <- list()
   end <- end_of_span()
@@ -96,7 +100,7 @@ shown_span <- function(span) {
       if (is.null(ids)) {
         ids <<- ids_of_span(span)
       }
-      token <- push_span(ids[[1]], ids[[2]], ids[[3]], activation_scope, end)
+      token <- push_span(ids[[1]], ids[[2]], ids[[3]], number, activation_scope, end)
       if (is.null(activation_scope)) {
         tokens[[length(tokens) + 1L]] <<- list(scope, token)
       }

@@ -1,8 +1,8 @@
 // Announces to other profilers that this process has records of active spans (span.c).
 //
 // OpenTelemetry's OTEP 4719 defines where: in a mapping that is named OTEL_CTX, whose header refers to a message of
-// protobuf. OTEP 4947 defines the two attributes that the message contains here: the kind of records, and the names of
-// the attributes in records, of which there are none. Profilers ignore the records of a process without this mapping.
+// protobuf. OTEP 4947 defines the two attributes that the message contains here: the kind of records, and the keys of
+// the attributes in records. Profilers ignore the records of a process without this mapping.
 //
 // A process has at most one such mapping. If another library has published one, it is left as it is.
 
@@ -55,10 +55,17 @@ static void add(Message *to, uint8_t field, const void *content, size_t size) {
     to->size += size;
 }
 
+// Adds an AnyValue with text as a field.
+static void add_text(Message *to, uint8_t field, const char *text) {
+    Message value = {.size = 0};
+    add(&value, 1, text, strlen(text));
+    add(to, field, value.bytes, value.size);
+}
+
 // Adds an attribute: a KeyValue in the field `attributes` of the ProcessContext. `kind` is the field of AnyValue.
-static void add_attribute(Message *to, const char *key, uint8_t kind, const char *content) {
+static void add_attribute(Message *to, const char *key, uint8_t kind, const void *content, size_t size) {
     Message value = {.size = 0}, pair = {.size = 0};
-    add(&value, kind, content, strlen(content));
+    add(&value, kind, content, size);
     add(&pair, 1, key, strlen(key));
     add(&pair, 2, value.bytes, value.size);
     add(to, 2, pair.bytes, pair.size);
@@ -93,31 +100,36 @@ static void *new_mapping(size_t size, int *has_name) {
     return mapping;
 }
 
-void profile_publish_process(void) {
+int profile_publish_process(void) {
     // A forked process does not inherit the mapping.
     static pid_t tried;
+    static int is_done;
     if (tried == getpid())
-        return;
+        return is_done;
     tried = getpid();
+    is_done = 0;
     if (is_published())
-        return;
+        return 0;
     static Message message;
     message.size = 0;
-    add_attribute(&message, "threadlocal.schema_version", 1, "tlsdesc_v1_dev");
-    // An array without items.
-    add_attribute(&message, "threadlocal.attribute_key_map", 5, "");
+    const char *version = "tlsdesc_v1_dev";
+    add_attribute(&message, "threadlocal.schema_version", 1, version, strlen(version));
+    Message keys = {.size = 0};
+    add_text(&keys, 1, PROFILE_SPAN_NAME);
+    add_text(&keys, 1, PROFILE_OVERFLOW);
+    add_attribute(&message, "threadlocal.attribute_key_map", 5, keys.bytes, keys.size);
 
     struct timespec now;
     if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
-        return;
+        return 0;
     size_t size = (size_t) sysconf(_SC_PAGESIZE);
     int has_name;
     Header *header = new_mapping(size, &has_name);
     if (header == MAP_FAILED)
-        return;
+        return 0;
     if (madvise(header, size, MADV_DONTFORK) != 0) {
         munmap(header, size);
-        return;
+        return 0;
     }
     memcpy(header->signature, NAME, sizeof header->signature);
     header->version = 2;
@@ -129,7 +141,12 @@ void profile_publish_process(void) {
     atomic_store(&header->published, published == 0 ? 1 : published);
     if (prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, header, size, NAME) != 0 && !has_name)
         munmap(header, size);
+    else
+        is_done = 1;
+    return is_done;
 }
 #else
-void profile_publish_process(void) {}
+int profile_publish_process(void) {
+    return 0;
+}
 #endif

@@ -1,8 +1,8 @@
 // The active span of R's thread, where profilers find it: in a record at a fixed place in memory.
 //
-// The record is the thread context of OpenTelemetry's OTEP 4947, which is 28 bytes long here, since it has no
-// attributes. Other profilers find it by the thread-local variable that the OTEP defines, and the reader of this package
-// (rust/reader/src/spans.rs) by the variable `profile_thread_ctx_v1`, which is simpler to find in another process. Both
+// The record is the thread context of OpenTelemetry's OTEP 4947: 28 bytes, and an attribute if the name of the span is
+// known. Other profilers find it by the thread-local variable that the OTEP defines, and the reader of this package
+// (rust/reader/src/stack/spans.rs) by the variable `profile_thread_ctx_v1`, which is simpler to find in another process. Both
 // may read it only while R's thread stands still, or else have to read it twice. A record that is being changed is not
 // valid, and neither compilers nor processors may move writes across the changes of that flag.
 //
@@ -30,19 +30,27 @@
 
 enum { TRACE = 16, SPAN = 8, IDS = TRACE + SPAN };
 
-// Padded to whole words, which the reader can read without a system call.
+// The limits on the number of different names and on the length of each. A length in a record is one byte.
+enum { MOST_NAMES = 1000, MOST_CHARACTERS = 100, MOST_BYTES = 255 };
+
+// `key` is the place of the attribute's key in the list that process_context.c publishes. If that is of another library,
+// `attributes_size` is 0, but the package's own reader finds the attribute nevertheless: it reads `length`.
 typedef struct {
     uint8_t ids[IDS];
     volatile uint8_t valid;
     uint8_t flags;
     uint16_t attributes_size;
-    uint8_t padding[4];
+    uint8_t key;
+    uint8_t length;
+    char text[MOST_BYTES];
 } Record;
 
+// `name` is the number of the name, see number_of().
 typedef struct {
     uint8_t ids[IDS];
     uint8_t is_valid;
     uint8_t flags;
+    uint16_t name;
     double token;
 } Active;
 
@@ -51,7 +59,13 @@ typedef struct {
     double offset;
     uint8_t ids[IDS];
     uint8_t is_valid;
+    uint16_t name;
 } Change;
+
+typedef struct {
+    uint8_t length;
+    char text[MOST_BYTES];
+} Name;
 
 attribute_visible Record profile_thread_ctx_v1 __attribute__((aligned(8)));
 
@@ -102,6 +116,91 @@ static int has_room(void **items, size_t count, size_t *room, size_t size) {
     return 1;
 }
 
+// ---- Names -------------------------------------------------------------------------------
+
+// The names of spans, which become labels of samples. Their number is limited like the number of sets of labels
+// (R/labels.R): a name that contains the id of a user would otherwise be a label with a value for each user.
+static struct {
+    Name *items;
+    size_t count, room;
+    // The numbers of names, at places that depend on their content. At least half of them are 0, which is no name.
+    uint16_t places[2048];
+} names;
+
+// The number of all further names. Their attribute has another key, and says which one is missing.
+enum { FURTHER = MOST_NAMES + 1 };
+static const Name further = {sizeof PROFILE_SPAN_NAME - 1, PROFILE_SPAN_NAME};
+
+static const Name *name_of(uint16_t number) {
+    static const Name empty;
+    return number == 0 ? &empty : number == FURTHER ? &further : &names.items[number - 1];
+}
+
+// The number of bytes of the character in UTF-8; 0 if it is invalid. The text ends with a zero.
+static int size_of_character(const char *text) {
+    const uint8_t *bytes = (const uint8_t *) text;
+    if (bytes[0] < 0x80)
+        return 1;
+    if (bytes[0] < 0xc2 || bytes[0] > 0xf4)
+        return 0;
+    int size = bytes[0] >= 0xf0 ? 4 : bytes[0] >= 0xe0 ? 3 : 2;
+    uint32_t code = bytes[0] & (0x7f >> size);
+    for (int i = 1; i < size; i++) {
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (bytes[i] & 0x3f);
+    }
+    uint32_t least = size == 4 ? 0x10000 : size == 3 ? 0x800 : 0x80;
+    return code < least || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : size;
+}
+
+// Cuts text that is too long, and replaces bytes that are not UTF-8.
+static Name name_from(const char *text) {
+    Name name = {0};
+    // Where the text is cut if it is too long.
+    size_t length = 0, cut = 0;
+    for (int count = 1; *text != 0; count++) {
+        int size = size_of_character(text);
+        size_t bytes = size == 0 ? 1 : (size_t) size;
+        if (count > MOST_CHARACTERS || length + bytes > MOST_BYTES) {
+            memcpy(name.text + cut, "...", 3);
+            memset(name.text + cut + 3, 0, MOST_BYTES - cut - 3);
+            length = cut + 3;
+            break;
+        }
+        memcpy(name.text + length, size == 0 ? "?" : text, bytes);
+        text += bytes;
+        length += bytes;
+        if (count <= MOST_CHARACTERS - 3 && length <= MOST_BYTES - 3)
+            cut = length;
+    }
+    name.length = (uint8_t) length;
+    return name;
+}
+
+// The number of a name, which remains the same as long as the package is loaded; 0 for text without characters.
+static uint16_t number_of(const char *text) {
+    Name name = name_from(text);
+    if (name.length == 0)
+        return 0;
+    uint32_t place = 2166136261u;
+    for (int i = 0; i < name.length; i++)
+        place = (place ^ (uint8_t) name.text[i]) * 16777619u;
+    place ^= place >> 16;
+    enum { PLACES = sizeof names.places / sizeof names.places[0] };
+    for (place %= PLACES; names.places[place] != 0; place = (place + 1) % PLACES) {
+        const Name *known = &names.items[names.places[place] - 1];
+        if (known->length == name.length && memcmp(known->text, name.text, name.length) == 0)
+            return names.places[place];
+    }
+    if (names.count == MOST_NAMES || !has_room((void **) &names.items, names.count, &names.room, sizeof(Name)))
+        return FURTHER;
+    names.items[names.count++] = name;
+    return names.places[place] = (uint16_t) names.count;
+}
+
+// ---- Active spans ------------------------------------------------------------------------
+
 static const Active none;
 
 static const Active *active(void) {
@@ -120,13 +219,18 @@ static void log_change(void);
 static void publish(void) {
     Record *record = &profile_thread_ctx_v1;
     const Active *span = active();
+    const Name *name = name_of(span->name);
     log_change();
     // Not when the package is loaded, since most processes have no spans.
-    profile_publish_process();
+    int are_keys_known = profile_publish_process();
     record->valid = 0;
     atomic_thread_fence(memory_order_release);
     memcpy(record->ids, span->ids, IDS);
     record->flags = span->flags;
+    record->attributes_size = are_keys_known && name->length > 0 ? (uint16_t) (2 + name->length) : 0;
+    record->key = span->name == FURTHER;
+    record->length = name->length;
+    memcpy(record->text, name->text, name->length);
     atomic_thread_fence(memory_order_release);
     record->valid = span->is_valid;
 }
@@ -169,23 +273,28 @@ static void end_with_frame(SEXP token, SEXP frame, SEXP call) {
 
 // Activates the span with these ids; if they are invalid, no span is active from now on. Returns a token for
 // profile_pop_span(), which is negative if the ids are invalid, and 0 if there is no memory. The arguments are the ids
-// of the trace and the span, the flags, and NULL or an environment and a call: when the frame of that environment ends,
-// the activation does, too. The call is that of on.exit() with a call of the R function pop_span(), in which the token
-// is inserted. In R code, this would take three times as long as all the rest.
+// of the trace and the span, the flags, the number of the name, and NULL or an environment and a call: when the frame of
+// that environment ends, the activation does, too. The call is that of on.exit() with a call of the R function
+// pop_span(), in which the token is inserted. In R code, this would take three times as long as all the rest.
 SEXP profile_push_span(SEXP arguments) {
     SEXP trace = CADR(arguments), span = CADDR(arguments), flags = CADDDR(arguments);
-    SEXP frame = CAD4R(arguments);
+    SEXP rest = CDR(CDDDR(arguments));
+    int name = Rf_asInteger(CAR(rest));
+    SEXP frame = CADR(rest);
     Active new = none;
     new.is_valid = read_id(trace, new.ids, TRACE) && read_id(span, new.ids + TRACE, SPAN);
-    if (new.is_valid)
+    if (new.is_valid) {
         new.flags = TYPEOF(flags) == INTSXP && XLENGTH(flags) == 1 ? (uint8_t) INTEGER(flags)[0] : 0;
-    else
+        // The number is used as an index.
+        new.name = (name > 0 && (size_t) name <= names.count) || name == FURTHER ? (uint16_t) name : 0;
+    } else {
         memset(new.ids, 0, IDS);
+    }
     // Before anything is changed, since this allocates memory and may jump.
     double token = stack.token + 1;
     SEXP result = PROTECT(Rf_ScalarReal(new.is_valid ? token : -token));
     if (TYPEOF(frame) == ENVSXP)
-        end_with_frame(result, frame, CAR(CDR(CDDDR(CDR(arguments)))));
+        end_with_frame(result, frame, CADDR(rest));
     UNPROTECT(1);
     if (!has_room((void **) &stack.spans, stack.count, &stack.room, sizeof(Active))) {
         REAL(result)[0] = 0;
@@ -213,11 +322,29 @@ SEXP profile_pop_span(SEXP arguments) {
     return R_NilValue;
 }
 
-// The record as it is, as raw bytes, and whether it is published.
+// The number of a name, for profile_push_span(); that of the active span if the argument is NULL.
+SEXP profile_span_name(SEXP arguments) {
+    SEXP text = CADR(arguments);
+    if (text == R_NilValue)
+        return Rf_ScalarInteger(active()->name);
+    if (TYPEOF(text) != STRSXP || XLENGTH(text) != 1)
+        return Rf_ScalarInteger(0);
+    text = STRING_ELT(text, 0);
+    // Text of unknown encoding cannot be converted.
+    if (text == NA_STRING || Rf_getCharCE(text) == CE_BYTES)
+        return Rf_ScalarInteger(0);
+    const void *memory = vmaxget();
+    uint16_t number = number_of(Rf_translateCharUTF8(text));
+    vmaxset(memory);
+    return Rf_ScalarInteger(number);
+}
+
+// The record as it is, as raw bytes.
 SEXP profile_active_span(SEXP arguments) {
     (void) arguments;
-    SEXP bytes = Rf_allocVector(RAWSXP, 28);
-    memcpy(RAW(bytes), &profile_thread_ctx_v1, 28);
+    size_t size = 28 + (size_t) profile_thread_ctx_v1.attributes_size;
+    SEXP bytes = Rf_allocVector(RAWSXP, (R_xlen_t) size);
+    memcpy(RAW(bytes), &profile_thread_ctx_v1, size);
     return bytes;
 }
 
@@ -285,6 +412,7 @@ static void log_change(void) {
     change->offset = offset;
     memcpy(change->ids, span->ids, IDS);
     change->is_valid = span->is_valid;
+    change->name = span->name;
 }
 
 // Begins a log for the file with this path, to which R's profiler writes. The second argument is whether R buffers it.
@@ -300,17 +428,18 @@ SEXP profile_log_spans(SEXP arguments) {
     return R_NilValue;
 }
 
-// Ends the log. Returns list(offset, trace_id, span_id); NULL if there is none.
+// Ends the log. Returns list(offset, trace_id, span_id, key, value), where the last two are the label with the name;
+// NULL if there is none.
 SEXP profile_logged_spans(SEXP arguments) {
     (void) arguments;
     if (log_.file < 0)
         return R_NilValue;
     R_xlen_t count = (R_xlen_t) log_.count;
-    const char *names[] = {"offset", "trace_id", "span_id", ""};
+    const char *names[] = {"offset", "trace_id", "span_id", "key", "value", ""};
     SEXP result = PROTECT(Rf_mkNamed(VECSXP, names));
     SET_VECTOR_ELT(result, 0, Rf_allocVector(REALSXP, count));
-    SET_VECTOR_ELT(result, 1, Rf_allocVector(STRSXP, count));
-    SET_VECTOR_ELT(result, 2, Rf_allocVector(STRSXP, count));
+    for (int column = 1; column < 5; column++)
+        SET_VECTOR_ELT(result, column, Rf_allocVector(STRSXP, count));
     for (R_xlen_t i = 0; i < count; i++) {
         const Change *change = &log_.changes[i];
         REAL(VECTOR_ELT(result, 0))[i] = change->offset;
@@ -318,6 +447,11 @@ SEXP profile_logged_spans(SEXP arguments) {
         SET_STRING_ELT(VECTOR_ELT(result, 1), i, trace);
         SEXP span = change->is_valid ? hexadecimal(change->ids + TRACE, SPAN) : NA_STRING;
         SET_STRING_ELT(VECTOR_ELT(result, 2), i, span);
+        const Name *name = name_of(change->name);
+        const char *key = change->name == FURTHER ? PROFILE_OVERFLOW : PROFILE_SPAN_NAME;
+        SET_STRING_ELT(VECTOR_ELT(result, 3), i, name->length == 0 ? NA_STRING : Rf_mkChar(key));
+        SEXP value = name->length == 0 ? NA_STRING : Rf_mkCharLenCE(name->text, name->length, CE_UTF8);
+        SET_STRING_ELT(VECTOR_ELT(result, 4), i, value);
     }
     close_log();
     UNPROTECT(1);
@@ -350,4 +484,6 @@ void profile_end_spans(void) {
     free(stack.spans);
     stack.spans = NULL;
     stack.room = 0;
+    free(names.items);
+    memset(&names, 0, sizeof names);
 }

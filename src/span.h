@@ -8,6 +8,7 @@ void profile_end_spans(void);
 
 SEXP profile_push_span(SEXP arguments);
 SEXP profile_pop_span(SEXP arguments);
+SEXP profile_span_name(SEXP arguments);
 SEXP profile_active_span(SEXP arguments);
 SEXP profile_log_spans(SEXP arguments);
 SEXP profile_logged_spans(SEXP arguments);

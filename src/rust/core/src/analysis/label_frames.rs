@@ -25,7 +25,7 @@ mod mark;
 mod stack;
 
 pub use mark::Mark;
-pub use stack::{Frames, OUTER_CALLS, OVERFLOW_KEY};
+pub use stack::{Frames, OUTER_CALLS, OVERFLOW_KEY, SPAN_NAME};
 
 use super::frameworks::Frameworks;
 use crate::collections::{Interner, Lists};
@@ -215,7 +215,7 @@ fn move_toplevels(profile: &mut Profile, taken: &[Taken]) {
     }
 }
 
-/// Adds labels after those that a sample already has.
+/// Adds labels after those that a sample already has. They replace the name of its span, which is not from the user.
 fn label_samples(
     profile: &mut Profile,
     taken: &[Taken],
@@ -224,12 +224,18 @@ fn label_samples(
 ) -> Result<()> {
     let old = std::mem::take(&mut profile.labels);
     let mut old = old.into_iter().peekable();
+    let strings = &profile.strings;
+    let is_of_span = |key| [SPAN_NAME, OVERFLOW_KEY].contains(&strings.get(key));
     for (sample, stack) in profile.samples.stack.iter().enumerate() {
         cancel::at_row(sample, stop)?;
+        let new = lists.get(taken[stack.row()].labels);
         while let Some(label) = old.next_if(|label| label.sample <= sample) {
-            profile.labels.try_push(label)?;
+            let is_replaced = new.iter().any(|&(key, _)| key == label.key) && is_of_span(label.key);
+            if !is_replaced {
+                profile.labels.try_push(label)?;
+            }
         }
-        for &(key, value) in lists.get(taken[stack.row()].labels) {
+        for &(key, value) in new {
             let label = Label {
                 str: Some(value),
                 ..Label::new(sample, key)

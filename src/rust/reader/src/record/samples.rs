@@ -34,7 +34,6 @@ pub fn declare_types(profile: &mut Profile) -> Result<()> {
 /// What samples of a process refer to in their profile.
 pub struct Samples {
     source: SourceId,
-    state_key: StringId,
     frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
     stack: Vec<LocationId>,
     /// The last span. Consecutive samples often have the same.
@@ -56,7 +55,6 @@ impl Samples {
     pub fn new(source: Source, profile: &mut Profile) -> Result<Samples> {
         Ok(Samples {
             source: profile.add_source(source)?,
-            state_key: profile.strings.intern("state")?,
             frames: HashMap::default(),
             stack: Vec::new(),
             span: None,
@@ -111,9 +109,12 @@ impl Samples {
             };
             profile.samples.toplevel.try_push(toplevel)?;
         }
-        if let Some(ids) = stack.span {
-            let link = self.link(ids, profile)?;
+        if let Some(span) = stack.span {
+            let link = self.link(span.ids, profile)?;
             profile.samples.links.try_push((sample, link))?;
+            if let Some((key, text)) = span.label {
+                add_label(sample, key, texts.get(text), profile)?;
+            }
         }
         profile.samples.source.try_push(self.source)?;
         profile.samples.stack.try_push(id)?;
@@ -130,16 +131,7 @@ impl Samples {
             State::Running if !tick.computes => State::Sleeping,
             state => state,
         };
-        let state = profile.strings.intern(in_a_word(state))?;
-        let label = Label {
-            sample,
-            key: self.state_key,
-            str: Some(state),
-            num: None,
-            unit: None,
-            other: None,
-        };
-        profile.labels.try_push(label)?;
+        add_label(sample, "state", in_a_word(state), profile)?;
         Ok(cut)
     }
 
@@ -175,6 +167,14 @@ impl Samples {
         self.span = Some((ids, link));
         Ok(link)
     }
+}
+
+fn add_label(sample: usize, key: &str, value: &str, profile: &mut Profile) -> Result<()> {
+    let label = Label {
+        str: Some(profile.strings.intern(value)?),
+        ..Label::new(sample, profile.strings.intern(key)?)
+    };
+    profile.labels.try_push(label)
 }
 
 fn location(frame: Frame, texts: &Strings, profile: &mut Profile) -> Result<LocationId> {

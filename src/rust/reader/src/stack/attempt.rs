@@ -344,7 +344,10 @@ impl<M: Memory> StackReader<M> {
         }
         stack.frames.clear();
         stack.records.clear();
-        stack.span = self.snapshot.span();
+        stack.span = match self.snapshot.span() {
+            Some(record) => record.parse(&mut self.texts)?,
+            None => None,
+        };
         let (near, far) = if is_finished {
             (NEAR, trunk.count())
         } else {

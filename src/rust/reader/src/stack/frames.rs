@@ -1,6 +1,6 @@
 //! A stack of R: functions, files and lines.
 
-use crate::stack::spans::SpanIds;
+use crate::stack::spans::Span;
 use profile_core::model::StringId;
 
 /// Deeper stacks are cut: their outermost calls are left out. R's own limit is 5,000 calls by default.
@@ -52,7 +52,7 @@ pub struct Stack {
     /// Where the outermost function was called.
     pub toplevel: Option<Place>,
     /// The span that was active.
-    pub span: Option<SpanIds>,
+    pub span: Option<Span>,
     /// Why outer frames are missing, if they are.
     pub cut: Option<Cut>,
 }

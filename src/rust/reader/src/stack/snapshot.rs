@@ -13,7 +13,7 @@
 
 use crate::memory::copies::Copies;
 use crate::stack::moment::Moment;
-use crate::stack::spans::{self, SpanIds};
+use crate::stack::spans;
 use crate::target::head::Head;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -37,7 +37,7 @@ pub struct Snapshot<M> {
     is_late: bool,
     /// The address of the record of the active span, if the process has one, and its content.
     span_at: Option<u64>,
-    span: Option<[u8; spans::SIZE]>,
+    span: Option<spans::Record>,
     clock: fn() -> Moment,
     begun: Moment,
     /// See [`Snapshot::moment()`].
@@ -73,13 +73,13 @@ impl<M: Memory> Snapshot<M> {
         self.span_at = address;
     }
 
-    /// The span that was active.
-    pub fn span(&self) -> Option<SpanIds> {
-        self.span.as_ref().and_then(SpanIds::parse)
+    /// The record of the span that was active.
+    pub fn span(&self) -> Option<spans::Record> {
+        self.span
     }
 
-    fn read_span(&mut self) -> Option<[u8; spans::SIZE]> {
-        memory::array(&mut self.memory, self.span_at?)
+    fn read_span(&mut self) -> Option<spans::Record> {
+        spans::Record::read(&mut self.memory, self.span_at?)
     }
 
     /// Prepares the next snapshot, so that it takes less time.

@@ -1,19 +1,28 @@
 //! The active span of R's thread, from the record that this package keeps in a process that uses it (`src/span.c`).
 //!
 //! The record is that of OpenTelemetry's OTEP 4947: the id of the trace, the id of the span, whether both are valid, and
-//! more that is not needed here. Other libraries may publish such a record only in a thread-local variable, whose
+//! an attribute, which is a label of samples: the name of the span. Other libraries may publish such a record only in a thread-local variable, whose
 //! address cannot be found without knowing the C library of the process; they are not read.
 
 use crate::target::exports::{Exports, modules};
+use profile_core::analysis::label_frames::{OVERFLOW_KEY, SPAN_NAME};
 use profile_core::error::Result;
-use profile_runtime::memory::{Mapping, Memory};
+use profile_core::model::{StringId, Strings};
+use profile_runtime::memory::{self, Mapping, Memory};
 
 /// The variable that contains the record.
 pub const VARIABLE: &str = "profile_thread_ctx_v1";
-/// The size of the record, in whole words.
-pub const SIZE: usize = 32;
-/// The offset of the byte that is 1 if the record is valid.
+/// The offset of the byte that is 1 if the record is valid, and those of the attribute: the number of its key, and the
+/// length of its text, which is after it.
 const VALID: usize = 24;
+const KEY: usize = 28;
+const LENGTH: usize = 29;
+const TEXT: usize = 30;
+/// The size of the part that is always read, in whole words; and of the longest text.
+const FIXED: usize = 32;
+const MOST_TEXT: usize = 255;
+/// The keys that `src/process_context.c` publishes, in this order.
+const KEYS: [&str; 2] = [SPAN_NAME, OVERFLOW_KEY];
 
 /// The ids of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,16 +31,60 @@ pub struct SpanIds {
     pub span_id: [u8; 8],
 }
 
-impl SpanIds {
-    /// `None` if no span is active, or the record is being changed.
-    pub fn parse(record: &[u8; SIZE]) -> Option<SpanIds> {
-        let (trace_id, rest) = record.split_first_chunk()?;
+/// A span, and the key and the text of its label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    pub ids: SpanIds,
+    pub label: Option<(&'static str, StringId)>,
+}
+
+/// A copy of the record. What is beyond the text is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record([u8; TEXT + MOST_TEXT]);
+
+impl Record {
+    /// `None` if it cannot be read. Without its text, it has no label.
+    pub fn read(memory: &mut impl Memory, address: u64) -> Option<Record> {
+        let mut record = Record([0; TEXT + MOST_TEXT]);
+        let (fixed, rest) = record.0.split_at_mut(FIXED);
+        fixed.copy_from_slice(&memory::array::<FIXED>(memory, address)?);
+        let further = (TEXT + usize::from(fixed[LENGTH])).saturating_sub(FIXED);
+        if further > 0 {
+            let rest = rest.get_mut(..further);
+            let at = address.saturating_add(FIXED as u64);
+            if !rest.is_some_and(|rest| memory.read(at, rest)) {
+                fixed[LENGTH] = 0;
+            }
+        }
+        Some(record)
+    }
+
+    /// The span, whose text is added to `texts`. `None` if no span is active, or the record is being changed.
+    pub fn parse(&self, texts: &mut Strings) -> Result<Option<Span>> {
+        let Some(ids) = self.ids() else {
+            return Ok(None);
+        };
+        let label = match self.label() {
+            Some((key, text)) => Some((key, texts.intern(&String::from_utf8_lossy(text))?)),
+            None => None,
+        };
+        Ok(Some(Span { ids, label }))
+    }
+
+    fn ids(&self) -> Option<SpanIds> {
+        let (trace_id, rest) = self.0.split_first_chunk()?;
         let ids = SpanIds {
             trace_id: *trace_id,
             span_id: *rest.first_chunk()?,
         };
         let is_given = ids.trace_id != [0; 16] && ids.span_id != [0; 8];
-        (record[VALID] == 1 && is_given).then_some(ids)
+        (self.0[VALID] == 1 && is_given).then_some(ids)
+    }
+
+    fn label(&self) -> Option<(&'static str, &[u8])> {
+        let key = KEYS.get(usize::from(self.0[KEY]))?;
+        let text = self.0[TEXT..].get(..usize::from(self.0[LENGTH]))?;
+        (!text.is_empty()).then_some((*key, text))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::fake::module::{Hash, Module, SIZE, VARIABLES};
 use crate::fake::process::{At, FakeR, MODULE};
 use crate::fake::{FakeMemory, Space};
+use profile_core::analysis::label_frames::{OVERFLOW_KEY, SPAN_NAME};
 use profile_reader::stack::moment::Moment;
 use profile_reader::stack::reader::{Motion, StackReader};
 use profile_reader::stack::spans::{SpanIds, VARIABLE};
@@ -48,7 +49,24 @@ fn with_library(hash: Hash) -> (FakeR, Vec<Mapping>) {
 }
 
 fn span(reader: &mut StackReader<FakeMemory>, motion: Motion) -> Option<SpanIds> {
-    reader.read(motion).unwrap().unwrap().span
+    let stack = reader.read(motion).unwrap().unwrap();
+    stack.span.map(|span| span.ids)
+}
+
+/// The key and the text of the label of a span.
+fn label(reader: &mut StackReader<FakeMemory>, motion: Motion) -> Option<(&'static str, String)> {
+    let stack = reader.read(motion).unwrap().unwrap();
+    let (key, text) = stack.span?.label?;
+    Some((key, reader.texts.get(text).to_owned()))
+}
+
+/// A record with an attribute.
+fn named(key: u8, length: usize, text: &[u8]) -> Vec<u8> {
+    let mut record = record(1, 2, 1).to_vec();
+    record.truncate(28);
+    record.extend([key, u8::try_from(length).unwrap()]);
+    record.extend(text);
+    record
 }
 
 #[test]
@@ -102,7 +120,7 @@ fn the_span_and_the_stack_are_of_one_moment() {
             }
         });
         let stack = reader.read(Motion::Free).unwrap().unwrap();
-        let (span, calls) = (stack.span, stack.frames.len());
+        let (span, calls) = (stack.span.map(|span| span.ids), stack.frames.len());
         let is_late = span == ids(3, 4);
         assert_eq!(
             (span, calls),
@@ -115,6 +133,99 @@ fn the_span_and_the_stack_are_of_one_moment() {
         seen[usize::from(is_late)] += 1;
     }
     assert!(seen[0] > 0 && seen[1] > 5, "{seen:?}");
+}
+
+#[test]
+fn the_name_of_a_span_is_read_as_far_as_it_is_one() {
+    let (mut r, mappings) = with_library(Hash::Gnu);
+    r.space.write(RECORD, &record(1, 2, 1));
+    let (memory, mut reader) = r.reader();
+    assert!(reader.find_span(&mappings).unwrap());
+    let longest = "x".repeat(255);
+    let cases: [(u8, usize, &[u8], Option<(&str, &str)>); 9] = [
+        (0, 0, b"rest of a longer name", None),
+        (0, 2, b"ab, and the rest", Some((SPAN_NAME, "ab"))),
+        (0, 5, b"GET /a", Some((SPAN_NAME, "GET /"))),
+        (
+            0,
+            100,
+            &longest.as_bytes()[..100],
+            Some((SPAN_NAME, &longest[..100])),
+        ),
+        (
+            0,
+            101,
+            &longest.as_bytes()[..101],
+            Some((SPAN_NAME, &longest[..101])),
+        ),
+        (0, 255, longest.as_bytes(), Some((SPAN_NAME, &longest))),
+        (1, 9, b"span.name", Some((OVERFLOW_KEY, "span.name"))),
+        (
+            0,
+            6,
+            b"\xc3\xa9\xc3a\xff\x80",
+            Some((SPAN_NAME, "é\u{fffd}a\u{fffd}\u{fffd}")),
+        ),
+        // There are two keys.
+        (2, 2, b"ab", None),
+    ];
+    for (key, length, text, expected) in cases {
+        let now = named(key, length, text);
+        memory.change(|space| space.write(RECORD, &now));
+        for motion in [Motion::Still, Motion::Free] {
+            let expected = expected.map(|(key, text)| (key, text.to_owned()));
+            assert_eq!(label(&mut reader, motion), expected);
+            assert_eq!(span(&mut reader, motion), ids(1, 2));
+        }
+    }
+    // Without a span, its name does not count.
+    memory.change(|space| space.write(RECORD + 24, &[0]));
+    memory.change(|space| space.write(RECORD + 28, &[0]));
+    assert_eq!(label(&mut reader, Motion::Free), None);
+}
+
+#[test]
+fn a_name_that_ends_outside_of_the_memory_is_left_out() {
+    let (mut r, mappings) = with_library(Hash::Gnu);
+    r.space.write(RECORD, &named(0, 200, &[b'x'; 200]));
+    let (memory, mut reader) = r.reader();
+    assert!(reader.find_span(&mappings).unwrap());
+    assert!(label(&mut reader, Motion::Free).is_some());
+    memory.change(|space| space.hide(RECORD + 100..RECORD + 300));
+    for motion in [Motion::Still, Motion::Free] {
+        assert_eq!(label(&mut reader, motion), None);
+        assert_eq!(span(&mut reader, motion), ids(1, 2));
+    }
+}
+
+#[test]
+fn the_name_and_the_ids_are_of_one_moment() {
+    let (mut r, mappings) = with_library(Hash::Gnu);
+    r.space.write(RECORD, &named(0, 40, &[b'a'; 40]));
+    let mut later = r.space.clone();
+    later.write(RECORD, &named(0, 40, &[b'b'; 40]));
+    later.write(RECORD, &[3; 24]);
+    let mut seen = [0; 2];
+    for number in 0..30 {
+        let (memory, mut reader) = r.reader();
+        assert!(reader.find_span(&mappings).unwrap());
+        reader.plan().unwrap();
+        let after = later.clone();
+        memory.before_read(move |space, reads| {
+            if reads == number {
+                *space = after.clone();
+            }
+        });
+        let span = reader.read(Motion::Free).unwrap().unwrap().span.unwrap();
+        let name = span
+            .label
+            .map(|(_, text)| reader.texts.get(text).to_owned());
+        let is_late = span.ids.trace_id == [3; 16];
+        let expected = if is_late { "b" } else { "a" }.repeat(40);
+        assert_eq!(name, Some(expected), "{number}");
+        seen[usize::from(is_late)] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 2, "{seen:?}");
 }
 
 thread_local! {

@@ -12,6 +12,8 @@ const FORWARDED: &str = ".profile_forwarded";
 pub const OUTER_CALLS: &str = "<outer calls not read>";
 /// The key of the label that replaces labels that exceeded the limit.
 pub const OVERFLOW_KEY: &str = "profile.overflow";
+/// The key of the label with the name of the active span, which recorders get from a record of the process.
+pub const SPAN_NAME: &str = "span.name";
 
 /// The role of a frame with respect to labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -204,6 +204,36 @@ fn samples_get_labels_and_lose_frames() {
 }
 
 #[test]
+fn labels_of_the_user_replace_the_names_of_spans() {
+    let own = |labels: &str| format!("f>w>.profile_labelled>.profile_labels:{labels};>g");
+    let mut x = profile(&[
+        ("f", 1.0),
+        (&own("a=1"), 1.0),
+        (&own("span.name=mine"), 1.0),
+        ("f>w>.profile_labelled>.profile_overflow:b;>g", 1.0),
+    ]);
+    for sample in 0..4 {
+        for (key, text) in [(SPAN_NAME, "GET"), (OVERFLOW_KEY, "c"), ("a", "other")] {
+            let key = x.strings.intern(key).unwrap();
+            let str = Some(x.strings.intern(text).unwrap());
+            x.labels.push(Label {
+                str,
+                ..Label::new(sample, key)
+            });
+        }
+    }
+    assert_eq!(
+        taken(&mut x),
+        [
+            "f:0 | span.name GET profile.overflow c a other",
+            "f:0>g:0 | span.name GET profile.overflow c a other a 1",
+            "f:0>g:0 | profile.overflow c a other span.name mine",
+            "f:0>g:0 | span.name GET a other profile.overflow b",
+        ]
+    );
+}
+
+#[test]
 fn a_profile_without_labels_stays_as_it_is() {
     let mut x = profile(&[
         ("f:1>with_labels:2>eval", 1.0),
