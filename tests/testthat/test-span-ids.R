@@ -7,12 +7,17 @@ span <- "eee19b7ec3c1b174"
 other_span <- "00000000000000a1"
 
 # The record as OTEP 4947 lays it out; NULL if it is not valid.
-published <- function() {
+published_record <- function() {
   bytes <- .External(asNamespace("profile")$profile_active_span)
-  expect_length(bytes, 28)
-  # No attributes follow.
-  expect_identical(bytes[27:28], as.raw(c(0, 0)))
-  if (bytes[[25]] == 0) {
+  # The size of the attributes that follow.
+  expect_length(bytes, 28 + sum(as.integer(bytes[27:28]) * c(1, 256)))
+  if (bytes[[25]] != 0) bytes
+}
+
+# The ids and the flags in it.
+published <- function() {
+  bytes <- published_record()
+  if (is.null(bytes)) {
     return(NULL)
   }
   expect_identical(bytes[[25]], as.raw(1))
@@ -79,6 +84,18 @@ test_that("ids are checked", {
   expect_null(published())
 })
 
+# The name of the active span: the key of the attribute in the record, and the text; NULL if there is none.
+published_name <- function() {
+  bytes <- published_record()
+  if (length(bytes) <= 28) {
+    return(NULL)
+  }
+  expect_identical(as.integer(bytes[[30]]), length(bytes) - 30L)
+  text <- rawToChar(bytes[-(1:30)])
+  Encoding(text) <- "UTF-8"
+  c(c("span.name", "profile.overflow")[[as.integer(bytes[[29]]) + 1]], text)
+}
+
 # The mapping by which other profilers find the record, as OTEP 4719 describes it: `signature`, `version`, and the text
 # in its message.
 test_that("other profilers find what they need", {
@@ -104,9 +121,11 @@ test_that("other profilers find what they need", {
   attribute <- function(key, value) c(
     as.raw(c(0x12, 4 + nchar(key) + length(value), 0x0a, nchar(key))), charToRaw(key), as.raw(c(0x12, length(value))), value
   )
+  field <- function(number, content) c(as.raw(c(8 * number + 2, length(content))), content)
+  key <- function(text) field(1, field(1, charToRaw(text)))
   expect_identical(message, c(
-    attribute("threadlocal.schema_version", c(as.raw(c(0x0a, 14)), charToRaw("tlsdesc_v1_dev"))),
-    attribute("threadlocal.attribute_key_map", as.raw(c(0x2a, 0)))
+    attribute("threadlocal.schema_version", field(1, charToRaw("tlsdesc_v1_dev"))),
+    attribute("threadlocal.attribute_key_map", field(5, c(key("span.name"), key("profile.overflow"))))
   ))
 })
 
@@ -499,22 +518,215 @@ test_that("garbage collections change nothing", {
   path <- withr::local_tempfile()
   writeLines("one", path)
   # Only calls of compiled code, since each allocation takes milliseconds.
-  f <- compiler::cmpfun(function(start, push, active, trace, span, end) {
+  f <- compiler::cmpfun(function(start, name, push, active, trace, span, end) {
     .External(start, path, FALSE)
-    .External(push, trace, span, 1L, environment(), end)
+    .External(push, trace, span, 1L, .External(name, "GET"), environment(), end)
     .External(active)
   })
   end <- internal$end_of_span()
   gctorture(TRUE)
   record <- f(
-    internal$profile_log_spans, internal$profile_push_span, internal$profile_active_span, trace, other_span, end
+    internal$profile_log_spans, internal$profile_span_name, internal$profile_push_span, internal$profile_active_span,
+    trace, other_span, end
   )
   changes <- .External(internal$profile_logged_spans)
   gctorture(FALSE)
   expect_identical(paste(record[17:26], collapse = ""), paste0(other_span, "0101"))
+  expect_identical(rawToChar(record[-(1:30)]), "GET")
   expect_null(published())
   # Only the last change at each size of the file counts.
-  expect_identical(changes, list(offset = 4, trace_id = NA_character_, span_id = NA_character_))
+  expect_identical(changes, list(
+    offset = 4, trace_id = NA_character_, span_id = NA_character_, key = NA_character_, value = NA_character_
+  ))
+})
+
+test_that("names of spans are published as text of limited length", {
+  tracer <- tracer_provider$new(fake_provider()$provider)$get_tracer("test")
+  name_in_record <- function(name) {
+    tracer$start_local_active_span(name)
+    published_name()
+  }
+  text <- function(...) c("span.name", paste0(...))
+  expect_identical(name_in_record("GET /a"), text("GET /a"))
+  expect_identical(name_in_record(strrep("x", 100)), text(strrep("x", 100)))
+  expect_identical(name_in_record(strrep("x", 101)), text(strrep("x", 97), "..."))
+  # At most 255 bytes.
+  expect_identical(name_in_record(strrep("\u20ac", 85)), text(strrep("\u20ac", 85)))
+  expect_identical(name_in_record(strrep("\u20ac", 86)), text(strrep("\u20ac", 84), "..."))
+  expect_identical(name_in_record(strrep("\U1F600", 100)), text(strrep("\U1F600", 63), "..."))
+  expect_identical(name_in_record(iconv("caf\u00e9", "UTF-8", "latin1")), text("caf\u00e9"))
+  # Overlong sequences, surrogates, numbers that are too large, and what ends too early.
+  for (bytes in list(0xff, c(0xc0, 0x80), c(0xed, 0xa0, 0x80), c(0xf4, 0x90, 0x80, 0x80), c(0xe2, 0x82))) {
+    invalid <- rawToChar(as.raw(c(0x61, bytes)))
+    Encoding(invalid) <- "UTF-8"
+    expect_identical(name_in_record(invalid), text("a", strrep("?", length(bytes))))
+  }
+  Encoding(invalid) <- "bytes"
+  # The fake provider compares names, which is an error for such text.
+  number_of_name <- asNamespace("profile")$number_of_name
+  expect_identical(number_of_name(invalid), 0L)
+  for (name in list("", NA_character_, c("a", "b"), 1)) expect_identical(number_of_name(name), 0L)
+  expect_gt(number_of_name("GET /a"), 0)
+  expect_identical(number_of_name("GET /a"), number_of_name("GET /a"))
+  expect_null(published_name())
+})
+
+test_that("the name is that of the innermost span", {
+  tracer <- tracer_provider$new(fake_provider()$provider)$get_tracer("test")
+  name <- function() published_name()[[2]]
+  inner <- function() {
+    tracer$start_local_active_span("inner")
+    c(name(), with_span_ids(trace, span, is.null(published_name())), name())
+  }
+  resumed <- function(span) {
+    span$activate()
+    name()
+  }
+  outer <- function() {
+    tracer$start_local_active_span("outer")
+    current <- tracer$get_active_span()
+    # It has the name of the span that was active when it was asked for.
+    in_other <- function() {
+      tracer$start_local_active_span("other")
+      resumed(current)
+    }
+    c(name(), inner(), name(), in_other(), name())
+  }
+  expect_identical(outer(), c("outer", "inner", "TRUE", "inner", "outer", "outer", "outer"))
+  expect_null(published_name())
+  later <- tracer$start_span("later")
+  expect_null(published_name())
+  expect_identical(replicate(2, resumed(later)), c("later", "later"))
+  expect_null((function() { tracer$start_span("invalid")$activate(); published_name() })())
+  expect_null((function() { tracer$get_active_span()$activate(); published_name() })())
+})
+
+test_that("samples of R's profiler are labelled with the names of spans", {
+  tracer <- tracer_provider$new(fake_provider()$provider)$get_tracer("test")
+  in_span <- function(name, n) {
+    tracer$start_local_active_span(name)
+    busy(n)
+  }
+  for (memory in c(TRUE, FALSE)) {
+    x <- given_profile({
+      busy(1)
+      in_span("GET /a", 2)
+      with_labels(c(route = "/b"), in_span("caf\u00e9", 1))
+      with_labels(c(span.name = "mine"), in_span("GET /c", 1))
+      with_span_ids(trace, span, busy(1))
+    }, memory = memory)
+    labels <- x$.labels[order(x$.labels$sample_id, x$.labels$key, method = "radix"), ]
+    expect_identical(labels$sample_id, c(2L, 3L, 4L, 4L, 5L))
+    expect_identical(labels$key, c("span.name", "span.name", "route", "span.name", "span.name"))
+    expect_identical(labels$str, c("GET /a", "GET /a", "/b", "caf\u00e9", "mine"))
+    validate_profile(x)
+  }
+  by <- summary(x, by = "span.name")
+  expect_identical(by$samples[match(c("GET /a", "caf\u00e9", "mine", NA), by$span.name)], c(2L, 1L, 1L, 2L))
+  # The label remains if a file is written and read.
+  path <- withr::local_tempfile()
+  write_otlp(x, path, aggregate = FALSE)
+  expect_identical(sort(table(read_otlp(path)$.labels$str)), sort(table(x$.labels$str)))
+  # Without labels of the user there is no table yet.
+  x <- given_profile(in_span("GET /a", 1))
+  expect_identical(x$.labels$str, "GET /a")
+  validate_profile(x)
+  skip_without_native()
+  x <- given_profile({ in_span("GET /a", 1); busy(1) }, native = TRUE)
+  expect_identical(as.list(x$.labels[c("sample_id", "key", "str")]), list(sample_id = 1L, key = "span.name", str = "GET /a"))
+})
+
+test_that("samples under too many names say so", {
+  skip_without_ticks()
+  # Names remain known as long as the package is loaded.
+  result <- run_r(c(
+    paste(c("trace <- '5b8efff798038103d269b633813fc60c'; fake_provider <-", deparse(fake_provider)), collapse = "\n"),
+    "library(profile)",
+    "tracer <- tracer_provider$new(fake_provider()$provider)$get_tracer('test')",
+    "in_span <- function(name) { tracer$start_local_active_span(name); NULL }",
+    # Spans that are never active do not count.
+    "for (i in 1:2000) tracer$start_span(paste('inactive', i))",
+    "for (i in 1:1100) in_span(paste('span', i))",
+    "n <- vapply(paste('span', c(1:1100)), profile:::number_of_name, 0L, USE.NAMES = FALSE)",
+    "cat(identical(n, c(1:1000, rep(1001L, 100))), '')",
+    "in_span <- function(name) {",
+    "  tracer$start_local_active_span(name)",
+    "  bytes <- .External(profile:::profile_active_span)",
+    "  c(as.integer(bytes[[29]]), rawToChar(bytes[-(1:30)]))",
+    "}",
+    "cat(in_span('span 1000'), in_span('span 1001'), '')",
+    # The log of R's profiler has the key and the text.
+    "path <- tempfile(); writeLines('one', path)",
+    "invisible(profile:::log_spans(path))",
+    "logged <- function() {",
+    "  tracer$start_local_active_span('span 1001')",
+    "  .External(profile:::profile_logged_spans)[c('key', 'value')]",
+    "}",
+    "cat(unlist(logged()))"
+  ))
+  expect_equal(result$output, "TRUE 0 span 1000 1 span.name profile.overflow span.name")
+})
+
+test_that("a label of the user with the key of the name wins", {
+  label_spans <- asNamespace("profile")$label_spans
+  x <- given_profile(with_labels(c(span.name = "mine"), busy(2)))
+  y <- label_spans(x, c("span.name", "profile.overflow"), c("GET", "span.name"))
+  expect_identical(y$.labels$key, c("span.name", "span.name", "profile.overflow"))
+  expect_identical(y$.labels$str, c("mine", "mine", "span.name"))
+  expect_identical(label_spans(x, c("span.name", NA), c("GET", NA)), x)
+})
+
+test_that("samples of the agent and of other processes have the names of their spans", {
+  tracer <- tracer_provider$new(fake_provider()$provider)$get_tracer("test")
+  long <- strrep("\u20ac", 85)
+  in_span <- compiler::cmpfun(function() for (i in 1:10) busy_loop(1e4))
+  spans <- function() {
+    named <- function() { tracer$start_local_active_span(long); in_span() }
+    named()
+    mine <- function() {
+      tracer$start_local_active_span("GET")
+      with_labels(c(span.name = "mine"), in_span())
+    }
+    mine()
+  }
+  got <- list()
+  local_agent(function(x) got[[length(got) + 1]] <<- x)
+  values <- function() unlist(lapply(got, function(x) x$.labels$str[x$.labels$key == "span.name"]))
+  work_until(function() {
+    spans()
+    agent_status()
+    all(c(long, "mine") %in% values())
+  })
+  stop_agent(300)
+  # Samples may be taken while the labels of `mine()` are set.
+  expect_setequal(setdiff(values(), "GET"), c(long, "mine"))
+  for (x in got) {
+    of_name <- x$.labels[x$.labels$key == "span.name", ]
+    expect_identical(anyDuplicated(of_name$sample_id), 0L)
+    is_inside <- vapply(names_of_samples(x), function(names) all(c("in_span", "named") %in% names), TRUE)
+    at <- match(x$samples$sample_id[is_inside], of_name$sample_id)
+    expect_true(all(of_name$str[at] == long))
+  }
+})
+
+test_that("samples of other processes have the names of their spans", {
+  skip_without_processes()
+  gate <- file.path(withr::local_tempdir(), "gate")
+  system2("mkfifo", gate)
+  # The process waits for a line that never comes.
+  pid <- local_r_process(c("ready()", with_package(
+    sprintf("trace <- '%s'", trace),
+    paste(c("fake_provider <-", deparse(fake_provider)), collapse = "\n"),
+    "tracer <- tracer_provider$new(fake_provider()$provider)$get_tracer('test')",
+    sprintf("gate <- fifo('%s', 'r', blocking = TRUE)", gate),
+    "in_span <- function() { tracer$start_local_active_span('GET /a'); readLines(gate, 1) }",
+    "in_span()"
+  )))
+  pipe <- fifo(gate, "w", blocking = TRUE)
+  withr::defer(close(pipe))
+  wait_for_stack(pid, c("readLines", "in_span"))
+  x <- profile_until(pid, clock = "wall")
+  expect_identical(x$.labels$str[x$.labels$key == "span.name"], rep("GET /a", nrow(x$samples)))
 })
 
 test_that("under an invalid span, no span is active", {
