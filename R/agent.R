@@ -22,8 +22,9 @@
 #'
 #' Samples contain R functions with files and lines, but no native code. With `clock = "cpu"`, no samples are taken
 #' while R waits. Labels of [with_labels()], such as the route of a request, become labels of the samples. With
-#' `method = "reader"`, samples also have the ids of the active span, see [with_span_ids()]. Forked processes,
-#' for example of `parallel::mclapply()`, have no agent, but can start their own.
+#' `method = "reader"`, samples also have the ids of the active span, see [with_span_ids()], and its
+#' name, see [tracer_provider]. Forked processes, for example of `parallel::mclapply()`, have no agent, but can start
+#' their own.
 #'
 #' [agent_details] describes the sample types, and how the agent takes and sends samples.
 #'

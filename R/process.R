@@ -16,8 +16,9 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' there are no lines* in [read_rprof()]), CPU time and real time, see *CPU time*, and the time when it was taken. The
 #' label `state` is the state of the process at that time: `running`, also if it has lost its CPU to another process,
 #' `sleeping`, also if it was woken and waits for a CPU, `waiting` for a disk, or `stopped`. Samples also have the
-#' labels that the process has set with
-#' [with_labels()], and the ids of the active span, see [with_span_ids()]. A label with the key `state` does not replace the state of the process: samples have both.
+#' labels that the process has set with [with_labels()], and the ids and the name of the active span, see
+#' [with_span_ids()] and [tracer_provider]. A label with the key `state` does not replace the state of the process:
+#' samples have both.
 #'
 #' Functions have the names by which they were called, as in [Rprof()]. A function that was called by a name that many
 #' have, such as `FUN` in [lapply()], or without a name, is shown with the place where it was defined, as in

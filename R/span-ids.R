@@ -10,7 +10,8 @@
 #' @details
 #' The ids are the columns `.trace_id` and `.span_id` of `samples`. `filter_profile(labels = c(trace_id = id))` selects
 #' the samples of a trace, and `summary(by = "span_id")` shows the time of each span. [write_otlp()] and [send_otlp()]
-#' write them as links, [write_pprof()] as labels `trace_id` and `span_id`.
+#' write them as links, [write_pprof()] as labels `trace_id` and `span_id`. These spans have no names. Spans of otel have,
+#' see [tracer_provider].
 #'
 #' These functions record them:
 #' - the agent, if it takes samples by its own means, which is the default where that is supported, see [start_agent()];
@@ -25,8 +26,9 @@
 #' A call costs about 2 microseconds.
 #'
 #' @section Other profilers:
-#' On Linux, the ids are published as the thread context of OpenTelemetry's proposal OTEP 4947, in the
-#' thread-local variable `otel_thread_ctx_v1` of the package's library.
+#' On Linux, the ids and the name are published as the thread context of OpenTelemetry's proposal OTEP 4947, in the
+#' thread-local variable `otel_thread_ctx_v1` of the package's library. The name is left out if another library has
+#' published the keys of attributes.
 #'
 #' @param trace_id,span_id The ids, as 32 and 16 hexadecimal digits that are not all zero.
 #' @param expr An expression.

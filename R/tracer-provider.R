@@ -4,8 +4,9 @@
 #' A tracer provider that shows profilers the active span
 #'
 #' @description
-#' With this tracer provider of the package otel, samples have the ids of the active span, see [with_span_ids()]. It
-#' passes everything on to the tracer provider that you use otherwise. Set these environment variables before R starts:
+#' With this tracer provider of the package otel, samples have the ids of the active span, see [with_span_ids()], and its
+#' name, such as `GET /a`, as the label `span.name`. It passes everything on to the tracer provider that you use otherwise.
+#' Set these environment variables before R starts:
 #'
 #' ```
 #' OTEL_R_TRACES_EXPORTER=profile::tracer_provider
@@ -22,6 +23,13 @@
 #' Ids are set when a span is activated. The ids of the previous span are restored when it is deactivated, or when the
 #' frame ends for which it was activated. Spans can be nested. The ids of a span are asked for once; an activation
 #' costs about 2 microseconds more than without this provider.
+#'
+#' @section Names of spans:
+#' `summary(x, by = "span.name")` shows the time of all spans with the same name, and
+#' `filter_profile(x, labels = c(span.name = "GET /a"))` selects their samples. The name is the one with which a span is
+#' started. Names of more than 100 characters, or 255 bytes in UTF-8, are cut, and end with `...`. A session has at most
+#' 1,000 different names of spans that were active: samples of spans with further names have the label `profile.overflow`
+#' with the value `span.name` instead. If [with_labels()] sets a label with one of these keys, the sample has that one.
 #'
 #' @format A list with the function `new`.
 #' @seealso [with_span_ids()], which works without the package otel

@@ -6,6 +6,8 @@
 // may read it only while R's thread stands still, or else have to read it twice. A record that is being changed is not
 // valid, and neither compilers nor processors may move writes across the changes of that flag.
 //
+// The name of a span is in the record itself, so there is nothing else to be read for it.
+//
 // Active spans are a stack: when the innermost one ends, the one before it is active again. OpenTelemetry allows that
 // an outer span is deactivated first; this ends all that were activated after it.
 //

@@ -8,6 +8,7 @@ use crate::target::exports::{Exports, modules};
 use profile_core::analysis::label_frames::{OVERFLOW_KEY, SPAN_NAME};
 use profile_core::error::Result;
 use profile_core::model::{StringId, Strings};
+use profile_core::text::decode;
 use profile_runtime::memory::{self, Mapping, Memory};
 
 /// The variable that contains the record.
@@ -65,7 +66,7 @@ impl Record {
             return Ok(None);
         };
         let label = match self.label() {
-            Some((key, text)) => Some((key, texts.intern(&String::from_utf8_lossy(text))?)),
+            Some((key, text)) => Some((key, texts.intern(&decode(text)?.text)?)),
             None => None,
         };
         Ok(Some(Span { ids, label }))
