@@ -8,8 +8,7 @@ use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, written};
 use profile_core::model::{
-    Function, Label, Link, LocationId, Profile, Source, SourceId, StringId, Strings, Toplevel,
-    Values,
+    Function, Label, Link, LocationId, Profile, Source, SourceId, Strings, Toplevel, Values,
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
