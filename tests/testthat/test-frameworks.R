@@ -109,3 +109,28 @@ test_that("units of work become labels when samples are read", {
   expect_identical(sort(by$samples), rep(1L, 4))
   expect_setequal(by$shiny.reactive, c("output$plot", "<reactive:data>", "<observer:save>", NA))
 })
+
+test_that("samples have the label of the unit of work that they belong to", {
+  skip_without_ticks()
+  busy <- compiler::cmpfun(function(n) tick(n))
+  # The names that Shiny gives to these functions.
+  `<reactive:data>` <- function() busy(3L)
+  `<observer:save>` <- function() {
+    busy(2L)
+    `<reactive:data>`()
+  }
+  `<observer:output$plot>` <- function() busy(1L)
+  x <- record_profile(
+    {
+      only_given_ticks()
+      `<observer:save>`()
+      `<observer:output$plot>`()
+      busy(4L)
+    },
+    interval = 0.9
+  )
+  by <- summary(x, by = "shiny.reactive")
+  expected <- c(`<reactive:data>` = 3L, `<observer:save>` = 2L, `output$plot` = 1L)
+  expect_identical(by$samples[match(names(expected), by$shiny.reactive)], unname(expected))
+  expect_identical(by$samples[is.na(by$shiny.reactive)], 4L)
+})
