@@ -95,23 +95,28 @@ impl Frameworks {
         let (prefix, name) = split_name(profile.strings.get(function.name));
         let package = prefix.or_else(|| package_of(profile, id));
         let has_file = !profile.strings.get(function.filename).is_empty();
+        // A process knows for certain that a function belongs to no package.
+        let has_none = package.is_none() && function.package_from.is_some();
+        let is_own = has_none || package.is_none() && has_file;
         let is_framework = package.is_some_and(|package| all.packages.contains(&package));
         frame.kind = match package {
             Some(_) if is_framework => Kind::Unknown,
-            None if !has_file => Kind::Unknown,
+            None if !is_own => Kind::Unknown,
             _ => Kind::User,
         };
         frame.caller = names.callers.get(name).copied();
         let is_unit = |rule: &Rule| matches!(rule.action, Action::Label(_));
         for &rule in names.rules(name) {
             let holds = match rule.package {
-                ANY => !has_file,
+                ANY => !has_file && !is_own,
                 // The package may have been guessed from the name; a caller is better evidence.
-                _ if rule.caller.is_some() => !has_file,
+                _ if rule.caller.is_some() => !has_file && !is_own,
                 own => match package {
                     Some(known) => known == own,
                     // Functions of base have the file of the user's code that they evaluate, and so have units of work.
-                    None => !rule.is_certain && (!has_file || own == BASE || is_unit(rule)),
+                    None => {
+                        !rule.is_certain && (!is_own || own == BASE && !has_none || is_unit(rule))
+                    }
                 },
             };
             if !holds || rule.name.variable_part(name).is_none() {

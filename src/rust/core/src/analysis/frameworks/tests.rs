@@ -3,7 +3,8 @@
 use super::*;
 use crate::model::{Function, Location};
 
-/// A frame `package::name file`, of which the package and the file may be missing.
+/// A frame `package:name file`, of which the package and the file may be missing. Of `-:name`, a process knows that it
+/// belongs to no package.
 fn location(profile: &mut Profile, text: &str) -> LocationId {
     let (name, file) = text.split_once(' ').unwrap_or((text, ""));
     let (package, name) = match name.split_once(':') {
@@ -14,7 +15,8 @@ fn location(profile: &mut Profile, text: &str) -> LocationId {
     };
     let mut string = |text| profile.strings.intern(text).unwrap();
     let mut function = Function::named(string(name), string(file));
-    function.package = package.map(string);
+    function.package_from = package.map(|_| string("process"));
+    function.package = package.filter(|package| *package != "-").map(string);
     let function = Some(profile.functions.intern(function).unwrap());
     let location = Location {
         function,
@@ -168,6 +170,11 @@ fn functions_of_users_with_such_names_are_shown() {
         assert_eq!(shown(&stack.split(", ").collect::<Vec<_>>()).1, []);
     }
     check("main, lapply, FUN, f, g", "main, f, g");
+    check("main, lapply, -:FUN, -:with, g", "main, -:FUN, -:with, g");
+    check(
+        "shiny:runApp, ..stacktraceoff.., shiny:flushReact, on_end, -:run, lm",
+        "shiny:runApp, -:run, lm",
+    );
     check(
         "main, base::withCallingHandlers, base::saveRDS",
         "main, base::saveRDS",
