@@ -98,3 +98,13 @@ if (requireNamespace("promises", quietly = TRUE)) {
     }
   save_as(record(while (!later::loop_empty()) later::run_now(1)), "promises")
 }
+# Workers, recorded from outside.
+cluster <- parallel::makeCluster(1)
+parallel::clusterExport(cluster, "slow")
+x <- record_profile(parallel::parLapply(cluster, 1:4, function(i) slow(20)), children = TRUE)
+parallel::stopCluster(cluster)
+save_as(filter_profile(x, labels = list(source = summary(x, by = "source")$source[[1]])), "parallel")
+if (requireNamespace("callr", quietly = TRUE)) {
+  x <- record_profile(callr::r(function(slow) slow(80), list(slow = slow)), children = TRUE)
+  save_as(filter_profile(x, labels = list(source = summary(x, by = "source")$source[[1]])), "callr")
+}
