@@ -171,18 +171,9 @@ with_label_frames <- function(x, key, call) {
   }
   values <- sort(unique(pairs$text), na.last = TRUE, method = "radix")
   names <- formatC(seq_along(values), width = nchar(length(values)), flag = "0")
-  function_id <- max(x$functions$function_id, 0L) + seq_along(values)
-  location_id <- max(x$locations$location_id, 0L) + seq_along(values)
-  x$functions <- vctrs::vec_rbind(x$functions, tibble::tibble(
-    function_id = function_id, name = names, system_name = names, filename = "", start_line = 0L
-  ))
-  x$locations <- vctrs::vec_rbind(x$locations, tibble::tibble(
-    location_id = location_id, function_id = function_id, line = 0L
-  ))
-  deepest <- tapply(x$sample_locations$depth, factor(x$sample_locations$sample_id, sample_id), max)
-  x$sample_locations <- vctrs::vec_rbind(x$sample_locations, tibble::tibble(
-    sample_id = sample_id, depth = as.integer(deepest) + 1L, location_id = location_id[match(pairs$text, values)]
-  ))
+  of_sample <- rep(NA_character_, nrow(x$samples))
+  of_sample[match(sample_id, x$samples$sample_id)] <- names[match(pairs$text, values)]
+  x <- with_outer_frames(x, of_sample)
   list(x = x, values = values, has_copies = any(is_copy))
 }
 

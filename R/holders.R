@@ -92,7 +92,11 @@ with_outer_frames <- function(x, names) {
   ))
   frames <- x$sample_locations
   row <- match(frames$sample_id, x$samples$sample_id)
-  depth <- as.vector(tapply(frames$depth, factor(row, seq_along(names)), max, default = 0L))
+  # The last row of each sample has its outermost frame.
+  sorted <- order(row, frames$depth, method = "radix")
+  outermost <- sorted[!duplicated(row[sorted], fromLast = TRUE)]
+  depth <- integer(length(names))
+  depth[row[outermost]] <- frames$depth[outermost]
   frames <- vctrs::vec_rbind(frames, tibble::tibble(
     sample_id = x$samples$sample_id[has_name], depth = as.integer(depth[has_name] + 1),
     location_id = locations[match(names[has_name], distinct)]

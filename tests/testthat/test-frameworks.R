@@ -34,7 +34,7 @@ for (is_known in c(FALSE, TRUE)) for (file in framework_files()) {
     after <- frames_of(left)
     expect_identical(names(after), names(before))
     has_work <- vapply(before, function(stack) any(startsWith(stack, "slow")), NA)
-    expect_gt(sum(has_work), 5)
+    expect_gt(sum(has_work), 3)
     for (id in names(before)) {
       expect_true(is_part_of(after[[id]], before[[id]]))
       own <- grepl("^(slow|server|render|observe|<reactive|<observer).* |^<Anonymous> app[.]R$", before[[id]])
