@@ -222,7 +222,8 @@ function describePlace(at, down) {
 /** The innermost function of a node of the model. */
 function leafName(of) {
 	const node = of < 0 ? -1 : app.tree.nodeOf[of];
-	return node > 0 ? app.labels[app.tree.group[node]] : node === 0 ? 'no stack' : 'another label';
+	if (node < 0) return 'another label';
+	return node > 0 ? app.labels[app.tree.group[node]] : of > 0 ? 'hidden' : 'no stack';
 }
 
 /** Draws the selection, and describes it. */
