@@ -57,7 +57,7 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
   is_ready <- FALSE
   on.exit(if (!is_ready) {
     permit_helper(0L)
-    unlink(folder, recursive = TRUE)
+    remove_folder_of_helper(folder)
   })
   joining <- list(
     recording = recording, is_refused = FALSE, interval = settings$interval, clock = settings$clock,
@@ -104,6 +104,15 @@ new_private_folder <- function(path) {
   normalizePath(path)
 }
 
+# The helper may write a file just then, and the folder is not removed as long as it has one. Afterwards it writes nothing.
+remove_folder_of_helper <- function(folder) {
+  for (attempt in 1:100) {
+    unlink(folder, recursive = TRUE)
+    if (!dir.exists(folder)) break
+    Sys.sleep(0.01)
+  }
+}
+
 # Sets environment variables, and returns a function that restores them.
 set_variables <- function(values) {
   before <- rlang::set_names(environment_values(names(values), NA), names(values))
@@ -146,7 +155,7 @@ write_hook <- function(file, settings, scripts) {
 # themselves, and `master`, what the function of `start_helper()` has returned, NULL if its process was killed. Or an error.
 # The folder is removed.
 result_of_helper <- function(folder, master) {
-  on.exit(unlink(folder, recursive = TRUE))
+  on.exit(remove_folder_of_helper(folder))
   result <- wait_for_helper(folder, function() FALSE)
   if (!inherits(result, "error")) {
     result$own <- recorded_by_themselves(folder)
@@ -158,7 +167,7 @@ result_of_helper <- function(folder, master) {
 # Snapshots of the heaps of processes that may be children of this session, see `heap_or_error()`.
 heaps_by_helper <- function(pids, call) {
   folder <- new_private_folder(tempfile("children-"))
-  on.exit(unlink(folder, recursive = TRUE))
+  on.exit(remove_folder_of_helper(folder))
   ask_helper(folder, list(heaps = pids, collector = Sys.getpid()), call)
   stop_if_failed(wait_for_helper(folder, function() FALSE), call)
 }

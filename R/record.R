@@ -142,7 +142,7 @@ record_profile <- function(
   # If the profiler cannot start.
   on.exit(if (children$any) {
     end_helper()
-    unlink(folder, recursive = TRUE)
+    remove_folder_of_helper(folder)
   } else {
     rust(rust_lookout_end(), NULL)
   })

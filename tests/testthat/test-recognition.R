@@ -54,7 +54,7 @@ test_that("each sample file is read by the reader of its format only", {
   formats <- vapply(files, cross, "")
   folder <- basename(dirname(files))
   expected <- folder
-  expected[folder %in% c("proto", "compare")] <- "pprof"
+  expected[folder %in% c("proto", "compare", "frameworks")] <- "pprof"
   expected[grepl("^rprofmem", basename(files))] <- "rprofmem"
   # Empty files, and versions of OpenTelemetry that are too old.
   is_readable <- folder != "found" & !grepl("zero_bytes|rprofmem_empty|classes-1.6|python-1.36|rust-0.31", files)
