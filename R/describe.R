@@ -120,7 +120,8 @@ described_tree <- function(x, found, type, call) {
     return(new_call_tree(found$tree))
   }
   x <- filter_by(x, list(), call, knowledge = c(plumbing = TRUE, mine = FALSE))
-  structure(new_call_tree(rust(rust_describe(x, type), call)$tree), hidden = "plumbing")
+  tree <- rust(rust_call_tree(x, type, "function", NULL, "whole", NULL), call)
+  structure(new_call_tree(tree), hidden = "plumbing")
 }
 
 # ---- Parts -------------------------------------------------------------------------
@@ -178,7 +179,7 @@ described_lines <- function(by_line, texts) {
   lines
 }
 
-# The figures of chunks and tests.
+# The figures of units of work.
 described_labels <- function(x, summary, call) {
   keys <- intersect(unit_keys, as.character(x$.labels$key))
   rlang::set_names(lapply(keys, function(key) label_figures(x, summary, key, call)), keys)

@@ -202,14 +202,16 @@ functions_among <- function(package, names) {
   list(name = own, exported = unname(exported))
 }
 
-# Whether files are R code of a package in a library, or of one that R was installing.
+# Whether files are R code of a package in a library, or of one that R was installing. Libraries of users have the
+# platform in their name, or folders for versions of R in it, and renv's also for platforms.
 is_in_library <- function(path) {
-  library <- "[^/]*library(/[^/]+){0,2}"
+  version <- "(R-)?[0-9]+[.][0-9]+"
+  library <- paste0("(site-|win-|[^/]+-(linux|apple|solaris|freebsd)[^/]*-)?library((/[^/]+)?/", version, "(/[^/]+)?)?")
   grepl(paste0("(^|/)(", library, "|R[.]INSTALL[[:xdigit:]]+)/[^/]+/R/[^/]+$"), path, perl = TRUE)
 }
 
-# The rows of `functions` whose code is in the user's source files: those of R code that are not in a library of packages.
-# Code without a file has the name of what it was read from, such as `<text>`.
+# The rows of `functions` whose code is in the user's source files: R code outside of libraries of packages. Code
+# without a file has the name of what it was read from, such as `<text>`.
 own_functions <- function(x) {
   functions <- unclass(x$functions)
   files <- unique(as.character(functions[["filename"]]))

@@ -39,7 +39,8 @@ profile_version <- function(x) {
 #' its caller, to which it is added.
 #'
 #' @section Words for `by`:
-#' `by` says what the rows of a table, or the nodes of a tree, are. All functions with this argument use the same words.
+#' `by` says what the rows of a table, or the nodes of a tree, are. The words mean the same in
+#' all functions; the help of each says which of them it takes.
 #'
 #' Parts of stacks:
 #' - `"function"`: the frames with the same name;

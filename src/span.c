@@ -36,7 +36,7 @@ enum { TRACE = 16, SPAN = 8, IDS = TRACE + SPAN };
 enum { MOST_NAMES = 1000, MOST_CHARACTERS = 100, MOST_BYTES = 255 };
 
 // `key` is the place of the attribute's key in the list that process_context.c publishes. If that is of another library,
-// `attributes_size` is 0, but the package's own reader finds the attribute nevertheless: it reads `length`.
+// `attributes_size` is 0, and the package's own reader finds the attribute by reading `length`.
 typedef struct {
     uint8_t ids[IDS];
     volatile uint8_t valid;

@@ -51,6 +51,9 @@ for (is_known in c(FALSE, TRUE)) for (file in framework_files()) {
 
 test_that("a Shiny app is shown by its outputs and reactives", {
   x <- read_pprof(test_path("data/frameworks/shiny-1.7.4.pb.gz"))
+  # Nine of ten frames are Shiny's.
+  hidden <- filter_profile(x, hide = "plumbing")
+  expect_lt(nrow(hidden$sample_locations), nrow(x$sample_locations) / 10)
   stacks <- unique(vapply(frames_of(filter_profile(x, hide = "plumbing")), function(stack) {
     paste(stack[seq_len(match("slow app.R", stack, length(stack)))], collapse = " > ")
   }, ""))
@@ -84,6 +87,30 @@ test_that("my code is the user's files and what they call directly", {
     shown <- stack[is_mine | c(FALSE, is_mine[-length(is_mine)])]
     expect_identical(after[[id]], if (length(shown) > 0) shown else stack[[1]])
   }
+})
+
+test_that("code in libraries is not mine", {
+  paths <- c(
+    "/usr/lib/R/library/stats/R/a.R" = TRUE,
+    "/usr/local/lib/R/site-library/dplyr/R/a.R" = TRUE,
+    "/home/u/R/x86_64-pc-linux-gnu-library/4.3/shiny/R/a.R" = TRUE,
+    "C:/Users/u/AppData/Local/R/win-library/4.3/shiny/R/a.R" = TRUE,
+    "/Users/u/Library/R/arm64/4.3/library/shiny/R/a.R" = TRUE,
+    "/home/u/app/renv/library/R-4.3/x86_64-pc-linux-gnu/shiny/R/a.R" = TRUE,
+    "/home/u/app/renv/library/linux-debian-trixie/R-4.5/x86_64-pc-linux-gnu/shiny/R/a.R" = TRUE,
+    "/tmp/RtmpA/R.INSTALL1a2b/own/R/a.R" = TRUE,
+    "/home/u/my-library/app/R/a.R" = FALSE,
+    "/home/u/library/project/app/R/a.R" = FALSE,
+    "/home/u/app/R/a.R" = FALSE,
+    "app.R" = FALSE
+  )
+  expect_identical(is_in_library(names(paths)), unname(paths))
+  path <- withr::local_tempfile(lines = c("sample.interval=10000", "\"sort\" \"f\" "))
+  x <- read_rprof(path)
+  expect_error(filter_profile(x, show = "mine"), "no source files of yours", class = "profile_error_argument")
+  x$functions$filename <- c("a\xff.R", "")[seq_len(nrow(x$functions))]
+  expect_identical(nrow(filter_profile(x, show = "mine")$samples), 1L)
+  expect_identical(nrow(filter_profile(x, hide = "plumbing")$samples), 1L)
 })
 
 test_that("words may be parts of names", {

@@ -38,11 +38,14 @@ test_that("packages, plumbing and source text are in a page", {
   writeLines(c("f <- function() {", "  sort(1)", "}"), file)
   x <- small_profile()
   x$functions$filename[x$functions$filename == "a.R"] <- file
+  x$functions$name[x$functions$filename == ""] <- "lapply"
   x$functions$name[[1]] <- "dplyr::filter"
   x$sources$source_timestamp <- as.numeric(Sys.time()) + 100
   x <- mark_session(x)
   data <- page_of(x)
-  expect_length(data$plumbing, 0)
+  node <- cumsum(unlist(data$plumbing))
+  name <- data$functions$name[data$frames$`function`[data$nodes$frame[node + 1] + 1] + 1]
+  expect_identical(data$strings[name + 1], "lapply")
   expect_equal(data$strings[data$mine + 1], file)
   package <- data$strings[data$functions$package + 1]
   expect_equal(package[match("dplyr::filter", data$strings[data$functions$name + 1])], "dplyr")

@@ -198,7 +198,11 @@ impl<'s> Recorder<'s> {
         let mut session = Session::open(&process, reader, settings, files, number, profile)?;
         session.prepare()?;
         if let (true, Some(begin)) = (is_fork, self.begin) {
-            session.include_start(begin);
+            // A worker that was found late may have older forks. The system knows its start in whole seconds.
+            let most = begin.elapsed().as_secs_f64() + 1.0;
+            if process.age().is_some_and(|age| age <= most) {
+                session.include_start(begin);
+            }
         }
         if let Some(r) = session.unknown() {
             let text = message!("process {}: {r}", process.pid);

@@ -84,7 +84,7 @@ impl Packages {
                 return Ok(Package::Named(name));
             }
             if address == environments.base || address == environments.base_namespace {
-                // Whoever encloses an environment by that of base has not defined a function of base.
+                // A user may enclose an environment by base's. Its functions do not belong to base.
                 return match passed {
                     _ if are_of_calls => Packages::of_builtins(texts),
                     [Some((namespace, object)), Some(_)] => {
