@@ -1,15 +1,17 @@
 # Lazy tables of profiles, and their summary, which the database computes.
 
-#' Query profiles in a database
+#' Query profiles in a database or a data set
 #'
-#' `tbl_profile()` returns the tables of [copy_profile_to()] as lazy tables of dbplyr, for selected runs. The database
-#' computes the results of `dplyr` verbs and of `summary()`. Use [profile_from_con()] to load profiles into memory.
+#' `tbl_profile()` returns the tables of [copy_profile_to()] as lazy tables of dbplyr, for selected runs, or the tables of
+#' [write_profile_dataset()], for selected rows. The engine computes the results of `dplyr` verbs and of `summary()`.
+#' Use [profile_from_con()] to load profiles into memory.
 #'
 #' SQLite does not wait for writers by default. Since the tables are read later, `tbl_profile()` sets the busy
 #' timeout of an SQLite connection to one minute, unless it is longer already.
 #'
 #' @inheritParams copy_profile_to
-#' @param ... For `tbl_profile()`, conditions on the columns of `sources`, as in `dplyr::filter()`.
+#' @param ... For `tbl_profile()`, conditions on the columns of `sources`, or of `samples` and `day` of a data set, as in
+#'   `dplyr::filter()`.
 #'   For `print()`, arguments of `format()`. Otherwise, must be empty.
 #' @param object,x A value of `tbl_profile()`.
 #' @param n The number of sources to show, by default 3; `Inf` for all.
@@ -17,7 +19,8 @@
 #' @param type The sample type to sum.
 #'
 #' @return `tbl_profile()`: a list of class `tbl_profile` with a lazy table for each of the seven tables. Ids are the
-#'   ids in the database. `locations` and `functions` contain the rows of all runs.
+#'   ids in the database. `locations` and `functions` contain the rows of all runs. For a data set, its tables `samples`,
+#'   `frames` and `labels`, with the column `day`.
 #'
 #'   `summary()`: a lazy table with a row for each function, and columns `name`, `self`, `total`, `self_share` and
 #'   `total_share`, as in [summary.profile_data()], in no particular order. Use `dplyr::collect()` to load it. `name` is
@@ -79,6 +82,9 @@
 #' DBI::dbDisconnect(con)
 tbl_profile <- function(con, ..., schema = NULL) {
   call <- rlang::current_env()
+  if (!missing(con) && is_dataset(con)) {
+    return(structure(dataset_tables(con, rlang::enquos(...), call), class = "tbl_profile"))
+  }
   check_database(con, schema, call)
   for (package in c("dplyr", "dbplyr")) {
     need_package(package, call)
@@ -129,6 +135,9 @@ format.tbl_profile <- function(x, ..., n = NULL, width = NULL) {
   call <- text_call()
   n <- check_shown(n, call) %||% 3
   width <- line_width(width, call)
+  if (is_tbl_dataset(x)) {
+    return(shorten(format_dataset(x, width, n), width))
+  }
   samples <- dplyr::collect(dplyr::count(x$samples))$n
   lines <- c(
     "<profile 2.0 in a database>",
@@ -145,17 +154,22 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
   if (!is_text(type)) {
     abort_argument("`type` must be one string, the name of a sample type.", call)
   }
-  check_summable(object, type, call)
   .data <- rlang::.data
-  stacks <- stacks_with_values(object, type)
-  names <- dplyr::inner_join(
-    dplyr::select(object$locations, "location_id", "function_id"),
-    dplyr::select(object$functions, "function_id", "name"),
-    by = "function_id"
-  )
-  # Only stacks with a value. An address without a symbol has no name.
-  frames <- dplyr::inner_join(stacks$frames, stacks$values, by = "stack_id")
-  frames <- dplyr::left_join(frames, names, by = "location_id")
+  if (is_tbl_dataset(object)) {
+    stacks <- dataset_stacks(object, type)
+    frames <- dplyr::inner_join(stacks$frames, stacks$values, by = "stack_id")
+  } else {
+    check_summable(object, type, call)
+    stacks <- stacks_with_values(object, type)
+    names <- dplyr::inner_join(
+      dplyr::select(object$locations, "location_id", "function_id"),
+      dplyr::select(object$functions, "function_id", "name"),
+      by = "function_id"
+    )
+    # Only stacks with a value. An address without a symbol has no name.
+    frames <- dplyr::inner_join(stacks$frames, stacks$values, by = "stack_id")
+    frames <- dplyr::left_join(frames, names, by = "location_id")
+  }
   innermost <- dplyr::summarise(
     dplyr::group_by(stacks$frames, .data$stack_id),
     depth = min(.data$depth, na.rm = TRUE), .groups = "drop"
@@ -179,7 +193,8 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
   sums <- dplyr::mutate(sums, self = dplyr::coalesce(.data$self, 0), size = dplyr::coalesce(.data$size, 0))
   # Each sample with a frame is part of the self of one function. Shares are relative to the sum of absolute values.
   dplyr::transmute(
-    sums, .data$name, .data$self, .data$total,
+    sums,
+    name = .data$name, self = .data$self, total = .data$total,
     self_share = .data$self / sum(.data$size, na.rm = TRUE),
     total_share = .data$total / sum(.data$size, na.rm = TRUE)
   )

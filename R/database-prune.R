@@ -1,6 +1,6 @@
 # Removes old runs from a database, with all rows that no other run refers to.
 
-#' Remove old profiles from a database
+#' Remove old profiles from a database or a data set
 #'
 #' `prune_profiles()` removes the runs that were recorded before a point in time, with their samples, and the stacks,
 #' labels, functions, locations, scopes and resources that no other run refers to.
@@ -12,18 +12,23 @@
 #'
 #' Rows of your own tables are removed if they refer to a removed row. Rows without a reference stay.
 #'
-#' @inheritParams copy_profile_to
-#' @param before A date-time or a date: runs whose `source_timestamp` is earlier are removed. Runs without a
-#'   timestamp stay.
-#' @param ... Conditions on the columns of `sources`, as in `dplyr::filter()`: only runs that satisfy all of them are
-#'   removed.
+#' In a data set of [write_profile_dataset()], the folders of whole days are removed. Queries that read them fail.
 #'
-#' @return The number of runs that were removed, invisibly.
+#' @inheritParams copy_profile_to
+#' @param con A connection, from `DBI::dbConnect()`, or the path of a data set.
+#' @param before A date-time or a date: runs whose `source_timestamp` is earlier are removed. Runs without a
+#'   timestamp stay. In a data set, days of writing that ended at that time, and an hour ago.
+#' @param ... Conditions on the columns of `sources`, as in `dplyr::filter()`: only runs that satisfy all of them are
+#'   removed. Must be empty for a data set.
+#'
+#' @return The number of runs that were removed, invisibly; for a data set, the number of days.
 #'
 #' @section Errors:
 #' - `profile_error_argument` if `before` is not one date or date-time, or a condition is not valid;
 #' - `profile_error_invalid` if the database does not contain profiles;
-#' - `profile_error_unsupported` if it was created by an earlier version of this package.
+#' - `profile_error_unsupported` if it was created by an earlier version of this package, if the package arrow is not
+#'   installed, or if a data set is in object storage;
+#' - `profile_error_open` if there is no data set at a path.
 #' @export
 #' @examplesIf rlang::is_installed(c("DBI", "RSQLite"))
 #' con <- DBI::dbConnect(RSQLite::SQLite())
@@ -36,6 +41,10 @@
 #' DBI::dbDisconnect(con)
 prune_profiles <- function(con, before, ..., schema = NULL) {
   call <- rlang::current_env()
+  if (!missing(con) && is_dataset_path(con)) {
+    rlang::check_dots_empty(call = call)
+    return(prune_dataset(con, check_before(before, call), call))
+  }
   check_database(con, schema, call)
   conditions <- older_than(before, rlang::enquos(...), call)
   in_transaction(con, call = call, {
@@ -54,6 +63,13 @@ prune_profiles <- function(con, before, ..., schema = NULL) {
 
 # The conditions for runs that began earlier.
 older_than <- function(before, conditions, call) {
+  seconds <- check_before(before, call)
+  .data <- rlang::.data
+  c(rlang::quos(.data$source_timestamp < !!seconds), conditions)
+}
+
+# Seconds since 1970.
+check_before <- function(before, call) {
   if (missing(before)) {
     abort_missing("before", call, i = "It is a time, such as `Sys.time() - 24 * 60 * 60`.")
   }
@@ -62,9 +78,7 @@ older_than <- function(before, conditions, call) {
   if (length(before) != 1 || is.na(before)) {
     abort_argument("`before` must be one date-time or date.", call)
   }
-  seconds <- as.numeric(before)
-  .data <- rlang::.data
-  c(rlang::quos(.data$source_timestamp < !!seconds), conditions)
+  as.numeric(before)
 }
 
 # The tables and columns that refer to the rows of each key. A key comes before the keys that its rows refer to.

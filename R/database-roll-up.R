@@ -4,10 +4,10 @@
 # matters, so samples with the same stack and labels are replaced by one sample with the sums of their values. The
 # result is a profile like any other, in the same tables, so queries and functions work as before.
 
-#' Sum up old profiles in a database
+#' Sum up old profiles in a database or a data set
 #'
 #' @description
-#' `roll_up_profiles()` replaces the runs of each day, or hour, by one run. It has one sample for each distinct stack
+#' `roll_up_profiles()` replaces the runs of each day, hour or minute by one run. It has one sample for each distinct stack
 #' and set of labels, with the sums of the values. A service that sends a profile each minute has 1,440 runs a day, and
 #' repeats its stacks in all of them. The time of a query grows with the number of samples; after the roll-up, it grows
 #' with the number of distinct stacks.
@@ -17,7 +17,7 @@
 #' unless they have a value of type `samples`.
 #'
 #' @details
-#' Days and hours are in UTC. A run belongs to the day or hour in which it began.
+#' Days and hours are in UTC. A run belongs to the period in which it began.
 #'
 #' Runs are summed up if they have the same scope, that is, the same service, version and other attributes of the
 #' resource (or, without a scope, the same `source_uri`), the same sample types, and the same values in the other
@@ -39,14 +39,28 @@
 #'
 #' The database reuses the space for new profiles. To return it to the system, run `VACUUM` afterwards.
 #'
-#' @inheritParams copy_profile_to
-#' @param before A date-time or a date: runs whose `source_timestamp` is earlier are summed up. Runs without a
-#'   timestamp stay as they are.
-#' @param ... Conditions on the columns of `sources`, as in `dplyr::filter()`: only runs that satisfy all of them are
-#'   summed up.
-#' @param period The period whose runs become one run: `"day"` or `"hour"`. Hours can be summed up to days later.
+#' ## Data sets
 #'
-#' @return The number of runs that became part of another run, invisibly.
+#' In a data set of [write_profile_dataset()], the many small files of each day that has passed are replaced by few large
+#' ones, service by service, so that memory does not limit the size of a day. The result takes a small part of the space
+#' and of the time of queries, so do this each night with `period = "minute"`. Sums of longer periods have no `trace_id`.
+#'
+#' Others can write and query meanwhile, and nobody sees a day twice or not at all: what is replaced is removed by a call
+#' an hour later, and a query may take as long. A file that arrives after its day was compacted, for example from a
+#' machine with a wrong clock, is moved to the current day. If the process is killed, the next call continues. The data
+#' set must be on a file system, since object storage cannot rename folders.
+#'
+#' @inheritParams copy_profile_to
+#' @param con A connection, from `DBI::dbConnect()`, or the path of a data set.
+#' @param before A date-time or a date: runs whose `source_timestamp` is earlier are summed up. Runs without a
+#'   timestamp stay as they are. In a data set, days of writing that ended at that time, and an hour ago.
+#' @param ... Conditions on the columns of `sources`, as in `dplyr::filter()`: only runs that satisfy all of them are
+#'   summed up. Must be empty for a data set.
+#' @param period The period whose runs become one run: `"day"`, `"hour"` or `"minute"`. Minutes and hours can be summed up
+#'   to longer periods later.
+#'
+#' @return The number of runs that became part of another run, invisibly; for a data set, the number of days that were
+#'   summed up.
 #'
 #' @inheritSection prune_profiles Errors
 #' @seealso [prune_profiles()] to remove old runs; `vignette("always-on")` for queries
@@ -64,12 +78,16 @@
 #' roll_up_profiles(con, before = Sys.Date() - 1)
 #' DBI::dbGetQuery(con, "SELECT count(*) AS samples, count(DISTINCT source_id) AS runs FROM samples")
 #' DBI::dbDisconnect(con)
-roll_up_profiles <- function(con, before, ..., period = c("day", "hour"), schema = NULL) {
+roll_up_profiles <- function(con, before, ..., period = c("day", "hour", "minute"), schema = NULL) {
   call <- rlang::current_env()
+  period <- check_choice(period, c("day", "hour", "minute"), "period", call)
+  if (!missing(con) && is_dataset_path(con)) {
+    rlang::check_dots_empty(call = call)
+    return(roll_up_dataset(con, check_before(before, call), period, call))
+  }
   check_database(con, schema, call)
   conditions <- older_than(before, rlang::enquos(...), call)
-  period <- check_choice(period, c("day", "hour"), "period", call)
-  seconds <- c(day = 24 * 60 * 60, hour = 60 * 60)[[period]]
+  seconds <- dataset_periods[[period]]
   runs <- in_transaction(con, reading = TRUE, call = call, {
     there <- list_tables(con, schema)
     if (".next_ids" %in% there) {

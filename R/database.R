@@ -71,14 +71,17 @@
 #' - a column of your own whose type is incompatible with previously stored profiles, such as text instead of numbers,
 #'   or fractions instead of whole numbers.
 #'
-#' @param con A connection, from `DBI::dbConnect()`.
+#' @param con A connection, from `DBI::dbConnect()`. For `profile_from_con()` and [tbl_profile()] also a data set: the path
+#'   of [write_profile_dataset()], a list of its tables `samples`, `frames` and, optionally, `labels` on any engine that
+#'   dplyr supports, or a value of `tbl_profile()`.
 #' @param x A profile, see [profile_data], of either version, or a dm.
 #' @param ... For `copy_profile_to()`, must be empty. For `profile_from_con()`, conditions on the columns of
-#'   the table `sources`, as in `dplyr::filter()`; by default all runs are loaded.
+#'   the table `sources`, or of `samples` and `day` of a data set, as in `dplyr::filter()`; by default all runs are loaded.
 #' @param schema The schema of the tables, by default the default schema of the database.
 #'
 #' @return `copy_profile_to()`: the rows of `sources` with their ids in the database, invisibly; ids are
-#'   double. `profile_from_con()`: a profile of version 2.0.
+#'   double. `profile_from_con()`: a profile of version 2.0. A data set is summed up by its engine, and the profile has a
+#'   sample for each stack and set of labels of a version of a service.
 #'
 #' @section Errors:
 #' - `profile_error_invalid` if `x` is not valid, the database does not contain profiles, or it contains
@@ -130,6 +133,9 @@ copy_profile_to <- function(con, x, ..., schema = NULL) {
 #' @export
 profile_from_con <- function(con, ..., schema = NULL) {
   call <- rlang::current_env()
+  if (!missing(con) && is_dataset(con)) {
+    return(profile_of_dataset(dataset_tables(con, rlang::enquos(...), call), call))
+  }
   check_database(con, schema, call)
   conditions <- rlang::enquos(...)
   x <- in_transaction(con, reading = TRUE, call = call, {
@@ -151,7 +157,10 @@ check_database <- function(con, schema, call) {
       i = if (has_tables(con)) {
         "The connection comes first, then the profile."
       } else if (rlang::is_string(con)) {
-        paste0("For a file of SQLite, use `DBI::dbConnect(RSQLite::SQLite(), ", in_quotes(short_text(con)), ")`.")
+        paste0(
+          "For a file of SQLite, use `DBI::dbConnect(RSQLite::SQLite(), ", in_quotes(short_text(con)), ")`. ",
+          "A data set is a folder that `write_profile_dataset()` has created."
+        )
       }
     ), call)
   }

@@ -4,11 +4,11 @@
 # same target sends them. src/rust/agent/src is the agent's side: `spool` defines the names of files, `lock` shows which
 # processes exist, and `forward` starts the forwarder, which ends when there is no agent left.
 
-#' Send the profiles in a folder to an OpenTelemetry collector
+#' Send the profiles in a folder to an OpenTelemetry collector, or to a data set
 #'
 #' @description
-#' `forward_profiles()` sends the profiles that [start_agent()] writes to a folder to an OpenTelemetry collector, and
-#' removes each file that the server has accepted. Run it in a separate process next to a service, such as a sidecar
+#' `forward_profiles()` sends the profiles that [start_agent()] writes to a folder to an OpenTelemetry collector, or adds
+#' them to a data set of [write_profile_dataset()], and removes each file that the server has accepted or that was added. Run it in a separate process next to a service, such as a sidecar
 #' container that shares a folder with it: the process of the service then needs neither the network nor any secrets.
 #'
 #' Usually you need not call it: an agent whose `to` is a URL starts a forwarder itself.
@@ -24,11 +24,16 @@
 #' is killed after the server has accepted a profile, the same profile is sent again. It then has the same profile id,
 #' so that a server can recognize it.
 #'
+#' A data set gets a file about every five minutes, with the profiles of all agents that use the folder, so that one
+#' process for each machine is enough and a fleet needs no server. If the process is killed, the next one knows which
+#' profiles it has added: each is added once.
+#'
 #' The environment variables of [send_otlp()] apply.
 #'
 #' @inheritParams send_otlp
 #' @param from The path of a folder.
-#' @param to The URL of the server, or `NULL` to use environment variables, see [send_otlp()].
+#' @param to The URL of the server, or `NULL` to use environment variables, see [send_otlp()]. For a data set, the path of
+#'   a folder that exists, or a path of object storage that begins with `s3://` or `gs://`.
 #' @param resource Attributes of the service, for profiles in the format of [write_pprof()]: a named character vector.
 #' @param once If `FALSE`, new files are sent as they appear, until the call is interrupted. If `TRUE`, the call ends
 #'   when the folder is empty.
@@ -39,7 +44,7 @@
 #'
 #' @section Errors:
 #' `profile_error_send` if a profile could not be sent after `retries` retries, with the fields
-#' described in [send_otlp()]; `profile_error_open` if the folder cannot be read; `profile_error_argument` for invalid
+#' described in [send_otlp()], and `profile_error_write` for a data set; `profile_error_open` if the folder cannot be read; `profile_error_argument` for invalid
 #' arguments, and if another process forwards the spool; `profile_error_unsupported` if curl is not installed, and if a
 #' spool belongs to another user.
 #'
@@ -71,8 +76,11 @@ forward_profiles <- function(from, to = NULL, ..., resource = character(), heade
     check_sending(timeout, retries, call)
   }
   check_sending(timeout, 0, call)
-  need_package("curl", call)
-  request <- otlp_request(to, headers, timeout, call)
+  is_dataset <- is_dataset_target(to)
+  if (!is_dataset) {
+    need_package("curl", call)
+    request <- otlp_request(to, headers, timeout, call)
+  }
   folder <- native_text(from)
   if (is.na(folder) || !dir.exists(folder)) {
     abort_no_folder(c(folder, shown_text(from)), "profile_error_open", call)
@@ -90,10 +98,15 @@ forward_profiles <- function(from, to = NULL, ..., resource = character(), heade
     class <- if (kind == "again") "profile_message_retry" else "profile_message_forward"
     inform_profile(text, class)
   }
-  sender <- new_sender(folder, request, resource, tell)
+  sender <- if (is_dataset) {
+    new_dataset_sender(folder, to, resource, once, tell, call)
+  } else {
+    new_sender(folder, request, resource, tell)
+  }
   repeat {
     has_sent <- sender$step()
     if (sender$attempts() > retries) {
+      if (is_dataset) abort_profile(sender$last(), "profile_error_write", path = to, call = call)
       abort_send(list(bullets = c(x = sender$last())), request, sender$attempts(), call)
     }
     if (once && sender$is_idle()) {

@@ -10,7 +10,7 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::analysis::call_tree::TreePart;
 use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::groups::By;
-use profile_core::analysis::{call_tree, description, holders, runs, summary};
+use profile_core::analysis::{call_tree, description, flat, holders, runs, summary};
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::{SourceId, conversion};
 
@@ -82,6 +82,19 @@ fn rust_call_tree(
         }
         let tree = call_tree::call_tree(&profile, &names, wanted, by, part, is_wanted, &stop)?;
         to_r::call_tree(arena, &profile, &tree)
+    })
+}
+
+// Returns the flat rows of a data set, see `to_r/flat.rs`. `keys` and `values`: attributes for all resources.
+#[extendr]
+fn rust_flat(x: &Robj, keys: &Robj, values: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::analysed(argument(x), &stop)?;
+        let further = argument(keys).texts()?.into_iter();
+        let further = further.zip(argument(values).texts()?).try_vec()?;
+        let names = FrameNames::new(&profile)?;
+        let flat = flat::flat(&profile, &names, &further, &stop)?;
+        to_r::flat(arena, &profile, &flat)
     })
 }
 
@@ -175,6 +188,7 @@ extendr_module! {
     fn rust_summarise;
     fn rust_describe;
     fn rust_call_tree;
+    fn rust_flat;
     fn rust_frame_names;
     fn rust_runs;
     fn rust_holders;

@@ -1,4 +1,5 @@
-//! Keys of the content of rows, with which a database recognises rows that it already contains.
+//! Keys of the content of rows, with which a database recognises rows that it already contains, and by which the tables
+//! of a data set refer to each other.
 //!
 //! A key is a hash of the cells of a row, independent of the order of columns. A missing value adds nothing to the
 //! hash, so a column that another profile lacks makes no difference. The key of a row that refers to another row
@@ -93,12 +94,17 @@ pub fn content_keys(
                 start = end;
             }
         }
-        let mut key = [0; LENGTH];
-        let digest = hash.finalize();
-        BASE64URL_NOPAD.encode_mut(digest.get(..SIZE).unwrap_or_default(), &mut key);
-        keys.try_push(owned(std::str::from_utf8(&key).unwrap_or_default())?)?;
+        keys.try_push(key(hash)?)?;
     }
     Ok(keys)
+}
+
+/// The key of what was added to a hash.
+pub(super) fn key(hash: Hash) -> Result<String> {
+    let mut key = [0; LENGTH];
+    let digest = hash.finalize();
+    BASE64URL_NOPAD.encode_mut(digest.get(..SIZE).unwrap_or_default(), &mut key);
+    owned(std::str::from_utf8(&key).unwrap_or_default())
 }
 
 fn add_row(columns: &[(&str, Cells)], row: usize, hash: &mut Hash) {

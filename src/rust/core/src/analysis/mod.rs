@@ -26,6 +26,7 @@
 //! - [`combine`]: combines several profiles;
 //! - [`compact`]: finds the used rows of edited tables;
 //! - [`content_keys`]: keys of the content of rows, for databases;
+//! - [`flat`]: flat rows for data sets;
 //! - [`convert`]: converts between the versions of the tables;
 //! - [`label_frames`]: labels that recorders find as frames.
 
@@ -37,6 +38,7 @@ pub mod content_keys;
 pub mod convert;
 pub mod description;
 pub mod differences;
+pub mod flat;
 pub mod frame_names;
 pub mod frameworks;
 pub mod garbage_collections;

@@ -1,0 +1,246 @@
+# Queries data sets: the engine filters and sums, whichever it is, and the sums become an ordinary profile.
+#
+# The tables are of any package that supports the verbs of dplyr: arrow for files, dbplyr for DuckDB, Spark and others,
+# or data frames. So all code here uses these verbs, and only expressions that all of them can translate.
+
+# Whether this is a data set and not a database: a path, its tables, or a value of `tbl_profile()`.
+is_dataset <- function(x) {
+  is_tbl_dataset(x) || is_dataset_path(x) || is_list_of_tables(x)
+}
+
+is_tbl_dataset <- function(x) {
+  inherits(x, "tbl_profile") && is.null(x$sample_values)
+}
+
+is_list_of_tables <- function(x) {
+  is.list(x) && !is.data.frame(x) && all(c("samples", "frames") %in% names(x)) && !is_profile(x)
+}
+
+# The tables of a data set, with `filter()` applied.
+dataset_tables <- function(x, conditions, call) {
+  need_package("dplyr", call)
+  tables <- if (is.character(x)) files_of_dataset(open_store(x, call), call) else unclass(x)
+  tables <- tables[intersect(names(dataset_columns), names(tables))]
+  check_dataset_columns(tables, call)
+  tables$samples <- filter_table(tables$samples, conditions, call)
+  # What belongs to the service and the day of a sample is in rows with the same service and day. Engines skip the
+  # others, which a join does not achieve.
+  names <- columns_of(tables$samples)
+  for (table in setdiff(names(tables), "samples")) {
+    shared <- intersect(c("service", "day"), columns_of(tables[[table]]))
+    is_shared <- vapply(conditions, function(condition) {
+      all(intersect(all.vars(rlang::quo_get_expr(condition)), names) %in% shared)
+    }, TRUE)
+    tables[[table]] <- filter_table(tables[[table]], conditions[is_shared], call)
+  }
+  tables
+}
+
+# `colnames()` has no method for queries of arrow.
+columns_of <- function(table) {
+  as.character(dplyr::tbl_vars(table))
+}
+
+check_dataset_columns <- function(tables, call) {
+  for (table in names(tables)) {
+    missing <- setdiff(names(dataset_columns[[table]]), columns_of(tables[[table]]))
+    if (length(missing) > 0) {
+      abort_invalid("is missing in the data set", table, missing[[1]], call = call)
+    }
+  }
+}
+
+filter_table <- function(table, conditions, call) {
+  for (i in seq_along(conditions)) {
+    table <- tryCatch(dplyr::filter(table, !!!conditions[i]), error = function(e) {
+      abort_profile(c(
+        paste0("Cannot filter by `", rlang::as_label(conditions[[i]]), "`."),
+        i = paste0("The columns are ", paste0("`", columns_of(table), "`", collapse = ", "), ".")
+      ), "profile_error_argument", parent = e, call = call)
+    })
+  }
+  table
+}
+
+# The tables of the files. A day that was compacted is read from there and not from the files of its writers. These
+# remain for a while, so that the days can be determined from the first listing.
+files_of_dataset <- function(store, call) {
+  check_is_dataset(store, call)
+  .data <- rlang::.data
+  compact <- files_of_table(store, "compact/samples", c("day", "valid_from"))
+  valid <- valid_folders(compact$files)
+  lapply(rlang::set_names(names(dataset_columns)), function(table) {
+    old <- if (table == "samples") {
+      dplyr::filter(compact, paste(.data$day, .data$valid_from) %in% !!paste(valid$day, valid$valid_from))
+    } else {
+      dplyr::filter(files_of_table(store, in_folder("compact", table), "day"), .data$day %in% !!valid$day)
+    }
+    new <- dplyr::filter(files_of_table(store, table, "day"), !.data$day %in% !!valid$day)
+    columns <- c(names(dataset_columns[[table]]), "day")
+    dplyr::union_all(dplyr::select(new, !!columns), dplyr::select(old, !!columns))
+  })
+}
+
+files_of_table <- function(store, table, partitions) {
+  types <- lapply(rlang::set_names(partitions), function(name) arrow::utf8())
+  factory <- arrow::FileSystemDatasetFactory$create(
+    store$fs,
+    selector = arrow::FileSelector$create(in_folder(store$root, table), recursive = TRUE),
+    format = arrow::FileFormat$create("parquet"), partitioning = arrow::hive_partition(!!!types)
+  )
+  factory$Finish()
+}
+
+# The last folder of each day with sums, from the paths of files. The rules of dataset-compact.R would also permit an
+# earlier one, since all files of `samples` were listed once.
+valid_folders <- function(files) {
+  parts <- regmatches(files, regexec("day=([^/]*)/valid_from=([0-9]*)/[^/]*$", files))
+  folders <- unique(tibble::tibble(day = vapply(parts, `[`, "", 2), valid_from = vapply(parts, `[`, "", 3)))
+  folders <- folders[order(as.numeric(folders$valid_from), decreasing = TRUE), ]
+  folders[!duplicated(folders$day), ]
+}
+
+# Periods to which samples are summed up, in seconds.
+dataset_periods <- c(minute = 60, hour = 3600, day = 86400)
+
+# ---- To a profile ----------------------------------------------------------------------
+
+# Sums by stack, labels and version, computed by the engine, as a profile.
+profile_of_dataset <- function(tables, call) {
+  .data <- rlang::.data
+  by <- c("service", "version", "sample_type", "unit", "stack_key", "label_key")
+  sums <- dplyr::group_by(tables$samples, dplyr::across(dplyr::all_of(!!by)))
+  sums <- dplyr::summarise(sums, value = sum(.data$value, na.rm = TRUE), .groups = "drop")
+  sums <- dplyr::collect(sums)
+  frames <- rows_in_use(tables$frames, tables$samples, "stack_key", names(dataset_columns$frames))
+  labels <- if (!is.null(tables$labels) && !all(is.na(sums$label_key))) {
+    rows_in_use(tables$labels, tables$samples, "label_key", names(dataset_columns$labels))
+  }
+  profile_of_rows(sums, frames, labels, call)
+}
+
+# The distinct rows of a table to which samples refer. Different services may have the same rows.
+rows_in_use <- function(table, samples, key, columns) {
+  used <- dplyr::distinct(dplyr::select(samples, dplyr::all_of(c("service", !!key))))
+  rows <- dplyr::semi_join(table, used, by = c("service", key))
+  dplyr::collect(dplyr::distinct(dplyr::select(rows, dplyr::all_of(setdiff(!!columns, "service")))))
+}
+
+# A profile with a sample for each stack and set of labels of a version of a service.
+profile_of_rows <- function(sums, frames, labels, call) {
+  sums <- sums[order(sums$service, sums$version, sums$stack_key, sums$label_key, sums$sample_type, sums$unit, method = "radix"), ]
+  sources <- vctrs::vec_unique(sums[c("service", "version")])
+  # Values of a type in two units belong to different samples.
+  units <- vctrs::vec_unique(sums[c("sample_type", "unit")])
+  same <- c("service", "version", "stack_key", "label_key", if (anyDuplicated(units$sample_type)) "unit")
+  samples <- vctrs::vec_unique(sums[same])
+  x <- list(meta = tibble::tibble(key = "version", value = "2.0"))
+  x$sources <- sources_of_services(sources)
+  x$samples <- tibble::new_tibble(list(
+    sample_id = seq_len(nrow(samples)), source_id = vctrs::vec_match(samples[c("service", "version")], sources)
+  ), nrow = nrow(samples))
+  x$sample_values <- tibble::new_tibble(list(
+    sample_id = vctrs::vec_match(sums[same], samples), type = sums$sample_type, unit = sums$unit,
+    value = as.numeric(sums$value)
+  ), nrow = nrow(sums))
+  x <- c(x, tables_of_frames(samples$stack_key, frames), resources_of_services(sources))
+  if (NROW(labels) > 0) {
+    x$.labels <- labels_of_samples(samples$label_key, labels)
+  }
+  x <- new_profile_data(x, "2.0")
+  rust(rust_validate(x), call)
+  bind_profiles(list(x), call)
+}
+
+sources_of_services <- function(sources) {
+  n <- nrow(sources)
+  tibble::new_tibble(list(
+    source_id = seq_len(n), source_type = rep("dataset", n), source_uri = sources$service,
+    source_timestamp = rep(NA_real_, n), .scope_id = seq_len(n)
+  ), nrow = n)
+}
+
+resources_of_services <- function(sources) {
+  n <- nrow(sources)
+  ids <- seq_len(n)
+  attributes <- vctrs::vec_rbind(
+    tibble::tibble(resource_id = ids, key = "service.name", type = "string", value = sources$service),
+    tibble::tibble(resource_id = ids, key = "service.version", type = "string", value = sources$version)
+  )
+  list(
+    .resources = tibble::tibble(resource_id = ids, schema_url = NA_character_, dropped_attributes_count = 0),
+    .resource_attributes = slice_rows(attributes, which(!is.na(attributes$value))),
+    .scopes = tibble::tibble(
+      scope_id = ids, resource_id = ids, name = NA_character_, version = NA_character_, schema_url = NA_character_,
+      dropped_attributes_count = 0
+    )
+  )
+}
+
+tables_of_frames <- function(stack_keys, frames) {
+  functions <- vctrs::vec_unique(frames[c("name", "file", "package")])
+  frames$function_id <- vctrs::vec_match(frames[names(functions)], functions)
+  locations <- vctrs::vec_unique(frames[c("function_id", "line", "frame_type")])
+  frames$location_id <- vctrs::vec_match(frames[names(locations)], locations)
+  frames <- frames[order(frames$stack_key, frames$depth, method = "radix"), ]
+  rows <- frames[c("stack_key", "depth", "location_id")]
+  rows$depth <- as.integer(rows$depth)
+  n <- nrow(functions)
+  lines <- as.integer(locations$line)
+  lines[is.na(lines)] <- 0L
+  list(
+    sample_locations = rows_of_samples(seq_along(stack_keys), stack_keys, rows, "stack_key"),
+    locations = tibble::new_tibble(list(
+      location_id = seq_len(nrow(locations)), function_id = locations$function_id, line = lines,
+      .frame_type = locations$frame_type
+    ), nrow = nrow(locations)),
+    functions = tibble::new_tibble(list(
+      function_id = seq_len(n), name = functions$name, system_name = functions$name,
+      filename = ifelse(is.na(functions$file), "", functions$file), start_line = rep(0L, n), .package = functions$package
+    ), nrow = n)
+  )
+}
+
+labels_of_samples <- function(label_keys, labels) {
+  is_number <- !is.na(labels$number)
+  rows <- tibble::new_tibble(list(
+    label_key = labels$label_key, key = labels$label, str = ifelse(is_number, NA, labels$value),
+    num = as.numeric(labels$number), unit = labels$unit
+  ), nrow = nrow(labels))
+  rows <- rows[order(rows$label_key, rows$key, rows$str, rows$num, method = "radix"), ]
+  rows_of_samples(seq_along(label_keys), label_keys, rows, "label_key")
+}
+
+# ---- Summaries -------------------------------------------------------------------------
+
+# Sums of values by stack, and the names of the frames, for `summary()` of a lazy data set.
+dataset_stacks <- function(tables, type) {
+  .data <- rlang::.data
+  values <- dplyr::filter(tables$samples, .data$sample_type == !!type)
+  values <- dplyr::summarise(
+    dplyr::group_by(values, .data$stack_key),
+    size = sum(abs(.data$value), na.rm = TRUE), value = sum(.data$value, na.rm = TRUE), .groups = "drop"
+  )
+  frames <- dplyr::distinct(dplyr::select(tables$frames, "stack_key", "depth", "name"))
+  list(values = dplyr::rename(values, stack_id = "stack_key"), frames = dplyr::rename(frames, stack_id = "stack_key"))
+}
+
+format_dataset <- function(x, width, n) {
+  .data <- rlang::.data
+  services <- dplyr::summarise(
+    dplyr::group_by(x$samples, .data$service, .data$version),
+    samples = sum(.data$sample_count, na.rm = TRUE), .groups = "drop"
+  )
+  services <- dplyr::collect(services)
+  services <- services[order(-as.numeric(services$samples)), ]
+  names <- ifelse(is.na(services$version), services$service, paste(services$service, services$version))
+  names <- vapply(names, shown_name, "", width = width)
+  lines <- c(
+    "<profile 2.0 in a data set>",
+    paste0("Samples:   ", format_count(sum(as.numeric(services$samples)))),
+    paste0("Services:  ", format_count(length(unique(services$service)))),
+    paste0("  ", utils::head(names, n), recycle0 = TRUE)
+  )
+  more <- length(names) - n
+  c(lines, if (more > 0) paste0("  and ", format_count(more), " more"))
+}

@@ -1,0 +1,189 @@
+# tier: gate
+# The files of a data set: writing, compaction and removal, and what others see meanwhile. All of this needs the package
+# arrow, which recent releases of Debian have.
+
+versioned <- function(version) c(service.name = "report", service.version = version)
+
+test_that("what was written is read, from one call and from several", {
+  path <- local_dataset()
+  x <- small_profile()
+  expect_identical(write_profile_dataset(x, path, resource = versioned("1")), x)
+  expect_invisible(write_profile_dataset(list(x, x), path, resource = versioned("2")))
+  sums <- sums_of_dataset(path)
+  one <- sums[sums$version == "1", ]
+  two <- sums[sums$version == "2", ]
+  expect_identical(two$value, 2 * one$value)
+  expect_identical(sum(one$value[one$sample_type == "samples"]), sum(summary(x, type = "samples")$by_function$self))
+  expect_identical(readLines(file.path(path, "_profile_dataset")), "1")
+  expect_identical(grep("[.]new$", files_of(path), value = TRUE), character())
+  # A data set of a package that is read in another session, by day.
+  today <- format(Sys.time(), "%Y-%m-%d", tz = "UTC")
+  expect_identical(
+    sum(profile_from_con(path, day >= "2026-01-01")$sample_values$value), sum(profile_from_con(path)$sample_values$value)
+  )
+  expect_identical(nrow(profile_from_con(path, day < "2026-01-01")$samples), 0L)
+})
+
+test_that("files and folders with files of agents are written", {
+  path <- local_dataset()
+  folder <- withr::local_tempdir()
+  write_pprof(small_profile(), file.path(folder, "a.pb.gz"))
+  writeLines("", file.path(folder, "note.txt"))
+  file <- withr::local_tempfile(fileext = ".pb.gz")
+  write_pprof(small_profile(), file)
+  write_profile_dataset(c(folder, file), path, resource = versioned("1"))
+  write_profile_dataset(list(small_profile(), small_profile()), path, resource = versioned("2"))
+  values <- dplyr::collect(dplyr::count(tbl_profile(path)$samples, version, sample_type, wt = value))
+  values <- values[values$sample_type == "samples", ]
+  expect_identical(length(unique(values$n)), 1L)
+})
+
+test_that("a summary of the engine is the summary of the profile", {
+  path <- local_dataset()
+  x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+  write_profile_dataset(x, path, resource = versioned("1"))
+  expected <- as.data.frame(summary(x, type = "samples")$by_function)[c("name", "self", "total")]
+  found <- as.data.frame(dplyr::collect(summary(tbl_profile(path, version == "1"), type = "samples")))[names(expected)]
+  order <- function(rows) rows[base::order(rows$name, method = "radix"), ]
+  expect_equal(order(found), order(expected), ignore_attr = TRUE)
+  expect_snapshot(print(tbl_profile(path)))
+})
+
+test_that("a day is compacted, summed up and removed, with the same sums", {
+  path <- local_dataset()
+  x <- small_profile()
+  for (version in c("1", "2")) write_profile_dataset(x, path, resource = versioned(version))
+  sums <- sums_of_dataset(path)
+  written <- files_of(path)
+  expect_identical(compact_dataset(path, days = 0), 0)
+  expect_identical(files_of(path), written)
+
+  # The files of writers stay, as others may be reading them.
+  expect_identical(compact_dataset(path), 1)
+  expect_identical(sums_of_dataset(path), sums)
+  expect_true(all(written %in% files_of(path)))
+  expect_length(grep("^compact/samples/day=20.*/minute-1[.]parquet$", files_of(path)), 1)
+
+  # Later they are removed.
+  expect_identical(compact_dataset(path), 0)
+  expect_identical(sums_of_dataset(path), sums)
+  expect_identical(grep("^(samples|frames|labels)/day=20", files_of(path), value = TRUE), character())
+  expect_identical(profile_from_con(path)$functions$name, profile_from_con(path, service == "report")$functions$name)
+
+  for (period in c("hour", "day")) {
+    expect_identical(compact_dataset(path, period), 1)
+    expect_identical(sums_of_dataset(path), sums)
+  }
+  # Sums of a longer period stay.
+  compact_dataset(path, "minute")
+  expect_length(grep("^compact/samples/day=20.*[.]parquet$", files_of(path)), 1)
+  expect_identical(sums_of_dataset(path), sums)
+
+  prune_dataset(path, as.numeric(days_later(1)), NULL, now = days_later(2))
+  expect_identical(nrow(sums_of_dataset(path)), 0L)
+  expect_identical(grep("day=20", files_of(path), value = TRUE), character())
+})
+
+test_that("a file that comes after its day was compacted belongs to another day", {
+  path <- local_dataset()
+  write_profile_dataset(small_profile(), path, resource = versioned("1"))
+  compact_dataset(path)
+  write_profile_dataset(small_profile(), path, resource = versioned("2"))
+  # Nobody sees the new file until it was moved.
+  expect_identical(unique(sums_of_dataset(path)$version), "1")
+  compact_dataset(path)
+  expect_identical(unique(sums_of_dataset(path)$version), c("1", "2"))
+  moved <- profile_from_con(path, version == "2", day > !!format(Sys.time(), "%Y-%m-%d", tz = "UTC"))
+  expect_gt(nrow(moved$sample_locations), 0)
+})
+
+test_that("large services are divided, and services share a file", {
+  path <- local_dataset()
+  x <- small_profile()
+  for (name in c("a", "b", "c")) write_profile_dataset(x, path, resource = c(service.name = name))
+  sums <- sums_of_dataset(path)
+  replace_function("most_rows", 3)
+  compact_dataset(path)
+  expect_identical(sums_of_dataset(path), sums)
+  expect_gt(length(grep("^compact/samples/day=20.*[.]parquet$", files_of(path))), 3)
+})
+
+test_that("a process that was killed leaves what was", {
+  path <- local_dataset()
+  write_profile_dataset(small_profile(), path, resource = versioned("1"))
+  sums <- sums_of_dataset(path)
+  # It stops before each file gets its name.
+  rename <- rename_into_place
+  stop_at <- count <- 0
+  replace_function("rename_into_place", function(...) {
+    count <<- count + 1
+    if (count == stop_at) rlang::abort("killed", "killed")
+    rename(...)
+  })
+  until <- function(n, code) {
+    stop_at <<- n
+    count <<- 0
+    tryCatch(code, killed = function(e) "killed")
+  }
+  # A small profile has frames, and no labels.
+  for (n in 1:2) {
+    expect_identical(until(n, write_profile_dataset(small_profile(), path, resource = versioned("2"))), "killed")
+    expect_identical(sums_of_dataset(path), sums)
+  }
+  for (n in 1:3) {
+    expect_identical(until(n, compact_dataset(path)), "killed")
+    expect_identical(sums_of_dataset(path), sums)
+  }
+  expect_identical(until(0, compact_dataset(path)), 1)
+  expect_identical(sums_of_dataset(path), sums)
+  dir.create(file.path(path, ".compact-x"))
+  compact_dataset(path, days = 5)
+  expect_false(dir.exists(file.path(path, ".compact-x")))
+})
+
+test_that("unknown layouts and places are errors", {
+  path <- local_dataset()
+  write_profile_dataset(small_profile(), path)
+  writeLines("2", file.path(path, "_profile_dataset"))
+  empty <- withr::local_tempdir()
+  file <- withr::local_tempfile()
+  writeLines("", file)
+  hide <- function(lines) gsub("`/[^`]*`", "`PATH`", gsub("[[]errno.*", "", lines))
+  expect_snapshot(error = TRUE, transform = hide, {
+    tbl_profile(path)
+    write_profile_dataset(small_profile(), path)
+    tbl_profile(empty)
+    write_profile_dataset(small_profile(), file.path(file, "x"))
+    roll_up_profiles(path, Sys.Date(), 1)
+  })
+})
+
+test_that("profiles of agents are forwarded, each once", {
+  path <- local_dataset()
+  folder <- withr::local_tempdir()
+  for (i in 1:3) write_pprof(small_profile(), file.path(folder, paste0(i, ".pb.gz")))
+  writeLines("no profile", file.path(folder, "x.pb.gz"))
+  counts <- suppressMessages(forward_profiles(folder, path, resource = versioned("1"), once = TRUE), "profile_message_forward")
+  expect_identical(counts, c(sent = 3L, refused = 1L))
+  expect_identical(list.files(folder), "x.pb.gz.refused")
+  sums <- sums_of_dataset(path)
+
+  # The forwarder is killed after it has written, or before.
+  unlink(file.path(folder, "x.pb.gz.refused"))
+  write_pprof(small_profile(), file.path(folder, "4.pb.gz"))
+  forward_killed <- function(at, version) {
+    replace_function(at, function(...) rlang::abort("killed", "killed"))
+    expect_error(forward_profiles(folder, path, resource = versioned(version), once = TRUE), class = "killed")
+  }
+  forward_killed("finish_file", "2")
+  more <- sums_of_dataset(path)
+  expect_identical(forward_profiles(folder, path, resource = versioned("2"), once = TRUE), c(sent = 0L, refused = 0L))
+  expect_identical(sums_of_dataset(path), more)
+  expect_identical(list.files(folder), character())
+
+  write_pprof(small_profile(), file.path(folder, "5.pb.gz"))
+  forward_killed("append_tables", "3")
+  forward_profiles(folder, path, resource = versioned("3"), once = TRUE)
+  expect_identical(unique(sums_of_dataset(path)$version), c("1", "2", "3"))
+  expect_identical(list.files(folder), character())
+})

@@ -1,0 +1,217 @@
+# tier: gate
+# Flat tables of profiles, and profiles of flat tables, in data frames and a database. test-dataset-files.R tests the
+# files of a data set, which need the package arrow.
+
+sample_file <- function(...) system.file("samples", ..., package = "profile")
+
+service <- c(service.name = "report", service.version = "2.3", host.name = "a")
+
+flat <- function(x, resource = service) flat_tables(x, resource, NULL)
+
+# The tables of a data set on each engine that is there.
+for_each_engine <- function(tables, code) {
+  skip_if_not_installed("dplyr")
+  code(tables)
+  if (rlang::is_installed(c("dbplyr", "RSQLite"))) {
+    con <- DBI::dbConnect(RSQLite::SQLite())
+    on.exit(DBI::dbDisconnect(con))
+    for (table in names(tables)) {
+      rows <- as.data.frame(tables[[table]])
+      rows$minute <- if (table == "samples") as.numeric(rows$minute)
+      DBI::dbWriteTable(con, table, rows)
+    }
+    code(lapply(rlang::set_names(names(tables)), function(table) dplyr::tbl(con, table)))
+  }
+}
+
+by_name <- function(rows) {
+  rows <- as.data.frame(rows)[c("name", "self", "total")]
+  rows <- rows[order(rows$name, method = "radix"), ]
+  row.names(rows) <- NULL
+  rows
+}
+
+test_that("sums of a data set are the sums of the profile", {
+  profiles <- list(
+    read_rprof(sample_file("rprof/1.out")), read_rprof(sample_file("rprof/memory.out")),
+    read_pprof(sample_file("proto/1.out.prof.pb.gz"))
+  )
+  for (x in profiles) {
+    tables <- flat(x)
+    for_each_engine(tables, function(tables) {
+      y <- profile_from_con(tables)
+      expect_no_error(validate_profile(y))
+      for (type in intersect(unique(x$sample_values$type), unique(y$sample_values$type))) {
+        expected <- by_name(summary(x, type = type)$by_function)
+        expect_identical(by_name(summary(y, type = type)$by_function), expected)
+        expect_identical(by_name(dplyr::collect(summary(tbl_profile(tables), type = type))), expected)
+      }
+      name <- summary(x)$by_function$name[[1]]
+      tree <- function(x) as.data.frame(callers(x, name, type = "samples"))[c("name", "total")]
+      expect_setequal(do.call(paste, tree(x)), do.call(paste, tree(y)))
+    })
+  }
+})
+
+test_that("lines, files, packages and kinds of frames come back", {
+  skip_if_not_installed("dplyr")
+  x <- read_pprof(test_path("data", "frameworks", "shiny-1.13.0.pb.gz"))
+  y <- profile_from_con(flat(x))
+  lines <- function(x) {
+    rows <- as.data.frame(summary(x, type = "samples")$by_line)[c("filename", "line", "self", "total")]
+    rows[order(rows$filename, rows$line, method = "radix"), ]
+  }
+  expect_equal(lines(y), lines(x), ignore_attr = TRUE)
+  packages <- function(x) {
+    rows <- summary(x, type = "samples", by = "package")
+    rows[order(rows$package, method = "radix"), c("package", "self", "total")]
+  }
+  expect_equal(packages(y), packages(x), ignore_attr = TRUE)
+})
+
+test_that("labels come back, as texts and as numbers", {
+  skip_if_not_installed("dplyr")
+  x <- small_profile()
+  ids <- x$samples$sample_id
+  x$.labels <- tibble::tibble(
+    sample_id = ids[c(1, 1, 2)], key = c("route", "bytes", "route"), str = c("/a", NA, "/b"), num = c(NA, 5, NA),
+    unit = c(NA, "bytes", NA)
+  )
+  tables <- flat(x)
+  # The third sample has the stack of the first, but no labels, in two types.
+  expect_identical(sum(is.na(tables$samples$label_key)), 2L)
+  y <- profile_from_con(tables)
+  for (key in c("route", "bytes")) {
+    expect_identical(
+      as.data.frame(summary(y, by = key, type = "samples"))[c(key, "total")],
+      as.data.frame(summary(x, by = key, type = "samples"))[c(key, "total")]
+    )
+  }
+  expect_setequal(y$.labels$unit, c(NA, "bytes"))
+})
+
+test_that("conditions select samples, and the frames of a service", {
+  skip_if_not_installed("dplyr")
+  x <- small_profile()
+  parts <- list(flat(x), flat(x, c(service.name = "report", service.version = "2.4")), flat(x, c(service.name = "other")))
+  tables <- lapply(rlang::set_names(names(dataset_columns)), function(table) {
+    vctrs::vec_rbind(!!!lapply(parts, `[[`, table))
+  })
+  for_each_engine(tables, function(tables) {
+    wanted <- "2.4"
+    y <- profile_from_con(tables, service == "report", version == wanted)
+    expect_identical(y$.resource_attributes$value, c("report", "2.4"))
+    expect_identical(by_name(summary(y, type = "samples")$by_function), by_name(summary(x, type = "samples")$by_function))
+    runs <- tbl_profile(tables, service == "report")
+    expect_identical(profile_from_con(runs, version == "2.4"), y)
+    expect_identical(as.numeric(dplyr::collect(dplyr::count(runs$samples))$n), 2 * nrow(parts[[1]]$samples))
+    both <- compare_profiles(
+      profile_from_con(runs, version == "2.3"), profile_from_con(runs, version == "2.4"), type = "samples"
+    )
+    expect_true(all(both$by_function$difference == 0))
+    expect_snapshot(print(runs), transform = function(lines) sub("  +$", "", lines))
+  })
+  # A service without a name is one, and a join would lose a missing name.
+  expect_identical(unique(flat(x, character())$samples$service), "unknown_service")
+})
+
+test_that("samples have the minute in which they were taken", {
+  x <- small_profile()
+  x$samples$.timestamp <- NA_real_
+  x$sources$source_timestamp <- as.numeric(as.POSIXct("2026-01-01 10:00:59", tz = "UTC"))
+  x$samples$.timestamp[1] <- as.numeric(as.POSIXct("2026-01-01 10:02:00", tz = "UTC"))
+  minutes <- format(sort(unique(flat(x)$samples$minute)), "%H:%M:%S", tz = "UTC")
+  expect_identical(minutes, c("10:00:00", "10:02:00"))
+  x$sources$source_timestamp <- NA_real_
+  x$samples$.timestamp <- NULL
+  expect_true(all(is.na(flat(x)$samples$minute)))
+})
+
+test_that("names of columns are not words of SQL", {
+  skip_if_not_installed("DBI")
+  columns <- unlist(lapply(dataset_columns, names))
+  expect_identical(intersect(toupper(columns), setdiff(DBI::.SQL92Keywords, c("VALUE", "MINUTE"))), character())
+})
+
+test_that("a stack in two units of a type is two samples", {
+  skip_if_not_installed("dplyr")
+  tables <- flat(small_profile())
+  other <- tables$samples[tables$samples$sample_type == "samples", ]
+  other$unit <- "dozen"
+  tables$samples <- vctrs::vec_rbind(tables$samples, other)
+  y <- profile_from_con(tables)
+  sums <- tapply(y$sample_values$value, y$sample_values$unit, sum)
+  expect_identical(as.vector(sums[c("count", "dozen")]), c(3, 3))
+})
+
+test_that("arguments are checked", {
+  skip_if_not_installed("dplyr")
+  tables <- flat(small_profile())
+  expect_snapshot(error = TRUE, {
+    profile_from_con(tables, nonsense == 1)
+    profile_from_con(list(samples = tables$samples["value"], frames = tables$frames))
+    profile_from_con("/no/such/folder")
+    write_profile_dataset()
+    write_profile_dataset(small_profile(), tempdir(), 1)
+    write_profile_dataset(small_profile(), tempdir(), resource = "a")
+  })
+})
+
+test_that("without arrow, the error says so", {
+  replace_function("need_package", function(package, call) {
+    abort_unsupported(paste0("The package ", package, " is not installed"), call)
+  })
+  expect_error(write_profile_dataset(small_profile(), tempdir()), "The package arrow is not installed", class = "profile_error_unsupported")
+})
+
+# ---- Plans -----------------------------------------------------------------------------
+
+now <- as.POSIXct("2026-11-29 03:00:00", tz = "UTC")
+seconds <- as.numeric(now)
+
+test_that("a day is closed an hour after it has passed", {
+  days <- c("2026-11-28", "2026-11-29", "1970-01-01", "2026-11-27", "2026-11-27")
+  expect_identical(closed_days(days, seconds, now), c("2026-11-27", "2026-11-28"))
+  expect_identical(closed_days(days, seconds - 86400, now), "2026-11-27")
+  midnight <- as.numeric(as.POSIXct("2026-11-29", tz = "UTC"))
+  expect_identical(closed_days("2026-11-28", midnight, as.POSIXct("2026-11-29 00:59:59", tz = "UTC")), character())
+  expect_identical(closed_days("2026-11-28", midnight, as.POSIXct("2026-11-29 01:00:00", tz = "UTC")), "2026-11-28")
+  expect_identical(closed_days(character(), seconds, now), character())
+})
+
+test_that("a plan sums up, and removes only what no query reads", {
+  folder <- function(age, period, files = "a") list(valid_from = seconds - age, period = period, files = files)
+  expect_null(plan_day(list(), "hour", now)$sum)
+  expect_identical(plan_day(list(files = "a"), "hour", now)$sum, "")
+  # Files of writers stay for an hour; a file that came later is late at once.
+  listed <- list(files = c("a", "b"), folders = list(one = folder(3599, "minute")))
+  expect_identical(plan_day(listed, "minute", now), list(sum = NULL, late = "b", obsolete = NULL, done = NULL))
+  expect_identical(plan_day(listed, "hour", now)$sum, "one")
+  listed$folders$one <- folder(3600, "minute")
+  expect_identical(plan_day(listed, "minute", now), list(sum = NULL, late = "b", obsolete = character(), done = "a"))
+  # The last folder counts, and sums of a shorter period are not made of longer ones.
+  listed <- list(files = character(), folders = list(one = folder(9000, "minute"), two = folder(5000, "day")))
+  expect_identical(plan_day(listed, "hour", now), list(sum = NULL, late = character(), obsolete = "one", done = character()))
+  listed$folders$two$valid_from <- seconds + 60
+  expect_null(plan_day(listed, "hour", now)$obsolete)
+})
+
+test_that("services are divided into parts that fit into memory", {
+  parts <- parts_of_services(c("d", "a", "b", "c"), c(3, 5, 5, 1), most = 10)
+  expect_identical(parts, list(list(services = c("a", "b")), list(services = c("c", "d"))))
+  parts <- parts_of_services(c("a", "b", "c"), c(5, 25, 5), most = 10)
+  expect_identical(lapply(parts, `[[`, "services"), list("a", "b", "b", "b", "c"))
+  expect_setequal(unlist(lapply(parts, `[[`, "letters")), letters_of_keys)
+  expect_lte(length(parts_of_services("a", 1e9, most = 10)), 64)
+  expect_identical(parts_of_services(character(), double()), list())
+})
+
+test_that("the last folder of a day is read", {
+  files <- c(
+    "r/compact/samples/day=2026-01-01/valid_from=9/minute-1.parquet",
+    "r/compact/samples/day=2026-01-01/valid_from=9/minute-2.parquet",
+    "r/compact/samples/day=2026-01-01/valid_from=10/hour-1.parquet",
+    "r/compact/samples/day=2026-01-02/valid_from=3/day-1.parquet"
+  )
+  expect_identical(valid_folders(files), tibble::tibble(day = c("2026-01-01", "2026-01-02"), valid_from = c("10", "3")))
+})
