@@ -52,7 +52,7 @@ function chosenPlace(files) {
 	return best;
 }
 
-/** The rows of lines with a value, the largest first. Lines with the same value are in the order of their names. */
+/** The rows of lines with a value, the largest first, those with the same value by name. */
 function byValue(values, base) {
 	const { rank } = app.groupsBy('place');
 	const size = (row) => max(abs(values[row]), abs(base?.[row] ?? 0));
@@ -60,7 +60,7 @@ function byValue(values, base) {
 	return rows.sort((a, b) => size(b) - size(a) || rank[a] - rank[b]);
 }
 
-/** The file and the line to show: from the state, else of the chosen function, else the line with the largest value. */
+/** The place to show: from the state, else of the chosen function, else with the largest value. */
 function placeToShow(files) {
 	const { state, model } = app;
 	let place = { file: model.texts[0]?.file ?? -1, line: 0 };

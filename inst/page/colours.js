@@ -1,6 +1,6 @@
 // Colours of frames: by package, by file, by kind of frame, and by change from a base. Colours are
-// computed in OKLCH, in which colours of equal lightness look equally light. So text is legible on all
-// colours (the tests check a contrast of at least 4.5), and no category stands out by chance.
+// computed in OKLCH, in which colours of equal lightness look equally light, so that text is legible on all
+// of them.
 'use strict';
 
 /** The colour as [red, green, blue], 0 to 255. */

@@ -17,7 +17,7 @@ function showState() {
 	for (const id of ['hide', 'mine']) byId(id).checked = state[id];
 	const isHidden = app.model.hasPlumbing && state.hide && !state.mine;
 	byId('hidden-rows').textContent = isHidden
-		? `Hidden: about ${plural(Math.max(1, Math.round(app.model.meanPlumbing)), 'row')} of plumbing`
+		? `Hidden: about ${plural(max(1, round(app.model.meanPlumbing)), 'row')} of plumbing`
 		: '';
 	if (document.activeElement !== byId('search')) byId('search').value = state.q;
 	Object.assign(document.querySelector('main').dataset, {
@@ -76,7 +76,7 @@ function selectors() {
 			[[-1, 'all'], ...labels.map(({ key, value }, row) => [row, visible(`${key} = ${value}`, 60)])],
 			'weights',
 		],
-		['by', !heap ? same('function', 'line', 'package') : frames.alike ? names : [], 'tree'],
+		['by', !heap ? same('function', 'line', ...CONTAINERS) : frames.alike ? names : [], 'tree'],
 		[
 			'colour',
 			hasBase ? [] : same(...(heap ? [] : ['package', 'file']), 'kind', ...labelKeys(model)),
@@ -114,7 +114,7 @@ function startControls() {
 	}
 	for (const [id, isThere] of [
 		['hide', model.hasPlumbing],
-		['mine', model.hasMine],
+		['mine', model.mine.includes(1)],
 	]) {
 		const box = byId(id);
 		box.parentElement.hidden = !isThere;

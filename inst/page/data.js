@@ -80,7 +80,6 @@ function readModel(data) {
 		hasPlumbing: data.plumbing.length > 0,
 		// 1 for frames of the user's source files.
 		mine: ofFiles(data, new Set(data.mine)),
-		hasMine: data.mine.length > 0,
 		texts: data.texts,
 	};
 }

@@ -79,14 +79,16 @@ function describeItem(item) {
 }
 
 /** The lines of a function in one node, such as `:3` or `:3–8`. */
-function linesOfNode({ nodeOf, groups }, node) {
+function linesOfNode({ nodeOf, groups, group }, node) {
 	const { n, frame, frames } = app.model;
 	if (!nodeOf || groups.by !== 'function') return '';
 	let [first, last] = [Infinity, 0];
 	for (let i = 1; i < n; i++) {
-		if (nodeOf[i] !== node || frames.line[frame[i]] <= 0) continue;
-		first = min(first, frames.line[frame[i]]);
-		last = max(last, frames.line[frame[i]]);
+		const line = frames.line[frame[i]];
+		// Frames that are not shown belong to the node of their caller.
+		if (nodeOf[i] !== node || groups.ofFrame[frame[i]] !== group[node] || line <= 0) continue;
+		first = min(first, line);
+		last = max(last, line);
 	}
 	return last === 0 ? '' : first === last ? `:${first}` : `:${first}–${last}`;
 }
@@ -98,6 +100,6 @@ function whereText(groups, row, lines = '') {
 	const kind = strings[groups.kind[row]];
 	const parts = [kind === 'r' ? '' : kind];
 	if (groups.by !== 'package') parts.unshift(strings[groups.package[row]]);
-	if (groups.by !== 'place' && file) parts.unshift(baseName(file) + lines);
+	if (!['file', 'place'].includes(groups.by) && file) parts.unshift(baseName(file) + lines);
 	return parts.filter(Boolean).map((text) => visible(text, 60));
 }

@@ -1,4 +1,4 @@
-// Self and total values by function, line or package: the figures of the table.
+// Self and total values by function, line, file or package: the figures of the table.
 //
 // As in summary() of the R package, a function that occurs several times in a stack is counted once,
 // and the self value of a line is the value of the stacks in which it is the innermost known line.
@@ -6,9 +6,9 @@
 
 /**
  * Sums by group. `sides` are sums for each node of the model; `own` are further sums, of which only
- * self values are needed.
+ * self values are needed. `shown`: see shownNodes(), null for all.
  */
-function figuresByGroup(model, groups, hidden, sides, own) {
+function figuresByGroup(model, groups, shown, sides, own) {
 	const { n, parent, depth, frame } = model;
 	const totalOf = sides.map((values) => totals(model, values));
 	const sums = (from) => from.map(() => new Float64Array(groups.n));
@@ -27,13 +27,16 @@ function figuresByGroup(model, groups, hidden, sides, own) {
 			length--;
 			if (path[length] >= 0) open[path[length]]--;
 		}
-		const group = hidden?.[i] ? -1 : groups.ofFrame[frame[i]];
+		const group = shown && shown[i] !== i ? -1 : groups.ofFrame[frame[i]];
 		selfGroup[i] = group >= 0 ? group : selfGroup[parent[i]];
+		// A group that stands for a path without one.
+		const other = shown?.[i] < 0 ? groups.ofFrame[frame[-shown[i]]] : -1;
 		path[length++] = group;
 		if (group >= 0 && open[group]++ === 0) add(out.total, group, totalOf, i);
-		add(out.self, selfGroup[i], sides, i);
-		add(out.own, selfGroup[i], own, i);
-		if (gcFrames[frame[i]]) add(out.gc, selfGroup[parent[i]], totalOf, i);
+		add(out.total, other, sides, i);
+		add(out.self, max(selfGroup[i], other), sides, i);
+		add(out.own, max(selfGroup[i], other), own, i);
+		if (gcFrames[frame[i]]) add(out.gc, max(selfGroup[parent[i]], other), totalOf, i);
 	}
 	return out;
 }

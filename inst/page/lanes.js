@@ -114,8 +114,7 @@ function samplesBefore(lane, time) {
 }
 
 /**
- * Calls `add(from, to, node)` for pieces of the axis in ascending order, with the node of the model that is shown there,
- * -1 for gaps. With few samples, a piece is a run of equal samples; with many, a column of pixels with the sample in its
+ * Calls `add(from, to, node)` for pieces of the axis in ascending order, with the node of the model there, -1 for gaps. With few samples, a piece is a run of equal samples; with many, a column of pixels with the sample in its
  * middle.
  */
 function eachPiece(lane, from, to, columns, add) {

@@ -25,7 +25,7 @@ function cached(key, make) {
 }
 
 app.groupsBy = (by) => cached(`groups ${by}`, () => groupFrames(app.model, by));
-app.figuresOf = (groups) => figuresByGroup(app.model, groups, app.hidden, app.sides, [app.bytes]);
+app.figuresOf = (groups) => figuresByGroup(app.model, groups, app.shown, app.sides, [app.bytes]);
 
 /** Whether the samples of a source are shown. A selected source is compared with all sources of the other side. */
 function isWanted(source) {
@@ -43,10 +43,12 @@ function arrangeTree() {
 	const { model, state } = app;
 	const groups = app.groupsBy(state.by);
 	const view = `${state.hide} ${state.mine}`;
-	app.hidden = cached(`hidden ${view}`, () => hiddenNodes(model, state));
-	app.tree = cached(`tree ${state.by} ${view}`, () => fold(model, groups, app.hidden));
+	app.shown = cached(`shown ${view}`, () => shownNodes(model, state));
+	app.tree = cached(`tree ${state.by} ${view}`, () => fold(model, groups, app.shown));
 	app.items = state.by === 'line' ? app.groupsBy('place') : groups;
-	app.labels = cached(`labels ${state.by}`, () => groups.names.map((text) => visible(text)));
+	app.labels = cached(`labels ${state.by}`, () =>
+		groups.names.map((text) => visible(state.by === 'file' ? baseName(text) : text)),
+	);
 	app.itemOf = cached(`items ${state.by}`, () => {
 		const items = new Int32Array(groups.n);
 		for (let i = 0; i < groups.ofFrame.length; i++) items[groups.ofFrame[i]] = app.items.ofFrame[i];
@@ -75,7 +77,7 @@ function arrangeWeights() {
 function arrangeColours() {
 	const { model, state } = app;
 	const groups = app.groupsBy(state.by);
-	const by = state.by === 'package' ? 'package' : state.colour;
+	const by = CONTAINERS.includes(state.by) ? state.by : state.colour;
 	app.scheme = DARK.matches ? 'dark' : 'light';
 	app.colours = cached(`colours ${state.by} ${by} ${app.scheme}`, () => {
 		const weight = new Float64Array(groups.n);

@@ -9,9 +9,7 @@ const MOST_PLUMBING = 10;
 
 /** The state that a page starts with, before the hash. */
 function defaultState(model) {
-	const { functions, frames, texts, heap, hasBase, processes, orders } = model;
-	const packages = functions.package.some((row) => row > 0);
-	const files = functions.file.some((row) => row > 0);
+	const { frames, texts, heap, hasBase, processes, orders } = model;
 	const time = model.types.findIndex((type) => type.factor);
 	model.meanPlumbing = meanPlumbing(model);
 	return {
@@ -20,7 +18,7 @@ function defaultState(model) {
 		source: -1,
 		label: -1,
 		by: 'function',
-		colour: heap ? 'kind' : packages || !files ? 'package' : 'file',
+		colour: heap ? 'kind' : 'package',
 		hide: model.meanPlumbing > MOST_PLUMBING,
 		mine: false,
 		layout: processes > 1 && orders.length > 1 && !hasBase ? 'time' : 'icicle',
@@ -50,7 +48,7 @@ function parseHash(hash, defaults, model) {
 		type: model.types.keys(),
 		source: model.sources.keys(),
 		label: model.labels.keys(),
-		by: model.heap ? ['function', 'name'] : ['function', 'line', 'package'],
+		by: model.heap ? ['function', 'name'] : ['function', 'line', ...CONTAINERS],
 		colour: ['package', 'file', 'kind', ...labelKeys(model)],
 		layout: model.orders.length > 0 ? ['icicle', 'flame', 'time'] : ['icicle', 'flame'],
 		unit: ['amounts', 'shares'],

@@ -221,9 +221,8 @@ function describePlace(at, down) {
 
 /** The innermost function of a node of the model. */
 function leafName(of) {
-	const node = of < 0 ? -1 : app.tree.nodeOf[of];
-	if (node < 0) return 'another label';
-	return node > 0 ? app.labels[app.tree.group[node]] : of > 0 ? 'hidden' : 'no stack';
+	if (of < 0) return 'another label';
+	return of > 0 ? app.labels[app.tree.group[app.tree.nodeOf[of]]] : 'no stack';
 }
 
 /** Draws the selection, and describes it. */

@@ -1,4 +1,4 @@
-// The table of functions, lines or packages. It has the figures of the picture as text: exact values
+// The table of functions, lines, files or packages. It has the figures of the picture as text: exact values
 // are in `data-value`, and full names in `data-name`.
 'use strict';
 
@@ -137,7 +137,7 @@ function drawTable() {
 	const rows = orderedItems(columns);
 	const shown = state.rows === 'all' ? rows : rows.slice(0, Number(state.rows) || SHOWN_ROWS);
 	const largest = columns.map(({ values }) => rows.reduce((most, item) => max(most, abs(values[item])), 0));
-	const label = { place: 'Line', package: 'Package' }[items.by] ?? word('Function', 'Holder');
+	const label = { place: 'Line', file: 'File', package: 'Package' }[items.by] ?? word('Function', 'Holder');
 	const count =
 		shown.length < rows.length
 			? `${whole.format(shown.length)} of ${whole.format(rows.length)}`

@@ -1,8 +1,11 @@
-// Call trees: frames are grouped by function, line or package, and paths with the same groups become
+// Call trees: frames are grouped by function, line, file or package, and paths with the same groups become
 // one node. A tree has two sides, the profile and the base that it is compared with; without a base,
 // the second side is zero. There is no recursion, since stacks may be thousands of frames deep. A node
 // always comes after its caller, so a loop over the nodes is sufficient.
 'use strict';
+
+/** Groups of functions; calls within one of them are one node. */
+const CONTAINERS = ['file', 'package'];
 
 /**
  * The groups of frames. `ofFrame` has the group of each frame. By 'function', a group is a name: a
@@ -40,8 +43,9 @@ function groupFrames(model, by) {
 			function: [f < 0 ? -1 : alike || name, text],
 			name: [f < 0 ? -1 : name, text],
 			line: [`${f < 0 ? -1 : name} ${file} ${line} ${address}`, text + where],
-			package: [pkg, pkg > 0 ? strings[pkg] : 'unknown package'],
-			place: [file > 0 && line > 0 ? `${file} ${line}` : null, `${strings[file]}:${line}`],
+			file: [file, strings[file] || 'unknown file'],
+			package: [pkg, strings[pkg] || 'unknown package'],
+			place: [file && line > 0 ? `${file} ${line}` : null, `${strings[file]}:${line}`],
 		}[by];
 		if (key === null) {
 			groups.ofFrame[i] = -1;
@@ -55,7 +59,7 @@ function groupFrames(model, by) {
 		groups.ofFrame[i] = row;
 		groups.line[row] = byLine ? line : 0;
 		groups.file[row] ||= by === 'package' ? 0 : file;
-		groups.package[row] ||= pkg;
+		groups.package[row] ||= by === 'file' ? 0 : pkg;
 		groups.kind[row] ||= frames.kind[i];
 		groups.found[row] ||= functions.found?.[f];
 	}
@@ -107,21 +111,25 @@ function finished(tree) {
 }
 
 /**
- * 1 for nodes to leave out: those that frameworks add, and all but the user's frames and what they call directly, as in
- * `filter_profile()`.
+ * What is shown of each node, as in `filter_profile()`: itself, or 0 for those that frameworks add, and for all but the
+ * user's frames and what they call directly. If none on its path is shown, it is the negative of the outermost one, which
+ * stands for the samples that end here.
  */
-function hiddenNodes(model, { hide, mine }) {
-	const hidden = hide ? model.plumbing.slice() : new Uint8Array(model.n);
-	if (!mine) return hidden;
+function shownNodes(model, { hide, mine }) {
+	const shown = new Int32Array(model.n);
 	const isMine = (node) => model.mine[model.frame[node]];
+	const isPlumbing = (node) => hide && model.plumbing[node];
 	// The innermost frame on the path that is not plumbing.
 	const caller = new Int32Array(model.n);
 	for (let i = 1; i < model.n; i++) {
-		const above = caller[model.parent[i]];
-		caller[i] = hidden[i] ? above : i;
-		if (!isMine(i) && !isMine(above)) hidden[i] = 1;
+		const parent = model.parent[i];
+		const above = caller[parent];
+		caller[i] = isPlumbing(i) ? above : i;
+		if (!isPlumbing(i) && (!mine || isMine(i) || isMine(above))) shown[i] = i;
+		else if (parent === 0 || (isPlumbing(-shown[parent]) && !isPlumbing(i))) shown[i] = -i;
+		else if (shown[parent] < 0) shown[i] = shown[parent];
 	}
-	return hidden;
+	return shown;
 }
 
 /** How many nodes that frameworks add are on the paths of an average sample. */
@@ -138,20 +146,22 @@ function meanPlumbing(model) {
 }
 
 /**
- * The tree by group. `hidden` is 1 for nodes to leave out: their callees become callees of their
- * caller. Consecutive frames of one package are one node. `nodeOf` has the node of each node of
- * the model.
+ * The tree by group. Callees of nodes that `shown` leaves out (null: none) become callees of their caller. Consecutive
+ * frames of one file or package are one node. `nodeOf` has the node to which the samples of each node of the model
+ * belong.
  */
-function fold(model, groups, hidden) {
+function fold(model, groups, shown) {
 	const tree = newTree(model.n);
 	const nodeOf = new Int32Array(model.n);
-	const merges = groups.by === 'package';
+	const merges = CONTAINERS.includes(groups.by);
+	// The node of the innermost frame that is shown.
+	const inner = new Int32Array(model.n);
 	for (let i = 1; i < model.n; i++) {
-		const caller = nodeOf[model.parent[i]];
-		const frame = model.frame[i];
-		const group = groups.ofFrame[frame];
-		const same = merges && tree.group[caller] === group;
-		nodeOf[i] = hidden?.[i] || same ? caller : callee(tree, caller, group);
+		const caller = inner[model.parent[i]];
+		const group = groups.ofFrame[model.frame[i]];
+		const same = (shown && shown[i] !== i) || (merges && tree.group[caller] === group);
+		inner[i] = same ? caller : callee(tree, caller, group);
+		nodeOf[i] = inner[i] || callee(tree, 0, groups.ofFrame[model.frame[-shown[i]]]);
 	}
 	return { ...finished(tree), groups, nodeOf };
 }
@@ -179,10 +189,9 @@ function totals(tree, self) {
 }
 
 /**
- * Sets totals, widths and positions, and sorts callees in descending order of width. The size of a
- * side is its total, or, if there are negative values, the sum of the absolute self values in it. A
- * node is as wide as its larger side, and at least as wide as all of its callees. For `shares`, sides
- * are divided by the size of the root.
+ * Sets totals, widths and positions, and sorts callees by width. The size of a side is its total, or, if there are
+ * negative values, the sum of the absolute self values in it. A node is as wide as its larger side, and at least as wide
+ * as its callees. For `shares`, sides are divided by the size of the root.
  */
 function layOut(tree, shares) {
 	const { n, parent } = tree;
@@ -201,8 +210,7 @@ function layOut(tree, shares) {
 		width[i] = max(larger, inner[i]);
 		if (i > 0) inner[parent[i]] += width[i];
 	}
-	tree.width = width;
-	tree.shares = shares;
+	Object.assign(tree, { width, shares });
 	sortCallees(tree);
 	tree.x = new Float64Array(n);
 	tree.depth = new Int32Array(n);
@@ -237,16 +245,9 @@ function sortCallees(tree) {
 	const { rank } = groups;
 	const order = (a, b) => width[b] - width[a] || rank[group[a]] - rank[group[b]];
 	for (let i = 0; i < n; i++) {
-		const count = first[i + 1] - first[i];
-		if (count === 2) {
-			const at = first[i];
-			if (order(callees[at], callees[at + 1]) > 0) callees.subarray(at, at + 2).reverse();
-		} else if (count > 2) {
-			callees.subarray(first[i], first[i + 1]).sort(order);
-		}
+		if (first[i + 1] > first[i] + 1) callees.subarray(first[i], first[i + 1]).sort(order);
 	}
-	tree.first = first;
-	tree.callees = callees;
+	Object.assign(tree, { first, callees });
 }
 
 /** Nodes of the chosen groups that no other chosen node contains: recursion counts once. */

@@ -351,6 +351,14 @@ test('selectors of type, run, grouping, colour and layout', async () => {
 			{ name: 'own', self: 0, selfAmount: 0, total: 11, totalAmount: 11, bytes: 0 },
 		].map((found) => ({ ...found, gc: { base: 1 }[found.name] ?? 0 })),
 	);
+	await page.select('#by', 'file');
+	assert.deepEqual(
+		(await rows(page)).map(({ name, self, total }) => [name, self, total]),
+		[
+			['unknown file', 11, 11],
+			['/home/me/work.R', 0, 11],
+		],
+	);
 	await page.select('#by', 'function');
 	for (const colour of ['kind', 'file', 'package']) await page.select('#colour', colour);
 	await page.select('#layout', 'flame');
@@ -380,6 +388,20 @@ test('plumbing of more than ten rows is hidden at first, and the page says so', 
 	await page.click('#mine');
 	assert.deepEqual(await names(), ['lapply', 'main', 'order', 'sort', 'start']);
 	assert.equal(await said(), '');
+	// A sample without code of the user keeps its outermost frame.
+	const other = await open(
+		makeData([{ stack: frames('start', 'main') }, { stack: frames('start', 'wait') }], { mine: ['app.R'] }),
+	);
+	await other.click('#tab-table');
+	await other.click('#mine');
+	assert.deepEqual(
+		(await rows(other)).map(({ name, total }) => [name, total]),
+		[
+			['main', 1],
+			['start', 1],
+		],
+	);
+	await other.close();
 	await finish(page);
 });
 

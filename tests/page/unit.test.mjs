@@ -90,9 +90,10 @@ for (const seed of [1, 2, 3, 4]) {
 	const withStack = samples.filter((sample) => sample.stack.length > 0);
 	const sum = (rows, type) => rows.reduce((total, row) => total + row.values[type], 0);
 
-	test(`figures by function, line and package equal the sums of the samples, ${seed}`, () => {
+	test(`figures by function, line, file and package equal the sums of the samples, ${seed}`, () => {
 		const keys = {
 			function: (f) => (f.name === null ? '<unknown>' : f.name),
+			file: (f) => (f.name !== null && f.file) || 'unknown file',
 			package: (f) => (f.name !== null && f.package) || 'unknown package',
 			place: (f) => (f.name !== null && f.file && f.line > 0 ? `${f.file}:${f.line}` : null),
 		};
@@ -128,11 +129,11 @@ for (const seed of [1, 2, 3, 4]) {
 	});
 
 	test(`trees add up and callees fit in their callers, ${seed}`, () => {
-		for (const by of ['function', 'line', 'package']) {
+		for (const by of ['function', 'line', 'file', 'package']) {
 			for (const hide of [false, true]) {
 				const groups = call('groupFrames', model, by);
-				const hidden = call('hiddenNodes', model, { hide, mine: false });
-				const tree = call('fold', model, groups, hidden);
+				const shown = call('shownNodes', model, { hide, mine: false });
+				const tree = call('fold', model, groups, shown);
 				const side = (base) =>
 					call('selfByNode', model, amount(model), (source) => (source === 1) === base, null);
 				call('weigh', tree, side(false), side(true), false);
@@ -155,10 +156,51 @@ for (const seed of [1, 2, 3, 4]) {
 					assert.ok(tree.width[i] >= Math.max(tree.total[i], tree.baseTotal[i]));
 					assert.ok(tree.parent[i] < i);
 				}
-				if (hide && by === 'function') {
-					const names = new Set([...tree.group.subarray(1)].map((group) => groups.names[group]));
-					assert.ok(!names.has('lapply') && !names.has('FUN'));
-				}
+			}
+		}
+	});
+
+	test(`samples have the frames that filter_profile() keeps, ${seed}`, () => {
+		const model = call('readModel', makeData(samples, { ...twoTypes, mine: ['a.R'] }));
+		const isMine = (frame) => frame !== undefined && frame.name !== null && frame.file === 'a.R';
+		const isPlumbing = ({ name }) => ['lapply', 'FUN'].includes(name);
+		// If no frame is left, the outermost one remains.
+		const kept = (stack, shows) => {
+			const rest = stack.filter((frame, i) => shows(frame, stack[i - 1]));
+			return rest.length > 0 ? rest : stack.slice(0, 1);
+		};
+		const groups = call('groupFrames', model, 'function');
+		const self = call('selfByNode', model, amount(model), all, null);
+		for (const [hide, mine] of [
+			[false, true],
+			[true, false],
+			[true, true],
+		]) {
+			const shown = call('shownNodes', model, { hide, mine });
+			const tree = call('fold', model, groups, shown);
+			call('weigh', tree, self, null, false);
+			const figures = call('figuresByGroup', model, groups, shown, [self], []);
+			const expected = { paths: new Map(), self: new Map(), total: new Map() };
+			const add = (sums, key, value) => sums.set(key, (sums.get(key) ?? 0) + value);
+			for (const { stack, values } of withStack) {
+				let rest = stack;
+				if (hide) rest = kept(rest, (frame) => !isPlumbing(frame));
+				if (mine) rest = kept(rest, (frame, caller) => isMine(frame) || isMine(caller));
+				const names = rest.map((frame) => frame.name ?? '<unknown>');
+				add(expected.paths, names.join(' > '), values[0]);
+				add(expected.self, names.at(-1), values[0]);
+				for (const name of new Set(names)) add(expected.total, name, values[0]);
+			}
+			const sorted = (sums) => [...sums].filter(([, sum]) => sum > 0).sort();
+			const paths = [''];
+			for (let i = 1; i < tree.n; i++) {
+				const name = groups.names[tree.group[i]];
+				paths[i] = tree.parent[i] > 0 ? `${paths[tree.parent[i]]} > ${name}` : name;
+			}
+			assert.deepEqual(sorted(paths.map((path, i) => [path, tree.self[i]])), sorted(expected.paths));
+			for (const figure of ['self', 'total']) {
+				const found = groups.names.map((name, row) => [name, figures[figure][0][row]]);
+				assert.deepEqual(sorted(found), sorted(expected[figure]), figure);
 			}
 		}
 	});
@@ -396,9 +438,9 @@ test('my code is what my files contain, and what they call directly', () => {
 	);
 	const model = call('readModel', data);
 	const shown = (state) => {
-		const hidden = call('hiddenNodes', model, state);
+		const nodes = call('shownNodes', model, state);
 		const name = (node) => data.strings[data.functions.name[data.frames.function[model.frame[node]]]];
-		return [...hidden.keys()].slice(1).flatMap((node) => (hidden[node] ? [] : [name(node)]));
+		return [...nodes.keys()].slice(1).flatMap((node) => (nodes[node] === node ? [name(node)] : []));
 	};
 	assert.deepEqual(shown({ hide: false, mine: true }), ['my_f', 'lapply', 'my_g', 'sort']);
 	assert.deepEqual(shown({ hide: true, mine: true }), ['my_f', 'sort', 'my_g', 'sort']);
@@ -472,7 +514,7 @@ test('the page without data is at most 114 KB', () => {
 
 test('names of inherited properties are names as any other', () => {
 	const model = call('readModel', inherited);
-	for (const by of ['function', 'line', 'package', 'place']) {
+	for (const by of ['function', 'line', 'file', 'package', 'place']) {
 		const groups = call('groupFrames', model, by);
 		assert.equal(groups.n, INHERITED.length);
 		for (const colour of ['package', 'file', 'kind']) {
