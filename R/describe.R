@@ -59,8 +59,8 @@
 #'     unknown)}
 #'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections), `self`,
 #'     `self_share`}
-#'   \item{labels}{list: for each of the labels `shiny.reactive`, `http.route`, `testthat.file`, `testthat.test` and
-#'     `knitr.chunk` that samples have, the table of [`summary(x, by = )`][summary.profile_data()]}
+#'   \item{labels}{list: for each of the labels `shiny.reactive`, `http.route`, `testthat.file`, `testthat.test`,
+#'     `knitr.chunk`, `targets.target` and `task` that samples have, the table of [`summary(x, by = )`][summary.profile_data()]}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, of which processes they were recorded
 #'     if others worked with them; `NULL` if they were not recorded}
 #'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, and `at_least`,

@@ -26,8 +26,8 @@
 #'   [profile_process()]
 #' - *What does my service spend its time on? Which route is slow?* [start_agent()], [with_labels()],
 #'   [label_plumber()], `summary(x, by = "route")`
-#' - *Which chunk, which test is slow?* `profile record report.Rmd`, `profile record testthat.R`; [label_knitr()],
-#'   [label_testthat()]
+#' - *Which chunk, which test, which target is slow?* `profile record report.Rmd`, `profile record testthat.R`;
+#'   [label_knitr()], [label_testthat()], [label_targets()]
 #' - *How do I open a file of another profiler?* [read_profile()]; [profile_problems()] if it is damaged
 #' - *How do I share a profile, or open it in another viewer?* [write_profile()]: a page, pprof, speedscope, Positron,
 #'   Firefox; [as_profvis()], [serve_pprof()]
@@ -70,7 +70,7 @@
 #'
 #' ## Agent and labels
 #' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()],
-#' [label_knitr()], [label_testthat()];
+#' [label_knitr()], [label_testthat()], [label_targets()];
 #' [with_span_ids()], [tracer_provider()][tracer_provider]
 #'
 #' ## Databases and senders

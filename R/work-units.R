@@ -1,11 +1,11 @@
-# Labels of the chunks of knitr's documents, and of testthat's tests. Labels are frames on the stack (R/labels.R), so
-# the functions of these packages that evaluate a chunk, a file of tests, or a test are made to do so with labels. A
-# changed function has the original one as its attribute `profile_former`.
+# Labels of the chunks of knitr's documents, of testthat's tests, and of the targets of a pipeline. Labels are frames on the stack (R/labels.R), so
+# the functions of these packages that evaluate a chunk, a file of tests, a test or a target are made to do so with
+# labels. A changed function has the original one as its attribute `profile_former`.
 
 # The labels of units of work, by which describe_profile() adds up a profile.
-unit_keys <- c("shiny.reactive", "http.route", "testthat.file", "testthat.test", "knitr.chunk")
+unit_keys <- c("shiny.reactive", "http.route", "testthat.file", "testthat.test", "knitr.chunk", "targets.target", "task")
 
-#' Label the chunks of a document, or tests
+#' Label the chunks of a document, tests, or targets
 #'
 #' @description
 #' `label_knitr()` labels the samples of each chunk of R Markdown documents and other documents of knitr: `knitr.chunk`
@@ -14,8 +14,11 @@ unit_keys <- c("shiny.reactive", "http.route", "testthat.file", "testthat.test",
 #' `label_testthat()` labels the samples of tests: `testthat.file` is the name of the file, such as `test-a.R`, and
 #' `testthat.test` the description of the test.
 #'
-#' Call them once, before the work to record. [describe_profile()] then shows which chunks, files and tests take the
-#' most time, `summary(x, by = "knitr.chunk")` lists all of them, and
+#' `label_targets()` labels the samples of the targets of a pipeline of the package targets: `targets.target` is the name
+#' of the target.
+#'
+#' Call them once, before the work to record. [describe_profile()] then shows which chunks, files, tests and targets take
+#' the most time, `summary(x, by = "knitr.chunk")` lists all of them, and
 #' `filter_profile(x, labels = c(knitr.chunk = "fit"))` selects one.
 #'
 #' In a shell, `profile record report.Rmd`, and `profile record testthat.R` in the folder `tests` of a package, need no
@@ -23,7 +26,7 @@ unit_keys <- c("shiny.reactive", "http.route", "testthat.file", "testthat.test",
 #'
 #' @details
 #' Labels are set as by [with_labels()]: a session has at most 1,000 different sets, here names of chunks, files and
-#' descriptions of tests. Longer texts than a label can have end in `...`.
+#' targets, and descriptions of tests. Longer texts than a label can have end in `...`.
 #'
 #' @section Documents:
 #' `label_knitr()` changes the hook `evaluate` of [knitr::knit_hooks], which evaluates the code of a chunk. A hook that
@@ -48,10 +51,31 @@ unit_keys <- c("shiny.reactive", "http.route", "testthat.file", "testthat.test",
 #' selects one of the files. Code of a file outside of tests has only the label of the file, and code of helpers has
 #' none.
 #'
-#' @return A function without arguments, invisibly, that ends the labelling. Calling `label_knitr()` or
-#'   `label_testthat()` again changes nothing.
+#' @section Targets:
+#' targets has no hook around the code of a target. `label_targets()` therefore changes the function
+#' `builder_update_build()` in its namespace, which evaluates a target, as `label_testthat()` does. The command of a target
+#' remains the same, so no target becomes outdated. targets 1.12.0 has this function.
+#'
+#' Write `profile::label_targets()` at the top of `_targets.R`, which `targets::tar_make()` runs in a process of its own:
+#' `record_profile(targets::tar_make(), children = TRUE)` records it, or, in this session,
+#' `record_profile(targets::tar_make(callr_function = NULL))`. Branches of a pattern have names of their own. What targets
+#' does before and after the command of a target, such as storing its value, has no label. Workers of crew do not run
+#' `_targets.R`: label the expression in the command, as for tasks.
+#'
+#' @section Tasks:
+#' Tasks of future and mirai have no label by themselves, since nothing on the stack of the process that runs a task names
+#' it; the span of every task of mirai has the name `daemon eval`. Label the expression of the task, which is sent to that
+#' process with its labels:
+#' ```
+#' future::future(profile::with_labels(c(task = "fit"), fit(data)), label = "fit")
+#' mirai::mirai(profile::with_labels(c(task = "fit"), fit(data)), fit = fit, data = data)
+#' mirai::mirai_map(parts, function(part) profile::with_labels(c(task = part$name), work(part)))
+#' ```
+#'
+#' @return A function without arguments, invisibly, that ends the labelling. Calling one of the functions again changes
+#'   nothing.
 #' @section Errors:
-#' `profile_error_unsupported` if knitr or testthat is not installed, or is a version that cannot be labelled.
+#' `profile_error_unsupported` if the package is not installed, or is a version that cannot be labelled.
 #' @seealso [with_labels()] for other code
 #' @export
 #' @examplesIf rlang::is_installed("knitr")
@@ -94,15 +118,35 @@ label_knitr <- function() {
 #' end()
 label_testthat <- function() {
   call <- rlang::current_env()
-  check_package("testthat", "Labels of tests need", call)
-  namespace <- asNamespace("testthat")
-  # Both are found before one is changed.
-  labelled <- list(
-    test_code = labelled_function("test_code", "eval", quote(.profile_unit("testthat.test", test)), call),
-    test_one_file = labelled_function(
-      "test_one_file", "source_file", quote(.profile_unit("testthat.file", basename(path))), call
-    )
-  )
+  label_functions("testthat", "tests", list(
+    test_code = quote(.profile_unit("testthat.test", test, eval)),
+    test_one_file = quote(.profile_unit("testthat.file", basename(path), source_file))
+  ), call)
+}
+
+#' @rdname label_knitr
+#' @export
+#' @examplesIf rlang::is_installed("targets")
+#'
+#' # In the file _targets.R:
+#' end <- label_targets()
+#' end()
+label_targets <- function() {
+  label_functions("targets", "targets", list(
+    builder_update_build = quote(.profile_unit("targets.target", target_get_name(target), command_produce_build))
+  ), rlang::current_env())
+}
+
+# Changes functions in the namespace of a package, and returns a function that restores them. `units`: for each function,
+# a call with the key and the value of its label, and the name of the function whose call is evaluated with it.
+label_functions <- function(package, what, units, call) {
+  check_package(package, paste("Labels of", what, "need"), call)
+  namespace <- asNamespace(package)
+  # All are found before one is changed.
+  labelled <- list()
+  for (name in names(units)) {
+    labelled[[name]] <- labelled_function(package, name, units[[name]], call)
+  }
   for (name in names(labelled)) replace_in_namespace(name, labelled[[name]], namespace)
   invisible(function() {
     for (name in names(labelled)) {
@@ -121,9 +165,10 @@ check_package <- function(package, need, call) {
 
 former_of <- function(f) attr(f, "profile_former", exact = TRUE)
 
-# A function of testthat whose call of the function `inner` is the last argument of the call `unit`.
-labelled_function <- function(name, inner, unit, call) {
-  former <- get0(name, asNamespace("testthat"), mode = "function", inherits = FALSE)
+# A function of a package in which the call of a function, the last argument of the call `unit`, is replaced by `unit` with
+# this call as its last argument.
+labelled_function <- function(package, name, unit, call) {
+  former <- get0(name, asNamespace(package), mode = "function", inherits = FALSE)
   if (!is.null(former_of(former))) {
     return(former)
   }
@@ -132,9 +177,10 @@ labelled_function <- function(name, inner, unit, call) {
     if (!is.call(code)) {
       return(code)
     }
-    if (identical(code[[1]], as.name(inner))) {
+    if (identical(code[[1]], unit[[4]])) {
       count <<- count + 1
-      return(as.call(c(as.list(unit), code)))
+      unit[[4]] <- code
+      return(unit)
     }
     for (i in seq_along(code)) {
       # An argument may be missing, as in `x[1, ]`.
@@ -146,8 +192,8 @@ labelled_function <- function(name, inner, unit, call) {
   if (is.function(former)) body(labelled) <- edited(body(utils::removeSource(former)))
   if (count != 1) {
     abort_unsupported(c(
-      paste0("Tests of testthat ", format(getNamespaceVersion("testthat")), " cannot be labelled."),
-      i = paste0("`", name, "()` is not as in the versions that are known, see the help of `label_testthat()`.")
+      paste0("This version of ", package, ", ", format(getNamespaceVersion(package)), ", cannot be labelled."),
+      i = paste0("`", name, "()` is not as in the versions that are known, see the help of `label_", package, "()`.")
     ), call)
   }
   environment(labelled) <- rlang::env(environment(former), .profile_unit = with_unit)

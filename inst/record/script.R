@@ -50,7 +50,7 @@ done <- 0L
 # R would remove a callback that is interrupted, and go on with the script.
 addTaskCallback(function(expr, value, ok, visible) suspendInterrupts(.name_lines(expr)), name = "profile")
 
-# ---- Labels of chunks and tests ----------------------------------------------------
+# ---- Labels of chunks, tests and targets -------------------------------------------
 
 # The script may have another library.
 profile_namespace <- function() loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
@@ -62,7 +62,7 @@ profile_namespace <- function() loadNamespace("profile", lib.loc = c(settings$li
     error = function(error) note("There are no labels for ", package, ": ", conditionMessage(error))
   )
 }
-for (package in c("knitr", "testthat")) {
+for (package in c("knitr", "testthat", "targets")) {
   if (isNamespaceLoaded(package)) {
     # By the user's profile.
     .label_units(package)

@@ -20,7 +20,10 @@ is_part_of <- function(part, whole) {
 }
 
 # The packages of functions are found only if they are loaded.
-packages <- c("shiny", "plumber", "knitr", "testthat", "future.apply", "promises", "httpuv", "evaluate", "rmarkdown")
+packages <- c(
+  "shiny", "plumber", "knitr", "testthat", "future.apply", "promises", "httpuv", "evaluate", "rmarkdown", "purrr", "rlang",
+  "magrittr", "targets", "mirai"
+)
 
 for (is_known in c(FALSE, TRUE)) for (file in framework_files()) {
   title <- paste0("the user's frames of ", basename(file), " remain, and all time", if (is_known) ", with packages")
@@ -37,7 +40,7 @@ for (is_known in c(FALSE, TRUE)) for (file in framework_files()) {
     expect_gt(sum(has_work), 3)
     for (id in names(before)) {
       expect_true(is_part_of(after[[id]], before[[id]]))
-      own <- grepl("^(slow|server|render|observe|<reactive|<observer).* |^<Anonymous> app[.]R$", before[[id]])
+      own <- grepl("^(slow|by_|app|server|render|observe|<reactive|<observer).* |^(<Anonymous>|FUN|[.]f|[.]fn|fn|f) app[.]R$", before[[id]])
       expect_true(all(before[[id]][own] %in% after[[id]]))
     }
     # There are at most three rows between the call of the framework, which is the second one in the recorded
@@ -48,6 +51,29 @@ for (is_known in c(FALSE, TRUE)) for (file in framework_files()) {
     expect_lte(max(first), 2 + 3 + 1)
   })
 }
+
+test_that("functions that only call others are hidden, those of packages as far as they are known", {
+  for (file in grep("purrr", framework_files(), value = TRUE)) {
+    hidden <- filter_profile(read_pprof(file), hide = "plumbing")
+    between <- unique(unlist(lapply(frames_of(hidden), function(stack) {
+      own <- grep(" app[.]R$|^slow", stack)
+      stack[setdiff(seq_len(max(own, 0)), own)]
+    })))
+    # What a verb does itself remains, such as the selection of elements.
+    expect_setequal(setdiff(between, c("purrr::keep", "purrr::modify", "outer")), character())
+  }
+})
+
+test_that("targets and labelled tasks have their names", {
+  path <- function(pattern) grep(pattern, framework_files(), value = TRUE)
+  targets <- summary(read_pprof(path("targets")), by = "targets.target")
+  expect_setequal(targets$targets.target, c("one", "two", NA))
+  # Twice as much work.
+  total <- targets$total[match(c("one", "two"), targets$targets.target)]
+  expect_gt(total[[2]], 1.5 * total[[1]])
+  tasks <- summary(read_pprof(path("mirai")), by = "task")
+  expect_setequal(tasks$task, c("fit", NA))
+})
 
 test_that("a Shiny app is shown by its outputs and reactives", {
   x <- read_pprof(test_path("data/frameworks/shiny-1.7.4.pb.gz"))

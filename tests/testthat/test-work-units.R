@@ -1,5 +1,5 @@
 # tier: gate
-# Labels of knitr's chunks and testthat's tests. Tests generate ticks, so that each sample is known.
+# Labels of knitr's chunks, testthat's tests, targets, routes and tasks. Tests generate ticks, so that each sample is known.
 
 busy <- compiler::cmpfun(function(n = 1L) tick(n))
 
@@ -255,13 +255,96 @@ test_that("testthat is restored", {
 
 test_that("another version of testthat is left alone", {
   expect_error(
-    labelled_function("test_code", "no_such_function", quote(f(x)), rlang::current_env()),
+    labelled_function("testthat", "test_code", quote(f("key", "value", no_such_function)), rlang::current_env()),
     "cannot be labelled", class = "profile_error_unsupported"
   )
   expect_error(
     check_package("no.such.package", "Labels of chunks need", rlang::current_env()),
     "Labels of chunks need the package no.such.package, which cannot be loaded.", class = "profile_error_unsupported"
   )
+})
+
+# ---- Targets -------------------------------------------------------------------------
+
+test_that("samples get the name of the target", {
+  skip_if_not_installed("targets")
+  skip_without_ticks()
+  namespace <- asNamespace("targets")
+  former <- namespace$builder_update_build
+  withr::local_dir(withr::local_tempdir())
+  code <- c(
+    "list(",
+    "  targets::tar_target(one, { busy(3); 1 }),",
+    "  targets::tar_target(two, { busy(2 + one); stop('no') }, error = 'continue'),",
+    "  targets::tar_target(three, { busy(4); 1:2 }),",
+    "  targets::tar_target(four, busy(three), pattern = map(three))",
+    ")"
+  )
+  writeLines(c("profile::label_targets()", code), "_targets.R")
+  envir <- rlang::env(globalenv(), busy = busy)
+  withr::defer(label_targets()())
+  x <- given_profile({
+    suppressWarnings(suppressMessages(
+      targets::tar_make(callr_function = NULL, envir = envir, reporter = "silent")
+    ))
+    busy(1)
+  })
+  found <- samples_of(x, "targets.target")
+  expect_equal(found[c("one", "two", "three")], c(one = 3L, two = 3L, three = 4L))
+  # Branches.
+  expect_setequal(found[startsWith(names(found), "four_") %in% TRUE], 1:2)
+  expect_equal(sum(found[is.na(names(found))]), 1)
+  expect_false(identical(namespace$builder_update_build, former))
+  label_targets()()
+  expect_identical(namespace$builder_update_build, former)
+  # The label is no part of a target.
+  writeLines(code, "_targets.R")
+  outdated <- targets::tar_outdated(callr_function = NULL, envir = envir, reporter = "silent")
+  expect_false(any(c("one", "three") %in% outdated))
+})
+
+# ---- Routes and tasks ----------------------------------------------------------------
+
+test_that("samples get the route of the request", {
+  skip_if_not_installed("plumber")
+  api <- plumber::pr_filter(plumber::pr(), "log", function(req) {
+    busy(1)
+    plumber::forward()
+  })
+  api <- plumber::pr_get(api, "/users/<id:int>", function(id) busy(id))
+  api <- plumber::pr_mount(api, "/v1", plumber::pr_post(plumber::pr(), "/users", function() busy(6)))
+  label_plumber(api)
+  ask <- function(method, path) {
+    api$call(rlang::env(
+      REQUEST_METHOD = method, PATH_INFO = path, QUERY_STRING = "",
+      rook.input = list(read_lines = function() "", read = function() raw())
+    ))
+  }
+  x <- given_profile({
+    ask("GET", "/users/2")
+    ask("POST", "/v1/users")
+    ask("GET", "/users/3")
+    busy(4)
+  })
+  expect_equal(
+    samples_of(x, "http.route"), rlang::set_names(c(5L, 6L, 7L), c("/users/<id:int>", "/v1/users", NA))
+  )
+  expect_equal(samples_of(x, "http.request.method"), rlang::set_names(c(5L, 6L, 7L), c("GET", "POST", NA)))
+})
+
+test_that("samples get the label of the task", {
+  skip_if_not_installed("future")
+  withr::defer(future::plan(former))
+  former <- future::plan("sequential")
+  x <- given_profile({
+    tasks <- lapply(2:3, function(n) {
+      future::future(with_labels(c(task = paste0("fit", n)), busy(n)), globals = list(busy = busy, n = n))
+    })
+    lapply(tasks, future::value)
+    busy(1)
+  })
+  expect_equal(samples_of(x, "task"), rlang::set_names(c(2L, 3L, 1L), c("fit2", "fit3", NA)))
+  expect_identical(as.list(describe_profile(x))$labels$task, summary(x, by = "task"))
 })
 
 # ---- Digest --------------------------------------------------------------------------

@@ -13,13 +13,13 @@ setwd(work)
 lines_of_slow <- "slow <- function(n) { for (i in seq_len(n)) sort(runif(1e5)); n }"
 eval(parse(text = lines_of_slow))
 
-save_as <- function(x, package) {
+save_as <- function(x, package, most = 60) {
   # Only the stacks with the user's work, and some of the framework's own.
   names <- as_tibble(x)
   mine <- unique(names$sample_id[names$name == "slow"])
   others <- setdiff(x$samples$sample_id, mine)
   few <- function(ids, n) ids[unique(round(seq(1, length(ids), length.out = min(n, length(ids)))))]
-  x$samples <- x$samples[x$samples$sample_id %in% c(few(mine, 60), few(others, 20)), ]
+  x$samples <- x$samples[x$samples$sample_id %in% c(few(mine, most), few(others, 20)), ]
   x <- compact_profile(x)
   x$functions$filename <- basename(x$functions$filename)
   x$sources$source_uri <- NA_character_
@@ -90,6 +90,54 @@ if (requireNamespace("future.apply", quietly = TRUE)) {
     future.apply::future_lapply(1:4, function(i) slow(10), future.seed = TRUE)
   }), "future")
 }
+if (requireNamespace("purrr", quietly = TRUE)) {
+  # Functions that call others, each from a function of the user.
+  verbs <- c(
+    by_map = "purrr::map(1:3, function(i) slow(8))",
+    by_map2 = "purrr::map2_dbl(1:3, 1:3, function(i, j) slow(8))",
+    by_pmap = "purrr::pmap(list(1:3, 1:3), function(i, j) slow(8))",
+    by_imap = "purrr::imap(1:3, ~ slow(8))",
+    by_walk = "purrr::walk(1:3, slow_once)",
+    by_keep = "purrr::keep(1:3, function(i) slow(8) > 0)",
+    by_modify = "purrr::modify(c(8, 8, 8), slow)",
+    by_reduce = "purrr::reduce(1:4, function(a, i) slow(8))",
+    by_accumulate = "purrr::accumulate(1:4, function(a, i) slow(8))",
+    by_possibly = "purrr::possibly(slow, 0)(24)",
+    by_safely = "purrr::map(1:3, purrr::safely(slow_once))",
+    by_quietly = "purrr::quietly(slow)(24)",
+    by_compose = "purrr::compose(slow, slow)(12)",
+    by_partial = "purrr::partial(slow, n = 24)()",
+    by_exec = "rlang::exec(slow, 24)",
+    by_inject = "{ n <- 24; rlang::inject(slow(!!n)) }",
+    by_try_fetch = "rlang::try_fetch(slow(24), error = identity)",
+    by_with_handlers = "rlang::with_options(slow(24), digits = 7)",
+    by_eval_tidy = "rlang::eval_tidy(rlang::quo(slow(n)), list(n = 24))",
+    by_pipe = "8 %>% slow() %>% slow %>% { slow(.) }",
+    by_method = "worker$new()$run(24)",
+    by_try = "try(tryCatch(withCallingHandlers(slow(24), warning = identity), error = identity))",
+    by_lapply = "lapply(1:3, function(i) slow(8))",
+    by_vapply = "vapply(c(8, 8, 8), slow, 0)",
+    by_mapply = "mapply(function(i, j) slow(8), 1:3, 1:3)",
+    by_Map = "Map(function(i) slow(8), 1:3)",
+    by_Reduce = "Reduce(function(a, i) slow(8), 1:4)",
+    by_Filter = "Filter(function(i) slow(8) > 0, 1:3)",
+    by_apply = "apply(matrix(8, 1, 3), 2, slow)",
+    by_outer = "outer(1:3, 1, Vectorize(function(i, j) slow(8)))",
+    by_tapply = "tapply(c(8, 8, 8), 1:3, slow)",
+    by_rapply = "rapply(list(8, 8, 8), slow)",
+    by_do.call = "{ do.call('slow', list(12)); do.call(slow, list(12)) }",
+    by_local = "local({ slow(24) })",
+    by_with = "with(list(n = 24), slow(n))"
+  )
+  writeLines(c(
+    "library(magrittr)", lines_of_slow, "slow_once <- function(i) slow(8)",
+    "worker <- R6::R6Class('worker', public = list(run = function(n) private$go(n)), private = list(go = function(n) slow(n)))",
+    paste0(names(verbs), " <- function() ", verbs),
+    paste0("app <- function() { ", paste0(names(verbs), "()", collapse = "; "), " }")
+  ), "app.R")
+  source("app.R", keep.source = TRUE)
+  save_as(record(app()), "purrr", 4 * length(verbs))
+}
 if (requireNamespace("promises", quietly = TRUE)) {
   library(promises)
   p <- promise(function(resolve, reject) later::later(function() resolve(slow(20)), 0.1)) %...>%
@@ -107,4 +155,31 @@ save_as(filter_profile(x, labels = list(source = summary(x, by = "source")$sourc
 if (requireNamespace("callr", quietly = TRUE)) {
   x <- record_profile(callr::r(function(slow) slow(80), list(slow = slow)), children = TRUE)
   save_as(filter_profile(x, labels = list(source = summary(x, by = "source")$source[[1]])), "callr")
+}
+if (requireNamespace("targets", quietly = TRUE)) {
+  writeLines(c(
+    lines_of_slow, "profile::label_targets()",
+    "list(",
+    "  targets::tar_target(one, slow(40)),",
+    "  targets::tar_target(two, sapply(1:2, function(i) slow(one)))",
+    ")"
+  ), "app.R")
+  save_as(record(targets::tar_make(script = "app.R", callr_function = NULL, reporter = "silent")), "targets")
+}
+if (requireNamespace("mirai", quietly = TRUE)) {
+  mirai::daemons(1)
+  x <- record_profile(
+    {
+      tasks <- list(
+        mirai::mirai(profile::with_labels(c(task = "fit"), slow(40)), slow = slow),
+        mirai::mirai(slow(20), slow = slow)
+      )
+      mirai::call_mirai(tasks)
+      mirai::mirai_map(1:2, function(i, slow) slow(20), .args = list(slow = slow))[]
+    },
+    children = TRUE
+  )
+  mirai::daemons(0)
+  sources <- summary(x, by = "source")$source
+  save_as(filter_profile(x, labels = list(source = sources[[1]])), "mirai")
 }
