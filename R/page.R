@@ -8,9 +8,10 @@
 #' Code, otherwise in the browser. `write_profile_page()` writes the page to an HTML file, which any browser can open.
 #'
 #' The page begins with the lines of code with the largest values and their source code, beside a flame graph. It also
-#' has a timeline, a table of functions, lines or packages, and callers and callees of each function. The layout *time*
-#' shows all samples in their order, with a lane for each run. Labels, see [with_labels()], select and colour samples.
-#' If periods are known, values are shown as time. With `base`, the page compares two profiles.
+#' has a timeline, a table of functions, lines, files or packages, and callers and callees of each function. The layout
+#' *time* shows all samples in their order, with a lane for each run. Labels, see [with_labels()], select and colour
+#' samples; a page begins with the colours of tests, chunks, targets, routes, reactives or tasks. If periods are known,
+#' values are shown as time. With `base`, the page compares two profiles.
 #'
 #' The page of several processes, see `record_profile(children = TRUE)`, begins with the layout *time*: a lane for each
 #' process, such as `worker 1 of 2, pid 1234`, all on one clock. Where a process has no samples, since it was idle, its
@@ -268,8 +269,8 @@ page_files <- function() {
   the$page_files
 }
 
-# Styles and scripts are joined in the order in which the HTML refers to them, without indentation, empty lines, and
-# lines that are comments, a fifth of the files.
+# Styles and scripts are joined in the order in which the HTML refers to them, without indentation, empty lines, lines
+# that are comments, and all but the first directive, a fifth of the files.
 read_page_files <- function() {
   folder <- system.file("page", package = "profile")
   text <- function(name) {
@@ -279,7 +280,8 @@ read_page_files <- function() {
   as_text <- function(lines) paste0(lines, "\n", collapse = "")
   template <- text("page.html")
   joined <- function(reference) {
-    as_text(unlist(lapply(sub(reference, "\\1", grep(reference, template, value = TRUE)), text)))
+    lines <- unlist(lapply(sub(reference, "\\1", grep(reference, template, value = TRUE)), text))
+    as_text(lines[lines != "'use strict';" | !duplicated(lines)])
   }
   style <- "^<link rel=\"stylesheet\" href=\"([^\"]+)\">$"
   script <- "^<script src=\"([^\"]+)\"></script>$"

@@ -91,12 +91,13 @@ function categories(model, groups, by) {
 	});
 }
 
-/** For each group, the value of a label that most of its total has; '' for none. */
+/** For each group, the value of a label that most of its total has; '' if most of it has none. */
 function mainLabels(model, groups, key) {
 	const most = new Float64Array(groups.n);
 	const out = Array(groups.n).fill('');
-	for (const label of model.labels) {
-		if (`label ${label.key}` !== key) continue;
+	const labels = model.labels.filter((label) => `label ${label.key}` === key);
+	const none = { value: '', sets: { has: (set) => !labels.some(({ sets }) => sets.has(set)) } };
+	for (const label of [none, ...labels]) {
 		const self = selfByNode(model, model.types[model.type], (_, set) => label.sets.has(set), null);
 		const [total] = figuresByGroup(model, groups, null, [self], []).total;
 		for (let row = 0; row < groups.n; row++)

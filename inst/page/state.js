@@ -4,6 +4,9 @@
 /** The tabs; a heap snapshot has no code. */
 const TABS = ['code', 'table', 'calls'];
 
+/** The labels of units of work. A page begins with their colours, which show which of them take the most time. */
+const WORK_KEYS = /[.](test|chunk|target|route|reactive)$|^label task$/;
+
 /** If frameworks add more rows than this to an average sample, they are hidden at first. */
 const MOST_PLUMBING = 10;
 
@@ -18,7 +21,7 @@ function defaultState(model) {
 		source: -1,
 		label: -1,
 		by: 'function',
-		colour: heap ? 'kind' : 'package',
+		colour: heap ? 'kind' : (labelKeys(model).find((key) => WORK_KEYS.test(key)) ?? 'package'),
 		hide: model.meanPlumbing > MOST_PLUMBING,
 		mine: false,
 		layout: processes > 1 && orders.length > 1 && !hasBase ? 'time' : 'icicle',

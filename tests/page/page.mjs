@@ -197,11 +197,12 @@ export const inherited = makeData(
 
 export const encode = (data) => gzipSync(JSON.stringify(data)).toString('base64');
 
-/** As the package joins files, see R/page.R: without indentation, empty lines, and lines that are comments. */
+/** As the package joins files, see R/page.R: without indentation, empty lines, comments, and repeated directives. */
 function joined(names) {
 	const lines = names.flatMap((name) => read(name).split('\n')).map((line) => line.replace(/^\t+/, ''));
 	return lines
 		.filter((line) => !/^(\/\/|\/\*| \*|$)/.test(line))
+		.filter((line, i, all) => line !== "'use strict';" || all.indexOf(line) === i)
 		.map((line) => `${line}\n`)
 		.join('');
 }

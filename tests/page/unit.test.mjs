@@ -492,6 +492,29 @@ test('what is invalid in an address is ignored', () => {
 	assert.deepEqual(plain(call('parseHash', hash, defaults, model)), plain(defaults));
 });
 
+test('a page begins with the colours of units of work, and what has no label is grey', () => {
+	const labels = ['testthat.file', 'testthat.test'].map((key) => ({ key, value: 'a', set: [1] }));
+	const model = call(
+		'readModel',
+		makeData(
+			[{ stack: ['f', 'g'] }, { stack: ['f', 'g'] }, { stack: ['f', 'h'], set: 1 }].map((one) => ({
+				set: 0,
+				...one,
+			})),
+			{ labels },
+		),
+	);
+	assert.equal(call('defaultState', model).colour, 'label testthat.test');
+	const groups = call('groupFrames', model, 'function');
+	assert.deepEqual(plain(groups.names), ['f', 'g', 'h']);
+	assert.deepEqual(plain(call('mainLabels', model, groups, 'label testthat.test')), ['', '', 'a']);
+	const others = call(
+		'readModel',
+		makeData([{ stack: ['f'], set: 0 }], { labels: [{ key: 'trace_id', value: 'a', set: [0] }] }),
+	);
+	assert.equal(call('defaultState', others).colour, 'package');
+});
+
 test('an address can name a label', () => {
 	const labels = ['a', 'b=c&d'].map((value) => ({ key: 'trace_id', value, set: [] }));
 	const model = call('readModel', makeData([{ stack: ['f'] }], { labels }));
