@@ -1,9 +1,11 @@
-# Labels of the chunks of knitr's documents, of testthat's tests, and of the targets of a pipeline. Labels are frames on the stack (R/labels.R), so
-# the functions of these packages that evaluate a chunk, a file of tests, a test or a target are made to do so with
-# labels. A changed function has the original one as its attribute `profile_former`.
+# Labels of the chunks of knitr's documents, of testthat's tests, and of the targets of a pipeline. Labels are frames on
+# the stack (R/labels.R), so the functions of these packages that evaluate a chunk, a file of tests, a test or a target
+# are made to do so with labels. A changed function has the original one as its attribute `profile_former`.
 
 # The labels of units of work, by which describe_profile() adds up a profile.
-unit_keys <- c("shiny.reactive", "http.route", "testthat.file", "testthat.test", "knitr.chunk", "targets.target", "task")
+unit_keys <- c(
+  "shiny.reactive", "http.route", "testthat.file", "testthat.test", "knitr.chunk", "targets.target", "task"
+)
 
 #' Label the chunks of a document, tests, or targets
 #'
@@ -14,11 +16,11 @@ unit_keys <- c("shiny.reactive", "http.route", "testthat.file", "testthat.test",
 #' `label_testthat()` labels the samples of tests: `testthat.file` is the name of the file, such as `test-a.R`, and
 #' `testthat.test` the description of the test.
 #'
-#' `label_targets()` labels the samples of the targets of a pipeline of the package targets: `targets.target` is the name
-#' of the target.
+#' `label_targets()` labels the samples of the targets of a pipeline of the package targets: `targets.target` is the
+#' name of the target.
 #'
-#' Call them once, before the work to record. [describe_profile()] then shows which chunks, files, tests and targets take
-#' the most time, `summary(x, by = "knitr.chunk")` lists all of them, and
+#' Call them once, before the work to record. [describe_profile()] then shows which chunks, files, tests and targets
+#' take the most time, `summary(x, by = "knitr.chunk")` lists all of them, and
 #' `filter_profile(x, labels = c(knitr.chunk = "fit"))` selects one.
 #'
 #' In a shell, `profile record report.Rmd`, and `profile record testthat.R` in the folder `tests` of a package, need no
@@ -53,19 +55,20 @@ unit_keys <- c("shiny.reactive", "http.route", "testthat.file", "testthat.test",
 #'
 #' @section Targets:
 #' targets has no hook around the code of a target. `label_targets()` therefore changes the function
-#' `builder_update_build()` in its namespace, which evaluates a target, as `label_testthat()` does. The command of a target
-#' remains the same, so no target becomes outdated. targets 1.12.0 has this function.
+#' `builder_update_build()` in its namespace, which evaluates a target, as `label_testthat()` does. The command of a
+#' target remains the same, so no target becomes outdated. targets 1.12.0 has this function.
 #'
-#' Write `profile::label_targets()` at the top of `_targets.R`, which `targets::tar_make()` runs in a process of its own:
-#' `record_profile(targets::tar_make(), children = TRUE)` records it, or, in this session,
-#' `record_profile(targets::tar_make(callr_function = NULL))`. Branches of a pattern have names of their own. What targets
-#' does before and after the command of a target, such as storing its value, has no label. Workers of crew do not run
-#' `_targets.R`: label the expression in the command, as for tasks.
+#' Write `profile::label_targets()` at the top of `_targets.R`, which `targets::tar_make()` runs in a process of its
+#' own: `record_profile(targets::tar_make(), children = TRUE)` records it, or, in this session,
+#' `record_profile(targets::tar_make(callr_function = NULL))`. `profile record` of a script with the latter needs no
+#' call. Branches of a pattern have names of their own. What targets does before and after the command of a target, such
+#' as storing its value, has no label. Workers of crew do not run `_targets.R`: label the expression in the command, as
+#' for tasks.
 #'
 #' @section Tasks:
-#' Tasks of future and mirai have no label by themselves, since nothing on the stack of the process that runs a task names
-#' it; the span of every task of mirai has the name `daemon eval`. Label the expression of the task, which is sent to that
-#' process with its labels:
+#' Tasks of future and mirai have no label by themselves, since nothing on the stack of the process that runs a task
+#' names it; the span of every task of mirai has the name `daemon eval`. Label the expression of the task, which is sent
+#' to that process with its labels:
 #' ```
 #' future::future(profile::with_labels(c(task = "fit"), fit(data)), label = "fit")
 #' mirai::mirai(profile::with_labels(c(task = "fit"), fit(data)), fit = fit, data = data)
@@ -137,8 +140,8 @@ label_targets <- function() {
   ), rlang::current_env())
 }
 
-# Changes functions in the namespace of a package, and returns a function that restores them. `units`: for each function,
-# a call with the key and the value of its label, and the name of the function whose call is evaluated with it.
+# Changes functions in the namespace of a package, and returns a function that restores them. `units`: for each
+# function, a call with the key and the value of its label, and the name of the function whose call is evaluated with it.
 label_functions <- function(package, what, units, call) {
   check_package(package, paste("Labels of", what, "need"), call)
   namespace <- asNamespace(package)
@@ -165,8 +168,8 @@ check_package <- function(package, need, call) {
 
 former_of <- function(f) attr(f, "profile_former", exact = TRUE)
 
-# A function of a package in which the call of a function, the last argument of the call `unit`, is replaced by `unit` with
-# this call as its last argument.
+# A function of a package in which the call of a function, the last argument of the call `unit`, is replaced by `unit`
+# with this call as its last argument.
 labelled_function <- function(package, name, unit, call) {
   former <- get0(name, asNamespace(package), mode = "function", inherits = FALSE)
   if (!is.null(former_of(former))) {

@@ -1,5 +1,6 @@
 # tier: gate
-# Labels of knitr's chunks, testthat's tests, targets, routes and tasks. Tests generate ticks, so that each sample is known.
+# Labels of knitr's chunks, testthat's tests, targets, routes and tasks. Tests generate
+# ticks, so that each sample is known.
 
 busy <- compiler::cmpfun(function(n = 1L) tick(n))
 
