@@ -103,7 +103,7 @@ with_value_columns <- function(stored, con, schema) {
   numbers[is_new] <- nrow(known) + seq_len(sum(is_new))
   if (any(is_new)) {
     new <- stored$types[is_new, ]
-    DBI::dbAppendTable(con, table_id(schema, ".value_types"), data.frame(number = numbers[is_new], new))
+    insert_rows(con, schema, ".value_types", data.frame(number = numbers[is_new], new))
   }
   others <- list(stored$tables$.other_values)
   ids <- stored$tables$samples$sample_id
@@ -236,12 +236,11 @@ create_views <- function(con, schema) {
   columns <- fields(".other_values")
   types <- value_types(con, schema)
   types <- types[value_column(types$number) %in% list_fields(con, schema, "samples"), ]
-  text <- DBI::dbDataType(con, "")
   extra <- setdiff(columns, c("sample_id", "type", "unit", "value"))
   nulls <- if (length(extra) > 0) paste("NULL AS", DBI::dbQuoteIdentifier(con, extra))
   inline <- vapply(seq_len(nrow(types)), function(i) {
     value <- DBI::dbQuoteIdentifier(con, value_column(types$number[[i]]))
-    constant <- function(x) paste0("CAST(", DBI::dbQuoteString(con, x), " AS ", text, ")")
+    constant <- function(x) sprintf(dialect(con)$constant, quoted_text(con, x))
     paste(
       "SELECT sample_id,", constant(types$type[[i]]), "AS type,", constant(types$unit[[i]]), "AS unit,",
       paste(c(paste(value, "AS value"), nulls), collapse = ", "), "FROM", in_view(con, schema, "samples"), "WHERE", value, "IS NOT NULL"
@@ -256,13 +255,11 @@ create_views <- function(con, schema) {
 
 create_view <- function(con, schema, table, select) {
   name <- quoted(con, schema, table)
-  if (is_sqlite(con)) {
+  replace <- dialect(con)$replace_view
+  if (!replace) {
     DBI::dbExecute(con, paste("DROP VIEW IF EXISTS", name))
-    DBI::dbExecute(con, paste("CREATE VIEW", name, "AS", select))
-  } else {
-    # Views of users may depend on it.
-    DBI::dbExecute(con, paste("CREATE OR REPLACE VIEW", name, "AS", select))
   }
+  DBI::dbExecute(con, paste("CREATE", if (replace) "OR REPLACE", "VIEW", name, "AS", select))
 }
 
 # The name of a table in a view. In SQLite, the schema is left out: SQLite would store its name, which changes when the
@@ -272,7 +269,7 @@ in_view <- function(con, schema, table) {
 }
 
 value_types <- function(con, schema) {
-  types <- DBI::dbReadTable(con, table_id(schema, ".value_types"))
+  types <- read_table(con, schema, ".value_types")
   types$number <- as.integer(types$number)
   types[order(types$number), ]
 }

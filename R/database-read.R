@@ -97,7 +97,7 @@ select_rows <- function(con, schema, table, source_ids = NULL) {
 select_rows_where <- function(con, schema, table, where, columns = list_fields(con, schema, table)) {
   name <- DBI::dbQuoteIdentifier(con, columns)
   is_id <- columns %in% c(names(stored_keys_of(table, columns)), ".row")
-  selected <- ifelse(is_id, paste0("CAST(", name, " AS double precision) AS ", name), name)
+  selected <- ifelse(is_id, paste0("CAST(", name, " AS ", dialect(con)$double, ") AS ", name), name)
   order <- intersect(primary_key_of(table), columns)
   if (".row" %in% columns) {
     order <- ".row"
@@ -108,7 +108,11 @@ select_rows_where <- function(con, schema, table, where, columns = list_fields(c
   if (length(order) > 0) {
     sql <- paste(sql, "ORDER BY", paste(DBI::dbQuoteIdentifier(con, order), collapse = ", "))
   }
-  tibble::as_tibble(DBI::dbGetQuery(con, sql))
+  # SQLite's driver of ODBC drops what is before a dot in a name.
+  rows <- tibble::as_tibble(rlang::set_names(DBI::dbGetQuery(con, sql), columns))
+  # Some drivers return what is computed as text.
+  rows[is_id] <- lapply(rows[is_id], as.numeric)
+  rows
 }
 
 where_sources <- function(con, schema, table, columns, source_ids) {

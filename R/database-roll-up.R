@@ -163,14 +163,14 @@ sample_types_of <- function(con, schema, source_ids) {
 value_types_of <- function(con, schema, source_ids) {
   columns <- Filter(is_value_column, list_fields(con, schema, "samples"))
   texts <- rep("", length(source_ids))
-  names <- DBI::dbQuoteIdentifier(con, columns)
+  names <- quoted_names(con, columns)
   is_there <- paste0("max(CASE WHEN ", names, " IS NULL THEN 0 ELSE 1 END) AS ", names, recycle0 = TRUE)
-  select <- paste(c("CAST(source_id AS double precision) AS source_id", is_there), collapse = ", ")
+  select <- paste(c(paste0("CAST(source_id AS ", dialect(con)$double, ") AS source_id"), is_there), collapse = ", ")
   for (by_source in lists_of_ids(DBI::dbQuoteIdentifier(con, "source_id"), source_ids)) {
     found <- DBI::dbGetQuery(con, paste(
       "SELECT", select, "FROM", quoted(con, schema, "samples"), "WHERE", by_source, "GROUP BY source_id"
     ))
-    texts[match(found$source_id, source_ids)] <- do.call(paste, c(list(rep("", nrow(found))), found[columns]))
+    texts[match(found$source_id, source_ids)] <- do.call(paste, c(list(rep("", nrow(found))), unname(found[-1])))
   }
   texts
 }
@@ -193,7 +193,7 @@ sum_runs <- function(con, schema, runs, call) {
   list_runs <- function(source_id, kept) {
     DBI::dbExecute(con, "DELETE FROM profile_roll_up")
     rows <- data.frame(source_id = wide_ids(source_id, NULL), kept = wide_ids(kept, NULL))
-    DBI::dbAppendTable(con, "profile_roll_up", rows)
+    insert_rows(con, NULL, "profile_roll_up", rows)
     # PostgreSQL never analyses temporary tables by itself, and would guess the number of runs.
     if (is_postgres(con)) DBI::dbExecute(con, "ANALYZE profile_roll_up")
   }
@@ -222,7 +222,7 @@ sum_runs <- function(con, schema, runs, call) {
   }
   update_sources(con, schema, sources, runs)
   delete_rows(con, schema, "sources", gone)
-  DBI::dbExecute(con, "DROP TABLE profile_roll_up")
+  DBI::dbExecute(con, paste(dialect(con)$drop_temporary, "profile_roll_up"))
   sum(runs$source_id != runs$kept)
 }
 
@@ -230,7 +230,7 @@ sum_runs <- function(con, schema, runs, call) {
 runs_that_stay <- function(con, schema, fields, chosen) {
   types <- value_types(con, schema)
   levels <- types$number[has_role(types$type, types$unit, "level")]
-  levels <- DBI::dbQuoteIdentifier(con, intersect(value_column(levels), fields$samples))
+  levels <- quoted_names(con, intersect(value_column(levels), fields$samples))
   has_sample <- vapply(fields, function(columns) "sample_id" %in% columns, TRUE)
   others <- vapply(setdiff(names(fields)[has_sample], c("samples", table_of_recording)), quoted, "", con = con, schema = schema)
   reasons <- c(paste(levels, "IS NOT NULL", recycle0 = TRUE), paste0("sample_id IN (SELECT sample_id FROM ", others, ")", recycle0 = TRUE))
@@ -238,7 +238,7 @@ runs_that_stay <- function(con, schema, fields, chosen) {
     return(double())
   }
   DBI::dbGetQuery(con, paste(
-    "SELECT DISTINCT CAST(source_id AS double precision) AS source_id FROM", quoted(con, schema, "samples"),
+    "SELECT DISTINCT CAST(source_id AS", dialect(con)$double, ") AS source_id FROM", quoted(con, schema, "samples"),
     "WHERE", chosen, "AND (", paste(reasons, collapse = " OR "), ")"
   ))$source_id
 }
@@ -246,9 +246,9 @@ runs_that_stay <- function(con, schema, fields, chosen) {
 # Replaces the samples of the chosen runs. A sum has the id of the first sample in it.
 sum_samples <- function(con, schema, fields, chosen, call) {
   is_value <- is_value_column(fields)
-  values <- DBI::dbQuoteIdentifier(con, fields[is_value])
+  values <- quoted_names(con, fields[is_value])
   same <- setdiff(fields[!is_value], c("sample_id", "source_id", columns_of_moment))
-  same <- DBI::dbQuoteIdentifier(con, same)
+  same <- quoted_names(con, same)
   columns <- paste(c("sample_id", "source_id", same, values), collapse = ", ")
   by <- c("r.kept", paste0("s.", same, recycle0 = TRUE))
   sums <- paste0("sum(s.", values, ") AS ", values, recycle0 = TRUE)
@@ -262,7 +262,7 @@ sum_samples <- function(con, schema, fields, chosen, call) {
   check_sums(con, values, call)
   delete_rows(con, schema, "samples", chosen)
   DBI::dbExecute(con, paste0("INSERT INTO ", samples, " (", columns, ") SELECT ", columns, " FROM profile_sums"))
-  DBI::dbExecute(con, "DROP TABLE profile_sums")
+  DBI::dbExecute(con, paste(dialect(con)$drop_temporary, "profile_sums"))
 }
 
 # Databases sum values beyond the range of a double to infinity, which no profile may contain.
@@ -304,7 +304,7 @@ update_sources <- function(con, schema, sources, runs) {
       } else {
         switch(column, .duration_nanos = sum(values), .time_nanos = values[[1]], NA)
       }
-      literal <- if (is.na(value)) "NULL" else DBI::dbQuoteLiteral(con, value)
+      literal <- if (is.na(value)) "NULL" else literals(value, con)
       paste(DBI::dbQuoteIdentifier(con, column), "=", literal)
     })
     set <- set[!columns %in% c("source_id", "source_timestamp")]

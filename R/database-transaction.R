@@ -2,51 +2,77 @@
 
 savepoint <- "profile_savepoint"
 
+# The connections whose transactions this package has begun, since not all engines can be asked.
+transactions <- new.env(parent = emptyenv())
+transactions$begun <- list()
+
 # With `reading = TRUE` the code sees a consistent state of the database while others write. Ctrl-C is not an error, so
 # this function uses `on.exit()` and not error handlers.
 in_transaction <- function(con, code, reading = FALSE, call) {
   timeout <- wait_for_others(con)
   on.exit(set_busy_timeout(con, timeout))
-  unit <- if (is_transacting(con)) savepoint_of(con) else transaction_of(con, reading, call)
+  unit <- part_of_transaction(con, call) %||% transaction_of(con, reading, call)
   done <- FALSE
-  # If a transaction did not begin, or the engine has ended it (for example because its disk was full), there
-  # is nothing to roll back, and the first error should be reported.
+  # If the engine has ended a transaction (for example because its disk was full), there is nothing to roll back, and
+  # the first error should be reported. If none could begin, there may be one of the user, which must stay.
   on.exit(if (!done) try(unit$undo(), silent = TRUE), add = TRUE, after = FALSE)
-  unit$begin()
+  tryCatch(unit$begin(), error = function(e) {
+    done <<- TRUE
+    rlang::cnd_signal(e)
+  })
+  begun <- transactions$begun
+  on.exit(transactions$begun <- begun, add = TRUE)
+  transactions$begun <- c(begun, list(con))
   value <- code
   unit$end()
   done <- TRUE
   value
 }
 
+# NULL outside of a transaction.
+part_of_transaction <- function(con, call) {
+  if (dialect(con)$savepoint) {
+    if (is_transacting(con)) savepoint_of(con)
+  } else if (any(vapply(transactions$begun, identical, TRUE, con))) {
+    # An error undoes the whole transaction.
+    list(begin = function() NULL, end = function() NULL, undo = function() NULL)
+  } else if (is_transacting(con)) {
+    abort_transacting(call)
+  }
+}
+
+abort_transacting <- function(call, ...) {
+  abort_profile(
+    c(
+      "Cannot begin a transaction.",
+      i = "If the connection is in a transaction, commit it first.",
+      i = "Profiles cannot be stored in databases without transactions."
+    ),
+    "profile_error_unsupported", ..., call = call
+  )
+}
+
 transaction_of <- function(con, reading, call) {
   force(con)
-  force(reading)
   force(call)
-  begin <- if (is_sqlite(con)) {
-    # A transaction that reads before it writes cannot wait for another writer.
-    function() DBI::dbExecute(con, if (reading) "BEGIN" else "BEGIN IMMEDIATE")
-  } else if (is_postgres(con)) {
-    # A writer that has waited must see what was written in the meantime.
-    level <- if (reading) "REPEATABLE READ, READ ONLY" else "READ COMMITTED"
-    function() {
-      DBI::dbBegin(con)
-      DBI::dbExecute(con, paste("SET TRANSACTION ISOLATION LEVEL", level))
-    }
-  } else {
-    function() {
-      tryCatch(DBI::dbBegin(con), error = function(e) {
-        abort_profile(c(
-          "Cannot begin a transaction.",
-          i = "A connection that is in a transaction can be used with RSQLite and RPostgres only."
-        ), "profile_error_unsupported", parent = e, call = call)
-      })
-    }
+  kind <- if (reading) "read" else "write"
+  statements <- dialect(con)$begin[[kind]]
+  if (is.null(statements)) {
+    level <- dialect(con)$isolation[[kind]]
+    return(list(
+      begin = function() {
+        tryCatch(DBI::dbBegin(con), error = function(e) abort_transacting(call, parent = e))
+        if (!is.null(level)) DBI::dbExecute(con, paste("SET TRANSACTION ISOLATION LEVEL", level))
+      },
+      end = function() DBI::dbCommit(con),
+      undo = function() DBI::dbRollback(con)
+    ))
   }
+  execute <- function(sql) for (statement in sql) DBI::dbExecute(con, statement)
   list(
-    begin = begin,
-    end = function() DBI::dbCommit(con),
-    undo = function() DBI::dbRollback(con)
+    begin = function() execute(statements),
+    end = function() execute("COMMIT"),
+    undo = function() execute("ROLLBACK")
   )
 }
 
@@ -64,24 +90,15 @@ savepoint_of <- function(con) {
   )
 }
 
-# DBI cannot report this, and drivers know only transactions that DBI has begun.
-is_transacting <- function(con) {
-  if (is_sqlite(con)) {
-    # BEGIN does not lock anything yet; it fails only inside a transaction.
-    begun <- tryCatch(DBI::dbExecute(con, "BEGIN"), error = function(e) NULL)
-    if (!is.null(begun)) {
-      DBI::dbExecute(con, "ROLLBACK")
-    }
-    return(is.null(begun))
+# Runs code that creates or alters tables, on engines that commit then. Other writers wait.
+altering <- function(con, code, call) {
+  if (is_transacting(con)) {
+    abort_transacting(call)
   }
-  if (is_postgres(con)) {
-    # A local setting lasts until the end of the transaction, which may be this statement. Trying a SAVEPOINT
-    # instead would leave an error in the log of the server.
-    DBI::dbGetQuery(con, "SELECT set_config('profile.transacting', 'yes', true)")
-    set <- DBI::dbGetQuery(con, "SELECT current_setting('profile.transacting', true)")[[1]]
-    return(identical(set, "yes"))
-  }
-  FALSE
+  lock <- "CONCAT('profile ', DATABASE())"
+  DBI::dbGetQuery(con, paste0("SELECT GET_LOCK(", lock, ", 3600)"))
+  on.exit(DBI::dbGetQuery(con, paste0("SELECT RELEASE_LOCK(", lock, ")")))
+  code
 }
 
 # Sets a timeout in SQLite, which otherwise does not wait. Returns the previous timeout.
@@ -98,12 +115,4 @@ set_busy_timeout <- function(con, milliseconds) {
   if (!is.null(milliseconds)) {
     DBI::dbGetQuery(con, paste("PRAGMA busy_timeout =", format(milliseconds, scientific = FALSE)))
   }
-}
-
-is_sqlite <- function(con) {
-  inherits(con, "SQLiteConnection")
-}
-
-is_postgres <- function(con) {
-  inherits(con, "PqConnection")
 }

@@ -51,37 +51,52 @@ unstorable_type <- function(x) {
 
 create_tables <- function(con, schema, call) {
   model <- data_model()$required
-  model <- model[setdiff(names(model), c("sample_values", names(sets_of_rows)))]
+  next_ids <- data.frame(key = c(names(stored_key_tables()), ".row"), next_id = 1)
+  tables <- c(
+    list(.next_ids = next_ids), model[setdiff(names(model), c("sample_values", names(sets_of_rows)))],
+    list(.stacks = data.frame(stack_id = 0), .value_types = data.frame(number = 0L, type = "", unit = ""))
+  )
   there <- list_tables(con, schema)
-  if (".next_ids" %in% there) {
+  engine <- dialect(con)
+  unfinished <- if (engine$commits) unfinished_tables(con, schema, tables[names(tables) %in% there])
+  if (".next_ids" %in% setdiff(there, unfinished)) {
     return(check_layout(there, call))
   }
-  taken <- intersect(c(names(data_model()$required), stored_tables), there)
+  taken <- setdiff(intersect(c(names(model), stored_tables), there), unfinished)
   if (length(taken) > 0) {
     abort_foreign(taken[[1]], call)
   }
   # Another writer may create them at the same time.
   tryCatch(
     in_transaction(con, call = call, {
-      next_ids <- data.frame(key = c(names(stored_key_tables()), ".row"), next_id = 1)
-      create_table(con, schema, ".next_ids", next_ids, call)
-      DBI::dbAppendTable(con, table_id(schema, ".next_ids"), next_ids)
-      for (table in names(model)) {
-        create_table(con, schema, table, model[[table]], call)
+      for (table in unfinished) {
+        DBI::dbExecute(con, paste("DROP TABLE", quoted(con, schema, table)))
       }
-      create_table(con, schema, ".stacks", data.frame(stack_id = 0), call)
-      create_table(con, schema, ".value_types", data.frame(number = 0L, type = "", unit = ""), call)
-      create_index(con, schema, "samples_of_source", "samples", "source_id")
+      for (table in names(tables)) {
+        create_table(con, schema, table, tables[[table]], call)
+      }
+      if (engine$index) {
+        create_index(con, schema, "samples_of_source", "samples", "source_id")
+      }
       declare_run_size(con, schema)
-      version <- data.frame(key = "version", value = "2.0")
-      DBI::dbAppendTable(con, table_id(schema, "meta"), version)
+      insert_rows(con, schema, "meta", data.frame(key = "version", value = "2.0"))
+      insert_rows(con, schema, ".next_ids", next_ids)
     }),
     error = function(e) {
-      if (!".next_ids" %in% list_tables(con, schema)) {
+      if (!engine$savepoint || !".next_ids" %in% list_tables(con, schema)) {
         rlang::cnd_signal(e)
       }
     }
   )
+}
+
+# The tables of a creation that was interrupted, on engines that cannot undo it. `.next_ids` gets its rows last.
+unfinished_tables <- function(con, schema, tables) {
+  is_ours <- vapply(names(tables), FUN.VALUE = TRUE, function(table) {
+    identical(list_fields(con, schema, table), c(names(tables[[table]]), own_columns(table))) &&
+      nrow(read_table(con, schema, table)) == 0
+  })
+  if (isTRUE(is_ours[".next_ids"][[1]])) names(tables)[is_ours]
 }
 
 # Databases of earlier versions can be read, but not changed.
@@ -99,7 +114,7 @@ abort_foreign <- function(table, call) {
   abort_invalid(rule, table, call = call)
 }
 
-create_index <- function(con, schema, index, table, column, unique = FALSE) {
+create_index <- function(con, schema, index, table, column) {
   name <- DBI::dbQuoteIdentifier(con, index)
   on <- quoted(con, schema, table)
   if (is_sqlite(con) && !is.null(schema)) {
@@ -108,7 +123,7 @@ create_index <- function(con, schema, index, table, column, unique = FALSE) {
     on <- DBI::dbQuoteIdentifier(con, table)
   }
   DBI::dbExecute(con, paste0(
-    "CREATE ", if (unique) "UNIQUE ", "INDEX ", name, " ON ", on, " (", DBI::dbQuoteIdentifier(con, column), ")"
+    "CREATE INDEX ", name, " ON ", on, " (", DBI::dbQuoteIdentifier(con, column), ")"
   ))
 }
 
@@ -179,13 +194,10 @@ create_table <- function(con, schema, table, rows, call) {
   parts <- paste(parts, collapse = ", ")
   # Otherwise SQLite stores a compound key twice: in the rows and in an index of them.
   layout <- if (is_sqlite(con) && length(key) > 1) " WITHOUT ROWID"
-  sql <- paste0("CREATE TABLE ", quoted(con, schema, table), " (", parts, ")", layout)
+  sql <- paste0("CREATE TABLE ", quoted(con, schema, table), " (", parts, ")", dialect(con)$table, layout)
   with_name_errors(DBI::dbExecute(con, sql), table, call = call)
   if (!table %in% list_tables(con, schema)) {
     abort_unstorable("the database changes this name; rename it", table, call = call)
-  }
-  if (".key" %in% own_columns(table)) {
-    create_index(con, schema, paste0(sub("^[.]", "", table), "_by_key"), table, ".key", unique = TRUE)
   }
 }
 
@@ -220,7 +232,7 @@ check_types <- function(con, schema, table, rows, call) {
   }
   columns <- paste(DBI::dbQuoteIdentifier(con, names(rows)), collapse = ", ")
   sql <- paste("SELECT", columns, "FROM", quoted(con, schema, table), "WHERE 1 = 0")
-  stored <- DBI::dbGetQuery(con, sql)
+  stored <- rlang::set_names(DBI::dbGetQuery(con, sql), names(rows))
   for (column in names(rows)) {
     x <- rows[[column]]
     type <- stored[[column]]
@@ -237,16 +249,25 @@ kind_of <- function(x) {
 }
 
 column_type <- function(column, con, table, rows) {
+  engine <- dialect(con)
   own <- column == ".row" || table == ".next_ids" && column == "next_id"
   if (own || length(stored_keys_of(table, column)) == 1) {
-    # In SQLite all integers have up to 64 bits, and a primary key of this type takes no space.
-    return(if (is_sqlite(con)) "INTEGER" else "BIGINT")
+    return(engine$id)
   }
   if (column == ".key" && column %in% own_columns(table)) {
-    return("VARCHAR(22)")
+    return("VARCHAR(22) UNIQUE")
   }
   x <- rows[[column]]
-  DBI::dbDataType(con, if (is.factor(x)) as.character(x) else x)
+  type <- if (inherits(x, "integer64")) {
+    "BIGINT"
+  } else {
+    switch(kind_of(x),
+      text = engine[[if (column %in% primary_key_of(table)) "key_text" else "text"]],
+      blob = engine$blob,
+      number = if (is.logical(x)) engine$logical
+    )
+  }
+  type %||% DBI::dbDataType(con, if (is.factor(x)) as.character(x) else x)
 }
 
 # ---- Rows ------------------------------------------------------------------
@@ -313,7 +334,7 @@ next_ids <- function(con, schema, counts) {
       " WHERE ", DBI::dbQuoteIdentifier(con, "key"), " = ", DBI::dbQuoteString(con, key)
     ))
   }
-  claimed <- DBI::dbReadTable(con, table_id(schema, ".next_ids"))
+  claimed <- read_table(con, schema, ".next_ids")
   ends <- as.numeric(claimed$next_id)[match(names(counts), claimed$key)]
   rlang::set_names(as.list(ends - 1), names(counts))
 }
@@ -324,13 +345,13 @@ stored_ids <- function(con, schema, table, key, content, size = 500L) {
   found <- lapply(split(wanted, (seq_along(wanted) - 1L) %/% size), function(part) {
     id <- DBI::dbQuoteIdentifier(con, key)
     DBI::dbGetQuery(con, paste0(
-      "SELECT CAST(", id, " AS double precision) AS id, ", DBI::dbQuoteIdentifier(con, ".key"), " AS content FROM ",
+      "SELECT CAST(", id, " AS ", dialect(con)$double, ") AS id, ", DBI::dbQuoteIdentifier(con, ".key"), " AS content FROM ",
       quoted(con, schema, table), " WHERE ", DBI::dbQuoteIdentifier(con, ".key"), " IN (",
       paste0("'", part, "'", collapse = ", "), ")"
     ))
   })
-  found <- vctrs::vec_rbind(!!!unname(found), .ptype = data.frame(id = double(), content = character()))
-  found$id[match(content, found$content, incomparables = NA)]
+  found <- vctrs::vec_rbind(!!!unname(found))
+  as.numeric(found$id)[match(content, found$content, incomparables = NA)]
 }
 
 # Appends a table in parts, since the driver copies all columns, some of which take no memory in the profile.
@@ -387,12 +408,11 @@ wide_ids <- function(ids, call) {
 }
 
 append_rows <- function(con, schema, table, rows) {
-  name <- table_id(schema, table)
   if (table == "meta") {
-    there <- DBI::dbReadTable(con, name)[c("key", "value")]
+    there <- read_table(con, schema, table)[c("key", "value")]
     rows <- rows[!vctrs::vec_in(rows[c("key", "value")], tibble::as_tibble(there)), ]
   }
   if (nrow(rows) > 0) {
-    DBI::dbAppendTable(con, name, as.data.frame(rows))
+    insert_rows(con, schema, table, rows)
   }
 }

@@ -107,11 +107,18 @@ copy_profile_to <- function(con, x, ..., schema = NULL) {
   x <- move_files_to_next_sample(as_v2(x, call))
   check_storable(x, call)
   stored <- stored_form(x, call)
-  in_transaction(con, call = call, {
+  prepare <- function() {
     create_tables(con, schema, call)
     wait_for_writers(con, schema)
-    stored <- with_value_columns(stored, con, schema)
+    stored <<- with_value_columns(stored, con, schema)
     add_missing_columns(con, schema, stored$tables, call)
+  }
+  commits <- dialect(con)$commits
+  if (commits) {
+    altering(con, prepare(), call)
+  }
+  in_transaction(con, call = call, {
+    if (commits) wait_for_writers(con, schema) else prepare()
     claimed <- claim_ids(con, schema, stored)
     tables <- intersect(union(stored_key_tables(), names(stored$tables)), names(stored$tables))
     report <- progress_report("Storing rows", "tasks", call)
@@ -164,7 +171,8 @@ check_database <- function(con, schema, call) {
       }
     ), call)
   }
-  if (!DBI::dbIsValid(con)) {
+  # RPostgreSQL has no method.
+  if (!tryCatch(DBI::dbIsValid(con), error = function(e) TRUE)) {
     abort_argument("The connection `con` has been closed.", call)
   }
   if (is.null(schema)) {
@@ -222,12 +230,44 @@ quoted <- function(con, schema, table) {
   DBI::dbQuoteIdentifier(con, table_id(schema, table))
 }
 
+# Also of no names, which RMySQL would quote as one.
+quoted_names <- function(con, names) {
+  if (length(names) > 0) as.character(DBI::dbQuoteIdentifier(con, names))
+}
+
 list_fields <- function(con, schema, table) {
+  if (!is.null(dialect(con)$catalogue)) {
+    where <- paste("AND table_name =", quoted_text(con, table), "ORDER BY ordinal_position")
+    return(in_catalogue(con, schema, "columns", "column_name", where))
+  }
   DBI::dbListFields(con, table_id(schema, table))
+}
+
+# Names in information_schema. Drivers differ in whether they list names of a schema, and which names.
+in_catalogue <- function(con, schema, from, column, where = "") {
+  of <- if (is.null(schema)) dialect(con)$catalogue else quoted_text(con, schema)
+  as.character(DBI::dbGetQuery(con, paste(
+    "SELECT", column, "AS name FROM", paste0("information_schema.", from), "WHERE table_schema =", of, where
+  ))$name)
+}
+
+quoted_text <- function(con, x) {
+  # In MySQL a backslash is special, which odbc does not know.
+  if (inherits(con, dialects$mysql$classes) && nchar(DBI::dbQuoteString(con, "\\")) == 3) {
+    x <- gsub("\\", "\\\\", x, fixed = TRUE)
+  }
+  DBI::dbQuoteString(con, x)
+}
+
+read_table <- function(con, schema, table) {
+  DBI::dbGetQuery(con, paste("SELECT * FROM", quoted(con, schema, table)))
 }
 
 # Exact names, since engines may ignore case when they are asked whether a table exists.
 list_tables <- function(con, schema) {
+  if (!is.null(dialect(con)$catalogue)) {
+    return(in_catalogue(con, schema, "tables", "table_name"))
+  }
   if (is.null(schema)) {
     return(DBI::dbListTables(con))
   }

@@ -1,0 +1,153 @@
+# What the engines of databases need beyond the SQL that all of them have.
+
+# `classes`: the classes of connections; those of odbc have the name of the engine.
+# `id`, `double`: types of ids, and of ids that are read. `text`, `key_text`, `blob`, `logical`: types of columns, by
+#   default as the driver has it. `constant`: an expression with the type of text. `table`: what follows CREATE TABLE.
+# `replace_view`: whether a view can be replaced. Otherwise it is dropped, which fails if views of users depend on it.
+# `begin`: statements that begin a transaction, by default `dbBegin()`. `isolation`: its level, set after `dbBegin()`.
+# `is_transacting`: whether there is a transaction, whoever has begun it; DBI cannot report this, and drivers know only
+#   transactions that DBI has begun.
+# `savepoint`: whether a part of a transaction can be undone. `commits`: whether CREATE and ALTER end a transaction.
+# `catalogue`: the default schema, if information_schema lists tables and columns.
+# `drop_temporary`: drops a temporary table. `index`: whether an index is created for the samples of a run.
+# `text_of_integer64`: whether integer64 is passed as text.
+standard_sql <- list(
+  id = "BIGINT", double = "DOUBLE PRECISION", constant = "CAST(%s AS TEXT)", table = "", replace_view = FALSE,
+  is_transacting = function(con) FALSE, savepoint = FALSE, commits = FALSE, drop_temporary = "DROP TABLE", index = TRUE,
+  text_of_integer64 = FALSE
+)
+
+dialects <- list(
+  sqlite = list(
+    classes = c("SQLiteConnection", "SQLite"),
+    # All integers have up to 64 bits, and a primary key of this type takes no space.
+    id = "INTEGER",
+    # A transaction that reads before it writes cannot wait for another writer.
+    begin = list(read = "BEGIN", write = "BEGIN IMMEDIATE"),
+    is_transacting = function(con) {
+      # BEGIN does not lock anything yet; it fails only inside a transaction.
+      begun <- tryCatch(DBI::dbExecute(con, "BEGIN"), error = function(e) NULL)
+      if (!is.null(begun)) {
+        DBI::dbExecute(con, "ROLLBACK")
+      }
+      is.null(begun)
+    },
+    savepoint = TRUE
+  ),
+  postgres = list(
+    classes = c("PqConnection", "PostgreSQLConnection", "PostgreSQL"),
+    replace_view = TRUE,
+    # A writer that has waited must see what was written in the meantime.
+    isolation = list(read = "REPEATABLE READ, READ ONLY", write = "READ COMMITTED"),
+    is_transacting = function(con) {
+      # A local setting lasts until the end of the transaction, which may be this statement. Trying a SAVEPOINT
+      # instead would leave an error in the log of the server.
+      DBI::dbGetQuery(con, "SELECT set_config('profile.transacting', 'yes', true)")
+      set <- DBI::dbGetQuery(con, "SELECT current_setting('profile.transacting', true)")[[1]]
+      identical(set, "yes")
+    },
+    savepoint = TRUE,
+    catalogue = "current_schema()"
+  ),
+  mysql = list(
+    classes = c("MariaDBConnection", "MySQLConnection", "MariaDB", "MySQL"),
+    double = "DOUBLE", text = "LONGTEXT", key_text = "VARCHAR(255)", blob = "LONGBLOB", logical = "TINYINT",
+    # Other collations take names for equal that differ in case, accents or trailing blanks.
+    constant = "CAST(%s AS CHAR CHARACTER SET utf8mb4) COLLATE utf8mb4_nopad_bin",
+    table = " ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
+    replace_view = TRUE,
+    begin = list(
+      read = c("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"),
+      write = c("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION")
+    ),
+    is_transacting = function(con) {
+      # Outside of a transaction, a savepoint ends with its statement.
+      DBI::dbExecute(con, "SAVEPOINT profile_transacting")
+      released <- tryCatch(DBI::dbExecute(con, "RELEASE SAVEPOINT profile_transacting"), error = function(e) NULL)
+      !is.null(released)
+    },
+    savepoint = TRUE, commits = TRUE, drop_temporary = "DROP TEMPORARY TABLE",
+    catalogue = "DATABASE()"
+  ),
+  duckdb = list(
+    classes = "duckdb_connection",
+    replace_view = TRUE,
+    is_transacting = function(con) {
+      id <- function() DBI::dbGetQuery(con, "SELECT CAST(txid_current() AS VARCHAR) AS id")$id
+      id() == id()
+    },
+    # A table with an index cannot be altered, and finding the samples of a run needs none.
+    index = FALSE,
+    # The driver would store the bits of a double.
+    text_of_integer64 = TRUE
+  )
+)
+
+dialect <- function(con) {
+  known <- Find(function(engine) inherits(con, engine$classes), dialects)
+  utils::modifyList(standard_sql, as.list(known))
+}
+
+is_sqlite <- function(con) {
+  inherits(con, dialects$sqlite$classes)
+}
+
+is_postgres <- function(con) {
+  inherits(con, dialects$postgres$classes)
+}
+
+is_transacting <- function(con) {
+  dialect(con)$is_transacting(con)
+}
+
+# ---- Rows as text ------------------------------------------------------------
+
+# Drivers that append no rows in our transaction: the statements of RMySQL and RPostgreSQL have no parameters, and odbc
+# begins a transaction of its own. Engines that are not known may limit the rows of a statement.
+needs_literals <- function(con) {
+  !is.null(dialect(con)$classes) && inherits(con, c("MySQLConnection", "PostgreSQLConnection", "OdbcConnection"))
+}
+
+insert_rows <- function(con, schema, table, rows) {
+  rows <- as.data.frame(rows)
+  if (dialect(con)$text_of_integer64) {
+    wide <- vapply(rows, inherits, TRUE, "integer64")
+    rows[wide] <- lapply(rows[wide], as.character)
+  }
+  if (!needs_literals(con)) {
+    DBI::dbAppendTable(con, table_id(schema, table), rows)
+    return()
+  }
+  columns <- paste(DBI::dbQuoteIdentifier(con, names(rows)), collapse = ", ")
+  values <- do.call(paste, c(unname(lapply(rows, literals, con = con)), sep = ", "))
+  # Servers limit the length of a statement, to 16 MB by default.
+  part <- cumsum(nchar(values, "bytes") + 4) %/% 1e6
+  for (lines in split(values, part)) {
+    DBI::dbExecute(con, paste0(
+      "INSERT INTO ", quoted(con, schema, table), " (", columns, ") VALUES ", paste0("(", lines, ")", collapse = ", ")
+    ))
+  }
+}
+
+literals <- function(x, con) {
+  text <- if (is.list(x)) {
+    if (is_postgres(con)) {
+      vapply(x, function(bytes) paste0("'\\x", paste(bytes, collapse = ""), "'"), "")
+    } else {
+      vapply(x, function(bytes) paste0("X'", paste(bytes, collapse = ""), "'"), "")
+    }
+  } else if (inherits(x, "integer64") || is.integer(x)) {
+    as.character(x)
+  } else if (inherits(x, "POSIXt")) {
+    DBI::dbQuoteString(con, format(x, "%Y-%m-%d %H:%M:%OS6", tz = "UTC"))
+  } else if (is.logical(x)) {
+    as.character(x)
+  } else if (is.double(x) && !is.object(x)) {
+    sprintf("%.17g", x)
+  } else if (is.character(x)) {
+    quoted_text(con, enc2utf8(x))
+  } else {
+    DBI::dbQuoteLiteral(con, x)
+  }
+  ifelse(is.na(x), "NULL", text)
+}
