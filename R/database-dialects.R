@@ -56,10 +56,8 @@ dialects <- list(
     constant = "CAST(%s AS CHAR CHARACTER SET utf8mb4) COLLATE utf8mb4_nopad_bin",
     table = " ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
     replace_view = TRUE,
-    begin = list(
-      read = c("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"),
-      write = c("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION")
-    ),
+    # The level is the default, REPEATABLE READ: RMariaDB would reset another before the transaction begins. A writer
+    # reads nothing before it has waited for others, so it sees what they have written.
     is_transacting = function(con) {
       # Outside of a transaction, a savepoint ends with its statement.
       DBI::dbExecute(con, "SAVEPOINT profile_transacting")
@@ -85,7 +83,10 @@ dialects <- list(
 
 dialect <- function(con) {
   known <- Find(function(engine) inherits(con, engine$classes), dialects)
-  utils::modifyList(standard_sql, as.list(known))
+  found <- utils::modifyList(standard_sql, as.list(known))
+  # PostgreSQL's driver of ODBC has savepoints of its own around each statement, so ours cannot be released.
+  found$savepoint <- found$savepoint && !inherits(con, "OdbcConnection")
+  found
 }
 
 is_sqlite <- function(con) {
@@ -102,10 +103,11 @@ is_transacting <- function(con) {
 
 # ---- Rows as text ------------------------------------------------------------
 
-# Drivers that append no rows in our transaction: the statements of RMySQL and RPostgreSQL have no parameters, and odbc
-# begins a transaction of its own. Engines that are not known may limit the rows of a statement.
+# Drivers that append no rows in our transaction: the statements of RMySQL and RPostgreSQL have no parameters, and RMariaDB
+# and odbc begin a transaction of their own. Engines that are not known may limit the rows of a statement.
 needs_literals <- function(con) {
-  !is.null(dialect(con)$classes) && inherits(con, c("MySQLConnection", "PostgreSQLConnection", "OdbcConnection"))
+  drivers <- c("MySQLConnection", "PostgreSQLConnection", "MariaDBConnection", "OdbcConnection")
+  !is.null(dialect(con)$classes) && inherits(con, drivers)
 }
 
 insert_rows <- function(con, schema, table, rows) {
