@@ -62,7 +62,7 @@ transaction_of <- function(con, reading, call) {
     return(list(
       begin = function() {
         tryCatch(DBI::dbBegin(con), error = function(e) abort_transacting(call, parent = e))
-        if (!is.null(level)) DBI::dbExecute(con, paste("SET TRANSACTION ISOLATION LEVEL", level))
+        if (!is.null(level)) set_isolation(con, level, call)
       },
       end = function() DBI::dbCommit(con),
       undo = function() DBI::dbRollback(con)
@@ -74,6 +74,17 @@ transaction_of <- function(con, reading, call) {
     end = function() execute("COMMIT"),
     undo = function() execute("ROLLBACK")
   )
+}
+
+# PostgreSQL's driver of ODBC puts a savepoint before each statement, unless it is connected with this option.
+set_isolation <- function(con, level, call) {
+  tryCatch(DBI::dbExecute(con, paste("SET TRANSACTION ISOLATION LEVEL", level)), error = function(e) {
+    DBI::dbRollback(con)
+    abort_profile(
+      c("Cannot set the isolation level of a transaction.", i = "With odbc, connect with `Protocol = \"7.4-0\"`."),
+      "profile_error_unsupported", parent = e, call = call
+    )
+  })
 }
 
 savepoint_of <- function(con) {

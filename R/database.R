@@ -53,10 +53,28 @@
 #' wait by default; these functions set a busy timeout of one minute while they write and read. [tbl_profile()] does not
 #' reset that timeout, since its tables are read later.
 #'
+#' ## Drivers
+#'
+#' These functions work with every driver whose `DBI::dbBegin()` begins a transaction; otherwise there is an error of
+#' class `profile_error_unsupported`. They were tried with
+#'
+#' - SQLite with RSQLite 2.2.20, and with odbc 1.3.4 and libsqliteodbc 0.9998, which reads 15 digits of a number;
+#' - PostgreSQL 15.18 with RPostgres 1.4.5 and RPostgreSQL 0.7-5, and with odbc 1.3.4 and odbc-postgresql 13.2, connected
+#'   with `BoolsAsChar = "0"` and `Protocol = "7.4-0"`;
+#' - MariaDB 10.11.19 with RMariaDB 1.2.2 and RMySQL 0.10.25, and with odbc 1.3.4 and odbc-mariadb 3.1.15;
+#' - DuckDB 1.4.4 with duckdb 1.4.4. A file of DuckDB can be open in one process only.
+#'
+#' In MariaDB and MySQL, creating tables and adding columns cannot be undone, so tables and columns stay, without rows,
+#' after an error or Ctrl-C, and reading can fail while the first profile is being stored. Readers see a consistent
+#' state with the default isolation level, `REPEATABLE READ`. MySQL itself and other databases were not tried.
+#'
+#' ## Transactions of your own
+#'
 #' With RSQLite and RPostgres you can call these functions inside a transaction of your own. They then use a savepoint:
 #' after an error, your previous changes are still part of the transaction, and the profile is stored when you commit.
 #' In SQLite, start such a transaction with `DBI::dbExecute(con, "BEGIN IMMEDIATE")` if there are other writers: a
-#' transaction that reads before it writes cannot wait for them.
+#' transaction that reads before it writes cannot wait for them. With other drivers, `copy_profile_to()` does not store
+#' a profile inside of your transaction, which stays open: there is an error of class `profile_error_unsupported`.
 #'
 #' ## Names and types that cannot be stored
 #'
@@ -86,8 +104,8 @@
 #' @section Errors:
 #' - `profile_error_invalid` if `x` is not valid, the database does not contain profiles, or it contains
 #'   another table with the same name;
-#' - `profile_error_unsupported` if the database cannot store a name or a type, see above, or was created by an earlier
-#'   version.
+#' - `profile_error_unsupported` if the database cannot store a name or a type, or has no transactions, see above, or was
+#'   created by an earlier version.
 #'
 #' Errors of the database are passed on unchanged.
 #' @seealso [roll_up_profiles()] to sum up old runs, [prune_profiles()] to remove them

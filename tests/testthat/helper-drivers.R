@@ -87,15 +87,47 @@ expect_stored <- function(con, schema = NULL, lazy = TRUE, wide = "9007199254740
   same(loaded(), combine_profiles(all))
 }
 
-# Expects that a copy in a transaction of the user is refused, and that the transaction goes on.
-expect_untouched <- function(con) {
+# Expects that a copy in a transaction of the user is refused, and that the transaction goes on. `sql` is FALSE if a
+# transaction can be begun by the driver only.
+expect_untouched <- function(con, sql = TRUE) {
   DBI::dbExecute(con, "CREATE TABLE of_user (a INTEGER)")
-  for (begin in list(DBI::dbBegin, function(con) DBI::dbExecute(con, "BEGIN"))) {
-    begin(con)
+  execute <- function(sql) function(con) DBI::dbExecute(con, sql)
+  ways <- list(c(DBI::dbBegin, DBI::dbRollback), if (sql) c(execute("BEGIN"), execute("ROLLBACK")))
+  for (way in Filter(length, ways)) {
+    way[[1]](con)
     DBI::dbExecute(con, "INSERT INTO of_user VALUES (1)")
     testthat::expect_error(copy_profile_to(con, small_profile()), class = "profile_error_unsupported")
     testthat::expect_equal(count_rows(con, NULL, "of_user"), 1)
-    DBI::dbExecute(con, "ROLLBACK")
+    way[[2]](con)
     testthat::expect_equal(count_rows(con, NULL, "of_user"), 0)
+  }
+}
+
+# Starts a server of MariaDB with an empty database `test`, without network, and ends it after the test. Returns its
+# socket.
+local_mariadb <- function(.local_envir = parent.frame()) {
+  testthat::skip_on_cran()
+  programs <- Sys.which(c("mariadb-install-db", "mariadbd", "mariadb"))
+  testthat::skip_if(any(programs == ""), "mariadb-server is not installed: MariaDB is not tested")
+  # The path of a socket may have 107 bytes only.
+  dir <- withr::local_tempdir(tmpdir = "/tmp", .local_envir = .local_envir)
+  data <- file.path(dir, "data")
+  socket <- file.path(dir, "socket")
+  log <- file.path(dir, "log")
+  user <- paste0("--user=", Sys.info()[["user"]])
+  run <- function(program, ..., wait = TRUE) {
+    system2(programs[[program]], shQuote(c("--no-defaults", ...)), stdout = log, stderr = log, wait = wait)
+  }
+  run("mariadb-install-db", user, paste0("--datadir=", data), "--auth-root-authentication-method=normal")
+  pid <- file.path(dir, "pid")
+  run("mariadbd", user, paste0("--datadir=", data), paste0("--socket=", socket), paste0("--pid-file=", pid),
+    "--skip-networking", wait = FALSE)
+  withr::defer(tools::pskill(as.integer(readLines(pid)), tools::SIGKILL), envir = .local_envir, priority = "first")
+  admin <- function(sql) run("mariadb", "-u", "root", "-S", socket, "-e", sql)
+  ready <- wait_for(function() file.exists(pid) && admin("CREATE DATABASE IF NOT EXISTS test") == 0)
+  testthat::expect(ready, paste(readLines(log), collapse = "\n"))
+  function() {
+    admin("DROP DATABASE test; CREATE DATABASE test")
+    socket
   }
 }
