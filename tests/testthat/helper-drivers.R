@@ -125,7 +125,7 @@ local_mariadb <- function(.local_envir = parent.frame()) {
   withr::defer(tools::pskill(as.integer(readLines(pid)), tools::SIGKILL), envir = .local_envir, priority = "first")
   admin <- function(sql) run("mariadb", "-u", "root", "-S", socket, "-e", sql)
   ready <- wait_for(function() file.exists(pid) && admin("CREATE DATABASE IF NOT EXISTS test") == 0)
-  testthat::expect(ready, paste(readLines(log), collapse = "\n"))
+  testthat::expect(ready, paste(readLines(log, warn = FALSE, skipNul = TRUE), collapse = "\n"))
   function() {
     admin("DROP DATABASE test; CREATE DATABASE test")
     socket
