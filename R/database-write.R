@@ -345,7 +345,8 @@ stored_ids <- function(con, schema, table, key, content, size = 500L) {
   found <- lapply(split(wanted, (seq_along(wanted) - 1L) %/% size), function(part) {
     id <- DBI::dbQuoteIdentifier(con, key)
     DBI::dbGetQuery(con, paste0(
-      "SELECT CAST(", id, " AS ", dialect(con)$double, ") AS id, ", DBI::dbQuoteIdentifier(con, ".key"), " AS content FROM ",
+      "SELECT CAST(", id, " AS ", dialect(con)$double, ") AS id, ",
+      DBI::dbQuoteIdentifier(con, ".key"), " AS content FROM ",
       quoted(con, schema, table), " WHERE ", DBI::dbQuoteIdentifier(con, ".key"), " IN (",
       paste0("'", part, "'", collapse = ", "), ")"
     ))

@@ -29,13 +29,17 @@ other_driver <- function(path = ":memory:", transactions = TRUE, .local_envir = 
 
 # Expects that two profiles, stored twice, are loaded as they were, summed up, rolled up and removed, and that nothing is
 # left of a profile that could not be stored. `lazy` is FALSE for drivers that dbplyr does not know.
-expect_stored <- function(con, schema = NULL, lazy = TRUE, wide = "9007199254740993", same = testthat::expect_identical) {
+expect_stored <- function(
+  con, schema = NULL, lazy = TRUE, wide = "9007199254740993", same = testthat::expect_identical
+) {
   old <- at_time(read_quietly(rprof_path("names_plain.out")), 1000)
   # Text that collations take for equal, long text, and characters of four bytes.
   names <- c("a", "A", "a ", "\u00e4", "\U1F600", "\\", "'", strrep("long ", 20000))
   new <- small_profile()
   new <- at_time(new, 200000)
-  new$functions <- tibble::tibble(function_id = seq_along(names), name = names, system_name = names, filename = names, start_line = 0L)
+  new$functions <- tibble::tibble(
+    function_id = seq_along(names), name = names, system_name = names, filename = names, start_line = 0L
+  )
   new$locations <- tibble::tibble(location_id = seq_along(names), function_id = seq_along(names), line = 0L)
   n <- nrow(new$samples)
   new$sample_locations <- tibble::tibble(
@@ -43,7 +47,8 @@ expect_stored <- function(con, schema = NULL, lazy = TRUE, wide = "9007199254740
     location_id = rep(seq_along(names), n)
   )
   new$sample_values <- rbind(
-    new$sample_values, tibble::tibble(sample_id = seq_len(n), type = "a\\b'c", unit = "A ", value = c(0.1, 1 / 3, 1e300)[seq_len(n)])
+    new$sample_values,
+    tibble::tibble(sample_id = seq_len(n), type = "a\\b'c", unit = "A ", value = c(0.1, 1 / 3, 1e300)[seq_len(n)])
   )
   new$sample_values <- new$sample_values[order(new$sample_values$sample_id), ]
   new$samples$.wide <- bit64::as.integer64(wide)
