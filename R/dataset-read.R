@@ -188,6 +188,8 @@ tables_of_frames <- function(stack_keys, frames) {
   n <- nrow(functions)
   lines <- as.integer(locations$line)
   lines[is.na(lines)] <- 0L
+  files <- functions$file
+  files[is.na(files)] <- ""
   list(
     sample_locations = rows_of_samples(seq_along(stack_keys), stack_keys, rows, "stack_key"),
     locations = tibble::new_tibble(list(
@@ -196,7 +198,7 @@ tables_of_frames <- function(stack_keys, frames) {
     ), nrow = nrow(locations)),
     functions = tibble::new_tibble(list(
       function_id = seq_len(n), name = functions$name, system_name = functions$name,
-      filename = ifelse(is.na(functions$file), "", functions$file), start_line = rep(0L, n), .package = functions$package
+      filename = files, start_line = rep(0L, n), .package = functions$package
     ), nrow = n)
   )
 }

@@ -147,8 +147,10 @@ test_that("a stack in two units of a type is two samples", {
 test_that("arguments are checked", {
   skip_if_not_installed("dplyr")
   tables <- flat(small_profile())
+  expect_error(
+    profile_from_con(tables, nonsense == 1), "Cannot filter by `nonsense == 1`", class = "profile_error_argument"
+  )
   expect_snapshot(error = TRUE, {
-    profile_from_con(tables, nonsense == 1)
     profile_from_con(list(samples = tables$samples["value"], frames = tables$frames))
     profile_from_con("/no/such/folder")
     write_profile_dataset()

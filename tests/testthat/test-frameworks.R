@@ -135,7 +135,7 @@ test_that("code in libraries is not mine", {
   path <- withr::local_tempfile(lines = c("sample.interval=10000", "\"sort\" \"f\" "))
   x <- read_rprof(path)
   expect_error(filter_profile(x, show = "mine"), "no source files of yours", class = "profile_error_argument")
-  x$functions$filename <- c("a\xff.R", "")[seq_len(nrow(x$functions))]
+  x$functions$filename <- c(`Encoding<-`("a\xff.R", "latin1"), "")[seq_len(nrow(x$functions))]
   expect_identical(nrow(filter_profile(x, show = "mine")$samples), 1L)
   expect_identical(nrow(filter_profile(x, hide = "plumbing")$samples), 1L)
 })
