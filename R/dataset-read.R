@@ -229,20 +229,16 @@ dataset_stacks <- function(tables, type) {
 
 format_dataset <- function(x, width, n) {
   .data <- rlang::.data
-  services <- dplyr::summarise(
-    dplyr::group_by(x$samples, .data$service, .data$version),
-    samples = sum(.data$sample_count, na.rm = TRUE), .groups = "drop"
-  )
-  services <- dplyr::collect(services)
-  services <- services[order(-as.numeric(services$samples)), ]
-  names <- ifelse(is.na(services$version), services$service, paste(services$service, services$version))
-  names <- vapply(names, shown_name, "", width = width)
-  lines <- c(
+  found <- dplyr::collect(dplyr::distinct(x$samples, .data$service, .data$version, .data$sample_type, .data$unit))
+  found <- found[order(found$service, found$version, method = "radix"), ]
+  types <- unique(paste0(found$sample_type, " (", found$unit, ")", recycle0 = TRUE))
+  versions <- unique(ifelse(is.na(found$version), found$service, paste(found$service, found$version)))
+  more <- length(versions) - n
+  c(
     "<profile 2.0 in a data set>",
-    paste0("Samples:   ", format_count(sum(as.numeric(services$samples)))),
-    paste0("Services:  ", format_count(length(unique(services$service)))),
-    paste0("  ", utils::head(names, n), recycle0 = TRUE)
+    wrap("Values:    ", paste(sort(types, method = "radix"), collapse = ", "), width),
+    paste0("Services:  ", format_count(length(unique(found$service)))),
+    paste0("  ", vapply(utils::head(versions, n), shown_name, "", width = width), recycle0 = TRUE),
+    if (more > 0) paste0("  and ", format_count(more), " more")
   )
-  more <- length(names) - n
-  c(lines, if (more > 0) paste0("  and ", format_count(more), " more"))
 }
