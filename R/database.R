@@ -182,10 +182,7 @@ check_database <- function(con, schema, call) {
       i = if (has_tables(con)) {
         "The connection comes first, then the profile."
       } else if (rlang::is_string(con)) {
-        paste0(
-          "For a file of SQLite, use `DBI::dbConnect(RSQLite::SQLite(), ", in_quotes(short_text(con)), ")`. ",
-          "A data set is a folder that `write_profile_dataset()` has created."
-        )
+        paste0("For a file of SQLite, use `DBI::dbConnect(RSQLite::SQLite(), ", in_quotes(short_text(con)), ")`.")
       }
     ), call)
   }

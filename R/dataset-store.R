@@ -28,9 +28,9 @@ open_store <- function(path, call) {
   list(root = root[[1]], fs = arrow::LocalFileSystem$create(), is_local = TRUE, shown = root[[2]])
 }
 
-# Whether a path is that of a data set, before arrow is needed.
+# Whether this can be the path of a data set, and not a database.
 is_dataset_path <- function(x) {
-  is_path(x) && (grepl("^[a-z][a-z0-9+.-]+://", x) || file.exists(in_folder(x, layout_file)))
+  is_path(x) && (grepl("^[a-z][a-z0-9+.-]+://", x) || dir.exists(path.expand(x)))
 }
 
 # Creates the layout, or checks its version. Empty files are added for all tables, since engines refuse to read a
