@@ -1,0 +1,33 @@
+-- The views of a data set in DuckDB. Replace ROOT by its path, such as /data/profiles or s3://bucket/profiles.
+-- A day that was compacted is read from its last folder that is valid, and else from the files of its writers.
+
+CREATE VIEW recent_samples AS SELECT * FROM read_parquet('ROOT/samples/*/*.parquet', hive_partitioning = true);
+
+CREATE VIEW compact_samples AS SELECT * FROM read_parquet('ROOT/compact/samples/*/*/*.parquet', hive_partitioning = true);
+
+CREATE VIEW valid_folders AS
+SELECT day, max(valid_from) AS last_valid FROM compact_samples WHERE valid_from <= epoch(now()) GROUP BY day;
+
+CREATE VIEW samples AS
+SELECT service, version, host, minute, sample_type, unit, value, sample_count, stack_key, label_key, trace_id, day
+FROM recent_samples WHERE day NOT IN (SELECT day FROM valid_folders)
+UNION ALL
+SELECT
+  c.service, c.version, c.host, c.minute, c.sample_type, c.unit, c.value, c.sample_count, c.stack_key, c.label_key,
+  c.trace_id, c.day
+FROM compact_samples c JOIN valid_folders v ON v.day = c.day AND v.last_valid = c.valid_from;
+
+-- Rows of these two may occur several times, also in different days.
+CREATE VIEW frames AS
+SELECT service, stack_key, depth, name, file, line, package, frame_type, day
+FROM read_parquet('ROOT/frames/*/*.parquet', hive_partitioning = true)
+UNION ALL
+SELECT service, stack_key, depth, name, file, line, package, frame_type, day
+FROM read_parquet('ROOT/compact/frames/*/*.parquet', hive_partitioning = true);
+
+CREATE VIEW labels AS
+SELECT service, label_key, label, value, number, unit, day
+FROM read_parquet('ROOT/labels/*/*.parquet', hive_partitioning = true)
+UNION ALL
+SELECT service, label_key, label, value, number, unit, day
+FROM read_parquet('ROOT/compact/labels/*/*.parquet', hive_partitioning = true);

@@ -1,0 +1,70 @@
+# tier: thorough
+# Data sets in the engines that users have: DuckDB, ClickHouse and Spark answer the questions of inst/dataset, with the
+# same text and the same values as the functions of this package for the profiles that were recorded.
+
+# The data set of all tests in this file, and the answers.
+shared <- new.env()
+
+local_fleet <- function() {
+  skip_if_not_installed("arrow")
+  skip_if_not_installed("dplyr")
+  skip_if_not_installed("jsonlite")
+  if (is.null(shared$path)) {
+    shared$path <- withr::local_tempdir("fleet-", .local_envir = testthat::teardown_env())
+    fleet_dataset(shared$path)
+    shared$expected <- answers_of_profiles()
+  }
+  shared$path
+}
+
+test_that("our verbs answer like the recorded profiles", {
+  path <- local_fleet()
+  expected <- shared$expected
+  functions <- function(rows) sorted(as.data.frame(rows)[c("name", "self", "total")])
+  # arrow reads the last folder of a day even if it is not valid yet, since it lists all files at once.
+  expect_identical(
+    functions(dplyr::collect(summary(tbl_profile(path, service == "shop"), type = "cpu"))),
+    expected[["functions of a service"]]
+  )
+  all <- profile_from_con(path)
+  expect_identical(functions(summary(all, type = "cpu")$by_function), expected[["functions of the fleet"]])
+  totals <- lapply(c("2.2", "2.3"), function(wanted) {
+    as.data.frame(summary(profile_from_con(path, version == wanted), type = "cpu")$by_function)[c("name", "total")]
+  })
+  expect_identical(sorted(merge(totals[[1]], totals[[2]], by = "name")), expected[["what changed between two versions"]])
+  tree <- callers(all, "paste", type = "cpu")
+  expect_identical(
+    sorted(as.data.frame(tree[which(tree$depth == 2), c("name", "total")])), expected[["callers of a function"]]
+  )
+  routes <- as.data.frame(summary(all, type = "cpu", by = "route"))
+  expect_identical(sorted(routes[!is.na(routes$route), c("route", "total")]), expected[["sums by a label"]])
+  of_trace <- profile_from_con(path, trace_id == !!fleet_trace)
+  expect_identical(paths_of_profile(of_trace), expected[["the flame graph of a trace"]])
+})
+
+test_that("DuckDB answers like the recorded profiles", {
+  needed_engine("duckdb", "DuckDB does not query data sets")
+  path <- local_fleet()
+  expect_answers(ask_engine("duckdb", path), shared$expected, "DuckDB")
+})
+
+test_that("ClickHouse answers like the recorded profiles", {
+  needed_engine("chdb", "ClickHouse does not query data sets")
+  path <- local_fleet()
+  expect_answers(ask_engine("clickhouse", path), shared$expected, "ClickHouse")
+})
+
+test_that("Spark answers like the recorded profiles, with all words of SQL reserved", {
+  needed_engine("pyspark", "Spark does not query data sets")
+  path <- local_fleet()
+  expect_answers(ask_engine("spark", path), shared$expected, "Spark")
+})
+
+test_that("Spark answers although a worker is killed in the middle of a query", {
+  needed_engine("pyspark", "Spark does not lose a worker")
+  path <- local_fleet()
+  question <- "functions of the fleet"
+  found <- run_engines("cluster.py", path, sql_of_datasets(), question)
+  expect_identical(c(found$before, found$after), c(2L, 1L))
+  expect_answers(rows_of_answers(found$answers), shared$expected[question], "Spark with one worker less")
+})
