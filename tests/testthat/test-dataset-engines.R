@@ -68,3 +68,10 @@ test_that("Spark answers although a worker is killed in the middle of a query", 
   expect_identical(c(found$before, found$after), c(2L, 1L))
   expect_answers(rows_of_answers(found$answers), shared$expected[question], "Spark with one worker less")
 })
+
+test_that("a data set is the same in object storage", {
+  for (package in c("moto", "pyarrow", "duckdb")) needed_engine(package, "data sets are not queried in object storage")
+  path <- local_fleet()
+  answers <- rows_of_answers(run_engines("storage.py", path, sql_of_datasets()))
+  expect_answers(answers, shared$expected, "Arrow and DuckDB, with object storage")
+})

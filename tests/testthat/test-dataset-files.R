@@ -49,6 +49,13 @@ test_that("a summary of the engine is the summary of the profile", {
   expect_snapshot(print(tbl_profile(path)))
 })
 
+test_that("services with equally many samples are printed in the order of their names", {
+  path <- local_dataset()
+  # arrow returns them in the order of files, whose names are random.
+  for (name in c("d", "b", "e", "a", "c")) write_profile_dataset(small_profile(), path, resource = c(service.name = name))
+  expect_identical(utils::tail(format(tbl_profile(path), n = 5), 5), paste0("  ", c("a", "b", "c", "d", "e")))
+})
+
 test_that("a day is compacted, summed up and removed, with the same sums", {
   path <- local_dataset()
   x <- small_profile()
