@@ -21,9 +21,8 @@ local_engines <- function(env = parent.frame()) {
 run_engines <- function(script, ...) {
   local_engines()
   log <- withr::local_tempfile()
-  out <- suppressWarnings(system2(
-    "python3", shQuote(c(testthat::test_path("engines", script), ...)), stdout = TRUE, stderr = log
-  ))
+  arguments <- shQuote(c(testthat::test_path("engines", script), ...))
+  out <- suppressWarnings(system2("python3", arguments, stdout = TRUE, stderr = log))
   said <- paste(c(script, ..., utils::tail(readLines(log), 40)), collapse = "\n")
   testthat::expect_null(attr(out, "status"), label = said)
   jsonlite::fromJSON(utils::tail(out, 1), simplifyVector = FALSE)
@@ -120,10 +119,21 @@ fleet_dataset <- function(path) {
   }
   becomes_valid("2026-11-25", "1700000000")
   becomes_valid("2026-11-26", "9999999999")
-  obsolete <- file.path(path, "compact/samples/day=2026-11-25/valid_from=1600000000")
+  # Who reads the obsolete folder gets the sums of another day.
+  of_day <- function(...) file.path(path, "compact/samples", ...)
+  obsolete <- of_day("day=2026-11-25", "valid_from=1600000000")
   dir.create(obsolete)
-  file.copy(list.files(sub("=16", "=17", obsolete), full.names = TRUE), obsolete)
+  file.copy(list.files(of_day("day=2026-11-26", "valid_from=9999999999"), full.names = TRUE), obsolete)
   write_hosts(path, 8:10)
+}
+
+# In a copy, who reads the folder that is not valid yet gets the sums of another day. (This package may read it early,
+# since it lists all files at once.)
+spoiled_dataset <- function(path, to) {
+  file.copy(list.files(path, full.names = TRUE), to, recursive = TRUE)
+  folders <- c("day=2026-11-25/valid_from=1700000000", "day=2026-11-26/valid_from=9999999999")
+  folders <- file.path(to, "compact/samples", folders)
+  file.copy(list.files(folders[[1]], full.names = TRUE), folders[[2]], overwrite = TRUE)
 }
 
 # ---- The answers -----------------------------------------------------------------------

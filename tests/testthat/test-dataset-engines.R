@@ -12,16 +12,22 @@ local_fleet <- function() {
   if (is.null(shared$path)) {
     shared$path <- withr::local_tempdir("fleet-", .local_envir = testthat::teardown_env())
     fleet_dataset(shared$path)
+    shared$spoiled <- withr::local_tempdir("spoiled-", .local_envir = testthat::teardown_env())
+    spoiled_dataset(shared$path, shared$spoiled)
     shared$expected <- answers_of_profiles()
   }
   shared$path
+}
+
+fleet_for_engines <- function() {
+  local_fleet()
+  shared$spoiled
 }
 
 test_that("our verbs answer like the recorded profiles", {
   path <- local_fleet()
   expected <- shared$expected
   functions <- function(rows) sorted(as.data.frame(rows)[c("name", "self", "total")])
-  # arrow reads the last folder of a day even if it is not valid yet, since it lists all files at once.
   expect_identical(
     functions(dplyr::collect(summary(tbl_profile(path, service == "shop"), type = "cpu"))),
     expected[["functions of a service"]]
@@ -31,7 +37,8 @@ test_that("our verbs answer like the recorded profiles", {
   totals <- lapply(c("2.2", "2.3"), function(wanted) {
     as.data.frame(summary(profile_from_con(path, version == wanted), type = "cpu")$by_function)[c("name", "total")]
   })
-  expect_identical(sorted(merge(totals[[1]], totals[[2]], by = "name")), expected[["what changed between two versions"]])
+  versions <- merge(totals[[1]], totals[[2]], by = "name")
+  expect_identical(sorted(versions), expected[["what changed between two versions"]])
   tree <- callers(all, "paste", type = "cpu")
   expect_identical(
     sorted(as.data.frame(tree[which(tree$depth == 2), c("name", "total")])), expected[["callers of a function"]]
@@ -44,25 +51,25 @@ test_that("our verbs answer like the recorded profiles", {
 
 test_that("DuckDB answers like the recorded profiles", {
   needed_engine("duckdb", "DuckDB does not query data sets")
-  path <- local_fleet()
+  path <- fleet_for_engines()
   expect_answers(ask_engine("duckdb", path), shared$expected, "DuckDB")
 })
 
 test_that("ClickHouse answers like the recorded profiles", {
   needed_engine("chdb", "ClickHouse does not query data sets")
-  path <- local_fleet()
+  path <- fleet_for_engines()
   expect_answers(ask_engine("clickhouse", path), shared$expected, "ClickHouse")
 })
 
 test_that("Spark answers like the recorded profiles, with all words of SQL reserved", {
   needed_engine("pyspark", "Spark does not query data sets")
-  path <- local_fleet()
+  path <- fleet_for_engines()
   expect_answers(ask_engine("spark", path), shared$expected, "Spark")
 })
 
 test_that("Spark answers although a worker is killed in the middle of a query", {
   needed_engine("pyspark", "Spark does not lose a worker")
-  path <- local_fleet()
+  path <- fleet_for_engines()
   question <- "functions of the fleet"
   found <- run_engines("cluster.py", path, sql_of_datasets(), question)
   expect_identical(c(found$before, found$after), c(2L, 1L))
@@ -71,7 +78,7 @@ test_that("Spark answers although a worker is killed in the middle of a query", 
 
 test_that("a data set is the same in object storage", {
   for (package in c("moto", "pyarrow", "duckdb")) needed_engine(package, "data sets are not queried in object storage")
-  path <- local_fleet()
+  path <- fleet_for_engines()
   answers <- rows_of_answers(run_engines("storage.py", path, sql_of_datasets()))
   expect_answers(answers, shared$expected, "Arrow and DuckDB, with object storage")
 })
