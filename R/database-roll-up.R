@@ -47,7 +47,7 @@
 #'
 #' Others can write and query meanwhile, and nobody sees a day twice or not at all: what is replaced is removed by a call
 #' an hour later, and a query may take as long. A file that arrives after its day was compacted, for example from a
-#' machine with a wrong clock, is moved to the current day. If the process is killed, the next call continues. The data
+#' machine with a wrong clock, is read too, and the next call sums it up with the others. If the process is killed, the next call continues. The data
 #' set must be on a file system, since object storage cannot rename folders.
 #'
 #' @inheritParams copy_profile_to

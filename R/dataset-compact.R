@@ -11,8 +11,12 @@
 # several times, and must see the same state each time. Therefore a folder becomes valid a minute after it appeared, and
 # what it replaces stays for another hour. Frames and labels have no such rule, since duplicates of them do no harm.
 #
+# A file of a writer that came after its day was compacted is not in `_files`: the writer was stopped for a while, or its
+# clock is wrong. dataset-read.R reads such a file, and the next call sums up the last folder and the file together.
+#
 # A process that is killed leaves hidden folders, which a later call removes, and perhaps frames without samples. All
-# decisions are in `plan_day()`, which knows only names of files.
+# decisions are in `plan_day()`, which knows only names of files. If two processes compact a day at once, the sums of
+# one are used: a folder gets its name only while the folder that it replaces is still the last one.
 
 # Seconds after the end of a day in which its last writers finish, from the appearance of a folder until it is valid, in
 # which queries that have begun earlier end, and after which a hidden folder is of a process that was killed.
@@ -21,29 +25,28 @@ dataset_delays <- c(writers = 3600, valid = 60, readers = 3600, killed = 86400)
 # The number of rows that are sorted at once, which determines the memory that is needed.
 most_rows <- 1e6
 
-roll_up_dataset <- function(path, before, period, call, now = Sys.time()) {
+roll_up_dataset <- function(path, before, period, call) {
   store <- open_local_store(path, "roll_up_profiles", call)
-  remove_leftovers(store, now)
-  plans <- lapply(days_before(store, before, now), function(day) {
-    list(day = day, plan = plan_day(list_day(store, day), period, now))
-  })
+  remove_leftovers(store)
+  days <- days_before(store, before)
   report <- progress_report("Summing days", "tasks")
   written <- 0
-  for (i in seq_along(plans)) {
-    show_progress(report, i - 1, length(plans))
-    written <- written + carry_out(store, plans[[i]]$day, plans[[i]]$plan, period, now, call)
+  for (i in seq_along(days)) {
+    show_progress(report, i - 1, length(days))
+    plan <- plan_day(list_day(store, days[[i]]), period, current_time())
+    written <- written + carry_out(store, days[[i]], plan, call)
   }
   invisible(written)
 }
 
-prune_dataset <- function(path, before, call, now = Sys.time()) {
+prune_dataset <- function(path, before, call) {
   store <- open_local_store(path, "prune_profiles", call)
-  remove_leftovers(store, now)
-  days <- days_before(store, before, now)
+  remove_leftovers(store)
+  days <- days_before(store, before)
   for (day in days) {
-    # Samples first, so that no samples are without frames.
+    # Samples first, so that no samples are without frames, and their sums last, since they hide the files of writers.
     for (table in names(dataset_columns)) {
-      hide_and_remove(store, in_folder(c("compact/", ""), paste0(table, "/day=", day)))
+      hide_and_remove(store, in_folder(c("", "compact/"), paste0(table, "/day=", day)), call)
     }
   }
   invisible(length(days))
@@ -64,115 +67,119 @@ open_local_store <- function(path, verb, call) {
 # ---- Plans ---------------------------------------------------------------------------
 
 # The days that have passed and end before a time, in seconds since 1970. Writers that began before midnight have time to finish.
-days_before <- function(store, before, now) {
+days_before <- function(store, before) {
   paths <- in_folder(store$root, c(names(dataset_columns), in_folder("compact", names(dataset_columns))))
   days <- sub("^day=", "", list.files(paths, "^day=[0-9]{4}-[0-9]{2}-[0-9]{2}$"))
-  closed_days(days, before, now)
+  closed_days(days, before, current_time())
 }
 
 closed_days <- function(days, before, now) {
-  ends <- as.numeric(as.POSIXct(paste0(days, " 00:00:00", recycle0 = TRUE), tz = "UTC")) + 86400
-  is_closed <- ends <= before & ends + dataset_delays[["writers"]] <= as.numeric(now)
-  sort(unique(setdiff(days[is_closed], empty_day)))
+  days <- setdiff(days, empty_day)
+  ends <- as.numeric(as.POSIXct(paste0(days, recycle0 = TRUE), tz = "UTC", format = "%Y-%m-%d")) + 86400
+  # The folder of a day that does not exist, such as February 30, is not of a writer.
+  sort(days[which(ends <= before & ends + dataset_delays[["writers"]] <= now)])
 }
 
 # The files of a day: those of writers, and for each folder of sums `valid_from`, its period and the list of files in it.
 list_day <- function(store, day) {
-  of_day <- in_folder(store$root, paste0("compact/samples/day=", day))
-  folders <- list.files(of_day, "^valid_from=[0-9]+$")
-  list(
-    files = list.files(in_folder(store$root, paste0("samples/day=", day)), "[.]parquet$"),
-    folders = lapply(rlang::set_names(folders), function(folder) {
-      names <- list.files(in_folder(of_day, folder), "[.]parquet$")
-      listed <- in_folder(in_folder(of_day, folder), "_files")
-      list(
-        valid_from = as.numeric(sub("valid_from=", "", folder)), period = sub("-.*", "", names[1]),
-        files = if (file.exists(listed)) readLines(listed)
-      )
-    })
-  )
+  # First the files: what is removed meanwhile is in a folder.
+  files <- list.files(in_folder(store$root, paste0("samples/day=", day)), "^[^._].*[.]parquet$")
+  list(files = files, folders = list_folders(store, day))
 }
 
-# What to do with a day: `sum`: the folder whose rows are summed up, "" for the files of writers, NULL if nothing is to
-# be summed; `late`: files of writers that came after the day was summed up; `obsolete` folders and `done` files, which
-# no query reads any more.
+list_folders <- function(store, day) {
+  of_day <- paste0("compact/samples/day=", day)
+  folders <- list.files(in_folder(store$root, of_day), "^valid_from=[0-9]+$")
+  folders <- lapply(rlang::set_names(folders), function(name) {
+    folder <- in_folder(in_folder(store$root, of_day), name)
+    listed <- in_folder(folder, "_files")
+    list(
+      valid_from = as.numeric(sub("valid_from=", "", name)),
+      period = sub("-.*", "", list.files(folder, "^(minute|hour|day)-[0-9]+[.]parquet$")[1]),
+      files = if (file.exists(listed)) readLines(listed)
+    )
+  })
+  Filter(function(folder) !is.na(folder$period), folders)
+}
+
+# The folder of a day from which queries read, NULL if there is none.
+last_folder <- function(folders) {
+  names(folders)[which.max(vapply(folders, `[[`, 0, "valid_from"))] %||% character()
+}
+
+# What to do with a day: `period`: to which its rows are summed up, NULL if nothing is to be summed; `last`: the folder
+# whose sums are used, and `files` of writers that it does not contain; `obsolete` folders and `done` files, which no
+# query reads any more.
 plan_day <- function(listed, period, now) {
   folders <- listed$folders
-  if (length(folders) == 0) {
-    return(list(sum = if (length(listed$files) > 0) ""))
+  last <- last_folder(folders)
+  if (length(last) == 0) {
+    return(list(period = if (length(listed$files) > 0) period, last = last, files = listed$files))
   }
-  valid_from <- vapply(folders, `[[`, 0, "valid_from")
-  last <- which.max(valid_from)
-  known <- unlist(lapply(folders, `[[`, "files"))
-  seconds <- dataset_periods[vapply(folders, `[[`, "", "period")]
-  is_old <- as.numeric(now) >= valid_from[[last]] + dataset_delays[["readers"]]
+  sums <- folders[[last]]
+  files <- setdiff(listed$files, sums$files)
+  is_longer <- dataset_periods[[period]] > dataset_periods[[sums$period]]
+  is_old <- now >= sums$valid_from + dataset_delays[["readers"]]
   list(
-    sum = if (seconds[[last]] < dataset_periods[[period]]) names(folders)[[last]],
-    late = setdiff(listed$files, known),
-    obsolete = if (is_old) names(folders)[-last],
-    done = if (is_old) intersect(listed$files, known)
+    period = if (is_longer) period else if (length(files) > 0) sums$period, last = last, files = files,
+    obsolete = if (is_old) setdiff(names(folders), last), done = if (is_old) intersect(listed$files, sums$files)
   )
 }
 
 # ---- Carrying out ----------------------------------------------------------------------
 
 # Returns whether sums were written.
-carry_out <- function(store, day, plan, period, now, call) {
-  for (file in plan$late) {
-    move_to_today(store, day, file, now, call)
-  }
-  if (length(plan$obsolete) > 0) {
-    hide_and_remove(store, in_folder(paste0("compact/samples/day=", day), plan$obsolete))
-  }
+carry_out <- function(store, day, plan, call) {
+  hide_and_remove(store, in_folder(paste0("compact/samples/day=", day), plan$obsolete), call)
   for (file in plan$done) {
-    unlink(in_folder(store$root, paste0(c("samples", "frames", "labels"), "/day=", day, "/", file)))
+    # Samples first, so that no samples are without frames.
+    unlink(in_folder(store$root, paste0(names(dataset_columns), "/day=", day, "/", file)))
   }
-  if (is.null(plan$sum)) {
+  !is.null(plan$period) && sum_day(store, day, plan, call)
+}
+
+sum_day <- function(store, day, plan, call) {
+  hidden <- paste0(".compact-", unique_name())
+  on.exit(unlink(in_folder(store$root, hidden), recursive = TRUE))
+  of_day <- paste0("compact/samples/day=", day)
+  for (table in c("frames", "labels")) {
+    rows <- rows_of_files(store, files_that_exist(store, in_folder(paste0(table, "/day=", day), plan$files)), call)
+    if (!is.null(rows)) {
+      write_sorted(store, rows, table, in_folder(paste0("compact/", table, "/day=", day), unique_name()), call)
+    }
+  }
+  sums <- in_folder(of_day, plan$last)
+  names <- list.files(in_folder(store$root, sums), "^[^._].*[.]parquet$", full.names = TRUE)
+  new <- in_folder(in_folder(store$root, paste0("samples/day=", day)), plan$files)
+  write_sorted(
+    store, rows_of_files(store, c(names, new), call), "samples", in_folder(hidden, plan$period), call, plan$period
+  )
+  if (!dir.exists(in_folder(store$root, hidden))) {
     return(FALSE)
   }
-  sum_day(store, day, plan$sum, period, call)
+  now <- list_folders(store, day)
+  if (!identical(last_folder(now), plan$last)) {
+    return(FALSE)
+  }
+  before <- if (length(plan$last) > 0) now[[plan$last]]
+  failing(store, call, {
+    writeLines(union(before$files, plan$files), in_folder(in_folder(store$root, hidden), "_files"))
+  })
+  # Later than the folder before, even if the clock of another machine is wrong.
+  valid_from <- max(ceiling(current_time() + dataset_delays[["valid"]]), before$valid_from + 1)
+  to <- paste0(of_day, "/valid_from=", format(valid_from, scientific = FALSE))
+  rename_into_place(store, in_folder(store$root, hidden), to, call)
   TRUE
 }
 
-# The files of one call of a writer, first those to which samples refer.
-move_to_today <- function(store, day, file, now, call) {
-  today <- format(now, "%Y-%m-%d", tz = "UTC")
-  for (table in c("frames", "labels", "samples")) {
-    from <- in_folder(store$root, paste0(table, "/day=", day, "/", file))
-    if (file.exists(from)) {
-      rename_into_place(store, from, paste0(table, "/day=", today, "/", file), call)
-    }
-  }
-}
-
-sum_day <- function(store, day, from, period, call) {
-  hidden <- paste0(".compact-", unique_name())
-  on.exit(unlink(in_folder(store$root, hidden), recursive = TRUE))
-  if (from == "") {
-    # Listed once: what arrives meanwhile is late.
-    files <- list.files(in_folder(store$root, paste0("samples/day=", day)), "[.]parquet$")
-    for (table in c("frames", "labels")) {
-      rows <- rows_of_files(store, in_folder(paste0(table, "/day=", day), files))
-      if (!is.null(rows)) write_sorted(store, rows, table, in_folder(paste0("compact/", table, "/day=", day), unique_name()), call)
-    }
-    rows <- rows_of_files(store, in_folder(paste0("samples/day=", day), files))
-  } else {
-    folder <- in_folder(paste0("compact/samples/day=", day), from)
-    files <- readLines(in_folder(in_folder(store$root, folder), "_files"))
-    names <- list.files(in_folder(store$root, folder), "[.]parquet$")
-    rows <- rows_of_files(store, in_folder(folder, names))
-  }
-  write_sorted(store, rows, "samples", in_folder(hidden, period), call, period)
-  failing(store, call, writeLines(files, in_folder(in_folder(store$root, hidden), "_files")))
-  valid_from <- format(ceiling(as.numeric(Sys.time()) + dataset_delays[["valid"]]), scientific = FALSE)
-  rename_into_place(store, in_folder(store$root, hidden), paste0("compact/samples/day=", day, "/valid_from=", valid_from), call)
-}
-
-# NULL if no file exists: samples without labels have none.
-rows_of_files <- function(store, files) {
+# Samples without labels have no file of labels.
+files_that_exist <- function(store, files) {
   files <- in_folder(store$root, files)
-  files <- files[file.exists(files)]
-  if (length(files) > 0) arrow::open_dataset(files, format = "parquet")
+  files[file.exists(files)]
+}
+
+rows_of_files <- function(store, files, call) {
+  if (length(files) > 0) reading(store, call, open_files(store, files))
 }
 
 # Writes the distinct rows of frames or labels, or sums of samples, in files `to-1.parquet`, `to-2.parquet`, ... that
@@ -240,19 +247,18 @@ letters_of_keys <- c(LETTERS, letters, 0:9, "-", "_")
 # ---- Removing --------------------------------------------------------------------------
 
 # A folder gets a hidden name first, so that no query sees a part of it.
-hide_and_remove <- function(store, folders) {
+hide_and_remove <- function(store, folders, call) {
   folders <- in_folder(store$root, folders)
   for (folder in folders[dir.exists(folders)]) {
-    hidden <- in_folder(store$root, paste0(".removed-", unique_name()))
-    if (file.rename(folder, hidden)) {
-      unlink(hidden, recursive = TRUE)
-    }
+    hidden <- paste0(".removed-", unique_name())
+    rename_into_place(store, folder, hidden, call)
+    unlink(in_folder(store$root, hidden), recursive = TRUE)
   }
 }
 
-remove_leftovers <- function(store, now) {
-  hidden <- list.files(store$root, "^[.].*", all.files = TRUE, no.. = TRUE, full.names = TRUE)
+remove_leftovers <- function(store) {
+  hidden <- list.files(store$root, "^[.]", all.files = TRUE, no.. = TRUE, full.names = TRUE)
   hidden <- grep("/[.](compact|removed)-[^/]*$|/[.][^/]*[.]new$", hidden, value = TRUE)
-  age <- as.numeric(now) - as.numeric(file.mtime(hidden))
+  age <- current_time() - as.numeric(file.mtime(hidden))
   unlink(hidden[which(age > dataset_delays[["killed"]])], recursive = TRUE)
 }

@@ -62,22 +62,33 @@ filter_table <- function(table, conditions, call) {
   table
 }
 
-# The tables of the files. A day that was compacted is read from there and not from the files of its writers. These
-# remain for a while, so that the days can be determined from the first listing.
+# The tables of the files. A day that was compacted is read from there, with those files of writers that came later. What
+# a compaction replaces remains for a while, so that the days can be determined from the first listing.
 files_of_dataset <- function(store, call) {
   check_is_dataset(store, call)
   .data <- rlang::.data
-  compact <- files_of_table(store, "compact/samples", c("day", "valid_from"))
-  valid <- valid_folders(compact$files)
-  lapply(rlang::set_names(names(dataset_columns)), function(table) {
-    old <- if (table == "samples") {
-      dplyr::filter(compact, paste(.data$day, .data$valid_from) %in% !!paste(valid$day, valid$valid_from))
-    } else {
-      dplyr::filter(files_of_table(store, in_folder("compact", table), "day"), .data$day %in% !!valid$day)
-    }
-    new <- dplyr::filter(files_of_table(store, table, "day"), !.data$day %in% !!valid$day)
-    columns <- c(names(dataset_columns[[table]]), "day")
-    dplyr::union_all(dplyr::select(new, !!columns), dplyr::select(old, !!columns))
+  reading(store, call, {
+    compact <- files_of_table(store, "compact/samples", c("day", "valid_from"))
+    valid <- valid_folders(compact$files)
+    contained <- files_in_folders(store)
+    lapply(rlang::set_names(names(dataset_columns)), function(table) {
+      columns <- c(names(dataset_columns[[table]]), "day")
+      old <- if (table == "samples") {
+        dplyr::filter(compact, paste(.data$day, .data$valid_from) %in% !!paste(valid$day, valid$valid_from))
+      } else {
+        dplyr::filter(files_of_table(store, in_folder("compact", table), "day"), .data$day %in% !!valid$day)
+      }
+      written <- files_of_table(store, table, "day")
+      rows <- dplyr::union_all(
+        dplyr::select(dplyr::filter(written, !.data$day %in% !!valid$day), !!columns), dplyr::select(old, !!columns)
+      )
+      late <- late_files(written$files, valid, contained)
+      for (day in names(late)) {
+        of_day <- dplyr::mutate(open_files(store, late[[day]]), day = !!day)
+        rows <- dplyr::union_all(rows, dplyr::select(of_day, !!columns))
+      }
+      rows
+    })
   })
 }
 
@@ -94,10 +105,33 @@ files_of_table <- function(store, table, partitions) {
 # The last folder of each day with sums, from the paths of files. The rules of dataset-compact.R would also permit an
 # earlier one, since all files of `samples` were listed once.
 valid_folders <- function(files) {
-  parts <- regmatches(files, regexec("day=([^/]*)/valid_from=([0-9]*)/[^/]*$", files))
+  parts <- regmatches(files, regexec("day=([^/]*)/valid_from=([0-9]+)/(minute|hour|day)-[0-9]+[.]parquet$", files))
+  parts <- parts[lengths(parts) > 0]
   folders <- unique(tibble::tibble(day = vapply(parts, `[`, "", 2), valid_from = vapply(parts, `[`, "", 3)))
   folders <- folders[order(as.numeric(folders$valid_from), decreasing = TRUE), ]
   folders[!duplicated(folders$day), ]
+}
+
+# A function that returns the names of the files whose rows a folder contains. It reads them once.
+files_in_folders <- function(store) {
+  known <- list()
+  function(day, valid_from) {
+    folder <- paste0("compact/samples/day=", day, "/valid_from=", valid_from)
+    known[[folder]] <<- known[[folder]] %||% read_lines(store, in_folder(folder, "_files"))
+    known[[folder]]
+  }
+}
+
+# The files of writers whose day was compacted without them, by day.
+late_files <- function(files, valid, contained) {
+  days <- sub(".*/day=([^/]*)/[^/]*$", "\\1", files)
+  is_compacted <- days %in% valid$day & days != empty_day
+  by_day <- split(files[is_compacted], days[is_compacted])
+  late <- lapply(rlang::set_names(names(by_day)), function(day) {
+    known <- contained(day, valid$valid_from[[match(day, valid$day)]])
+    by_day[[day]][!basename(by_day[[day]]) %in% known]
+  })
+  late[lengths(late) > 0]
 }
 
 # Periods to which samples are summed up, in seconds.

@@ -62,13 +62,10 @@ check_is_dataset <- function(store, call) {
 
 # Whether there is a data set at this path, whose layout this version knows.
 check_dataset_layout <- function(store, call) {
-  path <- in_folder(store$root, layout_file)
-  if (store$fs$GetFileInfo(path)[[1]]$type != arrow::FileType$File) {
+  if (!reading(store, call, is_file(store, layout_file))) {
     return(FALSE)
   }
-  stream <- store$fs$OpenInputStream(path)
-  on.exit(stream$close())
-  version <- trimws(rawToChar(as.raw(stream$Read(100))))
+  version <- reading(store, call, paste(read_lines(store, layout_file), collapse = "\n"))
   if (version != dataset_layout) {
     abort_unsupported(c(
       paste0("The data set `", store$shown, "` has layout ", version, ", and this version of the package knows layout ", dataset_layout, "."),
@@ -76,6 +73,41 @@ check_dataset_layout <- function(store, call) {
     ), call)
   }
   TRUE
+}
+
+# ---- Reading -------------------------------------------------------------------------
+
+is_file <- function(store, path) {
+  store$fs$GetFileInfo(in_folder(store$root, path))[[1]]$type == arrow::FileType$File
+}
+
+read_lines <- function(store, path) {
+  stream <- store$fs$OpenInputFile(in_folder(store$root, path))
+  on.exit(stream$close())
+  bytes <- as.raw(stream$Read(stream$GetSize()))
+  strsplit(rawToChar(bytes), "\n", fixed = TRUE)[[1]]
+}
+
+# The rows of files, whose paths include the root.
+open_files <- function(store, files) {
+  factory <- arrow::FileSystemDatasetFactory$create(
+    store$fs,
+    paths = files, format = arrow::FileFormat$create("parquet")
+  )
+  factory$Finish()
+}
+
+# Errors of arrow become errors of this package.
+reading <- function(store, call, code) {
+  tryCatch(code, error = function(e) {
+    if (inherits(e, "profile_error")) {
+      rlang::cnd_signal(e)
+    }
+    abort_profile(
+      c(paste0("Cannot read the data set `", store$shown, "`."), x = conditionMessage(e)), "profile_error_open",
+      path = store$shown, call = call
+    )
+  })
 }
 
 empty_table <- function(table) {
@@ -110,12 +142,15 @@ random_bytes <- function() {
   tryCatch(readBin("/dev/urandom", "raw", 16), error = function(e) NULL, warning = function(e) NULL)
 }
 
+today_in_utc <- function() {
+  format(as.POSIXct(current_time(), origin = "1970-01-01"), "%Y-%m-%d", tz = "UTC")
+}
+
 # Writes all tables, and then gives all of them their names, in the folder of the same day.
 put_tables <- function(store, tables, name, day, call) {
   place <- function(table, day) paste0(table, "/day=", day, "/", name)
-  today <- function() format(Sys.time(), "%Y-%m-%d", tz = "UTC")
   if (!store$is_local) {
-    day <- day %||% today()
+    day <- day %||% today_in_utc()
     for (table in names(tables)) put_table(store, place(table, day), tables[[table]], table, call)
     return(invisible())
   }
@@ -125,7 +160,7 @@ put_tables <- function(store, tables, name, day, call) {
   for (table in names(tables)) {
     failing(store, call, write_parquet(tables[[table]], table, new[[table]]))
   }
-  day <- day %||% today()
+  day <- day %||% today_in_utc()
   for (table in names(tables)) {
     rename_into_place(store, new[[table]], place(table, day), call)
   }

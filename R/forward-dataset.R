@@ -23,7 +23,7 @@ new_dataset_sender <- function(folder, to, resource, once, tell, call) {
   next_time <- 0
   last <- NA_character_
   note <- in_folder(folder, "batch")
-  finish_batch(store, folder, note)
+  finish_batch(store, folder, note, call)
   for (file in list.files(folder, "[.]sending$", full.names = TRUE)) {
     file.rename(file, with_end(file, ".otlp.gz"))
   }
@@ -104,7 +104,7 @@ write_batch <- function(store, batch, resource, note, call) {
   }
   x <- bind_profiles(batch$profiles, call)
   name <- paste0(unique_name(), ".parquet")
-  day <- format(Sys.time(), "%Y-%m-%d", tz = "UTC")
+  day <- today_in_utc()
   held <- vapply(batch$taken, function(taken) basename(taken$held), "")
   failing(store, call, {
     writeLines(c(day, name, held), paste0(note, ".new"))
@@ -114,17 +114,27 @@ write_batch <- function(store, batch, resource, note, call) {
 }
 
 # What a forwarder that was killed has written is not written again.
-finish_batch <- function(store, folder, note) {
+finish_batch <- function(store, folder, note, call) {
   if (!file.exists(note)) {
     return(invisible())
   }
   lines <- readLines(note)
-  target <- in_folder(store$root, paste0("samples/day=", lines[[1]], "/", lines[[2]]))
-  if (store$fs$GetFileInfo(target)[[1]]$type == arrow::FileType$File) {
+  if (reading(store, call, has_file(store, lines[[1]], lines[[2]]))) {
     for (held in in_folder(folder, lines[-(1:2)])) {
       path <- if (grepl("[.]sending$", held)) with_end(held, ".otlp.gz") else held
       if (file.exists(held)) finish_file(list(path = path, held = held), list(kind = "sent", rejected = 0))
     }
   }
   unlink(note)
+}
+
+# Whether a file of a writer was added, even if its day was compacted and it was removed.
+has_file <- function(store, day, name) {
+  folder <- paste0("compact/samples/day=", day)
+  selector <- arrow::FileSelector$create(in_folder(store$root, folder), allow_not_found = TRUE, recursive = TRUE)
+  lists <- Filter(function(info) basename(info$path) == "_files", store$fs$GetFileInfo(selector))
+  contained <- lapply(lists, function(info) {
+    read_lines(store, in_folder(folder, in_folder(basename(dirname(info$path)), "_files")))
+  })
+  name %in% unlist(contained) || is_file(store, paste0("samples/day=", day, "/", name))
 }

@@ -168,33 +168,36 @@ test_that("without arrow, the error says so", {
 
 # ---- Plans -----------------------------------------------------------------------------
 
-now <- as.POSIXct("2026-11-29 03:00:00", tz = "UTC")
-seconds <- as.numeric(now)
+seconds_at <- function(text) as.numeric(as.POSIXct(text, tz = "UTC"))
+now <- seconds_at("2026-11-29 03:00:00")
 
 test_that("a day is closed an hour after it has passed", {
-  days <- c("2026-11-28", "2026-11-29", "1970-01-01", "2026-11-27", "2026-11-27")
-  expect_identical(closed_days(days, seconds, now), c("2026-11-27", "2026-11-28"))
-  expect_identical(closed_days(days, seconds - 86400, now), "2026-11-27")
-  midnight <- as.numeric(as.POSIXct("2026-11-29", tz = "UTC"))
-  expect_identical(closed_days("2026-11-28", midnight, as.POSIXct("2026-11-29 00:59:59", tz = "UTC")), character())
-  expect_identical(closed_days("2026-11-28", midnight, as.POSIXct("2026-11-29 01:00:00", tz = "UTC")), "2026-11-28")
-  expect_identical(closed_days(character(), seconds, now), character())
+  days <- c("2026-11-28", "2026-11-29", "1970-01-01", "2026-11-27", "2026-11-27", "2026-02-30")
+  expect_identical(closed_days(days, now, now), c("2026-11-27", "2026-11-28"))
+  expect_identical(closed_days(days, now - 86400, now), "2026-11-27")
+  midnight <- seconds_at("2026-11-29 00:00:00")
+  expect_identical(closed_days("2026-11-28", midnight, midnight + 3599), character())
+  expect_identical(closed_days("2026-11-28", midnight, midnight + 3600), "2026-11-28")
+  expect_identical(closed_days(character(), now, now), character())
 })
 
 test_that("a plan sums up, and removes only what no query reads", {
-  folder <- function(age, period, files = "a") list(valid_from = seconds - age, period = period, files = files)
-  expect_null(plan_day(list(), "hour", now)$sum)
-  expect_identical(plan_day(list(files = "a"), "hour", now)$sum, "")
-  # Files of writers stay for an hour; a file that came later is late at once.
-  listed <- list(files = c("a", "b"), folders = list(one = folder(3599, "minute")))
-  expect_identical(plan_day(listed, "minute", now), list(sum = NULL, late = "b", obsolete = NULL, done = NULL))
-  expect_identical(plan_day(listed, "hour", now)$sum, "one")
-  listed$folders$one <- folder(3600, "minute")
-  expect_identical(plan_day(listed, "minute", now), list(sum = NULL, late = "b", obsolete = character(), done = "a"))
-  # The last folder counts, and sums of a shorter period are not made of longer ones.
-  listed <- list(files = character(), folders = list(one = folder(9000, "minute"), two = folder(5000, "day")))
-  expect_identical(plan_day(listed, "hour", now), list(sum = NULL, late = character(), obsolete = "one", done = character()))
-  listed$folders$two$valid_from <- seconds + 60
+  folder <- function(age, period, files = "a") list(valid_from = now - age, period = period, files = files)
+  expect_null(plan_day(list(), "hour", now)$period)
+  expect_identical(plan_day(list(files = "a"), "hour", now), list(period = "hour", last = character(), files = "a"))
+  # Files of writers stay for an hour; a file that came later is summed up at once, to the same period.
+  listed <- list(files = c("a", "b"), folders = list(one = folder(3599, "hour")))
+  expected <- list(period = "hour", last = "one", files = "b", obsolete = NULL, done = NULL)
+  expect_mapequal(plan_day(listed, "minute", now), expected)
+  expect_identical(plan_day(listed, "day", now)$period, "day")
+  listed$folders$one <- folder(3600, "minute", c("a", "b"))
+  expected <- list(period = NULL, last = "one", files = character(), obsolete = character(), done = c("a", "b"))
+  expect_mapequal(plan_day(listed, "minute", now), expected)
+  # The last folder counts, and what only an earlier one contains is not done.
+  listed <- list(files = c("a", "b"), folders = list(one = folder(9000, "minute", c("a", "b")), two = folder(5000, "day")))
+  expected <- list(period = "day", last = "two", files = "b", obsolete = "one", done = "a")
+  expect_mapequal(plan_day(listed, "hour", now), expected)
+  listed$folders$two$valid_from <- now + 60
   expect_null(plan_day(listed, "hour", now)$obsolete)
 })
 
@@ -213,7 +216,8 @@ test_that("the last folder of a day is read", {
     "r/compact/samples/day=2026-01-01/valid_from=9/minute-1.parquet",
     "r/compact/samples/day=2026-01-01/valid_from=9/minute-2.parquet",
     "r/compact/samples/day=2026-01-01/valid_from=10/hour-1.parquet",
-    "r/compact/samples/day=2026-01-02/valid_from=3/day-1.parquet"
+    "r/compact/samples/day=2026-01-02/valid_from=3/day-1.parquet",
+    "r/compact/samples/day=2026-01-02/valid_from=4/note.txt"
   )
   expect_identical(valid_folders(files), tibble::tibble(day = c("2026-01-01", "2026-01-02"), valid_from = c("10", "3")))
 })
