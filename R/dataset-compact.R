@@ -188,7 +188,7 @@ write_sorted <- function(store, rows, table, to, call, period = NULL) {
   .data <- rlang::.data
   columns <- names(dataset_columns[[table]])
   key <- if (table == "labels") "label_key" else "stack_key"
-  counts <- dplyr::collect(dplyr::count(rows, .data$service))
+  counts <- reading(store, call, dplyr::collect(dplyr::count(rows, .data$service)))
   parts <- parts_of_services(counts$service, as.numeric(counts$n))
   for (i in seq_along(parts)) {
     part <- dplyr::filter(rows, .data$service %in% !!parts[[i]]$services)
@@ -201,7 +201,7 @@ write_sorted <- function(store, rows, table, to, call, period = NULL) {
       labels = c("service", "label_key", "label", "value")
     )
     part <- dplyr::arrange(part, !!!rlang::syms(order[[table]]))
-    part <- dplyr::compute(dplyr::select(part, !!columns))
+    part <- reading(store, call, dplyr::compute(dplyr::select(part, !!columns)))
     put_table(store, paste0(to, "-", i, ".parquet"), part, table, call)
   }
 }

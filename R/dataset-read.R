@@ -145,19 +145,20 @@ profile_of_dataset <- function(tables, call) {
   by <- c("service", "version", "sample_type", "unit", "stack_key", "label_key")
   sums <- dplyr::group_by(tables$samples, dplyr::across(dplyr::all_of(!!by)))
   sums <- dplyr::summarise(sums, value = sum(.data$value, na.rm = TRUE), .groups = "drop")
-  sums <- dplyr::collect(sums)
-  frames <- rows_in_use(tables$frames, tables$samples, "stack_key", names(dataset_columns$frames))
+  sums <- reading(NULL, call, dplyr::collect(sums))
+  frames <- rows_in_use(tables$frames, tables$samples, "stack_key", call)
   labels <- if (!is.null(tables$labels) && !all(is.na(sums$label_key))) {
-    rows_in_use(tables$labels, tables$samples, "label_key", names(dataset_columns$labels))
+    rows_in_use(tables$labels, tables$samples, "label_key", call)
   }
   profile_of_rows(sums, frames, labels, call)
 }
 
 # The distinct rows of a table to which samples refer. Different services may have the same rows.
-rows_in_use <- function(table, samples, key, columns) {
-  used <- dplyr::distinct(dplyr::select(samples, dplyr::all_of(c("service", !!key))))
-  rows <- dplyr::semi_join(table, used, by = c("service", key))
-  dplyr::collect(dplyr::distinct(dplyr::select(rows, dplyr::all_of(setdiff(!!columns, "service")))))
+rows_in_use <- function(table, samples, key, call) {
+  used <- dplyr::distinct(dplyr::select(samples, dplyr::all_of(!!key)))
+  rows <- dplyr::semi_join(table, used, by = key)
+  rows <- dplyr::distinct(dplyr::select(rows, -dplyr::any_of(c("service", "day"))))
+  reading(NULL, call, dplyr::collect(rows))
 }
 
 # A profile with a sample for each stack and set of labels of a version of a service.

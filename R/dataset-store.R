@@ -97,14 +97,14 @@ open_files <- function(store, files) {
   factory$Finish()
 }
 
-# Errors of arrow become errors of this package.
+# Errors of arrow become errors of this package. `store` is NULL for tables of a user.
 reading <- function(store, call, code) {
   tryCatch(code, error = function(e) {
     if (inherits(e, "profile_error")) {
       rlang::cnd_signal(e)
     }
     abort_profile(
-      c(paste0("Cannot read the data set `", store$shown, "`."), x = conditionMessage(e)), "profile_error_open",
+      c(paste0("Cannot read the data set", if (!is.null(store)) paste0(" `", store$shown, "`"), "."), x = conditionMessage(e)), "profile_error_open",
       path = store$shown, call = call
     )
   })

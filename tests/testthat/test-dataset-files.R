@@ -185,6 +185,78 @@ test_that("a process that was killed leaves what was", {
   expect_false(dir.exists(file.path(path, ".compact-x")))
 })
 
+test_that("Ctrl-C leaves no file incomplete, and what was", {
+  path <- local_dataset()
+  x <- small_profile()
+  write_profile_dataset(x, path, resource = versioned("1"))
+  sums <- sums_of_dataset(path)
+  interrupted <- function(at, code) {
+    original <- utils::getFromNamespace(at, "profile")
+    # After the file has some rows.
+    replace_function(at, function(...) {
+      original(...)
+      rlang::interrupt()
+    })
+    expect_identical(tryCatch(code, interrupt = function(e) "by Ctrl-C"), "by Ctrl-C")
+  }
+  for (at in c("write_parquet", "rename_into_place")) {
+    interrupted(at, write_profile_dataset(x, path, resource = versioned("2")))
+    interrupted(at, compact_dataset(path))
+    expect_identical(sums_of_dataset(path), sums)
+    hidden <- list.files(path, "^[.]", all.files = TRUE, no.. = TRUE)
+    expect_identical(hidden, character())
+  }
+  expect_identical(compact_dataset(path), 1)
+  expect_identical(sums_of_dataset(path), sums)
+})
+
+test_that("files that are cut are errors, and change nothing", {
+  path <- local_dataset()
+  for (version in c("1", "2")) write_profile_dataset(small_profile(), path, resource = versioned(version))
+  file <- list.files(file.path(path, "samples"), recursive = TRUE, full.names = TRUE)[2:3]
+  bytes <- file_bytes(file[[2]])
+  writeBin(bytes[1:20], file[[2]])
+  written <- files_of(path)
+  expect_error(profile_from_con(path), "Cannot read the data set", class = "profile_error_open")
+  expect_error(compact_dataset(path), "Cannot read the data set", class = "profile_error_open")
+  samples <- function(files) grep("^frames|^compact/frames", files, value = TRUE, invert = TRUE)
+  expect_identical(samples(files_of(path)), samples(written))
+  writeBin(bytes, file[[2]])
+  expect_identical(compact_dataset(path), 1)
+  expect_identical(unique(sums_of_dataset(path)$version), c("1", "2"))
+})
+
+test_that("paths may be relative, and contain blanks, other letters, and what looks like a day", {
+  folder <- local_dataset()
+  withr::local_dir(folder)
+  for (path in c("a b/day=2020-01-01", enc2native("\u00e4%20+#"), ".hidden", "link")) {
+    if (path == "link") file.symlink("a b", "link")
+    write_profile_dataset(small_profile(), path)
+    write_profile_dataset(small_profile(), file.path(folder, path), resource = versioned("2"))
+    expect_identical(unique(sums_of_dataset(path)$version), c("2", NA))
+    sums <- sums_of_dataset(path)
+    expect_identical(compact_dataset(path), 1)
+    expect_identical(sums_of_dataset(path), sums)
+    days <- unique(dplyr::collect(tbl_profile(path)$samples)$day)
+    expect_identical(days, format(Sys.time(), "%Y-%m-%d", tz = "UTC"))
+  }
+})
+
+test_that("files of others in the folders do no harm", {
+  path <- local_dataset()
+  write_profile_dataset(small_profile(), path, resource = versioned("1"))
+  sums <- sums_of_dataset(path)
+  today <- list.files(file.path(path, "samples"), "^day=20", full.names = TRUE)
+  for (name in c("_SUCCESS", ".part.parquet.crc", ".x.parquet")) writeLines("x", file.path(today, name))
+  dir.create(file.path(path, "samples", "day=2026-02-30"))
+  dir.create(file.path(path, "compact", "samples", basename(today), "valid_from=99999999999"), recursive = TRUE)
+  expect_identical(sums_of_dataset(path), sums)
+  expect_identical(compact_dataset(path), 1)
+  expect_identical(sums_of_dataset(path), sums)
+  expect_identical(compact_dataset(path, days = 2.1), 0)
+  expect_identical(sums_of_dataset(path), sums)
+})
+
 test_that("unknown layouts and places are errors", {
   path <- local_dataset()
   write_profile_dataset(small_profile(), path)
@@ -225,9 +297,18 @@ test_that("profiles of agents are forwarded, each once", {
   expect_identical(sums_of_dataset(path), more)
   expect_identical(list.files(folder), character())
 
+  # The day is compacted, and the file of the writer removed, until the next forwarder starts.
+  write_pprof(small_profile(), file.path(folder, "6.pb.gz"))
+  forward_killed("finish_file", "2b")
+  more <- sums_of_dataset(path)
+  compact_dataset(path)
+  compact_dataset(path, days = 2.1)
+  expect_identical(forward_profiles(folder, path, resource = versioned("2b"), once = TRUE), c(sent = 0L, refused = 0L))
+  expect_identical(sums_of_dataset(path), more)
+
   write_pprof(small_profile(), file.path(folder, "5.pb.gz"))
   forward_killed("append_tables", "3")
   forward_profiles(folder, path, resource = versioned("3"), once = TRUE)
-  expect_identical(unique(sums_of_dataset(path)$version), c("1", "2", "3"))
+  expect_identical(unique(sums_of_dataset(path)$version), c("1", "2", "2b", "3"))
   expect_identical(list.files(folder), character())
 })

@@ -1,9 +1,9 @@
 # tier: thorough
 # Writers and the compactor of a data set are killed at random moments, while another process writes and this one reads.
 #
-# The clock of the compactor and of the writers is a file with a time, which this process sets forward by less than an
-# hour between two queries. So each query takes less than an hour of this clock, whatever the machine does, and days
-# pass within seconds.
+# The clock of all processes is a file with a time, which this process sets forward by less than an hour between two
+# queries. So each query takes less than an hour of this clock, whatever the machine does, and days pass within seconds.
+# The processes are forks, since a new process of R would take longer to load arrow than it lives.
 
 test_that("nothing is lost or counted twice if writers and compactors are killed", {
   skip_on_cran()
@@ -11,91 +11,95 @@ test_that("nothing is lost or counted twice if writers and compactors are killed
   path <- local_dataset()
   dir <- withr::local_tempdir()
   at <- function(name) file.path(dir, name)
-  file <- at("profile.pb.gz")
-  x <- read_pprof(system.file("samples/proto/1.out.prof.pb.gz", package = "profile"))
-  write_pprof(x, file)
-  clock <- seconds <- as.numeric(as.POSIXct("2026-03-01 12:00:00", tz = "UTC"))
+  x <- small_profile()
+  seconds <- as.numeric(as.POSIXct("2026-03-01 20:00:00", tz = "UTC"))
   set_clock <- function() {
     writeLines(format(seconds, scientific = FALSE), at("clock.new"))
     file.rename(at("clock.new"), at("clock"))
   }
   set_clock()
-  start <- function(...) {
-    local_r_process(with_package(
-      sprintf("clock <- function() as.numeric(readLines('%s'))", at("clock")),
-      "assignInNamespace('current_time', clock, 'profile')",
-      sprintf("path <- '%s'", path),
-      ...
-    ), envir = parent.frame(2))
+  replace_function("current_time", function() as.numeric(readLines(at("clock"))))
+
+  test <- Sys.getpid()
+  children <- integer()
+  withr::defer(tools::pskill(children, tools::SIGKILL))
+  start <- function(code) {
+    force(code)
+    child <- parallel::mcparallel(code(), detached = TRUE, mc.set.seed = FALSE)$pid
+    children <<- c(children, child)
+    child
   }
+  # The child ends with the test, also if the test was killed.
+  goes_on <- function() tools::pskill(test, 0L)
   # Each profile has a version of its own, which is noted when its write has returned.
-  writer <- function(name, most = Inf) {
-    start(
-      sprintf("x <- read_pprof('%s')", file),
-      "i <- 0",
-      "ready()",
-      sprintf("while (i < %s) {", format(most)),
-      "  i <- i + 1",
-      sprintf("  version <- paste0('%s-', i)", name),
-      "  resource <- c(service.name = paste0('service-', i %% 3), service.version = version)",
-      "  write_profile_dataset(x, path, resource = resource)",
-      sprintf("  cat(version, '\\n', sep = '', file = '%s', append = TRUE)", at("written")),
-      "}"
-    )
+  writer <- function(name, most = Inf, pause = 0.1) {
+    start(function() {
+      i <- 0
+      while (i < most && goes_on()) {
+        i <- i + 1
+        version <- paste0(name, "-", i)
+        write_profile_dataset(x, path, resource = c(service.name = paste0("service-", i %% 3), service.version = version))
+        cat(version, "\n", sep = "", file = at("written"), append = TRUE)
+        Sys.sleep(pause)
+      }
+    })
   }
+  # Minutes at once, hours after six hours, and the sum of the day after another six.
   compactor <- function() {
-    start(
-      "periods <- c('minute', 'hour', 'day')",
-      "ready()",
-      "while (TRUE) {",
-      "  for (days in 2:0) {",
-      "    roll_up_profiles(path, as.POSIXct(clock() - days * 86400), period = periods[[days + 1]])",
-      "  }",
-      "}"
-    )
+    start(function() {
+      tryCatch(
+        while (goes_on()) {
+          for (i in 3:1) {
+            before <- as.POSIXct(current_time() - (i - 1) * 6 * 3600, tz = "UTC")
+            roll_up_profiles(path, before, period = c("minute", "hour", "day")[[i]])
+          }
+        },
+        error = function(e) cat(conditionMessage(e), "\n", file = at("problems"), append = TRUE)
+      )
+    })
   }
   per_version <- function() {
-    rows <- tbl_profile(path)$samples
-    rows <- dplyr::summarise(dplyr::group_by(rows, service, version), total = sum(value), count = sum(sample_count))
-    dplyr::collect(dplyr::ungroup(rows))
+    rows <- dplyr::group_by(tbl_profile(path)$samples, service, version)
+    dplyr::collect(dplyr::summarise(rows, total = sum(value), count = sum(sample_count), .groups = "drop"))
   }
-  write_profile_dataset(x, path, resource = c(service.name = "first", service.version = "first-1"))
+  write_profile_dataset(x, path, resource = c(service.name = "first", service.version = "first"))
   expected <- per_version()
   expect_identical(nrow(expected), 1L)
-  writeLines("first-1", at("written"))
+  writeLines("first", at("written"))
 
   query <- function() {
     before <- readLines(at("written"))
     rows <- per_version()
-    expect_identical(anyDuplicated(rows$version), 0L)
+    expect_identical(rows$version[duplicated(rows$version)], character())
     expect_identical(setdiff(before, rows$version), character())
     # Values are whole numbers.
     expect_identical(unique(rows$total), expected$total)
     expect_identical(unique(rows$count), expected$count)
-    seconds <<- seconds + 50 * 60
+    seconds <<- seconds + 59 * 60
     set_clock()
   }
 
   withr::local_seed(42)
-  kills <- 0
-  writer("quiet")
+  writer("steady", pause = 0.5)
   processes <- list(writer = writer("w0"), compactor = compactor())
-  while (kills < 100) {
-    Sys.sleep(stats::runif(1, 0, 0.6))
-    query()
+  for (kill in 1:100) {
+    Sys.sleep(stats::runif(1, 0, 0.5))
     victim <- sample(names(processes), 1)
     tools::pskill(processes[[victim]], tools::SIGKILL)
-    kills <- kills + 1
-    processes[[victim]] <- if (victim == "writer") writer(paste0("w", kills)) else compactor()
+    if (kill %% 2 == 0) query()
+    processes[[victim]] <- if (victim == "writer") writer(paste0("w", kill)) else compactor()
   }
-  for (pid in processes) tools::pskill(pid, tools::SIGKILL)
-  expect_gt(length(list.files(file.path(path, "compact/samples"))), 3)
+  tools::pskill(unlist(processes), tools::SIGKILL)
+  query()
+  folders <- list.files(file.path(path, "compact/samples"), recursive = TRUE)
+  expect_gt(length(unique(dirname(dirname(folders)))), 2)
+  expect_true(any(grepl("/day-1[.]parquet$", folders)))
 
   # Ten writers that start at once, and two compactors.
-  compactors <- list(compactor(), compactor())
+  two <- list(compactor(), compactor())
   ten <- lapply(1:10, function(i) writer(paste0("ten", i), most = 5))
   while (!all(vapply(ten, has_ended, TRUE))) query()
   expect_identical(length(grep("^ten", readLines(at("written")))), 50L)
   for (i in 1:5) query()
-  expect_false(any(vapply(compactors, has_ended, TRUE)))
+  expect_identical(if (file.exists(at("problems"))) readLines(at("problems")), NULL)
 })

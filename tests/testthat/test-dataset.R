@@ -144,6 +144,19 @@ test_that("a stack in two units of a type is two samples", {
   expect_identical(as.vector(sums[c("count", "dozen")]), c(3, 3))
 })
 
+test_that("rows of others may lack a service", {
+  skip_if_not_installed("dplyr")
+  tables <- lapply(flat(small_profile(), character()), function(rows) {
+    rows$service <- rep(NA_character_, nrow(rows))
+    rows
+  })
+  for_each_engine(tables, function(tables) {
+    y <- profile_from_con(tables)
+    functions <- by_name(summary(y, type = "samples")$by_function)
+    expect_identical(functions, by_name(summary(small_profile(), type = "samples")$by_function))
+  })
+})
+
 test_that("arguments are checked", {
   skip_if_not_installed("dplyr")
   tables <- flat(small_profile())
