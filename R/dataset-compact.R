@@ -23,7 +23,7 @@
 dataset_delays <- c(writers = 3600, valid = 60, readers = 3600, killed = 86400)
 
 # The number of rows that are sorted at once, which determines the memory that is needed.
-most_rows <- 1e6
+most_rows <- 5e5
 
 roll_up_dataset <- function(path, before, period, call) {
   store <- open_local_store(path, "roll_up_profiles", call)

@@ -19,21 +19,22 @@ is_list_of_tables <- function(x) {
 # The tables of a data set, with `filter()` applied.
 dataset_tables <- function(x, conditions, call) {
   need_package("dplyr", call)
-  tables <- if (is.character(x)) files_of_dataset(open_store(x, call), call) else unclass(x)
+  # Each table is a list of parts, which are filtered one by one: arrow would read all rows of a union.
+  tables <- if (is.character(x)) files_of_dataset(open_store(x, call), call) else lapply(unclass(x), list)
   tables <- tables[intersect(names(dataset_columns), names(tables))]
   check_dataset_columns(tables, call)
-  tables$samples <- filter_table(tables$samples, conditions, call)
+  tables$samples <- lapply(tables$samples, filter_table, conditions, call)
   # What belongs to the service and the day of a sample is in rows with the same service and day. Engines skip the
   # others, which a join does not achieve.
-  names <- columns_of(tables$samples)
+  names <- columns_of(tables$samples[[1]])
   for (table in setdiff(names(tables), "samples")) {
-    shared <- intersect(c("service", "day"), columns_of(tables[[table]]))
+    shared <- intersect(c("service", "day"), columns_of(tables[[table]][[1]]))
     is_shared <- vapply(conditions, function(condition) {
       all(intersect(all.vars(rlang::quo_get_expr(condition)), names) %in% shared)
     }, TRUE)
-    tables[[table]] <- filter_table(tables[[table]], conditions[is_shared], call)
+    tables[[table]] <- lapply(tables[[table]], filter_table, conditions[is_shared], call)
   }
-  tables
+  lapply(tables, function(parts) Reduce(dplyr::union_all, parts))
 }
 
 # `colnames()` has no method for queries of arrow.
@@ -43,7 +44,7 @@ columns_of <- function(table) {
 
 check_dataset_columns <- function(tables, call) {
   for (table in names(tables)) {
-    missing <- setdiff(names(dataset_columns[[table]]), columns_of(tables[[table]]))
+    missing <- setdiff(names(dataset_columns[[table]]), columns_of(tables[[table]][[1]]))
     if (length(missing) > 0) {
       abort_invalid("is missing in the data set", table, missing[[1]], call = call)
     }
@@ -62,8 +63,8 @@ filter_table <- function(table, conditions, call) {
   table
 }
 
-# The tables of the files. A day that was compacted is read from there, with those files of writers that came later. What
-# a compaction replaces remains for a while, so that the days can be determined from the first listing.
+# The parts of the tables of the files. A day that was compacted is read from there, with those files of writers that
+# came later. What a compaction replaces remains for a while, so that the days can be determined from the first listing.
 files_of_dataset <- function(store, call) {
   check_is_dataset(store, call)
   .data <- rlang::.data
@@ -79,15 +80,10 @@ files_of_dataset <- function(store, call) {
         dplyr::filter(files_of_table(store, in_folder("compact", table), "day"), .data$day %in% !!valid$day)
       }
       written <- files_of_table(store, table, "day")
-      rows <- dplyr::union_all(
-        dplyr::select(dplyr::filter(written, !.data$day %in% !!valid$day), !!columns), dplyr::select(old, !!columns)
-      )
       late <- late_files(written$files, valid, contained)
-      for (day in names(late)) {
-        of_day <- dplyr::mutate(open_files(store, late[[day]]), day = !!day)
-        rows <- dplyr::union_all(rows, dplyr::select(of_day, !!columns))
-      }
-      rows
+      late <- lapply(names(late), function(day) dplyr::mutate(open_files(store, late[[day]]), day = !!day))
+      new <- dplyr::filter(written, !.data$day %in% !!valid$day)
+      lapply(c(list(new, old), late), dplyr::select, !!columns)
     })
   })
 }

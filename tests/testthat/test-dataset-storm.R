@@ -32,8 +32,9 @@ test_that("nothing is lost or counted twice if writers and compactors are killed
   # The child ends with the test, also if the test was killed.
   goes_on <- function() tools::pskill(test, 0L)
   # Each profile has a version of its own, which is noted when its write has returned.
-  writer <- function(name, most = Inf, pause = 0.1) {
+  writer <- function(name, most = Inf, pause = 0.1, behind = 0) {
     start(function() {
+      utils::assignInNamespace("current_time", function() as.numeric(readLines(at("clock"))) - behind, "profile")
       i <- 0
       while (i < most && goes_on()) {
         i <- i + 1
@@ -81,6 +82,8 @@ test_that("nothing is lost or counted twice if writers and compactors are killed
 
   withr::local_seed(42)
   writer("steady", pause = 0.5)
+  # Its clock is wrong by a day, so that its files come after their day was compacted.
+  writer("behind", pause = 1, behind = 86400)
   processes <- list(writer = writer("w0"), compactor = compactor())
   for (kill in 1:100) {
     Sys.sleep(stats::runif(1, 0, 0.5))
