@@ -63,8 +63,8 @@
 #' - `profile_error_unsupported` if the package arrow is not installed, or if another version of this package has
 #'   created the data set in another layout;
 #' - `profile_error_invalid` if a profile is not valid, `profile_error_parse` and others of [read_profile()] for files;
-#' - `profile_error_write` if a file cannot be written. Files of earlier parts of `x` then remain: about half a million
-#'   samples are written at a time.
+#' - `profile_error_write` if a file cannot be written. Files of earlier parts of `x` then remain: about a quarter of a
+#'   million samples are written at a time.
 #'
 #' After an error or Ctrl-C no file is left incomplete.
 #' @seealso [copy_profile_to()] for a database
@@ -112,7 +112,7 @@ dataset_inputs <- function(x, call) {
 }
 
 # The number of samples that are written together. Fewer would result in small files, more would take more memory.
-most_samples <- 5e5
+most_samples <- 2.5e5
 
 # Calls `write(tables, count)` with the flat tables of several inputs, and their number.
 write_batches <- function(inputs, resource, call, write) {

@@ -26,8 +26,8 @@
 #'
 #' A data set gets a file about every five minutes, with the profiles of all agents that use the folder, so that one
 #' process for each machine is enough and a fleet needs no server. The service of a profile is the start of the name of
-#' its file, which an agent takes from its `service.name`, with `-` in place of characters other than ASCII letters, digits, `.`, `_` and
-#' `-`. The file contains neither the version nor the host: use a folder and a call for each version, with
+#' its file, which an agent takes from its `service.name`, with `-` in place of characters other than ASCII letters,
+#' digits, `.`, `_` and `-`. The file contains neither the version nor the host: use a folder and a call for each version, with
 #' `resource = c(service.version = "1.2", host.name = "web-1")`. If the process is killed, the next one knows which
 #' profiles it has added: each is added once.
 #'
