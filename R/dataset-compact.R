@@ -11,8 +11,8 @@
 # several times, and must see the same state each time. Therefore a folder becomes valid a minute after it appeared, and
 # what it replaces stays for another hour. Frames and labels have no such rule, since duplicates of them do no harm.
 #
-# A file of a writer that came after its day was compacted is not in `_files`: the writer was stopped for a while, or its
-# clock is wrong. dataset-read.R reads such a file, and the next call sums up the last folder and the file together.
+# A file of a writer that came after its day was compacted is not in `_files`: the writer was stopped for a while, or
+# its clock is wrong. dataset-read.R reads such a file, and the next call sums up the last folder and the file together.
 #
 # A process that is killed leaves hidden folders, which a later call removes, and perhaps frames without samples. All
 # decisions are in `plan_day()`, which knows only names of files. If two processes compact a day at once, the sums of

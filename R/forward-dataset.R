@@ -100,8 +100,8 @@ read_batch <- function(files, refuse) {
 
 # The files of agents have names such as `my-api-123-0123abcd-20261128T204837Z-0.pb.gz`. NA for others.
 service_of_file <- function(path) {
-  parts <- regmatches(basename(path), regexec("^(.+)-[0-9]+-[0-9a-f]{8}-[0-9]{8}T[0-9]{6}Z-[0-9]+(-heap)?[.]pb[.]gz$", basename(path)))
-  service <- parts[[1]][2]
+  pattern <- "^(.+)-[0-9]+-[0-9a-f]{8}-[0-9]{8}T[0-9]{6}Z-[0-9]+(-heap)?[.]pb[.]gz$"
+  service <- regmatches(basename(path), regexec(pattern, basename(path)))[[1]][2]
   # Without a name, it is `unknown_service:R`.
   if (grepl("^unknown_service-", service)) NA else service
 }
