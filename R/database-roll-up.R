@@ -42,13 +42,13 @@
 #' ## Data sets
 #'
 #' In a data set of [write_profile_dataset()], the many small files of each day that has passed are replaced by few large
-#' ones, service by service, so that memory does not limit the size of a day. The result takes a small part of the space
-#' and of the time of queries, so do this each night with `period = "minute"`. Sums of longer periods have no `trace_id`.
+#' ones, some services at a time. The result takes a small part of the space and of the time of queries, so do this each
+#' night with `period = "minute"`. Sums of longer periods have no `trace_id`.
 #'
 #' Others can write and query meanwhile, and nobody sees a day twice or not at all: what is replaced is removed by a call
 #' an hour later, and a query may take as long. A file that arrives after its day was compacted, for example from a
-#' machine with a wrong clock, is read too, and the next call sums it up with the others. If the process is killed, the next call continues. The data
-#' set must be on a file system, since object storage cannot rename folders.
+#' machine with a wrong clock, is read too, and the next call sums it up with the others. If the process is killed, the
+#' next call continues. The data set must be on a file system, since object storage cannot rename folders.
 #'
 #' @inheritParams copy_profile_to
 #' @param con A connection, from `DBI::dbConnect()`, or the path of a data set.

@@ -66,7 +66,8 @@ open_local_store <- function(path, verb, call) {
 
 # ---- Plans ---------------------------------------------------------------------------
 
-# The days that have passed and end before a time, in seconds since 1970. Writers that began before midnight have time to finish.
+# The days that have passed and end before a time, in seconds since 1970. Writers that began before midnight have time
+# to finish.
 days_before <- function(store, before) {
   paths <- in_folder(store$root, c(names(dataset_columns), in_folder("compact", names(dataset_columns))))
   days <- sub("^day=", "", list.files(paths, "^day=[0-9]{4}-[0-9]{2}-[0-9]{2}$"))
@@ -80,7 +81,8 @@ closed_days <- function(days, before, now) {
   sort(days[which(ends <= before & ends + dataset_delays[["writers"]] <= now)])
 }
 
-# The files of a day: those of writers, and for each folder of sums `valid_from`, its period and the list of files in it.
+# The files of a day: those of writers, and for each folder of sums `valid_from`, its period and the list of files in
+# it.
 list_day <- function(store, day) {
   # First the files: what is removed meanwhile is in a folder.
   files <- list.files(in_folder(store$root, paste0("samples/day=", day)), "^[^._].*[.]parquet$")

@@ -159,7 +159,8 @@ rows_in_use <- function(table, samples, key, call) {
 
 # A profile with a sample for each stack and set of labels of a version of a service.
 profile_of_rows <- function(sums, frames, labels, call) {
-  sums <- sums[order(sums$service, sums$version, sums$stack_key, sums$label_key, sums$sample_type, sums$unit, method = "radix"), ]
+  by <- sums[c("service", "version", "stack_key", "label_key", "sample_type", "unit")]
+  sums <- sums[do.call(order, c(unname(as.list(by)), method = "radix")), ]
   sources <- vctrs::vec_unique(sums[c("service", "version")])
   # Values of a type in two units belong to different samples.
   units <- vctrs::vec_unique(sums[c("sample_type", "unit")])

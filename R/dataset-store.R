@@ -22,7 +22,8 @@ open_store <- function(path, call) {
         paste0("The package arrow cannot open `", shown_url(path), "`."), x = conditionMessage(e)
       ), call)
     })
-    return(list(root = opened$path, fs = opened$fs, is_local = inherits(opened$fs, "LocalFileSystem"), shown = shown_url(path)))
+    is_local <- inherits(opened$fs, "LocalFileSystem")
+    return(list(root = opened$path, fs = opened$fs, is_local = is_local, shown = shown_url(path)))
   }
   root <- file_path(path, "profile_error_write", call)
   list(root = root[[1]], fs = arrow::LocalFileSystem$create(), is_local = TRUE, shown = root[[2]])
@@ -68,7 +69,10 @@ check_dataset_layout <- function(store, call) {
   version <- reading(store, call, paste(read_lines(store, layout_file), collapse = "\n"))
   if (version != dataset_layout) {
     abort_unsupported(c(
-      paste0("The data set `", store$shown, "` has layout ", version, ", and this version of the package knows layout ", dataset_layout, "."),
+      paste0(
+        "The data set `", store$shown, "` has layout ", version, ", and this version of the package knows layout ",
+        dataset_layout, "."
+      ),
       i = "Use the version of the package that wrote it."
     ), call)
   }
