@@ -145,17 +145,13 @@ sum_day <- function(store, day, plan, call) {
   on.exit(unlink(in_folder(store$root, hidden), recursive = TRUE))
   of_day <- paste0("compact/samples/day=", day)
   for (table in c("frames", "labels")) {
-    rows <- rows_of_files(store, files_that_exist(store, in_folder(paste0(table, "/day=", day), plan$files)), call)
-    if (!is.null(rows)) {
-      write_sorted(store, rows, table, in_folder(paste0("compact/", table, "/day=", day), unique_name()), call)
-    }
+    files <- files_that_exist(store, in_folder(paste0(table, "/day=", day), plan$files))
+    write_sorted(store, files, table, in_folder(paste0("compact/", table, "/day=", day), unique_name()), call)
   }
   sums <- in_folder(of_day, plan$last)
   names <- list.files(in_folder(store$root, sums), "^[^._].*[.]parquet$", full.names = TRUE)
   new <- in_folder(in_folder(store$root, paste0("samples/day=", day)), plan$files)
-  write_sorted(
-    store, rows_of_files(store, c(names, new), call), "samples", in_folder(hidden, plan$period), call, plan$period
-  )
+  write_sorted(store, c(names, new), "samples", in_folder(hidden, plan$period), call, plan$period)
   if (!dir.exists(in_folder(store$root, hidden))) {
     return(FALSE)
   }
@@ -180,32 +176,51 @@ files_that_exist <- function(store, files) {
   files[file.exists(files)]
 }
 
-rows_of_files <- function(store, files, call) {
-  if (length(files) > 0) reading(store, call, open_files(store, files))
-}
-
 # Writes the distinct rows of frames or labels, or sums of samples, in files `to-1.parquet`, `to-2.parquet`, ... that
 # are sorted by service. Each contains the rows of some services, or a part of the stacks or sets of labels of one.
-write_sorted <- function(store, rows, table, to, call, period = NULL) {
+write_sorted <- function(store, files, table, to, call, period = NULL) {
   .data <- rlang::.data
-  columns <- names(dataset_columns[[table]])
-  key <- if (table == "labels") "label_key" else "stack_key"
+  if (length(files) == 0) {
+    return(invisible())
+  }
+  # Each part opens all files, so there must not be many. Frames are far fewer when they are distinct.
+  merged <- paste0(".compact-", unique_name())
+  on.exit(unlink(in_folder(store$root, merged), recursive = TRUE))
+  groups <- groups_of_files(files)
+  if (length(groups) > 1) {
+    for (i in seq_along(groups)) {
+      rows <- reading(store, call, open_files(store, groups[[i]]))
+      put_rows(store, rows, table, paste0(merged, "/", i, ".parquet"), call, period)
+    }
+    files <- list.files(in_folder(store$root, merged), full.names = TRUE)
+  }
+  rows <- reading(store, call, open_files(store, files))
   counts <- reading(store, call, dplyr::collect(dplyr::count(rows, .data$service)))
   parts <- parts_of_services(counts$service, as.numeric(counts$n))
+  key <- if (table == "labels") "label_key" else "stack_key"
   for (i in seq_along(parts)) {
     part <- dplyr::filter(rows, .data$service %in% !!parts[[i]]$services)
     if (!is.null(parts[[i]]$letters)) {
       part <- dplyr::filter(part, substr(.data[[key]], 1, 1) %in% !!parts[[i]]$letters)
     }
-    part <- if (table == "samples") sums_by_period(part, period) else dplyr::distinct(dplyr::select(part, !!columns))
-    order <- list(
-      samples = c("service", "sample_type", "minute", "stack_key"), frames = c("service", "stack_key", "depth"),
-      labels = c("service", "label_key", "label", "value")
-    )
-    part <- dplyr::arrange(part, !!!rlang::syms(order[[table]]))
-    part <- reading(store, call, dplyr::compute(dplyr::select(part, !!columns)))
-    put_table(store, paste0(to, "-", i, ".parquet"), part, table, call)
+    put_rows(store, part, table, paste0(to, "-", i, ".parquet"), call, period)
   }
+}
+
+# Lists of files that are merged first. A byte of a file is a fifth of a row, or less.
+groups_of_files <- function(files, most = 5 * most_rows) {
+  unname(split(files, cumsum(as.numeric(file.size(files))) %/% most))
+}
+
+put_rows <- function(store, rows, table, to, call, period) {
+  columns <- names(dataset_columns[[table]])
+  rows <- if (table == "samples") sums_by_period(rows, period) else dplyr::distinct(dplyr::select(rows, !!columns))
+  order <- list(
+    samples = c("service", "sample_type", "minute", "stack_key"), frames = c("service", "stack_key", "depth"),
+    labels = c("service", "label_key", "label", "value")
+  )
+  rows <- dplyr::arrange(rows, !!!rlang::syms(order[[table]]))
+  put_table(store, to, reading(store, call, dplyr::compute(dplyr::select(rows, !!columns))), table, call)
 }
 
 # Sums have no trace, unless they are of one minute.

@@ -150,6 +150,8 @@ test_that("large services are divided, and services share a file", {
   compact_dataset(path)
   expect_identical(sums_of_dataset(path), sums)
   expect_gt(length(grep("^compact/samples/day=20.*[.]parquet$", files_of(path))), 3)
+  # The files were merged first, in a folder that is removed.
+  expect_identical(grep("^[.]", files_of(path), value = TRUE), character())
 })
 
 test_that("a process that was killed leaves what was", {

@@ -224,6 +224,16 @@ test_that("services are divided into parts that fit into memory", {
   expect_identical(parts_of_services(character(), double()), list())
 })
 
+test_that("small files are merged in groups", {
+  folder <- withr::local_tempdir()
+  files <- file.path(folder, letters[1:5])
+  for (file in files) writeBin(raw(40), file)
+  expect_identical(groups_of_files(files, most = 100), list(files[1:2], files[3:4], files[5]))
+  expect_identical(groups_of_files(files, most = 1000), list(files))
+  expect_identical(groups_of_files(files[1:2], most = 1), as.list(files[1:2]))
+  expect_identical(groups_of_files(character()), list())
+})
+
 test_that("the last folder of a day is read", {
   files <- c(
     "r/compact/samples/day=2026-01-01/valid_from=9/minute-1.parquet",
