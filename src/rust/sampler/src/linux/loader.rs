@@ -32,14 +32,15 @@ pub struct Loaded {
 }
 
 pub enum Loader {
-    Function(FindObject),
+    /// The function, and the start of the program.
+    Function(FindObject, u64),
     List(List),
 }
 
 impl Loader {
     pub fn new() -> Result<Loader> {
         match find_object() {
-            Some(find) => Ok(Loader::Function(find)),
+            Some(find) => Ok(Loader::Function(find, start_of_program())),
             None => List::new().map(Loader::List),
         }
     }
@@ -47,10 +48,17 @@ impl Loader {
     /// The module that contains an address. In a signal handler: it takes no lock and allocates nothing.
     pub fn find(&mut self, address: u64) -> Option<Loaded> {
         match self {
-            Loader::Function(find) => ask(*find, address),
+            Loader::Function(find, program) => ask(*find, *program, address),
             Loader::List(list) => list.find(address),
         }
     }
+}
+
+/// The address of the headers of the program. They are at its start, which is at a page.
+fn start_of_program() -> u64 {
+    // SAFETY: it has no preconditions.
+    let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
+    headers / HEAD * HEAD
 }
 
 // ---- The function of glibc ------------------------------------------------------
@@ -78,7 +86,7 @@ fn find_object() -> Option<FindObject> {
     Some(unsafe { std::mem::transmute::<*mut c_void, FindObject>(address) })
 }
 
-fn ask(find: FindObject, address: u64) -> Option<Loaded> {
+fn ask(find: FindObject, program: u64, address: u64) -> Option<Loaded> {
     let mut found = DlFindObject {
         flags: 0,
         map_start: std::ptr::null(),
@@ -89,10 +97,26 @@ fn ask(find: FindObject, address: u64) -> Option<Loaded> {
     };
     // SAFETY: glibc's own function, which only fills `found`.
     let is_found = unsafe { find(address as *const c_void, &mut found) } == 0;
-    is_found.then_some(Loaded {
-        map: found.map_start as u64..found.map_end as u64,
-        link_map: found.link_map,
+    is_found.then(|| {
+        let map = found.map_start as u64..found.map_end as u64;
+        // SAFETY: the module that was found, which stays loaded; the program is the first one.
+        let is_program = unsafe { found.link_map.as_ref() }.is_some_and(|l| l.previous.is_null());
+        Loaded {
+            map: if is_program {
+                with_headers(map, program)
+            } else {
+                map
+            },
+            link_map: found.link_map,
+        }
     })
+}
+
+/// The program from its headers on. The kernel loads its parts one by one, and there may be an unused page between them:
+/// LLD leaves one if a part ends just before a page does. glibc then reports only the part with the code. The loader
+/// itself maps libraries without such gaps.
+fn with_headers(map: Range<u64>, program: u64) -> Range<u64> {
+    program.min(map.start)..map.end
 }
 
 // ---- The list for debuggers -----------------------------------------------------
@@ -143,14 +167,11 @@ impl List {
         known.try_reserve_exact(MOST_MODULES).map_err(full)?;
         head.try_reserve_exact(HEAD as usize).map_err(full)?;
         head.resize(HEAD as usize, 0);
-        // SAFETY: it has no preconditions.
-        let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
         Ok(List {
             debug: debug.cast(),
             known,
             head,
-            // The headers are at its start, which is at a page.
-            program: headers / HEAD * HEAD,
+            program: start_of_program(),
         })
     }
 
@@ -233,7 +254,7 @@ mod tests {
     fn same(list: &mut List, find: FindObject) -> usize {
         let mut found = 0;
         for address in addresses() {
-            let expected = ask(find, address);
+            let expected = ask(find, start_of_program(), address);
             let actual = list.find(address);
             let parts = |loaded: &Loaded| (loaded.map.start, loaded.link_map);
             assert_eq!(
@@ -248,6 +269,17 @@ mod tests {
             }
         }
         found
+    }
+
+    #[test]
+    fn a_program_with_a_gap_begins_with_its_headers() {
+        let address = same as *const () as u64;
+        let program = start_of_program();
+        let loaded = Loader::new().unwrap().find(address).unwrap();
+        assert_eq!(loaded.map.start, program);
+        // What glibc would report if there were a gap before the code.
+        let code = address..loaded.map.end;
+        assert_eq!(with_headers(code, program), program..loaded.map.end);
     }
 
     #[test]
