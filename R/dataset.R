@@ -27,7 +27,7 @@
 #' |---|---|
 #' | `service`, `stack_key` | the stack |
 #' | `depth` | 1 for the innermost frame |
-#' | `name`, `file`, `line`, `package`, `frame_type` | the frame, as in [as_tibble()][profile-tibble]; `NULL` if not known |
+#' | `name`, `file`, `line`, `package`, `frame_type` | the frame, as in [as_tibble.profile_data()]; `NULL` if not known |
 #'
 #' | `labels` | a row for each label of each set of labels |
 #' |---|---|
@@ -73,7 +73,8 @@
 #' folder <- tempfile("profiles-")
 #' path <- system.file("samples/rprof/1.out", package = "profile")
 #' for (version in c("2.2", "2.3")) {
-#'   write_profile_dataset(path, folder, resource = c(service.name = "report", service.version = version))
+#'   about <- c(service.name = "report", service.version = version)
+#'   write_profile_dataset(path, folder, resource = about)
 #' }
 #' list.files(folder, recursive = TRUE)
 #'

@@ -286,7 +286,7 @@ test_that("samples get the name of the target", {
   withr::defer(label_targets()())
   x <- given_profile({
     suppressWarnings(suppressMessages(
-      targets::tar_make(callr_function = NULL, envir = envir, reporter = "silent")
+      namespace$tar_make(callr_function = NULL, envir = envir, reporter = "silent")
     ))
     busy(1)
   })
@@ -300,7 +300,7 @@ test_that("samples get the name of the target", {
   expect_identical(namespace$builder_update_build, former)
   # The label is no part of a target.
   writeLines(code, "_targets.R")
-  outdated <- targets::tar_outdated(callr_function = NULL, envir = envir, reporter = "silent")
+  outdated <- namespace$tar_outdated(callr_function = NULL, envir = envir, reporter = "silent")
   expect_false(any(c("one", "three") %in% outdated))
 })
 
