@@ -110,6 +110,7 @@ valid_folders <- function(files) {
 
 # A function that returns the names of the files whose rows a folder contains. It reads them once.
 files_in_folders <- function(store) {
+  force(store)
   known <- list()
   function(day, valid_from) {
     folder <- paste0("compact/samples/day=", day, "/valid_from=", valid_from)

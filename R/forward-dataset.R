@@ -15,6 +15,11 @@ most_files <- 1000
 
 # Has the functions of `new_sender()`. `once`: whether nothing is waited for.
 new_dataset_sender <- function(folder, to, resource, once, tell, call) {
+  force(folder)
+  force(resource)
+  force(once)
+  force(tell)
+  force(call)
   store <- open_store(to, call)
   create_layout(store, call)
   counts <- c(sent = 0L, refused = 0L)
