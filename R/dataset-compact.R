@@ -24,6 +24,8 @@ dataset_delays <- c(writers = 3600, valid = 60, readers = 3600, killed = 86400)
 
 # The number of rows that are sorted at once, which determines the memory that is needed.
 most_rows <- 5e5
+# More files are merged first, since each part opens all of them. Otherwise merging takes longer than it saves.
+many_files <- 64
 
 roll_up_dataset <- function(path, before, period, call) {
   store <- open_local_store(path, "roll_up_profiles", call)
@@ -183,11 +185,11 @@ write_sorted <- function(store, files, table, to, call, period = NULL) {
   if (length(files) == 0) {
     return(invisible())
   }
-  # Each part opens all files, so there must not be many. Frames are far fewer when they are distinct.
+  # Frames are far fewer when they are distinct.
   merged <- paste0(".compact-", unique_name())
   on.exit(unlink(in_folder(store$root, merged), recursive = TRUE))
-  groups <- groups_of_files(files)
-  if (length(groups) > 1) {
+  if (length(files) > many_files) {
+    groups <- groups_of_files(files)
     for (i in seq_along(groups)) {
       rows <- reading(store, call, open_files(store, groups[[i]]))
       put_rows(store, rows, table, paste0(merged, "/", i, ".parquet"), call, period)

@@ -147,6 +147,7 @@ test_that("large services are divided, and services share a file", {
   for (name in c("a", "b", "c")) write_profile_dataset(x, path, resource = c(service.name = name))
   sums <- sums_of_dataset(path)
   replace_function("most_rows", 3)
+  replace_function("many_files", 1)
   compact_dataset(path)
   expect_identical(sums_of_dataset(path), sums)
   expect_gt(length(grep("^compact/samples/day=20.*[.]parquet$", files_of(path))), 3)
