@@ -1,6 +1,6 @@
 # What the engines of databases need beyond the SQL that all of them have.
 
-# `classes`: the classes of connections; those of odbc have the name of the engine.
+# `classes`: the classes of connections; with odbc, a class has the name of the engine.
 # `id`, `double`: types of ids, and of ids that are read. `text`, `key_text`, `blob`, `logical`: types of columns, by
 #   default as the driver has it. `constant`: an expression with the type of text. `table`: what follows CREATE TABLE.
 # `replace_view`: whether a view can be replaced. Otherwise it is dropped, which fails if views of users depend on it.

@@ -83,8 +83,7 @@ closed_days <- function(days, before, now) {
   sort(days[which(ends <= before & ends + dataset_delays[["writers"]] <= now)])
 }
 
-# The files of a day: those of writers, and for each folder of sums `valid_from`, its period and the list of files in
-# it.
+# The files that writers added on a day, and for each folder of sums `valid_from`, its period and the files in it.
 list_day <- function(store, day) {
   # First the files: what is removed meanwhile is in a folder.
   files <- list.files(in_folder(store$root, paste0("samples/day=", day)), "^[^._].*[.]parquet$")
@@ -106,7 +105,7 @@ list_folders <- function(store, day) {
   Filter(function(folder) !is.na(folder$period), folders)
 }
 
-# The folder of a day from which queries read, NULL if there is none.
+# The name of the folder of a day from which queries read; empty if there is none.
 last_folder <- function(folders) {
   names(folders)[which.max(vapply(folders, `[[`, 0, "valid_from"))] %||% character()
 }
