@@ -237,9 +237,10 @@ tables_of_frames <- function(stack_keys, frames) {
 }
 
 labels_of_samples <- function(label_keys, labels) {
-  is_number <- !is.na(labels$number)
+  texts <- labels$value
+  texts[!is.na(labels$number)] <- NA
   rows <- tibble::new_tibble(list(
-    label_key = labels$label_key, key = labels$label, str = ifelse(is_number, NA, labels$value),
+    label_key = labels$label_key, key = labels$label, str = texts,
     num = as.numeric(labels$number), unit = labels$unit
   ), nrow = nrow(labels))
   rows <- rows[order(rows$label_key, rows$key, rows$str, rows$num, method = "radix"), ]

@@ -90,6 +90,16 @@ test_that("labels come back, as texts and as numbers", {
   expect_setequal(y$.labels$unit, c(NA, "bytes"))
 })
 
+test_that("labels may all be numbers", {
+  skip_if_not_installed("dplyr")
+  x <- small_profile()
+  x$.labels <- tibble::tibble(
+    sample_id = x$samples$sample_id[1], key = "bytes", str = NA_character_, num = 5, unit = "bytes"
+  )
+  y <- profile_from_con(flat(x))
+  expect_identical(as.list(y$.labels[c("key", "str", "num", "unit")]), as.list(x$.labels[c("key", "str", "num", "unit")]))
+})
+
 test_that("conditions select samples, and the frames of a service", {
   skip_if_not_installed("dplyr")
   x <- small_profile()
