@@ -213,13 +213,13 @@ failing <- function(store, call, code) {
 rows_of_group <- 131072L
 
 write_parquet <- function(rows, table, sink) {
-  types <- lapply(dataset_columns[[table]], function(type) {
-    switch(type,
-      utf8 = arrow::utf8(), float64 = arrow::float64(), int64 = arrow::int64(), int32 = arrow::int32(),
-      timestamp = arrow::timestamp("us", "UTC")
-    )
-  })
-  schema <- arrow::schema(!!!types)
-  rows <- if (is.data.frame(rows)) arrow::arrow_table(rows, schema = schema) else rows$cast(schema)
-  arrow::write_parquet(rows, sink, compression = "zstd", chunk_size = rows_of_group)
+  types <- list(
+    utf8 = arrow::utf8(), float64 = arrow::float64(), int64 = arrow::int64(), int32 = arrow::int32(),
+    timestamp = arrow::timestamp("us", "UTC")
+  )
+  columns <- dataset_columns[[table]]
+  schema <- arrow::schema(!!!rlang::set_names(types[columns], names(columns)))
+  # Factors become texts here, so that all files have the same types.
+  rows <- if (is.data.frame(rows)) arrow::arrow_table(rows) else rows
+  arrow::write_parquet(rows$cast(schema), sink, compression = "zstd", chunk_size = rows_of_group)
 }

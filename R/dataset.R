@@ -139,7 +139,7 @@ write_batches <- function(inputs, resource, call, write) {
   flush()
 }
 
-# The tables of a data set with the rows of a profile.
+# The tables of a data set with the rows of a profile. Texts are factors.
 flat_tables <- function(x, resource, call) {
   x <- with_packages_for(x, "package", call)
   keys <- enc2utf8(names(resource) %||% character())

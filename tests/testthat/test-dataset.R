@@ -6,7 +6,13 @@ sample_file <- function(...) system.file("samples", ..., package = "profile")
 
 service <- c(service.name = "report", service.version = "2.3", host.name = "a")
 
-flat <- function(x, resource = service) flat_tables(x, resource, NULL)
+# Databases and tests of equality need texts instead of factors.
+flat <- function(x, resource = service) {
+  lapply(flat_tables(x, resource, NULL), function(rows) {
+    rows[] <- lapply(rows, function(column) if (is.factor(column)) as.character(column) else column)
+    rows
+  })
+}
 
 # The tables of a data set on each engine that is there.
 for_each_engine <- function(tables, code) {

@@ -21,9 +21,9 @@ use crate::argument::Sexp;
 use crate::guard::{call_function, guarded};
 use extendr_api::{GetSexp, Robj, SEXP};
 use extendr_ffi::{
-    INTEGER, LOGICAL, R_ClassSymbol, R_NaString, R_NamesSymbol, R_NilValue, R_RowNamesSymbol, RAW,
-    REAL, Rf_allocVector, Rf_cons, Rf_mkCharLenCE, Rf_protect, Rf_setAttrib, Rf_unprotect,
-    SET_STRING_ELT, SET_VECTOR_ELT, STRING_PTR_RO, VECTOR_ELT, cetype_t,
+    INTEGER, LOGICAL, R_ClassSymbol, R_LevelsSymbol, R_NaString, R_NamesSymbol, R_NilValue,
+    R_RowNamesSymbol, RAW, REAL, Rf_allocVector, Rf_cons, Rf_mkCharLenCE, Rf_protect, Rf_setAttrib,
+    Rf_unprotect, SET_STRING_ELT, SET_VECTOR_ELT, STRING_PTR_RO, VECTOR_ELT, cetype_t,
 };
 use profile_core::error::Result;
 use profile_core::model::Frames;
@@ -137,6 +137,19 @@ impl<'call> Arena<'call> {
     /// A logical vector: each element is 0, 1 or NA (`i32::MIN`).
     pub fn logicals(self, len: usize) -> Result<(RObject<'call>, &'call mut [i32])> {
         self.vector(LGLSXP, len, LOGICAL)
+    }
+
+    /// A factor with these levels, which are distinct: each element is the number of a level, from 1, or NA (`i32::MIN`).
+    pub fn factor(self, len: usize, levels: &[&str]) -> Result<(RObject<'call>, &'call mut [i32])> {
+        let (RObject(levels, _), RObject(class, _)) = (self.texts(levels)?, self.text("factor")?);
+        let (vector, codes) = self.integers(len)?;
+        // SAFETY: live objects of this arena.
+        guarded(|| unsafe {
+            Rf_setAttrib(vector.0, R_LevelsSymbol, levels);
+            Rf_setAttrib(vector.0, R_ClassSymbol, class);
+            vector.0
+        })?;
+        Ok((vector, codes))
     }
 
     pub fn doubles(self, len: usize) -> Result<(RObject<'call>, &'call mut [f64])> {

@@ -4,7 +4,7 @@
 
 use crate::arena::{Arena, RObject};
 use profile_core::error::{Error, Result};
-use profile_core::limits::memory::{TryGrow, TryPut};
+use profile_core::limits::memory::{TryGrow, TryPut, with_room};
 use profile_core::message;
 use profile_core::model::Frames;
 use std::collections::HashMap;
@@ -159,6 +159,37 @@ impl<'call> Tibble<'call> {
             rows.try_push(row)?;
         }
         self.indexed_texts(name, &distinct, &rows)
+    }
+
+    /// A factor: `rows` contains the index of each row's text in `texts`, which may repeat or be absent.
+    pub fn factor(
+        &mut self,
+        name: &'static str,
+        texts: &[Option<&str>],
+        rows: impl IntoIterator<Item = Option<usize>>,
+    ) -> Result<()> {
+        let mut levels: Vec<&str> = Vec::new();
+        let mut seen: HashMap<&str, i32> = HashMap::new();
+        let mut codes: Vec<i32> = with_room(texts.len())?;
+        for text in texts {
+            codes.try_push(match text {
+                None => NA,
+                Some(text) => match seen.get(text) {
+                    Some(&code) => code,
+                    None => {
+                        levels.try_push(text)?;
+                        seen.try_put(text, levels.len() as i32)?;
+                        levels.len() as i32
+                    }
+                },
+            })?;
+        }
+        let (column, slots) = self.arena.factor(self.rows, &levels)?;
+        fill(
+            slots,
+            rows.into_iter().map(|row| row.map_or(NA, |row| codes[row])),
+        );
+        self.add(name, column)
     }
 
     /// The list column of stacks in version "1.0", see [`Arena::stack_tibbles()`].

@@ -10,34 +10,24 @@
 //! which is computed from their content (`content_keys.rs`), so that processes that never meet write equal keys. The
 //! key of a stack does not depend on addresses or columns of the source text, which the frames do not contain either.
 
-use super::content_keys::{Cells, content_keys, key};
-use super::frame_names::{FrameNames, shown};
+mod labels;
+mod origins;
+mod stacks;
+
+use super::frame_names::FrameNames;
 use super::measures::Measure;
-use super::packages::package_of;
-use crate::collections::{Interner, Lists, TextList};
+use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::{
-    TryAdd, TryCollect, TryGrow, copied, filled, sort_by_key, with_room, written,
-};
-use crate::model::{Label, LocationId, Profile, Source, StackId, StringId, integer_for_r};
-use crate::schema::NA;
-use foldhash::fast::RandomState;
-use hmac_sha256::Hash;
-use std::borrow::Cow;
-use std::collections::HashSet;
+use crate::limits::memory::{TryCollect, TryGrow, filled, sort_by_key};
+use crate::model::{Label, LocationId, Profile, Source, StringId};
+use labels::LabelSets;
+use origins::Origins;
+use stacks::StackKeys;
 
-/// The name that OpenTelemetry's SDKs give to a service without one. Tables are joined by the service, so it is never
-/// missing.
-const UNKNOWN_SERVICE: &str = "unknown_service";
-
-/// What was profiled: the attributes `service.name`, `service.version` and `host.name`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Origin<'p> {
-    pub service: &'p str,
-    pub version: Option<&'p str>,
-    pub host: Option<&'p str>,
-}
+pub use labels::{number_of, value_of};
+pub use origins::Origin;
+pub use stacks::FrameTexts;
 
 /// The sum of the values of one type.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,16 +75,6 @@ pub struct Flat<'p> {
     /// The labels of the sets of each service, with an index of `origins` and one of `label_keys`.
     pub labels: Vec<(u32, u32, Label)>,
     pub frame_texts: FrameTexts<'p>,
-}
-
-/// The columns of frames, by location.
-pub struct FrameTexts<'p> {
-    pub names: Vec<Cow<'p, str>>,
-    pub files: Vec<Option<&'p str>>,
-    /// NA if it is unknown.
-    pub lines: Vec<i32>,
-    pub packages: Vec<Option<&'p str>>,
-    pub types: Vec<Option<&'p str>>,
 }
 
 /// Sums the samples of a profile. `further`: attributes that replace the attributes of resources with the same keys.
@@ -145,24 +125,30 @@ pub fn flat<'p>(
         }
     }
     let ranks = origins.sort()?;
+    let rank = |row: u32| ranks[groups.get(row).origin as usize];
+    // A group has a row for each type, so that it takes less time to sort groups.
+    let mut sorted = (0..groups.len() as u32).try_vec()?;
+    sorted.sort_unstable_by_key(|&row| (rank(row), groups.get(row)));
     let mut sums = Vec::new();
-    for (group, of_types) in groups.iter().zip(figures.chunks(measures.len().max(1))) {
-        let group = Group {
-            origin: ranks[group.origin as usize],
-            ..*group
-        };
-        for (type_, &(value, samples)) in of_types.iter().enumerate() {
-            if samples > 0 {
-                sums.try_push(Sum {
-                    group,
-                    type_,
-                    value,
-                    samples,
-                })?;
+    for of_origin in sorted.chunk_by(|&a, &b| rank(a) == rank(b)) {
+        for type_ in 0..measures.len() {
+            for &row in of_origin {
+                let (value, samples) = figures[row as usize * measures.len() + type_];
+                if samples > 0 {
+                    let group = Group {
+                        origin: rank(row),
+                        ..groups.get(row)
+                    };
+                    sums.try_push(Sum {
+                        group,
+                        type_,
+                        value,
+                        samples,
+                    })?;
+                }
             }
         }
     }
-    sort_by_key(&mut sums, |sum| (sum.group.origin, sum.type_, sum.group))?;
     let frames = stacks.frames(profile, &origins.distinct, &sums, stop)?;
     let labels = label_sets.labels(&origins.distinct, &sums)?;
     let types = measures.iter().map(|m| (m.name(), m.unit())).try_vec()?;
@@ -184,57 +170,6 @@ fn minute_of(source: &Source) -> Option<i64> {
     Some((seconds / 60.0).floor() as i64)
 }
 
-struct Origins<'p> {
-    distinct: Vec<Origin<'p>>,
-    /// An index for each source.
-    of_source: Vec<u32>,
-}
-
-impl<'p> Origins<'p> {
-    fn new(profile: &'p Profile, further: &[(&'p str, &'p str)]) -> Result<Origins<'p>> {
-        let mut distinct: Interner<Vec<Origin>> = Interner::default();
-        let mut of_source = with_room(profile.sources.len())?;
-        for source in &profile.sources {
-            let scope = source.scope.map(|scope| &profile.scopes[scope.row()]);
-            let resource = scope.map(|scope| &profile.resources[scope.resource.row()]);
-            let attribute = |key: &str| {
-                let own = further.iter().find(|(name, _)| *name == key);
-                let stored = || {
-                    let text = |id| profile.strings.get(id);
-                    let mut all = resource?.attributes.iter();
-                    let found = all.find(|attribute| text(attribute.key) == key)?;
-                    Some(text(found.value.text))
-                };
-                own.map(|(_, value)| *value)
-                    .or_else(stored)
-                    .filter(|value| !value.is_empty())
-            };
-            let origin = Origin {
-                service: attribute("service.name").unwrap_or(UNKNOWN_SERVICE),
-                version: attribute("service.version"),
-                host: attribute("host.name"),
-            };
-            of_source.try_push(distinct.intern(origin)?)?;
-        }
-        Ok(Origins {
-            distinct: distinct.iter().copied().try_vec()?,
-            of_source,
-        })
-    }
-
-    /// Sorts the origins by their names. Returns the new index of each.
-    fn sort(&mut self) -> Result<Vec<u32>> {
-        let mut order = (0..self.distinct.len() as u32).try_vec()?;
-        sort_by_key(&mut order, |&index| self.distinct[index as usize])?;
-        let mut ranks = filled(order.len(), 0)?;
-        for (rank, &index) in order.iter().enumerate() {
-            ranks[index as usize] = rank as u32;
-        }
-        self.distinct = order.iter().map(|&i| self.distinct[i as usize]).try_vec()?;
-        Ok(ranks)
-    }
-}
-
 /// The pairs of a service and a value that occur in sums, sorted. A service is the first origin that has it.
 fn pairs_with_services(
     origins: &[Origin],
@@ -246,213 +181,23 @@ fn pairs_with_services(
         let same = origins[index].service == origins[index - 1].service;
         first[index] = if same { first[index - 1] } else { index as u32 };
     }
-    let mut seen: HashSet<(u32, u32), RandomState> = HashSet::default();
+    // The service with which each value was seen last: the sums of a service follow each other.
+    let mut last = Vec::new();
     let mut pairs = Vec::new();
     for sum in sums {
-        if let Some(value) = value(&sum.group) {
-            let pair = (first[sum.group.origin as usize], value);
-            if seen.try_add(pair)? {
-                pairs.try_push(pair)?;
-            }
+        let Some(value) = value(&sum.group) else {
+            continue;
+        };
+        if last.len() <= value as usize {
+            last.try_fill(value as usize + 1, None)?;
+        }
+        let service = first[sum.group.origin as usize];
+        if last[value as usize].replace(service) != Some(service) {
+            pairs.try_push((service, value))?;
         }
     }
     sort_by_key(&mut pairs, |pair| *pair)?;
     Ok(pairs)
-}
-
-impl<'p> FrameTexts<'p> {
-    fn new(profile: &'p Profile, names: &'p FrameNames) -> Result<FrameTexts<'p>> {
-        let count = profile.locations.len();
-        let mut texts = FrameTexts {
-            names: with_room(count)?,
-            files: with_room(count)?,
-            lines: with_room(count)?,
-            packages: with_room(count)?,
-            types: with_room(count)?,
-        };
-        for id in profile.locations.ids() {
-            let frame = shown(profile, id)?;
-            texts.names.try_push(Cow::Borrowed(names.of(id)))?;
-            let file = Some(frame.file).filter(|file| !file.is_empty());
-            texts.files.try_push(file)?;
-            let line = integer_for_r(frame.line);
-            texts.lines.try_push(if line == 0 { NA } else { line })?;
-            texts.packages.try_push(package_of(profile, id))?;
-            let location = profile.locations.get(id);
-            texts.types.try_push(profile.frame_type_of(&location))?;
-        }
-        Ok(texts)
-    }
-
-    /// The keys of all locations.
-    fn keys(&self, stop: Stop) -> Result<Vec<String>> {
-        let names = self
-            .names
-            .iter()
-            .map(|name| Some(name.as_ref()))
-            .try_vec()?;
-        let optional = |texts: &[Option<&'p str>]| copied(texts).map(Cells::Texts);
-        let mut columns = [
-            ("name", Cells::Texts(names)),
-            ("file", optional(&self.files)?),
-            ("line", Cells::Integers(&self.lines)),
-            ("package", optional(&self.packages)?),
-            ("frame_type", optional(&self.types)?),
-        ];
-        content_keys(&mut columns, None, self.names.len(), stop)
-    }
-}
-
-/// Numbers stacks by their keys: stacks whose frames look the same have the same number.
-struct StackKeys {
-    location_keys: Vec<String>,
-    keys: Interner<TextList>,
-    /// A stack for each key.
-    examples: Vec<StackId>,
-    /// The number of each stack that has been looked up.
-    numbers: Vec<Option<u32>>,
-    space: Vec<LocationId>,
-}
-
-impl StackKeys {
-    fn new(profile: &Profile, texts: &FrameTexts, stop: Stop) -> Result<StackKeys> {
-        Ok(StackKeys {
-            location_keys: texts.keys(stop)?,
-            keys: Interner::default(),
-            examples: Vec::new(),
-            numbers: filled(profile.stacks.len(), None)?,
-            space: Vec::new(),
-        })
-    }
-
-    fn number(&mut self, profile: &Profile, stack: StackId) -> Result<u32> {
-        if let Some(number) = self.numbers[stack.row()] {
-            return Ok(number);
-        }
-        let mut hash = Hash::new();
-        // All keys have the same length, so that different lists never have the same bytes.
-        for location in profile.stacks.get(stack).unpacked(&mut self.space)? {
-            hash.update(&self.location_keys[location.row()]);
-        }
-        let number = self.keys.intern(&key(hash)?)?;
-        if number as usize == self.examples.len() {
-            self.examples.try_push(stack)?;
-        }
-        self.numbers[stack.row()] = Some(number);
-        Ok(number)
-    }
-
-    fn frames(
-        &self,
-        profile: &Profile,
-        origins: &[Origin],
-        sums: &[Sum],
-        stop: Stop,
-    ) -> Result<Vec<Frame>> {
-        let mut frames = Vec::new();
-        let pairs = pairs_with_services(origins, sums, |group| Some(group.stack))?;
-        let mut space = Vec::new();
-        for (row, &(origin, stack)) in pairs.iter().enumerate() {
-            cancel::at_row(row, stop)?;
-            let example = profile.stacks.get(self.examples[stack as usize]);
-            for (depth, &location) in (1..).zip(example.unpacked(&mut space)?) {
-                frames.try_push(Frame {
-                    origin,
-                    stack,
-                    depth,
-                    location,
-                })?;
-            }
-        }
-        Ok(frames)
-    }
-}
-
-/// Numbers sets of labels by their keys.
-#[derive(Default)]
-struct LabelSets {
-    /// The sets as they occur. The same labels in another order are another list with the same key.
-    lists: Interner<Lists<Label>>,
-    number_of_list: Vec<u32>,
-    keys: Interner<TextList>,
-    /// The list of each key.
-    examples: Vec<u32>,
-    list: Vec<Label>,
-}
-
-impl LabelSets {
-    fn number(&mut self, profile: &Profile, labels: &[Label]) -> Result<Option<u32>> {
-        if labels.is_empty() {
-            return Ok(None);
-        }
-        self.list.clear();
-        for label in labels {
-            self.list.try_push(Label {
-                sample: 0,
-                ..*label
-            })?;
-        }
-        let list = self.lists.intern(&self.list)?;
-        if list as usize == self.number_of_list.len() {
-            let number = self.keys.intern(&key_of_labels(profile, labels)?)?;
-            if number as usize == self.examples.len() {
-                self.examples.try_push(list)?;
-            }
-            self.number_of_list.try_push(number)?;
-        }
-        Ok(Some(self.number_of_list[list as usize]))
-    }
-
-    fn labels(&self, origins: &[Origin], sums: &[Sum]) -> Result<Vec<(u32, u32, Label)>> {
-        let mut all = Vec::new();
-        for (origin, set) in pairs_with_services(origins, sums, |group| group.labels)? {
-            for &label in self.lists.get(self.examples[set as usize]) {
-                all.try_push((origin, set, label))?;
-            }
-        }
-        Ok(all)
-    }
-}
-
-fn key_of_labels(profile: &Profile, labels: &[Label]) -> Result<String> {
-    let text = |id: StringId| profile.strings.get(id);
-    let values = labels.iter().map(|l| value_of(profile, l)).try_vec_of()?;
-    let numbers = labels.iter().map(number_of).try_vec()?;
-    let mut columns = [
-        (
-            "label",
-            Cells::Texts(labels.iter().map(|l| Some(text(l.key))).try_vec()?),
-        ),
-        (
-            "value",
-            Cells::Texts(values.iter().map(|v| Some(v.as_ref())).try_vec()?),
-        ),
-        ("number", Cells::Numbers(&numbers)),
-        (
-            "unit",
-            Cells::Texts(labels.iter().map(|l| l.unit.map(text)).try_vec()?),
-        ),
-    ];
-    let mut keys = content_keys(&mut columns, None, labels.len(), &|| false)?;
-    sort_by_key(&mut keys, |key| key.clone())?;
-    let mut hash = Hash::new();
-    keys.iter().for_each(|key| hash.update(key));
-    key(hash)
-}
-
-/// The value of a label as a text.
-pub fn value_of<'p>(profile: &'p Profile, label: &Label) -> Result<Cow<'p, str>> {
-    match (label.str, label.num, label.other) {
-        (Some(text), ..) => Ok(Cow::Borrowed(profile.strings.get(text))),
-        (None, Some(number), _) => Ok(Cow::Owned(written(format_args!("{number}"))?)),
-        (None, None, Some(other)) => Ok(Cow::Borrowed(profile.strings.get(other.text))),
-        (None, None, None) => Ok(Cow::Borrowed("")),
-    }
-}
-
-/// The value of a label as a number; NaN if it is not an integer.
-pub fn number_of(label: &Label) -> f64 {
-    label.num.map_or(f64::NAN, |number| number as f64)
 }
 
 #[cfg(test)]
