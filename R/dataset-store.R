@@ -219,7 +219,16 @@ write_parquet <- function(rows, table, sink) {
   )
   columns <- dataset_columns[[table]]
   schema <- arrow::schema(!!!rlang::set_names(types[columns], names(columns)))
+  rows <- if (is.data.frame(rows)) arrow::arrow_table(!!!lapply(rows, arrow_column)) else rows
   # Factors become texts here, so that all files have the same types.
-  rows <- if (is.data.frame(rows)) arrow::arrow_table(rows) else rows
   arrow::write_parquet(rows$cast(schema), sink, compression = "zstd", chunk_size = rows_of_group)
+}
+
+# arrow's own conversion of factors takes four times longer.
+arrow_column <- function(column) {
+  if (!is.factor(column)) {
+    return(column)
+  }
+  codes <- as.integer(column) - 1L
+  arrow::DictionaryArray$create(codes, arrow::Array$create(levels(column), type = arrow::utf8()))
 }

@@ -144,7 +144,7 @@ flat_tables <- function(x, resource, call) {
   x <- with_packages_for(x, "package", call)
   keys <- enc2utf8(names(resource) %||% character())
   tables <- rust(rust_flat(x, keys, enc2utf8(unname(resource))), call)
-  tables$samples$minute <- as.POSIXct(tables$samples$minute, origin = "1970-01-01", tz = "UTC")
+  tables$samples$minute <- .POSIXct(tables$samples$minute, "UTC")
   lapply(rlang::set_names(names(dataset_columns)), function(table) tables[[table]][names(dataset_columns[[table]])])
 }
 

@@ -125,20 +125,19 @@ pub fn flat<'p>(
         }
     }
     let ranks = origins.sort()?;
-    let rank = |row: u32| ranks[groups.get(row).origin as usize];
     // A group has a row for each type, so that it takes less time to sort groups.
-    let mut sorted = (0..groups.len() as u32).try_vec()?;
-    sorted.sort_unstable_by_key(|&row| (rank(row), groups.get(row)));
+    let ranked = groups.iter().zip(0_usize..).map(|(group, row)| {
+        let origin = ranks[group.origin as usize];
+        (Group { origin, ..*group }, row)
+    });
+    let mut sorted = ranked.try_vec()?;
+    sorted.sort_unstable();
     let mut sums = Vec::new();
-    for of_origin in sorted.chunk_by(|&a, &b| rank(a) == rank(b)) {
+    for of_origin in sorted.chunk_by(|(a, _), (b, _)| a.origin == b.origin) {
         for type_ in 0..measures.len() {
-            for &row in of_origin {
-                let (value, samples) = figures[row as usize * measures.len() + type_];
+            for &(group, row) in of_origin {
+                let (value, samples) = figures[row * measures.len() + type_];
                 if samples > 0 {
-                    let group = Group {
-                        origin: rank(row),
-                        ..groups.get(row)
-                    };
                     sums.try_push(Sum {
                         group,
                         type_,
