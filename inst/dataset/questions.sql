@@ -1,5 +1,5 @@
 -- Questions about a data set of profiles. The views `samples`, `frames` and `labels` differ between engines (see
--- duckdb.sql, clickhouse.sql and spark.sql in this folder), the questions do not. Replace the values in them.
+-- duckdb.sql, clickhouse.sql, spark.sql and trino.sql in this folder), the questions do not. Replace the values in them.
 -- A condition on the day is useful for `frames` and `labels`, too: each day contains what its samples refer to.
 
 -- question: functions of a service

@@ -1,6 +1,9 @@
 # Engines that query data sets: DuckDB, ClickHouse and Spark, as packages of PyPI, and a server of object storage. They
 # are big, so only `tools/test thorough` installs them (step `engines`) into the folder PROFILE_TEST_ENGINES.
 
+# Trino is no package of PyPI. PROFILE_TEST_TRINO is the URL of a server on this machine, such as http://127.0.0.1:8080,
+# whose catalog `hive` has the properties `hive.metastore=file` and `hive.parquet.use-column-names=true`.
+
 # Runs a Python program with these packages; the names of the packages are needed.
 needed_engine <- function(package, untested) {
   testthat::skip_on_cran()
@@ -31,8 +34,8 @@ run_engines <- function(script, ...) {
 sql_of_datasets <- function() system.file("dataset", package = "profile")
 
 # The answers of an engine to the questions of inst/dataset, as data frames.
-ask_engine <- function(engine, path) {
-  rows_of_answers(run_engines("ask.py", engine, path, sql_of_datasets()))
+ask_engine <- function(engine, path, ...) {
+  rows_of_answers(run_engines("ask.py", engine, path, sql_of_datasets(), ...))
 }
 
 rows_of_answers <- function(answers) {

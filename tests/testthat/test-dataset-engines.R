@@ -76,6 +76,14 @@ test_that("Spark answers although a worker is killed in the middle of a query", 
   expect_answers(rows_of_answers(found$answers), shared$expected[question], "Spark with one worker less")
 })
 
+test_that("Trino answers like the recorded profiles", {
+  testthat::skip_on_cran()
+  server <- Sys.getenv("PROFILE_TEST_TRINO")
+  skip_if(server == "", "PROFILE_TEST_TRINO is not set: Trino does not query data sets")
+  path <- fleet_for_engines()
+  expect_answers(ask_engine("trino", paste0("file://", path), server), shared$expected, "Trino")
+})
+
 test_that("a data set is the same in object storage", {
   for (package in c("moto", "pyarrow", "duckdb")) needed_engine(package, "data sets are not queried in object storage")
   path <- fleet_for_engines()

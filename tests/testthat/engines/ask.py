@@ -1,17 +1,19 @@
 """Prints the answers of an engine to the questions about a data set, as JSON: for each question its rows.
 
-usage: ask.py ENGINE ROOT SQL_FOLDER [MASTER]
+usage: ask.py ENGINE ROOT SQL_FOLDER [SERVER]
 
-ENGINE is duckdb, clickhouse or spark. SQL_FOLDER contains the views and the questions. MASTER is the URL of Spark's
-master. Times are seconds since 1970.
+ENGINE is duckdb, clickhouse, spark or trino. SQL_FOLDER contains the views and the questions. SERVER is the URL of
+Spark's master, or of a server of Trino with the catalog `hive`. Times are seconds since 1970.
 """
 
 import datetime
 import decimal
 import json
+import os
 import pathlib
 import re
 import sys
+import urllib.request
 
 
 def statements(path):
@@ -81,9 +83,41 @@ def spark(master="local[2]"):
     return con.sql, lambda sql: [tuple(row) for row in con.sql(sql).collect()]
 
 
+def trino(server):
+    headers = {
+        "X-Trino-User": "test",
+        "X-Trino-Catalog": "hive",
+        "X-Trino-Schema": f"fleet_{os.getpid()}",
+        "X-Trino-Time-Zone": "UTC",
+    }
+
+    def request(url, text=None):
+        with urllib.request.urlopen(urllib.request.Request(url, text, headers)) as response:
+            return json.load(response)
+
+    def ask(sql):
+        answer = request(f"{server}/v1/statement", sql.encode())
+        rows = []
+        while True:
+            rows += answer.get("data", [])
+            if "error" in answer:
+                sys.exit(f"{sql}\n{answer['error']['message']}")
+            if "nextUri" not in answer:
+                break
+            answer = request(answer["nextUri"])
+        times = [i for i, column in enumerate(answer.get("columns", [])) if column["type"].startswith("timestamp")]
+        for row in rows:
+            for i in times:
+                row[i] = datetime.datetime.fromisoformat(row[i])
+        return rows
+
+    ask(f"CREATE SCHEMA {headers['X-Trino-Schema']}")
+    return ask, ask
+
+
 def answers(engine, root, folder, *further, only=None):
     folder = pathlib.Path(folder)
-    run, ask = {"duckdb": duckdb, "clickhouse": clickhouse, "spark": spark}[engine](*further)
+    run, ask = {"duckdb": duckdb, "clickhouse": clickhouse, "spark": spark, "trino": trino}[engine](*further)
     for statement in statements(folder / f"{engine}.sql"):
         run(statement.replace("ROOT", root))
     wanted = {name: sql for name, sql in questions(folder).items() if only in (None, name)}
