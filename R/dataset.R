@@ -54,8 +54,8 @@
 #'   passed to the package arrow, whose help describes how to build it with this support.
 #' @param ... Must be empty.
 #' @param resource Attributes of what was profiled: a named character vector such as `c(service.name = "checkout",
-#'   service.version = "2.3")`. They replace attributes of the profiles. Files in the format of [write_pprof()] contain
-#'   no such attributes.
+#'   service.version = "2.3")`. They replace attributes of the profiles. Files in the format of [write_pprof()] have such
+#'   attributes only if an agent has written them.
 #'
 #' @return `x`, invisibly.
 #'

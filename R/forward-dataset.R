@@ -96,29 +96,11 @@ read_batch <- function(files, refuse) {
     )
     if (!is.null(x)) {
       taken <- c(taken, list(file))
-      profiles <- c(profiles, list(with_service(x, service_of_file(path))))
+      profiles <- c(profiles, list(x))
       samples <- samples + nrow(x$samples)
     }
   }
   list(taken = taken, profiles = profiles)
-}
-
-# The files of agents have names such as `my-api-123-0123abcd-20261128T204837Z-0.pb.gz`. NA for others.
-service_of_file <- function(path) {
-  pattern <- "^(.+)-[0-9]+-[0-9a-f]{8}-[0-9]{8}T[0-9]{6}Z-[0-9]+(-heap)?[.]pb[.]gz$"
-  service <- regmatches(basename(path), regexec(pattern, basename(path)))[[1]][2]
-  # Without a name, it is `unknown_service:R`.
-  if (grepl("^unknown_service-", service)) NA else service
-}
-
-# Adds the name of a service to a profile without attributes.
-with_service <- function(x, service) {
-  if (!is.na(service) && NROW(x$.resource_attributes) == 0) {
-    added <- resources_of_services(tibble::tibble(service = service, version = NA_character_))
-    x[names(added)] <- added
-    x$sources$.scope_id <- rep(1L, nrow(x$sources))
-  }
-  x
 }
 
 write_batch <- function(store, batch, resource, note, call) {

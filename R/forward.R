@@ -8,15 +8,16 @@
 #'
 #' @description
 #' `forward_profiles()` sends the profiles that [start_agent()] writes to a folder to an OpenTelemetry collector, or adds
-#' them to a data set of [write_profile_dataset()], and removes each file that the server has accepted or that was added. Run it in a separate process next to a service, such as a sidecar
-#' container that shares a folder with it: the process of the service then needs neither the network nor any secrets.
+#' them to a data set of [write_profile_dataset()], and removes each file that the server has accepted or that was added.
+#' Run it in a separate process next to a service, such as a sidecar container that shares a folder with it: the process
+#' of the service then needs neither the network nor any secrets.
 #'
 #' Usually you need not call it: an agent whose `to` is a URL starts a forwarder itself.
 #'
 #' @details
 #' `from` is one of these folders:
-#' - the argument `to` of [start_agent()], with files in the format of [write_pprof()]. Such a file does not contain the
-#'   attributes of the service, so provide `resource`. There should be only one call for a folder at a time;
+#' - the argument `to` of [start_agent()], with files in the format of [write_pprof()]. A server gets the attributes of
+#'   the service only if you provide `resource`. There should be only one call for a folder at a time;
 #' - the spool that [agent_status()] reports, with parts that an agent could not send before it ended.
 #'
 #' The oldest profile is sent first. Transient errors are retried by the rules of [send_otlp()], and here also timeouts.
@@ -25,11 +26,9 @@
 #' so that a server can recognize it.
 #'
 #' A data set gets a file about every five minutes, with the profiles of all agents that use the folder, so that one
-#' process for each machine is enough and a fleet needs no server. The service of a profile is the start of the name of
-#' its file, which an agent takes from its `service.name`, with `-` in place of characters other than ASCII letters,
-#' digits, `.`, `_` and `-`. The file contains neither the version nor the host: use a folder and a call for each version, with
-#' `resource = c(service.version = "1.2", host.name = "web-1")`. If the process is killed, the next one knows which
-#' profiles it has added: each is added once.
+#' process for each machine is enough and a fleet needs no server. The service, its version and the host are attributes
+#' of the agent, or the argument `resource`. If the process is killed, the next one knows which profiles it has added:
+#' each is added once.
 #'
 #' The environment variables of [send_otlp()] apply.
 #'
@@ -46,10 +45,10 @@
 #'   names.
 #'
 #' @section Errors:
-#' `profile_error_send` if a profile could not be sent after `retries` retries, with the fields
-#' described in [send_otlp()], and `profile_error_write` for a data set; `profile_error_open` if the folder cannot be read; `profile_error_argument` for invalid
-#' arguments, and if another process forwards the spool; `profile_error_unsupported` if curl is not installed, and if a
-#' spool belongs to another user.
+#' `profile_error_send` if a profile could not be sent after `retries` retries, with the fields described in
+#' [send_otlp()], and `profile_error_write` for a data set; `profile_error_open` if the folder cannot be read;
+#' `profile_error_argument` for invalid arguments, and if another process forwards the spool; `profile_error_unsupported`
+#' if curl is not installed, and if a spool belongs to another user.
 #'
 #' @section Messages:
 #' `profile_message_retry` announces each delay, and `profile_message_forward` reports a refused

@@ -71,19 +71,22 @@ test_that("the least use is what garbage collections have left", {
   expect_length(large, 5e6)
 })
 
-test_that("files in a folder have the figures as comments", {
+test_that("files in a folder have the figures and the attributes of the service as comments", {
   folder <- withr::local_tempdir()
-  local_agent(folder, every = 3600)
+  local_agent(folder, every = 3600, resource = c(service.name = "my api", service.version = "2.3", host.name = "a"))
   work_until_taken(1)
   stop_agent()
-  comments <- read_pprof(dir(folder, full.names = TRUE))$.comments$comment
+  x <- read_pprof(dir(folder, full.names = TRUE))
   expect_identical(
-    sub(": [0-9.]+$", "", comments),
+    sub(": .*$", "", x$.comments$comment),
     c(
       paste0("profile.cpu.", c("ticks", "clock", "factor")),
-      paste0("profile.heap.", c("used", "used.min", "free", "objects", "data", "resident"))
+      paste0("profile.heap.", c("used", "used.min", "free", "objects", "data", "resident")),
+      "service.name", "process.runtime.name", "process.runtime.version", "host.name", "service.version"
     )
   )
+  rows <- flat_tables(x, character(), NULL)$samples
+  expect_identical(unique(paste(rows$service, rows$version, rows$host)), "my api 2.3 a")
 })
 
 test_that("a snapshot of the agent retains the same as memory_profile()", {

@@ -319,15 +319,20 @@ test_that("profiles of agents are forwarded, each once", {
 test_that("a file of an agent belongs to its service", {
   path <- local_dataset()
   folder <- withr::local_tempdir()
-  names <- c("my-api-12-5429f932-20261128T204837Z-0", "job-2-13-00000001-20261128T204837Z-10-heap", "other")
-  for (name in names) write_pprof(small_profile(), file.path(folder, paste0(name, ".pb.gz")))
-  services <- function() unique(dplyr::collect(dplyr::distinct(tbl_profile(path)$samples, service, version)))
-  resource <- c(service.version = "1.2")
-  expect_identical(forward_profiles(folder, path, resource = resource, once = TRUE), c(sent = 3L, refused = 0L))
-  expect_setequal(services()$service, c("my-api", "job-2", "unknown_service"))
-  expect_identical(unique(services()$version), "1.2")
-  write_pprof(small_profile(), file.path(folder, paste0(names[[1]], ".pb.gz")))
+  add <- function(comments) {
+    x <- small_profile()
+    x$.comments <- tibble::tibble(source_id = rep(1L, length(comments)), comment = comments)
+    write_pprof(x, tempfile(tmpdir = folder, fileext = ".pb.gz"))
+  }
+  add(c("profile.heap.used: 5", "service.name: my api", "service.version: 1", "host.name: a"))
+  add("service.namespace: shop")
+  rows <- function() {
+    rows <- dplyr::collect(dplyr::distinct(tbl_profile(path)$samples, service, version, host))
+    sort(paste(rows$service, rows$version, rows$host))
+  }
+  expect_identical(forward_profiles(folder, path, once = TRUE), c(sent = 2L, refused = 0L))
+  expect_identical(rows(), c("my api 1 a", "unknown_service NA NA"))
+  add("service.name: my api")
   forward_profiles(folder, path, resource = c(service.name = "other"), once = TRUE)
-  expect_setequal(services()$service, c("my-api", "job-2", "unknown_service", "other"))
-  expect_identical(service_of_file("unknown_service-R-12-5429f932-20261128T204837Z-0.pb.gz"), NA)
+  expect_identical(rows(), c("my api 1 a", "other NA NA", "unknown_service NA NA"))
 })

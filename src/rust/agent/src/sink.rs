@@ -41,7 +41,8 @@ impl To {
 
 enum Format {
     Otlp(otlp::Writer),
-    Pprof(pprof::Writer),
+    /// With the attributes of the resource.
+    Pprof(Vec<(String, String)>),
 }
 
 /// Encodes chunks and snapshots.
@@ -53,7 +54,7 @@ pub struct Encoder {
 impl Encoder {
     pub fn new(to: &To, resource: Vec<(String, String)>, figures: Figures) -> Encoder {
         let format = match to {
-            To::Folder(..) => Format::Pprof(pprof::Writer::default()),
+            To::Folder(..) => Format::Pprof(resource),
             To::Spool(..) => Format::Otlp(otlp::Writer {
                 aggregate: true,
                 resource,
@@ -81,17 +82,27 @@ impl Encoder {
     /// Returns the encoded profile, compressed. It gets an id, by which a server recognises a chunk that arrives twice.
     #[expect(clippy::disallowed_methods, reason = "the id has 16 bytes")]
     pub fn encode(&self, profile: &mut Profile) -> Result<Vec<u8>> {
-        if let (Format::Otlp(_), Some(source)) = (&self.format, profile.sources.first_mut()) {
-            let half = |part: u8| u128::from(RandomState::new().hash_one(part));
-            let id = (half(0) << 64) | half(1);
-            source.profile_id = Some(HEXLOWER.encode(&id.to_be_bytes()));
+        if let Some(source) = profile.sources.first_mut() {
+            match &self.format {
+                Format::Otlp(_) => {
+                    let half = |part: u8| u128::from(RandomState::new().hash_one(part));
+                    let id = (half(0) << 64) | half(1);
+                    source.profile_id = Some(HEXLOWER.encode(&id.to_be_bytes()));
+                }
+                Format::Pprof(resource) => {
+                    for (key, value) in resource {
+                        let comment = profile.strings.intern(&message!("{key}: {value}"))?;
+                        source.comments.try_push(comment)?;
+                    }
+                }
+            }
         }
         let mut bytes = Vec::new();
         gzip::compress(&mut Growing(&mut bytes), |out| {
             let never = &|| false;
             match &self.format {
                 Format::Otlp(writer) => writer.write(profile, out, never),
-                Format::Pprof(writer) => writer.write(profile, out, never),
+                Format::Pprof(_) => pprof::Writer::default().write(profile, out, never),
             }
             .map(drop)
         })?;
@@ -99,7 +110,8 @@ impl Encoder {
     }
 }
 
-/// Adds our own attributes of a source as comments, for files of pprof, which have no attributes.
+/// Adds our own attributes of a source as comments, for files of pprof, which have no attributes. The attributes of the
+/// resource are comments, too: `analysis/flat/origins.rs` reads them.
 fn add_comments(source: &mut Source, profile: &mut Profile) -> Result<()> {
     for attribute in &source.attributes {
         let [key, value] =

@@ -1,4 +1,6 @@
 //! What was profiled: services, their versions and hosts.
+//!
+//! They are attributes of the resource. Files of pprof have none, so agents write comments such as `service.name: shop`.
 
 use crate::collections::Interner;
 use crate::error::Result;
@@ -30,16 +32,21 @@ impl<'p> Origins<'p> {
         for source in &profile.sources {
             let scope = source.scope.map(|scope| &profile.scopes[scope.row()]);
             let resource = scope.map(|scope| &profile.resources[scope.resource.row()]);
+            let text = |id| profile.strings.get(id);
             let attribute = |key: &str| {
                 let own = further.iter().find(|(name, _)| *name == key);
                 let stored = || {
-                    let text = |id| profile.strings.get(id);
                     let mut all = resource?.attributes.iter();
                     let found = all.find(|attribute| text(attribute.key) == key)?;
                     Some(text(found.value.text))
                 };
+                let commented = || {
+                    let mut comments = source.comments.iter().map(|&id| text(id));
+                    comments.find_map(|comment| comment.strip_prefix(key)?.strip_prefix(": "))
+                };
                 own.map(|(_, value)| *value)
                     .or_else(stored)
+                    .or_else(commented)
                     .filter(|value| !value.is_empty())
             };
             let origin = Origin {
