@@ -99,7 +99,7 @@
 #'
 #' @return `copy_profile_to()`: the rows of `sources` with their ids in the database, invisibly; ids are
 #'   double. `profile_from_con()`: a profile of version 2.0. A data set is summed up by its engine, and the profile has a
-#'   sample for each stack and set of labels of a version of a service.
+#'   sample for each stack and set of labels of each source: a service, its version and host.
 #'
 #' @section Errors:
 #' - `profile_error_invalid` if `x` is not valid, the database does not contain profiles, or it contains

@@ -136,10 +136,13 @@ dataset_periods <- c(minute = 60, hour = 3600, day = 86400)
 
 # ---- To a profile ----------------------------------------------------------------------
 
-# Sums by stack, labels and version, computed by the engine, as a profile.
+# What a source of the profile is: the runs that compare_profiles() counts.
+origin_columns <- c("service", "version", "host")
+
+# Sums by stack, labels and what was profiled, computed by the engine, as a profile.
 profile_of_dataset <- function(tables, call) {
   .data <- rlang::.data
-  by <- c("service", "version", "sample_type", "unit", "stack_key", "label_key")
+  by <- c(origin_columns, "sample_type", "unit", "stack_key", "label_key")
   sums <- dplyr::group_by(tables$samples, dplyr::across(dplyr::all_of(!!by)))
   sums <- dplyr::summarise(sums, value = sum(.data$value, na.rm = TRUE), .groups = "drop")
   sums <- reading(NULL, call, dplyr::collect(sums))
@@ -158,25 +161,25 @@ rows_in_use <- function(table, samples, key, call) {
   reading(NULL, call, dplyr::collect(rows))
 }
 
-# A profile with a sample for each stack and set of labels of a version of a service.
+# A profile with a sample for each stack and set of labels of a version of a service on a host.
 profile_of_rows <- function(sums, frames, labels, call) {
-  by <- sums[c("service", "version", "stack_key", "label_key", "sample_type", "unit")]
+  by <- sums[c(origin_columns, "stack_key", "label_key", "sample_type", "unit")]
   sums <- sums[do.call(order, c(unname(as.list(by)), method = "radix")), ]
-  sources <- vctrs::vec_unique(sums[c("service", "version")])
+  sources <- vctrs::vec_unique(sums[origin_columns])
   # Values of a type in two units belong to different samples.
   units <- vctrs::vec_unique(sums[c("sample_type", "unit")])
-  same <- c("service", "version", "stack_key", "label_key", if (anyDuplicated(units$sample_type)) "unit")
+  same <- c(origin_columns, "stack_key", "label_key", if (anyDuplicated(units$sample_type)) "unit")
   samples <- vctrs::vec_unique(sums[same])
   x <- list(meta = tibble::tibble(key = "version", value = "2.0"))
-  x$sources <- sources_of_services(sources)
+  x$sources <- sources_of_dataset(sources)
   x$samples <- tibble::new_tibble(list(
-    sample_id = seq_len(nrow(samples)), source_id = vctrs::vec_match(samples[c("service", "version")], sources)
+    sample_id = seq_len(nrow(samples)), source_id = vctrs::vec_match(samples[origin_columns], sources)
   ), nrow = nrow(samples))
   x$sample_values <- tibble::new_tibble(list(
     sample_id = vctrs::vec_match(sums[same], samples), type = sums$sample_type, unit = sums$unit,
     value = as.numeric(sums$value)
   ), nrow = nrow(sums))
-  x <- c(x, tables_of_frames(samples$stack_key, frames), resources_of_services(sources))
+  x <- c(x, tables_of_frames(samples$stack_key, frames), resources_of_sources(sources))
   if (NROW(labels) > 0) {
     x$.labels <- labels_of_samples(samples$label_key, labels)
   }
@@ -185,7 +188,7 @@ profile_of_rows <- function(sums, frames, labels, call) {
   bind_profiles(list(x), call)
 }
 
-sources_of_services <- function(sources) {
+sources_of_dataset <- function(sources) {
   n <- nrow(sources)
   tibble::new_tibble(list(
     source_id = seq_len(n), source_type = rep("dataset", n), source_uri = sources$service,
@@ -193,13 +196,13 @@ sources_of_services <- function(sources) {
   ), nrow = n)
 }
 
-resources_of_services <- function(sources) {
+resources_of_sources <- function(sources) {
   n <- nrow(sources)
   ids <- seq_len(n)
-  attributes <- vctrs::vec_rbind(
-    tibble::tibble(resource_id = ids, key = "service.name", type = "string", value = sources$service),
-    tibble::tibble(resource_id = ids, key = "service.version", type = "string", value = sources$version)
-  )
+  keys <- c(service = "service.name", version = "service.version", host = "host.name")
+  attributes <- vctrs::vec_rbind(!!!lapply(origin_columns, function(column) {
+    tibble::tibble(resource_id = ids, key = keys[[column]], type = "string", value = sources[[column]])
+  }))
   list(
     .resources = tibble::tibble(resource_id = ids, schema_url = NA_character_, dropped_attributes_count = 0),
     .resource_attributes = slice_rows(attributes, which(!is.na(attributes$value))),

@@ -260,3 +260,18 @@ test_that("the last folder of a day is read", {
   )
   expect_identical(valid_folders(files), tibble::tibble(day = c("2026-01-01", "2026-01-02"), valid_from = c("10", "3")))
 })
+
+test_that("each host of a service is a run", {
+  skip_if_not_installed("dplyr")
+  x <- small_profile()
+  hosts <- lapply(c("a", "b"), function(host) flat(x, c(service.name = "shop", host.name = host)))
+  tables <- lapply(rlang::set_names(c("samples", "frames", "labels")), function(table) {
+    vctrs::vec_rbind(hosts[[1]][[table]], hosts[[2]][[table]])
+  })
+  y <- profile_from_con(tables)
+  attributes <- y$.resource_attributes
+  expect_identical(attributes$value[attributes$key == "host.name"], c("a", "b"))
+  expect_identical(y$sources$source_uri, c("shop", "shop"))
+  compared <- compare_profiles(profile_from_con(tables, host == "a"), y)
+  expect_identical(compared$new, compared$base)
+})
