@@ -1,5 +1,5 @@
-# The help page about how the agent works, for readers of the status and of the samples. The code is in agent.R,
-# agent-rprof.R and forward.R.
+# The help page about how the agent works, for readers of the status and of the samples. The code is in agent.R and the
+# files beside it, and in forwarder.R.
 
 #' How the agent takes and sends samples
 #'

@@ -126,3 +126,90 @@ share_ratio_interval <- function(base, new) {
   half <- stats::qnorm(1 - significance_level / 2) * sqrt(pmax(part(base) + part(new), 0))
   list(lower = exp(logs - half), upper = exp(logs + half))
 }
+
+# ---- Rows --------------------------------------------------------------------------
+
+# The columns of the result from `base` on. `amounts` has a row for each row of it, a column for each run.
+compared_rows <- function(amounts, data, scale, detectable = TRUE) {
+  is_new <- data$is_new
+  quantum <- mean(data$quantum)
+  # The logarithm of 0 samples is not finite. So half a sample is added to each amount, for the estimate of the ratio,
+  # its interval and its test alike.
+  offset <- if (quantum > 0) rep(quantum / 2, nrow(amounts)) else half_of_smallest(amounts)
+  counted <- amounts
+  if (scale == "share") {
+    amounts <- sweep(amounts, 2, data$sums, `/`)
+    quantum <- quantum / mean(data$sums)
+    offset <- offset / mean(data$sums)
+  }
+  base <- amounts[, !is_new, drop = FALSE]
+  new <- amounts[, is_new, drop = FALSE]
+  columns <- list(
+    base = geometric_mean(base, offset),
+    new = geometric_mean(new, offset)
+  )
+  test <- welch_log(base, new, offset, quantum)
+  columns$ratio <- ifelse(columns$base == 0, columns$new / columns$base, exp(test$log_ratio))
+  columns$ratio[columns$new == 0 & columns$base > 0] <- 0
+  rows <- nrow(amounts)
+  unknown <- rep(NA_real_, rows)
+  columns[c("lower", "upper", "p_value", "p_adjusted", "detectable")] <- list(unknown)
+  columns$verdict <- rep(NA_character_, rows)
+  if (min(sum(is_new), sum(!is_new)) >= minimum_runs) {
+    columns[c("lower", "upper")] <- ratio_interval(test)
+    columns$p_value <- p_value(test)
+    # Rows with equal amounts in all runs count as one test.
+    tests <- vctrs::vec_group_id(as.data.frame(counted))
+    first <- !duplicated(tests)
+    weight <- as.vector(counted %*% share_weights(data))
+    adjusted <- holm_weighted(columns$p_value[first], weight[first])
+    columns$p_adjusted <- adjusted[match(tests, tests[first])]
+    if (detectable) {
+      columns$detectable <- detectable_ratio(test$se, test$df, significance_level * weight / sum(weight[first]))
+    }
+    columns$verdict <- ifelse(
+      columns$p_adjusted >= significance_level, "none found", ifelse(test$log_ratio > 0, "more", "less")
+    )
+  } else if (scale == "share" && all(data$quantum > 0)) {
+    counts <- sweep(counted, 2, data$quantum, `/`)
+    sizes <- data$sums / data$quantum
+    side <- function(of) {
+      list(count = rowSums(counts[, of, drop = FALSE]), size = sum(sizes[of]))
+    }
+    columns[c("lower", "upper")] <- share_ratio_interval(side(!is_new), side(is_new))
+  }
+  # Rows that occur in only one version.
+  columns$upper[rowSums(base) == 0 & !is.na(columns$upper)] <- Inf
+  columns$lower[rowSums(new) == 0 & !is.na(columns$lower)] <- 0
+  tibble::new_tibble(
+    columns[c("base", "new", "ratio", "lower", "upper", "p_value", "p_adjusted", "detectable", "verdict")],
+    nrow = rows
+  )
+}
+
+# The offset of exact (not sampled) amounts. A row that is missing in some runs needs a logarithm of 0 as well: half its
+# smallest amount is used.
+half_of_smallest <- function(amounts) {
+  vapply(seq_len(nrow(amounts)), function(row) {
+    found <- amounts[row, amounts[row, ] > 0]
+    if (length(found) %in% c(0, ncol(amounts))) 0 else min(found) / 2
+  }, 0)
+}
+
+geometric_mean <- function(amounts, offset) {
+  mean <- exp(rowMeans(log(amounts + offset))) - offset
+  # Exactly 0, without rounding errors.
+  ifelse(rowSums(amounts) == 0, 0, mean)
+}
+
+# Advice if a version has hardly any samples; otherwise NULL.
+few_samples <- function(data) {
+  mean <- c(base = mean(data$samples[!data$is_new]), new = mean(data$samples[data$is_new]))
+  if (all(data$quantum == 0) || min(mean) >= 5) {
+    return(NULL)
+  }
+  paste0(
+    "The runs of `", names(which.min(mean)), "` have ", if (min(mean) == 0) "no samples" else "few samples",
+    ", so little is known about them. Use `times` of `benchmark_profile()` to repeat the code in each run."
+  )
+}

@@ -121,7 +121,7 @@ static int has_room(void **items, size_t count, size_t *room, size_t size) {
 // ---- Names -------------------------------------------------------------------------------
 
 // The names of spans, which become labels of samples. Their number is limited like the number of sets of labels
-// (R/labels.R): a name that contains the id of a user would otherwise be a label with a value for each user.
+// (R/label-sets.R): a name that contains the id of a user would otherwise be a label with a value for each user.
 static struct {
     Name *items;
     size_t count, room;

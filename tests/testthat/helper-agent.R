@@ -121,7 +121,7 @@ local_spool <- function(envir = parent.frame()) {
   base
 }
 
-# The forwarders (see R/forward.R) whose spools are in this folder.
+# The forwarders (see R/forwarder.R) whose spools are in this folder.
 forwarders <- function(base) {
   is_forwarder <- function(pid) {
     bytes <- tryCatch(

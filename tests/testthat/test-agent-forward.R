@@ -1,5 +1,5 @@
 # tier: gate
-# Sending by the forwarder of R/forward.R: which profiles arrive, also if R or the forwarder is killed, the server is
+# Sending by the forwarder of R/forwarder.R: which profiles arrive, also if R or the forwarder is killed, the server is
 # unavailable, the disk is full or a folder is removed; and that the forwarder runs only while it is needed. Each agent
 # has its own spool. Names of files, counts and restarts of the forwarder are tested in Rust, in src/rust/agent.
 

@@ -1,5 +1,5 @@
 //! Has the chunks in the spool sent by a forwarder: an R process that sends them with curl, and with encryption, for all
-//! agents with the same target. `R/forward.R` contains its code. An agent starts it, and starts it again if it ends.
+//! agents with the same target. `R/forwarder.R` contains its code. An agent starts it, and starts it again if it ends.
 
 use crate::counts::Moves;
 use crate::lock::Role;

@@ -1,6 +1,6 @@
 //! Labels that R code sets for its samples, which recorders find as frames.
 //!
-//! A profiler of R sees only the stack, so `with_labels()` (`R/labels.R`) puts labels on the stack: as the name of a
+//! A profiler of R sees only the stack, so `with_labels()` (`R/label-sets.R`) puts labels on the stack: as the name of a
 //! function that only evaluates an expression.
 //!
 //! ```text

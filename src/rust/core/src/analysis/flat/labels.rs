@@ -2,7 +2,7 @@
 
 use super::super::content_keys::{Cells, content_keys, key};
 use super::origins::Origin;
-use super::{Sum, pairs_with_services};
+use super::rows::{Sum, pairs_with_services};
 use crate::collections::{Interner, Lists, TextList};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, sort_by_key, written};

@@ -4,7 +4,7 @@ use super::super::content_keys::{Cells, content_keys, key};
 use super::super::frame_names::{FrameNames, shown};
 use super::super::packages::package_of;
 use super::origins::Origin;
-use super::{Frame, Sum, pairs_with_services};
+use super::rows::{Frame, Sum, pairs_with_services};
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};

@@ -1,7 +1,7 @@
 //! Parses the name of a mark: labels, or the keys of labels that exceeded the limit.
 //!
 //! Profilers write names unescaped, and readers find the end of a name by what follows, so a mark consists of a few
-//! ASCII characters only. R's profiler truncates names to 498 bytes; `R/labels.R` creates only shorter ones.
+//! ASCII characters only. R's profiler truncates names to 498 bytes; `R/label-sets.R` creates only shorter ones.
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;

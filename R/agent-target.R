@@ -1,0 +1,73 @@
+# Where an agent sends profiles, and the attributes of what it profiles.
+
+# The part of the settings that depends on `to`, see src/rust/src/agent.rs. `shown` is for messages.
+agent_target <- function(to, headers, timeout, resource, spool, call) {
+  limit <- number_option("profile.agent_queue_mb", 16, call) * 2^20
+  if (is.function(to)) {
+    # Both folders are removed at the end.
+    path <- in_folder(tempfile("profile-agent-"), "spool")
+    return(list(kind = "function", shown = "a function", path = c(path, path), limit = limit))
+  }
+  if (identical(to, "")) {
+    abort_argument("`to` must not be an empty string.", call)
+  }
+  if (!is.null(to) && !is_path(to)) {
+    abort_argument(
+      paste0("`to` must be a URL, the path of a folder, a function, or `NULL`, not ", describe_object(to), "."), call
+    )
+  }
+  if (!is.null(to) && !grepl("^[A-Za-z][A-Za-z0-9+.-]*://", to, useBytes = TRUE)) {
+    return(agent_folder(to, resource, call))
+  }
+  forward_target(to, headers, timeout, spool, limit, call)
+}
+
+agent_folder <- function(to, resource, call) {
+  file <- file_path(to, "profile_error_write", call)
+  if (!dir.exists(file[[1]])) {
+    # A server without the start of its URL, such as `localhost`, `host:4318`, or `10.0.0.1/v1development/profiles`.
+    is_server <- grepl(
+      "^(localhost|([0-9]+[.]){3}[0-9]+|[^/]*:[0-9]+|.*/v1(development)?/profiles)(/.*)?$", file[[2]]
+    )
+    abort_no_folder(file, "profile_error_write", call, i = if (is_server) {
+      url <- paste0("http://", short_text(to))
+      paste0("The URL of a server starts with `http://` or `https://`: ", in_quotes(url), ".")
+    } else {
+      "Create the folder first, with `dir.create()`. The URL of a server starts with `http://` or `https://`."
+    })
+  }
+  # Services that share a folder write files with different names.
+  name <- gsub("[^A-Za-z0-9._-]+", "-", resource[["service.name"]])
+  path <- normalizePath(file[[1]])
+  list(kind = "folder", shown = file[[2]], path = c(path, file[[2]]), name = substr(name, 1, 100))
+}
+
+# The attributes of the resource: the defaults, the attributes in environment variables, and the user's.
+agent_resource <- function(resource, call) {
+  host <- Sys.info()[["nodename"]]
+  known <- c(
+    service.name = "unknown_service:R",
+    process.runtime.name = "R",
+    process.runtime.version = as.character(getRversion()),
+    if (is_text(host) && host != "") c(host.name = host)
+  )
+  name <- environment_text("OTEL_SERVICE_NAME", call)
+  for (new in list(environment_attributes(call), if (name != "") c(service.name = name), resource)) {
+    known[names(new)] <- new
+  }
+  known
+}
+
+# As OpenTelemetry recommends, none of the attributes is used if there is an error in one of them.
+environment_attributes <- function(call) {
+  name <- "OTEL_RESOURCE_ATTRIBUTES"
+  attributes <- setting_headers(environment_text(name, call))
+  if (!all(is_valid_text(c(names(attributes), attributes)))) {
+    warn_unused(name, "its percent-encoded bytes are not valid UTF-8", call)
+  } else if (any(names(attributes) == "")) {
+    warn_unused(name, "it does not have the form `key=value,key=value`", call)
+  } else {
+    return(attributes)
+  }
+  character()
+}

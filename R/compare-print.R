@@ -1,0 +1,145 @@
+# Prints comparisons of profiles.
+
+#' @rdname compare_profiles
+#' @export
+format.profile_comparison <- function(x, ..., n = NULL, width = NULL) {
+  columns <- c("name", "filename", "line", "base", "new", "ratio", "lower", "upper", "detectable", "verdict")
+  is_whole <- is.data.frame(attr(x, "whole")) && all(columns %in% names(x))
+  text_of_table(x, n, width, is_whole, text_of_comparison, 20)
+}
+
+text_of_comparison <- function(x, n, width) {
+  whole <- attr(x, "whole")
+  runs <- attr(x, "runs")
+  unit <- attr(x, "unit")
+  enough <- min(runs) >= minimum_runs
+  head <- paste0(
+    "<comparison by ", attr(x, "by"), "> ", shown_label(attr(x, "type")),
+    " per run, ", count_of(runs[["base"]], "run"), " of base and ", runs[["new"]], " of new"
+  )
+  shown <- utils::head(x, n)
+  few <- attr(x, "few_samples")
+  note <- if (!enough) {
+    paste0(
+      "There is no verdict: that needs at least ", minimum_runs, " runs of each version, since runs of ",
+      "the same code differ. See `benchmark_profile()`.",
+      if (attr(x, "scale") == "amount") " Shares of single runs can be compared with `scale = \"share\"`."
+    )
+  } else if (nrow(x) > 0 && all(x$verdict == "none found")) {
+    # The whole run may differ because of functions that are not shown.
+    where <- if (whole$verdict != "none found") " in these rows"
+    paste0("No difference was found", where, ".", format_missed(max(x$detectable)))
+  }
+  c(
+    shorten(wrap("", head, width), width),
+    wrap("Whole run: ", format_whole_run(whole, unit), width),
+    if (nrow(shown) > 0) c("", comparison_lines(shown, attr(x, "scale"), unit, width, enough)),
+    if (nrow(x) > n) paste0("... and ", format_count(nrow(x) - n), " more rows"),
+    if (!is.null(few)) wrap("", few, width),
+    if (!is.null(note)) wrap("", note, width)
+  )
+}
+
+#' @export
+as_tibble.profile_comparison <- function(x, ...) without_class(x)
+
+# Such as `1.48s -> 1.62s, +9.5% (95% interval -4.1% to +25%): no difference found.`
+format_whole_run <- function(whole, unit) {
+  text <- paste0(
+    format_amount(signif(whole$base, 3), unit), " -> ", format_amount(signif(whole$new, 3), unit), ", ",
+    change(whole$ratio)
+  )
+  if (is.na(whole$verdict)) {
+    return(text)
+  }
+  is_exact <- whole$detectable == 1
+  found <- if (is.finite(whole$detectable) && !is_exact) {
+    paste0("; ", change(whole$detectable), " would be found in 80% of such comparisons")
+  }
+  verdict <- if (whole$verdict == "none found") paste0("no difference found", found) else whole$verdict
+  exact <- "exact: the runs of each version are equal"
+  interval <- if (is_exact) exact else paste("95% interval", format_interval(whole))
+  paste0(text, " (", interval, "): ", verdict)
+}
+
+# A sentence about the largest difference that may exist although no row has a verdict.
+format_missed <- function(detectable) {
+  if (detectable == 1) {
+    # All runs are equal.
+    ""
+  } else if (is.finite(detectable)) {
+    paste0(" Such comparisons can miss differences below ", sub("^[+]", "", change(detectable)), ".")
+  } else {
+    " The runs vary so much that differences of any size can be missed."
+  }
+}
+
+# If the runs of each version do not vary, the ratio is exact.
+format_interval <- function(rows) {
+  lower <- change(rows$lower)
+  upper <- change(rows$upper)
+  for (more in 1:4) {
+    narrow <- which(lower == upper & rows$lower != rows$upper)
+    lower[narrow] <- change(rows$lower[narrow], more)
+    upper[narrow] <- change(rows$upper[narrow], more)
+  }
+  ifelse(
+    rows$detectable %in% 1 & rows$lower == rows$upper, "exact",
+    ifelse(is.infinite(rows$upper), paste("at least", lower), paste(lower, "to", upper))
+  )
+}
+
+# A ratio as a change: `+9.5%`, `3.2x`, `0.0042x`. It is `0%` or `-100%` only for an exact value. `more`: the number of
+# additional digits.
+change <- function(ratio, more = 0) {
+  percent <- 100 * (ratio - 1)
+  size <- abs(percent)
+  digits <- ifelse(size %in% NA | size >= 9.95, 0, 1) + more
+  text <- sprintf("%+.*f%%", digits, percent)
+  small <- which(size < 0.1)
+  text[small] <- paste0(ifelse(percent[small] > 0, "+", "-"), plain_number(size[small], 2 + more), "%")
+  factor <- which(ratio >= 3 | ratio > 0 & ratio < 0.01)
+  text[factor] <- paste0(plain_number(ratio[factor], 2 + more), "x")
+  # Ratios are computed by logarithms.
+  text[which(size < 1e-8)] <- "0%"
+  text[is.infinite(ratio)] <- "new"
+  text[is.na(ratio)] <- ""
+  text
+}
+
+# Such as `0.0042`, `1e-09`, `12,000`.
+plain_number <- function(x, digits) {
+  x <- signif(x, digits)
+  vapply(x, function(x) format(x, digits = digits, big.mark = ",", scientific = x < 1e-5 || x >= 1e6), "")
+}
+
+# A share, which is 0 only if it is exactly 0.
+format_share <- function(share) {
+  ifelse(share > 0 & share < 5e-4, "<0.1%", paste0(trimws(percent(share)), "%"))
+}
+
+format_compared <- function(values, scale, unit) {
+  if (scale == "share") format_share(values) else format_amount(signif(values, 3), unit)
+}
+
+comparison_lines <- function(x, scale, unit, width, enough) {
+  amounts <- function(values) format_compared(values, scale, unit)
+  name <- shown_name(ifelse(is.na(x$name), "(unknown)", x$name), width)
+  place <- ifelse(is.na(x$line), "", paste0(" ", shown_name(file_name(x$filename), width), ":", x$line))
+  columns <- list(
+    base = amounts(x$base),
+    new = amounts(x$new),
+    change = change(x$ratio),
+    `95% interval` = ifelse(is.na(x$lower), "", format_interval(x)),
+    verdict = if (enough) x$verdict
+  )
+  columns <- columns[lengths(columns) > 0]
+  columns <- columns[vapply(columns, function(column) any(column != ""), TRUE)]
+  texts <- Map(function(head, column) {
+    justify <- if (head == "verdict") "left" else "right"
+    format(c(head, column), justify = justify)
+  }, names(columns), columns)
+  figures <- do.call(paste, c(list(""), texts, sep = "  "))
+  labels <- shorten(paste0(name, place), max(width - nchar(figures[[1]], "width"), 12))
+  shorten(trimws(paste0(format(c("name", labels)), figures), "right"), width)
+}

@@ -1,0 +1,167 @@
+# Prints descriptions of profiles: a page of text with sections, each a table.
+
+#' @rdname describe_profile
+#' @export
+as.list.profile_description <- function(x, ...) {
+  rlang::check_dots_empty()
+  unclass(x)$parts
+}
+
+#' @rdname describe_profile
+#' @export
+format.profile_description <- function(x, ..., n = NULL, width = NULL) {
+  call <- text_call()
+  check_shown(n, call)
+  width <- line_width(width, call)
+  description <- unclass(x)
+  parts <- description$parts
+  n <- n %||% description$n %||% 7
+  least <- description$min_share
+  unit <- parts$run$unit
+  top <- function(rows) utils::head(rows[pmax(abs(rows$self_share), abs(rows$total_share)) >= least, ], n)
+  shown <- function(names) shown_name(names, width, ellipsis = "~")
+  head <- description_head(parts, width)
+  tables <- c(
+    if (parts$run$whole > 0) c(
+      description_functions(top(parts$functions), unit, shown),
+      description_lines(top(parts$lines), unit, shown),
+      description_packages(parts$packages[abs(parts$packages$self_share) >= least, ], unit, n, shown),
+      description_labels(parts$labels, unit, n, least, shown)
+    ),
+    format_spread(parts$spread, n, width, shown),
+    description_memory(parts, n, least, shown)
+  )
+  notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
+  end <- c(if (length(notes) > 0) c("", notes), "", "Next:", paste0("  ", parts$next_calls))
+  # The tree also needs lines for a blank line, two headings, and the note about omitted branches.
+  space <- floor(8.5 * n) + 1 - length(c(head, tables, end)) - 4
+  tree <- if (parts$run$whole > 0 && n >= 1) {
+    lines <- tree_lines(parts$tree, min(2 * n, max(space, half(n))), least, width, ellipsis = "~")
+    title <- paste0("Call tree", if (!is.null(attr(parts$tree, "hidden"))) ", without plumbing")
+    c("", title, lines$head, lines$text, lines$note)
+  }
+  shorten(c(head, tree, tables, end), width, ellipsis = "~")
+}
+
+# Half of a number of rows, but at least one, except for 0.
+half <- function(n) max(floor(n / 2), min(n, 1))
+
+description_head <- function(parts, width) {
+  run <- parts$run
+  time <- if (!is.null(run$seconds) && !is_time_unit(run$unit)) format_seconds(run$seconds)
+  interval <- if (!is.null(run$interval)) {
+    paste("a sample every", format_amount(run$interval * 1e9, "nanoseconds"))
+  }
+  amount <- if (run$type == "samples") {
+    count_of(run$sum, "sample")
+  } else {
+    paste(format_amount(run$sum, run$unit), "of", shown_label(run$type))
+  }
+  start <- run$sources$source_timestamp
+  c(
+    paste(c(paste("<profile>", amount), time, interval, count_of(run$functions, "function")), collapse = ", "),
+    format_origin(run$sources, run$processes, width, ellipsis = "~", run$sources$command),
+    if (length(start) == 1) {
+      # The time of a file of Rprof() is derived from the modification time of the file.
+      latest <- run$sources$source_type == "rprof" && !is.na(run$sources$source_uri)
+      format_recorded(start, latest)
+    }
+  )
+}
+
+# `latest`: whether the time is the latest one that is possible. Nothing if the time is unknown.
+format_recorded <- function(start, latest = FALSE) {
+  if (!is.na(start)) {
+    time <- as.POSIXct(start, origin = "1970-01-01", tz = "UTC")
+    paste0("Recorded:  ", format(time, "%Y-%m-%d %H:%M:%S UTC"), if (latest) " or before")
+  }
+}
+
+# A table with percentages, an amount, and text.
+description_table <- function(title, figures, columns, text) {
+  if (length(figures$amount) == 0) {
+    return()
+  }
+  amounts <- format(c(columns[[length(columns)]], figures$amount), justify = "right")
+  shares <- lapply(figures$shares, function(share) paste0("  ", formatC(percent(share), width = 6)))
+  head <- paste0("  ", formatC(columns[-length(columns)], width = 6), collapse = "", recycle0 = TRUE)
+  rows <- do.call(paste0, c(unname(shares), list("  ", amounts[-1])))
+  c("", paste0(head, "  ", amounts[[1]], "  ", title), paste0(rows, "  ", text))
+}
+
+description_functions <- function(rows, unit, shown) {
+  # In differences, a part of a total may be larger than the total, or have another sign.
+  is_part <- rows$caller_share >= 0 & rows$caller_share <= 0.995
+  share <- ifelse(is_part %in% TRUE, sprintf(" %.0f%%", 100 * rows$caller_share), "")
+  from <- ifelse(is.na(rows$caller), "", paste0("  <- ", shown(rows$caller), share))
+  description_table(
+    "function  <- main caller, its share if not all",
+    list(shares = rows[c("self_share", "total_share")], amount = format_amount(rows$self, unit)),
+    c("self%", "total%", "self"),
+    paste0(shown(rows$name), from)
+  )
+}
+
+description_lines <- function(rows, unit, shown) {
+  place <- paste0(shown(file_name(rows$filename)), ":", rows$line)
+  description_table(
+    "line",
+    list(shares = rows[c("self_share", "total_share")], amount = format_amount(rows$total, unit)),
+    c("self%", "total%", "total"),
+    trimws(paste0(format(place), "  ", ifelse(is.na(rows$text), "", shown(trimmed(rows$text)))), "right")
+  )
+}
+
+description_packages <- function(rows, unit, n, shown) {
+  # A single row is not informative.
+  if (nrow(rows) < 2 || n < 1) {
+    return()
+  }
+  rows <- utils::head(rows, half(n))
+  description_table(
+    "package",
+    list(shares = rows["self_share"], amount = format_amount(rows$self, unit)),
+    c("self%", "self"),
+    ifelse(is.na(rows$package), "(unknown)", shown(rows$package))
+  )
+}
+
+description_labels <- function(labels, unit, n, least, shown) {
+  unlist(lapply(names(labels), function(key) {
+    rows <- utils::head(labels[[key]][abs(labels[[key]]$total_share) >= least, ], n)
+    description_table(
+      key,
+      list(shares = rows["total_share"], amount = format_amount(rows$total, unit)),
+      c("total%", "total"),
+      ifelse(is.na(rows[[key]]), "(none)", shown(rows[[key]]))
+    )
+  }))
+}
+
+description_memory <- function(parts, n, least, shown) {
+  memory <- parts$allocated
+  table <- function(memory, before, after = NULL) {
+    rows <- memory$functions
+    whole <- sum(abs(rows$self_alloc))
+    rows <- utils::head(rows[abs(rows$self_alloc) >= least * whole, ], half(n))
+    if (whole > 0 && nrow(rows) > 0) {
+      description_table(
+        paste0("allocated by itself, of ", before, format_amount(memory$bytes, "bytes"), after),
+        list(shares = list(rows$self_alloc / whole), amount = format_amount(rows$self_alloc, "bytes")),
+        c("self%", "self"),
+        shown(rows$name)
+      )
+    }
+  }
+  c(
+    if (!is.null(parts$gc)) {
+      c("", paste0(
+        "Garbage collection", if (!is.null(parts$gc$process)) paste0(" of ", shown(toString(parts$gc$process))),
+        ": ", trimws(percent(parts$gc$self_share)), "% (",
+        format_amount(parts$gc$self, parts$run$unit), " ", shown_label(parts$run$type), ")"
+      ))
+    },
+    if (!is.null(memory)) table(memory, if (memory$at_least) "at least "),
+    if (!is.null(memory$recorded)) table(memory$recorded, NULL, ", each vector recorded")
+  )
+}
