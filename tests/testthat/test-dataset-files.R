@@ -277,6 +277,59 @@ test_that("unknown layouts and places are errors", {
   })
 })
 
+test_that("a file that cannot be written or renamed is an error, and leaves what was", {
+  path <- local_dataset()
+  write_profile_dataset(small_profile(), path, resource = versioned("1"))
+  written <- files_of(path)
+  # The system refuses more than some bytes in a file, as if the disk was full.
+  script <- withr::local_tempfile(lines = c(
+    "x <- profile::read_rprof(system.file('samples/rprof/1.out', package = 'profile'))",
+    "tryCatch(profile::write_profile_dataset(x, commandArgs(TRUE)), profile_error_write = function(e) {",
+    "  cat(conditionMessage(e))",
+    "})"
+  ))
+  rscript <- file.path(R.home("bin"), "Rscript")
+  command <- paste("trap '' XFSZ; ulimit -f 2; exec", paste(shQuote(c(rscript, script, path)), collapse = " "))
+  out <- suppressWarnings(system2("sh", c("-c", shQuote(command)), stdout = TRUE, stderr = TRUE))
+  expect_match(out, "Cannot write to the data set", all = FALSE)
+  expect_match(out, "File too large", all = FALSE)
+  expect_identical(files_of(path), written)
+
+  day <- file.path(path, "frames", "day=2100-01-01")
+  writeLines("", day)
+  replace_function("current_time", function() as.numeric(as.POSIXct("2100-01-01 12:00", tz = "UTC")))
+  expect_error(
+    write_profile_dataset(small_profile(), path), "Cannot write to the data set",
+    class = "profile_error_write"
+  )
+  expect_setequal(files_of(path), c(written, "frames/day=2100-01-01"))
+  unlink(day)
+  write_profile_dataset(small_profile(), path, resource = versioned("2"))
+  expect_identical(unique(sums_of_dataset(path)$version), c("1", "2"))
+})
+
+# Files are written as to object storage, which has no folders and renames nothing. (The test creates the folders.)
+test_that("object storage gets each file once, with its name", {
+  path <- local_dataset()
+  open <- open_store
+  replace_function("open_store", function(path, call) utils::modifyList(open(path, call), list(is_local = FALSE)))
+  pretend_days(0)
+  days <- paste0("day=", c(empty_day, today_in_utc()))
+  for (table in names(dataset_columns)) {
+    for (day in days) dir.create(file.path(path, table, day), recursive = TRUE)
+    last <- if (table == "samples") "valid_from=0" else ""
+    dir.create(file.path(path, "compact", table, days[[1]], last), recursive = TRUE)
+  }
+  replace_function("rename_into_place", function(...) stop("Nothing is renamed."))
+  write_profile_dataset(small_profile(), path, resource = versioned("1"))
+  found <- files_of(path)
+  expect_identical(sum(grepl("^(samples|frames)/day=20.*[.]parquet$", found)), 2L)
+  expect_identical(found[startsWith(basename(found), ".")], character())
+  expect_identical(unique(sums_of_dataset(path)$version), "1")
+  expect_error(roll_up_profiles(path, Sys.Date(), period = "minute"), "object storage", class = "profile_error_unsupported")
+  expect_error(prune_profiles(path, Sys.Date()), "object storage", class = "profile_error_unsupported")
+})
+
 test_that("profiles of agents are forwarded, each once", {
   path <- local_dataset()
   folder <- withr::local_tempdir()
