@@ -13,8 +13,8 @@
 #'
 #' @details
 #' `from` is one of these folders:
-#' - the argument `to` of [start_agent()], with files in the format of [write_pprof()]. A server gets the attributes of
-#'   the service only if you provide `resource`. There should be only one call for a folder at a time;
+#' - the argument `to` of [start_agent()], with files in the format of [write_pprof()]. There should be only one call for
+#'   a folder at a time;
 #' - the spool that [agent_status()] reports, with parts that an agent could not send before it ended.
 #'
 #' The oldest profile is sent first. Transient errors are retried by the rules of [send_otlp()], and here also timeouts.
@@ -23,9 +23,8 @@
 #' so that a server can recognize it.
 #'
 #' A data set gets a file about every five minutes, with the profiles of all agents that use the folder, so that one
-#' process for each machine is enough and a fleet needs no server. The service, its version and the host are attributes
-#' of the agent, or the argument `resource`. If the process is killed, the next one knows which profiles it has added:
-#' each is added once.
+#' process for each machine is enough and a fleet needs no server. If the process is killed, the next one knows which
+#' profiles it has added: each is added once.
 #'
 #' The environment variables of [send_otlp()] apply.
 #'
@@ -34,6 +33,7 @@
 #' @param to The URL of the server, or `NULL` to use environment variables, see [send_otlp()]. For a data set, the path of
 #'   a folder that exists, or a path of object storage that begins with `s3://` or `gs://`.
 #' @param resource Attributes of the service, for profiles in the format of [write_pprof()]: a named character vector.
+#'   They replace the attributes that agents write to their files.
 #' @param once If `FALSE`, new files are sent as they appear, until the call is interrupted. If `TRUE`, the call ends
 #'   when the folder is empty.
 #' @param retries The maximum number of consecutive retries. By default, there is no limit.
@@ -247,7 +247,18 @@ forward_file <- function(taken, request, resource, attempt, pool) {
 message_of_file <- function(path, resource) {
   x <- suppressWarnings(read_pprof(path, source_uri = NA), "profile_warning")
   x$sources$.profile_id <- rep(rlang::hash_file(path), nrow(x$sources))
+  found <- attributes_in_comments(x$.comments$comment)
+  resource <- c(found[setdiff(names(found), names(resource))], resource)
   gzip(suppressWarnings(otlp_message(x, FALSE, TRUE, resource, NULL), "profile_warning"))
+}
+
+# The attributes of the resource that an agent has written as comments such as `service.version: 2.3`. Figures of a
+# profile have names that begin with `profile.`.
+attributes_in_comments <- function(comments) {
+  parts <- regmatches(comments, regexec("^([a-z][a-z0-9_]*([.][a-z0-9_]+)+): (.+)$", comments))
+  parts <- parts[lengths(parts) > 0 & !startsWith(comments, "profile.")]
+  attributes <- rlang::set_names(vapply(parts, `[`, "", 4), vapply(parts, `[`, "", 2))
+  attributes[!duplicated(names(attributes))]
 }
 
 # A server that does not answer in time may have got the profile, which is nevertheless sent again: its profile id shows

@@ -43,6 +43,17 @@ test_that("files are sent in order, and removed when they have arrived", {
   expect_identical(requests[[1]]$path, "/v1development/profiles")
 })
 
+test_that("a server gets the attributes that an agent has written to its files", {
+  server <- http_server(list(headers = protobuf()))
+  x <- small_profile()
+  comments <- c("profile.heap.used: 5", "service.name: my: api", "service.version: 2.3", "host.name: a", "a note: b", "")
+  x$.comments <- tibble::tibble(source_id = x$sources$source_id[[1]], comment = comments)
+  forward_once(local_folder(list(x)), server$url, resource = c(host.name = "b"))
+  attributes <- profile_of_request(server$requests()[[1]])$.resource_attributes
+  expect_identical(attributes$key, c("service.name", "service.version", "host.name"))
+  expect_identical(attributes$value, c("my: api", "2.3", "b"))
+})
+
 test_that("files that are refused, or are no profiles, are renamed", {
   delays()
   server <- http_server(list(status = 400, headers = protobuf(), body = status_response), list(headers = protobuf(), body = partial_response))
