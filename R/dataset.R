@@ -86,6 +86,7 @@ write_profile_dataset <- function(x, path, ..., resource = character()) {
   if (missing(x)) {
     abort_missing("x", call, i = "It is a profile, a list of profiles, or paths of files and folders.")
   }
+  check_path(path, call, writing = TRUE)
   check_texts(resource, "resource", call)
   inputs <- dataset_inputs(x, call)
   store <- open_store(path, call)

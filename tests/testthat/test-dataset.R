@@ -275,3 +275,8 @@ test_that("each host of a service is a run", {
   compared <- compare_profiles(profile_from_con(tables, host == "a"), y)
   expect_identical(compared$new, compared$base)
 })
+
+test_that("a data set needs a path", {
+  expect_error(write_profile_dataset(small_profile()), "`path` is missing", class = "profile_error_argument")
+  expect_error(write_profile_dataset(small_profile(), ""), "must be a single string", class = "profile_error_argument")
+})
