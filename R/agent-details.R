@@ -40,7 +40,7 @@
 #' @section Figures about memory:
 #' Each profile contains these figures, in bytes except for `objects`, as attributes (`.source_attributes`). Files in a
 #' folder have comments such as `profile.heap.used: 81203400` instead, which `go tool pprof -comments` shows. The
-#' attributes of `resource` are comments there, too, such as `service.version: 2.3`.
+#' attributes of `resource` are comments there, too, such as `resource.service.version: 2.3`.
 #'
 #' | key | meaning |
 #' |---|---|

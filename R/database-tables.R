@@ -1,4 +1,4 @@
-# Creates the tables of a database and adds columns to them.
+# Creates the tables of a database and adds columns to them, after a check of what is there.
 
 create_tables <- function(con, schema, call) {
   model <- data_model()$required

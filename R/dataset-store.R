@@ -107,10 +107,8 @@ reading <- function(store, call, code) {
     if (inherits(e, "profile_error")) {
       rlang::cnd_signal(e)
     }
-    abort_profile(
-      c(paste0("Cannot read the data set", if (!is.null(store)) paste0(" `", store$shown, "`"), "."), x = conditionMessage(e)), "profile_error_open",
-      path = store$shown, call = call
-    )
+    what <- paste0("Cannot read the data set", if (!is.null(store)) paste0(" `", store$shown, "`"), ".")
+    abort_profile(c(what, x = conditionMessage(e)), "profile_error_open", path = store$shown, call = call)
   })
 }
 

@@ -252,12 +252,12 @@ message_of_file <- function(path, resource) {
   gzip(suppressWarnings(otlp_message(x, FALSE, TRUE, resource, NULL), "profile_warning"))
 }
 
-# The attributes of the resource that an agent has written as comments such as `service.version: 2.3`. Figures of a
-# profile have names that begin with `profile.`.
+# The attributes of the resource that an agent has written as comments such as `resource.service.version: 2.3`.
+# `analysis/flat/origins.rs` reads those that data sets need.
 attributes_in_comments <- function(comments) {
-  parts <- regmatches(comments, regexec("^([a-z][a-z0-9_]*([.][a-z0-9_]+)+): (.+)$", comments))
-  parts <- parts[lengths(parts) > 0 & !startsWith(comments, "profile.")]
-  attributes <- rlang::set_names(vapply(parts, `[`, "", 4), vapply(parts, `[`, "", 2))
+  parts <- regmatches(comments, regexec("^resource[.](.+?): (.*)$", comments))
+  parts <- parts[lengths(parts) > 0]
+  attributes <- rlang::set_names(vapply(parts, `[`, "", 3), vapply(parts, `[`, "", 2))
   attributes[!duplicated(names(attributes))]
 }
 

@@ -1,4 +1,4 @@
-# Prints profiles and summaries, in lines that fit the console.
+# Prints profiles, in lines that fit the console.
 
 print_lines <- function(x, ...) {
   cat(format(x, ...), sep = "\n")

@@ -82,7 +82,7 @@ test_that("files in a folder have the figures and the attributes of the service 
     c(
       paste0("profile.cpu.", c("ticks", "clock", "factor")),
       paste0("profile.heap.", c("used", "used.min", "free", "objects", "data", "resident")),
-      "service.name", "process.runtime.name", "process.runtime.version", "host.name", "service.version"
+      paste0("resource.", c("service.name", paste0("process.runtime.", c("name", "version")), "host.name", "service.version"))
     )
   )
   rows <- flat_tables(x, character(), NULL)$samples

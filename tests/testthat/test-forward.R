@@ -46,12 +46,15 @@ test_that("files are sent in order, and removed when they have arrived", {
 test_that("a server gets the attributes that an agent has written to its files", {
   server <- http_server(list(headers = protobuf()))
   x <- small_profile()
-  comments <- c("profile.heap.used: 5", "service.name: my: api", "service.version: 2.3", "host.name: a", "a note: b", "")
+  comments <- c(
+    "profile.heap.used: 5", "resource.service.name: my: api", "resource.service.version: 2.3", "resource.host.name: a",
+    "resource.my-team: c d", "service.namespace: e", ""
+  )
   x$.comments <- tibble::tibble(source_id = x$sources$source_id[[1]], comment = comments)
   forward_once(local_folder(list(x)), server$url, resource = c(host.name = "b"))
   attributes <- profile_of_request(server$requests()[[1]])$.resource_attributes
-  expect_identical(attributes$key, c("service.name", "service.version", "host.name"))
-  expect_identical(attributes$value, c("my: api", "2.3", "b"))
+  expect_identical(attributes$key, c("service.name", "service.version", "my-team", "host.name"))
+  expect_identical(attributes$value, c("my: api", "2.3", "c d", "b"))
 })
 
 test_that("files that are refused, or are no profiles, are renamed", {

@@ -4,7 +4,7 @@
 
 use crate::arena::{Arena, RObject};
 use profile_core::error::{Error, Result};
-use profile_core::limits::memory::{TryGrow, TryPut, with_room};
+use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::message;
 use profile_core::model::Frames;
 use std::collections::HashMap;
@@ -140,24 +140,7 @@ impl<'call> Tibble<'call> {
         name: &'static str,
         values: impl IntoIterator<Item = Option<&'s str>>,
     ) -> Result<()> {
-        let mut distinct: Vec<&str> = Vec::new();
-        let mut seen: HashMap<&str, i32> = HashMap::new();
-        let mut rows: Vec<i32> = Vec::new();
-        for value in values {
-            let row = match value {
-                None => -1,
-                Some(text) => match seen.get(text) {
-                    Some(&row) => row,
-                    None => {
-                        let row = distinct.len() as i32;
-                        distinct.try_push(text)?;
-                        seen.try_put(text, row)?;
-                        row
-                    }
-                },
-            };
-            rows.try_push(row)?;
-        }
+        let (distinct, rows) = numbered(values)?;
         self.indexed_texts(name, &distinct, &rows)
     }
 
@@ -168,27 +151,13 @@ impl<'call> Tibble<'call> {
         texts: &[Option<&str>],
         rows: impl IntoIterator<Item = Option<usize>>,
     ) -> Result<()> {
-        let mut levels: Vec<&str> = Vec::new();
-        let mut seen: HashMap<&str, i32> = HashMap::new();
-        let mut codes: Vec<i32> = with_room(texts.len())?;
-        for text in texts {
-            codes.try_push(match text {
-                None => NA,
-                Some(text) => match seen.get(text) {
-                    Some(&code) => code,
-                    None => {
-                        levels.try_push(text)?;
-                        seen.try_put(text, levels.len() as i32)?;
-                        levels.len() as i32
-                    }
-                },
-            })?;
-        }
+        let (levels, numbers) = numbered(texts.iter().copied())?;
         let (column, slots) = self.arena.factor(self.rows, &levels)?;
-        fill(
-            slots,
-            rows.into_iter().map(|row| row.map_or(NA, |row| codes[row])),
-        );
+        let code = |row: Option<usize>| match row.map_or(-1, |row| numbers[row]) {
+            -1 => NA,
+            number => number + 1,
+        };
+        fill(slots, rows.into_iter().map(code));
         self.add(name, column)
     }
 
@@ -206,6 +175,31 @@ impl<'call> Tibble<'call> {
     pub fn finish(self) -> Result<RObject<'call>> {
         self.arena.tibble(self.rows, &self.columns)
     }
+}
+
+/// The distinct texts, and for each value the index of its text, or -1 if it is absent.
+fn numbered<'s>(
+    values: impl IntoIterator<Item = Option<&'s str>>,
+) -> Result<(Vec<&'s str>, Vec<i32>)> {
+    let mut distinct: Vec<&str> = Vec::new();
+    let mut seen: HashMap<&str, i32> = HashMap::new();
+    let mut rows: Vec<i32> = Vec::new();
+    for value in values {
+        let row = match value {
+            None => -1,
+            Some(text) => match seen.get(text) {
+                Some(&row) => row,
+                None => {
+                    let row = distinct.len() as i32;
+                    distinct.try_push(text)?;
+                    seen.try_put(text, row)?;
+                    row
+                }
+            },
+        };
+        rows.try_push(row)?;
+    }
+    Ok((distinct, rows))
 }
 
 fn fill<T>(slots: &mut [T], values: impl IntoIterator<Item = T>) {

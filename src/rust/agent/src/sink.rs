@@ -91,7 +91,9 @@ impl Encoder {
                 }
                 Format::Pprof(resource) => {
                     for (key, value) in resource {
-                        let comment = profile.strings.intern(&message!("{key}: {value}"))?;
+                        let comment = profile
+                            .strings
+                            .intern(&message!("resource.{key}: {value}"))?;
                         source.comments.try_push(comment)?;
                     }
                 }
@@ -111,7 +113,7 @@ impl Encoder {
 }
 
 /// Adds our own attributes of a source as comments, for files of pprof, which have no attributes. The attributes of the
-/// resource are comments, too: `analysis/flat/origins.rs` reads them.
+/// resource are comments, too, after `resource.`: `analysis/flat/origins.rs` and `R/forward.R` read them.
 fn add_comments(source: &mut Source, profile: &mut Profile) -> Result<()> {
     for attribute in &source.attributes {
         let [key, value] =

@@ -1,6 +1,7 @@
 //! What was profiled: services, their versions and hosts.
 //!
-//! They are attributes of the resource. Files of pprof have none, so agents write comments such as `service.name: shop`.
+//! They are attributes of the resource. Files of pprof have none, so agents write comments such as
+//! `resource.service.name: shop`.
 
 use crate::collections::Interner;
 use crate::error::Result;
@@ -42,7 +43,10 @@ impl<'p> Origins<'p> {
                 };
                 let commented = || {
                     let mut comments = source.comments.iter().map(|&id| text(id));
-                    comments.find_map(|comment| comment.strip_prefix(key)?.strip_prefix(": "))
+                    comments.find_map(|comment| {
+                        let attribute = comment.strip_prefix("resource.")?;
+                        attribute.strip_prefix(key)?.strip_prefix(": ")
+                    })
                 };
                 own.map(|(_, value)| *value)
                     .or_else(stored)
