@@ -5,7 +5,8 @@ agent_target <- function(to, headers, timeout, resource, spool, call) {
   limit <- number_option("profile.agent_queue_mb", 16, call) * 2^20
   if (is.function(to)) {
     # Both folders are removed at the end.
-    path <- in_folder(tempfile("profile-agent-"), "spool")
+    # R removes the folder of the session if a fork calls `quit()`.
+    path <- in_folder(tempfile("profile-agent-", dirname(tempdir())), "spool")
     return(list(kind = "function", shown = "a function", path = c(path, path), limit = limit))
   }
   if (identical(to, "")) {

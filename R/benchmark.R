@@ -141,8 +141,10 @@ inform_short_runs <- function(profiles, measure, runs, times) {
 # ---- One run -----------------------------------------------------------------------
 
 recorded_run <- function(work, times, measure, interval, call) {
-  path <- tempfile("run-", fileext = ".out")
-  on.exit(unlink(path))
+  folder <- new_recording_folder()
+  remove_folder <- remover_of(folder)
+  on.exit(remove_folder())
+  path <- in_folder(folder, "Rprof.out")
   if (measure == "time") {
     format <- "rprof"
     start <- function() utils::Rprof(path, interval = interval, gc.profiling = TRUE)

@@ -8,6 +8,7 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
     warn_profile(c("The profile is incomplete.", x = conditionMessage(recorded)), "profile_warning_incomplete", call = call)
     return(x)
   }
+  recorded$profile <- without_programs(recorded, x$sources$source_timestamp[[1]], call)
   family <- recorded$profile
   own <- x$sources$source_id[[1]]
   readings <- readings_within(recorded$readings, x$sources$source_timestamp[[1]], duration)
@@ -39,7 +40,7 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
   if (length(words) > 0) {
     warn_profile(c(
       "The profile is incomplete.", rlang::set_names(words, "x"),
-      i = if (nrow(recorded$refused) > length(recorded$own)) {
+      i = if (any(!recorded$refused$pid %in% names(recorded$own))) {
         "Workers that exist already record themselves if you name their cluster: `children = cluster`."
       }
     ), "profile_warning_incomplete", call = call)
@@ -64,27 +65,39 @@ own_profiles <- function(recorded) {
   }, names(own), own, USE.NAMES = FALSE)
 }
 
+# Without forks that have executed a program before it was noticed: those of the master that go on with R are known.
+without_programs <- function(recorded, started, call) {
+  family <- recorded$profile
+  if (is.null(recorded$master$forks)) {
+    return(family)
+  }
+  forks <- forks_since(family, started)
+  pid <- source_attribute(family, "process.pid")[match(forks, family$sources$source_id)]
+  programs <- forks[!pid %in% recorded$master$forks]
+  if (length(programs) == 0) family else part_with(family, setdiff(family$sources$source_id, programs), call)
+}
+
 # How many forks of the master have ended before they could be recorded: `forks`, `missed`, and `cpu`, the CPU time in seconds
-# of these and of other programs that it has started; at least, since children that were started without a fork count as
-# found. NULL if the master was killed.
+# of these and of other programs that it has started. NULL if that is unknown, or the master was killed.
 count_missed_forks <- function(recorded, started = -Inf) {
-  if (is.null(recorded$master)) {
+  forks <- recorded$master$forks
+  if (is.null(forks)) {
     return(NULL)
   }
   family <- recorded$profile
-  master <- source_attribute(family, "process.pid")[[1]]
   roles <- roles_of(family)
   roles[family$sources$source_timestamp < started] <- NA
-  found <- c(roles, recorded$refused$role) %in% c(paste(c("fork of", "child of"), master), "callr")
+  found <- c(source_attribute(family, "process.pid"), recorded$refused$pid, recorded$left_out$pid)
   clock <- as.numeric(source_attribute(family, "profile.cpu.clock")) / 1e9
   of_children <- sum(clock[grepl("^(fork|child|callr)", roles)], na.rm = TRUE)
-  forks <- recorded$master$forks
-  list(forks = forks, missed = max(0, forks - sum(found)), cpu = max(0, recorded$master$cpu - of_children))
+  list(
+    forks = length(forks), missed = sum(!forks %in% found), cpu = max(0, recorded$master$cpu - of_children)
+  )
 }
 
-# Forks that have used much CPU time in comparison to `cpu`, the time of the master.
+# Forks that have used much CPU time, also in comparison to `cpu`, the time of the master.
 format_missed_forks <- function(counts, cpu) {
-  if (isTRUE(counts$missed > 0 && counts$cpu > 0.05 * (counts$cpu + cpu))) {
+  if (isTRUE(counts$missed > 0 && counts$cpu > max(0.05, 0.05 * (counts$cpu + cpu)))) {
     paste0(
       format_count(counts$missed), " of the ", count_of(counts$forks, "process", "processes"), " that R has forked ended",
       " before they could be recorded. They and other programs used up to ", format_seconds(counts$cpu), " of CPU time."
@@ -93,16 +106,24 @@ format_missed_forks <- function(counts, cpu) {
 }
 
 format_missing_children <- function(recorded) {
-  missed <- setdiff(recorded$refused$pid, names(recorded$own))
+  own <- recorded$own
+  failed <- Filter(function(one) is.null(one$profile), own)
+  # Why this may not look into a worker matters only if it has not tried to record itself.
+  refused <- recorded$refused[!recorded$refused$pid %in% names(own), ]
+  pid <- c(names(failed), refused$pid)
+  why <- c(vapply(failed, `[[`, "", "why", USE.NAMES = FALSE), refused$why)
+  # The same reason may name its process.
+  alike <- mapply(function(pid, why) gsub(paste0("\\b", pid, "\\b"), "", why), pid, why, USE.NAMES = FALSE)
   c(
-    if (length(missed) > 0) {
+    vapply(unique(alike), function(one) {
+      of <- pid[alike == one]
       paste0(
-        "Without ", count_of(length(missed), "process", "processes"), " (", paste(utils::head(missed, 5), collapse = ", "),
-        if (length(missed) > 5) ", ...", "): ", recorded$refusal
+        "Without ", count_of(length(of), "process", "processes"), " (", paste(utils::head(of, 5), collapse = ", "),
+        if (length(of) > 5) ", ...", "): ", why[match(one, alike)]
       )
-    },
-    if (recorded$left_out > 0) {
-      paste0("Without ", count_of(recorded$left_out, "process", "processes"), ": at most 256 are recorded.")
+    }, "", USE.NAMES = FALSE),
+    if (nrow(recorded$left_out) > 0) {
+      paste0("Without ", count_of(nrow(recorded$left_out), "process", "processes"), ": at most 256 are recorded.")
     }
   )
 }

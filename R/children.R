@@ -3,10 +3,30 @@
 # A helper, another R process, reads them from outside. This session must not do that: if it stopped its own children,
 # each stop would be reported to all that wait for them, so that system(), parallel and processx would be confused.
 #
-# Processes that are started during the recording inherit an environment variable with the recording's folder, by which
-# the helper finds those that have another parent, such as the workers of parallel and future.
+# Processes that are started during the recording inherit an environment variable with the name of the recording's folder,
+# by which the helper finds those that have another parent, such as the workers of parallel and future.
+#
+# Where the system forbids the helper to look into them, workers permit it (Yama), or record themselves. Existing ones are
+# asked to (`join_cluster()`); for those that are started, R evaluates inst/record/hook.R.
+#
+# All of them speak by files of the folder, which are complete when they have these names:
+#
+# | file            | by          | what                                                                              |
+# |-----------------|-------------|-----------------------------------------------------------------------------------|
+# | request.rds     | the session | what to record, or of which heaps to take snapshots: `run_helper()`                |
+# | pid             | the helper  | its process id                                                                    |
+# | permitted       | the session | the helper may begin: the session has permitted it to look                        |
+# | recording       | the helper  | the recording has begun ("refused": it may not look); the session ends it by removing this |
+# | join.rds        | the session | how workers join, for inst/record/worker.R                                        |
+# | own-PID/about.rds, open, spool | a worker | it records itself, its agent has not ended, its chunks                  |
+# | own-PID/refused | a worker    | why it does not record itself                                                     |
+# | result.rds      | the helper  | the result, or an error                                                           |
+# | log, ended      | a shell     | output of the helper; it has ended                                                |
 
 variable_of_recording <- "R_PROFILE_RECORDING"
+# For inst/record/hook.R.
+variable_of_joining <- "R_PROFILE_RECORDING_JOIN"
+variable_of_profile <- "R_PROFILE_RECORDING_USER"
 
 # Checks the argument `children`, and returns a list: whether there are any, and those that the user names.
 check_children <- function(children, call) {
@@ -44,14 +64,14 @@ call_workers <- function(cluster, what, call, ...) {
 }
 
 # Starts to record the processes that work for this one, and returns a function that ends this. That returns `forks`, the
-# number of forks of this process, and `cpu`, the CPU time of its children that have ended, in seconds. The process
-# `collector` then calls `result_of_helper()`.
+# ids of the forks of this process that go on with R, and of theirs (NULL if they are unknown), and `cpu`, the CPU time of
+# its children that have ended, in seconds. The process `collector` then calls `result_of_helper()`.
 start_helper <- function(children, settings, call, folder, collector = Sys.getpid()) {
   force(call)
-  folder <- new_private_folder(folder)
+  folder <- new_private_folder(in_folder(folder, "children"))
   recording <- in_folder(folder, "recording")
   asked <- list(
-    pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", basename(folder)), workers = children$pids,
+    pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", basename(dirname(folder))), workers = children$pids,
     file = c(recording, shown_text(recording))
   )
   is_ready <- FALSE
@@ -71,31 +91,49 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
   file.create(in_folder(folder, "permitted"))
   stop_if_failed(wait_for_helper(folder, function() file.exists(recording)), call)
   is_refused <- identical(readLines(recording), "refused")
-  variables <- rlang::set_names(basename(folder), variable_of_recording)
+  variables <- rlang::set_names(basename(dirname(folder)), variable_of_recording)
   if (is_refused || must_permit) {
     joining$is_refused <- is_refused
     if (is_refused) {
       join_cluster(children$cluster, joining, call)
     }
-    joining$user_profile <- environment_values("R_PROFILE_USER", NA)
-    hook <- tempfile("hook-", fileext = ".R")
-    write_hook(hook, joining, c("user-profile.R", "worker.R"))
-    variables[["R_PROFILE_USER"]] <- hook
+    variables <- c(variables, variables_of_hook(folder, joining))
   }
   restore <- set_variables(variables)
-  counts <- function() list(forks = rust(rust_count_forks(), NULL), cpu = sum(proc.time()[c("user.child", "sys.child")]))
-  before <- counts()
+  cpu <- function() sum(proc.time()[c("user.child", "sys.child")])
+  before <- list(forks = rust(rust_count_forks(), NULL), cpu = cpu())
   is_ready <- TRUE
   function() {
     restore()
     permit_helper(0L)
     unlink(recording)
-    Map(`-`, counts(), before)
+    list(forks = rust(rust_forked(before$forks), NULL), cpu = cpu() - before$cpu)
   }
+}
+
+# The environment variables with which workers that are started join the recording. The recording may have ended when they
+# read them.
+variables_of_hook <- function(folder, joining) {
+  join <- in_folder(folder, "join.rds")
+  saveRDS(joining, join)
+  user_profile <- environment_values("R_PROFILE_USER", NA)
+  names <- c("R_PROFILE_USER", variable_of_joining, if (!is.na(user_profile)) variable_of_profile)
+  hook <- system.file("record", "hook.R", package = "profile", mustWork = TRUE)
+  rlang::set_names(c(hook, join, if (!is.na(user_profile)) user_profile), names)
 }
 
 helper_settings <- function(interval, clock, native) {
   list(interval = as.numeric(interval), seconds = Inf, clock = clock, children = TRUE, pause = TRUE, native = native)
+}
+
+# A folder for the files of a recording, beside that of the session: R removes the latter if a fork calls `quit()`.
+new_recording_folder <- function() new_private_folder(tempfile("profile-recording-", dirname(tempdir())))
+
+# A function that removes it, and does nothing in a fork.
+remover_of <- function(folder) {
+  force(folder)
+  pid <- Sys.getpid()
+  function() if (Sys.getpid() == pid) remove_folder_of_helper(folder)
 }
 
 # A folder that others cannot read, with its absolute path.
@@ -139,22 +177,11 @@ join_cluster <- function(cluster, joining, call) {
   }, call, joining, code)
 }
 
-# Writes code that R evaluates at the start of a process in place of the user's profile: these files of inst/record.
-write_hook <- function(file, settings, scripts) {
-  scripts <- system.file("record", scripts, package = "profile", mustWork = TRUE)
-  # R evaluates the hook where only the package base is attached, and nothing of the hook is to be left there.
-  code <- c(
-    "hook <- new.env(parent = baseenv())", "hook$settings <-", deparse(settings),
-    # sys.source() would restore the options that the hook sets.
-    paste0("eval(parse(", vapply(scripts, deparse, ""), ", keep.source = FALSE), hook)"), "invisible()"
-  )
-  writeLines(c("local({", code, "})"), file)
-}
-
 # The result of a helper whose recording has ended: what `recorded_of()` describes, `own`, the processes that have recorded
 # themselves, and `master`, what the function of `start_helper()` has returned, NULL if its process was killed. Or an error.
 # The folder is removed.
 result_of_helper <- function(folder, master) {
+  folder <- in_folder(folder, "children")
   on.exit(remove_folder_of_helper(folder))
   result <- wait_for_helper(folder, function() FALSE)
   if (!inherits(result, "error")) {
@@ -166,7 +193,7 @@ result_of_helper <- function(folder, master) {
 
 # Snapshots of the heaps of processes that may be children of this session, see `heap_or_error()`.
 heaps_by_helper <- function(pids, call) {
-  folder <- new_private_folder(tempfile("children-"))
+  folder <- new_recording_folder()
   on.exit(remove_folder_of_helper(folder))
   ask_helper(folder, list(heaps = pids, collector = Sys.getpid()), call)
   stop_if_failed(wait_for_helper(folder, function() FALSE), call)
@@ -288,13 +315,21 @@ record_itself <- function(joining) {
   run_agent(settings, "auto", NULL, NULL, NULL)
 }
 
-# A list with the profile of each process that has recorded itself, with its id as the name.
+# A list with a list for each process that was to record itself, with its id as the name: its `profile` and `command`, or
+# `why` there is none.
 recorded_by_themselves <- function(folder) {
   folders <- list.files(folder, "^own-", full.names = TRUE)
-  # Without those that were just about to begin.
-  folders <- folders[file.exists(in_folder(folders, "about.rds"))]
   since <- proc.time()[["elapsed"]]
   lapply(rlang::set_names(folders, sub(".*/own-", "", folders)), function(own) {
+    refused <- in_folder(own, "refused")
+    if (file.exists(refused)) {
+      # A message of rlang, whose bullets are two characters wide.
+      lines <- readLines(refused, warn = FALSE, encoding = "UTF-8")
+      return(list(why = shown_text(paste(c(lines[1], substring(lines[-1], 3)), collapse = " "))))
+    }
+    if (!file.exists(in_folder(own, "about.rds"))) {
+      return(list(why = "It was just about to begin when the recording ended."))
+    }
     about <- readRDS(in_folder(own, "about.rds"))
     mark <- in_folder(own, "open")
     # Its thread needs a moment for the last chunk.
@@ -304,7 +339,10 @@ recorded_by_themselves <- function(folder) {
     chunks <- lapply(spooled_files(in_folder(own, "spool")), function(path) {
       new_profile_data(rust(rust_agent_chunk(c(path, path), FALSE), NULL), "2.0")
     })
-    list(profile = if (length(chunks) > 0) as_one_source(bind_profiles(chunks, NULL)), command = about$command)
+    if (length(chunks) == 0) {
+      return(list(why = "It has ended, or did not answer, before it had written any samples."))
+    }
+    list(profile = as_one_source(bind_profiles(chunks, NULL)), command = about$command)
   })
 }
 

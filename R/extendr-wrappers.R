@@ -80,6 +80,8 @@ rust_lookout_end <- function() .Call(wrap__rust_lookout_end)
 
 rust_count_forks <- function() .Call(wrap__rust_count_forks)
 
+rust_forked <- function(count) .Call(wrap__rust_forked, count)
+
 rust_permit_process <- function(pid) .Call(wrap__rust_permit_process, pid)
 
 rust_process_dump <- function(pid) .Call(wrap__rust_process_dump, pid)

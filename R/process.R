@@ -68,8 +68,8 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'
 #' If this R process is interrupted, fails, or is killed, the kernel lets the other process go on.
 #'
-#' The recording of a process ends when the process does, or when it executes another program instead of R, which a warning
-#' names.
+#' The recording of a process ends when the process does, or when it executes another program. If that is R, it is recorded
+#' as another source; otherwise a warning names the program.
 #'
 #' @section Without stopping the process:
 #' With `pause = FALSE`, the list of calls is read twice and compared, in at most five attempts for each sample. If it
@@ -174,9 +174,10 @@ profile_process <- function(
 
 # A list: `profile`; `problems` of stacks, a table of counts; `unread`, the number of stacks that could not be read;
 # `pause`, whether the process was to be stopped; `traced`, the number of samples for which it could not be, because
-# another process traces it; `pauses`, how long it was stopped each time, in seconds; `ended`, the processes that ended;
-# `left`, those that executed another program, with its command line as the name; `was_stopped`, whether the user pressed
-# Ctrl-C. `report` is of `progress_report()`.
+# another process traces it; `unstopped`, the number for which the system does not permit it, and `why_unstopped`;
+# `pauses`, how long it was stopped each time, in seconds; `ended`, the processes that ended; `left`, those that executed a program other than R, with its command line as the name; `was_stopped`, whether the user
+# pressed Ctrl-C; `refused`, a table of processes into which this one may not look; `left_out`, a table of those that were
+# too many. `report` is of `progress_report()`.
 processes_recorded <- function(
     pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
   settings <- list(
@@ -196,12 +197,20 @@ processes_recorded <- function(
 }
 
 recorded_of <- function(result, pause, was_stopped) {
+  profile <- new_profile_data(result$tables, "2.0")
+  if (length(result$starts) > 0) {
+    profile <- part_with(profile, setdiff(profile$sources$source_id, result$starts), NULL)
+  }
   list(
-    profile = new_profile_data(result$tables, "2.0"), problems = result$counts, unread = result$unread,
-    pause = pause, traced = result$traced, pauses = result$pauses, ended = result$ended,
+    profile = profile, problems = result$counts, unread = result$unread,
+    pause = pause, traced = result$traced, unstopped = result$unstopped, why_unstopped = result$why_unstopped,
+    pauses = result$pauses, ended = result$ended,
     left = rlang::set_names(result$left, readable_command(result$programs)), was_stopped = was_stopped,
-    refused = tibble::tibble(pid = as.character(result$refused), role = result$refused_roles), refusal = result$refusal,
-    left_out = result$left_out, readings = result[c("date", "cpu")]
+    refused = tibble::tibble(
+      pid = as.character(result$refused), role = result$refused_roles, why = result$refusals
+    ),
+    left_out = tibble::tibble(pid = as.character(result$left_out), role = result$left_out_roles),
+    readings = result[c("date", "cpu")]
   )
 }
 
@@ -213,7 +222,7 @@ format_unread <- function(recorded) {
       problems <- profile_problems(recorded$profile)
       paste0(
         format_count(recorded$unread), " of ", count_of(taken, "sample"), " could not be read",
-        if (!recorded$pause || recorded$traced > 0) ", since the process was not stopped",
+        if (!recorded$pause || recorded$traced + recorded$unstopped > 0) ", since the process was not stopped",
         ". The first one: ", problems$text[match("unread_sample", problems$problem)], "."
       )
     },
@@ -222,6 +231,13 @@ format_unread <- function(recorded) {
         count_of(recorded$traced, "sample"), if (recorded$traced == 1) " was" else " were",
         " taken without stopping the process, because another process, such as a debugger, traces it. Functions that",
         " return quickly have too few samples then."
+      )
+    },
+    if (recorded$unstopped > 0) {
+      paste0(
+        count_of(recorded$unstopped, "sample"), if (recorded$unstopped == 1) " was" else " were",
+        " taken without stopping the process, because the system does not permit that. ", recorded$why_unstopped,
+        " Functions that return quickly have too few samples then."
       )
     }
   )

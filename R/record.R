@@ -42,9 +42,13 @@
 #' up to a second to start. Samples have the types `cpu` or `wall` in nanoseconds, and the times when they were taken; those
 #' of this session are still samples of [Rprof()], with memory and garbage collections.
 #'
-#' At most 256 processes are recorded. Those that end before they can be recorded, usually within 20 milliseconds, are
-#' counted: `profile.process.forks` and `profile.process.forks.missed` in `.source_attributes` are the number of processes
-#' that this one has forked, and how many of them are not in the profile. There is a warning if they have used much CPU time.
+#' A process that executes R, such as one of callr, has a source with its role from then on. Other programs are no sources,
+#' although they are started by forks.
+#'
+#' At most 256 processes are recorded. Forks that end before they can be recorded, usually within 20 milliseconds, are
+#' counted: `profile.process.forks` and `profile.process.forks.missed` in `.source_attributes` are the number of forks of
+#' this process that go on with R, and how many of them are not in the profile. There is a warning if they have used much CPU
+#' time.
 #'
 #' The system may not permit the helper to look into other processes. On Ubuntu, where a process may look only into its
 #' descendants (`kernel.yama.ptrace_scope = 1`), this session, its forks and new workers permit the helper to. If the system
@@ -52,7 +56,7 @@
 #' workers of a cluster that is named, as in `children = cluster`. To reach new workers, the environment variable
 #' `R_PROFILE_USER` names a file that evaluates the user's own profile first; R processes that do not read it, such as those
 #' that callr starts or with the option `--vanilla`, do not record themselves, and neither do forks. A warning names
-#' processes that were missed, and the setting that prevents it.
+#' processes that were missed, and the reason for each.
 #'
 #' Without `children`, there is a message of class `profile_message_children` if other R processes have worked while this one
 #' has waited.
@@ -135,20 +139,20 @@ record_profile <- function(
   }
   # The number of frames of this function and its callers.
   frames <- sys.nframe() - count_label_frames(sys.calls())
-  folder <- tempfile("children-")
+  folder <- new_recording_folder()
+  remove_folder <- remover_of(folder)
+  on.exit(remove_folder())
   end_helper <- if (children$any) start_helper(children, helper_settings(interval, clock, native), call, folder)
   started <- Sys.time()
   end_lookout <- if (!children$any) start_lookout(started)
   # If the profiler cannot start.
-  on.exit(if (children$any) {
-    end_helper()
-    remove_folder_of_helper(folder)
-  } else {
-    rust(rust_lookout_end(), NULL)
+  on.exit({
+    if (children$any) end_helper() else rust(rust_lookout_end(), NULL)
+    remove_folder()
   })
-  finish <- if (native) start_native_recording(options, call) else start_recording(options, call)
+  finish <- if (native) start_native_recording(options, folder, call) else start_recording(options, folder, call)
   if (is_exact) {
-    finish <- with_allocations(finish, call)
+    finish <- with_allocations(finish, folder, call)
   }
   the$recording <- TRUE
   old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
@@ -174,9 +178,12 @@ record_profile <- function(
       end_lookout()
     }
   }
-  on.exit(if (!ended) {
-    .end_of_recording()
-    inform_profile("See `last_profile()` for the profile until then.", "profile_message_recorded")
+  on.exit({
+    if (!ended) {
+      .end_of_recording()
+      inform_profile("See `last_profile()` for the profile until then.", "profile_message_recorded")
+    }
+    remove_folder()
   })
   # `force()` would add a frame.
   expr
@@ -193,10 +200,10 @@ last_profile <- function() {
   the$last_profile
 }
 
-# Starts a profiler and returns the function that stops it and returns the profile.
-start_recording <- function(options, call) {
+# Starts a profiler, whose file is in this folder, and returns the function that stops it and returns the profile.
+start_recording <- function(options, folder, call) {
   force(call)
-  path <- tempfile("Rprof-", fileext = ".out")
+  path <- in_folder(folder, "Rprof.out")
   # R omits the lines of files beyond this limit. Large programs exceed the default.
   if (options$line.profiling) {
     options$numfiles <- 1000L
@@ -212,35 +219,27 @@ start_recording <- function(options, call) {
     utils::Rprof(NULL)
     resume_agent()
     spans <- logged_spans(path, call)
-    profile <- with_spans(read_format(path, "rprof", "2.0", NA_character_, call), spans, call)
-    unlink(path)
-    mark_session(profile)
+    mark_session(with_spans(read_format(path, "rprof", "2.0", NA_character_, call), spans, call))
   }
 }
 
-start_native_recording <- function(options, call) {
+start_native_recording <- function(options, folder, call) {
   force(call)
-  path <- tempfile("native-", fileext = ".out")
-  start_run(path, c(options, list(numfiles = 100L, bufsize = 10000L)), call)
+  start_run(in_folder(folder, "Rprof.out"), c(options, list(numfiles = 100L, bufsize = 10000L)), call)
   native$run$uri <- NA_character_
-  function() {
-    profile <- stop_run(call, write = FALSE)$profile
-    unlink(path)
-    profile
-  }
+  function() stop_run(call, write = FALSE)$profile
 }
 
 # Also records each allocation, as a second source.
-with_allocations <- function(finish, call) {
+with_allocations <- function(finish, folder, call) {
   force(finish)
   force(call)
-  path <- tempfile("Rprofmem-", fileext = ".out")
+  path <- in_folder(folder, "Rprofmem.out")
   utils::Rprofmem(path)
   function() {
     utils::Rprofmem("")
     profile <- finish()
     allocations <- mark_session(read_format(path, "rprofmem", "2.0", NA_character_, call))
-    unlink(path)
     bind_profiles(list(profile, allocations), call)
   }
 }

@@ -108,11 +108,23 @@ run_recorded <- function(script, args, folder, settings) {
     settings, folder = folder, library = library, script = script, user_profile = user_profile, collector = Sys.getpid()
   )
   hook <- file.path(folder, "hook.R")
-  write_hook(hook, settings, c("user-profile.R", "script.R"))
+  write_hook(hook, settings)
   restore <- set_variables(c(R_PROFILE_USER = hook))
   on.exit(restore())
   call <- rlang::current_env()
   rust(rust_run_program(c(file.path(R.home("bin"), "Rscript"), script, args)), call)
+}
+
+# Writes code that R evaluates at the start of a process in place of the user's profile.
+write_hook <- function(file, settings) {
+  scripts <- system.file("record", c("user-profile.R", "script.R"), package = "profile", mustWork = TRUE)
+  # R evaluates the hook where only the package base is attached, and nothing of the hook is to be left there.
+  code <- c(
+    "hook <- new.env(parent = baseenv())", "hook$settings <-", deparse(settings),
+    # sys.source() would restore the options that the hook sets.
+    paste0("eval(parse(", vapply(scripts, deparse, ""), ", keep.source = FALSE), hook)"), "invisible()"
+  )
+  writeLines(c("local({", code, "})"), file)
 }
 
 # The lines of a file that the recorded process may have written.
@@ -154,7 +166,7 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   x <- filter_by(x, list(ignore = "^([.]First[.]sys|[.]name_lines|[.]label_units|[.]end_of_recording)$"), call)
   if (dir.exists(helper)) {
     counts <- in_folder(folder, "counts.rds")
-    recorded <- result_of_helper(helper, if (file.exists(counts)) readRDS(counts))
+    recorded <- result_of_helper(folder, if (file.exists(counts)) readRDS(counts))
     # If the script was killed, it has not said when it began.
     begin <- recorded$master$started %||% started
     end <- recorded$master$ended %||% ended

@@ -84,7 +84,7 @@ start <- function() {
   if (settings$children) {
     end_helper <<- profile$start_helper(
       list(any = TRUE, pids = integer()), profile$helper_settings(settings$interval, settings$clock, settings$native), NULL,
-      file.path(settings$folder, "children"), settings$collector
+      settings$folder, settings$collector
     )
   }
   arguments <- list(file, interval = settings$interval)

@@ -1,4 +1,4 @@
-# Evaluated by R at the start of a process in place of the user's profile (R/shell-record.R, R/children.R): does what R
+# Evaluated by R at the start of a process in place of the user's profile (R/shell-record.R, hook.R): does what R
 # does without that. `settings`: user_profile, the value of R_PROFILE_USER before, NA if it was not set.
 
 # Processes that this one starts have the user's profile.

@@ -1,6 +1,6 @@
 # Evaluated by R in a process that works for one that is recorded with its children (R/children.R), if the helper that
 # records them may not look into others: permits it to do so, or lets this process record itself. Whatever happens here, the
-# process goes on as without it; what is missing then is counted by the helper.
+# process goes on as without it; why it does not record itself is written to a file.
 #
 # `settings`: recording (the file that exists as long as the recording), helper (its process id), is_refused (whether its
 # permission would not suffice), library (of this package), interval, clock.
@@ -11,6 +11,14 @@ if (file.exists(settings$recording)) {
       profile <- loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
       if (settings$is_refused) profile$record_itself(settings) else profile$permit_helper(settings$helper)
     },
-    error = function(error) NULL
+    error = function(error) {
+      # Otherwise the helper knows the reason.
+      if (settings$is_refused) {
+        own <- file.path(dirname(settings$recording), paste0("own-", Sys.getpid()))
+        dir.create(own, showWarnings = FALSE, mode = "0700")
+        try(writeLines(conditionMessage(error), file.path(own, "refused.new")), silent = TRUE)
+        file.rename(file.path(own, "refused.new"), file.path(own, "refused"))
+      }
+    }
   )
 }

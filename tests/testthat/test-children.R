@@ -160,8 +160,8 @@ test_that("what this process is recorded with is kept if the helper is killed", 
   x <- NULL
   expect_warning(
     x <- record_profile({
-      helper <- list.files(tempdir(), "^pid$", recursive = TRUE, full.names = TRUE)
-      tools::pskill(as.integer(readLines(grep("children-", helper, value = TRUE)[[1]])), tools::SIGKILL)
+      folder <- in_folder(dirname(tempdir()), Sys.getenv(variable_of_recording))
+      tools::pskill(as.integer(readLines(file.path(folder, "children", "pid"))), tools::SIGKILL)
       compute(1e7)
     }, children = TRUE),
     "has ended", class = "profile_warning_incomplete"
@@ -216,6 +216,54 @@ test_that("a script is recorded with its children, also if it is killed", {
   expect_length(grep("^fork of [0-9]+, pid", summary(read_pprof(output), by = "process")$process), 2)
 })
 
+test_that("a fork that executes R is recorded from there on", {
+  skip_without_children()
+  skip_if_not_installed("callr")
+  x <- children_recorded(function(n) {
+    session <- callr::r_session$new()
+    on.exit(session$close())
+    session$run(compute, list(n))
+  }, 2)
+  expect_identical(roles(x), c("master", "callr"))
+})
+
+test_that("programs are no forks", {
+  skip_without_children()
+  skip_if_not_installed("callr")
+  x <- record_profile({
+    for (i in 1:20) {
+      processx::run("true")
+      system2("sh", c("-c", "true"))
+    }
+    parallel::mccollect(parallel::mcparallel(compute(1e4)))
+    compute(1e6)
+  }, children = TRUE)
+  expect_identical(source_attribute(x, "profile.process.forks")[[1]], "1")
+  expect_identical(setdiff(roles(x), c("master", paste("fork of", Sys.getpid()))), character())
+  expect_lte(nrow(x$sources), 2)
+})
+
+test_that("a recording survives that a fork removes the session's folder, and leaves no files", {
+  skip_without_children()
+  # In a session of its own, whose folder R removes.
+  script <- withr::local_tempfile(fileext = ".R")
+  writeLines(c(
+    "library(profile)",
+    "files <- function() list.files(dirname(tempdir()), '^profile-recording-|^hook-')",
+    "before <- files()",
+    "leave <- function() suppressWarnings(parallel::mccollect(parallel::mcparallel(quit('no'))))",
+    "compute <- function(n) for (i in seq_len(n)) sqrt(i)",
+    "for (children in c(FALSE, TRUE)) for (memory in list(TRUE, 'exact')) {",
+    "  x <- suppressWarnings(record_profile({ leave(); compute(1e6) }, children = children, memory = memory))",
+    "  stopifnot(!dir.exists(tempdir()), nrow(x$sources) >= 1)",
+    "  tempdir(check = TRUE)",
+    "}",
+    "cat(setdiff(files(), before), 'done')"
+  ), script)
+  said <- system2(file.path(R.home("bin"), "Rscript"), shQuote(script), stdout = TRUE, stderr = TRUE)
+  expect_identical(said, " done")
+})
+
 # ---- Where the system does not permit to look into others -----------------------------
 
 # Programs that are started by `env`, such as the helper, may not look into other processes.
@@ -228,7 +276,28 @@ local_refusal <- function(envir = parent.frame()) {
   writeLines(c("#!/bin/sh", sprintf("exec %s %s \"$@\"", shQuote(refuse), Sys.which("env"))), file.path(folder, "env"))
   Sys.chmod(file.path(folder, "env"), "755")
   withr::local_path(folder, .local_envir = envir)
+  refuse
 }
+
+test_that("workers that cannot even record themselves are named with the reason", {
+  skip_without_children()
+  skip_if(getRversion() >= "4.3", "R's profiler is what they use then")
+  refuse <- local_refusal()
+  script <- withr::local_tempfile(fileext = ".R")
+  writeLines(c(
+    "library(profile)",
+    "options(cli.unicode = FALSE)",
+    "cluster <- parallel::makeCluster(2)",
+    "pids <- unlist(parallel::clusterCall(cluster, Sys.getpid))",
+    "said <- tryCatch(",
+    "  record_profile(parallel::clusterCall(cluster, sqrt, 1), children = cluster), warning = conditionMessage",
+    ")",
+    "for (pid in pids) said <- gsub(pid, 'PID', said)",
+    "parallel::stopCluster(cluster)",
+    "writeLines(said)"
+  ), script)
+  expect_snapshot(writeLines(system2(refuse, c(file.path(R.home("bin"), "Rscript"), shQuote(script)), stdout = TRUE)))
+})
 
 test_that("workers record themselves if the helper may not look into them", {
   skip_without_children()
@@ -278,20 +347,36 @@ test_that("a process that starts after the recording has the user's profile", {
   folder <- withr::local_tempdir()
   own <- file.path(folder, "own.R")
   writeLines("cat('own profile\\n')", own)
-  hook <- file.path(folder, "hook.R")
-  settings <- list(recording = file.path(folder, "gone"), user_profile = own)
-  write_hook(hook, settings, c("user-profile.R", "worker.R"))
-  run <- function() {
-    withr::local_envvar(R_PROFILE_USER = hook)
-    code <- "cat(Sys.getenv('R_PROFILE_USER', 'none'), isNamespaceLoaded('profile'), ls(), '\\n')"
+  run <- function(user_profile) {
+    withr::local_envvar(R_PROFILE_USER = user_profile)
+    variables <- variables_of_hook(folder, list(recording = file.path(folder, "gone")))
+    unlink(file.path(folder, "join.rds"))
+    withr::local_envvar(variables)
+    code <- "cat(Sys.getenv('R_PROFILE_USER', 'none'), isNamespaceLoaded('profile'), ls(), '\\n')
+      cat(grep('^R_PROFILE', names(Sys.getenv()), value = TRUE))"
     system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE)
   }
-  expect_identical(run(), c("own profile", paste(own, "FALSE  ")))
-  settings$user_profile <- NA_character_
-  write_hook(hook, settings, c("user-profile.R", "worker.R"))
+  expect_identical(run(own), c("own profile", paste(own, "FALSE  "), "R_PROFILE_USER"))
   withr::local_dir(folder)
   writeLines("cat('default profile\\n')", ".Rprofile")
-  expect_identical(run(), c("default profile", "none FALSE  "))
+  expect_identical(run(NA), c("default profile", "none FALSE  "))
+})
+
+test_that("a process that cannot record itself says why", {
+  folder <- withr::local_tempdir()
+  file.create(file.path(folder, "recording"))
+  settings <- list(recording = file.path(folder, "recording"), is_refused = TRUE, library = file.path(folder, "none"))
+  variables <- variables_of_hook(folder, settings)
+  code <- "cat('done', Sys.getpid())"
+  said <- withr::with_envvar(c(variables, R_LIBS = "", R_LIBS_SITE = "", R_LIBS_USER = ""), {
+    system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE)
+  })
+  pid <- sub("done ", "", said)
+  dir.create(file.path(folder, "own-1"))
+  own <- recorded_by_themselves(folder)
+  expect_setequal(names(own), c("1", pid))
+  expect_match(own[[pid]]$why, "profile")
+  expect_match(own[["1"]]$why, "about to begin")
 })
 
 # ---- Without a live recording ----------------------------------------------------------
@@ -315,11 +400,18 @@ family_of <- function(roles, clock = NA, started = 10) {
   x$sources <- tibble::tibble(
     source_id = ids, source_type = "process", source_uri = paste0("pid:", ids), source_timestamp = started
   )
-  of <- function(key, value) tibble::tibble(source_id = ids, key = key, value = as.character(value), type = "string")
+  of <- function(key, value) {
+    tibble::tibble(source_id = ids, key = key, value = as.character(value), type = "string", unit = NA_character_)
+  }
   x$.source_attributes <- rbind(
     of("process.pid", ids), of("profile.process.role", roles), of("profile.cpu.clock", clock)
   )
   x
+}
+
+# Processes into which the helper may not look.
+refused_of <- function(pids, role = "worker", why = "It is forbidden.") {
+  tibble::tibble(pid = as.character(pids), role = role, why = why)
 }
 
 test_that("forks of the master and of its forks are told from others", {
@@ -331,23 +423,46 @@ test_that("forks of the master and of its forks are told from others", {
 
 test_that("forks that ended early are counted", {
   family <- family_of(c("master", "fork of 1", "callr", "worker 1 of 1"), clock = c(NA, 1e9, 2e9, 4e9))
-  refused <- tibble::tibble(pid = "9", role = "fork of 1")
-  recorded <- list(profile = family, refused = refused, master = list(forks = 10, cpu = 7))
+  # Processes 1 to 4 were recorded, 9 was refused, 8 was left out.
+  recorded <- list(
+    profile = family, refused = refused_of(9, "fork of 1"), left_out = tibble::tibble(pid = "8", role = "fork of 1"),
+    master = list(forks = c(2L, 8:15), cpu = 7)
+  )
   counts <- count_missed_forks(recorded)
-  expect_identical(counts, list(forks = 10, missed = 7, cpu = 4))
+  expect_identical(counts, list(forks = 9L, missed = 6L, cpu = 4))
   expect_snapshot(cat(format_missed_forks(counts, 20)))
   expect_null(format_missed_forks(counts, 1000))
   expect_null(format_missed_forks(list(forks = 3, missed = 0, cpu = 4), 1))
-  expect_null(count_missed_forks(list(profile = family, refused = refused)))
+  expect_null(format_missed_forks(list(forks = 3, missed = 1, cpu = 0.04), 0))
+  recorded$master <- NULL
+  expect_null(count_missed_forks(recorded))
+})
+
+test_that("forks that are the start of a program are no sources", {
+  # Process 3 has executed a program, and so has 5, a fork of the fork 2. The worker 4 has a fork of its own.
+  roles <- c("master", "fork of 1", "fork of 1", "worker 1 of 1", "fork of 2", "fork of 4")
+  recorded <- list(profile = family_of(roles), master = list(forks = 2L))
+  expect_identical(roles_of(without_programs(recorded, 10, NULL)), roles[c(1, 2, 4, 6)])
+  recorded$master$forks <- c(2L, 3L, 5L)
+  expect_identical(roles_of(without_programs(recorded, 10, NULL)), roles)
+  recorded$master <- list(forks = NULL)
+  expect_identical(roles_of(without_programs(recorded, 10, NULL)), roles)
 })
 
 test_that("what is missing is said", {
   family <- family_of("master")
-  refused <- tibble::tibble(pid = as.character(1:7), role = "worker")
-  recorded <- list(profile = family, refused = refused, own = list(`7` = 1), refusal = "It is forbidden.", left_out = 0)
+  why <- paste0("Process ", 1:9, " must not be read.")
+  why[[2]] <- "Process 2 is traced."
+  recorded <- list(
+    profile = family, refused = refused_of(1:9, why = why), left_out = refused_of(numeric()),
+    own = list(
+      `7` = list(profile = family), `8` = list(why = "Too many open files."), `10` = list(why = "Too many open files.")
+    )
+  )
   expect_snapshot(cat(format_missing_children(recorded), sep = "\n"))
-  recorded$left_out <- 3
-  recorded$refused <- refused[7, ]
+  recorded$left_out <- refused_of(11:13)
+  recorded$refused <- recorded$refused[7, ]
+  recorded$own <- recorded$own[1]
   expect_snapshot(cat(format_missing_children(recorded), sep = "\n"))
 })
 

@@ -13,7 +13,7 @@ use profile_core::error::Error;
 use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use profile_reader::heap::snapshots::{heap_of, own_heap};
-use profile_reader::process::{count_forks, needs_permission, permit_process, r_processes};
+use profile_reader::process::{count_forks, forked, needs_permission, permit_process, r_processes};
 use profile_reader::record::dump::{dump, dump_core};
 use profile_reader::record::family::members;
 use profile_reader::record::lookout::{Lookout, Seen};
@@ -166,10 +166,22 @@ fn rust_lookout_end() -> Robj {
     })
 }
 
-// Returns the number of forks of this process since the first call.
+// Returns the number of forks of this process since the first call, and of their forks, that go on with R.
 #[extendr]
 fn rust_count_forks() -> Robj {
     outcome(|arena| arena.number(count_forks() as f64))
+}
+
+// Returns the ids of these processes, except for the first `count`; NULL if they are unknown.
+#[extendr]
+fn rust_forked(count: &Robj) -> Robj {
+    outcome(|arena| {
+        let count = argument(count).doubles()?.first().copied().unwrap_or(0.0);
+        match forked(count as u64)? {
+            Some(pids) => arena.integer_vector(&pids),
+            None => Ok(RObject::null()),
+        }
+    })
 }
 
 // Permits a process to look into this one and into its forks, if the system requires that: 0 for none. Returns whether it
@@ -270,6 +282,7 @@ extendr_module! {
     fn rust_lookout_start;
     fn rust_lookout_end;
     fn rust_count_forks;
+    fn rust_forked;
     fn rust_permit_process;
     fn rust_process_dump;
     fn rust_core_dump;

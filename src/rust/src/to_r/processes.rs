@@ -15,12 +15,12 @@ use profile_reader::record::recorder::Recorded;
 use profile_reader::record::samples::in_a_word;
 use profile_reader::stack::frames::{Frame, Package};
 
-/// `list(tables, counts, unread, traced, pauses, ended, left, programs, refused, refused_roles, refusal,
-/// left_out, date, cpu)`: `counts` contains the problems of stacks, `pauses`
+/// `list(tables, counts, unread, traced, unstopped, why_unstopped, pauses, ended, left, programs, starts, refused, refused_roles, refusals,
+/// left_out, left_out_roles, date, cpu)`: `counts` contains the problems of stacks, `pauses`
 /// how long processes were stopped each time, in seconds, `left` the processes that executed other programs, and `programs`
-/// their command lines; `refused` the processes into which this one may not look, `refusal` why the first one; `left_out` is the
-/// number of processes that were too many; `date` and `cpu` are readings of the CPU clock
-/// of the process that asked for the recording, in nanoseconds.
+/// their command lines; `starts` the sources that are only the start of a program; `refused` the processes into which this
+/// one may not look, `refusals` why; `left_out` are the processes that were too many; `date` and `cpu` are
+/// readings of the CPU clock of the process that asked for the recording, in nanoseconds.
 pub fn recorded<'call>(
     arena: Arena<'call>,
     recorded: &Recorded,
@@ -31,11 +31,15 @@ pub fn recorded<'call>(
     let pauses = recorded.pauses.iter().map(|&pause| f64::from(pause) / 1e9);
     let pauses = pauses.try_vec()?;
     let readings = || recorded.readings.iter();
+    let unstopped = recorded.why_unstopped.as_deref().into_iter();
     let dates = readings().map(|reading| reading.date as f64).try_vec()?;
     let cpu = readings().map(|reading| reading.cpu as f64).try_vec()?;
-    let refused = recorded.refused.iter().map(|(pid, _)| *pid);
-    let roles = recorded.refused.iter().map(|(_, role)| role.as_str());
-    let refusal = recorded.refusal.as_deref().into_iter();
+    let refused = recorded.refused.iter().map(|(pid, _, _)| *pid);
+    let roles = recorded.refused.iter().map(|(_, role, _)| role.as_str());
+    let refusals = recorded.refused.iter().map(|(_, _, why)| why.as_str());
+    let left_out = recorded.left_out.iter().map(|(pid, _)| *pid);
+    let left_out_roles = recorded.left_out.iter().map(|(_, role)| role.as_str());
+    let starts = recorded.starts.iter().map(|start| start.row() as i32 + 1);
     let left = recorded.left.iter().map(|(pid, _)| *pid);
     let programs = recorded.left.iter().map(|(_, command)| command.as_str());
     let tables = tables(arena, &recorded.profile, problems, "2.0", lazy, stop)?;
@@ -44,14 +48,18 @@ pub fn recorded<'call>(
         ("counts", counts(arena, problems)?),
         ("unread", arena.number(recorded.unread as f64)?),
         ("traced", arena.number(recorded.traced as f64)?),
+        ("unstopped", arena.number(recorded.unstopped as f64)?),
+        ("why_unstopped", arena.texts(&unstopped.try_vec()?)?),
         ("pauses", arena.numbers(&pauses)?),
         ("ended", arena.integer_vector(&recorded.ended)?),
         ("left", arena.integer_vector(&left.try_vec()?)?),
         ("programs", arena.texts(&programs.try_vec()?)?),
+        ("starts", arena.integer_vector(&starts.try_vec()?)?),
         ("refused", arena.integer_vector(&refused.try_vec()?)?),
         ("refused_roles", arena.texts(&roles.try_vec()?)?),
-        ("refusal", arena.texts(&refusal.try_vec()?)?),
-        ("left_out", arena.number(recorded.left_out as f64)?),
+        ("refusals", arena.texts(&refusals.try_vec()?)?),
+        ("left_out", arena.integer_vector(&left_out.try_vec()?)?),
+        ("left_out_roles", arena.texts(&left_out_roles.try_vec()?)?),
         ("date", arena.numbers(&dates)?),
         ("cpu", arena.numbers(&cpu)?),
     ])

@@ -43,6 +43,8 @@ pub enum WhyFree {
     Late,
     /// Another process, such as a debugger, traces it.
     Traced,
+    /// The system does not permit to stop it.
+    Refused,
     /// It was, but that was too short to read its stack.
     Slow,
 }

@@ -66,6 +66,10 @@ pub fn count_forks() -> u64 {
     0
 }
 
+pub fn forked(_: u64) -> Result<Option<Vec<i32>>> {
+    Ok(None)
+}
+
 pub fn needs_permission() -> bool {
     false
 }
@@ -84,6 +88,10 @@ pub fn release_memory() {}
 
 pub fn is_traced(_: i32) -> bool {
     false
+}
+
+pub fn why_refused(_: i32) -> String {
+    String::new()
 }
 
 /// The memory of this process. The type has no values.
@@ -141,6 +149,18 @@ impl Process {
     }
 
     pub fn runs_a_program(&self) -> bool {
+        match self.never {}
+    }
+
+    pub fn is_changing(&self) -> bool {
+        match self.never {}
+    }
+
+    pub fn is_same_as(&self, _: &Process) -> bool {
+        match self.never {}
+    }
+
+    pub fn variable_starting(&self, _: &[u8]) -> Option<Vec<u8>> {
         match self.never {}
     }
 
@@ -219,6 +239,8 @@ impl Workers {
     pub fn are_due(&self) -> bool {
         false
     }
+
+    pub fn forget(&mut self, _: i32) {}
 }
 
 pub fn last_created() -> Option<i32> {
@@ -308,6 +330,10 @@ impl Thread {
 
     pub fn cpu_time_of(process: &Process) -> Option<u64> {
         match process.never {}
+    }
+
+    pub fn has_left(&self) -> bool {
+        match self.never {}
     }
 
     pub fn hold(&mut self, _: State) -> Held {

@@ -79,6 +79,11 @@ impl CpuClock {
         self.now.ticks += u64::from(ticks);
     }
 
+    /// The number of ticks of this part at which the thread computed.
+    pub fn ticks(&self) -> u64 {
+        self.now.ticks
+    }
+
     /// Ends a part. If its samples are kept, so is the count of what was missed.
     pub fn end(&mut self, interval: Duration, is_kept: bool) -> Result<Balance> {
         let part = std::mem::take(&mut self.now);

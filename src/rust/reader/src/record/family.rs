@@ -4,7 +4,10 @@ use crate::process::{Process, STARTING, Sign, Workers, last_created};
 use crate::record::role::{self, Role};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow};
+use std::time::{Duration, Instant};
 
+/// The time between two searches if no process was created: one that is known may have executed R.
+const PAUSE: Duration = Duration::from_millis(500);
 /// The most processes that are recorded without being named.
 const MOST: usize = 256;
 
@@ -36,14 +39,14 @@ pub fn members(pid: i32, workers: &[i32]) -> Result<Members> {
         }
         let known = found.len();
         let processes = found.iter().map(|(process, _)| process.clone()).try_vec()?;
-        for (process, role) in family.find(processes)? {
-            if process.has_r() && !family.is_too_large_for(&process)? {
+        for (process, role) in family.find(processes, Instant::now())? {
+            if process.has_r() && !family.is_too_large_for(&process, role)? {
                 family.admit(process.clone(), role)?;
                 found.try_push((process, role))?;
             }
         }
         if found.len() == known {
-            break family.left_out;
+            break family.left_out.len();
         }
     };
     let roles = found.iter().map(|(_, role)| *role).try_vec()?;
@@ -63,18 +66,20 @@ pub struct Family {
     variable: Option<String>,
     /// Processes that need no further examination: they do not run R, or are already being recorded.
     known: Vec<Process>,
+    /// Processes that did not run R, and since when.
+    passed_over: Vec<(Process, Instant)>,
     workers: Workers,
-    /// The last process of the system at the last search.
+    /// The last process of the system at the last search, and when that was.
     last: Option<i32>,
+    searched: Option<Instant>,
     /// Whether this search found anything. If it was not recorded, it may become R.
     has_found: bool,
     /// The number of processes that are recorded without being named.
     members: usize,
-    /// The number of processes that are not recorded, since there are too many.
-    pub left_out: usize,
-    /// R processes into which this one may not look, and why the first one.
-    pub refused: Vec<(i32, Role)>,
-    pub refusal: Option<Error>,
+    /// The processes that are not recorded, since there are too many.
+    pub left_out: Vec<(i32, Role)>,
+    /// R processes into which this one may not look, and why.
+    pub refused: Vec<(i32, Role, Error)>,
 }
 
 impl Family {
@@ -93,51 +98,68 @@ impl Family {
         self.known.try_push(process)
     }
 
-    /// Takes note that a process does not run R. It may still become R if it has just been started.
-    pub fn pass_over(&mut self, process: Process) -> Result<()> {
-        if process.age().is_some_and(|age| age >= STARTING) {
-            self.known.try_push(process)?;
+    /// Takes note that a process does not run R. It is examined again as long as R may just be starting.
+    pub fn pass_over(&mut self, process: Process, now: Instant) -> Result<()> {
+        let age = |since| now.saturating_duration_since(since).as_secs_f64();
+        match self.passed_over.iter().find(|(one, _)| *one == process) {
+            Some((_, since)) if age(*since) >= STARTING => return self.known.try_push(process),
+            Some(_) => {}
+            None => {
+                // The others have ended, or are known.
+                let is_recent = |since| age(since) < 2.0 * STARTING;
+                self.passed_over.retain(|(_, since)| is_recent(*since));
+                self.passed_over.try_push((process.clone(), now))?;
+            }
         }
+        self.workers.forget(process.pid);
         Ok(())
     }
 
     /// Takes note that a process that runs R cannot be recorded, because this is not permitted, or because it is starting or
     /// ending.
-    pub fn reject(&mut self, process: Process, role: Role, why: Error) -> Result<()> {
+    pub fn reject(&mut self, process: Process, role: Role, why: Error, now: Instant) -> Result<()> {
         if process.may_be_read() || !process.runs_a_program() {
-            return self.pass_over(process);
+            return self.pass_over(process, now);
         }
-        self.refused.try_push((process.pid, role))?;
-        self.refusal.get_or_insert(why);
+        self.refused.try_push((process.pid, role, why))?;
         self.known.try_push(process)
     }
 
-    /// Whether no further process may be recorded. This is then counted, if it runs R.
-    pub fn is_too_large_for(&mut self, process: &Process) -> Result<bool> {
+    /// Whether no further process may be recorded. This is then noted, if it runs R.
+    pub fn is_too_large_for(&mut self, process: &Process, role: Role) -> Result<bool> {
         if self.members < MOST {
             return Ok(false);
         }
         if process.has_r() {
-            self.left_out += 1;
+            self.left_out.try_push((process.pid, role))?;
             self.known.try_push(process.clone())?;
         }
         Ok(true)
     }
 
+    /// Takes note that a process that is recorded has executed another program, which may be R.
+    pub fn forget(&mut self, pid: i32) {
+        self.workers.forget(pid);
+        self.has_found = true;
+    }
+
     /// Processes that belong to these, or to the one that asked for the recording, and are not known. They may not run R.
-    pub fn find(&mut self, recorded: Vec<Process>) -> Result<Vec<(Process, Role)>> {
+    pub fn find(&mut self, recorded: Vec<Process>, now: Instant) -> Result<Vec<(Process, Role)>> {
         let last = last_created();
         let is_new = last.is_none() || last != self.last;
-        if !is_new && !self.has_found && !self.workers.are_due() {
+        let is_recent = |searched| now.saturating_duration_since(searched) < PAUSE;
+        let is_due = !self.searched.is_some_and(is_recent);
+        if !is_new && !self.has_found && !is_due && !self.workers.are_due() {
             return Ok(Vec::new());
         }
+        let mut is_changing = false;
         let mut all = recorded;
         if let Some(master) = &self.master {
             all.try_push(master.clone())?;
         }
         let mut found = Vec::new();
         for row in 0..all.len() {
-            self.add_children_of(row, &mut all, &mut found)?;
+            is_changing |= self.add_children_of(row, &mut all, &mut found)?;
         }
         for (process, sign) in self.workers.find(&all, self.variable.as_deref())? {
             let role = match (sign, &self.master) {
@@ -147,20 +169,23 @@ impl Family {
             };
             self.add(&mut found, &process, || Ok(role))?;
             all.try_push(process)?;
-            self.add_children_of(all.len() - 1, &mut all, &mut found)?;
+            is_changing |= self.add_children_of(all.len() - 1, &mut all, &mut found)?;
         }
         self.last = last;
-        self.has_found = !found.is_empty();
+        self.searched = Some(now);
+        self.has_found = is_changing || !found.is_empty();
         Ok(found)
     }
 
-    /// Adds what a process has started to `found` and, since R may be started by a shell, to `all`.
+    /// Adds what a process has started to `found` and, since R may be started by a shell, to `all`. Returns whether one of
+    /// these is just executing a program.
     fn add_children_of(
         &self,
         row: usize,
         all: &mut Vec<Process>,
         found: &mut Vec<(Process, Role)>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let mut is_changing = false;
         let mut rows = Vec::new();
         rows.try_push(row)?;
         while let Some(row) = rows.pop() {
@@ -171,6 +196,7 @@ impl Family {
                 let Ok(child) = Process::find(pid) else {
                     continue;
                 };
+                is_changing |= child.is_changing();
                 self.add(found, &child, || Role::of_child(&child, parent.pid))?;
                 if !all.contains(&child) {
                     rows.try_push(all.len())?;
@@ -178,7 +204,7 @@ impl Family {
                 }
             }
         }
-        Ok(())
+        Ok(is_changing)
     }
 
     fn add(
@@ -190,6 +216,7 @@ impl Family {
         // If R is the first process of a container, this one is its child.
         let is_own = u32::try_from(process.pid) == Ok(std::process::id());
         if !is_own
+            && !process.is_changing()
             && !self.known.contains(process)
             && found.iter().all(|(other, _)| other != process)
         {
@@ -202,8 +229,9 @@ impl Family {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::{Entry, Scripted};
+    use crate::process::{EXECUTES, Entry, Scripted};
     use profile_core::message;
+    use std::cell::Cell;
     use std::fs;
 
     #[test]
@@ -299,8 +327,9 @@ mod tests {
         let master = Process::find(10).unwrap();
         let mut family = Family::default();
         family.admit(master.clone(), Role::Named(10)).unwrap();
+        let now = Cell::new(Instant::now());
         let mut find = || {
-            let found = family.find(vec![master.clone()]).unwrap();
+            let found = family.find(vec![master.clone()], now.get()).unwrap();
             found
                 .into_iter()
                 .map(|found| found.0.pid)
@@ -313,5 +342,112 @@ mod tests {
         set_last(11);
         // As long as it is neither recorded nor passed over, the search goes on.
         assert_eq!([find(), find()], [[11], [11]]);
+    }
+
+    /// A family of process 10, and what its search finds after some milliseconds: each process with R is admitted, and
+    /// others are passed over.
+    fn found_after(family: &mut Family, begin: Instant, time: u64) -> Vec<(i32, Role)> {
+        let now = begin + Duration::from_millis(time);
+        let master = Process::find(10).unwrap();
+        let mut found = Vec::new();
+        for (process, role) in family.find(vec![master], now).unwrap() {
+            if process.has_r() {
+                found.push((process.pid, role));
+                family.admit(process, role).unwrap();
+            } else {
+                family.pass_over(process, now).unwrap();
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_process_that_executes_r_is_found_again() {
+        let system = Scripted::new("executes");
+        let set_last = |pid: i32| {
+            let text = message!("0.10 0.20 0.30 1/90 {pid}\n");
+            fs::write(system.path().join("loadavg"), text).unwrap();
+        };
+        let run = |pid, started, program, command, is_fork| {
+            system.add(&Entry {
+                pid,
+                started,
+                command,
+                program,
+                is_fork,
+                children: if pid == 10 { "11" } else { "" },
+                ..Entry::default()
+            });
+        };
+        set_last(11);
+        run(10, 50, 0, "R", false);
+        run(11, 100, 0, "R", true);
+        let begin = Instant::now();
+        let mut family = Family::default();
+        let master = Process::find(10).unwrap();
+        family.admit(master, Role::Named(10)).unwrap();
+        assert_eq!(found_after(&mut family, begin, 0), [(11, Role::Fork(10))]);
+        assert_eq!(found_after(&mut family, begin, 20), []);
+        // It executes a shell, which its recording notices, and that R after a long time.
+        run(11, 100, EXECUTES, "R", false);
+        family.forget(11);
+        assert_eq!(found_after(&mut family, begin, 40), []);
+        run(11, 100, 2 << 20, "sh", false);
+        for time in (60..20_000).step_by(500) {
+            assert_eq!(found_after(&mut family, begin, time), []);
+        }
+        run(11, 100, 3 << 20, "R --file=a.R", false);
+        assert_eq!(
+            found_after(&mut family, begin, 20_600),
+            [(11, Role::Child(10))]
+        );
+        // R once more, as another role, without a new process in the system.
+        assert_eq!(found_after(&mut family, begin, 20_610), []);
+        run(11, 100, 4 << 20, "R -f /tmp/Rtmp1/callr-scr-2", false);
+        assert_eq!(found_after(&mut family, begin, 20_620), []);
+        assert_eq!(
+            found_after(&mut family, begin, 21_120),
+            [(11, Role::Callr(10))]
+        );
+        // Another process with its number.
+        system.remove(11);
+        assert_eq!(found_after(&mut family, begin, 22_000), []);
+        run(11, 300, 4 << 20, "R --file=b.R", false);
+        assert_eq!(
+            found_after(&mut family, begin, 23_000),
+            [(11, Role::Child(10))]
+        );
+        assert_eq!(found_after(&mut family, begin, 24_000), []);
+    }
+
+    #[test]
+    fn r_that_is_starting_for_long_is_not_given_up() {
+        let system = Scripted::new("starting");
+        let add = |pid, started, children| {
+            system.add(&Entry {
+                pid,
+                started,
+                command: "R",
+                children,
+                ..Entry::default()
+            });
+        };
+        add(10, 50, "11");
+        // An old process, which has executed R just now.
+        add(11, 60, "");
+        let begin = Instant::now();
+        let mut family = Family::default();
+        let master = Process::find(10).unwrap();
+        family.admit(master.clone(), Role::Named(10)).unwrap();
+        let mut is_found = |time| {
+            let now = begin + Duration::from_millis(time);
+            let found = family.find(vec![master.clone()], now).unwrap();
+            for (process, _) in &found {
+                family.pass_over(process.clone(), now).unwrap();
+            }
+            !found.is_empty()
+        };
+        assert_eq!([0, 20, 4_980, 5_020].map(&mut is_found), [true; 4]);
+        assert_eq!([5_040, 60_000].map(&mut is_found), [false; 2]);
     }
 }

@@ -11,7 +11,7 @@ use profile_runtime::IS_LIVE;
 use std::process;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The time between two looks.
 const EVERY: Duration = Duration::from_millis(250);
@@ -97,12 +97,16 @@ impl Lookout {
 }
 
 fn look(of: &Process, family: &mut Family, seen: &mut Vec<Seen>, is_first: bool) -> Result<()> {
-    for (process, role) in family.find([of.clone()].into_iter().try_vec()?)? {
+    for (process, role) in family.find([of.clone()].into_iter().try_vec()?, Instant::now())? {
         if !process.has_r() {
             continue;
         }
         family.admit(process.clone(), role)?;
-        seen.try_push(Seen::of(process, !is_first))?;
+        match seen.iter_mut().find(|one| one.process.is_same_as(&process)) {
+            // It has executed R again.
+            Some(one) => one.process = process,
+            None => seen.try_push(Seen::of(process, !is_first))?,
+        }
     }
     for one in seen {
         if one.process.state().is_some() {

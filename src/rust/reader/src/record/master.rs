@@ -43,6 +43,10 @@ impl Master {
         })
     }
 
+    pub fn pid(&self) -> i32 {
+        self.process.pid
+    }
+
     pub fn may_be_read(&self) -> bool {
         self.process.may_be_read()
     }

@@ -9,6 +9,7 @@
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
 //! - [`dump`]: reads one stack of a process, or the stack in a core file.
 
+pub mod changed;
 pub mod cpu_clock;
 pub mod dump;
 pub mod family;

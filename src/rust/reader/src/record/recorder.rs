@@ -1,7 +1,8 @@
 //! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::process::apart;
-use crate::process::{Placement, Process, ProcessMemory, WhyFree};
+use crate::process::{Placement, Process, ProcessMemory, WhyFree, why_refused};
+use crate::record::changed::Named;
 use crate::record::family::Family;
 use crate::record::master::{Master, Reading};
 use crate::record::role::{self, Role};
@@ -18,7 +19,7 @@ use profile_core::joint::{Files, NativeStack, insert_native};
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
-use profile_core::model::Profile;
+use profile_core::model::{Profile, SourceId};
 use profile_core::retry::chance;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,21 +63,26 @@ pub struct Recorded {
     pub unread: usize,
     /// The number of samples that were read while the process went on, because another process traces it.
     pub traced: usize,
+    /// The number of samples that were read while the process went on, because the system does not permit to stop it; and
+    /// why for the first one.
+    pub unstopped: usize,
+    pub why_unstopped: Option<String>,
     /// How long processes were stopped, each time, in nanoseconds.
     pub pauses: Vec<u32>,
     /// Problems of stacks.
     pub problems: Problems,
     /// Processes that ended during the recording.
     pub ended: Vec<i32>,
-    /// Processes that executed another program during the recording, and its command line.
+    /// Processes that executed a program other than R during the recording, and its command line.
     pub left: Vec<(i32, String)>,
+    /// Sources that are no more than the start of a program.
+    pub starts: Vec<SourceId>,
     /// Whether the user ended the recording.
     pub was_stopped: bool,
-    /// The number of processes that were not recorded, since there were too many.
-    pub left_out: usize,
-    /// R processes into which this one may not look, and their roles; and why the first one.
-    pub refused: Vec<(i32, String)>,
-    pub refusal: Option<String>,
+    /// R processes that were not recorded, since there were too many, and their roles.
+    pub left_out: Vec<(i32, String)>,
+    /// R processes into which this one may not look, their roles, and why.
+    pub refused: Vec<(i32, String, String)>,
     /// Readings of the clock of the process that asked for the recording.
     pub readings: Vec<Reading>,
 }
@@ -91,6 +97,10 @@ impl Recorded {
                     self.note(kind_of_cut(cut), &message!("sample {sample}"));
                 }
                 self.traced += usize::from(free == Some(WhyFree::Traced));
+                if free == Some(WhyFree::Refused) {
+                    self.unstopped += 1;
+                    self.why_unstopped.get_or_insert_with(|| why_refused(pid));
+                }
             }
             Tick::Unread => self.unread += 1,
             Tick::Ended => self.ended.try_push(pid)?,
@@ -162,6 +172,8 @@ struct Recorder<'s> {
     /// Owns copies of unwind tables.
     files: &'s Files,
     family: Family,
+    /// Named processes that have executed another program.
+    named: Named,
     /// When the first processes had been found. Forks that are found later are new.
     begin: Option<Instant>,
     /// A process that records itself, and the file that exists until it ends the recording.
@@ -180,6 +192,7 @@ impl<'s> Recorder<'s> {
             natives: Vec::new(),
             files,
             family: Family::default(),
+            named: Named::default(),
             begin: None,
             master: None,
         })
@@ -246,7 +259,7 @@ impl<'s> Recorder<'s> {
         }
         match self.attach(process.clone(), role) {
             Err(why) if process.has_r() && !process.may_be_read() && self.master.is_some() => {
-                self.family.reject(process, role, why)
+                self.family.reject(process, role, why, Instant::now())
             }
             other => other,
         }
@@ -258,19 +271,34 @@ impl<'s> Recorder<'s> {
         for session in self.sessions.iter().filter(|session| !session.has_ended()) {
             recorded.try_push(session.process().clone())?;
         }
-        for (process, role) in self.family.find(recorded)? {
-            if self.family.is_too_large_for(&process)? {
+        let now = Instant::now();
+        for (process, role) in self.family.find(recorded, now)? {
+            if self.family.is_too_large_for(&process, role)? {
                 continue;
             }
             if !process.has_r() {
-                self.family.pass_over(process)?;
+                self.family.pass_over(process, now)?;
                 continue;
             }
             match self.attach(process.clone(), role) {
-                Err(why @ Error::Process(_)) => self.family.reject(process, role, why)?,
+                Err(why @ Error::Process(_)) => self.family.reject(process, role, why, now)?,
                 other => other?,
             }
         }
+        Ok(())
+    }
+
+    /// Records named processes again that have executed R.
+    fn attach_named(&mut self) -> Result<()> {
+        let mut named = std::mem::take(&mut self.named);
+        named.attach(Instant::now(), |process| {
+            let role = Role::Named(process.pid);
+            match self.attach(process, role) {
+                Err(Error::Process(_)) => Ok(false),
+                other => other.map(|()| true),
+            }
+        })?;
+        self.named = named;
         Ok(())
     }
 
@@ -278,7 +306,7 @@ impl<'s> Recorder<'s> {
     fn is_complete(&self) -> bool {
         match &self.master {
             Some((master, file)) => !file.exists() || master.has_ended(),
-            None => self.sessions.iter().all(Session::has_ended),
+            None => self.named.is_empty() && self.sessions.iter().all(Session::has_ended),
         }
     }
 
@@ -311,6 +339,7 @@ impl<'s> Recorder<'s> {
                 if self.is_complete() {
                     break;
                 }
+                self.attach_named()?;
                 if self.settings.children {
                     self.attach_family()?;
                 }
@@ -321,7 +350,7 @@ impl<'s> Recorder<'s> {
                 master.tick()?;
             }
             placement.begin_tick();
-            for session in &mut self.sessions {
+            for (session, role) in self.sessions.iter_mut().zip(&self.roles) {
                 let recorded = &mut self.recorded;
                 let (profile, natives) = (&mut recorded.profile, &mut self.natives);
                 let tick = session.tick(self.settings, profile, natives, &placement)?;
@@ -329,9 +358,14 @@ impl<'s> Recorder<'s> {
                 if tick == Tick::Unread {
                     recorded.note(ProblemKind::UnreadSample, &session.why_missing()?);
                 }
-                if tick == Tick::Left || session.look_around()? {
-                    let command = session.process().command()?;
-                    recorded.left.try_push((session.pid(), command))?;
+                session.look_around()?;
+                match (tick, role) {
+                    (Tick::Left, Role::Named(_)) => {
+                        self.named
+                            .expect(session.process().clone(), Instant::now())?;
+                    }
+                    (Tick::Left, _) => self.family.forget(session.pid()),
+                    _ => {}
                 }
             }
             let pause = until_next(self.settings.interval, chance());
@@ -359,25 +393,55 @@ impl<'s> Recorder<'s> {
         }
     }
 
+    /// Notes which processes have executed a program that is not R, and which did nothing else.
+    fn note_programs(&mut self) -> Result<()> {
+        // A process that records itself knows its forks.
+        let master = self
+            .master
+            .as_ref()
+            .map(|(master, _)| Role::Fork(master.pid()));
+        for (row, (session, role)) in self.sessions.iter().zip(&self.roles).enumerate() {
+            let done = session.done(*role);
+            let done = done.filter(|done| done.has_left || Some(*role) != master);
+            let Some(done) = done else {
+                continue;
+            };
+            if done.is_start() {
+                self.recorded.starts.try_push(session.source_id())?;
+                continue;
+            }
+            let process = session.process();
+            let mut later = self.sessions.iter().skip(row + 1);
+            let runs_r = later.any(|later| later.process().is_same_as(process));
+            if done.has_left && !runs_r && !matches!(role, Role::Fork(_)) {
+                let left = (process.pid, process.command()?);
+                self.recorded.left.try_push(left)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the duration of each recording, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
-        self.recorded.left_out = self.family.left_out;
+        self.note_programs()?;
         if let Some((master, _)) = self.master.take() {
             self.recorded.readings = master.readings();
         }
+        let (refused, left_out) = (&self.family.refused, &self.family.left_out);
         let mut roles = Vec::new();
         roles.try_extend(&self.roles)?;
-        for (_, role) in &self.family.refused {
-            roles.try_push(*role)?;
-        }
+        roles.try_extend_from(refused.iter().map(|(_, role, _)| *role))?;
+        roles.try_extend_from(left_out.iter().map(|(_, role)| *role))?;
         let roles = role::in_words(&roles)?;
-        let others = roles.iter().skip(self.sessions.len());
-        for ((pid, _), role) in self.family.refused.iter().zip(others) {
-            let role = owned(role.as_deref().unwrap_or_default())?;
-            self.recorded.refused.try_push((*pid, role))?;
+        let mut others = roles.iter().skip(self.sessions.len());
+        let mut role = || owned(others.next().and_then(Option::as_deref).unwrap_or_default());
+        for (pid, _, why) in refused {
+            let one = (*pid, role()?, message!("{why}"));
+            self.recorded.refused.try_push(one)?;
         }
-        let refusal = self.family.refusal.as_ref();
-        self.recorded.refusal = refusal.map(|why| message!("{why}"));
+        for (pid, _) in left_out {
+            self.recorded.left_out.try_push((*pid, role()?))?;
+        }
         for (session, role) in self.sessions.iter_mut().zip(&roles) {
             session.finish(role.as_deref(), &mut self.recorded.profile)?;
             self.recorded.pauses.try_extend(session.pauses())?;
@@ -414,6 +478,7 @@ mod tests {
             taken(None, Some(WhyFree::Traced)),
             taken(Some(Cut::Late), Some(WhyFree::Traced)),
             taken(None, Some(WhyFree::Slow)),
+            taken(None, Some(WhyFree::Refused)),
             taken(None, Some(WhyFree::Traced)),
             Tick::Unread,
             Tick::Ended,
@@ -421,8 +486,9 @@ mod tests {
         ] {
             recorded.count(tick, 7).unwrap();
         }
-        let counts = [recorded.traced, recorded.unread];
-        assert_eq!((counts, recorded.ended), ([3, 1], vec![7]));
+        let counts = [recorded.traced, recorded.unstopped, recorded.unread];
+        assert_eq!((counts, recorded.ended), ([3, 1, 1], vec![7]));
+        assert!(recorded.why_unstopped.is_some());
         let cut = [(ProblemKind::DeepStack, 1), (ProblemKind::UnreadCalls, 2)];
         assert_eq!(recorded.problems.counts(), cut);
     }

@@ -8,8 +8,11 @@ use profile_core::message;
 /// The role of a process to which others belong.
 pub const MASTER: &str = "master";
 
-/// Part of the path of the script that a process of the package callr runs.
+/// Part of the path of the script that a process of the package callr runs. A session of callr runs none, but each of its
+/// processes has its own profile of the user, with this variable and this part of its path.
 const CALLR_SCRIPT: &str = "/callr-scr-";
+const PROFILE: &str = "R_PROFILE_USER=";
+const CALLR_PROFILE: &str = "/callr-upr-";
 
 /// Why a process is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +31,7 @@ impl Role {
     pub fn of_child(child: &Process, parent: i32) -> Result<Role> {
         Ok(if child.is_fork() {
             Role::Fork(parent)
-        } else if child.command()?.contains(CALLR_SCRIPT) {
+        } else if child.command()?.contains(CALLR_SCRIPT) || has_profile_of_callr(child, parent) {
             Role::Callr(parent)
         } else {
             Role::Child(parent)
@@ -42,6 +45,17 @@ impl Role {
             Role::Worker(pid) | Role::Fork(pid) | Role::Callr(pid) | Role::Child(pid) => Some(pid),
         }
     }
+}
+
+/// Whether a process has a profile of callr, which it has not inherited.
+fn has_profile_of_callr(child: &Process, parent: i32) -> bool {
+    let Some(own) = child.variable_starting(PROFILE.as_bytes()) else {
+        return false;
+    };
+    let of_parent = Process::find(parent).ok();
+    let of_parent = of_parent.and_then(|parent| parent.variable_starting(PROFILE.as_bytes()));
+    let is_of_callr = |part: &[u8]| part == CALLR_PROFILE.as_bytes();
+    own.windows(CALLR_PROFILE.len()).any(is_of_callr) && of_parent != Some(own)
 }
 
 /// The roles in words. A process that the user named has none, unless others belong to it.

@@ -60,6 +60,10 @@ impl Samples {
         })
     }
 
+    pub fn source_id(&self) -> SourceId {
+        self.source
+    }
+
     /// The source of the samples.
     pub fn source<'p>(&self, profile: &'p mut Profile) -> &'p mut Source {
         &mut profile.sources[self.source.row()]

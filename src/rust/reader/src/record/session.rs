@@ -10,7 +10,9 @@
 //! end, all CPU times get the factor by which their sum equals the CPU clock ([`crate::record::cpu_clock`]).
 
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
+use crate::record::changed::Done;
 use crate::record::cpu_clock::CpuClock;
+use crate::record::role::Role;
 use crate::record::samples::{AtTick, Samples, declare_types};
 use crate::record::settings::{Clock, Settings};
 use crate::record::source::{about_cpu, about_pauses, attribute, of_process, source};
@@ -21,7 +23,7 @@ use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::{TryCollect, TryGrow};
-use profile_core::model::{PROCESS_ROLE, Profile, ValueKind};
+use profile_core::model::{PROCESS_ROLE, Profile, SourceId, ValueKind};
 use profile_runtime::memory::{Mapping, Memory};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,7 +32,7 @@ use std::time::{Duration, Instant};
 const MOST_NATIVE: usize = 512 << 20;
 /// How long to wait after leaving the processor of the process.
 const SETTLE: Duration = Duration::from_micros(100);
-/// The time between two looks at what the process has loaded, and whether it still runs R.
+/// The time between two looks at what the process has loaded.
 const SEARCH: Duration = Duration::from_secs(1);
 
 pub struct Session<'s, M = ProcessMemory, T = Thread> {
@@ -53,6 +55,9 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     /// The last tick.
     last: Instant,
     has_ended: bool,
+    has_left: bool,
+    /// The number of samples.
+    taken: usize,
     /// How long the process was stopped, each time, in nanoseconds.
     pauses: Vec<u32>,
 }
@@ -116,14 +121,13 @@ impl<'s> Session<'s> {
         self.reader.of_fork(ProcessMemory::new(fork.pid))
     }
 
-    /// Looks now and then whether the process has loaded this package, and so has a record of the active span, and whether
-    /// it still runs R. Returns whether it has executed another program.
-    pub fn look_around(&mut self) -> Result<bool> {
-        if self.has_ended || self.searched.elapsed() < SEARCH {
-            return Ok(false);
+    /// Looks now and then whether the process has loaded this package, and so has a record of the active span.
+    pub fn look_around(&mut self) -> Result<()> {
+        if self.has_ended || self.has_span || self.searched.elapsed() < SEARCH {
+            return Ok(());
         }
         // A process that has just ended has no mappings.
-        if let (false, Ok(mappings)) = (self.has_span, self.process.mappings()) {
+        if let Ok(mappings) = self.process.mappings() {
             let modules = modules(&mappings)?;
             if modules != self.modules {
                 self.has_span = self.reader.find_span(&mappings)?;
@@ -131,7 +135,7 @@ impl<'s> Session<'s> {
             }
         }
         self.searched = Instant::now();
-        Ok(self.has_left())
+        Ok(())
     }
 
     /// Lets the process go on if it has stopped later than was waited for it. Returns whether it still has not stopped.
@@ -182,6 +186,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             begin: now,
             last: now,
             has_ended: false,
+            has_left: false,
+            taken: 0,
             pauses: Vec::new(),
         })
     }
@@ -279,6 +285,23 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.has_ended
     }
 
+    /// What the process has done until it executed another program or ended, if it has.
+    pub fn done(&self, role: Role) -> Option<Done> {
+        let ticks = u32::try_from(self.cpu.ticks()).unwrap_or(u32::MAX);
+        self.has_ended.then(|| Done {
+            role,
+            has_left: self.has_left,
+            samples: self.taken,
+            computed: self.interval.saturating_mul(ticks),
+            lived: self.last.saturating_duration_since(self.begin),
+        })
+    }
+
+    /// Its source in the profile.
+    pub fn source_id(&self) -> SourceId {
+        self.samples.source_id()
+    }
+
     /// How long the process was stopped, each time, in nanoseconds.
     pub fn pauses(&self) -> &[u32] {
         &self.pauses
@@ -310,6 +333,11 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             self.has_ended = true;
             return Ok(Tick::Ended);
         };
+        if self.thread.has_left() {
+            self.has_ended = true;
+            self.has_left = true;
+            return Ok(Tick::Left);
+        }
         self.last = now;
         let Some(ticks) = self.stride.next() else {
             return Ok(Tick::Idle);
@@ -341,7 +369,6 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let (computes, free) = match read(thread, state, wanted, reader, native, pauses)? {
             Reading::Stack { computes, free } => (computes, free),
             Reading::Idle => return Ok(Tick::Idle),
-            Reading::Nothing if self.has_left() => return Ok(Tick::Left),
             Reading::Nothing => return Ok(Tick::Unread),
         };
         let tick = AtTick {
@@ -362,18 +389,12 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             natives.try_push(found)?;
         }
         let cut = self.samples.add(stack, texts, tick, profile)?;
+        self.taken += 1;
         if computes {
             self.cpu.count(ticks);
         }
         self.reader.search_further()?;
         Ok(Tick::Taken { cut, free })
-    }
-
-    /// Whether the process has executed another program, which ends the recording.
-    fn has_left(&mut self) -> bool {
-        let has_left = !self.reader.is_r_there() && self.process.runs_a_program();
-        self.has_ended |= has_left;
-        has_left
     }
 
     /// The state of the thread, after this one has left the processor of the other; `None` if it has ended.

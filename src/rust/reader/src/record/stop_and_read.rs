@@ -21,6 +21,9 @@ pub trait Watched {
     /// What it does at a tick; `None` if it has ended.
     fn activity(&mut self) -> Option<Activity>;
 
+    /// Whether its process was seen to run another program than when this began.
+    fn has_left(&self) -> bool;
+
     /// Keeps it where it is, given its state.
     fn hold(&mut self, state: State) -> Held;
 
@@ -38,6 +41,10 @@ impl Watched for Thread {
 
     fn activity(&mut self) -> Option<Activity> {
         self.activity()
+    }
+
+    fn has_left(&self) -> bool {
+        self.has_left()
     }
 
     fn hold(&mut self, state: State) -> Held {

@@ -113,12 +113,6 @@ impl<M: Memory> StackReader<M> {
         Ok(found.is_some())
     }
 
-    /// Whether the process still runs this R.
-    pub fn is_r_there(&mut self) -> bool {
-        self.snapshot.limit(MOST_TO_OPEN);
-        self.target.is_there(&mut self.snapshot)
-    }
-
     /// R in the process.
     pub fn target(&self) -> &Target {
         &self.target

@@ -60,6 +60,8 @@ pub fn settings(clock: Clock) -> Settings {
 pub struct FakeThread {
     pub cpu: Rc<Cell<Option<u64>>>,
     pub state: Rc<Cell<Option<State>>>,
+    /// Whether its process runs another program.
+    pub has_left: Rc<Cell<bool>>,
     /// What is known if its state is running.
     pub evidence: Rc<Cell<Evidence>>,
     pub looks: Rc<Cell<u32>>,
@@ -91,6 +93,10 @@ impl Watched for FakeThread {
             processor: None,
             cpu: self.cpu.get(),
         })
+    }
+
+    fn has_left(&self) -> bool {
+        self.has_left.get()
     }
 
     fn hold(&mut self, state: State) -> Held {
@@ -134,6 +140,7 @@ impl Recording {
         let thread = FakeThread {
             cpu: Rc::new(Cell::new(Some(500 * MS))),
             state: Rc::new(Cell::new(Some(State::Running))),
+            has_left: Rc::default(),
             evidence: Rc::new(Cell::new(COMPUTES)),
             looks: Rc::default(),
             held: Rc::default(),

@@ -101,7 +101,6 @@ fn they_are_found_while_nothing_distinguishes_them() {
                 what(&mut busy);
                 memory.change(|space| *space = busy.space.clone());
                 for _ in 0..2 {
-                    assert!(reader.is_r_there());
                     frames(&mut reader).unwrap();
                     reader.search_further().unwrap();
                 }

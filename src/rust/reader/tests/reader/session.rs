@@ -2,7 +2,7 @@
 
 use crate::fake::Space;
 use crate::fake::module::Hash;
-use crate::fake::process::{At, FakeR, HEAP, On, variable};
+use crate::fake::process::{At, FakeR, HEAP, On};
 use crate::fake::recording::{MS, Recording, WHOLE, process, settings};
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::model::{Profile, StringId};
@@ -50,23 +50,20 @@ fn the_recording_ends_if_the_process_executes_another_program() {
     let mut recording = Recording::new(Clock::Cpu);
     recording.pass(10, 10);
     assert_eq!(recording.tick(), WHOLE);
-    // Its address space is a new one.
+    // While it executes the program, it has an address space where nothing is.
     recording.memory.change(|space| *space = Space::default());
-    recording.thread.state.set(Some(State::Sleeping));
-    assert_eq!(recording.tick(), Tick::Idle);
-    recording.thread.state.set(Some(State::Running));
-    assert_eq!(recording.tick(), Tick::Left);
-    assert!(recording.session.has_ended());
-    assert_eq!(recording.tick(), Tick::Idle);
-    // R again, at other addresses.
-    let mut recording = Recording::new(Clock::Cpu);
-    assert_eq!(recording.tick(), WHOLE);
-    recording.memory.change(|space| {
-        for name in ["R_GlobalContext", "R_NilValue"] {
-            space.set(variable(name), 7);
-        }
-    });
-    assert_eq!(recording.tick(), Tick::Left);
+    assert_eq!(recording.tick(), Tick::Unread);
+    // This is noticed in any state, even if all is still readable.
+    for state in [State::Running, State::Sleeping] {
+        let mut recording = Recording::new(Clock::Cpu);
+        recording.pass(10, 10);
+        assert_eq!(recording.tick(), WHOLE);
+        recording.thread.state.set(Some(state));
+        recording.thread.has_left.set(true);
+        assert_eq!(recording.tick(), Tick::Left);
+        assert!(recording.session.has_ended());
+        assert_eq!(recording.tick(), Tick::Idle);
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub fn file(name: &str) -> PathBuf {
 }
 
 #[cfg(test)]
-pub use scripted::{Entry, Scripted, file};
+pub use scripted::{EXECUTES, Entry, Scripted, file};
 
 #[cfg(test)]
 mod scripted {
@@ -34,6 +34,9 @@ mod scripted {
     /// A folder with processes that a test describes. This thread sees no others as long as it exists.
     pub struct Scripted(PathBuf);
 
+    /// Instead of the start of a program that is just being executed.
+    pub const EXECUTES: u64 = u64::MAX;
+
     /// A process in this folder.
     #[derive(Default)]
     pub struct Entry<'a> {
@@ -45,6 +48,8 @@ mod scripted {
         pub children: &'a str,
         /// Whether it has executed no program since it was forked.
         pub is_fork: bool,
+        /// Where the code of its program begins, 4096 if this is 0; `EXECUTES` while it executes it.
+        pub program: u64,
         /// The ports of its sockets, and the names of local ones.
         pub ports: &'a [u16],
         pub names: &'a [&'a str],
@@ -69,18 +74,26 @@ mod scripted {
             let flags = if entry.is_fork { 0x40 } else { 0 };
             let before = "1 1 1 0 -1";
             let between = "0 0 0 0 0 0 0 0 20 0 1 0";
-            let after = "0 ".repeat(40);
+            let code = match entry.program {
+                0 => 4096,
+                EXECUTES => 0,
+                code => code,
+            };
+            let after = "0 ".repeat(37);
             let started = entry.started;
-            let line = format!("{pid} (R) S {before} {flags} {between} {started} {after}");
+            let line =
+                format!("{pid} (R) S {before} {flags} {between} {started} 0 0 0 {code} {after}");
             write("stat", &line);
             write("cmdline", &entry.command.replace(' ', "\0"));
             write("environ", entry.variables);
             write(&format!("task/{pid}/children"), entry.children);
             // R's library, but not its start, where the memory of the process would be read.
-            write(
-                "maps",
-                "1000-2000 r-xp 00001000 00:00 1 /usr/lib/R/lib/libR.so\n",
-            );
+            let file = if entry.command.starts_with('R') {
+                "/usr/lib/R/lib/libR.so"
+            } else {
+                "/bin/program"
+            };
+            write("maps", &format!("1000-2000 r-xp 00001000 00:00 1 {file}\n"));
             let ports = entry.ports.iter().map(|port| {
                 let inode = u32::from(*port);
                 format!("0: 0:{port:04X} 0:0 0A 0:0 0:0 0 0 0 {inode} 1\n")

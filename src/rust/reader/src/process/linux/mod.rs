@@ -20,12 +20,13 @@ mod thread;
 mod workers;
 
 #[cfg(test)]
-pub use folder::{Entry, Scripted};
-pub use forks::{count_forks, needs_permission, permit_process};
+pub use folder::{EXECUTES, Entry, Scripted};
+pub use forks::{count_forks, forked, needs_permission, permit_process};
 pub use memory::ProcessMemory;
 pub use memory::image::Image;
 pub use memory::own_view::{OwnView, release_memory};
 pub use native::NativeReader;
+pub use permission::why_refused;
 pub use placement::Placement;
 pub use proc::{Process, last_created, r_processes};
 pub use thread::hold::Hold;

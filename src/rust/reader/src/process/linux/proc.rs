@@ -20,13 +20,25 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A process of this machine.
+/// A process of this machine, and the program that it runs: one that executes another program differs from what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     pub pid: i32,
     /// When it started, in clock ticks since the system was booted. A later process with the same ID has another
     /// start time.
     started: u64,
+    program: Program,
+}
+
+/// What distinguishes the program that a process runs from those that it executes later. The kernel puts each at other
+/// addresses, unless that is switched off; then what is known about a program remains true if it is executed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Program {
+    /// Whether the process was forked and has executed no program since.
+    is_fork: bool,
+    /// Where its code and its stack begin: 0 while it is being executed or is ending, and if this process may not know.
+    code: u64,
+    stack: u64,
 }
 
 impl Process {
@@ -39,7 +51,23 @@ impl Process {
         Ok(Process {
             pid,
             started: status.started,
+            program: status.program,
         })
+    }
+
+    /// The program that it runs.
+    pub fn program(&self) -> Program {
+        self.program
+    }
+
+    /// Whether it is just executing a program, or ending. Soon more will be known.
+    pub fn is_changing(&self) -> bool {
+        self.program.code == 0
+    }
+
+    /// Whether it is the same process, perhaps with another program.
+    pub fn is_same_as(&self, other: &Process) -> bool {
+        (self.pid, self.started) == (other.pid, other.started)
     }
 
     /// The state of its first thread, which is R's; `None` if it ended.
@@ -69,12 +97,18 @@ impl Process {
         fs::read(file_of(self.pid, "cmdline")).unwrap_or_default()
     }
 
-    /// Whether it started with this environment variable, as `NAME=VALUE`.
+    /// Whether its program started with this environment variable, as `NAME=VALUE`.
     pub fn has_variable(&self, variable: &str) -> bool {
+        self.variable_starting(variable.as_bytes())
+            .is_some_and(|found| found.len() == variable.len())
+    }
+
+    /// The first environment variable of its program that starts with this text, as `NAME=VALUE`.
+    pub fn variable_starting(&self, text: &[u8]) -> Option<Vec<u8>> {
         let variables = fs::read(file_of(self.pid, "environ")).unwrap_or_default();
-        variables
-            .split(|&byte| byte == 0)
-            .any(|one| one == variable.as_bytes())
+        let mut variables = variables.split(|&byte| byte == 0);
+        let found = variables.find(|one| one.starts_with(text))?;
+        found.iter().copied().try_vec().ok()
     }
 
     /// The program and its arguments, with blanks between them.
@@ -100,7 +134,7 @@ impl Process {
 
     /// Whether it was forked and has not executed a program since.
     pub fn is_fork(&self) -> bool {
-        Status::read(self.pid).is_some_and(|status| status.flags & FORKED != 0)
+        self.program.is_fork
     }
 
     /// Whether it started after another one, or at the same time.
@@ -251,9 +285,17 @@ const FORKED: u32 = 0x40;
 /// The contents of `/proc/PID/stat`.
 pub struct Status {
     pub state: State,
-    flags: u32,
     started: u64,
+    pub program: Program,
     pub processor: usize,
+}
+
+impl Program {
+    /// Whether a process that runs this program has executed it since it ran `other`. While it is executed, that is
+    /// unknown.
+    pub fn differs_from(self, other: Program) -> bool {
+        self.code != 0 && self != other
+    }
 }
 
 impl Status {
@@ -280,15 +322,22 @@ impl Status {
             other => State::Other(other),
         };
         // Field 9; the state is field 3.
-        let flags = fields.nth(5)?.parse().ok()?;
+        let flags: u32 = fields.nth(5)?.parse().ok()?;
         // Field 22.
         let started = fields.nth(12)?.parse().ok()?;
+        // Fields 26 and 28.
+        let code = fields.nth(3)?.parse().ok()?;
+        let stack = fields.nth(1)?.parse().ok()?;
         // Field 39.
-        let processor = fields.nth(16)?.parse().ok()?;
+        let processor = fields.nth(10)?.parse().ok()?;
         Some(Status {
             state,
-            flags,
             started,
+            program: Program {
+                is_fork: flags & FORKED != 0,
+                code,
+                stack,
+            },
             processor,
         })
     }

@@ -87,34 +87,34 @@ impl Workers {
             let Ok(process) = Process::find(pid) else {
                 continue;
             };
+            let sign = if of.contains(&process) || pid as u32 == std::process::id() {
+                None
+            } else {
+                sign_of(&process, sockets, variable)?
+            };
+            let has_r = sign.is_some() && process.has_r();
             // It may still become R, or its master may not wait yet.
-            if uptime.is_none_or(|uptime: f64| uptime - process.started() > STARTING) {
+            let is_starting =
+                uptime.is_some_and(|uptime: f64| uptime - process.started() <= STARTING);
+            if is_starting || sign.is_some() && !has_r {
+                self.are_settled = false;
+            } else {
                 self.seen.try_push(pid)?;
                 if let Some(moved) = self.seen.get_mut(place..) {
                     moved.rotate_right(1);
                 }
-            } else {
-                self.are_settled = false;
             }
-            if of.contains(&process) || pid as u32 == std::process::id() {
-                continue;
-            }
-            let command = process.command()?;
-            let is_master = |(of, sockets): &&(Process, Sockets)| {
-                process.is_later_than(of) && sockets.are_in(&command)
-            };
-            let sign = if let Some((master, _)) = sockets.iter().find(is_master) {
-                Sign::Address(master.pid)
-            } else if variable.is_some_and(|variable| process.has_variable(variable)) {
-                Sign::Variable
-            } else {
-                continue;
-            };
-            if process.has_r() {
+            if let (Some(sign), true) = (sign, has_r) {
                 found.try_push((process, sign))?;
             }
         }
         Ok(found)
+    }
+
+    /// Examines this process again, which has executed another program.
+    pub fn forget(&mut self, pid: i32) {
+        self.seen.retain(|seen| *seen != pid);
+        self.are_settled = false;
     }
 
     /// Whether a search may find more, although no process has been created since the last one.
@@ -147,6 +147,22 @@ impl Workers {
         }
         Ok(())
     }
+}
+
+/// What shows that a process works for others, which have these sockets, or belongs to the recording with this variable.
+fn sign_of(
+    process: &Process,
+    sockets: &[(Process, Sockets)],
+    variable: Option<&str>,
+) -> Result<Option<Sign>> {
+    let command = process.command()?;
+    let is_master =
+        |(of, sockets): &&(Process, Sockets)| process.is_later_than(of) && sockets.are_in(&command);
+    if let Some((master, _)) = sockets.iter().find(is_master) {
+        return Ok(Some(Sign::Address(master.pid)));
+    }
+    let has_variable = variable.is_some_and(|variable| process.has_variable(variable));
+    Ok(has_variable.then_some(Sign::Variable))
 }
 
 /// The numbers of the sockets of the process with this folder.

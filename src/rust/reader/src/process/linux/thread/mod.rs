@@ -18,7 +18,7 @@ mod register_set;
 pub(super) mod system_calls;
 
 use super::permission::gone;
-use super::proc::{Process, Status};
+use super::proc::{Process, Program, Status};
 use crate::process::computing::{Call, Evidence};
 use crate::process::states::{Activity, State, Stops, WhyFree};
 use hold::{Hold, Holder};
@@ -60,6 +60,9 @@ pub struct Thread {
     on_processor: bool,
     /// The number of ticks at which it was on a processor.
     ticks: u32,
+    /// The program that its process ran at first, and whether it runs another one now.
+    program: Program,
+    has_left: bool,
 }
 
 /// A thread of this process is known to be on a processor. Which one is looked up only once in this many ticks.
@@ -96,6 +99,8 @@ impl Thread {
             slices: None,
             on_processor: false,
             ticks: 0,
+            program: process.program(),
+            has_left: false,
         };
         if let (Some(stopper), Stops::Always) = (&mut thread.stopper, stops) {
             stopper.check()?;
@@ -123,6 +128,7 @@ impl Thread {
             }
         }
         let status = self.status()?;
+        self.has_left |= status.program.differs_from(self.program);
         let runs = status.state == State::Running;
         let times = if runs && cpu.is_none() {
             self.times()
@@ -139,6 +145,11 @@ impl Thread {
             processor: Some(status.processor),
             cpu: cpu.or(times.map(|times| times.0)),
         })
+    }
+
+    /// Whether its process was seen to run another program than when this was opened.
+    pub fn has_left(&self) -> bool {
+        self.has_left
     }
 
     fn status(&self) -> Option<Status> {
@@ -201,7 +212,8 @@ impl Thread {
             Some(_) if state == State::WaitsForDevice => Held::Free(WhyFree::Late),
             Some(stopper) => match stopper.stop() {
                 Ok(pause) => Held::Stopped(pause),
-                Err(Failure::Refused) => Held::Free(WhyFree::Traced),
+                Err(Failure::Traced) => Held::Free(WhyFree::Traced),
+                Err(Failure::Refused) => Held::Free(WhyFree::Refused),
                 Err(Failure::Late | Failure::Ended) => Held::Free(WhyFree::Late),
             },
         }

@@ -7,7 +7,7 @@
 //! A signal that arrives during the pause is passed on. A process that was already stopped by a signal remains
 //! stopped. System calls are restarted by the kernel, as after `SIGSTOP` and `SIGCONT`.
 
-use super::super::permission::{gone, not_permitted};
+use super::super::permission::{gone, why_refused};
 use super::{processor, system_calls};
 use crate::process::computing::Call;
 use profile_core::error::{Error, Result};
@@ -48,7 +48,9 @@ pub struct Pause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     Ended,
-    /// Another process traces it, or the system does not permit it.
+    /// Another process traces it.
+    Traced,
+    /// The system does not permit it.
     Refused,
     /// It may stop later.
     Late,
@@ -67,7 +69,7 @@ impl Stopper {
         match self.stop() {
             Ok(_) | Err(Failure::Late) => Ok(()),
             Err(Failure::Ended) => Err(gone(self.pid)),
-            Err(Failure::Refused) => Err(refused(self.pid)),
+            Err(Failure::Traced | Failure::Refused) => Err(refused(self.pid)),
         }
     }
 
@@ -77,6 +79,7 @@ impl Stopper {
         if !self.is_pending {
             request(libc::PTRACE_SEIZE, self.pid, 0).map_err(|errno| match errno {
                 libc::ESRCH => Failure::Ended,
+                _ if is_traced(self.pid) => Failure::Traced,
                 _ => Failure::Refused,
             })?;
             self.is_pending = true;
@@ -252,7 +255,12 @@ fn refused(pid: i32) -> Error {
                 "Process {pid} cannot be stopped, because process {tracer} ({name}) traces it, as debuggers do."
             ))
         }
-        None => not_permitted(pid),
+        None => {
+            let why = why_refused(pid);
+            Error::Process(message!(
+                "The system does not permit to stop process {pid}. {why}"
+            ))
+        }
     }
 }
 
