@@ -25,7 +25,8 @@
 #' - `attr "name"`, an attribute; `in code`, a constant or function in the code of a function;
 #' - `closure env`, `promise env` and `parent env`, the environments of functions, of arguments that were not evaluated
 #'   yet, and around an environment;
-#' - `kept by pointer`, what an external pointer protects; `finalizer`.
+#' - `kept by pointer` and `pointer tag`, what an external pointer protects, and its tag;
+#' - `value` and `finalizer` of a weak reference, such as those of [reg.finalizer()]. Both live as long as its key.
 #'
 #' Only what holds 1/20,000 of all objects or more has a step of its own. The rest is counted for its holder, by type.
 #' Steps that repeat, as in a list of lists of lists, are one step.
@@ -34,7 +35,7 @@
 #' the global environment, namespaces and `base`; calls that are running (`call of f()`); copies of namespaces, such as
 #' attached packages (`package:stats`), other attached objects (`attached mtcars`) and imports; R's stacks; callbacks of
 #' [addTaskCallback()] (`task callback 1`), what was written to open connections (`connection 3 <rawConnection>`) and drawn
-#' on graphics devices that keep it (`graphics device 2`); finalizers; variables in C code of packages
+#' on graphics devices that keep it (`graphics device 2`); finalizers and weak references; variables in C code of packages
 #' (`C variables of Rcpp.so`), and of R. Objects to which nothing leads are `garbage not collected yet`, which R would free
 #' at a garbage collection, or `no holder found` if garbage has just been collected.
 #'
