@@ -25,7 +25,8 @@
 #' - `attr "name"`, an attribute; `in code`, a constant or function in the code of a function;
 #' - `closure env`, `promise env` and `parent env`, the environments of functions, of arguments that were not evaluated
 #'   yet, and around an environment;
-#' - `kept by pointer`, what an external pointer protects; `finalizer`.
+#' - `kept by pointer` and `pointer tag`, what an external pointer protects, and its tag;
+#' - `value` and `finalizer` of a weak reference, such as those of [reg.finalizer()]. Both live as long as its key.
 #'
 #' Only what holds 1/20,000 of all objects or more has a step of its own. The rest is counted for its holder, by type.
 #' Steps that repeat, as in a list of lists of lists, are one step.
@@ -34,7 +35,7 @@
 #' the global environment, namespaces and `base`; calls that are running (`call of f()`); copies of namespaces, such as
 #' attached packages (`package:stats`), other attached objects (`attached mtcars`) and imports; R's stacks; callbacks of
 #' [addTaskCallback()] (`task callback 1`), what was written to open connections (`connection 3 <rawConnection>`) and drawn
-#' on graphics devices that keep it (`graphics device 2`); finalizers; variables in C code of packages
+#' on graphics devices that keep it (`graphics device 2`); finalizers and weak references; variables in C code of packages
 #' (`C variables of Rcpp.so`), and of R. Objects to which nothing leads are `garbage not collected yet`, which R would free
 #' at a garbage collection, or `no holder found` if garbage has just been collected.
 #'
@@ -46,8 +47,13 @@
 #' @section Another process:
 #' It is stopped by `ptrace()`, as in [profile_process()], while its objects are copied: about 0.1 seconds for a million
 #' objects. Only the start of vectors of numbers is copied, not the numbers. The copy takes as much memory as these
-#' objects. If R is just collecting garbage or changing its lists of objects, the process goes on and is stopped again
-#' some milliseconds later. Permissions are those of [profile_process()]. A process that another one traces cannot be stopped.
+#' objects. Permissions are those of [profile_process()]. A process that another one traces cannot be stopped.
+#'
+#' If R is just collecting garbage or changing its objects, the process goes on and is stopped again some milliseconds
+#' later: as long as all stops take less than a second in total, and no more than five seconds have passed. If no
+#' snapshot is complete, the result is the one with the fewest references that lead to no object, see
+#' `profile.heap.wrong_references` below. If two snapshots have the same ones, they are damaged, and there is no further
+#' attempt. An error says what cannot be read if there is no snapshot at all.
 #'
 #' @section Parallel code:
 #' With `children = TRUE`, the snapshot also contains the R processes that work for the process at this moment: those
@@ -87,9 +93,10 @@
 #'   `profile.heap.objects`, all objects; `profile.heap.data`, the data of vectors, which is 8 times the `Vcells` of
 #'   [gc()]; `profile.heap.free`; `profile.heap.unheld`, objects without holders; `profile.heap.unchecked`, the number of
 #'   vectors that may be larger than their length tells, if R does not use the allocator of glibc: sizes are "at least" then;
-#'   `profile.heap.resident`, all memory of the process; `profile.heap.wrong_references`, the number of references that lead to no object, 0 unless the heap was
-#'   being changed; for another process `profile.pauses.total`, how long it was stopped, in nanoseconds; and, if there are
-#'   several processes, `profile.process.role`.
+#'   `profile.heap.resident`, all memory of the process; `profile.heap.wrong_references`, the number of references that
+#'   lead to no object, 0 unless the heap is damaged or was being changed; for another process `profile.pauses` and
+#'   `profile.pauses.total`, how often it was stopped, and how long, in nanoseconds; and, if there are several processes,
+#'   `profile.process.role`.
 #'
 #' @eval source("tools/help.R")$value$heap_frames
 #'

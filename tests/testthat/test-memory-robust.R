@@ -34,3 +34,28 @@ test_that("a process that is killed while its snapshot is taken is an error", {
   expect_error(repeat memory_profile(pid), class = "profile_error_process")
   expect_true(wait_for(function() has_ended(pid)))
 })
+
+test_that("references that are damaged are counted, and the rest is there", {
+  skip_without_processes()
+  for (count in c(1, 30, 300)) {
+    pid <- local_r_process(c(
+      "elements <- lapply(1:1000, function(i) i + 0.5)",
+      "address <- sub('^@([0-9a-f]+) .*', '\\\\1', capture.output(.Internal(inspect(elements)))[[1]])",
+      "digits <- strtoi(strsplit(address, '')[[1]], 16)",
+      "elements_at <- sum(digits * 16^rev(seq_along(digits) - 1)) + 48",
+      "memory <- file('/proc/self/mem', 'r+b', raw = TRUE)",
+      # The next collection would end the process.
+      "invisible(gc())",
+      "invisible(seek(memory, elements_at, rw = 'write'))",
+      sprintf("writeBin(rep(c(0x12345678L, 0L), %d), memory)", count),
+      "close(memory)", sleeping_code
+    ))
+    x <- memory_profile(pid)
+    expect_identical(validate_profile(x), x)
+    expect_equal(heap_attribute(x, "wrong_references"), count)
+    expect_equal(source_attribute(x, "profile.pauses"), "2")
+    paths <- paths_in(x)
+    expect_equal(paths$objects[paths$path == "globalenv > $elements > numeric"], 1000 - count)
+    expect_false(has_ended(pid))
+  }
+})

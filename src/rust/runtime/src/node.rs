@@ -191,6 +191,12 @@ pub mod reference {
     pub const HASH_TABLE: u32 = 2;
     pub const PROMISE_VALUE: u32 = 1;
     pub const PROMISE_ENVIRONMENT: u32 = 3;
+    /// Of an external pointer.
+    pub const PROTECTED: u32 = 1;
+    pub const POINTER_TAG: u32 = 2;
+    /// Of a weak reference.
+    pub const WEAK_VALUE: u32 = 1;
+    pub const FINALIZER: u32 = 2;
     /// Of a list or expression.
     pub const FIRST_ELEMENT: u32 = 1;
 }

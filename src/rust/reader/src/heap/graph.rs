@@ -1,6 +1,7 @@
 //! All objects as a graph: vertices, and the references between them. [`super::walk`] finds it.
 
 use super::damage::too_many_objects;
+use super::wrong::Wrong;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled, with_room};
 
@@ -150,7 +151,7 @@ pub struct Graph {
     /// The first vertex of objects that nothing holds.
     pub unheld: Vertex,
     /// References of objects that are held, which are not addresses of objects.
-    pub wrong: u64,
+    pub wrong: Wrong,
 }
 
 impl Graph {

@@ -15,10 +15,12 @@
 //!   which;
 //! - [`steps`]: what a reference means; [`texts`]: the names of steps; [`paths`]: sequences of steps; [`ways`]: to objects
 //!   with several holders; [`naming`]: the path of each object; [`sums`] of them;
-//! - [`snapshot`]: all of this as a profile; [`snapshots`]: of a process; [`gauge`]: only how much memory it takes.
+//! - [`snapshot`]: all of this as a profile, with the references that are [`wrong`]; [`snapshots`]: of a process, in several
+//!   [`attempts`] if it changes; [`gauge`]: only how much memory it takes.
 //!
 //! No function of R is called, and nothing in the memory is trusted: only addresses that [`objects`] knows are followed.
 
+pub mod attempts;
 pub mod copied;
 pub mod copying;
 pub mod counts;
@@ -41,6 +43,7 @@ pub mod texts;
 pub mod variables;
 pub mod walk;
 pub mod ways;
+pub mod wrong;
 
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,7 @@ use super::roots::{self, Library, Root, Symbols};
 use super::steps::Kind;
 use super::sums::Sum;
 use super::walk::walk;
+use super::wrong::Wrong;
 use crate::record::source::add_numbers;
 use crate::target::Target;
 use profile_core::error::Result;
@@ -37,6 +38,7 @@ const MOST_STEPS: usize = 4_500;
 pub struct Snapshot {
     pub profile: Profile,
     pub heap: Heap,
+    pub wrong: Wrong,
 }
 
 /// Sizes are in bytes.
@@ -90,7 +92,7 @@ pub fn take<'m>(
         &objects,
         about.lists,
     )?;
-    let (named, heap) = name(about, &objects, &roots, &symbols)?;
+    let (named, heap, wrong) = name(about, &objects, &roots, &symbols)?;
     source.default_type = Some(owned(TYPES[0].0)?);
     let numbers = [
         ("profile.heap.used", heap.used),
@@ -126,6 +128,7 @@ pub fn take<'m>(
     Ok(Snapshot {
         profile: builder.profile,
         heap,
+        wrong,
     })
 }
 
@@ -135,7 +138,7 @@ fn name<'n, 'm>(
     objects: &'n Objects<'m>,
     roots: &[Root],
     symbols: &Symbols,
-) -> Result<(Named<'n, 'm>, Heap)> {
+) -> Result<(Named<'n, 'm>, Heap, Wrong)> {
     let (graph, parents) = walk(objects, symbols, roots)?;
     let dominators = Dominators::find(&graph, parents)?;
     let mut least = about
@@ -147,7 +150,8 @@ fn name<'n, 'm>(
         // Roots always have a step, and there may be many of them.
         let is_most = least > objects.used_bytes;
         if about.least.is_some() || is_most || named.paths.nodes.len() <= MOST_STEPS {
-            return Ok((named, heap(&graph, &dominators, objects)));
+            let heap = heap(&graph, &dominators, objects);
+            return Ok((named, heap, graph.wrong));
         }
         least = least.saturating_mul(2);
     }
@@ -156,7 +160,7 @@ fn name<'n, 'm>(
 fn heap(graph: &Graph, dominators: &Dominators, objects: &Objects) -> Heap {
     let mut heap = Heap {
         data: objects.data_bytes,
-        wrong: graph.wrong,
+        wrong: graph.wrong.count,
         ..Heap::default()
     };
     for (object, place) in graph.places.iter().enumerate() {

@@ -4,6 +4,7 @@
 //! objects stay as and where they are. Another process is stopped while its heap is copied. Another thread of this process
 //! makes an image of it, whose heap it copies while R goes on.
 
+use crate::heap::attempts::{LIMITS, Limits, PAUSES, Subject, best};
 use crate::heap::copied::{Copied, CopiedMemory};
 use crate::heap::copying::copy;
 use crate::heap::known::{Known, Places};
@@ -15,7 +16,7 @@ use crate::process::apart;
 use crate::process::{
     Held, Image, OwnView, Process, ProcessMemory, Stops, Thread, is_traced, release_memory,
 };
-use crate::record::source::{add_numbers, of_process, process_source};
+use crate::record::source::{of_process, process_source};
 use crate::target::{MOST_TO_OPEN, Target};
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
@@ -27,7 +28,7 @@ use profile_runtime::heap::Layout;
 use profile_runtime::memory::{Limited, Mapping, Memory, View};
 use std::process;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Takes a snapshot of this process. `least` is [`About::least`]; `is_collected` is whether garbage has just been collected.
 pub fn own_heap(least: Option<u64>, is_collected: bool) -> Result<Snapshot> {
@@ -37,7 +38,7 @@ pub fn own_heap(least: Option<u64>, is_collected: bool) -> Result<Snapshot> {
         let resident = process.resident();
         let found = Found::find(&process)?;
         let known = Known::read(&mut view, &found.places)?;
-        found.take(&mut view, &process, &known, resident, (least, unheld), &[])
+        found.take(&mut view, &process, &known, resident, (least, unheld))
     });
     // The memory for the snapshot would otherwise be part of the next one, as memory that is not R's heap.
     release_memory();
@@ -58,80 +59,125 @@ fn own_process() -> Result<Process> {
     Process::find(i32::try_from(process::id()).unwrap_or(0))
 }
 
-/// The most images that are made for a snapshot, since R waits a moment for each of them.
-const MOST_IMAGES: usize = 20;
+/// For a snapshot of an image. R waits a moment for each of them.
+const LIMITS_OF_IMAGES: Limits = Limits {
+    attempts: 20,
+    ..LIMITS
+};
 
 /// Takes a snapshot of this process in a thread that is not R's, and in which signals are blocked. It includes garbage that
 /// R has not collected yet.
 pub fn heap_of_image(stop: Stop) -> Result<Snapshot> {
     let process = own_process()?;
-    let found = Found::find(&process)?;
-    let (mut pauses, mut last) = (0, None);
-    for pause in PAUSES.into_iter().cycle().take(MOST_IMAGES) {
-        cancel::check(stop)?;
-        match found.take_of_image(&process, &mut pauses) {
-            Ok(Some(snapshot)) if snapshot.heap.wrong == 0 => return Ok(snapshot),
-            Ok(_) => last = None,
-            // R may have been changing its lists.
-            Err(error @ Error::Process(_)) => last = Some(error),
-            Err(error) => return Err(error),
-        }
+    let mut imaged = Imaged {
+        found: Found::find(&process)?,
+        process,
+        begin: Instant::now(),
+    };
+    best(&mut imaged, &LIMITS_OF_IMAGES, stop)
+}
+
+/// This process, of which an image is made for each attempt.
+struct Imaged {
+    process: Process,
+    found: Found,
+    begin: Instant,
+}
+
+impl Subject for Imaged {
+    fn attempt(&mut self, may_collect: bool) -> (Option<Duration>, Result<Option<Snapshot>>) {
+        let resident = self.process.resident();
+        let image = match Image::take() {
+            Ok(image) => image,
+            Err(error) => return (None, Err(error)),
+        };
+        let copied = self.found.copy(&mut image.memory(), may_collect);
+        let pause = image.pause;
+        drop(image);
+        let taken =
+            copied.and_then(|copied| self.found.take_copied(copied, &self.process, resident));
+        (Some(pause), taken)
+    }
+
+    fn exists(&self) -> bool {
+        true
+    }
+
+    fn now(&self) -> Duration {
+        self.begin.elapsed()
+    }
+
+    fn wait(&mut self, pause: Duration) {
         sleep(pause);
     }
-    Err(last.unwrap_or_else(|| collects(MOST_IMAGES)))
 }
-
-fn collects(attempts: usize) -> Error {
-    Error::Process(message!(
-        "R was collecting garbage during each of {attempts} attempts to take a snapshot."
-    ))
-}
-
-/// The maximum number of attempts, and the times between two of them. An attempt fails if R is just collecting garbage,
-/// which is noticed soon, or changing its lists of objects.
-const TRIES: usize = 500;
-const PAUSES: [Duration; 5] = [
-    Duration::from_millis(1),
-    Duration::from_millis(7),
-    Duration::from_millis(3),
-    Duration::from_millis(23),
-    Duration::from_millis(11),
-];
 
 fn heap_here(pid: i32, stop: Stop) -> Result<Snapshot> {
     let process = Process::find(pid)?;
     let found = Found::find(&process)?;
-    let mut thread = open_when_untraced(&process, stop)?;
-    let mut pauses = 0;
-    for pause in PAUSES.into_iter().cycle().take(TRIES) {
-        cancel::check(stop)?;
-        let taken = found.stop_and_take(&process, &mut thread, &mut pauses, false);
-        match taken.map_err(|error| of_process(pid, error)) {
-            Ok(Some(snapshot)) if snapshot.heap.wrong == 0 => return Ok(snapshot),
-            // Another attempt is of no use.
-            Err(error) if process.state().is_none() || !matches!(error, Error::Process(_)) => {
-                return Err(error);
-            }
-            _ => sleep(pause),
-        }
-    }
-    let last = found.stop_and_take(&process, &mut thread, &mut pauses, true);
-    last.and_then(|snapshot| snapshot.ok_or_else(|| collects(TRIES)))
-        .map_err(|error| of_process(pid, error))
+    let begin = Instant::now();
+    let mut stopped = Stopped {
+        thread: open_when_untraced(&process, begin, stop)?,
+        process,
+        found,
+        begin,
+    };
+    best(&mut stopped, &LIMITS, stop)
 }
 
 /// The thread of a process that can be stopped. Another profiler may trace it for a moment, again and again.
-fn open_when_untraced(process: &Process, stop: Stop) -> Result<Thread> {
-    let mut pauses = PAUSES.into_iter().cycle().take(TRIES);
+fn open_when_untraced(process: &Process, begin: Instant, stop: Stop) -> Result<Thread> {
+    let mut pauses = PAUSES.into_iter().cycle().take(LIMITS.attempts);
     loop {
         cancel::check(stop)?;
-        match Thread::open(process, Stops::Always) {
-            Err(_) if is_traced(process.pid) => match pauses.next() {
-                Some(pause) => sleep(pause),
-                None => return Thread::open(process, Stops::Always),
-            },
-            opened => return opened,
+        let opened = Thread::open(process, Stops::Always);
+        let may_wait = opened.is_err() && is_traced(process.pid) && begin.elapsed() < LIMITS.time;
+        match pauses.next().filter(|_| may_wait) {
+            Some(pause) => sleep(pause),
+            None => return opened,
         }
+    }
+}
+
+/// Another process, which is stopped for each attempt.
+struct Stopped {
+    process: Process,
+    thread: Thread,
+    found: Found,
+    begin: Instant,
+}
+
+impl Subject for Stopped {
+    fn attempt(&mut self, may_collect: bool) -> (Option<Duration>, Result<Option<Snapshot>>) {
+        let named = |error| of_process(self.process.pid, error);
+        let unstopped = |why| (None, Err(named(Error::Process(why))));
+        let Some(activity) = self.thread.activity() else {
+            return unstopped(message!("It ended while it was read."));
+        };
+        let resident = self.process.resident();
+        let Held::Stopped(pause) = self.thread.hold(activity.state) else {
+            return unstopped(message!(
+                "It could not be stopped: it waits for a device, or another process traces it."
+            ));
+        };
+        let mut memory = ProcessMemory::new(self.process.pid);
+        let copied = self.found.copy(&mut memory, may_collect);
+        let stopped = pause.end();
+        let taken =
+            copied.and_then(|copied| self.found.take_copied(copied, &self.process, resident));
+        (Some(stopped), taken.map_err(named))
+    }
+
+    fn exists(&self) -> bool {
+        self.process.state().is_some()
+    }
+
+    fn now(&self) -> Duration {
+        self.begin.elapsed()
+    }
+
+    fn wait(&mut self, pause: Duration) {
+        sleep(pause);
     }
 }
 
@@ -168,37 +214,6 @@ impl Found {
         })
     }
 
-    fn stop_and_take(
-        &self,
-        process: &Process,
-        thread: &mut Thread,
-        pauses: &mut u64,
-        may_collect: bool,
-    ) -> Result<Option<Snapshot>> {
-        let activity = thread
-            .activity()
-            .ok_or_else(|| Error::Process(message!("It ended while it was read.")))?;
-        let resident = process.resident();
-        let Held::Stopped(pause) = thread.hold(activity.state) else {
-            return Err(Error::Process(message!(
-                "It could not be stopped: it waits for a device, or another process traces it."
-            )));
-        };
-        let mut memory = ProcessMemory::new(process.pid);
-        let copied = self.copy(&mut memory, may_collect);
-        add_pause(pauses, pause.end());
-        self.take_copied(copied?, process, resident, *pauses)
-    }
-
-    fn take_of_image(&self, process: &Process, pauses: &mut u64) -> Result<Option<Snapshot>> {
-        let resident = process.resident();
-        let image = Image::take()?;
-        add_pause(pauses, image.pause);
-        let copied = self.copy(&mut image.memory(), false);
-        drop(image);
-        self.take_copied(copied?, process, resident, *pauses)
-    }
-
     /// `None` if R is just collecting garbage, unless that `may_collect`.
     fn copy(
         &self,
@@ -223,21 +238,13 @@ impl Found {
         copied: Option<(Known, Copied)>,
         process: &Process,
         resident: Option<u64>,
-        pauses: u64,
     ) -> Result<Option<Snapshot>> {
         let Some((known, copied)) = copied else {
             return Ok(None);
         };
         let mut memory = CopiedMemory(&copied);
-        let pauses = [("profile.pauses.total", pauses)];
-        let taken = self.take(
-            &mut memory,
-            process,
-            &known,
-            resident,
-            (None, GARBAGE),
-            &pauses,
-        );
+        let least_and_unheld = (None, GARBAGE);
+        let taken = self.take(&mut memory, process, &known, resident, least_and_unheld);
         taken.map(Some)
     }
 
@@ -248,11 +255,9 @@ impl Found {
         known: &Known,
         resident: Option<u64>,
         (least, unheld): (Option<u64>, RootName),
-        numbers: &[(&str, u64)],
     ) -> Result<Snapshot> {
         let mut profile = Profile::default();
-        let mut source = process_source(process, SNAPSHOT, &mut profile)?;
-        add_numbers(&mut source, numbers, &mut profile)?;
+        let source = process_source(process, SNAPSHOT, &mut profile)?;
         let about = About {
             target: &self.target,
             known,
@@ -264,12 +269,6 @@ impl Found {
         };
         take(memory, &about, profile, source)
     }
-}
-
-/// Adds a duration to the sum, in nanoseconds.
-fn add_pause(pauses: &mut u64, pause: Duration) {
-    let nanoseconds = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
-    *pauses = pauses.saturating_add(nanoseconds);
 }
 
 /// The libraries of a process that have variables, without R's.

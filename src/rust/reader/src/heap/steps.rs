@@ -55,6 +55,9 @@ pub enum Kind {
     Promise,
     Code,
     Pointer,
+    PointerTag,
+    /// The value of a weak reference.
+    Value,
     Finalizer,
 }
 
@@ -63,7 +66,9 @@ impl Kind {
         match self {
             Kind::Root => HeapFrame::Root,
             Kind::Binding => HeapFrame::Binding,
-            Kind::Element | Kind::Pointer | Kind::Finalizer => HeapFrame::Element,
+            Kind::Element | Kind::Pointer | Kind::PointerTag | Kind::Value | Kind::Finalizer => {
+                HeapFrame::Element
+            }
             Kind::Attribute => HeapFrame::Attribute,
             Kind::Closure | Kind::Parent | Kind::Promise => HeapFrame::Environment,
             Kind::Code => HeapFrame::Code,
@@ -149,7 +154,9 @@ impl<'h, 'm> Holder<'h, 'm> {
                 Part::Code => in_code(),
                 _ => (Some(self.element(reference)), inside),
             },
-            (EXTPTRSXP, _) => (Some((Kind::Pointer, 0)), inside),
+            (EXTPTRSXP, reference::PROTECTED) => (Some((Kind::Pointer, 0)), inside),
+            (EXTPTRSXP, _) => (Some((Kind::PointerTag, 0)), inside),
+            (WEAKREFSXP, reference::WEAK_VALUE) => (Some((Kind::Value, 0)), inside),
             (WEAKREFSXP, _) => (Some((Kind::Finalizer, 0)), inside),
             _ => (None, inside),
         }
@@ -178,7 +185,7 @@ pub fn is_means(type_: Type) -> bool {
 
 /// The names of the elements of a list.
 fn names_of<'m>(known: &Known, objects: &Objects<'m>, node: Node) -> Option<Node<'m>> {
-    if node.type_() != VECSXP || node.is_altrep() {
+    if !matches!(node.type_(), VECSXP | EXPRSXP) || node.is_altrep() {
         return None;
     }
     let names = known.attribute(objects, node, known.names_symbol)?;

@@ -1,5 +1,6 @@
 //! Tests with heaps that are laid out as R does it, see [`fake`].
 
+mod attempts;
 mod cases;
 mod cells;
 mod copies;
@@ -13,6 +14,7 @@ mod listed;
 mod paths;
 mod random;
 mod rows;
+mod scripted;
 mod shared;
 mod space;
 mod whole;

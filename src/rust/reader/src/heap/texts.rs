@@ -39,6 +39,8 @@ impl Texts<'_, '_> {
             StepKind::Promise => text.try_push_str("promise env")?,
             StepKind::Code => text.try_push_str("in code")?,
             StepKind::Pointer => text.try_push_str("kept by pointer")?,
+            StepKind::PointerTag => text.try_push_str("pointer tag")?,
+            StepKind::Value => text.try_push_str("value")?,
             StepKind::Finalizer => text.try_push_str("finalizer")?,
         }
         let is_named = matches!(kind, StepKind::Binding | StepKind::Element);

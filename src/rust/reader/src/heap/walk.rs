@@ -8,6 +8,7 @@ use super::damage::too_many_objects;
 use super::graph::{Edge, Graph, Holders, Kind, MOST, Place, TOP, Vertex};
 use super::objects::Objects;
 use super::roots::{Phase, Root, Symbols};
+use super::wrong::Wrong;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled, with_room};
 use profile_runtime::node::{Node, reference};
@@ -26,7 +27,7 @@ struct Walk<'w, 'm> {
     shared: Vec<(Vertex, Vertex)>,
     /// The number of the row of a shared leaf, and a holder.
     shared_edges: Vec<Edge>,
-    wrong: u64,
+    wrong: Wrong,
     /// Objects, and the number of the next reference that is to be followed.
     stack: Vec<(u32, u32)>,
     phase: Phase,
@@ -49,7 +50,7 @@ pub fn walk(objects: &Objects, symbols: &Symbols, roots: &[Root]) -> Result<(Gra
         edges: Vec::new(),
         shared: Vec::new(),
         shared_edges: Vec::new(),
-        wrong: 0,
+        wrong: Wrong::default(),
         stack: Vec::new(),
         phase: Phase::Names,
         start: TOP,
@@ -193,7 +194,10 @@ impl Walk<'_, '_> {
                 }
                 let Some(number) = self.objects.number(address) else {
                     // What nothing holds yet may be an object that R is just making.
-                    self.wrong += u64::from(self.phase < Phase::None);
+                    if self.phase < Phase::None {
+                        let holder = self.objects.address(object);
+                        self.wrong.add((holder, reference - 1, address))?;
+                    }
                     continue;
                 };
                 let child = self.objects.node(number);

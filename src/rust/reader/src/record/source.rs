@@ -127,6 +127,16 @@ pub fn add_numbers(
     Ok(())
 }
 
+/// Adds numbers to the attributes of all sources of a profile.
+pub fn add_numbers_to_all(profile: &mut Profile, numbers: &[(&str, u64)]) -> Result<()> {
+    let mut sources = std::mem::take(&mut profile.sources);
+    for source in &mut sources {
+        add_numbers(source, numbers, profile)?;
+    }
+    profile.sources = sources;
+    Ok(())
+}
+
 /// How often a process was stopped, how long in total, and for the longest time. The durations are in nanoseconds.
 pub fn about_pauses(pauses: &[u32], profile: &mut Profile) -> Result<[Attribute; 3]> {
     let longest = pauses.iter().copied().max().unwrap_or(0);

@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(20);
 const MOST_MEMORY: usize = 64 << 20;
 
 /// Changes a word that has a meaning.
-fn change(random: &mut Random, space: &mut Space, words: &[u64]) {
+pub fn change(random: &mut Random, space: &mut Space, words: &[u64]) {
     let address = random.pick(words);
     let other = random.pick(words);
     let word = space.word(address);

@@ -2,7 +2,7 @@
 
 use super::FakeHeap;
 use super::rows::Rows;
-use profile_runtime::objects::REALSXP;
+use profile_runtime::objects::{EXPRSXP, REALSXP};
 
 /// The size of a vector of 1000 numbers, which has memory of its own.
 const LARGE: u64 = 48 + 8000;
@@ -126,16 +126,53 @@ fn a_promise_has_its_value_and_before_that_its_environment() {
 #[test]
 fn pointers_and_altrep_keep_data() {
     let rows = rows(|heap| {
-        let (kept, data) = (heap.real(1000), heap.real(1000));
+        let [kept, tag, data] = [1000, 500, 1000].map(|length| heap.real(length));
         let nil = heap.known.nil;
-        let pointer = heap.external_pointer(kept, nil);
+        let pointer = heap.external_pointer(kept, tag);
         heap.define_global("p", pointer);
         let wrapper = heap.altrep(REALSXP, [data, nil]);
         heap.define_global("w", wrapper);
     });
     let kept = "globalenv > $p > kept by pointer > numeric";
     assert_eq!(rows.get(kept), (LARGE, 1));
+    let tag = "globalenv > $p > pointer tag > numeric";
+    assert_eq!(rows.get(tag), (4048, 1));
     assert_eq!(rows.get("globalenv > $w > numeric"), (LARGE + 56, 2));
+}
+
+#[test]
+fn a_weak_reference_has_a_value_and_a_finalizer() {
+    let rows = rows(|heap| {
+        let [key, value, finalizer] = [1000, 600, 500].map(|length| heap.real(length));
+        let list = heap.named_list(&[("a", value)]);
+        let weak = heap.weak_reference(key, list, finalizer);
+        heap.define_global("weak", weak);
+        let code = heap.closure(heap.known.nil, heap.known.global);
+        let kept = heap.real(400);
+        heap.set_attributes(code, &[("kept", kept)]);
+        let nil = heap.known.nil;
+        let other = heap.weak_reference(key, nil, code);
+        heap.define_global("other", other);
+    });
+    let value = "globalenv > $weak > value > $a > numeric";
+    assert_eq!(rows.get(value), (4848, 1));
+    let finalizer = "globalenv > $weak > finalizer > numeric";
+    assert_eq!(rows.get(finalizer), (4048, 1));
+    let kept = "globalenv > $other > finalizer > attr \"kept\" > numeric";
+    assert_eq!(rows.get(kept), (3248, 1));
+}
+
+#[test]
+fn expressions_have_the_names_of_lists() {
+    let rows = rows(|heap| {
+        let (a, b) = (heap.real(1000), heap.real(500));
+        let expression = heap.pointers(EXPRSXP, &[a, b]);
+        let names = heap.strings(&["a", ""]);
+        heap.set_attributes(expression, &[("names", names)]);
+        heap.define_global("e", expression);
+    });
+    assert_eq!(rows.get("globalenv > $e > $a > numeric"), (LARGE, 1));
+    assert_eq!(rows.get("globalenv > $e > [[*]] > numeric"), (4048, 1));
 }
 
 #[test]

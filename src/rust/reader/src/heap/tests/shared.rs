@@ -105,7 +105,7 @@ fn a_weak_reference_holds_its_value_and_finalizer_but_not_its_key() {
     heap.weak_reference(key, value, finalizer);
     let rows = Rows::of(&mut heap, LEAST);
     let root = "finalizers and weak references";
-    assert_eq!(rows.bytes(&format!("{root} > finalizer > numeric")), LARGE);
+    assert_eq!(rows.bytes(&format!("{root} > value > numeric")), LARGE);
     let kept = format!("{root} > finalizer > closure env > $kept > numeric");
     assert_eq!(rows.bytes(&kept), LARGE);
     assert_eq!(rows.bytes("no holder found > numeric"), LARGE);

@@ -15,6 +15,14 @@ use profile_runtime::objects::LENGTH;
 const RESIDENT: u64 = 1 << 30;
 
 pub fn snapshot<'m>(heap: &FakeHeap, memory: &mut impl View<'m>, least: Option<u64>) -> Snapshot {
+    taken(heap, memory, least).unwrap()
+}
+
+pub fn taken<'m>(
+    heap: &FakeHeap,
+    memory: &mut impl View<'m>,
+    least: Option<u64>,
+) -> Result<Snapshot> {
     let about = About {
         target: &heap.target,
         known: &heap.known,
@@ -24,7 +32,7 @@ pub fn snapshot<'m>(heap: &FakeHeap, memory: &mut impl View<'m>, least: Option<u
         unheld: profile_core::model::heap::NO_HOLDER,
         least,
     };
-    take(memory, &about, Profile::default(), Source::default()).unwrap()
+    take(memory, &about, Profile::default(), Source::default())
 }
 
 fn finished() -> FakeHeap {
@@ -52,6 +60,10 @@ fn all_memory_is_in_the_samples() {
 }
 
 pub fn copied(heap: &FakeHeap) -> Result<Option<Copied>> {
+    copied_while(heap, false)
+}
+
+pub fn copied_while(heap: &FakeHeap, may_collect: bool) -> Result<Option<Copied>> {
     let (target, libraries) = (&heap.target, &heap.libraries);
     let mappings = heap.space.mappings();
     copy(
@@ -61,7 +73,7 @@ pub fn copied(heap: &FakeHeap) -> Result<Option<Copied>> {
         &heap.known,
         &heap.lists,
         libraries,
-        false,
+        may_collect,
     )
 }
 
