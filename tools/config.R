@@ -19,13 +19,12 @@ minimum <- local({
   sub(".*rustc \\(>= ([0-9.]+)\\).*", "\\1", requirements)
 })
 
-# The packages of many systems are outdated, so rustup is listed first.
+# What to install, in the rest of a sentence. The packages of many systems are outdated, so rustup is listed first.
 how_to_install <- function() {
+  updates <- if (length(find_tools("rustup")) > 0) "run `rustup update`, or "
   paste0(
-    "This package needs Rust ", minimum, " or later. On any system rustup installs it, see ",
-    "https://rustup.rs.\n",
-    "Packages of the system do where they are that new: cargo in Debian 13 and Fedora (in ",
-    "Debian 12\ncargo-web, as cargo is too old there), rust in Homebrew."
+    updates, "install Rust ", minimum, " or later, on any system with https://rustup.rs, or from these packages: ",
+    "cargo in Debian 13 and Fedora, cargo-web in Debian 12, rust in Homebrew."
   )
 }
 
@@ -48,31 +47,34 @@ find_tools <- function(name) {
   folders <- file.path(c(if (nzchar(cargo_home)) cargo_home, file.path(home, ".cargo")), "bin")
   found <- c(Sys.which(name), file.path(folders, paste0(name, if (windows) ".exe")))
   found <- found[file.exists(found)]
-  if (length(found) == 0) {
-    fail(name, " was not found on the PATH or in ~/.cargo/bin.\n", how_to_install())
-  }
   # Links are not resolved: rustup identifies its tools by name.
   unique(file.path(normalizePath(dirname(found), "/"), basename(found)))
 }
 
-# The value of a key in the output of `rustc -vV`.
-about <- function(rustc, key) {
-  sub(".*: ", "", grep(paste0("^", key, ": "), run(rustc, "-vV"), value = TRUE))
+# The value of a key in the output of `rustc -vV` or `cargo -vV`.
+about <- function(tool, key) {
+  sub(".*: ", "", grep(paste0("^", key, ": "), run(tool, "-vV"), value = TRUE))
 }
 
-cargos <- find_tools("cargo")
-rustcs <- find_tools("rustc")
-releases <- vapply(rustcs, about, "", "release")
-# A nightly is 1.96.0-nightly.
-new_enough <- package_version(sub("-.*", "", releases)) >= minimum
-if (!any(new_enough)) {
-  fail(
-    paste0(rustcs, " is Rust ", releases, ", which is too old.\n"),
-    "`rustup update` updates it if rustup installed it.\n",
-    how_to_install()
-  )
+# All versions of a tool that are new enough. Debian 12 has a cargo and a rustc of different ages.
+new_enough <- function(name) {
+  tools <- find_tools(name)
+  if (length(tools) == 0) {
+    fail("This package needs ", name, ", which is not on the PATH and not in ~/.cargo/bin: ", how_to_install())
+  }
+  releases <- vapply(tools, about, "", "release")
+  # A nightly is 1.96.0-nightly.
+  enough <- package_version(sub("-.*", "", releases)) >= minimum
+  if (!any(enough)) {
+    fail(
+      paste0(tools, " is version ", releases, collapse = " and "), ", too old for this package: ", how_to_install()
+    )
+  }
+  tools[enough]
 }
-rustc <- rustcs[new_enough][[1]]
+
+cargos <- new_enough("cargo")
+rustc <- new_enough("rustc")[[1]]
 # The cargo that belongs to a rustc, else any.
 cargo <- c(cargos[dirname(cargos) == dirname(rustc)], cargos)[[1]]
 cat(run(cargo, "--version"), sep = "\n")

@@ -16,11 +16,11 @@ tool_path <- function(file) {
 machine <- function(..., .local_envir = parent.frame()) {
   bin <- withr::local_tempdir(.local_envir = .local_envir)
   basics <- c(
-    "awk", "bash", "cat", "cut", "dirname", "grep", "head", "id", "locale", "sed", "sh", "sort",
-    "tail", "tr", "uname"
+    "awk", "bash", "cat", "chmod", "cut", "dirname", "grep", "head", "id", "locale", "mkdir", "mv", "rm", "sed", "sh",
+    "sort", "tail", "tr", "uname"
   )
   file.symlink(Sys.which(basics), file.path(bin, basics))
-  fakes <- list(...)
+  fakes <- rlang::list2(...)
   for (name in names(fakes)) {
     path <- file.path(bin, name)
     unlink(path)
@@ -30,18 +30,17 @@ machine <- function(..., .local_envir = parent.frame()) {
   bin
 }
 
-# The output of a program with this PATH, with its status and an empty home folder.
-output_on <- function(bin, program, args = character()) {
-  home <- withr::local_tempdir()
-  env <- c(paste0("PATH=", bin), paste0("HOME=", home), "CARGO_HOME=")
+# The output of a program with this PATH, with its status. The home folder is empty unless one is given.
+output_on <- function(bin, program, args = character(), home = withr::local_tempdir()) {
+  env <- c(paste0("PATH=", bin), paste0("HOME=", home), "CARGO_HOME=", "RUSTUP_HOME=", "XDG_CACHE_HOME=")
   lines <- suppressWarnings(system2(
     "env", c(shQuote(env), shQuote(c(program, args))), stdout = TRUE, stderr = TRUE
   ))
   list(status = attr(lines, "status"), text = paste(lines, collapse = "\n"))
 }
 
-bash_on <- function(bin, script) {
-  output_on(bin, file.path(bin, "bash"), script)
+bash_on <- function(bin, script, ...) {
+  output_on(bin, file.path(bin, "bash"), script, ...)
 }
 
 nobody <- "[ \"$1\" = -u ] && echo 1000"
@@ -94,24 +93,38 @@ test_that("a Rust that is too old is neither used nor suggested", {
   expect_match(text, "as root: apt-get install cargo r-base-dev\n", fixed = TRUE)
 })
 
-test_that("configure reports which Rust is needed and how to install it", {
+# The lines of fake programs that answer `--version` and `-vV` like these versions of cargo and rustc.
+fake_rust <- function(cargo, rustc = cargo) {
+  answers <- function(name, version) {
+    c(
+      paste0("echo '", name, " ", version, " (of some day)'"),
+      paste0("[ \"$1\" = -vV ] && echo 'release: ", version, "' && echo 'host: x86_64-unknown-linux-gnu'"),
+      "exit 0"
+    )
+  }
+  list(cargo = answers("cargo", cargo), rustc = answers("rustc", rustc))
+}
+
+test_that("configure says in one sentence which Rust is needed and how to install it", {
   config <- tool_path("config.R")
   withr::local_dir(dirname(dirname(config)))
-  rscript <- file.path(R.home("bin"), "Rscript")
+  configure_on <- function(...) {
+    result <- output_on(machine(...), file.path(R.home("bin"), "Rscript"), config)
+    expect_identical(result$status, 1L)
+    expect_match(result$text, "^[^\n]*[.]$")
+    expect_match(result$text, "install Rust 1[.][0-9]+ or later, on any system with https://rustup.rs, or from these")
+    result$text
+  }
 
-  result <- output_on(machine(), rscript, config)
-  expect_identical(result$status, 1L)
-  expect_match(result$text, "cargo was not found")
-  expect_match(result$text, "needs Rust 1[.][0-9]+ or later.*https://rustup.rs")
+  expect_match(configure_on(), "^This package needs cargo, which is not on the PATH")
+  expect_match(configure_on(cargo = fake_rust("1.999.0")$cargo), "^This package needs rustc, which is not on the PATH")
 
-  old <- machine(
-    cargo = "echo 'cargo 1.65.0'",
-    rustc = c("[ \"$1\" = -vV ] && echo 'release: 1.63.0'", "echo 'rustc 1.63.0'")
-  )
-  result <- output_on(old, rscript, config)
-  expect_identical(result$status, 1L)
-  expect_match(result$text, "rustc is Rust 1.63.0, which is too old", fixed = TRUE)
-  expect_match(result$text, "https://rustup.rs", fixed = TRUE)
+  text <- configure_on(!!!fake_rust("1.63.0"))
+  expect_match(text, "^/.*/cargo is version 1[.]63[.]0, too old for this package: install")
+  text <- configure_on(!!!fake_rust("1.999.0", "1.63.0"))
+  expect_match(text, "^/.*/rustc is version 1[.]63[.]0, too old for this package: install")
+  text <- configure_on(!!!fake_rust("1.63.0"), rustup = "exit 0")
+  expect_match(text, "too old for this package: run `rustup update`, or install", fixed = TRUE)
 })
 
 test_that("configure selects a Rust that is new enough", {
@@ -124,17 +137,8 @@ test_that("configure selects a Rust that is new enough", {
   file.copy(file.path(top, "DESCRIPTION"), package)
   file.copy(file.path(top, "src", "Makevars.in"), file.path(package, "src"))
   file.copy(config, file.path(package, "tools"))
-  rust <- function(version) {
-    list(
-      cargo = paste0("echo 'cargo ", version, "'"),
-      rustc = c(
-        paste0("echo 'release: ", version, "'"),
-        "echo 'host: x86_64-unknown-linux-gnu'"
-      )
-    )
-  }
-  old <- rlang::inject(machine(!!!rust("1.63.0")))
-  new <- rlang::inject(machine(!!!rust("1.999.0")))
+  old <- machine(!!!fake_rust("1.63.0"))
+  new <- machine(!!!fake_rust("1.999.0"))
 
   withr::local_dir(package)
   home <- withr::local_tempdir()
@@ -150,6 +154,82 @@ test_that("configure selects a Rust that is new enough", {
   taken <- file.path(normalizePath(file.path(home, ".cargo", "bin")), c("cargo", "rustc"))
   expect_match(makevars, paste0("RUSTC=\"", taken[2], "\" "), fixed = TRUE, all = FALSE)
   expect_match(makevars, paste0("\"", taken[1], "\" build"), fixed = TRUE, all = FALSE)
+})
+
+# The oldest supported version.
+oldest <- function(tool) {
+  field <- read.dcf(file.path(dirname(dirname(tool)), "DESCRIPTION"), "SystemRequirements")[[1]]
+  sub(".*rustc \\(>= ([0-9.]+)\\).*", "\\1", field)
+}
+
+test_that("the oldest Rust is the machine's or one of rustup, if they have it", {
+  tool <- tool_path("oldest-rust")
+  version <- paste0(oldest(tool), ".1")
+
+  bin <- machine(!!!fake_rust(version))
+  expect_identical(bash_on(bin, tool), list(status = NULL, text = file.path(bin, "rustc")))
+
+  home <- withr::local_tempdir()
+  toolchains <- file.path(home, ".rustup", "toolchains", paste0(oldest(tool), c("0-host", "-host")))
+  for (folder in file.path(toolchains, "bin")) {
+    dir.create(folder, recursive = TRUE)
+    file.symlink(file.path(bin, "rustc"), folder)
+  }
+  result <- bash_on(machine(!!!fake_rust("1.999.0")), tool, home = home)
+  expect_identical(result, list(status = NULL, text = file.path(toolchains[[2]], "bin", "rustc")))
+
+  result <- bash_on(machine(!!!fake_rust("1.999.0")), tool)
+  expect_identical(result, list(status = 1L, text = "this is not Debian, and rustup is not installed"))
+})
+
+test_that("the oldest Rust is taken from Debian's archive, and kept", {
+  tool <- tool_path("oldest-rust")
+  version <- paste0(oldest(tool), ".0-1~deb12u3")
+  web <- paste0("libstd-rust-web-", oldest(tool))
+  row <- function(name, version, kind = "Packages") paste0(" ", name, " | ", version, " | http://a.mirror main ", kind)
+  apt_cache <- function(versions) {
+    c(
+      "[ \"$1\" = madison ] && cat <<'END'",
+      row("rustc", "1.63.0-2"), row("rustc-web", c("1.999.0-1", versions)), row("rustc-web", version, "Sources"),
+      "END",
+      paste0("[ \"$*\" = 'show rustc-web=", version, " ", web, "=", version, "' ] && cat <<'END'"),
+      paste0("Depends: libc6 (>= 2.34), libstd-rust-web-dev (= ", version, "), gcc | clang, binutils (>= 2.26)"),
+      "Depends: libc6 (>= 2.34), libllvm19, libstdc++6 (>= 11)",
+      "END",
+      "exit 0"
+    )
+  }
+  # A package is a text that says what it is; the compiler is one that prints the folder of its libraries.
+  apt_get <- "shift 4; for package in \"$@\"; do echo \"$package\" >\"${package%%=*}.deb\"; done"
+  dpkg <- c(
+    "cat \"$2\" >>\"$HOME/packages\"",
+    "mkdir -p \"$3/usr/bin\" \"$3/usr/lib/x86_64-linux-gnu\"",
+    paste0("printf '#!/bin/sh\\necho rustc ", version, "\\n' >\"$3/usr/bin/rustc\""),
+    "chmod +x \"$3/usr/bin/rustc\""
+  )
+  debian <- function(...) {
+    machine(!!!fake_rust("1.999.0"), "apt-cache" = apt_cache(version), dpkg = dpkg, ..., .local_envir = parent.frame())
+  }
+
+  home <- withr::local_tempdir()
+  kept <- file.path(home, ".cache", "profile-rust", oldest(tool), "rustc")
+  expect_identical(bash_on(debian("apt-get" = apt_get), tool, home = home), list(status = NULL, text = kept))
+  expect_setequal(
+    readLines(file.path(home, "packages")),
+    c(paste0(c("rustc-web", web, "libstd-rust-web-dev"), "=", version), "libllvm19")
+  )
+  # Nothing is downloaded again.
+  expect_identical(bash_on(debian("apt-get" = "exit 1"), tool, home = home), list(status = NULL, text = kept))
+
+  home <- withr::local_tempdir()
+  result <- bash_on(debian("apt-get" = "exit 100"), tool, home = home)
+  expect_identical(result$status, 1L)
+  expect_match(result$text, paste0("apt cannot download rustc-web=", version, ".*, and rustup is not installed$"))
+  expect_identical(list.files(file.path(home, ".cache", "profile-rust")), character())
+
+  none <- machine(!!!fake_rust("1.999.0"), "apt-cache" = apt_cache(character()), "apt-get" = apt_get)
+  result <- bash_on(none, tool)
+  expect_identical(result, list(status = 1L, text = "apt has no package of this version, and rustup is not installed"))
 })
 
 test_that("a package is reported as missing on CRAN only if CRAN was queried", {

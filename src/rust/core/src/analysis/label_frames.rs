@@ -146,10 +146,10 @@ impl Taker {
         // The innermost unit of each key. Labels of the user's code come first.
         let mut units: Vec<(StringId, StringId)> = Vec::new();
         for frame in &self.frames {
-            if let Some((key, value)) = self.units[frame.row()]
-                && units.iter().all(|known| known.0 != key)
-            {
-                units.try_push((key, value))?;
+            if let Some((key, value)) = self.units[frame.row()] {
+                if units.iter().all(|known| known.0 != key) {
+                    units.try_push((key, value))?;
+                }
             }
         }
         if self.own.iter().all(|role| *role == Role::Other) {

@@ -360,11 +360,10 @@ pub fn r_processes() -> Result<Vec<Process>> {
         else {
             continue;
         };
-        if let Ok(process) = Process::find(pid)
-            && process.has_r()
-            && process.may_be_read()
-        {
-            found.try_push(process)?;
+        if let Ok(process) = Process::find(pid) {
+            if process.has_r() && process.may_be_read() {
+                found.try_push(process)?;
+            }
         }
     }
     sort_by_key(&mut found, |process| process.pid)?;
