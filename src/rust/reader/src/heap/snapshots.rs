@@ -15,7 +15,9 @@ use crate::process::apart;
 use crate::process::{
     Held, Image, OwnView, Process, ProcessMemory, Stops, Thread, is_traced, release_memory,
 };
+use crate::record::follow::{self, Followed};
 use crate::record::source::{add_numbers, of_process, process_source};
+use crate::target::c_stack::Place;
 use crate::target::{MOST_TO_OPEN, Target};
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
@@ -32,10 +34,10 @@ use std::time::Duration;
 /// Takes a snapshot of this process. `least` is [`About::least`]; `is_collected` is whether garbage has just been collected.
 pub fn own_heap(least: Option<u64>, is_collected: bool) -> Result<Snapshot> {
     let unheld = if is_collected { NO_HOLDER } else { GARBAGE };
-    let taken = OwnView::look(|mut view| {
-        let process = Process::find(view.pid)?;
+    let process = own_process()?;
+    let found = Found::find(&process)?;
+    let taken = OwnView::look(&found.target, |mut view| {
         let resident = process.resident();
-        let found = Found::find(&process)?;
         let known = Known::read(&mut view, &found.places)?;
         found.take(&mut view, &process, &known, resident, (least, unheld), &[])
     });
@@ -100,8 +102,8 @@ const PAUSES: [Duration; 5] = [
 
 fn heap_here(pid: i32, stop: Stop) -> Result<Snapshot> {
     let process = Process::find(pid)?;
-    let found = Found::find(&process)?;
-    let mut thread = open_when_untraced(&process, stop)?;
+    let mut found = Found::find(&process)?;
+    let mut thread = found.open_when_untraced(&process, stop)?;
     let mut pauses = 0;
     for pause in PAUSES.into_iter().cycle().take(TRIES) {
         cancel::check(stop)?;
@@ -118,21 +120,6 @@ fn heap_here(pid: i32, stop: Stop) -> Result<Snapshot> {
     let last = found.stop_and_take(&process, &mut thread, &mut pauses, true);
     last.and_then(|snapshot| snapshot.ok_or_else(|| collects(TRIES)))
         .map_err(|error| of_process(pid, error))
-}
-
-/// The thread of a process that can be stopped. Another profiler may trace it for a moment, again and again.
-fn open_when_untraced(process: &Process, stop: Stop) -> Result<Thread> {
-    let mut pauses = PAUSES.into_iter().cycle().take(TRIES);
-    loop {
-        cancel::check(stop)?;
-        match Thread::open(process, Stops::Always) {
-            Err(_) if is_traced(process.pid) => match pauses.next() {
-                Some(pause) => sleep(pause),
-                None => return Thread::open(process, Stops::Always),
-            },
-            opened => return opened,
-        }
-    }
 }
 
 /// What is found in a process before its heap is read.
@@ -168,13 +155,34 @@ impl Found {
         })
     }
 
+    /// The thread that runs R, if it can be stopped. Another profiler may trace it for a moment, again and again.
+    fn open_when_untraced(&mut self, process: &Process, stop: Stop) -> Result<Thread> {
+        let mut memory = ProcessMemory::new(process.pid);
+        let mut pauses = PAUSES.into_iter().cycle().take(TRIES);
+        loop {
+            cancel::check(stop)?;
+            match follow::open(process, &mut self.target, &mut memory, Stops::Always) {
+                Err(error) if is_traced(process.pid)? => match pauses.next() {
+                    Some(pause) => sleep(pause),
+                    None => return Err(error),
+                },
+                opened => return opened,
+            }
+        }
+    }
+
     fn stop_and_take(
-        &self,
+        &mut self,
         process: &Process,
         thread: &mut Thread,
         pauses: &mut u64,
         may_collect: bool,
     ) -> Result<Option<Snapshot>> {
+        let mut memory = ProcessMemory::new(process.pid);
+        let lost = || Error::Process(message!("The thread that runs R was not found."));
+        if follow::follow(thread, &mut self.target, &mut memory)? == Followed::Lost {
+            return Err(lost());
+        }
         let activity = thread
             .activity()
             .ok_or_else(|| Error::Process(message!("It ended while it was read.")))?;
@@ -184,7 +192,16 @@ impl Found {
                 "It could not be stopped: it waits for a device, or another process traces it."
             )));
         };
-        let mut memory = ProcessMemory::new(process.pid);
+        // Another thread may have begun to run R before this one was stopped.
+        let place = self.target.place_on_stack(&mut memory);
+        let is_here = place.is_none_or(|place| match place {
+            Place::Record(address) => self.target.stack.contains(&address),
+            Place::Position(_) => true,
+        });
+        if !is_here {
+            add_pause(pauses, pause.end());
+            return Err(lost());
+        }
         let copied = self.copy(&mut memory, may_collect);
         add_pause(pauses, pause.end());
         self.take_copied(copied?, process, resident, *pauses)

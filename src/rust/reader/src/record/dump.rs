@@ -2,7 +2,8 @@
 
 use crate::memory::core_file::CoreFile;
 use crate::process::apart;
-use crate::process::{Process, ProcessMemory, Stops, Thread, system_call_name};
+use crate::process::{Process, ProcessMemory, Stops, system_call_name};
+use crate::record::follow::{self, Followed};
 use crate::record::samples::in_a_word;
 use crate::record::source::of_process;
 use crate::record::stop_and_read::{Reading, Wanted, read};
@@ -57,29 +58,36 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
     let mappings = process.mappings()?;
     let reader = StackReader::open(ProcessMemory::new(pid), &mappings, &process.named()?);
     let mut reader = reader.map_err(|error| of_process(pid, error))?;
-    let mut thread = Thread::open(&process, Stops::IfItRuns)?;
+    let mut thread =
+        reader.locate(|target, memory| follow::open(&process, target, memory, Stops::IfItRuns))?;
     reader.prepare()?;
     let begin = Instant::now();
     let mut last = None;
     for _ in 0..TRIES {
         cancel::check(stop)?;
+        let followed =
+            reader.locate(|target, memory| follow::follow(&mut thread, target, memory))?;
         let Some(activity) = thread.activity() else {
             return Err(Error::Process(message!(
                 "Process {pid} ended while it was read."
             )));
         };
-        let system_call = process.system_call().and_then(system_call_name);
-        let reading = read(
-            &mut thread,
-            activity.state,
-            Wanted::All,
-            &mut reader,
-            None,
-            &mut Vec::new(),
-        )?;
-        if matches!(reading, Reading::Stack { .. }) {
-            last = Some((activity.state, system_call));
-            break;
+        if followed == Followed::Lost {
+            reader.lose_thread();
+        } else {
+            let system_call = thread.system_call().and_then(system_call_name);
+            let reading = read(
+                &mut thread,
+                activity.state,
+                Wanted::All,
+                &mut reader,
+                None,
+                &mut Vec::new(),
+            )?;
+            if matches!(reading, Reading::Stack { .. }) {
+                last = Some((activity.state, system_call));
+                break;
+            }
         }
         if begin.elapsed() > LONGEST {
             break;

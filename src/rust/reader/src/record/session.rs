@@ -9,8 +9,11 @@
 //! moment: a process that sleeps at a tick may have used CPU time since the last one, but not where it stands now. At the
 //! end, all CPU times get the factor by which their sum equals the CPU clock ([`crate::record::cpu_clock`]).
 
-use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
+use crate::process::{
+    Activity, NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree,
+};
 use crate::record::cpu_clock::CpuClock;
+use crate::record::follow::{self, Followed};
 use crate::record::samples::{AtTick, Samples, declare_types};
 use crate::record::settings::{Clock, Settings};
 use crate::record::source::{about_cpu, about_pauses, attribute, of_process, source};
@@ -93,7 +96,8 @@ impl<'s> Session<'s> {
             None => open_reader(process, &mappings)?,
         };
         let has_span = reader.find_span(&mappings)?;
-        let thread = Thread::open(process, settings.stops())?;
+        let thread = reader
+            .locate(|target, memory| follow::open(process, target, memory, settings.stops()))?;
         let native = if settings.native {
             let native = NativeReader::open(process, reader.target(), files);
             Some(native.map_err(|error| of_process(process.pid, error))?)
@@ -224,8 +228,12 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.cpu.skip(self.thread.cpu_time(), now);
     }
 
-    /// Takes over the CPU clock of a session of the same process. Samples that this has not finished are lost.
+    /// Takes over the thread of a session of the same process, which is known even if R runs no function now, and its CPU
+    /// clock. Samples that this has not finished are lost.
     pub fn succeed(&mut self, before: &mut Session<'s, M, T>) {
+        std::mem::swap(&mut self.thread, &mut before.thread);
+        let stack = before.reader.target().stack.clone();
+        self.reader.locate(|target, _| target.stack = stack);
         self.cpu = std::mem::take(&mut before.cpu);
         self.cpu.discard();
     }
@@ -306,16 +314,21 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             return Ok(Tick::Idle);
         }
         let now = self.reader.now().time;
-        let Some(state) = self.look(placement) else {
+        let Some(mut activity) = self.look(placement) else {
             self.has_ended = true;
             return Ok(Tick::Ended);
         };
+        let is_found = !activity.has_others || self.follow(&mut activity)?;
         self.last = now;
         let Some(ticks) = self.stride.next() else {
             return Ok(Tick::Idle);
         };
+        if !is_found {
+            self.reader.lose_thread();
+            return Ok(Tick::Unread);
+        }
         let stops = self.pauses.len();
-        let tick = self.use_tick(state, ticks, settings, profile, natives);
+        let tick = self.use_tick(activity.state, ticks, settings, profile, natives);
         let pauses = self.pauses.get(stops..).unwrap_or_default();
         self.stride.add(pauses.iter().copied().map(u64::from).sum());
         tick
@@ -376,8 +389,25 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         has_left
     }
 
-    /// The state of the thread, after this one has left the processor of the other; `None` if it has ended.
-    fn look(&mut self, placement: &Placement) -> Option<State> {
+    /// Follows R, which may run in another thread now. Returns `false` if that thread is not found. CPU time that it has used
+    /// before is not part of the recording.
+    fn follow(&mut self, activity: &mut Activity) -> Result<bool> {
+        let (thread, reader) = (&mut self.thread, &mut self.reader);
+        match reader.locate(|target, memory| follow::follow(thread, target, memory))? {
+            Followed::Same => Ok(true),
+            Followed::Lost => Ok(false),
+            Followed::Other => {
+                self.skip_gap();
+                if let Some(now) = self.thread.activity() {
+                    *activity = now;
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// What the thread does, after this one has left the processor of the other; `None` if it has ended.
+    fn look(&mut self, placement: &Placement) -> Option<Activity> {
         let mut activity = self.thread.activity()?;
         if activity
             .processor
@@ -390,6 +420,6 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         if activity.cpu.is_some() {
             self.cpu.read(activity.cpu, self.reader.now().time);
         }
-        Some(activity.state)
+        Some(activity)
     }
 }
