@@ -17,7 +17,7 @@ use crate::process::{
 };
 use crate::record::follow::{self, Followed};
 use crate::record::source::{add_numbers, of_process, process_source};
-use crate::target::c_stack::Place;
+use crate::target::c_stack::Whereabouts;
 use crate::target::{MOST_TO_OPEN, Target};
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
@@ -193,10 +193,10 @@ impl Found {
             )));
         };
         // Another thread may have begun to run R before this one was stopped.
-        let place = self.target.place_on_stack(&mut memory);
+        let place = self.target.whereabouts(&mut memory);
         let is_here = place.is_none_or(|place| match place {
-            Place::Record(address) => self.target.stack.contains(&address),
-            Place::Position(_) => true,
+            Whereabouts::Record(address) => self.target.stack.contains(&address),
+            Whereabouts::Position(_) => true,
         });
         if !is_here {
             add_pause(pauses, pause.end());

@@ -3,7 +3,7 @@
 use crate::process::{Process, Stops, Thread};
 use crate::record::stop_and_read::Watched;
 use crate::target::Target;
-use crate::target::c_stack::Place;
+use crate::target::c_stack::Whereabouts;
 use profile_core::error::Result;
 use profile_runtime::memory::Memory;
 
@@ -25,7 +25,7 @@ pub fn open(
     stops: Stops,
 ) -> Result<Thread> {
     let mut thread = Thread::open(process, stops)?;
-    if let Some(place) = target.place_on_stack(memory) {
+    if let Some(place) = target.whereabouts(memory) {
         if let Some(found) = thread.follow(place.address())? {
             target.stack = found.stack;
         }
@@ -41,7 +41,7 @@ pub fn follow(
     memory: &mut impl Memory,
 ) -> Result<Followed> {
     let mut elsewhere = || {
-        let place = target.place_on_stack(memory);
+        let place = target.whereabouts(memory);
         place.filter(|place| !target.stack.contains(&place.address()))
     };
     // R may have changed its records while they were followed for the first time.
@@ -58,7 +58,7 @@ pub fn follow(
             })
         }
         // It need not be an address on a stack.
-        None if matches!(place, Place::Position(_)) => Ok(Followed::Same),
+        None if matches!(place, Whereabouts::Position(_)) => Ok(Followed::Same),
         None => Ok(Followed::Lost),
     }
 }

@@ -27,7 +27,7 @@ pub fn stack_at(mapped: impl Iterator<Item = Range<u64>>, address: u64) -> Optio
 
 /// An address on the C stack on which R runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Whereabouts {
     /// That of the innermost record on a C stack.
     Record(u64),
     /// If all records are on the node stack: what is probably the address of the variable with the position of the byte
@@ -35,33 +35,33 @@ pub enum Place {
     Position(u64),
 }
 
-impl Place {
+impl Whereabouts {
     pub fn address(self) -> u64 {
         match self {
-            Place::Record(address) | Place::Position(address) => address,
+            Whereabouts::Record(address) | Whereabouts::Position(address) => address,
         }
     }
 }
 
 /// Where R runs, given its innermost record, the outermost one, and the node stack. `None` if R runs no function, or has
 /// changed its records meanwhile.
-pub fn place(
+pub fn whereabouts(
     memory: &mut impl Memory,
     innermost: u64,
     toplevel: u64,
     node_stack: &Range<u64>,
-) -> Option<Place> {
+) -> Option<Whereabouts> {
     let mut walk = Walk::new(innermost);
     let mut position = None;
     while let Some((address, head)) = walk.next_head(memory) {
         if address == toplevel {
-            return position.map(Place::Position);
+            return position.map(Whereabouts::Position);
         }
         if !head.is_possible() {
             return None;
         }
         if !node_stack.contains(&address) {
-            return Some(Place::Record(address));
+            return Some(Whereabouts::Record(address));
         }
         if position.is_none() {
             let variable = memory::word(memory, address.saturating_add(BCPC))?;

@@ -13,7 +13,7 @@ mod search;
 
 pub use constants::{Constants, Environments};
 
-use c_stack::{Place, stack_at};
+use c_stack::{Whereabouts, stack_at};
 use exports::{Exports, modules};
 use head::Head;
 use profile_core::error::{Error, Result};
@@ -224,7 +224,7 @@ impl Target {
             variables: found.variables,
         };
         target.settle(memory, named)?;
-        let place = target.place_on_stack(memory).map(Place::address);
+        let place = target.whereabouts(memory).map(Whereabouts::address);
         if let Some(stack) = place.and_then(stack_of) {
             target.stack = stack;
         }
@@ -232,9 +232,9 @@ impl Target {
     }
 
     /// Where R runs; `None` if it runs no function, or has changed its records meanwhile.
-    pub fn place_on_stack(&self, memory: &mut impl Memory) -> Option<Place> {
+    pub fn whereabouts(&self, memory: &mut impl Memory) -> Option<Whereabouts> {
         let innermost = self.head.read(memory)?.1;
-        c_stack::place(memory, innermost, self.toplevel, &self.node_stack)
+        c_stack::whereabouts(memory, innermost, self.toplevel, &self.node_stack)
     }
 
     /// Whether this R is still in the process, which may have executed another program.

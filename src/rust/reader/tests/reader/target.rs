@@ -6,7 +6,7 @@ use crate::fake::process::{
 };
 use crate::fake::{FakeMemory, Space};
 use profile_core::error::Error;
-use profile_reader::target::c_stack::{Place, stack_at};
+use profile_reader::target::c_stack::{Whereabouts, stack_at};
 use profile_reader::target::{Named, Target};
 use profile_runtime::contexts::{BCPC, CALLFLAG, CLOSURE, Layout, NEXT};
 use profile_runtime::memory::Mapping;
@@ -307,19 +307,22 @@ fn r_runs_on_the_stack_of_its_innermost_record() {
         let f = r.call_of("f");
         let place = |r: &FakeR| {
             let target = open(r).unwrap();
-            (target.stack.clone(), target.place_on_stack(&mut r.memory()))
+            (target.stack.clone(), target.whereabouts(&mut r.memory()))
         };
         // It runs no function, so only R's own variable is known.
         let (idle, nowhere) = place(&r);
         assert_eq!((idle.end, nowhere), (STACK_END, None));
         let stack = r.change_thread();
         let record = r.enter(f, At::Nowhere);
-        assert_eq!(place(&r), (stack.clone(), Some(Place::Record(record))));
+        assert_eq!(
+            place(&r),
+            (stack.clone(), Some(Whereabouts::Record(record)))
+        );
         assert_eq!(r.frames(), ["f"]);
         // Records on the node stack are passed over.
         let nil = r.nil;
         r.record(On::Node, CLOSURE, f, nil, At::Nowhere);
-        assert_eq!(place(&r), (stack, Some(Place::Record(record))));
+        assert_eq!(place(&r), (stack, Some(Whereabouts::Record(record))));
     }
 }
 
@@ -331,12 +334,12 @@ fn a_variable_of_the_interpreter_shows_the_stack_if_no_record_does() {
     let outer = r.record(On::Node, CLOSURE, f, nil, At::Nowhere);
     let inner = r.record(On::Node, CLOSURE, f, nil, At::Nowhere);
     let variable = stack.end - 0x80;
-    let position = |r: &FakeR| open(r).unwrap().place_on_stack(&mut r.memory());
+    let position = |r: &FakeR| open(r).unwrap().whereabouts(&mut r.memory());
     assert_eq!(position(&r), None);
     // An address that cannot be a variable there.
     r.space.set(inner + BCPC, outer);
     r.space.set(outer + BCPC, variable);
-    assert_eq!(position(&r), Some(Place::Position(variable)));
+    assert_eq!(position(&r), Some(Whereabouts::Position(variable)));
     assert_eq!(open(&r).unwrap().stack, stack);
 }
 

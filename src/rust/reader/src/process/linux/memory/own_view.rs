@@ -57,7 +57,7 @@ impl OwnView<'_> {
 
 /// Whether the calling thread runs R: R's records are on its stack. If there are none, it must be the first thread.
 fn runs_r(target: &Target, memory: &mut ProcessMemory, maps: &str) -> bool {
-    let Some(place) = target.place_on_stack(memory) else {
+    let Some(place) = target.whereabouts(memory) else {
         return u32::try_from(caller::id()) == Ok(process::id());
     };
     let local = 0_u8;
