@@ -199,7 +199,7 @@ impl Family {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::*;
     use crate::process::{Entry, Scripted};
