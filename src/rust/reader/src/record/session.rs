@@ -56,6 +56,8 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     /// The last tick.
     last: Instant,
     has_ended: bool,
+    /// Whether the last stack could not be read.
+    is_unread: bool,
     /// How long the process was stopped, each time, in nanoseconds.
     pauses: Vec<u32>,
 }
@@ -186,6 +188,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             begin: now,
             last: now,
             has_ended: false,
+            is_unread: false,
             pauses: Vec::new(),
         })
     }
@@ -318,19 +321,22 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             self.has_ended = true;
             return Ok(Tick::Ended);
         };
-        let is_found = !activity.has_others || self.follow(&mut activity)?;
+        // The only thread of a process need not be followed, unless the stack of a fork is not that of its parent.
+        let is_found = !(activity.has_others || self.is_unread) || self.follow(&mut activity)?;
         self.last = now;
         let Some(ticks) = self.stride.next() else {
             return Ok(Tick::Idle);
         };
         if !is_found {
             self.reader.lose_thread();
+            self.is_unread = true;
             return Ok(Tick::Unread);
         }
         let stops = self.pauses.len();
         let tick = self.use_tick(activity.state, ticks, settings, profile, natives);
         let pauses = self.pauses.get(stops..).unwrap_or_default();
         self.stride.add(pauses.iter().copied().map(u64::from).sum());
+        self.is_unread = matches!(tick, Ok(Tick::Unread));
         tick
     }
 

@@ -277,6 +277,22 @@ fn samples_of_a_thread_that_is_not_found_are_unread() {
 }
 
 #[test]
+fn the_only_thread_is_followed_if_its_stack_is_not_where_it_was_expected() {
+    let mut recording = Recording::new(Clock::Cpu);
+    // As in a fork by another thread than the one that ran R when the parent was looked at.
+    let (r, stack) = in_thread();
+    recording.memory.change(|space| *space = r.space.clone());
+    recording.thread.stacks.replace(vec![stack]);
+    recording.pass(10, 10);
+    assert_eq!(recording.tick(), Tick::Unread);
+    for _ in 0..2 {
+        recording.pass(10, 10);
+        assert_eq!(recording.tick(), WHOLE);
+    }
+    assert_eq!(recording.stacks(), [["inner", "outer"]; 2]);
+}
+
+#[test]
 fn a_process_with_a_single_thread_is_not_searched() {
     let mut recording = Recording::new(Clock::Cpu);
     recording.thread.state.set(Some(State::Sleeping));
