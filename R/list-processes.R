@@ -13,7 +13,7 @@
 #'   \describe{
 #'   \item{pid}{integer: its process id}
 #'   \item{state}{character: as in [profile_process()]}
-#'   \item{cpu_time}{double: the CPU time of its main thread, in seconds}
+#'   \item{cpu_time}{double: the CPU time of the thread that runs R, in seconds}
 #'   \item{start}{`POSIXct`: when it started}
 #'   \item{script}{character: the script that it runs, `NA` if it runs code from the command line or from its input}
 #'   \item{command}{character: its command line}

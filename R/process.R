@@ -57,7 +57,7 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' - Calls of a deep stack are read after the process goes on, see *What cannot be seen*.
 #' - It is stopped for about a quarter of the time at most. If stacks of thousands of calls take longer, there are fewer samples,
 #'   which stand for more than one interval each.
-#' - Only R's thread is stopped; other threads continue.
+#' - Only R's thread is stopped; other threads continue. See *R in another thread*.
 #' - A process that waits in a system call is not stopped, except with `native = TRUE`. The system then interrupts and
 #'   continues the system call, as for a signal without a handler: `Sys.sleep()` takes as long as usual, and sockets and
 #'   pipes lose no data. A few system calls, such as `epoll_wait()`, fail with `EINTR`. Programs that use them handle
@@ -102,6 +102,14 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' found. Separate files with debug information are found only on this system.
 #'
 #' While the process waits for a device, it is not stopped, and samples have no native frames.
+#'
+#' @section R in another thread:
+#' A program that embeds R, such as Java, Python or a server, may run R in any of its threads. At each sample, the thread
+#' that runs R is found by its stack. The state, the CPU time and the system call are those of this thread, and only this
+#' thread is stopped. While R runs no function, this is the thread in which R has run last, or the first thread of the
+#' process.
+#'
+#' If R runs in several threads in turn, samples of only one of them have native frames.
 #'
 #' @section Permissions:
 #' Users can profile their own processes, and root all processes. If the kernel module Yama is active with

@@ -21,8 +21,9 @@ with_package <- function(...) {
   c(sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")), "library(profile)", ...)
 }
 
-# Starts a process that runs code, and returns its id when the code has called `ready()`. It ends with the test.
-local_r_process <- function(code, limits = "true", options = "", envir = parent.frame()) {
+# Starts a process that runs code, and returns its id when the code has called `ready()`. It ends with the test. `host`: a
+# program that runs R in place of Rscript.
+local_r_process <- function(code, limits = "true", options = "", host = NULL, envir = parent.frame()) {
   dir <- withr::local_tempdir(.local_envir = envir)
   at <- function(name) file.path(dir, name)
   writeLines(c(
@@ -33,9 +34,15 @@ local_r_process <- function(code, limits = "true", options = "", envir = parent.
   ), at("ready.R"))
   writeLines(code, at("code.R"))
   expression <- sprintf("source('%s'); source('%s', keep.source = TRUE)", at("ready.R"), at("code.R"))
+  writeLines(expression, at("main.R"))
+  program <- if (is.null(host)) {
+    paste(shQuote(file.path(R.home("bin"), "Rscript")), options, "-e", shQuote(expression))
+  } else {
+    paste(shQuote(c(host, R.home(), at("main.R"))), collapse = " ")
+  }
   command <- sprintf(
-    "%s echo $$ > %s; %s; exec %s %s %s -e %s > %s 2>&1", end_with_us(), at("started"), limits, with_ctrl_c(),
-    shQuote(file.path(R.home("bin"), "Rscript")), options, shQuote(expression), shQuote(at("output"))
+    "%s echo $$ > %s; %s; exec %s %s > %s 2>&1", end_with_us(), at("started"), limits, with_ctrl_c(), program,
+    shQuote(at("output"))
   )
   system2("sh", c("-c", shQuote(command)), wait = FALSE)
   started <- pid_in(at("started"))
@@ -46,6 +53,20 @@ local_r_process <- function(code, limits = "true", options = "", envir = parent.
   pid <- as.integer(readLines(at("pid")))
   withr::defer(tools::pskill(pid, tools::SIGKILL), envir)
   pid
+}
+
+# A program that runs R in a thread other than its first one (native/host.c).
+threaded_host <- function() {
+  if (!has_compiler("CC")) testthat::skip("there is no compiler")
+  if (!file.exists(file.path(R.home("lib"), "libR.so"))) testthat::skip("this R cannot be embedded: it has no libR.so")
+  dir <- built_once("host", function(dir) {
+    r <- file.path(R.home("bin"), "R")
+    compiler <- system2(r, c("CMD", "config", "CC"), stdout = TRUE)
+    source <- normalizePath(testthat::test_path("native", "host.c"))
+    command <- paste(compiler[[1]], "-o", shQuote(file.path(dir, "host")), shQuote(source), "-lpthread -ldl")
+    run_tool("sh", c("-c", shQuote(command)))
+  })
+  file.path(dir, "host")
 }
 
 # Code of a process that stays forever in Sys.sleep(), which `nap()` calls in line 3, and `f()` by its argument in line

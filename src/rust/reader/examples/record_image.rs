@@ -8,7 +8,7 @@
 //! wait for its input, and reports its stack then. At each stop, the reader reads the stack, and the memory that it
 //! needs is recorded.
 
-use profile_reader::process::{Process, ProcessMemory, State, system_call_name};
+use profile_reader::process::{Process, ProcessMemory, State, Stops, Thread, system_call_name};
 use profile_reader::stack::reader::{Motion, StackReader};
 use profile_reader::target::Named;
 use profile_runtime::memory::Mapping;
@@ -199,7 +199,10 @@ fn record(path: &Path, command: &[String]) -> Result<()> {
 }
 
 fn wait_until_it_reads(process: &Process) {
-    let call = || process.system_call().and_then(system_call_name);
+    let call = || {
+        let thread = Thread::open(process, Stops::Never).ok()?;
+        thread.system_call().and_then(system_call_name)
+    };
     while process.state() != Some(State::Sleeping) || call() != Some("read") {
         thread::sleep(Duration::from_millis(1));
     }

@@ -8,7 +8,8 @@ use profile_core::formats::problems::Problems;
 use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_reader::heap::snapshot::Snapshot;
-use profile_reader::process::{Process, Thread};
+use profile_reader::process::Process;
+use profile_reader::record::activity::of_r;
 use profile_reader::record::dump::Dump;
 use profile_reader::record::family::Members;
 use profile_reader::record::recorder::Recorded;
@@ -163,12 +164,12 @@ pub fn processes<'call>(arena: Arena<'call>, processes: &[Process]) -> Result<RO
     }
     let mut table = Tibble::new(arena, processes.len())?;
     table.integers("pid", all().map(|process| process.pid))?;
-    let states = all()
-        .map(|process| process.state().map(in_a_word))
-        .try_vec()?;
-    table.texts("state", states.iter().copied())?;
-    let times = all()
-        .map(|process| Thread::cpu_time_of(process).map_or(f64::NAN, |time| time as f64 / 1e9));
+    let activities = all().map(of_r).try_vec()?;
+    let states = activities.iter().map(|(state, _)| state.map(in_a_word));
+    table.texts("state", states)?;
+    let times = activities
+        .iter()
+        .map(|(_, cpu)| cpu.map_or(f64::NAN, |time| time as f64 / 1e9));
     table.doubles("cpu_time", times)?;
     table.doubles(
         "start",

@@ -14,9 +14,11 @@ use crate::heap::snapshot::{About, Snapshot, take};
 use crate::memory::symbols::Module;
 use crate::process::apart;
 use crate::process::{
-    Held, Image, OwnView, Process, ProcessMemory, Stops, Thread, is_traced, release_memory,
+    Held, Image, OwnView, Pause, Process, ProcessMemory, Stops, Thread, is_traced, release_memory,
 };
+use crate::record::follow::{self, Followed};
 use crate::record::source::{of_process, process_source};
+use crate::target::c_stack::Whereabouts;
 use crate::target::{MOST_TO_OPEN, Target};
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
@@ -33,10 +35,10 @@ use std::time::{Duration, Instant};
 /// Takes a snapshot of this process. `least` is [`About::least`]; `is_collected` is whether garbage has just been collected.
 pub fn own_heap(least: Option<u64>, is_collected: bool) -> Result<Snapshot> {
     let unheld = if is_collected { NO_HOLDER } else { GARBAGE };
-    let taken = OwnView::look(|mut view| {
-        let process = Process::find(view.pid)?;
+    let process = own_process()?;
+    let found = Found::find(&process)?;
+    let taken = OwnView::look(&found.target, |mut view| {
         let resident = process.resident();
-        let found = Found::find(&process)?;
         let known = Known::read(&mut view, &found.places)?;
         found.take(&mut view, &process, &known, resident, (least, unheld))
     });
@@ -114,29 +116,15 @@ impl Subject for Imaged {
 
 fn heap_here(pid: i32, stop: Stop) -> Result<Snapshot> {
     let process = Process::find(pid)?;
-    let found = Found::find(&process)?;
+    let mut found = Found::find(&process)?;
     let begin = Instant::now();
     let mut stopped = Stopped {
-        thread: open_when_untraced(&process, begin, stop)?,
+        thread: found.open_when_untraced(&process, begin, stop)?,
         process,
         found,
         begin,
     };
     best(&mut stopped, &LIMITS, stop)
-}
-
-/// The thread of a process that can be stopped. Another profiler may trace it for a moment, again and again.
-fn open_when_untraced(process: &Process, begin: Instant, stop: Stop) -> Result<Thread> {
-    let mut pauses = PAUSES.into_iter().cycle().take(LIMITS.attempts);
-    loop {
-        cancel::check(stop)?;
-        let opened = Thread::open(process, Stops::Always);
-        let may_wait = opened.is_err() && is_traced(process.pid) && begin.elapsed() < LIMITS.time;
-        match pauses.next().filter(|_| may_wait) {
-            Some(pause) => sleep(pause),
-            None => return opened,
-        }
-    }
 }
 
 /// Another process, which is stopped for each attempt.
@@ -149,19 +137,19 @@ struct Stopped {
 
 impl Subject for Stopped {
     fn attempt(&mut self, may_collect: bool) -> (Option<Duration>, Result<Option<Snapshot>>) {
-        let named = |error| of_process(self.process.pid, error);
-        let unstopped = |why| (None, Err(named(Error::Process(why))));
-        let Some(activity) = self.thread.activity() else {
-            return unstopped(message!("It ended while it was read."));
+        let pid = self.process.pid;
+        let named = |error| of_process(pid, error);
+        let mut memory = ProcessMemory::new(pid);
+        let pause = match self.stop(&mut memory) {
+            Ok(pause) => pause,
+            Err(error) => return (None, Err(named(error))),
         };
         let resident = self.process.resident();
-        let Held::Stopped(pause) = self.thread.hold(activity.state) else {
-            return unstopped(message!(
-                "It could not be stopped: it waits for a device, or another process traces it."
-            ));
+        // Another thread may have begun to run R before this one was stopped.
+        let copied = match self.found.is_in_thread(&mut memory) {
+            true => self.found.copy(&mut memory, may_collect),
+            false => Err(lost()),
         };
-        let mut memory = ProcessMemory::new(self.process.pid);
-        let copied = self.found.copy(&mut memory, may_collect);
         let stopped = pause.end();
         let taken =
             copied.and_then(|copied| self.found.take_copied(copied, &self.process, resident));
@@ -179,6 +167,28 @@ impl Subject for Stopped {
     fn wait(&mut self, pause: Duration) {
         sleep(pause);
     }
+}
+
+impl Stopped {
+    /// Stops the thread that runs R.
+    fn stop(&mut self, memory: &mut ProcessMemory) -> Result<Pause> {
+        if follow::follow(&mut self.thread, &mut self.found.target, memory)? == Followed::Lost {
+            return Err(lost());
+        }
+        let activity = self.thread.activity();
+        let activity =
+            activity.ok_or_else(|| Error::Process(message!("It ended while it was read.")))?;
+        match self.thread.hold(activity.state) {
+            Held::Stopped(pause) => Ok(pause),
+            _ => Err(Error::Process(message!(
+                "It could not be stopped: it waits for a device, or another process traces it."
+            ))),
+        }
+    }
+}
+
+fn lost() -> Error {
+    Error::Process(message!("The thread that runs R was not found."))
 }
 
 /// What is found in a process before its heap is read.
@@ -211,6 +221,36 @@ impl Found {
             places,
             lists,
             libraries,
+        })
+    }
+
+    /// The thread that runs R, if it can be stopped. Another profiler may trace it for a moment, again and again.
+    fn open_when_untraced(
+        &mut self,
+        process: &Process,
+        begin: Instant,
+        stop: Stop,
+    ) -> Result<Thread> {
+        let mut memory = ProcessMemory::new(process.pid);
+        let mut pauses = PAUSES.into_iter().cycle().take(LIMITS.attempts);
+        loop {
+            cancel::check(stop)?;
+            let opened = follow::open(process, &mut self.target, &mut memory, Stops::Always);
+            let may_wait =
+                opened.is_err() && is_traced(process.pid)? && begin.elapsed() < LIMITS.time;
+            match pauses.next().filter(|_| may_wait) {
+                Some(pause) => sleep(pause),
+                None => return opened,
+            }
+        }
+    }
+
+    /// Whether the thread that was found is the one that runs R, while it is stopped.
+    fn is_in_thread(&self, memory: &mut ProcessMemory) -> bool {
+        let place = self.target.whereabouts(memory);
+        place.is_none_or(|place| match place {
+            Whereabouts::Record(address) => self.target.stack.contains(&address),
+            Whereabouts::Position(_) => true,
         })
     }
 

@@ -25,5 +25,5 @@ pub mod states;
 )]
 mod system;
 
-pub use states::{Activity, State, Stops, WhyFree};
+pub use states::{Activity, Found, State, Stops, WhyFree};
 pub use system::*;

@@ -1,5 +1,7 @@
 //! What is known about a thread that is recorded, and what is done with it.
 
+use std::ops::Range;
+
 /// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
@@ -23,6 +25,17 @@ pub struct Activity {
     pub processor: Option<usize>,
     /// Its CPU time in nanoseconds, if it was read.
     pub cpu: Option<u64>,
+    /// Whether its process may have other threads.
+    pub has_others: bool,
+}
+
+/// Where R runs now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The stack of its thread.
+    pub stack: Range<u64>,
+    /// Whether this is another thread than before.
+    pub is_other: bool,
 }
 
 /// When a thread is stopped while its stack is read.

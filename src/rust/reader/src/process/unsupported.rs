@@ -1,7 +1,7 @@
 //! Stubs for unsupported systems: finding a process is an error.
 
 use super::computing::Evidence;
-use super::states::{Activity, State, Stops, WhyFree};
+use super::states::{Activity, Found, State, Stops, WhyFree};
 use crate::stack::frames::Stack;
 use crate::target::{Named, Target};
 use profile_core::error::{Error, Result};
@@ -86,8 +86,8 @@ pub fn r_processes() -> Result<Vec<Process>> {
 
 pub fn release_memory() {}
 
-pub fn is_traced(_: i32) -> bool {
-    false
+pub fn is_traced(_: i32) -> Result<bool> {
+    Ok(false)
 }
 
 pub fn why_refused(_: i32) -> String {
@@ -102,7 +102,7 @@ pub struct OwnView<'m> {
 }
 
 impl OwnView<'_> {
-    pub fn look<T>(_: impl for<'m> FnOnce(OwnView<'m>) -> Result<T>) -> Result<T> {
+    pub fn look<T>(_: &Target, _: impl for<'m> FnOnce(OwnView<'m>) -> Result<T>) -> Result<T> {
         Err(unsupported())
     }
 }
@@ -161,10 +161,6 @@ impl Process {
     }
 
     pub fn variable_starting(&self, _: &[u8]) -> Option<Vec<u8>> {
-        match self.never {}
-    }
-
-    pub fn system_call(&self) -> Option<i64> {
         match self.never {}
     }
 
@@ -292,7 +288,7 @@ impl<'f> NativeReader<'f> {
         match process.never {}
     }
 
-    pub fn copy(&mut self, _: &Pause) -> Result<()> {
+    pub fn copy(&mut self, _: &Pause, _: &Target) -> Result<()> {
         match self.never {}
     }
 
@@ -328,8 +324,20 @@ impl Thread {
         match process.never {}
     }
 
-    pub fn cpu_time_of(process: &Process) -> Option<u64> {
-        match process.never {}
+    pub fn is_only(&self) -> bool {
+        match self.never {}
+    }
+
+    pub fn check(&mut self) -> Result<()> {
+        match self.never {}
+    }
+
+    pub fn follow(&mut self, _: u64) -> Result<Option<Found>> {
+        match self.never {}
+    }
+
+    pub fn system_call(&self) -> Option<i64> {
+        match self.never {}
     }
 
     pub fn has_left(&self) -> bool {

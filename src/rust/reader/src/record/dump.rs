@@ -2,18 +2,21 @@
 
 use crate::memory::core_file::CoreFile;
 use crate::process::apart;
-use crate::process::{Process, ProcessMemory, Stops, Thread, system_call_name};
+use crate::process::{Process, ProcessMemory, Stops, system_call_name};
+use crate::record::follow::{self, Followed};
 use crate::record::samples::in_a_word;
 use crate::record::source::of_process;
 use crate::record::stop_and_read::{Reading, Wanted, read};
 use crate::stack::frames::{Place, Stack};
 use crate::stack::reader::{Motion, StackReader};
 use crate::target::Named;
+use crate::target::c_stack::Whereabouts;
 use profile_core::analysis::label_frames;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::message;
 use profile_core::model::Strings;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -57,29 +60,36 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
     let mappings = process.mappings()?;
     let reader = StackReader::open(ProcessMemory::new(pid), &mappings, &process.named()?);
     let mut reader = reader.map_err(|error| of_process(pid, error))?;
-    let mut thread = Thread::open(&process, Stops::IfItRuns)?;
+    let mut thread =
+        reader.locate(|target, memory| follow::open(&process, target, memory, Stops::IfItRuns))?;
     reader.prepare()?;
     let begin = Instant::now();
     let mut last = None;
     for _ in 0..TRIES {
         cancel::check(stop)?;
+        let followed =
+            reader.locate(|target, memory| follow::follow(&mut thread, target, memory))?;
         let Some(activity) = thread.activity() else {
             return Err(Error::Process(message!(
                 "Process {pid} ended while it was read."
             )));
         };
-        let system_call = process.system_call().and_then(system_call_name);
-        let reading = read(
-            &mut thread,
-            activity.state,
-            Wanted::All,
-            &mut reader,
-            None,
-            &mut Vec::new(),
-        )?;
-        if matches!(reading, Reading::Stack { .. }) {
-            last = Some((activity.state, system_call));
-            break;
+        if followed == Followed::Lost {
+            reader.lose_thread();
+        } else {
+            let system_call = thread.system_call().and_then(system_call_name);
+            let reading = read(
+                &mut thread,
+                activity.state,
+                Wanted::All,
+                &mut reader,
+                None,
+                &mut Vec::new(),
+            )?;
+            if matches!(reading, Reading::Stack { .. }) {
+                last = Some((activity.state, system_call));
+                break;
+            }
         }
         if begin.elapsed() > LONGEST {
             break;
@@ -113,8 +123,16 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
 pub fn dump_core(path: &Path, shown: &str) -> Result<Dump> {
     let mut core = CoreFile::open(path, shown)?;
     let read = stack_in(&mut core);
-    let (stack, labels, unknown, texts) = read.map_err(|error| core.explained(error))?;
-    let state = match (core.signal, core.system_call) {
+    let InCore {
+        stack,
+        labels,
+        unknown,
+        texts,
+        c_stack,
+        address,
+    } = read.map_err(|error| core.explained(error))?;
+    let system_call = core.system_call(&c_stack, address);
+    let state = match (core.signal, system_call) {
         (Some(_), _) => "killed",
         (None, Some(_)) => "sleeping",
         (None, None) => "running",
@@ -129,15 +147,23 @@ pub fn dump_core(path: &Path, shown: &str) -> Result<Dump> {
         unknown,
         texts,
         state,
-        system_call: core.system_call.and_then(system_call_name),
+        system_call: system_call.and_then(system_call_name),
         signal: core.signal,
     })
 }
 
-type Found = (Stack, Vec<(String, String)>, Option<String>, Strings);
+/// What is found in a core file; see [`Dump`].
+struct InCore {
+    stack: Stack,
+    labels: Vec<(String, String)>,
+    unknown: Option<String>,
+    texts: Strings,
+    /// The C stack on which R ran, and an address on it, if R ran a function.
+    c_stack: Range<u64>,
+    address: Option<u64>,
+}
 
-/// The stack, its labels, its R if that is unknown, and the names of functions and files.
-fn stack_in(core: &mut CoreFile) -> Result<Found> {
+fn stack_in(core: &mut CoreFile) -> Result<InCore> {
     let named = Named {
         modules: core.modules_of_r()?,
         version: None,
@@ -150,7 +176,15 @@ fn stack_in(core: &mut CoreFile) -> Result<Found> {
     }
     let mut stack = reader.stack().clone();
     let labels = take_labels(&mut stack, &reader.texts)?;
-    Ok((stack, labels, reader.target().unknown(), reader.texts))
+    let place = reader.locate(|target, memory| target.whereabouts(memory));
+    Ok(InCore {
+        stack,
+        labels,
+        unknown: reader.target().unknown(),
+        c_stack: reader.target().stack.clone(),
+        address: place.map(Whereabouts::address),
+        texts: reader.texts,
+    })
 }
 
 /// Removes the frames of labels from a stack, and returns the labels.

@@ -226,7 +226,7 @@ impl Family {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::*;
     use crate::process::{EXECUTES, Entry, Scripted};

@@ -1,7 +1,7 @@
 //! Notes which R processes belong to another one while it is recorded alone, and how much CPU time they use. They are not
 //! stopped, and their memory is not read.
 
-use crate::process::{Process, Thread, prepare_thread};
+use crate::process::{Process, cpu_time_of_process, prepare_thread};
 use crate::record::family::Family;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow};
@@ -28,7 +28,7 @@ pub struct Seen {
 
 impl Seen {
     fn of(process: Process, is_new: bool) -> Seen {
-        let now = Thread::cpu_time_of(&process).unwrap_or(0);
+        let now = cpu_time_of_process(process.pid).unwrap_or(0);
         Seen {
             process,
             first: if is_new { 0 } else { now },
@@ -110,7 +110,7 @@ fn look(of: &Process, family: &mut Family, seen: &mut Vec<Seen>, is_first: bool)
     }
     for one in seen {
         if one.process.state().is_some() {
-            one.last = Thread::cpu_time_of(&one.process).unwrap_or(one.last);
+            one.last = cpu_time_of_process(one.process.pid).unwrap_or(one.last);
         }
     }
     Ok(())

@@ -7,12 +7,15 @@
 //! - [`session`]: takes a sample of a process at each of the [`ticks`]; [`stride`]: which ticks are used;
 //! - [`stop_and_read`]: keeps a thread where it is while its stack is read; [`samples`]: adds the stack to the profile;
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
+//! - [`follow`]: which thread of a process runs R; [`activity`]: what it does, for lists of processes;
 //! - [`dump`]: reads one stack of a process, or the stack in a core file.
 
+pub mod activity;
 pub mod changed;
 pub mod cpu_clock;
 pub mod dump;
 pub mod family;
+pub mod follow;
 pub mod lookout;
 pub mod master;
 pub mod recorder;

@@ -9,9 +9,12 @@
 //! moment: a process that sleeps at a tick may have used CPU time since the last one, but not where it stands now. At the
 //! end, all CPU times get the factor by which their sum equals the CPU clock ([`crate::record::cpu_clock`]).
 
-use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree};
+use crate::process::{
+    Activity, NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree,
+};
 use crate::record::changed::Done;
 use crate::record::cpu_clock::CpuClock;
+use crate::record::follow::{self, Followed};
 use crate::record::role::Role;
 use crate::record::samples::{AtTick, Samples, declare_types};
 use crate::record::settings::{Clock, Settings};
@@ -58,6 +61,8 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     has_left: bool,
     /// The number of samples.
     taken: usize,
+    /// Whether the last stack could not be read.
+    is_unread: bool,
     /// How long the process was stopped, each time, in nanoseconds.
     pauses: Vec<u32>,
 }
@@ -98,7 +103,8 @@ impl<'s> Session<'s> {
             None => open_reader(process, &mappings)?,
         };
         let has_span = reader.find_span(&mappings)?;
-        let thread = Thread::open(process, settings.stops())?;
+        let thread = reader
+            .locate(|target, memory| follow::open(process, target, memory, settings.stops()))?;
         let native = if settings.native {
             let native = NativeReader::open(process, reader.target(), files);
             Some(native.map_err(|error| of_process(process.pid, error))?)
@@ -188,6 +194,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             has_ended: false,
             has_left: false,
             taken: 0,
+            is_unread: false,
             pauses: Vec::new(),
         })
     }
@@ -230,8 +237,12 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.cpu.skip(self.thread.cpu_time(), now);
     }
 
-    /// Takes over the CPU clock of a session of the same process. Samples that this has not finished are lost.
+    /// Takes over the thread of a session of the same process, which is known even if R runs no function now, and its CPU
+    /// clock. Samples that this has not finished are lost.
     pub fn succeed(&mut self, before: &mut Session<'s, M, T>) {
+        std::mem::swap(&mut self.thread, &mut before.thread);
+        let stack = before.reader.target().stack.clone();
+        self.reader.locate(|target, _| target.stack = stack);
         self.cpu = std::mem::take(&mut before.cpu);
         self.cpu.discard();
     }
@@ -329,7 +340,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             return Ok(Tick::Idle);
         }
         let now = self.reader.now().time;
-        let Some(state) = self.look(placement) else {
+        let Some(mut activity) = self.look(placement) else {
             self.has_ended = true;
             return Ok(Tick::Ended);
         };
@@ -338,14 +349,22 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             self.has_left = true;
             return Ok(Tick::Left);
         }
+        // The only thread of a process need not be followed, unless the stack of a fork is not that of its parent.
+        let is_found = !(activity.has_others || self.is_unread) || self.follow(&mut activity)?;
         self.last = now;
         let Some(ticks) = self.stride.next() else {
             return Ok(Tick::Idle);
         };
+        if !is_found {
+            self.reader.lose_thread();
+            self.is_unread = true;
+            return Ok(Tick::Unread);
+        }
         let stops = self.pauses.len();
-        let tick = self.use_tick(state, ticks, settings, profile, natives);
+        let tick = self.use_tick(activity.state, ticks, settings, profile, natives);
         let pauses = self.pauses.get(stops..).unwrap_or_default();
         self.stride.add(pauses.iter().copied().map(u64::from).sum());
+        self.is_unread = matches!(tick, Ok(Tick::Unread));
         tick
     }
 
@@ -397,8 +416,25 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         Ok(Tick::Taken { cut, free })
     }
 
-    /// The state of the thread, after this one has left the processor of the other; `None` if it has ended.
-    fn look(&mut self, placement: &Placement) -> Option<State> {
+    /// Follows R, which may run in another thread now. Returns `false` if that thread is not found. CPU time that it has used
+    /// before is not part of the recording.
+    fn follow(&mut self, activity: &mut Activity) -> Result<bool> {
+        let (thread, reader) = (&mut self.thread, &mut self.reader);
+        match reader.locate(|target, memory| follow::follow(thread, target, memory))? {
+            Followed::Same => Ok(true),
+            Followed::Lost => Ok(false),
+            Followed::Other => {
+                self.skip_gap();
+                if let Some(now) = self.thread.activity() {
+                    *activity = now;
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// What the thread does, after this one has left the processor of the other; `None` if it has ended.
+    fn look(&mut self, placement: &Placement) -> Option<Activity> {
         let mut activity = self.thread.activity()?;
         if activity
             .processor
@@ -411,6 +447,6 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         if activity.cpu.is_some() {
             self.cpu.read(activity.cpu, self.reader.now().time);
         }
-        Some(activity.state)
+        Some(activity)
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::process::computing::Evidence;
-use crate::process::{Activity, Held, NativeReader, State, Thread, WhyFree};
+use crate::process::{Activity, Found, Held, NativeReader, State, Thread, WhyFree};
 use crate::stack::reader::{Motion, StackReader};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -23,6 +23,9 @@ pub trait Watched {
 
     /// Whether its process was seen to run another program than when this began.
     fn has_left(&self) -> bool;
+
+    /// Follows R to the thread on whose stack this address is; `None` if there is none.
+    fn follow(&mut self, address: u64) -> Result<Option<Found>>;
 
     /// Keeps it where it is, given its state.
     fn hold(&mut self, state: State) -> Held;
@@ -45,6 +48,10 @@ impl Watched for Thread {
 
     fn has_left(&self) -> bool {
         self.has_left()
+    }
+
+    fn follow(&mut self, address: u64) -> Result<Option<Found>> {
+        self.follow(address)
     }
 
     fn hold(&mut self, state: State) -> Held {
@@ -120,7 +127,7 @@ pub fn read<M: Memory>(
             held => held,
         };
         if let (Some(native), Held::Stopped(pause)) = (&mut native, &held) {
-            native.copy(pause)?;
+            native.copy(pause, reader.target())?;
         }
         let motion = match held {
             Held::Asleep(_) => Motion::Asleep,

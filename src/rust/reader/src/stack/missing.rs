@@ -16,6 +16,8 @@ pub enum Missing {
     Call(usize),
     /// What was read is of more than one moment, since R called functions or returned from them meanwhile.
     OneMoment,
+    /// R runs in a thread that was not found.
+    Thread,
     /// More memory had to be read than a stack can need.
     TooMuch,
 }
@@ -36,6 +38,7 @@ impl Missing {
             }
             Missing::Call(count) => message!("the call of {} is damaged", outside(count)),
             Missing::OneMoment => "R's contexts changed while they were read".into(),
+            Missing::Thread => "the thread that runs R was not found".into(),
             Missing::TooMuch => "R's contexts refer to more memory than a stack can need".into(),
         }
     }
@@ -93,6 +96,11 @@ mod tests {
                 Missing::Call(3),
                 None,
                 "the call of the caller of the 3 innermost functions is damaged",
+            ),
+            (
+                Missing::Thread,
+                Some("f"),
+                "the thread that runs R was not found",
             ),
             (
                 Missing::Variable("R_Srcref"),

@@ -37,8 +37,9 @@ const FEW_CALLS: usize = 20;
 /// base functions have to be marked.
 const SHORTEST_COLLECTION: Duration = Duration::from_micros(200);
 
-/// The limits on what is read of the memory, in units of about a microsecond: to prepare, and at one moment of
+/// The limits on what is read of the memory, in units of about a microsecond: to find out where R runs, to prepare, and at one moment of
 /// a process that is stopped, or that is not.
+const MOST_TO_LOCATE: u64 = 8_000;
 const MOST_TO_PREPARE: u64 = 2 << 20;
 const MOST_WHILE_STOPPED: u64 = 8_000;
 const MOST_TO_READ: u64 = 1 << 20;
@@ -116,6 +117,17 @@ impl<M: Memory> StackReader<M> {
     /// R in the process.
     pub fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// Finds out where R runs, with its target and its memory.
+    pub fn locate<T>(&mut self, locate: impl FnOnce(&mut Target, &mut Snapshot<M>) -> T) -> T {
+        self.snapshot.limit(MOST_TO_LOCATE);
+        locate(&mut self.target, &mut self.snapshot)
+    }
+
+    /// Notes that no stack can be read, since the thread that runs R was not found.
+    pub fn lose_thread(&mut self) {
+        self.missing = Some(Missing::Thread);
     }
 
     /// The last stack that was read.

@@ -2,8 +2,10 @@
 //!
 //! - [`exports`]: the variables that R's library or program exports; [`constants`]: those that do not change;
 //! - [`search`]: finds those that it does not export by their values; [`head`] is the one that points to the innermost
-//!   record.
+//!   record;
+//! - [`c_stack`]: the stack on which R runs.
 
+pub mod c_stack;
 mod constants;
 pub mod exports;
 pub mod head;
@@ -11,6 +13,7 @@ mod search;
 
 pub use constants::{Constants, Environments};
 
+use c_stack::{Whereabouts, stack_at};
 use exports::{Exports, modules};
 use head::Head;
 use profile_core::error::{Error, Result};
@@ -47,7 +50,7 @@ pub struct Target {
     pub version: Option<String>,
     /// R's outermost record, which belongs to no call.
     pub toplevel: u64,
-    /// The C stack of R's thread.
+    /// The C stack on which R was last seen. It may run on another one, see [`c_stack`].
     pub stack: Range<u64>,
     pub node_stack: Range<u64>,
     /// The modules with R's variables, by the addresses where they start: R's library, and perhaps a program with variables
@@ -170,14 +173,22 @@ impl Target {
             srcfile: srcfile?,
             node_stack_end: node_stack_end?,
         };
-        let (stack, mapped) = c_stack(mappings, stack_start?, named)?;
+        let stack_of = |address| {
+            let mapped = mappings.iter().map(|mapping| mapping.addresses.clone());
+            stack_at(mapped, address)
+        };
+        // R determines this address for the first thread. It may be outside of the mapping by the size of the arguments. A
+        // program that runs R in another thread may have changed it. Then the stack is known as soon as R runs a function.
+        let start = stack_start.unwrap_or(0).wrapping_sub(8);
+        let stack = stack_of(start).unwrap_or_default();
         let marker = found.get(IN_BYTE_CODE);
         let head = match (found.get(GLOBAL_CONTEXT), &variables) {
             (Some(address), _) => Head::new(address)?,
             (None, Some(variables)) => {
                 let end = values.node_stack_end;
-                let records = [mapped, end.saturating_sub(MOST_NODES)..end];
-                variables.heads(memory, by_value.toplevel, &records)?
+                let nodes = end.saturating_sub(MOST_NODES)..end;
+                let records = [stack.clone(), nodes];
+                variables.heads(memory, by_value.toplevel, &records, mappings)?
             }
             (None, None) => Head::default(),
         };
@@ -213,7 +224,17 @@ impl Target {
             variables: found.variables,
         };
         target.settle(memory, named)?;
+        let place = target.whereabouts(memory).map(Whereabouts::address);
+        if let Some(stack) = place.and_then(stack_of) {
+            target.stack = stack;
+        }
         Ok(Some(target))
+    }
+
+    /// Where R runs; `None` if it runs no function, or has changed its records meanwhile.
+    pub fn whereabouts(&self, memory: &mut impl Memory) -> Option<Whereabouts> {
+        let innermost = self.head.read(memory)?.1;
+        c_stack::whereabouts(memory, innermost, self.toplevel, &self.node_stack)
     }
 
     /// Whether this R is still in the process, which may have executed another program.
@@ -305,20 +326,8 @@ impl Target {
     }
 }
 
-/// The C stack of R's thread, and its mapping. It grows downwards, so its current size does not matter.
-fn c_stack(mappings: &[Mapping], start: u64, named: &Named) -> Result<(Range<u64>, Range<u64>)> {
-    // R determines this address for the main thread. It may be outside of the mapping by the size of the arguments.
-    let has = |mapping: &&Mapping| mapping.addresses.contains(&start.wrapping_sub(8));
-    let found = mappings.iter().find(has);
-    let mapped = found.map(|mapping| mapping.addresses.clone());
-    let mapped = mapped.ok_or_else(|| named.unknown_calls("its stack was not found"))?;
-    Ok((mapped.end.saturating_sub(MOST_STACK)..mapped.end, mapped))
-}
-
 /// The size of the largest node stack.
 const MOST_NODES: u64 = NODE_STACK_SIZES[1];
-/// More than a C stack takes, even without a limit on its size.
-const MOST_STACK: u64 = 1 << 36;
 
 fn unreadable(what: &str) -> Error {
     Error::Process(message!("Its memory cannot be read: {what}."))

@@ -19,7 +19,7 @@ use super::constants::{Constants, Environments};
 use super::head::Head;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow};
-use profile_runtime::contexts::{Layout, NODE_STACK_SIZES, Record, list};
+use profile_runtime::contexts::{self, Layout, NODE_STACK_SIZES, Record, list};
 use profile_runtime::memory::{self, MEMORY_PAGE, Mapping, Memory, at};
 use profile_runtime::objects::{
     ATTRIBUTES, CAR, CDR, CELL, ENVSXP, INTSXP, LISTSXP, NILSXP, PRINTNAME, SYMSXP, TAG, Type,
@@ -173,18 +173,30 @@ impl<'v> Variables<'v> {
         self.values().rev().find(is_start).unwrap_or(0)
     }
 
-    /// The variables that may be `R_GlobalContext`, given the parts of the address space where there may be records.
+    /// The variables that may be `R_GlobalContext`, given the parts of the address space where there may be records: those
+    /// in which they usually are, and all others, since R may run in any thread.
     pub fn heads(
         &self,
         memory: &mut impl Memory,
         toplevel: u64,
         records: &[Range<u64>],
+        mappings: &[Mapping],
     ) -> Result<Head> {
-        let may_be =
+        let is_usual =
             |value| value == toplevel || records.iter().any(|records| records.contains(&value));
+        let is_mapped = |value| {
+            let after = mappings.partition_point(|mapping| mapping.addresses.start <= value);
+            let last = after.checked_sub(1).and_then(|last| mappings.get(last));
+            last.is_some_and(|mapping| mapping.addresses.contains(&value))
+        };
+        let may_be = |value| is_usual(value) || is_mapped(value);
         let mut candidates = Vec::new();
         for &(value, address) in &self.words {
-            if may_be(value) {
+            // Elsewhere there are many objects, which look different.
+            let is_record = |head: contexts::Head| head.is_possible() && may_be(head.next);
+            if is_usual(value)
+                || is_mapped(value) && contexts::Head::read(memory, value).is_some_and(is_record)
+            {
                 candidates.try_push((address, false))?;
             }
         }

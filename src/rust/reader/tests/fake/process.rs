@@ -13,6 +13,7 @@ use profile_runtime::contexts::{
 use profile_runtime::memory::Mapping;
 use profile_runtime::objects::{DATA, FIRST, NILSXP};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::time::Duration;
 
 /// As in a real process, the node stack is less than 64 GB below the C stack.
@@ -23,6 +24,9 @@ pub const NODE_STACK_SIZE: u64 = 3_200_000;
 pub const STACK_END: u64 = 0x7ffc_2000_0000;
 /// The address that R takes for the start of the C stack.
 const STACK_START: u64 = STACK_END - 0x100;
+/// The end of the stack of another thread.
+pub const THREAD_END: u64 = 0x7f80_0000_0000;
+const THREAD_SIZE: u64 = 1 << 16;
 /// The size of a record and of the rest of a function's stack frame.
 const FRAME: u64 = RECORD as u64 + 112;
 
@@ -65,6 +69,8 @@ pub struct FakeR {
     heap: u64,
     c_stack: u64,
     node_stack: u64,
+    /// Whether there is another thread.
+    has_thread: bool,
 }
 
 /// The stack on which a record is.
@@ -127,6 +133,7 @@ impl FakeR {
             heap: HEAP,
             c_stack: STACK_START,
             node_stack: NODE_STACK,
+            has_thread: false,
         };
         // All pointers of `R_NilValue` point to itself.
         r.nil = r.cell(NILSXP, [0; 3]);
@@ -210,6 +217,15 @@ impl FakeR {
         self.record(On::C, CLOSURE, call, nil, at)
     }
 
+    /// R's next calls are made in another thread. Returns the stack of this thread.
+    pub fn change_thread(&mut self) -> Range<u64> {
+        let stack = THREAD_END - THREAD_SIZE..THREAD_END;
+        self.space.add(stack.start, THREAD_SIZE as usize);
+        self.c_stack = THREAD_END - 0x100;
+        self.has_thread = true;
+        stack
+    }
+
     /// Ends the innermost call.
     pub fn leave(&mut self) {
         let record = self.head;
@@ -246,18 +262,25 @@ impl FakeR {
     }
 
     pub fn mappings(&self) -> Vec<Mapping> {
-        [
+        let start = THREAD_END - THREAD_SIZE;
+        // The guard page below the stack is a mapping of its own.
+        let thread = [(start - 0x1000, start, false), (start, THREAD_END, false)];
+        let thread = thread.into_iter().filter(|_| self.has_thread);
+        let low = [
             (HEAP, HEAP + (1 << 20), false),
             (MODULE, MODULE + VARIABLES, true),
             (MODULE + VARIABLES, MODULE + SIZE, false),
+        ];
+        let high = [
             (NODE_STACK, NODE_STACK + NODE_STACK_SIZE, false),
             (STACK_END - (1 << 21), STACK_END, false),
-        ]
-        .map(|(start, end, starts_file)| Mapping {
+        ];
+        let all = low.into_iter().chain(thread).chain(high);
+        all.map(|(start, end, starts_file)| Mapping {
             addresses: start..end,
             starts_file,
         })
-        .into()
+        .collect()
     }
 
     pub fn memory(&self) -> FakeMemory {

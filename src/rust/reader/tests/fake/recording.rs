@@ -2,9 +2,10 @@
 
 use crate::fake::FakeMemory;
 use crate::fake::process::{At, FakeR};
+use profile_core::error::Result;
 use profile_core::model::Profile;
 use profile_reader::process::computing::{Call, Evidence};
-use profile_reader::process::{Activity, Held, Placement, Process, State, WhyFree};
+use profile_reader::process::{Activity, Found, Held, Placement, Process, State, WhyFree};
 use profile_reader::record::samples::declare_types;
 use profile_reader::record::session::{Session, Tick};
 use profile_reader::record::settings::{Clock, Settings};
@@ -12,6 +13,7 @@ use profile_reader::record::stop_and_read::Watched;
 use profile_reader::stack::moment::Moment;
 use profile_runtime::contexts::Layout;
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -73,6 +75,11 @@ pub struct FakeThread {
     pub wakes: Rc<Cell<u32>>,
     /// How long it takes to hold it, and to let it go on, in milliseconds.
     pub takes: Rc<Cell<[u64; 2]>>,
+    /// Whether the process has other threads, and the stacks of all threads.
+    pub has_others: Rc<Cell<bool>>,
+    pub stacks: Rc<RefCell<Vec<Range<u64>>>>,
+    /// The number of the thread to which R was followed.
+    pub current: Rc<Cell<usize>>,
 }
 
 /// What a thread does that is on a processor.
@@ -92,11 +99,21 @@ impl Watched for FakeThread {
             state: self.state.get()?,
             processor: None,
             cpu: self.cpu.get(),
+            has_others: self.has_others.get(),
         })
     }
 
     fn has_left(&self) -> bool {
         self.has_left.get()
+    }
+
+    fn follow(&mut self, address: u64) -> Result<Option<Found>> {
+        let stacks = self.stacks.borrow();
+        let found = stacks.iter().position(|stack| stack.contains(&address));
+        Ok(found.map(|number| Found {
+            stack: stacks[number].clone(),
+            is_other: self.current.replace(number) != number,
+        }))
     }
 
     fn hold(&mut self, state: State) -> Held {
@@ -147,6 +164,9 @@ impl Recording {
             free: Rc::default(),
             wakes: Rc::default(),
             takes: Rc::default(),
+            has_others: Rc::default(),
+            stacks: Rc::default(),
+            current: Rc::default(),
         };
         let mut profile = Profile::default();
         declare_types(&mut profile).unwrap();

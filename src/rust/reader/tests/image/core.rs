@@ -21,6 +21,7 @@ pub struct Core {
     pub notes: Vec<u8>,
     pub signal: i16,
     pub system_call: i64,
+    pub stack_pointer: u64,
     /// The numbers of the machine and of the kind of file in the header.
     pub machine: u16,
     pub kind: u16,
@@ -95,6 +96,14 @@ impl Core {
         (self.signal, self.system_call) = (signal, system_call);
         self.add_thread();
         self.notes.extend(&before[self.notes.len()..]);
+    }
+
+    /// Adds a thread in this system call, whose stack pointer is given.
+    pub fn add_other_thread(&mut self, stack_pointer: u64, system_call: i64) {
+        let first = (self.stack_pointer, self.system_call);
+        (self.stack_pointer, self.system_call) = (stack_pointer, system_call);
+        self.add_thread();
+        (self.stack_pointer, self.system_call) = first;
     }
 
     /// The start of `struct elf_prstatus`, which has this size.

@@ -81,6 +81,30 @@ fn a_running_process_has_no_signal() {
     }
 }
 
+#[test]
+fn the_system_call_is_that_of_the_thread_that_ran_r() {
+    let folder = Folder::new("thread");
+    let mut core = some_core();
+    core.set_thread(0, -1);
+    let stack = core.segments.last().unwrap();
+    let (low, high) = (stack.0 + 8, stack.0 + stack.1.len() as u64 - 8);
+    // These threads have their stack pointers elsewhere, or above R's calls.
+    for pointer in [0x1000, high, 0] {
+        core.add_other_thread(pointer, SLEEP);
+    }
+    let state = |core: &Core| {
+        let dump = read(&folder.write("core", &core.bytes())).unwrap();
+        (dump.state, dump.system_call.is_some())
+    };
+    assert_eq!(state(&core), ("running", false));
+    // This one has R's calls above its stack pointer.
+    core.add_other_thread(low, SLEEP);
+    assert_eq!(state(&core), ("sleeping", IS_LIVE));
+    // And this one is closer to them.
+    core.add_other_thread(low + 8, -1);
+    assert_eq!(state(&core), ("running", false));
+}
+
 /// Without the auxiliary vector, the command line is the short one.
 #[test]
 fn a_command_line_that_is_not_found_is_short() {

@@ -131,6 +131,22 @@ fn the_variable_with_the_longest_list_points_to_the_innermost_record() {
     }
 }
 
+#[test]
+fn r_in_another_thread_is_found() {
+    for layout in Layout::ALL {
+        for hidden in hidden() {
+            let mut r = without(layout, &hidden);
+            r.change_thread();
+            in_source(&mut r);
+            assert_eq!(
+                r.frames_when_prepared(),
+                ["g a.R#3", "f a.R#2", "at a.R#1"],
+                "{hidden:?}"
+            );
+        }
+    }
+}
+
 /// R calls functions and returns from them while it is searched.
 #[test]
 fn variables_are_found_while_r_goes_on() {

@@ -2,7 +2,7 @@
 
 use crate::fake::Space;
 use crate::fake::module::Hash;
-use crate::fake::process::{At, FakeR, HEAP, On};
+use crate::fake::process::{At, FakeR, HEAP, On, STACK_END};
 use crate::fake::recording::{MS, Recording, WHOLE, process, settings};
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::model::{Profile, StringId};
@@ -12,6 +12,7 @@ use profile_reader::record::settings::Clock;
 use profile_reader::stack::frames::Cut;
 use profile_reader::stack::frames::MOST_CALLS;
 use profile_runtime::contexts::{CALL, CLOENV, CLOSURE, Layout};
+use std::ops::Range;
 
 #[test]
 fn a_sample_has_the_time_at_which_the_process_was_held() {
@@ -205,4 +206,97 @@ fn functions_have_the_package_that_the_process_knows() {
         ]
     );
     assert_eq!(recording.stacks(), [["f"; 5]]);
+}
+
+/// A process whose R runs `outer()` and `inner()` in another thread than the first one. Returns the stack of this thread.
+fn in_thread() -> (FakeR, Range<u64>) {
+    let mut r = FakeR::new(Layout::R_4_4);
+    let stack = r.change_thread();
+    for name in ["outer", "inner"] {
+        let call = r.call_of(name);
+        r.enter(call, At::Nowhere);
+    }
+    (r, stack)
+}
+
+const FIRST: Range<u64> = STACK_END - (1 << 21)..STACK_END;
+
+#[test]
+fn r_may_run_in_another_thread() {
+    let (r, stack) = in_thread();
+    let mut recording = Recording::of(&r, settings(Clock::Cpu));
+    recording.thread.has_others.set(true);
+    recording.thread.stacks.replace(vec![FIRST, stack]);
+    recording.pass(10, 10);
+    // The stack of the thread is known since the process was opened.
+    assert_eq!(recording.tick(), WHOLE);
+    assert_eq!(recording.stacks(), [["inner", "outer"]]);
+}
+
+#[test]
+fn r_is_followed_to_another_thread_while_the_first_one_sleeps() {
+    let mut recording = Recording::new(Clock::Cpu);
+    let (r, stack) = in_thread();
+    recording.pass(10, 10);
+    assert_eq!(recording.tick(), WHOLE);
+    // The first thread waits, and R runs in another one, which has used CPU time before.
+    recording.memory.change(|space| *space = r.space.clone());
+    recording.thread.has_others.set(true);
+    recording.thread.stacks.replace(vec![FIRST, stack]);
+    recording.pass(10, 10_000);
+    assert_eq!(recording.tick(), WHOLE);
+    assert_eq!(recording.thread.current.get(), 1);
+    recording.pass(10, 10);
+    assert_eq!(recording.tick(), WHOLE);
+    assert_eq!(recording.stacks(), [["inner", "outer"]; 3]);
+    recording.finish();
+    let clock = recording.attribute("profile.cpu.clock").unwrap();
+    // Of the time until R was found there, only what is possible counts.
+    let longest = (10 + 10 + 20 + 10) * MS;
+    assert!(clock.parse::<u64>().unwrap() <= longest, "{clock}");
+}
+
+#[test]
+fn samples_of_a_thread_that_is_not_found_are_unread() {
+    let (r, _) = in_thread();
+    for clock in [Clock::Cpu, Clock::Wall] {
+        let mut recording = Recording::new(clock);
+        recording.memory.change(|space| *space = r.space.clone());
+        recording.thread.has_others.set(true);
+        recording.thread.stacks.replace(vec![FIRST]);
+        // The first thread sleeps.
+        recording.thread.state.set(Some(State::Sleeping));
+        recording.pass(10, 0);
+        assert_eq!(recording.tick(), Tick::Unread);
+        let why = recording.session.why_missing().unwrap();
+        assert_eq!(why, "the thread that runs R was not found");
+    }
+}
+
+#[test]
+fn the_only_thread_is_followed_if_its_stack_is_not_where_it_was_expected() {
+    let mut recording = Recording::new(Clock::Cpu);
+    // As in a fork by another thread than the one that ran R when the parent was looked at.
+    let (r, stack) = in_thread();
+    recording.memory.change(|space| *space = r.space.clone());
+    recording.thread.stacks.replace(vec![stack]);
+    recording.pass(10, 10);
+    assert_eq!(recording.tick(), Tick::Unread);
+    for _ in 0..2 {
+        recording.pass(10, 10);
+        assert_eq!(recording.tick(), WHOLE);
+    }
+    assert_eq!(recording.stacks(), [["inner", "outer"]; 2]);
+}
+
+#[test]
+fn a_process_with_a_single_thread_is_not_searched() {
+    let mut recording = Recording::new(Clock::Cpu);
+    recording.thread.state.set(Some(State::Sleeping));
+    for _ in 0..3 {
+        let before = recording.memory.reads();
+        recording.pass(10, 0);
+        assert_eq!(recording.tick(), Tick::Idle);
+        assert_eq!(recording.memory.reads(), before);
+    }
 }

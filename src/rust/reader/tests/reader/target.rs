@@ -6,8 +6,9 @@ use crate::fake::process::{
 };
 use crate::fake::{FakeMemory, Space};
 use profile_core::error::Error;
+use profile_reader::target::c_stack::{Whereabouts, stack_at};
 use profile_reader::target::{Named, Target};
-use profile_runtime::contexts::{CALLFLAG, CLOSURE, Layout, NEXT};
+use profile_runtime::contexts::{BCPC, CALLFLAG, CLOSURE, Layout, NEXT};
 use profile_runtime::memory::Mapping;
 
 fn open(r: &FakeR) -> Result<Target, String> {
@@ -174,16 +175,19 @@ fn r_that_is_starting_is_refused() {
 }
 
 #[test]
-fn the_stack_must_be_in_the_address_space() {
-    let mut r = busy(Layout::R_4_4);
-    for start in [0, 7, STACK_END + 0x1000, u64::MAX] {
-        r.space.set(variable("R_CStackStart"), start);
-        let error = open(&r).unwrap_err();
-        assert!(error.contains("its stack was not found"), "{error}");
+fn the_stack_is_known_by_a_variable_until_r_runs() {
+    let (mut idle, mut r) = (FakeR::new(Layout::R_4_4), busy(Layout::R_4_4));
+    let start = variable("R_CStackStart");
+    let whole = open(&r).unwrap().stack;
+    for no_stack in [0, 7, STACK_END + 0x1000, u64::MAX] {
+        idle.space.set(start, no_stack);
+        assert!(open(&idle).unwrap().stack.is_empty());
+        r.space.set(start, no_stack);
+        assert_eq!(open(&r).unwrap().stack, whole);
     }
     // R on a system with arguments of a program above the stack.
-    r.space.set(variable("R_CStackStart"), STACK_END);
-    assert!(open(&r).is_ok());
+    idle.space.set(start, STACK_END);
+    assert_eq!(open(&idle).unwrap().stack, whole);
 }
 
 #[test]
@@ -294,4 +298,60 @@ fn a_call_by_native_code_may_have_a_null_pointer_as_srcref() {
         let target = open(&r).unwrap();
         assert_eq!(target.layout, Some(layout));
     }
+}
+
+#[test]
+fn r_runs_on_the_stack_of_its_innermost_record() {
+    for layout in Layout::ALL {
+        let mut r = FakeR::new(layout);
+        let f = r.call_of("f");
+        let place = |r: &FakeR| {
+            let target = open(r).unwrap();
+            (target.stack.clone(), target.whereabouts(&mut r.memory()))
+        };
+        // It runs no function, so only R's own variable is known.
+        let (idle, nowhere) = place(&r);
+        assert_eq!((idle.end, nowhere), (STACK_END, None));
+        let stack = r.change_thread();
+        let record = r.enter(f, At::Nowhere);
+        assert_eq!(
+            place(&r),
+            (stack.clone(), Some(Whereabouts::Record(record)))
+        );
+        assert_eq!(r.frames(), ["f"]);
+        // Records on the node stack are passed over.
+        let nil = r.nil;
+        r.record(On::Node, CLOSURE, f, nil, At::Nowhere);
+        assert_eq!(place(&r), (stack, Some(Whereabouts::Record(record))));
+    }
+}
+
+#[test]
+fn a_variable_of_the_interpreter_shows_the_stack_if_no_record_does() {
+    let mut r = FakeR::new(Layout::R_4_4);
+    let (f, nil) = (r.call_of("f"), r.nil);
+    let stack = r.change_thread();
+    let outer = r.record(On::Node, CLOSURE, f, nil, At::Nowhere);
+    let inner = r.record(On::Node, CLOSURE, f, nil, At::Nowhere);
+    let variable = stack.end - 0x80;
+    let position = |r: &FakeR| open(r).unwrap().whereabouts(&mut r.memory());
+    assert_eq!(position(&r), None);
+    // An address that cannot be a variable there.
+    r.space.set(inner + BCPC, outer);
+    r.space.set(outer + BCPC, variable);
+    assert_eq!(position(&r), Some(Whereabouts::Position(variable)));
+    assert_eq!(open(&r).unwrap().stack, stack);
+}
+
+#[test]
+fn a_stack_ends_where_something_else_is_mapped() {
+    let mapped = [0x1000..0x2000, 0x5000..0x9000, 0x9000..0xa000];
+    let stack = |address| stack_at(mapped.iter().cloned(), address);
+    assert_eq!(stack(0x6000), Some(0x2000..0x9000));
+    assert_eq!(stack(0x9000), Some(0x9000..0xa000));
+    assert_eq!(stack(0x3000), None);
+    // It takes no more than this, even if nothing is mapped below.
+    let high = 1 << 40..(1 << 40) + 0x1000;
+    let found = stack_at([0..0x1000, high.clone()].into_iter(), high.start);
+    assert_eq!(found, Some(high.end - (1 << 36)..high.end));
 }

@@ -4,7 +4,7 @@ use profile_core::error::Result;
 use profile_reader::heap::snapshots::{heap_of, own_heap};
 use profile_reader::process::r_processes;
 use profile_reader::record::dump::dump;
-use profile_reader::record::recorder::record;
+use profile_reader::record::recorder::{Wanted, record};
 use profile_reader::record::settings::{Clock, Settings};
 use profile_runtime::LIVE_PLATFORMS;
 use std::time::Duration;
@@ -31,5 +31,9 @@ fn processes_are_refused() {
         native: false,
         own: false,
     };
-    expect_refusal(record(&[pid], &settings, &|| false));
+    let wanted = Wanted {
+        pids: &[pid],
+        ..Wanted::default()
+    };
+    expect_refusal(record(&wanted, &settings, &|| false));
 }

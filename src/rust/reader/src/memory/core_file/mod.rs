@@ -45,6 +45,7 @@ use profile_core::limits::memory::{TryCollect, TryGrow, sort_by_key};
 use profile_core::message;
 use profile_runtime::memory::Mapping;
 use profile_runtime::variables::{LIBRARY, NIL, PROGRAM};
+use std::ops::Range;
 use std::path::Path;
 
 /// The core file of a process.
@@ -52,17 +53,10 @@ pub struct CoreFile {
     pub pid: i32,
     /// The name of the signal that ended the process.
     pub signal: Option<&'static str>,
-    /// The number of the system call in which R's thread was.
-    pub system_call: Option<i64>,
     /// The parts of the address space, in the order of their addresses.
     pub mappings: Vec<Mapping>,
     pub memory: CoreMemory,
-    /// The files that the process had mapped.
-    mapped: Mapped,
-    /// The start of the command line, which is shortened to 80 bytes.
-    short_command: Vec<u8>,
-    /// What the kernel passed to the program's loader.
-    auxiliary: Vec<u8>,
+    notes: Notes,
 }
 
 impl CoreFile {
@@ -77,12 +71,9 @@ impl CoreFile {
         Ok(CoreFile {
             pid,
             signal: signal_name(notes.signal),
-            system_call: notes.system_call,
             mappings: mappings(&segments, &notes.mapped)?,
             memory: CoreMemory::new(input, segments),
-            mapped: notes.mapped,
-            short_command: notes.short_command,
-            auxiliary: notes.auxiliary,
+            notes,
         })
     }
 
@@ -90,15 +81,22 @@ impl CoreFile {
     /// library, or, if R was built without one, in its program. A program that contains R's library may have copies of some
     /// variables.
     pub fn modules_of_r(&self) -> Result<Vec<u64>> {
-        let library = self.mapped.start_of(&[LIBRARY, PROGRAM]);
-        let program = auxiliary::program(&self.auxiliary);
+        let library = self.notes.mapped.start_of(&[LIBRARY, PROGRAM]);
+        let program = auxiliary::program(&self.notes.auxiliary);
         [program, library].into_iter().flatten().try_vec()
     }
 
     /// The program and its arguments, with blanks between them.
     pub fn command(&mut self) -> Result<String> {
-        let line = arguments::command_line(&mut self.memory, &self.auxiliary)?;
-        crate::memory::command_line::text(line.unwrap_or(std::mem::take(&mut self.short_command)))
+        let line = arguments::command_line(&mut self.memory, &self.notes.auxiliary)?;
+        crate::memory::command_line::text(
+            line.unwrap_or(std::mem::take(&mut self.notes.short_command)),
+        )
+    }
+
+    /// The number of the system call in which R's thread was, given R's stack and an address on it.
+    pub fn system_call(&self, stack: &Range<u64>, address: Option<u64>) -> Option<i64> {
+        self.notes.system_call(stack, address)
     }
 
     /// Adds the name of the core file to an error, and the reason if a part of the memory is missing.

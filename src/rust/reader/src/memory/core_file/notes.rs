@@ -4,7 +4,7 @@
 //! the name and the content, each padded to a multiple of four bytes.
 
 use super::input::Input;
-use super::processor::{SYSTEM_CALL, SYSTEM_CALL_NOTE, THREAD_SIZE};
+use super::processor::{STACK_POINTER, SYSTEM_CALL, SYSTEM_CALL_NOTE, THREAD_SIZE};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled, sort_by_key};
 use profile_runtime::memory::{at, half_at};
@@ -29,8 +29,8 @@ pub struct Notes {
     pub pid: Option<i32>,
     /// The signal that ended the process, or 0.
     pub signal: i16,
-    /// The number of the system call in which its first thread was.
-    pub system_call: Option<i64>,
+    /// Its threads. The kernel writes the thread first that caused the core file.
+    threads: Vec<Thread>,
     /// The program and its arguments, shortened.
     pub short_command: Vec<u8>,
     /// What the kernel passed to the program's loader.
@@ -79,7 +79,6 @@ impl Notes {
     /// Reads the notes in these ranges of the file.
     pub fn read(input: &Input, ranges: &[Range<u64>]) -> Result<Notes> {
         let mut notes = Notes::default();
-        let mut threads = Vec::new();
         let mut count = 0;
         for range in ranges {
             if !input.has(range.start, range.end - range.start) {
@@ -99,39 +98,43 @@ impl Notes {
                 }
                 let owner = input.array::<4>(from + 12).unwrap_or_default();
                 if name >= 4 && owner == *b"CORE" {
-                    notes.add(input, kind, start..end, &mut threads)?;
+                    notes.add(input, kind, start..end)?;
                 }
                 if Some(kind) == SYSTEM_CALL_NOTE && name >= 4 && owner == *b"LINU" {
                     // It follows the note about the thread.
-                    if let (Some(thread), Some(content)) = (threads.last_mut(), input.array(start))
-                    {
+                    let thread = notes.threads.last_mut();
+                    if let (Some(thread), Some(content)) = (thread, input.array(start)) {
                         thread.system_call = system_call(i32::from_le_bytes(content).into());
                     }
                 }
                 from = (start + padded_size).min(range.end);
             }
         }
-        // The kernel writes the thread first that caused the core file.
-        notes.signal = threads.first().map_or(0, |thread: &Thread| thread.signal);
-        let first = threads.first().map(|thread| thread.id);
-        notes.pid = notes.pid.or(first);
-        let of_r = threads.iter().find(|thread| Some(thread.id) == notes.pid);
-        notes.system_call = of_r.and_then(|thread| thread.system_call);
+        if let Some(first) = notes.threads.first() {
+            notes.signal = first.signal;
+            notes.pid = notes.pid.or(Some(first.id));
+        }
         Ok(notes)
     }
 
-    fn add(
-        &mut self,
-        input: &Input,
-        kind: u32,
-        content: Range<u64>,
-        threads: &mut Vec<Thread>,
-    ) -> Result<()> {
+    /// The number of the system call in which R's thread was: the one with the closest stack pointer below an address on
+    /// R's stack, or the first thread of the process.
+    pub fn system_call(&self, stack: &Range<u64>, address: Option<u64>) -> Option<i64> {
+        let inner = stack.start..address.unwrap_or(0).saturating_add(1);
+        let on_stack = self.threads.iter();
+        let on_stack = on_stack.filter(|thread| inner.contains(&thread.stack_pointer));
+        let of_r = on_stack.max_by_key(|thread| thread.stack_pointer);
+        let is_first = |thread: &&Thread| Some(thread.id) == self.pid;
+        let of_r = of_r.or_else(|| self.threads.iter().find(is_first));
+        of_r.and_then(|thread| thread.system_call)
+    }
+
+    fn add(&mut self, input: &Input, kind: u32, content: Range<u64>) -> Result<()> {
         let size = content.end - content.start;
         match kind {
             THREAD => {
                 if let Some(content) = input.array::<THREAD_SIZE>(content.start) {
-                    threads.try_push(Thread::parse(&content))?;
+                    self.threads.try_push(Thread::parse(&content))?;
                 }
             }
             PROCESS if self.pid.is_none() => {
@@ -161,9 +164,11 @@ impl Notes {
 }
 
 /// A thread, from the start of `struct elf_prstatus`.
+#[derive(Debug)]
 struct Thread {
     id: i32,
     signal: i16,
+    stack_pointer: u64,
     system_call: Option<i64>,
 }
 
@@ -173,6 +178,7 @@ impl Thread {
         Thread {
             id: half_at(content, 32) as i32,
             signal: at(content, 12) as i16,
+            stack_pointer: at(content, STACK_POINTER),
             system_call: number.and_then(system_call),
         }
     }

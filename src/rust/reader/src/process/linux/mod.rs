@@ -7,8 +7,9 @@
 //! - [`native`]: the native stack of a thread that is stopped;
 //! - [`forks`]: of this process;
 //! - [`workers`]: R processes that work for others;
-//! - [`placement`]: of the reading thread on a processor.
+//! - [`placement`]: of the reading thread on a processor; [`caller`]: its ID.
 
+mod caller;
 mod folder;
 mod forks;
 mod memory;

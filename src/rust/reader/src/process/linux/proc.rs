@@ -70,7 +70,7 @@ impl Process {
         (self.pid, self.started) == (other.pid, other.started)
     }
 
-    /// The state of its first thread, which is R's; `None` if it ended.
+    /// The state of its first thread; `None` if it ended. R may run in another one, see [`Thread`](super::Thread).
     pub fn state(&self) -> Option<State> {
         let status = Status::read(self.pid)?;
         let is_same = status.started == self.started && status.state != State::Ended;
@@ -83,13 +83,6 @@ impl Process {
             Ok(maps) => !maps.is_empty(),
             Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
         }
-    }
-
-    /// The number of the system call in which its first thread is, if it is in one.
-    pub fn system_call(&self) -> Option<i64> {
-        let pid = self.pid;
-        let text = fs::read_to_string(message!("/proc/{pid}/task/{pid}/syscall")).ok()?;
-        text.split_ascii_whitespace().next()?.parse().ok()
     }
 
     /// The program and its arguments, each followed by a 0, except perhaps the last one.
@@ -285,6 +278,8 @@ const FORKED: u32 = 0x40;
 /// The contents of `/proc/PID/stat`.
 pub struct Status {
     pub state: State,
+    /// The number of threads of the process.
+    pub threads: u32,
     started: u64,
     pub program: Program,
     pub processor: usize,
@@ -323,8 +318,10 @@ impl Status {
         };
         // Field 9; the state is field 3.
         let flags: u32 = fields.nth(5)?.parse().ok()?;
+        // Field 20.
+        let threads = fields.nth(10)?.parse().ok()?;
         // Field 22.
-        let started = fields.nth(12)?.parse().ok()?;
+        let started = fields.nth(1)?.parse().ok()?;
         // Fields 26 and 28.
         let code = fields.nth(3)?.parse().ok()?;
         let stack = fields.nth(1)?.parse().ok()?;
@@ -332,6 +329,7 @@ impl Status {
         let processor = fields.nth(10)?.parse().ok()?;
         Some(Status {
             state,
+            threads,
             started,
             program: Program {
                 is_fork: flags & FORKED != 0,

@@ -17,7 +17,8 @@ pub const SLEEP: i64 = 115;
 impl Core {
     /// `struct elf_prstatus`, and a note with the number of the system call.
     pub fn add_thread(&mut self) {
-        let bytes = self.thread(392);
+        let mut bytes = self.thread(392);
+        bytes[360..368].copy_from_slice(&self.stack_pointer.to_le_bytes());
         self.note("CORE", 1, &bytes);
         let number = self.system_call as i32;
         self.note("LINUX", 0x404, &number.to_le_bytes());

@@ -19,10 +19,11 @@ pub const MACHINE: u16 = 62;
 pub const SLEEP: i64 = 230;
 
 impl Core {
-    /// `struct elf_prstatus`, which contains the number of the system call.
+    /// `struct elf_prstatus`, which contains the number of the system call and the stack pointer.
     pub fn add_thread(&mut self) {
         let mut bytes = self.thread(336);
         bytes[232..240].copy_from_slice(&self.system_call.to_le_bytes());
+        bytes[264..272].copy_from_slice(&self.stack_pointer.to_le_bytes());
         self.note("CORE", 1, &bytes);
     }
 }

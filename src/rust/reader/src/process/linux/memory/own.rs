@@ -1,11 +1,12 @@
-//! The parts of the memory of this process that are read without the kernel: the stack of the first thread, which is
-//! R's; R's variables; and the node stack of the byte code interpreter, where R 4.4 and later store the records of
+//! The parts of the memory of this process that are read without the kernel: the stack of the first thread, in which R
+//! usually runs; R's variables; and the node stack of the byte code interpreter, where R 4.4 and later store the records of
 //! most calls.
 //!
 //! Copying a few hundred bytes of R's thread by a system call takes a microsecond, and copying a stack takes longer
-//! than many functions run. As long as the process exists, the kernel never removes a part of the stack of a thread,
-//! and R is not unloaded; R allocates the node stack at startup and never frees it. So these parts can be read like
-//! any other memory, although they change meanwhile.
+//! than many functions run. As long as the process exists, the kernel never removes a part of the stack of its first
+//! thread, and R is not unloaded; R allocates the node stack at startup and never frees it. So these parts can be read
+//! like any other memory, although they change meanwhile. The stack of another thread is removed when the thread ends, so
+//! it is read by system calls.
 
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;

@@ -1,7 +1,10 @@
 //! The memory of this process, looked at while R does not run.
 
+use super::super::caller;
 use super::ProcessMemory;
 use super::own::readable;
+use crate::target::Target;
+use crate::target::c_stack::stack_at;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
@@ -22,18 +25,20 @@ pub struct OwnView<'m> {
 }
 
 impl OwnView<'_> {
-    /// Looks at the memory. What was seen does not outlive `look`, so R does not change it meanwhile: only the first thread
-    /// of a process, which is R's, may look, and `look` calls no function of R.
-    pub fn look<T>(look: impl for<'m> FnOnce(OwnView<'m>) -> Result<T>) -> Result<T> {
-        // glibc has `gettid()` only since 2.30.
-        // SAFETY: it has no preconditions.
-        let pid = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
-        if u32::try_from(pid) != Ok(process::id()) {
+    /// Looks at the memory. What was seen does not outlive `look`, so R does not change it meanwhile: only the thread that
+    /// runs R may look, and `look` calls no function of R.
+    pub fn look<T>(
+        target: &Target,
+        look: impl for<'m> FnOnce(OwnView<'m>) -> Result<T>,
+    ) -> Result<T> {
+        let pid = libc::pid_t::try_from(process::id()).unwrap_or(0);
+        let mut memory = ProcessMemory::new(pid);
+        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        if !runs_r(target, &mut memory, &maps) {
             return Err(Error::Unsupported(message!(
-                "Only the first thread of a process can take a snapshot of its memory."
+                "Only the thread that runs R can take a snapshot of its memory."
             )));
         }
-        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let mut parts: Vec<Range<u64>> = Vec::new();
         for part in maps.lines().filter_map(readable) {
             match parts.last_mut().filter(|last| last.end == part.start) {
@@ -43,11 +48,22 @@ impl OwnView<'_> {
         }
         look(OwnView {
             pid,
-            memory: ProcessMemory::new(pid),
+            memory,
             readable: parts,
             still: PhantomData,
         })
     }
+}
+
+/// Whether the calling thread runs R: R's records are on its stack. If there are none, it must be the first thread.
+fn runs_r(target: &Target, memory: &mut ProcessMemory, maps: &str) -> bool {
+    let Some(place) = target.whereabouts(memory) else {
+        return u32::try_from(caller::id()) == Ok(process::id());
+    };
+    let local = 0_u8;
+    let here = (&raw const local).addr() as u64;
+    let stack = stack_at(maps.lines().filter_map(readable), here);
+    stack.is_some_and(|stack| stack.contains(&place.address())) && place.address() > here
 }
 
 impl Memory for OwnView<'_> {

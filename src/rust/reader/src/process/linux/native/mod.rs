@@ -116,9 +116,16 @@ impl<'f> NativeReader<'f> {
         })
     }
 
-    /// Copies the C stack of the process while it is stopped.
-    pub fn copy(&mut self, pause: &Pause) -> Result<()> {
+    /// Copies the C stack of R's thread while it is stopped.
+    pub fn copy(&mut self, pause: &Pause, target: &Target) -> Result<()> {
         self.registers = None;
+        // All ticks are on the same stack, by which records on the C stack are known. If R has run in several threads, those
+        // on others have no native frames.
+        if self.words.is_empty() {
+            self.stack_top = target.stack.end;
+        } else if self.stack_top != target.stack.end {
+            return Ok(());
+        }
         let Some(registers) = pause.registers() else {
             return Ok(());
         };

@@ -1,8 +1,10 @@
 //! Native stacks and modules of a process that waits.
 
 use super::super::memory::maps::FileMapping;
+use super::super::thread::Thread;
 use super::super::thread::pause::Stopper;
 use super::*;
+use crate::process::states::Stops;
 use profile_core::joint::Role;
 use profile_unwind::Modules;
 use std::process::{Child, Command};
@@ -55,8 +57,9 @@ fn the_copy_of_a_stack_is_unwound_to_its_end() {
     let child = Killed(Command::new("sleep").arg("100").spawn().unwrap());
     let pid = child.0.id() as i32;
     let process = Process::find(pid).unwrap();
+    let thread = Thread::open(&process, Stops::Never).unwrap();
     for _ in 0..1000 {
-        if process.system_call() == Some(libc::SYS_clock_nanosleep) {
+        if thread.system_call() == Some(libc::SYS_clock_nanosleep) {
             break;
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -90,14 +90,14 @@ impl Holder {
         })
     }
 
-    /// Holds R's thread. `None` if it is not in the handler soon.
-    pub fn hold(&mut self) -> Option<Hold> {
+    /// Holds R's thread, which has this ID. `None` if it is not in the handler soon.
+    pub fn hold(&mut self, thread: i32) -> Option<Hold> {
         STATE.store(ASKED, Ordering::Release);
         // A signal that was sent before may still be on its way.
         if self.sent == HANDLED.load(Ordering::Acquire) {
             let pid = std::process::id() as libc::pid_t;
-            // SAFETY: it has no preconditions. R's thread is the first one, whose ID is that of the process.
-            let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, self.signal) };
+            // SAFETY: it has no preconditions.
+            let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, self.signal) };
             self.sent = self.sent.wrapping_add(u32::from(result == 0));
         }
         let begin = Instant::now();
@@ -206,7 +206,10 @@ fn wait_while_held() {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::caller;
     use super::*;
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
 
     fn action(signal: libc::c_int) -> usize {
         // SAFETY: the struct consists of integers, and the kernel fills it.
@@ -219,11 +222,12 @@ mod tests {
 
     /// The first thread of the test program waits for the tests.
     #[test]
-    fn the_first_thread_is_held_and_goes_on() {
+    fn a_thread_is_held_and_goes_on() {
         // A signal that is in use.
         let last = libc::SIGRTMAX();
         // SAFETY: this is no function.
         unsafe { libc::signal(last, libc::SIG_IGN) };
+        let first = std::process::id() as i32;
         let mut holder = Holder::new().unwrap();
         assert_eq!(holder.signal, last - 1);
         assert!(Holder::new().is_none());
@@ -232,13 +236,31 @@ mod tests {
         let begin = Instant::now();
         while held == 0 || waited == 0 {
             assert!(begin.elapsed() < Duration::from_secs(300));
-            if let Some(hold) = holder.hold() {
+            if let Some(hold) = holder.hold(first) {
                 waited += u32::from(hold.call() == Call::Waits);
                 held += u32::from(hold.end());
             }
         }
+        // Another thread, which runs.
+        let (tell, told) = channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let end = is_over.clone();
+        let other = thread::spawn(move || {
+            tell.send(caller::id()).unwrap();
+            while !end.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let id = told.recv().unwrap();
+        let begin = Instant::now();
+        let computes = |hold: Hold| hold.call() == Call::None && hold.end();
+        while !holder.hold(id).is_some_and(computes) {
+            assert!(begin.elapsed() < Duration::from_secs(300));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        other.join().unwrap();
         // It does not wait for longer than the limit.
-        let hold = (0..1000).find_map(|_| holder.hold()).unwrap();
+        let hold = (0..1000).find_map(|_| holder.hold(first)).unwrap();
         while STATE.load(Ordering::Acquire) == HELD {
             thread::sleep(STEP);
         }

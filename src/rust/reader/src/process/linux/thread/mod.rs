@@ -1,5 +1,5 @@
-//! The thread of another process that runs R, or of this one: its CPU time, its state, and how it is kept where it is
-//! while its stack is read.
+//! The thread of another process that runs R, or of this one: which one it is ([`runner`]), its CPU time, its state, and
+//! how it is kept where it is while its stack is read.
 //!
 //! A thread that sleeps or waits does not move, and waking it up for nothing would interrupt its system call. Only one
 //! that runs is stopped ([`pause`]), or held by a signal in this process ([`hold`]). The number of its time slices shows whether a sleeping thread has run
@@ -15,12 +15,13 @@ pub(super) mod pause;
 #[cfg_attr(target_arch = "aarch64", path = "processor/aarch64.rs")]
 mod processor;
 mod register_set;
+pub(super) mod runner;
 pub(super) mod system_calls;
 
 use super::permission::gone;
 use super::proc::{Process, Program, Status};
 use crate::process::computing::{Call, Evidence};
-use crate::process::states::{Activity, State, Stops, WhyFree};
+use crate::process::states::{Activity, Found, State, Stops, WhyFree};
 use hold::{Hold, Holder};
 use pause::{Failure, Pause, Stopper};
 use profile_core::error::Result;
@@ -43,10 +44,13 @@ pub enum Held {
     Free(WhyFree),
 }
 
-/// The first thread of a process. Its files remain open, since they are read often. After the thread has ended, they
+/// The thread of a process that runs R. Its files remain open, since they are read often. After the thread has ended, they
 /// cannot be read.
 #[derive(Debug)]
 pub struct Thread {
+    pid: i32,
+    /// The first thread has the ID of its process.
+    id: i32,
     status: File,
     times: Option<File>,
     /// The clock of its CPU time, if the thread belongs to this process.
@@ -81,36 +85,81 @@ pub fn cpu_time_of_process(pid: i32) -> Option<u64> {
 }
 
 impl Thread {
-    /// Fails with the reason if it always has to be stopped, and that is not possible. A process whose memory may be read
-    /// may also be stopped, unless another one traces it.
+    /// Opens the first thread of a process.
     pub fn open(process: &Process, stops: Stops) -> Result<Thread> {
-        let pid = process.pid;
-        let file = |name: &str| File::open(message!("/proc/{pid}/task/{pid}/{name}"));
+        Thread::of(process.pid, process.pid, stops, process.program())
+    }
+
+    #[cfg(test)]
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// Whether its process has no other thread.
+    pub fn is_only(&self) -> bool {
+        self.status().is_some_and(|status| status.threads == 1)
+    }
+
+    /// Fails with the reason if the thread always has to be stopped, and that is not possible. A process whose memory may be
+    /// read may also be stopped, unless another one traces it.
+    pub fn check(&mut self) -> Result<()> {
+        match (&mut self.stopper, self.stops) {
+            (Some(stopper), Stops::Always) => stopper.check(),
+            _ => Ok(()),
+        }
+    }
+
+    fn of(pid: i32, id: i32, stops: Stops, program: Program) -> Result<Thread> {
+        let file = |name: &str| File::open(message!("/proc/{pid}/task/{id}/{name}"));
         let is_own = u32::try_from(pid) == Ok(process::id());
         let may_stop = stops == Stops::Always || stops == Stops::IfItRuns && !is_own;
-        let mut thread = Thread {
+        let clock = u32::try_from(id).ok().filter(|_| is_own);
+        Ok(Thread {
+            pid,
+            id,
             status: file("stat").map_err(|_| gone(pid))?,
             // Some kernels have no such file.
             times: file("schedstat").ok(),
-            clock: is_own.then(|| clock_of_thread(process::id())),
-            stopper: may_stop.then(|| Stopper::new(pid)),
+            clock: clock.map(clock_of_thread),
+            stopper: may_stop.then(|| Stopper::new(id)),
             holder: None,
             stops,
             slices: None,
             on_processor: false,
             ticks: 0,
-            program: process.program(),
+            program,
             has_left: false,
-        };
-        if let (Some(stopper), Stops::Always) = (&mut thread.stopper, stops) {
-            stopper.check()?;
-        }
-        Ok(thread)
+        })
     }
 
-    /// The CPU time of the first thread of a process, in nanoseconds.
-    pub fn cpu_time_of(process: &Process) -> Option<u64> {
-        Thread::open(process, Stops::Never).ok()?.cpu_time()
+    /// Follows R to the thread on whose stack this address is. `None` if there is none, and nothing is changed.
+    pub fn follow(&mut self, address: u64) -> Result<Option<Found>> {
+        let Some(runner) = runner::find(self.pid, address)? else {
+            return Ok(None);
+        };
+        let is_other = runner.thread != self.id;
+        if is_other && self.change(runner.thread).is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Found {
+            stack: runner.stack,
+            is_other,
+        }))
+    }
+
+    /// Changes to another thread of the process; `None` if it has ended.
+    fn change(&mut self, id: i32) -> Option<()> {
+        let mut thread = Thread::of(self.pid, id, self.stops, self.program).ok()?;
+        // A process has only one.
+        thread.holder = self.holder.take();
+        *self = thread;
+        Some(())
+    }
+
+    /// The number of the system call in which it is, if it is in one.
+    pub fn system_call(&self) -> Option<i64> {
+        let call = runner::in_call(self.pid, self.id)?;
+        Some(call.number).filter(|number| *number >= 0)
     }
 
     /// What it does at a tick; `None` if it has ended.
@@ -124,10 +173,18 @@ impl Thread {
                     state: State::Running,
                     processor: None,
                     cpu,
+                    has_others: true,
                 });
             }
         }
-        let status = self.status()?;
+        let status = match self.status() {
+            // Only this thread has ended.
+            None if self.id != self.pid => {
+                self.change(self.pid)?;
+                self.status()?
+            }
+            status => status?,
+        };
         self.has_left |= status.program.differs_from(self.program);
         let runs = status.state == State::Running;
         let times = if runs && cpu.is_none() {
@@ -144,6 +201,7 @@ impl Thread {
             },
             processor: Some(status.processor),
             cpu: cpu.or(times.map(|times| times.0)),
+            has_others: status.threads > 1,
         })
     }
 
@@ -243,7 +301,7 @@ impl Thread {
         if self.holder.is_none() {
             self.holder = Holder::new();
         }
-        match self.holder.as_mut().and_then(Holder::hold) {
+        match self.holder.as_mut().and_then(|holder| holder.hold(self.id)) {
             Some(hold) => Held::InHandler(hold),
             None => Held::Free(WhyFree::Late),
         }

@@ -8,6 +8,7 @@
 //! stopped. System calls are restarted by the kernel, as after `SIGSTOP` and `SIGCONT`.
 
 use super::super::permission::{gone, why_refused};
+use super::runner::threads;
 use super::{processor, system_calls};
 use crate::process::computing::Call;
 use profile_core::error::{Error, Result};
@@ -29,15 +30,16 @@ const STEP: Duration = Duration::from_micros(100);
 /// Stops a thread, repeatedly.
 #[derive(Debug)]
 pub struct Stopper {
-    pid: libc::pid_t,
+    /// The ID of the thread. That of the first one is the ID of the process.
+    thread: libc::pid_t,
     /// Whether the thread was interrupted and has not stopped yet.
     is_pending: bool,
 }
 
-/// The first thread of a process, while it is stopped.
+/// A thread, while it is stopped.
 #[derive(Debug)]
 pub struct Pause {
-    pid: libc::pid_t,
+    thread: libc::pid_t,
     /// A signal that it is about to receive, or 0.
     signal: libc::c_int,
     /// When it was last seen running.
@@ -57,19 +59,19 @@ pub enum Failure {
 }
 
 impl Stopper {
-    pub fn new(pid: i32) -> Stopper {
+    pub fn new(thread: i32) -> Stopper {
         Stopper {
-            pid,
+            thread,
             is_pending: false,
         }
     }
 
-    /// Stops the process once. Fails with the reason if that is not possible.
+    /// Stops the thread once. Fails with the reason if that is not possible.
     pub fn check(&mut self) -> Result<()> {
         match self.stop() {
             Ok(_) | Err(Failure::Late) => Ok(()),
-            Err(Failure::Ended) => Err(gone(self.pid)),
-            Err(Failure::Traced | Failure::Refused) => Err(refused(self.pid)),
+            Err(Failure::Ended) => Err(gone(process_of(self.thread))),
+            Err(Failure::Traced | Failure::Refused) => Err(refused(self.thread)),
         }
     }
 
@@ -77,14 +79,14 @@ impl Stopper {
     pub fn stop(&mut self) -> std::result::Result<Pause, Failure> {
         let mut begin = Instant::now();
         if !self.is_pending {
-            request(libc::PTRACE_SEIZE, self.pid, 0).map_err(|errno| match errno {
+            request(libc::PTRACE_SEIZE, self.thread, 0).map_err(|errno| match errno {
                 libc::ESRCH => Failure::Ended,
-                _ if is_traced(self.pid) => Failure::Traced,
+                _ if tracer(self.thread).is_some() => Failure::Traced,
                 _ => Failure::Refused,
             })?;
             self.is_pending = true;
             // Fails only if it has ended, which is noticed below.
-            let _ = request(libc::PTRACE_INTERRUPT, self.pid, 0);
+            let _ = request(libc::PTRACE_INTERRUPT, self.thread, 0);
         }
         let limit = begin + LONGEST;
         let mut step = Duration::from_micros(10);
@@ -123,7 +125,7 @@ impl Stopper {
             let mut info: libc::siginfo_t = zeroed();
             let flags =
                 libc::WSTOPPED | libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
-            let result = libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, flags);
+            let result = libc::waitid(libc::P_PID, self.thread as libc::id_t, &mut info, flags);
             (result, info)
         };
         // SAFETY: `waitid()` has filled these fields, or left them 0.
@@ -132,7 +134,7 @@ impl Stopper {
             (0, libc::CLD_TRAPPED | libc::CLD_STOPPED) if found != 0 => {
                 self.is_pending = false;
                 Ok(Some(Pause {
-                    pid: self.pid,
+                    thread: self.thread,
                     // The status contains the signal and, in the next byte, the kind of stop. There is no signal to
                     // pass on at the stop that was requested, or if the process was already stopped.
                     signal: match status >> 8 {
@@ -155,13 +157,14 @@ impl Stopper {
         }
     }
 
-    /// Reaps a process that has ended, so that its parent is notified. This is not needed if this process is the
-    /// parent.
+    /// Reaps a thread that has ended. If it was the first one, the parent of the process is notified then. This is not
+    /// needed if this process is the parent.
     fn reap(&mut self) {
         self.is_pending = false;
-        if parent(self.pid) != Some(std::process::id()) {
-            // SAFETY: the process has ended. Its parent is notified when this process has waited for it.
-            unsafe { libc::waitpid(self.pid, ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
+        let is_first = process_of(self.thread) == self.thread;
+        if !is_first || parent(self.thread) != Some(std::process::id()) {
+            // SAFETY: the thread has ended. Nobody else waits for it before this process has done so.
+            unsafe { libc::waitpid(self.thread, ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
         }
     }
 }
@@ -185,12 +188,12 @@ impl Pause {
 
     /// Its registers; `None` if it was killed meanwhile.
     pub fn registers(&self) -> Option<Registers> {
-        processor::registers(self.pid)
+        processor::registers(self.thread)
     }
 
     /// The system call that it is in.
     pub fn call(&self) -> Call {
-        match processor::system_call(self.pid) {
+        match processor::system_call(self.thread) {
             Some(None) => Call::None,
             Some(Some(number)) => system_calls::call(number),
             None => Call::Unknown,
@@ -201,7 +204,11 @@ impl Pause {
 impl Drop for Pause {
     fn drop(&mut self) {
         // Fails if the process was killed meanwhile.
-        let _ = request(libc::PTRACE_DETACH, self.pid, self.signal as libc::c_ulong);
+        let _ = request(
+            libc::PTRACE_DETACH,
+            self.thread,
+            self.signal as libc::c_ulong,
+        );
     }
 }
 
@@ -220,11 +227,11 @@ pub fn prepare_thread() {
 /// Calls `ptrace()`. An error is the value of `errno`.
 fn request(
     request: libc::c_uint,
-    pid: libc::pid_t,
+    thread: libc::pid_t,
     data: libc::c_ulong,
 ) -> std::result::Result<(), i32> {
     // SAFETY: these requests take numbers.
-    match unsafe { libc::ptrace(request, pid, ptr::null_mut::<libc::c_void>(), data) } {
+    match unsafe { libc::ptrace(request, thread, ptr::null_mut::<libc::c_void>(), data) } {
         -1 => Err(std::io::Error::last_os_error()
             .raw_os_error()
             .unwrap_or(libc::EPERM)),
@@ -232,9 +239,9 @@ fn request(
     }
 }
 
-/// The number after a name in `/proc/PID/status`.
-fn status(pid: i32, name: &str) -> Option<u32> {
-    let text = fs::read_to_string(message!("/proc/{pid}/status")).ok()?;
+/// The number after a name in `/proc/ID/status`, of a process or a thread.
+fn status(id: i32, name: &str) -> Option<u32> {
+    let text = fs::read_to_string(message!("/proc/{id}/status")).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
     value.trim().parse().ok()
 }
@@ -243,11 +250,18 @@ fn parent(pid: i32) -> Option<u32> {
     status(pid, "PPid:")
 }
 
-fn refused(pid: i32) -> Error {
+/// The process to which a thread belongs, which may have ended.
+fn process_of(thread: i32) -> i32 {
+    let process = status(thread, "Tgid:").and_then(|process| i32::try_from(process).ok());
+    process.unwrap_or(thread)
+}
+
+fn refused(thread: i32) -> Error {
+    let pid = process_of(thread);
     if u32::try_from(pid) == Ok(std::process::id()) {
         return Error::Process(message!("A process cannot stop itself."));
     }
-    match tracer(pid) {
+    match tracer(thread) {
         Some(tracer) => {
             let name = fs::read_to_string(message!("/proc/{tracer}/comm")).unwrap_or_default();
             let name = name.trim();
@@ -264,16 +278,17 @@ fn refused(pid: i32) -> Error {
     }
 }
 
-/// Whether another process traces a process.
-pub fn is_traced(pid: i32) -> bool {
-    tracer(pid).is_some()
+/// Whether another process traces a thread of a process.
+pub fn is_traced(pid: i32) -> Result<bool> {
+    let threads = threads(pid)?;
+    Ok(threads.iter().any(|&thread| tracer(thread).is_some()))
 }
 
-/// The process that traces a process.
-fn tracer(pid: i32) -> Option<u32> {
+/// The process that traces a thread.
+fn tracer(thread: i32) -> Option<u32> {
     // `TracerPid` is the ID of a thread.
-    let thread = status(pid, "TracerPid:").filter(|thread| *thread > 0)?;
-    Some(status(i32::try_from(thread).ok()?, "Tgid:").unwrap_or(0))
+    let tracer = status(thread, "TracerPid:").filter(|tracer| *tracer > 0)?;
+    Some(status(i32::try_from(tracer).ok()?, "Tgid:").unwrap_or(0))
 }
 
 #[cfg(test)]

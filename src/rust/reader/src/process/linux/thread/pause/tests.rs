@@ -129,7 +129,7 @@ fn a_signal_that_was_about_to_arrive_is_passed_on() {
     shell.kill(libc::SIGUSR1);
     shell.wait_for(&['t']);
     let mut stopper = Stopper {
-        pid,
+        thread: pid,
         is_pending: true,
     };
     let pause = stop(&mut stopper);

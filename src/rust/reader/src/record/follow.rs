@@ -1,0 +1,64 @@
+//! Follows R from one thread of its process to another: a program that embeds R may call it from any of them.
+
+use crate::process::{Process, Stops, Thread};
+use crate::record::stop_and_read::Watched;
+use crate::target::Target;
+use crate::target::c_stack::Whereabouts;
+use profile_core::error::Result;
+use profile_runtime::memory::Memory;
+
+/// What has happened to R since it was last followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Followed {
+    /// It runs in the same thread, or runs no function.
+    Same,
+    Other,
+    /// It runs in another thread, which was not found.
+    Lost,
+}
+
+/// Opens the thread that runs R; if R runs no function, the first thread of the process.
+pub fn open(
+    process: &Process,
+    target: &mut Target,
+    memory: &mut impl Memory,
+    stops: Stops,
+) -> Result<Thread> {
+    let mut thread = Thread::open(process, stops)?;
+    if let Some(place) = target.whereabouts(memory) {
+        if let Some(found) = thread.follow(place.address())? {
+            target.stack = found.stack;
+        }
+    }
+    thread.check()?;
+    Ok(thread)
+}
+
+/// Follows R to another thread, if it is not on the stack of this one any more.
+pub fn follow(
+    thread: &mut impl Watched,
+    target: &mut Target,
+    memory: &mut impl Memory,
+) -> Result<Followed> {
+    let mut elsewhere = || {
+        let place = target.whereabouts(memory);
+        place.filter(|place| !target.stack.contains(&place.address()))
+    };
+    // R may have changed its records while they were followed for the first time.
+    let Some(place) = elsewhere().and_then(|_| elsewhere()) else {
+        return Ok(Followed::Same);
+    };
+    match thread.follow(place.address())? {
+        Some(found) => {
+            target.stack = found.stack;
+            Ok(if found.is_other {
+                Followed::Other
+            } else {
+                Followed::Same
+            })
+        }
+        // It need not be an address on a stack.
+        None if matches!(place, Whereabouts::Position(_)) => Ok(Followed::Same),
+        None => Ok(Followed::Lost),
+    }
+}
