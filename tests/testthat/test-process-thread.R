@@ -38,7 +38,7 @@ test_that("native code that R calls in another thread is recorded", {
   pid <- local_r_process(computing_code, host = threaded_host())
   x <- profile_until(pid, function(x) "Rf_runif" %in% x$functions$name, native = TRUE)
   called <- Filter(function(names) "Rf_runif" %in% names, functions_of_samples(x))
-  for (names in called) expect_true("f" %in% names)
+  expect_true(all(vapply(called, function(names) "f" %in% names, NA)))
 })
 
 test_that("R that waits in another thread is in its own system call", {
