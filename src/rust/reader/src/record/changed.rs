@@ -72,7 +72,8 @@ impl Named {
             let Some(process) = process else { continue };
             let is_r = !process.is_changing() && process != before && process.has_r();
             let is_late = now.saturating_duration_since(since).as_secs_f64() > STARTING;
-            if !(is_r && attach(process)?) && !is_late {
+            let is_attached = is_r && attach(process)?;
+            if !is_attached && !is_late {
                 waiting.try_push((before, since))?;
             }
         }
