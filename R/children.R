@@ -279,7 +279,7 @@ record_itself <- function(joining) {
   file.create(mark)
   spool <- rep(in_folder(folder, "spool"), 2)
   new <- in_folder(folder, "about.new")
-  saveRDS(list(pid = Sys.getpid(), command = paste(commandArgs(), collapse = " ")), new)
+  saveRDS(list(pid = Sys.getpid(), names = names_of_process(commandArgs())), new)
   file.rename(new, in_folder(folder, "about.rds"))
   settings <- list(
     interval = joining$interval, every = 2, memory = numeric(), clock = joining$clock, keys = list(), values = list(),
@@ -304,7 +304,7 @@ recorded_by_themselves <- function(folder) {
     chunks <- lapply(spooled_files(in_folder(own, "spool")), function(path) {
       new_profile_data(rust(rust_agent_chunk(c(path, path), FALSE), NULL), "2.0")
     })
-    list(profile = if (length(chunks) > 0) as_one_source(bind_profiles(chunks, NULL)), command = about$command)
+    list(profile = if (length(chunks) > 0) as_one_source(bind_profiles(chunks, NULL)), names = about$names)
   })
 }
 

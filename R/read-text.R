@@ -49,7 +49,7 @@
 #' | module, such as `(/usr/lib/R/lib/libR.so)` | `.mappings`. Addresses are as printed, for most modules relative to their file |
 #' | `(inlined)` | `.inlined` |
 #' | kernel | `.frame_type` `kernel`; `native` for other modules |
-#' | `--header`, and other lines that start with `#` | `.comments` |
+#' | `--header`, and other lines that start with `#` | `.comments`; a header contains the command line of perf, and of the program that it has started |
 #'
 #' [summary()][summary.profile_data()] and other views add up the periods of the first event, as `perf report` does; use
 #' `type = "samples"` to count samples.

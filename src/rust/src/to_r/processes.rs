@@ -18,7 +18,7 @@ use profile_reader::stack::frames::{Frame, Package};
 /// `list(tables, counts, unread, traced, pauses, ended, left, programs, refused, refused_roles, refusal,
 /// left_out, date, cpu)`: `counts` contains the problems of stacks, `pauses`
 /// how long processes were stopped each time, in seconds, `left` the processes that executed other programs, and `programs`
-/// their command lines; `refused` the processes into which this one may not look, `refusal` why the first one; `left_out` is the
+/// their names; `refused` the processes into which this one may not look, `refusal` why the first one; `left_out` is the
 /// number of processes that were too many; `date` and `cpu` are readings of the CPU clock
 /// of the process that asked for the recording, in nanoseconds.
 pub fn recorded<'call>(
@@ -37,7 +37,7 @@ pub fn recorded<'call>(
     let roles = recorded.refused.iter().map(|(_, role)| role.as_str());
     let refusal = recorded.refusal.as_deref().into_iter();
     let left = recorded.left.iter().map(|(pid, _)| *pid);
-    let programs = recorded.left.iter().map(|(_, command)| command.as_str());
+    let programs = recorded.left.iter().map(|(_, program)| program.as_str());
     let tables = tables(arena, &recorded.profile, problems, "2.0", lazy, stop)?;
     arena.list(&[
         ("tables", tables),

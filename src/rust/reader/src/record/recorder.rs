@@ -68,7 +68,7 @@ pub struct Recorded {
     pub problems: Problems,
     /// Processes that ended during the recording.
     pub ended: Vec<i32>,
-    /// Processes that executed another program during the recording, and its command line.
+    /// Processes that executed another program during the recording, and its name, empty if unknown.
     pub left: Vec<(i32, String)>,
     /// Whether the user ended the recording.
     pub was_stopped: bool,
@@ -330,8 +330,8 @@ impl<'s> Recorder<'s> {
                     recorded.note(ProblemKind::UnreadSample, &session.why_missing()?);
                 }
                 if tick == Tick::Left || session.look_around()? {
-                    let command = session.process().command()?;
-                    recorded.left.try_push((session.pid(), command))?;
+                    let program = session.process().program()?.unwrap_or_default();
+                    recorded.left.try_push((session.pid(), program))?;
                 }
             }
             let pause = until_next(self.settings.interval, chance());

@@ -39,7 +39,11 @@ mod scripted {
     pub struct Entry<'a> {
         pub pid: i32,
         pub started: u64,
+        /// Its arguments, with blanks between them.
         pub command: &'a str,
+        /// Its program, if this process may see that, and the kernel's short name of it.
+        pub program: &'a str,
+        pub short_name: &'a str,
         /// Its variables, each followed by a 0.
         pub variables: &'a str,
         pub children: &'a str,
@@ -74,7 +78,11 @@ mod scripted {
             let line = format!("{pid} (R) S {before} {flags} {between} {started} {after}");
             write("stat", &line);
             write("cmdline", &entry.command.replace(' ', "\0"));
+            write("comm", &format!("{}\n", entry.short_name));
             write("environ", entry.variables);
+            if !entry.program.is_empty() {
+                symlink(entry.program, folder.join("exe")).unwrap();
+            }
             write(&format!("task/{pid}/children"), entry.children);
             // R's library, but not its start, where the memory of the process would be read.
             write(

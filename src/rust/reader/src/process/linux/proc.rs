@@ -4,7 +4,6 @@ use super::folder::{file, file_of};
 use super::memory::ProcessMemory;
 use super::memory::maps::{FileMapping, file_mapping, mapping, page_size};
 use super::permission::{gone, not_permitted};
-use crate::memory::command_line;
 use crate::process::states::State;
 use crate::target::Named;
 use profile_core::error::{Error, Result};
@@ -64,30 +63,12 @@ impl Process {
         text.split_ascii_whitespace().next()?.parse().ok()
     }
 
-    /// The program and its arguments, each followed by a 0, except perhaps the last one.
-    fn command_line(&self) -> Vec<u8> {
-        fs::read(file_of(self.pid, "cmdline")).unwrap_or_default()
-    }
-
     /// Whether it started with this environment variable, as `NAME=VALUE`.
     pub fn has_variable(&self, variable: &str) -> bool {
         let variables = fs::read(file_of(self.pid, "environ")).unwrap_or_default();
         variables
             .split(|&byte| byte == 0)
             .any(|one| one == variable.as_bytes())
-    }
-
-    /// The program and its arguments, with blanks between them.
-    pub fn command(&self) -> Result<String> {
-        command_line::text(self.command_line())
-    }
-
-    /// The script that R runs, `None` if it runs code from the command line or from its input.
-    pub fn script(&self) -> Result<Option<String>> {
-        match script_in(&self.command_line()) {
-            Some(script) => owned(&decode(script)?.text).map(Some),
-            None => Ok(None),
-        }
     }
 
     /// When it started, in seconds since 1970.
@@ -336,44 +317,5 @@ impl Process {
             path.ends_with(LIBRARY.as_bytes()) || path.ends_with(PROGRAM.as_bytes())
         };
         maps.split(|&byte| byte == b'\n').any(is_r)
-    }
-}
-
-/// The script in a command line of R: `--file=SCRIPT`, as Rscript passes it, or `-f SCRIPT`. What follows `--args` is for
-/// the script.
-fn script_in(command_line: &[u8]) -> Option<&[u8]> {
-    let mut arguments = command_line.split(|byte| *byte == 0).skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument {
-            b"--args" => return None,
-            b"-f" => return arguments.next().filter(|script| *script != b"-"),
-            _ => {}
-        }
-        if let Some(script) = argument.strip_prefix(b"--file=") {
-            return (script != b"-").then_some(script);
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scripts_are_in_the_command_line() {
-        let cases: [(&[u8], Option<&[u8]>); 8] = [
-            (b"R\0--no-echo\0--file=a b.R\0--args\0x\0", Some(b"a b.R")),
-            (b"R\0-f\0a.R", Some(b"a.R")),
-            (b"R\0--args\0--file=a.R\0", None),
-            (b"R\0--file=-\0", None),
-            (b"R\0-f\0-\0", None),
-            (b"R\0-e\0f()\0", None),
-            (b"R\0-f", None),
-            (b"", None),
-        ];
-        for (command_line, script) in cases {
-            assert_eq!(script_in(command_line), script);
-        }
     }
 }
