@@ -35,7 +35,8 @@ create_tables <- function(con, schema, call) {
     }),
     error = function(e) {
       # Listing fails if the connection was lost.
-      is_created <- engine$savepoint && tryCatch(".next_ids" %in% list_tables(con, schema), error = function(other) FALSE)
+      there <- tryCatch(list_tables(con, schema), error = function(other) character())
+      is_created <- engine$savepoint && ".next_ids" %in% there
       if (!is_created) {
         rlang::cnd_signal(e)
       }

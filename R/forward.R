@@ -276,11 +276,12 @@ forward_result <- function(answer, request, attempt) {
   again <- rule$again || problem$result == "late"
   is_long <- again && isTRUE(rule$asked > rule$longest)
   wait <- min(max(rule$wait, rule$asked), forward_longest)
+  delay <- format(round(wait), scientific = FALSE)
   list(
     kind = if (again) "again" else "refused", wait = wait,
     text = paste0(
       request$shown, ": ", problem$bullets[[1]],
-      if (is_long) paste0(" (retrying in ", format(round(wait), scientific = FALSE), " seconds, as the server requests)")
+      if (is_long) paste0(" (retrying in ", delay, " seconds, as the server requests)")
     )
   )
 }
