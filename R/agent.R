@@ -55,7 +55,7 @@
 #' parts from there, see [agent_details]. The spool has at most 16 MB for each agent, after compression; the option
 #' `profile.agent_queue_mb` changes this limit. If it is full, the oldest parts are dropped and counted. Errors are
 #' retried by the rules of [send_otlp()], but any number of times, and timeouts as well; `Retry-After` is respected up
-#' to an hour. Parts that the server refuses, and parts that cannot be written, for example because the disk is full,
+#' to a day. Parts that the server refuses, and parts that cannot be written, for example because the disk is full,
 #' are dropped and counted.
 #'
 #' If `to` is a function, R's thread calls it when R is idle: after a command at R's prompt, and, if the package later

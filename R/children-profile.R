@@ -55,7 +55,7 @@ own_profiles <- function(recorded) {
   Map(function(pid, one) {
     x <- one$profile
     role <- recorded$refused$role[match(pid, recorded$refused$pid)]
-    about <- c(process.command_line = one$command, profile.process.role = if (is.na(role)) "worker" else role)
+    about <- c(one$names, profile.process.role = if (is.na(role)) "worker" else role)
     rows <- tibble::tibble(
       source_id = x$sources$source_id, key = names(about), value = unname(about), type = "string", unit = NA_character_
     )

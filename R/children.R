@@ -306,7 +306,7 @@ record_itself <- function(joining) {
   file.create(mark)
   spool <- rep(in_folder(folder, "spool"), 2)
   new <- in_folder(folder, "about.new")
-  saveRDS(list(pid = Sys.getpid(), command = paste(commandArgs(), collapse = " ")), new)
+  saveRDS(list(pid = Sys.getpid(), names = names_of_process(commandArgs())), new)
   file.rename(new, in_folder(folder, "about.rds"))
   settings <- list(
     interval = joining$interval, every = 2, memory = numeric(), clock = joining$clock, keys = list(), values = list(),
@@ -342,7 +342,7 @@ recorded_by_themselves <- function(folder) {
     if (length(chunks) == 0) {
       return(list(why = "It has ended, or did not answer, before it had written any samples."))
     }
-    list(profile = as_one_source(bind_profiles(chunks, NULL)), command = about$command)
+    list(profile = as_one_source(bind_profiles(chunks, NULL)), names = about$names)
   })
 }
 

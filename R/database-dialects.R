@@ -118,7 +118,7 @@ insert_rows <- function(con, schema, table, rows) {
     rows[wide] <- lapply(rows[wide], as.character)
   }
   if (!needs_literals(con)) {
-    DBI::dbAppendTable(con, table_id(schema, table), rows)
+    with_first_error(DBI::dbAppendTable(con, table_id(schema, table), rows))
     return()
   }
   columns <- paste(DBI::dbQuoteIdentifier(con, names(rows)), collapse = ", ")

@@ -34,7 +34,10 @@ create_tables <- function(con, schema, call) {
       insert_rows(con, schema, ".next_ids", next_ids)
     }),
     error = function(e) {
-      if (!engine$savepoint || !".next_ids" %in% list_tables(con, schema)) {
+      # Listing fails if the connection was lost.
+      there <- tryCatch(list_tables(con, schema), error = function(other) character())
+      is_created <- engine$savepoint && ".next_ids" %in% there
+      if (!is_created) {
         rlang::cnd_signal(e)
       }
     }
@@ -167,8 +170,14 @@ add_columns <- function(con, schema, table, rows, call) {
   }
 }
 
-# Names the table or column if the database refuses it: only the engine knows which names are reserved or equal.
+# Names the table or column if the database refuses it: only the engine knows which names are reserved or equal. Names
+# that this package has chosen are not the reason of an error.
 with_name_errors <- function(code, table, column = NULL, call) {
+  model <- data_model()$columns
+  is_own <- if (is.null(column)) table %in% model$table else column %in% model$column[model$table == table]
+  if (is_own || table %in% stored_tables) {
+    return(code)
+  }
   tryCatch(code, error = function(e) {
     abort_unstorable("the database does not accept it", table, column, parent = e, call = call)
   })

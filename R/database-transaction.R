@@ -10,7 +10,8 @@ transactions$begun <- list()
 # this function uses `on.exit()` and not error handlers.
 in_transaction <- function(con, code, reading = FALSE, call) {
   timeout <- wait_for_others(con)
-  on.exit(set_busy_timeout(con, timeout))
+  # Fails if the connection was lost, which has another error.
+  on.exit(try(set_busy_timeout(con, timeout), silent = TRUE))
   unit <- part_of_transaction(con, call) %||% transaction_of(con, reading, call)
   done <- FALSE
   # If the engine has ended a transaction (for example because its disk was full), there is nothing to roll back, and
@@ -79,7 +80,7 @@ transaction_of <- function(con, reading, call) {
 # PostgreSQL's driver of ODBC puts a savepoint before each statement, unless it is connected with this option.
 set_isolation <- function(con, level, call) {
   tryCatch(DBI::dbExecute(con, paste("SET TRANSACTION ISOLATION LEVEL", level)), error = function(e) {
-    DBI::dbRollback(con)
+    try(DBI::dbRollback(con), silent = TRUE)
     abort_profile(
       c("Cannot set the isolation level of a transaction.", i = "With odbc, connect with `Protocol = \"7.4-0\"`."),
       "profile_error_unsupported", parent = e, call = call
@@ -108,8 +109,20 @@ altering <- function(con, code, call) {
   }
   lock <- "CONCAT('profile ', DATABASE())"
   DBI::dbGetQuery(con, paste0("SELECT GET_LOCK(", lock, ", 3600)"))
-  on.exit(DBI::dbGetQuery(con, paste0("SELECT RELEASE_LOCK(", lock, ")")))
+  # If the connection was lost, the server has released it.
+  on.exit(try(DBI::dbGetQuery(con, paste0("SELECT RELEASE_LOCK(", lock, ")")), silent = TRUE))
   code
+}
+
+# Calls a driver that undoes its own work if a statement fails, as RSQLite does with a savepoint. If the engine has already
+# ended the transaction, for example because its disk was full, this fails as well, with an error that would hide the
+# reason.
+with_first_error <- function(code) {
+  first <- NULL
+  tryCatch(
+    withCallingHandlers(code, error = function(e) first <<- first %||% e),
+    error = function(e) rlang::cnd_signal(first)
+  )
 }
 
 # Sets a timeout in SQLite, which otherwise does not wait. Returns the previous timeout.

@@ -60,7 +60,7 @@ description_head <- function(parts, width) {
   start <- run$sources$source_timestamp
   c(
     paste(c(paste("<profile>", amount), time, interval, count_of(run$functions, "function")), collapse = ", "),
-    format_origin(run$sources, run$processes, width, ellipsis = "~", run$sources$command),
+    format_origin(run$sources, run$processes, width, ellipsis = "~", run$sources$program),
     if (length(start) == 1) {
       # The time of a file of Rprof() is derived from the modification time of the file.
       latest <- run$sources$source_type == "rprof" && !is.na(run$sources$source_uri)

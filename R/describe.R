@@ -49,7 +49,7 @@
 #'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `seconds`
 #'     (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`,
 #'     `functions`, `types` (a tibble), `sources` (a tibble with `source_type`, `source_uri`, `source_timestamp`,
-#'     and `command`, the command line of a process, `NA` if unknown), and `processes` (if several worked together, a
+#'     and `program`, the program and the script of a process, `NA` if unknown), and `processes` (if several worked together, a
 #'     list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`, the seconds from the first
 #'     start to the last end of a source; `NA` if unknown)}
 #'   \item{tree}{tibble: the [call_tree()], as it is shown}
@@ -142,7 +142,7 @@ described_run <- function(x, summary, processes) {
     types = attr(summary, "types"),
     sources = tibble::tibble(
       source_type = x$sources$source_type, source_uri = x$sources$source_uri,
-      source_timestamp = x$sources$source_timestamp, command = commands_of(x)
+      source_timestamp = x$sources$source_timestamp, program = programs_of(x)
     ),
     processes = processes
   )

@@ -17,7 +17,8 @@
 #'   a folder at a time;
 #' - the spool that [agent_status()] reports, with parts that an agent could not send before it ended.
 #'
-#' The oldest profile is sent first. Transient errors are retried by the rules of [send_otlp()], and here also timeouts.
+#' The oldest profile is sent first. Transient errors are retried by the rules of [send_otlp()], and here also timeouts;
+#' a delay that the server requests by `Retry-After` is respected up to a day.
 #' A file that the server refuses, or that is no profile, is renamed: `.refused` is appended to its name. If the process
 #' is killed after the server has accepted a profile, the same profile is sent again. It then has the same profile id,
 #' so that a server can recognize it.
@@ -224,6 +225,9 @@ finish_file <- function(taken, result) {
   suppressWarnings(file.rename(taken$held, with_end(taken$held, end)))
 }
 
+# The maximum delay in seconds that a server may request: a header with a wrong number must not end the sending forever.
+forward_longest <- 24 * 3600
+
 # Sends a file once. In the result, `kind` is "sent", "refused" or "again"; `text` is NA if there is nothing to say.
 forward_file <- function(taken, request, resource, attempt, pool) {
   refused <- function(error) {
@@ -269,10 +273,17 @@ forward_result <- function(answer, request, attempt) {
     return(forward_success(answer, request))
   }
   rule <- retry_rule(problem$result, answer, attempt, request$backoff, NULL)
-  wait <- max(rule$wait, rule$asked)
-  # A longer delay is an error.
-  again <- (rule$again || problem$result == "late") && wait <= 3600
-  list(kind = if (again) "again" else "refused", wait = wait, text = paste0(request$shown, ": ", problem$bullets[[1]]))
+  again <- rule$again || problem$result == "late"
+  is_long <- again && isTRUE(rule$asked > rule$longest)
+  wait <- min(max(rule$wait, rule$asked), forward_longest)
+  delay <- format(round(wait), scientific = FALSE)
+  list(
+    kind = if (again) "again" else "refused", wait = wait,
+    text = paste0(
+      request$shown, ": ", problem$bullets[[1]],
+      if (is_long) paste0(" (retrying in ", delay, " seconds, as the server requests)")
+    )
+  )
 }
 
 forward_success <- function(answer, request) {

@@ -266,7 +266,7 @@ snapshot_lines <- function(x, n, width) {
   c(
     paste0("<profile ", profile_version(x), "> of the heap"),
     paste0("Size:      ", if ("profile.heap.unchecked" %in% x$.source_attributes$key) "at least ", size_of_heap(found)),
-    format_sources(x$sources, width, command = commands_of(x), role = roles_of(x)),
+    format_sources(x$sources, width, program = programs_of(x), role = roles_of(x)),
     # Processes are read one after the other.
     if (length(time) > 0 && isTRUE(diff(range(time)) < 60)) format_recorded(min(time)),
     if (n >= 1) holder_lines(found, width),

@@ -37,7 +37,8 @@
 #' | `profile_id`, `original_payload`, its format, `dropped_attributes_count` | columns of `sources` with these names, preceded by a dot |
 #' | `Resource`, `InstrumentationScope`, `EntityRef`, schema URLs | `.resources`, `.scopes` and the tables of their attributes, `.resource_entities`; none if they are empty |
 #'
-#' See [profile_data] for these columns. [combine_profiles()], dm and databases preserve them.
+#' See [profile_data] for these columns. [combine_profiles()], dm and databases preserve them. Other tools may have recorded
+#' the command line of a process, with secrets: such attributes are read, and written again, as they are.
 #'
 #' `write_otlp()` writes these columns back in the same way. For data of `Rprof()` it writes the same values as
 #' [write_pprof()], and the attributes `r.rprof.options` and `r.rprof.file`, from which `read_otlp()` restores an Rprof

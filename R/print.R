@@ -105,7 +105,7 @@ format.profile_data <- function(x, ..., n = NULL, width = NULL) {
     paste0("Samples:   ", format_samples(summary)),
     format_left_out(summary, width),
     if (version == "2.0") format_types(attr(summary, "types"), width),
-    if (version == "2.0") format_origin(x$sources, processes_of(x), width, command = commands_of(x)),
+    if (version == "2.0") format_origin(x$sources, processes_of(x), width, program = programs_of(x)),
     format_hottest(summary, n, width),
     if (!is.null(hint)) wrap("Hint:      ", hint, width),
     format_problems(x)
@@ -168,8 +168,8 @@ format_origin <- function(sources, processes, width, ...) {
   wrap("Processes: ", format_processes(processes), width)
 }
 
-# `command`, `role`: of the process of each source, NA if unknown. `n`: the number of sources to show.
-format_sources <- function(sources, width, ellipsis = NULL, command = NA_character_, role = NA_character_, n = 3) {
+# `program`, `role`: of the process of each source, NA if unknown. `n`: the number of sources to show.
+format_sources <- function(sources, width, ellipsis = NULL, program = NA_character_, role = NA_character_, n = 3) {
   # Columns are used instead of rows of the table, see slice_rows().
   shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, n)
   type <- shown_label(shown$source_type)
@@ -181,20 +181,32 @@ format_sources <- function(sources, width, ellipsis = NULL, command = NA_charact
   lines <- paste0(
     type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri)), ifelse(is.na(role), "", paste0(" (", shown_label(role), ")"))
   )
-  # Without the options that Rscript adds, so that the code or the script is visible.
-  command <- gsub(" --(no-echo|no-restore|slave)(?= )", "", sub("^\\S*/", "", first(command)), perl = TRUE)
+  program <- first(program)
   space <- pmax(width - 14 - nchar(lines, "width"), 10)
-  command <- vapply(seq_along(lines), function(i) shown_name(command[[i]], space[[i]], "end", ellipsis), "")
+  program <- vapply(seq_along(lines), function(i) shown_name(program[[i]], space[[i]], "end", ellipsis), "")
   lines <- c(
-    paste0(lines, ifelse(is.na(command), "", paste0(", ", command))),
+    paste0(lines, ifelse(is.na(program), "", paste0(", ", program))),
     if (more > 0) paste0("and ", more, " more")
   )
   paste0(c("Sources:   ", rep("           ", length(lines)))[seq_along(lines)], lines)
 }
 
-# The command lines of the processes of sources.
-commands_of <- function(x) {
-  readable_command(source_attribute(x, "process.command_line"))
+# The program of the process of each source, with its script. Of a command line, which other tools may have recorded, only
+# the program is shown, since arguments may contain secrets.
+programs_of <- function(x) {
+  program <- source_attribute(x, "process.executable.name")
+  script <- source_attribute(x, "profile.process.script")
+  command <- source_attribute(x, "process.command_line")
+  program[is.na(program)] <- sub(".*/", "", sub(" .*", "", command[is.na(program)]))
+  ifelse(is.na(script), program, paste(program, script))
+}
+
+# The names of a program and of its script, as attributes of its source, from the arguments of R.
+names_of_process <- function(arguments) {
+  of_r <- arguments[cumsum(arguments == "--args") == 0]
+  script <- c(sub("^--file=", "", grep("^--file=", of_r, value = TRUE)), of_r[which(of_r == "-f") + 1])
+  script <- utils::head(script[!is.na(script) & script != "-"], 1)
+  c(process.executable.name = basename(of_r[[1]]), profile.process.script = if (length(script) > 0) basename(script))
 }
 
 format_hottest <- function(summary, n, width) {

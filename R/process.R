@@ -132,10 +132,11 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' @param pause Whether to stop the process for a moment for each sample while it runs. See *Without stopping the
 #'   process* for what `FALSE` means. `native = TRUE` needs `TRUE`.
 #'
-#' @return A profile of version 2.0, see [profile_data]. Each process is a source of type `"process"`. Its process
-#'   id, command line and start are in `.source_attributes`, and, if there are children, its role in
+#' @return A profile of version 2.0, see [profile_data]. Each process is a source of type `"process"`. In
+#'   `.source_attributes` are its process id, the time when it started, the file name of its program
+#'   (`process.executable.name`) and of its script (`profile.process.script`), and, if there are children, its role in
 #'   `profile.process.role`: `master`, `worker 1 of 2`, `fork of 1234`, `callr`, or `child of 1234`. `summary(by = "process")`
-#'   has a row for each.
+#'   has a row for each. Arguments, code of `-e` and folders are not recorded, since they may contain secrets.
 #'
 #'   The sample types are `cpu` and `wall`, in nanoseconds: the CPU time and the real time that a sample stands for, see
 #'   *CPU time*. `clock` is the default type.
@@ -183,9 +184,9 @@ profile_process <- function(
 # A list: `profile`; `problems` of stacks, a table of counts; `unread`, the number of stacks that could not be read;
 # `pause`, whether the process was to be stopped; `traced`, the number of samples for which it could not be, because
 # another process traces it; `unstopped`, the number for which the system does not permit it, and `why_unstopped`;
-# `pauses`, how long it was stopped each time, in seconds; `ended`, the processes that ended; `left`, those that executed a program other than R, with its command line as the name; `was_stopped`, whether the user
-# pressed Ctrl-C; `refused`, a table of processes into which this one may not look; `left_out`, a table of those that were
-# too many. `report` is of `progress_report()`.
+# `pauses`, how long it was stopped each time, in seconds; `ended`, the processes that ended; `left`, those that executed
+# a program other than R, with its name; `was_stopped`, whether the user pressed Ctrl-C; `refused`, a table of processes
+# into which this one may not look; `left_out`, a table of those that were too many. `report` is of `progress_report()`.
 processes_recorded <- function(
     pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
   settings <- list(
@@ -213,7 +214,7 @@ recorded_of <- function(result, pause, was_stopped) {
     profile = profile, problems = result$counts, unread = result$unread,
     pause = pause, traced = result$traced, unstopped = result$unstopped, why_unstopped = result$why_unstopped,
     pauses = result$pauses, ended = result$ended,
-    left = rlang::set_names(result$left, readable_command(result$programs)), was_stopped = was_stopped,
+    left = rlang::set_names(result$left, result$programs), was_stopped = was_stopped,
     refused = tibble::tibble(
       pid = as.character(result$refused), role = result$refused_roles, why = result$refusals
     ),
@@ -252,7 +253,7 @@ format_unread <- function(recorded) {
 }
 
 format_left <- function(left) {
-  program <- sub(" .*", "", names(left))
+  program <- names(left)
   paste0(
     "Process ", left, " does not run R any more", ifelse(nzchar(program), paste0(", but `", program, "`"), ""),
     ". It was recorded until then.", recycle0 = TRUE

@@ -40,8 +40,8 @@
 #'
 #' | perf | in a profile |
 #' |---|---|
-#' | events such as `cycles` | sample types, with the period of the sample as value: nanoseconds for `cpu-clock` and `task-clock`, else counts. A sample without a period counts as 1. If there is one event, `samples` in `count` counts samples |
-#' | the period, if all samples have the same | `.period` in `sources` |
+#' | events such as `cycles` | sample types, with the period of the sample as value: nanoseconds for `cpu-clock`, `task-clock`, `offcpu-time` and the trace points `sched:sched_stat_*`, else counts. A sample without a period counts as 1. If there is one event, `samples` in `count` counts samples |
+#' | the period, if all samples have the same and it is no duration, as for `offcpu-time` | `.period` in `sources` |
 #' | command, process, thread, processor | labels `comm`, `pid`, `tid` and `cpu` |
 #' | time | label `time` in nanoseconds. It usually begins when the computer starts, so it is not a time of day. `.duration_nanos` in `sources` is the difference of the last time and the first |
 #' | address, symbol, source line | `.address`, `name`, `filename` and `line`. The offset in the function is not kept |
@@ -49,7 +49,7 @@
 #' | module, such as `(/usr/lib/R/lib/libR.so)` | `.mappings`. Addresses are as printed, for most modules relative to their file |
 #' | `(inlined)` | `.inlined` |
 #' | kernel | `.frame_type` `kernel`; `native` for other modules |
-#' | `--header`, and other lines that start with `#` | `.comments` |
+#' | `--header`, and other lines that start with `#` | `.comments`; a header contains the command line of perf, and of the program that it has started |
 #'
 #' [summary()][summary.profile_data()] and other views add up the periods of the first event, as `perf report` does; use
 #' `type = "samples"` to count samples.

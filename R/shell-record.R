@@ -33,7 +33,8 @@ shell_record <- function(options, values) {
   folder <- tempfile("record-")
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
-  title <- paste(c(basename(script), values[-1]), collapse = " ")
+  # Without the arguments, which may contain secrets.
+  title <- basename(script)
   if (is_document) script <- script_of_document(script, folder)
   event <- rprof_event(if (clock == "wall") "elapsed" else "cpu", "`--clock wall`", rlang::current_env())
   started <- Sys.time()

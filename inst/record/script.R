@@ -74,8 +74,22 @@ for (package in c("knitr", "testthat", "targets")) {
 # ---- Recording ---------------------------------------------------------------------
 
 file <- file.path(settings$folder, "Rprof.out")
-is_recording <- FALSE
+started_at <- NULL
 end_helper <- NULL
+
+# R has one profiler: if the script starts or stops it, this recording ends, and R closes its file. So the descriptor of
+# the file, where Linux has a link to it, shows whether that has happened. On other systems this is not known.
+descriptor <- character()
+
+descriptor_of_recording <- function() {
+  all <- list.files("/proc/self/fd", full.names = TRUE)
+  utils::head(all[Sys.readlink(all) == normalizePath(file)], 1)
+}
+
+# The link still begins with the path if the script has deleted the file.
+is_open <- function() {
+  length(descriptor) == 0 || isTRUE(startsWith(Sys.readlink(descriptor), names(descriptor)))
+}
 
 start <- function() {
   if (settings$native || settings$children) {
@@ -96,49 +110,28 @@ start <- function() {
     do.call(utils::Rprof, c(arguments, recorded))
   }
   started_at <<- Sys.time()
-  is_recording <<- TRUE
-}
-
-# R has one profiler. If the script stops one that it has not started, nothing happens, as without this recording; if it
-# starts one, this recording ends.
-of_recording <- function(filename) {
-  if (!is_recording || Sys.getpid() != settings$pid) {
-    return(FALSE)
-  }
-  if (is.null(filename) || identical(filename, "")) {
-    return(TRUE)
-  }
-  is_recording <<- FALSE
-  note("The script has called `Rprof()` itself, which has ended the recording after ", signif(seconds(), 3), " s.")
-  FALSE
-}
-
-share_rprof <- function() {
-  utils <- asNamespace("utils")
-  shared <- utils$Rprof
-  body(shared) <- call("{", bquote(if (.(of_recording)(filename)) return(invisible())), body(shared))
-  unlockBinding("Rprof", utils)
-  assign("Rprof", shared, utils)
-  lockBinding("Rprof", utils)
-}
-
-seconds <- function() {
-  proc.time()[[3]] - started
+  link <- descriptor_of_recording()
+  descriptor <<- structure(link, names = Sys.readlink(link))
 }
 
 .end_of_recording <- function() {
   if (Sys.getpid() != settings$pid) {
     return(end_of_child())
   }
+  is_whole <- is_open()
+  # R has written its last samples when it closed the file.
+  ended_at <- if (is_whole) Sys.time() else max(started_at, file.mtime(file), na.rm = TRUE)
+  seconds <- as.numeric(difftime(ended_at, started_at, units = "secs"))
+  if (!is_whole) {
+    note("The script has used R's profiler itself, so the recording ends after ", signif(seconds, 3), " s.")
+  }
   if (!is.null(end_helper)) {
-    counts <- c(end_helper(), list(started = started_at, ended = Sys.time()))
+    counts <- c(end_helper(), list(started = started_at, ended = ended_at))
     saveRDS(counts, file.path(settings$folder, "counts.rds"))
   }
-  was_recording <- is_recording
-  is_recording <<- FALSE
   if (settings$native) {
-    tryCatch(save_native(), error = function(error) note(conditionMessage(error)))
-  } else if (was_recording) {
+    tryCatch(save_native(if (!is_whole) seconds), error = function(error) note(conditionMessage(error)))
+  } else if (is_whole) {
     utils::Rprof(NULL)
   }
   if (!"profile" %in% getTaskCallbackNames()) {
@@ -147,20 +140,22 @@ seconds <- function() {
   writeLines(loadedNamespaces(), file.path(settings$folder, "packages"))
 }
 
-# A warning says that another profiler has taken over.
-save_native <- function() {
+# `ended_after`: the length of a recording that the script has ended, in seconds. Native code then says that the signal
+# of the profiler was taken over.
+save_native <- function(ended_after) {
   x <- withCallingHandlers(getExportedValue("profile", "stop_profiler")(), warning = function(warning) {
-    # Its first line.
-    note(sub("\n.*", "", conditionMessage(warning)))
+    text <- gsub("\n[^ ]+ ", " ", conditionMessage(warning))
+    if (is.null(ended_after) || !grepl("SIGPROF", text, fixed = TRUE)) note(text)
     tryInvokeRestart("muffleWarning")
   })
+  if (!is.null(ended_after)) x$sources$.duration_nanos <- ended_after * 1e9
   saveRDS(x, file.path(settings$folder, "profile.rds"))
 }
 
 # A child that was created by fork() has no timer, but before R 4.3 it has a copy of the samples that R has not written
 # to the file yet, and writes them when it quits. `copies` has the first and the last byte of each copy.
 end_of_child <- function() {
-  if (is_recording && !settings$native && getRversion() < "4.3") {
+  if (!settings$native && getRversion() < "4.3" && is_open()) {
     before <- file.size(file)
     utils::Rprof(NULL)
     # cat() would round large numbers.
@@ -169,8 +164,6 @@ end_of_child <- function() {
   }
 }
 
-started <- proc.time()[[3]]
-started_at <- NULL
 tryCatch(start(), error = function(error) {
   note("The script is not recorded: ", conditionMessage(error))
   if (!is.null(end_helper)) {
@@ -178,8 +171,7 @@ tryCatch(start(), error = function(error) {
     unlink(file.path(settings$folder, "children"), recursive = TRUE)
   }
 })
-if (is_recording) {
-  share_rprof()
+if (!is.null(started_at)) {
   # The base environment lives as long as the process, so this is called when it ends, also by quit() or an error.
   reg.finalizer(baseenv(), function(e) suspendInterrupts(.end_of_recording()), onexit = TRUE)
 }

@@ -2,13 +2,13 @@
 
 # A snapshot with a sample for each path, written "globalenv;$fits;[[*]] <lm>;numeric": the root, what holds the objects,
 # and their type. Frames of the same name and kind are one location.
-snapshot <- function(paths, bytes, objects = rep(1, length(paths)), pid = 123, time = 1.8e9, command = "R -f model.R") {
+snapshot <- function(paths, bytes, objects = rep(1, length(paths)), pid = 123, time = 1.8e9, program = "R") {
   frames <- strsplit(paths, ";", fixed = TRUE)
-  snapshot_of_frames(frames, unlist(lapply(frames, kinds_of_frames)), bytes, objects, pid, time, command)
+  snapshot_of_frames(frames, unlist(lapply(frames, kinds_of_frames)), bytes, objects, pid, time, program)
 }
 
 # The same, of the names of frames in each path, and the kinds of all of them.
-snapshot_of_frames <- function(frames, kind, bytes, objects, pid, time, command) {
+snapshot_of_frames <- function(frames, kind, bytes, objects, pid, time, program) {
   name <- unlist(frames)
   frame <- paste(name, kind)
   first <- !duplicated(frame)
@@ -36,7 +36,7 @@ snapshot_of_frames <- function(frames, kind, bytes, objects, pid, time, command)
     functions = tibble::tibble(
       function_id = seq_len(sum(first)), name = name[first], system_name = name, filename = "", start_line = 0L
     ),
-    .source_attributes = tibble::tibble(source_id = 1L, key = "process.command_line", type = "string", value = command, unit = NA_character_)
+    .source_attributes = tibble::tibble(source_id = 1L, key = "process.executable.name", type = "string", value = program, unit = NA_character_)
   ), "2.0")
 }
 

@@ -207,3 +207,72 @@ test_that("four writers and two readers at once lose nothing and never fail", {
   # test-database-storm.R has more rounds.
   expect_no_loss(4)
 })
+
+# ---- Statements that fail ------------------------------------------------------------
+
+# The messages of an error and of its causes.
+reasons_of <- function(error) {
+  if (is.null(error)) character() else c(conditionMessage(error), reasons_of(error$parent))
+}
+
+# SQLite ends the whole transaction when the disk is full, and RSQLite then fails to undo its own savepoint.
+test_that("the reason is reported if the disk is full, wherever it becomes full", {
+  skip_if_not_installed("RSQLite")
+  x <- read_quietly(rprof_path("basic_all.out"))
+  stored_with <- function(pages, begin) {
+    path <- withr::local_tempfile()
+    con <- DBI::dbConnect(RSQLite::SQLite(), path)
+    withr::defer(DBI::dbDisconnect(con))
+    DBI::dbGetQuery(con, paste("PRAGMA max_page_count =", pages))
+    if (begin) DBI::dbBegin(con)
+    error <- tryCatch(
+      {
+        copy_profile_to(con, x)
+        NULL
+      },
+      error = identity
+    )
+    if (begin) try(DBI::dbRollback(con), silent = TRUE)
+    expect_false(is_transacting(con))
+    # Nothing of the profile remains, and the connection can be used.
+    DBI::dbGetQuery(con, "PRAGMA max_page_count = 100000")
+    if (!is.null(error)) {
+      copy_profile_to(con, x)
+      expect_identical(profile_from_con(con), x)
+    }
+    error
+  }
+  for (begin in c(FALSE, TRUE)) {
+    failed <- 0
+    repeat {
+      error <- stored_with(1 + failed, begin)
+      if (is.null(error)) {
+        break
+      }
+      expect_match(reasons_of(error), "database or disk is full", fixed = TRUE, all = FALSE)
+      expect_no_match(reasons_of(error), "savepoint|name|accept")
+      failed <- failed + 1
+    }
+    expect_gt(failed, 5)
+  }
+})
+
+test_that("the reason is reported if a row breaks a rule of the user, or the connection is lost", {
+  for_each_database(function(con, schema, connect) {
+    x <- small_profile()
+    copy_profile_to(con, x, schema = schema)
+    DBI::dbExecute(con, paste("CREATE UNIQUE INDEX of_user ON", quoted(con, schema, "sources"), "(source_type)"))
+    error <- tryCatch(copy_profile_to(con, x, schema = schema), error = identity)
+    expect_match(reasons_of(error), "unique", ignore.case = TRUE, all = FALSE)
+    expect_no_match(reasons_of(error), "savepoint")
+    expect_identical(profile_from_con(con, schema = schema), x)
+    other <- eval(parse(text = connect))
+    replace_function("append_rows", function(...) {
+      DBI::dbDisconnect(other)
+      stop("The connection was lost.")
+    }, environment())
+    error <- tryCatch(copy_profile_to(other, x, schema = schema), error = identity)
+    expect_identical(reasons_of(error), "The connection was lost.")
+    expect_identical(profile_from_con(con, schema = schema), x)
+  })
+})

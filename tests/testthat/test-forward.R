@@ -102,19 +102,46 @@ test_that("a late answer is awaited again", {
   expect_identical(result, c(sent = 1L, refused = 0L))
 })
 
-test_that("requests of servers to wait are respected up to an hour", {
+test_that("profiles wait as long as the server requests, at most a day", {
   skip_without_curl()
   request <- list(url = "http://a", shown = "http://a", backoff = 1, coding = "protobuf", limit = 1000)
-  result <- function(asked) {
+  result <- function(asked, status = 503L) {
     answer <- list(
-      status = 503L, failure = NA_character_, late = FALSE, size = 0, body = raw(),
-      headers = charToRaw(paste0("HTTP/1.1 503 x\r\nRetry-After: ", asked, "\r\n"))
+      status = status, failure = NA_character_, late = FALSE, size = 0, body = raw(),
+      headers = charToRaw(paste0("HTTP/1.1 ", status, " x\r\nRetry-After: ", asked, "\r\n"))
     )
-    forward_result(answer, request, 1)[c("kind", "wait")]
+    forward_result(answer, request, 1)
   }
-  expect_identical(result("3600"), list(kind = "again", wait = 3600))
-  expect_identical(result("3601"), list(kind = "refused", wait = 3601))
-  expect_identical(result("0")$kind, "again")
+  expect_identical(
+    result("7200", 429L),
+    list(kind = "again", wait = 7200, text = "http://a: HTTP 429 (retrying in 7200 seconds, as the server requests)")
+  )
+  expect_identical(result("86401")[c("kind", "wait")], list(kind = "again", wait = 86400))
+  expect_identical(result(strrep("9", 400))[c("kind", "wait")], list(kind = "again", wait = 86400))
+  expect_identical(result("0")[c("kind", "text")], list(kind = "again", text = "http://a: HTTP 503"))
+  # A date.
+  replace_function("current_time", function() 784111747, environment())
+  expect_identical(result("Sun, 06 Nov 1994 10:49:07 GMT")[c("kind", "wait")], list(kind = "again", wait = 7200))
+  # Not every status may be retried.
+  expect_identical(result("7200", 400L)[c("kind", "text")], list(kind = "refused", text = "http://a: HTTP 400"))
+})
+
+test_that("a long delay that a server requests drops nothing", {
+  skip_without_curl()
+  now <- 0
+  replace_function("current_time", function() now, environment())
+  replace_function("sleep", function(seconds) now <<- now + 100, environment())
+  again <- list(
+    status = 429L, seen = "request", headers = charToRaw("HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7200\r\n")
+  )
+  fake_answers(again, list(status = 200L, seen = "request"), list(status = 200L, seen = "request"))
+  folder <- local_folder(list(small_profile(), small_profile()))
+  expect_message(
+    result <- forward_profiles(folder, "http://a", once = TRUE), "retrying in 7200 seconds", class = "profile_message_retry"
+  )
+  expect_identical(result, c(sent = 2L, refused = 0L))
+  expect_gte(now, 7200)
+  expect_identical(dir(folder), character())
 })
 
 test_that("the spool that an agent has left is sent, by one process at a time", {

@@ -56,6 +56,26 @@ test_that("the header, threads and source lines are kept", {
   expect_equal(x$.sample_types$unit, c("count", "nanoseconds"))
 })
 
+# perf record --off-cpu.
+test_that("time off the processor is in nanoseconds", {
+  path <- withr::local_tempfile(fileext = ".txt", lines = c(
+    "app  5/5 [000] 10.3:     1000000 offcpu-time: ",
+    "        ffffffff81000000 schedule+0x2e ([kernel.kallsyms])",
+    "            1000 wait_for+0x10 (/usr/bin/app)",
+    "            2000 main+0x20 (/usr/bin/app)",
+    "",
+    "app  5/5 [000] 10.4:     250000000 offcpu-time: ",
+    "        ffffffff81000000 schedule+0x2e ([kernel.kallsyms])",
+    "            1000 read_all+0x10 (/usr/bin/app)",
+    "            2000 main+0x20 (/usr/bin/app)",
+    ""
+  ))
+  x <- expect_no_warning(read_profile(path))
+  expect_identical(x$.sample_types$unit[x$.sample_types$type == "offcpu-time"], "nanoseconds")
+  expect_match(format(summary(x)), "251ms", fixed = TRUE, all = FALSE)
+  expect_null(x$sources$.period)
+})
+
 test_that("samples without a call graph have one frame", {
   x <- expect_no_warning(read_profile(perf_path("flat.txt.gz")))
   lines <- read_gzipped(perf_path("flat.txt.gz"))

@@ -118,7 +118,7 @@ test_that("a process that runs is recorded", {
   expect_identical(x$sources$source_uri, paste0("pid:", pid))
   attributes <- x[[".source_attributes"]]
   expect_identical(attributes$value[attributes$key == "process.pid"], as.character(pid))
-  expect_match(attributes$value[attributes$key == "process.command_line"], "source")
+  expect_identical(attributes$value[attributes$key == "process.executable.name"], "R")
 
   # Each sample has both times, and a stack that is possible.
   values <- x$sample_values
@@ -209,7 +209,7 @@ test_that("the recording ends if the process executes another program", {
   dir <- withr::local_tempdir()
   writeLines(c(
     "#include <unistd.h>",
-    "void become_sleep(void) { execlp(\"sleep\", \"sleep\", \"1000000\", (char *) 0); }"
+    "void become_sleep(void) { execlp(\"sleep\", \"planted secret\", \"1000000\", (char *) 0); }"
   ), file.path(dir, "program.c"))
   withr::with_dir(dir, tools::Rcmd("SHLIB program.c", stdout = FALSE))
   for (pause in c(TRUE, FALSE)) {
@@ -290,20 +290,38 @@ test_that("Ctrl-C ends a recording and returns it", {
 
 test_that("processes are shown by what they run", {
   sources <- tibble::tibble(source_type = "process", source_uri = c("pid:1", "pid:2", NA, "pid:4"))
-  commands <- c(
-    "/usr/lib/R/bin/exec/R --no-echo --no-restore --file=app.R --args 80", "R -e f()\x1b[31m", NA, "never shown"
-  )
-  expect_equal(format_sources(sources, 60, "~", commands), c(
-    "Sources:   process pid:1, R --file=app.R --args 80", "           process pid:2, R -e f()\\033[31m",
-    "           process", "           and 1 more"
+  programs <- c("R app.R", "R f\x1b[31m", NA, "never shown")
+  expect_equal(format_sources(sources, 60, "~", programs), c(
+    "Sources:   process pid:1, R app.R", "           process pid:2, R f\\033[31m", "           process",
+    "           and 1 more"
   ))
-  x <- small_profile()
-  x$.source_attributes <- tibble::tibble(
-    source_id = 1L, key = "process.command_line", type = "string", value = "R~+~x", unit = NA_character_
-  )
-  expect_match(format(x), ", R x$", all = FALSE)
-  expect_equal(as.list(describe_profile(x))$run$sources$command, "R x")
-  expect_equal(as.list(describe_profile(small_profile()))$run$sources$command, NA_character_)
+  with_names <- function(...) {
+    names <- c(...)
+    x <- small_profile()
+    x$.source_attributes <- tibble::tibble(
+      source_id = 1L, key = names(names), type = "string", value = unname(names), unit = NA_character_
+    )
+    x
+  }
+  x <- with_names(process.executable.name = "R", profile.process.script = "my app.R")
+  expect_match(format(x), ", R my app.R$", all = FALSE)
+  expect_equal(as.list(describe_profile(x))$run$sources$program, "R my app.R")
+  expect_equal(programs_of(with_names(process.executable.name = "R")), "R")
+  # Other tools may have recorded it.
+  expect_equal(programs_of(with_names(process.command_line = "/usr/bin/python3 app.py --token=x")), "python3")
+  expect_equal(as.list(describe_profile(small_profile()))$run$sources$program, NA_character_)
+})
+
+test_that("the names of a process are those of its program and script", {
+  names <- function(...) names_of_process(c(...))
+  r <- c(process.executable.name = "R")
+  script <- c(r, profile.process.script = "app.R")
+  expect_identical(names("/usr/lib/R/bin/exec/R", "--no-echo", "--file=/srv/x/app.R", "--args", "--token=1"), script)
+  expect_identical(names("R", "-f", "x/app.R", "--restore", "--args", "--file=b.R"), script)
+  expect_identical(names("R", "-e", "f('token')"), r)
+  expect_identical(names("R", "--file=-"), r)
+  expect_identical(names("R", "--args", "-f", "b.R"), r)
+  expect_identical(names("R", "-f"), r)
 })
 
 test_that("deep stacks are read", {

@@ -230,7 +230,7 @@ test_that("a recording that cannot be written is kept, and the exit status is th
   expect_true("work" %in% read_pprof(kept)$functions$name)
 
   # R's file is damaged.
-  damaged <- script(work, "Rprof('')", paste0("cat('no', file = ", file_of_recording, ")"), "quit(status = 3)")
+  damaged <- script(work, paste0("cat('no', file = ", file_of_recording, ")"), "quit(status = 3)")
   kept <- kept_by(run_program("record", "-o", file.path(folder, "out.html"), damaged))
   withr::defer(unlink(kept, recursive = TRUE))
   expect_true("Rprof.out" %in% dir(kept))
@@ -246,29 +246,104 @@ test_that("a script that cannot be recorded runs without a recording", {
   expect_match(hook_lines(folder, "notes"), "^The script is not recorded: ")
 })
 
-test_that("a script does not end the recording by accident", {
+test_that("a script that removes callbacks is recorded to its end", {
   program()
   skip_if_not(dir.exists("/proc/self/fd"), "the files of a process are not known")
   output <- withr::local_tempfile(fileext = ".pb.gz")
   # The script ends only if R's profiler still writes to the file.
   ended <- run_program("record", "-o", output, "--quiet", script(
-    "removeTaskCallback('profile')", "gc()", "Rprof(NULL)", "utils::Rprof('')", work_until_written, "quit(status = 3)"
+    "removeTaskCallback('profile')", "gc()", work_until_written, "quit(status = 3)"
   ))
   expect_identical(ended$status, 3L)
   expect_match(ended$err, "removed the task callback `profile`", all = FALSE)
+  expect_no_match(ended$err, "R's profiler itself")
   expect_true("work" %in% read_pprof(output)$functions$name)
 })
 
-test_that("a script may use R's profiler, which ends the recording", {
+# Records a script that does some work, evaluates lines, and does other work: list(functions, source, messages).
+record_with_profiler <- function(lines, ..., .local_envir = parent.frame()) {
   program()
+  skip_if_not(dir.exists("/proc/self/fd"), "the files of a process are not known")
+  output <- withr::local_tempfile(fileext = ".pb.gz", .local_envir = .local_envir)
+  path <- script(work, "other <- function() work()", lines, "other()", "quit(status = 3)", .local_envir = .local_envir)
+  ended <- run_program("record", "-o", output, "--quiet", ..., path)
+  expect_identical(ended$status, 3L)
+  # Without the line that names the file.
+  x <- read_pprof(output)
+  list(functions = x$functions$name, source = x$sources[1, ], messages = utils::head(ended$err, -1), out = ended$out)
+}
+
+says_where_it_ends <- function(recorded) {
+  expect_length(recorded$messages, 1)
+  pattern <- "^profile: The script has used R's profiler itself, so the recording ends after ([0-9.]+) s[.]$"
+  expect_match(recorded$messages, pattern)
+  as.numeric(sub(pattern, "\\1", recorded$messages))
+}
+
+test_that("a script may stop R's profiler, which ends the recording", {
+  recorded <- record_with_profiler("Rprof(NULL)")
+  # `work()` takes longer, and the profile of the part that follows is not there.
+  expect_gte(says_where_it_ends(recorded), 0.25)
+  expect_true("work" %in% recorded$functions)
+  expect_false("other" %in% recorded$functions)
+})
+
+test_that("a script may use R's profiler, and gets the same file as without a recording", {
   own <- withr::local_tempfile()
-  output <- withr::local_tempfile(fileext = ".html")
-  ended <- run_program("record", "-o", output, "--quiet", script(
-    work, paste0("Rprof(", deparse(own), ", interval = 0.05)"), "Rprof(NULL)", "work()"
+  lines <- c(
+    "part <- function() work()",
+    paste0("Rprof(", deparse(own), ", interval = 0.05)"), "part()", "Rprof(NULL)"
+  )
+  for (option in list(character(), "--children", if (is_live_platform()) "--native")) {
+    unlink(own)
+    recorded <- record_with_profiler(lines, option)
+    expect_gte(says_where_it_ends(recorded), 0.25)
+    expect_true("work" %in% recorded$functions)
+    expect_false(any(c("part", "other") %in% recorded$functions))
+    x <- read_rprof(own)
+    expect_identical(x$sources$.period, 50000)
+    expect_true("part" %in% x$functions$name)
+    expect_false("other" %in% x$functions$name)
+    unlink(own)
+  }
+})
+
+test_that("a script may record functions as profvis does", {
+  recorded <- record_with_profiler(c(
+    "profiled <- function(expr) {",
+    "  path <- tempfile()",
+    "  Rprof(path, interval = 0.01, line.profiling = TRUE, gc.profiling = TRUE, memory.profiling = TRUE)",
+    "  on.exit(Rprof(NULL))",
+    "  force(expr)",
+    "  on.exit()",
+    "  Rprof(NULL)",
+    "  cat(readLines(path, 1), any(grepl('work', readLines(path))), '')",
+    "}",
+    "profiled(work())"
   ))
-  expect_identical(ended$status, 0L)
-  expect_match(ended$err, "has called `Rprof\\(\\)` itself, which has ended the recording after [0-9.]+ s[.]$", all = FALSE)
-  expect_identical(readLines(own), "sample.interval=50000")
+  says_where_it_ends(recorded)
+  expect_identical(recorded$out, "memory profiling: GC profiling: line profiling: sample.interval=10000 TRUE ")
+})
+
+test_that("a profiler of a script that is on at its end is left alone", {
+  own <- withr::local_tempfile()
+  lines <- paste0("Rprof(", deparse(own), ", interval = 0.05)")
+  says_where_it_ends(record_with_profiler(lines))
+  size <- file.size(own)
+  path <- script(work, lines, "work()")
+  system2(file.path(R.home("bin"), "Rscript"), shQuote(path), stdout = FALSE, stderr = FALSE)
+  # Not all versions of R write the samples when they quit.
+  expect_identical(size > 0, file.size(own) > 0)
+})
+
+test_that("a script that does not use R's profiler finds it as R has made it", {
+  fingerprint <- "cat(rlang::hash(utils::Rprof), bindingIsLocked('Rprof', asNamespace('utils')))"
+  recorded <- record_with_profiler(fingerprint)
+  expect_identical(recorded$messages, character())
+  expect_identical(recorded$out, system2(
+    file.path(R.home("bin"), "Rscript"), c("-e", shQuote(fingerprint)), stdout = TRUE
+  ))
+  expect_true("other" %in% recorded$functions)
 })
 
 test_that("children that quit add nothing to the recording", {

@@ -16,11 +16,11 @@ use profile_reader::record::recorder::Recorded;
 use profile_reader::record::samples::in_a_word;
 use profile_reader::stack::frames::{Frame, Package};
 
-/// `list(tables, counts, unread, traced, unstopped, why_unstopped, pauses, ended, left, programs, starts, refused, refused_roles, refusals,
-/// left_out, left_out_roles, date, cpu)`: `counts` contains the problems of stacks, `pauses`
+/// `list(tables, counts, unread, traced, unstopped, why_unstopped, pauses, ended, left, programs, starts, refused,
+/// refused_roles, refusals, left_out, left_out_roles, date, cpu)`: `counts` contains the problems of stacks, `pauses`
 /// how long processes were stopped each time, in seconds, `left` the processes that executed other programs, and `programs`
-/// their command lines; `starts` the sources that are only the start of a program; `refused` the processes into which this
-/// one may not look, `refusals` why; `left_out` are the processes that were too many; `date` and `cpu` are
+/// their names; `starts` the sources that are only the start of a program; `refused` the processes into which this one may
+/// not look, `refusals` why; `left_out` are the processes that were too many; `date` and `cpu` are
 /// readings of the CPU clock of the process that asked for the recording, in nanoseconds.
 pub fn recorded<'call>(
     arena: Arena<'call>,
@@ -42,7 +42,7 @@ pub fn recorded<'call>(
     let left_out_roles = recorded.left_out.iter().map(|(_, role)| role.as_str());
     let starts = recorded.starts.iter().map(|start| start.row() as i32 + 1);
     let left = recorded.left.iter().map(|(pid, _)| *pid);
-    let programs = recorded.left.iter().map(|(_, command)| command.as_str());
+    let programs = recorded.left.iter().map(|(_, program)| program.as_str());
     let tables = tables(arena, &recorded.profile, problems, "2.0", lazy, stop)?;
     arena.list(&[
         ("tables", tables),

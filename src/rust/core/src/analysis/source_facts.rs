@@ -7,8 +7,8 @@ use crate::limits::memory::{TryCollect, TryGrow, TryText, owned, with_room};
 use crate::message;
 use crate::model::known_types::CPU;
 use crate::model::{
-    PROCESS_ID, PROCESS_ROLE, Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds,
-    nearest,
+    PROCESS_ID, PROCESS_PROGRAM, PROCESS_ROLE, PROCESS_SCRIPT, Period, Profile, RprofOptions,
+    Source, is_nearly_whole, nanoseconds, nearest,
 };
 
 /// When the source was recorded, in nanoseconds since 1970.
@@ -167,10 +167,16 @@ pub fn file_name(uri: &str) -> &str {
     parts.find(|part| !part.is_empty()).unwrap_or_default()
 }
 
-/// What the process of a source runs, from its command line: the script of R, otherwise the program. It says more than
-/// the number of the process, and its arguments, which may contain secrets, are left out.
+/// What the process of a source runs: the script of R, otherwise the program. It says more than the number of the process.
 pub fn program<'p>(profile: &'p Profile, source: &Source) -> Option<&'p str> {
-    let command = attribute(profile, source, "process.command_line")?;
+    let named = |key| Some(file_name(attribute(profile, source, key)?));
+    let own = named(PROCESS_SCRIPT).or_else(|| named(PROCESS_PROGRAM));
+    own.filter(|name| !name.is_empty())
+        .or_else(|| program_in(attribute(profile, source, "process.command_line")?))
+}
+
+/// The same from a command line, which other tools may have recorded. Arguments, which may contain secrets, are left out.
+fn program_in(command: &str) -> Option<&str> {
     let (of_r, _) = command.split_once(" --args").unwrap_or((command, ""));
     let program = match of_r.split_once(" --file=") {
         Some((_, script)) => script,

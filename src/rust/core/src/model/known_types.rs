@@ -262,10 +262,12 @@ pub fn with_role(role: Role, unit: &str) -> impl Iterator<Item = &'static KnownT
     KNOWN_TYPES.iter().filter(is_wanted)
 }
 
-/// Which time a type measures, by its name: "CPU time" or "elapsed time"; `None` if it may be either.
+/// Which time a type measures, by its name: "CPU time", "elapsed time" or "time off the CPU"; `None` if it is unknown.
 pub fn clock_of(name: &str) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    if has(&["cpu", "task-clock"]) {
+    if has(&["offcpu", "off-cpu", "off_cpu"]) {
+        Some("time off the CPU")
+    } else if has(&["cpu", "task-clock", "sched_stat_runtime"]) {
         Some("CPU time")
     } else if has(&["wall", "elapsed", "real"]) {
         Some("elapsed time")
@@ -289,4 +291,27 @@ pub fn is_summable(name: &str, unit: &str) -> bool {
 pub fn is_rprof_memory(name: &str, unit: &str) -> bool {
     let mut all = RPROF_MEMORY.iter().chain([&ALLOC_SIZE, &DEALLOC_SIZE]);
     all.any(|known| known.key() == (name, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_which_time_a_type_measures() {
+        for (name, time) in [
+            ("cpu", Some("CPU time")),
+            ("cpu-clock:u", Some("CPU time")),
+            ("task-clock", Some("CPU time")),
+            ("sched:sched_stat_runtime", Some("CPU time")),
+            ("offcpu-time", Some("time off the CPU")),
+            ("off-cpu", Some("time off the CPU")),
+            ("wall", Some("elapsed time")),
+            ("real-time", Some("elapsed time")),
+            ("time", None),
+            ("sched:sched_stat_sleep", None),
+        ] {
+            assert_eq!(clock_of(name), time, "{name}");
+        }
+    }
 }

@@ -97,8 +97,11 @@ pub struct Source {
     pub files: Vec<SourceFile>,
 }
 
-/// The attributes of a source that was a process: its id, and its role among the processes of a recording.
+/// The attributes of a source that was a process: its id, its program and its script as file names without folders, and its
+/// role among the processes of a recording. Its command line is no attribute, since arguments and code may contain secrets.
 pub const PROCESS_ID: &str = "process.pid";
+pub const PROCESS_PROGRAM: &str = "process.executable.name";
+pub const PROCESS_SCRIPT: &str = "profile.process.script";
 pub const PROCESS_ROLE: &str = "profile.process.role";
 
 /// A profile in another format.

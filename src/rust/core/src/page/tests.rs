@@ -486,21 +486,40 @@ fn it_can_be_interrupted() {
 
 #[test]
 fn sources_have_the_name_of_what_their_process_runs() {
-    let cases = [
+    const COMMAND: &str = "process.command_line";
+    const PROGRAM: &str = "process.executable.name";
+    const SCRIPT: &str = "profile.process.script";
+    let cases: [(&[(&str, &str)], &str); 8] = [
+        (&[(PROGRAM, "R"), (SCRIPT, "my app.R")], "my app.R pid:1"),
+        (&[(PROGRAM, "R")], "R pid:1"),
+        // Other tools may have recorded these.
+        (&[(PROGRAM, "/usr/bin/python3")], "python3 pid:1"),
         (
-            "/usr/lib/R/bin/exec/R --no-echo --file=/srv/my app.R --args --file=x",
+            &[(
+                COMMAND,
+                "/usr/lib/R/bin/exec/R --no-echo --file=/srv/my app.R --args --file=x",
+            )],
             "my app.R pid:1",
         ),
-        ("/usr/lib/R/bin/exec/R -e f('token')", "R pid:1"),
-        ("python3 app.py", "python3 pid:1"),
-        ("", "pid:1"),
+        (
+            &[(COMMAND, "/usr/lib/R/bin/exec/R -e f('token')")],
+            "R pid:1",
+        ),
+        (
+            &[(COMMAND, "python3 app.py"), (PROGRAM, "")],
+            "python3 pid:1",
+        ),
+        (&[(COMMAND, "")], "pid:1"),
+        (&[], "pid:1"),
     ];
-    for (command, name) in cases {
+    for (attributes, name) in cases {
         let mut x = profile(SourceKind::RPROF, &["a"]);
-        let [key, text] = ["process.command_line", command].map(|t| x.strings.intern(t).unwrap());
-        let kind = ValueKind::String;
-        let value = AttributeValue { kind, text };
-        x.sources[0].attributes = vec![Attribute::new(key, value)];
+        for (key, text) in attributes {
+            let [key, text] = [key, text].map(|t| x.strings.intern(t).unwrap());
+            let kind = ValueKind::String;
+            let value = AttributeValue { kind, text };
+            x.sources[0].attributes.push(Attribute::new(key, value));
+        }
         x.sources[0].uri = Some("pid:1".to_owned());
         assert_eq!(checked(&page(), &x)["sources"][0]["name"], name);
     }

@@ -168,6 +168,14 @@ impl Process {
         match self.never {}
     }
 
+    pub fn program(&self) -> Result<Option<String>> {
+        match self.never {}
+    }
+
+    pub fn script_name(&self) -> Result<Option<String>> {
+        match self.never {}
+    }
+
     pub fn script(&self) -> Result<Option<String>> {
         match self.never {}
     }

@@ -126,12 +126,12 @@ mod tests {
     #[test]
     fn a_named_process_is_recorded_again_when_it_runs_r() {
         let system = Scripted::new("named");
-        let run = |program, command| {
+        let run = |execution, command| {
             system.add(&Entry {
                 pid: 7,
                 started: 100,
                 command,
-                program,
+                execution,
                 ..Entry::default()
             });
         };
@@ -160,14 +160,14 @@ mod tests {
         assert_eq!(attach(&mut named, 1, false), (vec![7], false));
         assert_eq!(attach(&mut named, 2, true), (vec![7], true));
         // Another program, for long; and another process with its number.
-        for (program, started, seconds) in [(4 << 20, 100, 6), (5 << 20, 200, 1)] {
+        for (execution, started, seconds) in [(4 << 20, 100, 6), (5 << 20, 200, 1)] {
             run(3 << 20, "R");
             named.expect(Process::find(7).unwrap(), now).unwrap();
             system.add(&Entry {
                 pid: 7,
                 started,
                 command: if started == 100 { "sleep" } else { "R" },
-                program,
+                execution,
                 ..Entry::default()
             });
             assert_eq!(attach(&mut named, seconds, true), (vec![], true));

@@ -368,12 +368,12 @@ mod tests {
             let text = message!("0.10 0.20 0.30 1/90 {pid}\n");
             fs::write(system.path().join("loadavg"), text).unwrap();
         };
-        let run = |pid, started, program, command, is_fork| {
+        let run = |pid, started, execution, command, is_fork| {
             system.add(&Entry {
                 pid,
                 started,
                 command,
-                program,
+                execution,
                 is_fork,
                 children: if pid == 10 { "11" } else { "" },
                 ..Entry::default()

@@ -73,7 +73,7 @@ pub struct Recorded {
     pub problems: Problems,
     /// Processes that ended during the recording.
     pub ended: Vec<i32>,
-    /// Processes that executed a program other than R during the recording, and its command line.
+    /// Processes that executed a program other than R during the recording, and its name, empty if unknown.
     pub left: Vec<(i32, String)>,
     /// Sources that are no more than the start of a program.
     pub starts: Vec<SourceId>,
@@ -414,7 +414,7 @@ impl<'s> Recorder<'s> {
             let mut later = self.sessions.iter().skip(row + 1);
             let runs_r = later.any(|later| later.process().is_same_as(process));
             if done.has_left && !runs_r && !matches!(role, Role::Fork(_)) {
-                let left = (process.pid, process.command()?);
+                let left = (process.pid, process.program()?.unwrap_or_default());
                 self.recorded.left.try_push(left)?;
             }
         }

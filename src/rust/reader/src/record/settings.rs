@@ -23,8 +23,8 @@ pub struct Settings {
     pub pause: bool,
     /// Whether native frames are recorded. Processes are then stopped for each sample.
     pub native: bool,
-    /// Whether a process records itself, possibly for weeks. The command line is then omitted, since it may contain
-    /// secrets, and so is the state, if samples are taken by CPU time.
+    /// Whether a process records itself, possibly for weeks. What each chunk would repeat is then omitted: the names of its
+    /// program and script, and the state, if samples are taken by CPU time.
     pub own: bool,
 }
 

@@ -8,8 +8,8 @@ use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;
 use profile_core::model::known_types::{CPU, WALL};
 use profile_core::model::{
-    Attribute, AttributeValue, PROCESS_ID, Period, Profile, SampleType, Source, SourceKind,
-    ValueKind, ValueType,
+    Attribute, AttributeValue, PROCESS_ID, PROCESS_PROGRAM, PROCESS_SCRIPT, Period, Profile,
+    SampleType, Source, SourceKind, ValueKind, ValueType,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,12 +24,10 @@ pub const TYPES: [(&str, &str); 2] = [CPU.key(), WALL.key()];
 pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> Result<Source> {
     let interval = settings.interval.as_nanos() as f64;
     let mut source = own_source(process.pid, settings.clock, interval, &TYPES, profile)?;
-    let command = if settings.own {
-        None
-    } else {
-        Some(process.command()?)
-    };
-    describe(process, command, &mut source, profile)?;
+    if !settings.own {
+        add_names(process, &mut source, profile)?;
+    }
+    add_start(process, &mut source, profile)?;
     Ok(source)
 }
 
@@ -41,25 +39,31 @@ pub fn process_source(
 ) -> Result<Source> {
     let mut source = bare_source(process.pid, profile)?;
     source.kind = kind;
-    describe(process, Some(process.command()?), &mut source, profile)?;
+    add_names(process, &mut source, profile)?;
+    add_start(process, &mut source, profile)?;
     Ok(source)
 }
 
-fn describe(
-    process: &Process,
-    command: Option<String>,
-    source: &mut Source,
-    profile: &mut Profile,
-) -> Result<()> {
-    let mut attribute = |key: &str, text: &str| {
-        let attribute = attribute(key, ValueKind::String, text, profile)?;
-        source.attributes.try_push(attribute)
-    };
-    if let Some(command) = command {
-        attribute("process.command_line", &command)?;
+/// The names of the program and of its script. The other parts of the command line may contain secrets.
+fn add_names(process: &Process, source: &mut Source, profile: &mut Profile) -> Result<()> {
+    let names = [
+        (PROCESS_PROGRAM, process.program()?),
+        (PROCESS_SCRIPT, process.script_name()?),
+    ];
+    for (key, name) in names {
+        if let Some(name) = name {
+            let attribute = attribute(key, ValueKind::String, &name, profile)?;
+            source.attributes.try_push(attribute)?;
+        }
     }
+    Ok(())
+}
+
+fn add_start(process: &Process, source: &mut Source, profile: &mut Profile) -> Result<()> {
     if let Some(start) = process.start() {
-        attribute("process.creation.time", &utc(start))?;
+        let start = utc(start);
+        let attribute = attribute("process.creation.time", ValueKind::String, &start, profile)?;
+        source.attributes.try_push(attribute)?;
     }
     Ok(())
 }

@@ -86,14 +86,16 @@ impl Events {
         let is_only = self.all.len() == 1;
         for (at, event) in self.all.into_iter().enumerate() {
             let mut values = event.values;
-            if event.has_periods && is_clock(&event.recorded) {
+            let unit = unit(&event.recorded);
+            if event.has_periods && unit != Unit::Count {
                 values.type_.unit = owned("nanoseconds")?;
             }
             let source = file.source();
             if at == 0 {
                 source.default_type = Some(owned(&values.type_.name)?);
             }
-            if let Some(period) = event.period.filter(|_| is_only) {
+            let is_period = is_only && unit != Unit::Duration;
+            if let Some(period) = event.period.filter(|_| is_period) {
                 source.period = Some(Period {
                     value: period as f64,
                     exact: i64::try_from(period).ok().and_then(crate::model::inexact),
@@ -109,9 +111,84 @@ impl Events {
     }
 }
 
-/// Whether the periods of an event are nanoseconds.
-fn is_clock(event: &[u8]) -> bool {
-    let end = event.iter().position(|byte| matches!(byte, b':' | b'/'));
-    let name = &event[..end.unwrap_or(event.len())];
-    name == b"cpu-clock" || name == b"task-clock"
+/// What the period of a sample is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Count,
+    /// The time between two samples of a clock, in nanoseconds.
+    Clock,
+    /// How long what was sampled took, in nanoseconds.
+    Duration,
+}
+
+/// Names of events whose periods are times; all others are counted. Sources: the kernel's `perf_swevent_init_hrtimer()`,
+/// perf's `off_cpu.c`, and the trace points of `trace/events/sched.h` whose argument is a `__perf_count()`.
+const TIMES: [(&[u8], Unit); 8] = [
+    (b"cpu-clock", Unit::Clock),
+    (b"task-clock", Unit::Clock),
+    (b"offcpu-time", Unit::Duration),
+    (b"sched:sched_stat_blocked", Unit::Duration),
+    (b"sched:sched_stat_iowait", Unit::Duration),
+    (b"sched:sched_stat_runtime", Unit::Duration),
+    (b"sched:sched_stat_sleep", Unit::Duration),
+    (b"sched:sched_stat_wait", Unit::Duration),
+];
+
+/// The unit of an event, which may have modifiers, such as `cpu-clock:u` and `cpu-clock/period=1000/`.
+fn unit(event: &[u8]) -> Unit {
+    let is_end = |rest: &[u8]| matches!(rest.first(), None | Some(b':' | b'/'));
+    let mut times = TIMES.iter();
+    let found = times.find(|(name, _)| event.strip_prefix(*name).is_some_and(is_end));
+    found.map_or(Unit::Count, |(_, unit)| *unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_follow_from_names() {
+        let names: [(Unit, &[&str]); 3] = [
+            (
+                Unit::Clock,
+                &[
+                    "cpu-clock",
+                    "cpu-clock:u",
+                    "cpu-clock/period=1/",
+                    "task-clock:ppp",
+                ],
+            ),
+            (
+                Unit::Duration,
+                &[
+                    "offcpu-time",
+                    "offcpu-time:u",
+                    "sched:sched_stat_sleep",
+                    "sched:sched_stat_wait:k",
+                    "sched:sched_stat_iowait",
+                    "sched:sched_stat_blocked",
+                    "sched:sched_stat_runtime",
+                ],
+            ),
+            (
+                Unit::Count,
+                &[
+                    "",
+                    "cycles",
+                    "cpu-clocks",
+                    "my-cpu-clock",
+                    "offcpu-time2",
+                    "sched:sched_switch",
+                    "sched:sched_stat",
+                    "sched:sched_stat_sleepy",
+                    "page-faults:u",
+                ],
+            ),
+        ];
+        for (expected, names) in names {
+            for name in names {
+                assert_eq!(unit(name.as_bytes()), expected, "{name}");
+            }
+        }
+    }
 }

@@ -105,6 +105,27 @@ fn samples_have_frames_labels_and_periods() {
     assert_eq!(comment, "captured on    : Sun Nov 22 2026");
 }
 
+/// They are durations, so the time between two samples is not known.
+#[test]
+fn times_off_the_processor_are_durations() {
+    let sample = |time: &str, period: u32| {
+        format!("app  5/5 [000] {time}:     {period} offcpu-time: \n\t 1000 f (/bin/app)\n\n")
+    };
+    let (x, problems) = profile(&[sample("10.3", 1_000_000), sample("10.4", 250_000_000)].concat());
+    assert!(problems.is_empty(), "{problems:?}");
+    let expected = [
+        "samples/count: 1 1",
+        "offcpu-time/nanoseconds: 1000000 250000000",
+    ];
+    assert_eq!(types(&x), expected);
+    assert_eq!(x.sources[0].default_type.as_deref(), Some("offcpu-time"));
+    let (x, _) = profile(&sample("10.3", 7));
+    assert_eq!(x.sources[0].period, None);
+    // A trace point that is counted.
+    let (x, _) = profile("a 7 1.5:  1 sched:sched_switch: \n\t 1000 f (/bin/app)\n\n");
+    assert_eq!(types(&x)[1], "sched:sched_switch/count: 1");
+}
+
 /// Such as text that was pasted into a message.
 #[test]
 fn frames_may_follow_a_blank_line_or_have_no_indentation() {

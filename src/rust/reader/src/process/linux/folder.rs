@@ -42,14 +42,18 @@ mod scripted {
     pub struct Entry<'a> {
         pub pid: i32,
         pub started: u64,
+        /// Its arguments, with blanks between them.
         pub command: &'a str,
+        /// Its program, if this process may see that, and the kernel's short name of it.
+        pub program: &'a str,
+        pub short_name: &'a str,
         /// Its variables, each followed by a 0.
         pub variables: &'a str,
         pub children: &'a str,
         /// Whether it has executed no program since it was forked.
         pub is_fork: bool,
         /// Where the code of its program begins, 4096 if this is 0; `EXECUTES` while it executes it.
-        pub program: u64,
+        pub execution: u64,
         /// The ports of its sockets, and the names of local ones.
         pub ports: &'a [u16],
         pub names: &'a [&'a str],
@@ -74,7 +78,7 @@ mod scripted {
             let flags = if entry.is_fork { 0x40 } else { 0 };
             let before = "1 1 1 0 -1";
             let between = "0 0 0 0 0 0 0 0 20 0 1 0";
-            let code = match entry.program {
+            let code = match entry.execution {
                 0 => 4096,
                 EXECUTES => 0,
                 code => code,
@@ -85,7 +89,11 @@ mod scripted {
                 format!("{pid} (R) S {before} {flags} {between} {started} 0 0 0 {code} {after}");
             write("stat", &line);
             write("cmdline", &entry.command.replace(' ', "\0"));
+            write("comm", &format!("{}\n", entry.short_name));
             write("environ", entry.variables);
+            if !entry.program.is_empty() {
+                symlink(entry.program, folder.join("exe")).unwrap();
+            }
             write(&format!("task/{pid}/children"), entry.children);
             // R's library, but not its start, where the memory of the process would be read.
             let file = if entry.command.starts_with('R') {

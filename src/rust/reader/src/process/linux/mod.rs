@@ -2,7 +2,7 @@
 //!
 //! - [`folder`]: where the system describes them;
 //! - [`memory`]: their memory, and which parts of it are mapped;
-//! - [`proc`]: what `/proc` reports about them; [`permission`]: why access is refused;
+//! - [`proc`]: what `/proc` reports about them; [`names`]: their programs and scripts; [`permission`]: why access is refused;
 //! - [`thread`]: the thread that runs R, and how it is kept still;
 //! - [`native`]: the native stack of a thread that is stopped;
 //! - [`forks`]: of this process;
@@ -13,6 +13,7 @@ mod caller;
 mod folder;
 mod forks;
 mod memory;
+mod names;
 mod native;
 mod permission;
 mod placement;

@@ -4,7 +4,6 @@ use super::folder::{file, file_of};
 use super::memory::ProcessMemory;
 use super::memory::maps::{FileMapping, file_mapping, mapping, page_size};
 use super::permission::{gone, not_permitted};
-use crate::memory::command_line;
 use crate::process::states::State;
 use crate::target::Named;
 use profile_core::error::{Error, Result};
@@ -27,13 +26,13 @@ pub struct Process {
     /// When it started, in clock ticks since the system was booted. A later process with the same ID has another
     /// start time.
     started: u64,
-    program: Program,
+    execution: Execution,
 }
 
 /// What distinguishes the program that a process runs from those that it executes later. The kernel puts each at other
 /// addresses, unless that is switched off; then what is known about a program remains true if it is executed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Program {
+pub struct Execution {
     /// Whether the process was forked and has executed no program since.
     is_fork: bool,
     /// Where its code and its stack begin: 0 while it is being executed or is ending, and if this process may not know.
@@ -51,18 +50,18 @@ impl Process {
         Ok(Process {
             pid,
             started: status.started,
-            program: status.program,
+            execution: status.execution,
         })
     }
 
     /// The program that it runs.
-    pub fn program(&self) -> Program {
-        self.program
+    pub fn execution(&self) -> Execution {
+        self.execution
     }
 
     /// Whether it is just executing a program, or ending. Soon more will be known.
     pub fn is_changing(&self) -> bool {
-        self.program.code == 0
+        self.execution.code == 0
     }
 
     /// Whether it is the same process, perhaps with another program.
@@ -85,11 +84,6 @@ impl Process {
         }
     }
 
-    /// The program and its arguments, each followed by a 0, except perhaps the last one.
-    fn command_line(&self) -> Vec<u8> {
-        fs::read(file_of(self.pid, "cmdline")).unwrap_or_default()
-    }
-
     /// Whether its program started with this environment variable, as `NAME=VALUE`.
     pub fn has_variable(&self, variable: &str) -> bool {
         self.variable_starting(variable.as_bytes())
@@ -104,19 +98,6 @@ impl Process {
         found.iter().copied().try_vec().ok()
     }
 
-    /// The program and its arguments, with blanks between them.
-    pub fn command(&self) -> Result<String> {
-        command_line::text(self.command_line())
-    }
-
-    /// The script that R runs, `None` if it runs code from the command line or from its input.
-    pub fn script(&self) -> Result<Option<String>> {
-        match script_in(&self.command_line()) {
-            Some(script) => owned(&decode(script)?.text).map(Some),
-            None => Ok(None),
-        }
-    }
-
     /// When it started, in seconds since 1970.
     pub fn start(&self) -> Option<f64> {
         let text = fs::read_to_string(file("stat")).ok()?;
@@ -127,7 +108,7 @@ impl Process {
 
     /// Whether it was forked and has not executed a program since.
     pub fn is_fork(&self) -> bool {
-        self.program.is_fork
+        self.execution.is_fork
     }
 
     /// Whether it started after another one, or at the same time.
@@ -281,14 +262,14 @@ pub struct Status {
     /// The number of threads of the process.
     pub threads: u32,
     started: u64,
-    pub program: Program,
+    pub execution: Execution,
     pub processor: usize,
 }
 
-impl Program {
+impl Execution {
     /// Whether a process that runs this program has executed it since it ran `other`. While it is executed, that is
     /// unknown.
-    pub fn differs_from(self, other: Program) -> bool {
+    pub fn differs_from(self, other: Execution) -> bool {
         self.code != 0 && self != other
     }
 }
@@ -331,7 +312,7 @@ impl Status {
             state,
             threads,
             started,
-            program: Program {
+            execution: Execution {
                 is_fork: flags & FORKED != 0,
                 code,
                 stack,
@@ -382,44 +363,5 @@ impl Process {
             path.ends_with(LIBRARY.as_bytes()) || path.ends_with(PROGRAM.as_bytes())
         };
         maps.split(|&byte| byte == b'\n').any(is_r)
-    }
-}
-
-/// The script in a command line of R: `--file=SCRIPT`, as Rscript passes it, or `-f SCRIPT`. What follows `--args` is for
-/// the script.
-fn script_in(command_line: &[u8]) -> Option<&[u8]> {
-    let mut arguments = command_line.split(|byte| *byte == 0).skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument {
-            b"--args" => return None,
-            b"-f" => return arguments.next().filter(|script| *script != b"-"),
-            _ => {}
-        }
-        if let Some(script) = argument.strip_prefix(b"--file=") {
-            return (script != b"-").then_some(script);
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scripts_are_in_the_command_line() {
-        let cases: [(&[u8], Option<&[u8]>); 8] = [
-            (b"R\0--no-echo\0--file=a b.R\0--args\0x\0", Some(b"a b.R")),
-            (b"R\0-f\0a.R", Some(b"a.R")),
-            (b"R\0--args\0--file=a.R\0", None),
-            (b"R\0--file=-\0", None),
-            (b"R\0-f\0-\0", None),
-            (b"R\0-e\0f()\0", None),
-            (b"R\0-f", None),
-            (b"", None),
-        ];
-        for (command_line, script) in cases {
-            assert_eq!(script_in(command_line), script);
-        }
     }
 }

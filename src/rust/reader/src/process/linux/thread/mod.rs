@@ -19,7 +19,7 @@ pub(super) mod runner;
 pub(super) mod system_calls;
 
 use super::permission::gone;
-use super::proc::{Process, Program, Status};
+use super::proc::{Execution, Process, Status};
 use crate::process::computing::{Call, Evidence};
 use crate::process::states::{Activity, Found, State, Stops, WhyFree};
 use hold::{Hold, Holder};
@@ -65,7 +65,7 @@ pub struct Thread {
     /// The number of ticks at which it was on a processor.
     ticks: u32,
     /// The program that its process ran at first, and whether it runs another one now.
-    program: Program,
+    execution: Execution,
     has_left: bool,
 }
 
@@ -87,7 +87,7 @@ pub fn cpu_time_of_process(pid: i32) -> Option<u64> {
 impl Thread {
     /// Opens the first thread of a process.
     pub fn open(process: &Process, stops: Stops) -> Result<Thread> {
-        Thread::of(process.pid, process.pid, stops, process.program())
+        Thread::of(process.pid, process.pid, stops, process.execution())
     }
 
     #[cfg(test)]
@@ -109,7 +109,7 @@ impl Thread {
         }
     }
 
-    fn of(pid: i32, id: i32, stops: Stops, program: Program) -> Result<Thread> {
+    fn of(pid: i32, id: i32, stops: Stops, execution: Execution) -> Result<Thread> {
         let file = |name: &str| File::open(message!("/proc/{pid}/task/{id}/{name}"));
         let is_own = u32::try_from(pid) == Ok(process::id());
         let may_stop = stops == Stops::Always || stops == Stops::IfItRuns && !is_own;
@@ -127,7 +127,7 @@ impl Thread {
             slices: None,
             on_processor: false,
             ticks: 0,
-            program,
+            execution,
             has_left: false,
         })
     }
@@ -149,7 +149,7 @@ impl Thread {
 
     /// Changes to another thread of the process; `None` if it has ended.
     fn change(&mut self, id: i32) -> Option<()> {
-        let mut thread = Thread::of(self.pid, id, self.stops, self.program).ok()?;
+        let mut thread = Thread::of(self.pid, id, self.stops, self.execution).ok()?;
         // A process has only one.
         thread.holder = self.holder.take();
         *self = thread;
@@ -185,7 +185,7 @@ impl Thread {
             }
             status => status?,
         };
-        self.has_left |= status.program.differs_from(self.program);
+        self.has_left |= status.execution.differs_from(self.execution);
         let runs = status.state == State::Running;
         let times = if runs && cpu.is_none() {
             self.times()
