@@ -21,8 +21,8 @@ with_package <- function(...) {
   c(sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")), "library(profile)", ...)
 }
 
-# Starts a process that runs code, and returns its id when the code has called `ready()`. It ends with the test. `host`: a
-# program that runs R in place of Rscript.
+# Starts a process that runs code, and returns its id when the code has called `ready()`. It ends with the test.
+# `host`: a program that runs R in place of Rscript.
 local_r_process <- function(code, limits = "true", options = "", host = NULL, envir = parent.frame()) {
   dir <- withr::local_tempdir(.local_envir = envir)
   at <- function(name) file.path(dir, name)

@@ -416,8 +416,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         Ok(Tick::Taken { cut, free })
     }
 
-    /// Follows R, which may run in another thread now. Returns `false` if that thread is not found. CPU time that it has used
-    /// before is not part of the recording.
+    /// Follows R, which may run in another thread now. Returns `false` if that thread is not found. CPU time that it has
+    /// used before is not part of the recording.
     fn follow(&mut self, activity: &mut Activity) -> Result<bool> {
         let (thread, reader) = (&mut self.thread, &mut self.reader);
         match reader.locate(|target, memory| follow::follow(thread, target, memory))? {

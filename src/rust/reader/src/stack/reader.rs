@@ -37,8 +37,8 @@ const FEW_CALLS: usize = 20;
 /// base functions have to be marked.
 const SHORTEST_COLLECTION: Duration = Duration::from_micros(200);
 
-/// The limits on what is read of the memory, in units of about a microsecond: to find out where R runs, to prepare, and at one moment of
-/// a process that is stopped, or that is not.
+/// The limits on what is read of the memory, in units of about a microsecond: to find out where R runs, to prepare, and
+/// at one moment of a process that is stopped, or that is not.
 const MOST_TO_LOCATE: u64 = 8_000;
 const MOST_TO_PREPARE: u64 = 2 << 20;
 const MOST_WHILE_STOPPED: u64 = 8_000;
