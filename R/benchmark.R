@@ -94,7 +94,7 @@ benchmark_profile <- function(
   titles <- names(exprs)
   titles[titles == ""] <- code_in_one_line(rlang::quo_get_expr(exprs[[1]]))
   profiles <- Map(function(runs, title) {
-    x <- packages_added(bind_profiles(runs, call), call)
+    x <- with_packages_in_tables(bind_profiles(runs, call), call)
     x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = title)
     x
   }, recorded, titles)

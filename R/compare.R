@@ -194,7 +194,7 @@ two_versions <- function(base, new, call) {
 figures_of_runs <- function(versions, type, by, call) {
   both <- unlist(versions, recursive = FALSE, use.names = FALSE)
   if (by == "package" && !any(vapply(both, has_packages, NA))) {
-    both <- lapply(both, packages_added, call)
+    both <- all_packages_added(both, call)
   }
   result <- rust(rust_runs(both, type, by), call)
   is_new <- rep(seq_along(both) > length(versions$base), vapply(both, function(x) nrow(x$sources), 0L))

@@ -327,6 +327,8 @@ filtered <- function(x, rules, call) {
   }
   x <- drop_rows(x, "samples", !left$samples)
   x <- move_files_to_next_sample(x)
+  # Callers that were removed cannot be looked up.
+  attr(x, "environments") <- NULL
   new_profile_data(keep_rows(x, left$rows), "2.0")
 }
 

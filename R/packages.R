@@ -14,14 +14,22 @@
 #'
 #' For all other functions, these rules are tried in this order:
 #'
-#' - `"name"`: the name contains the package, such as `dplyr::filter`, because the call did;
+#' - `"name"`: the name contains the package, such as `dplyr::filter`, because the call did. A method for a class of S7
+#'   may have a name like that, such as `print.ggplot2::ggplot`;
 #' - `"file"`: the function is in a file of a package. This is a file in the directory `R` of a library, of the
 #'   directory where R installed a package, of a loaded package, or of a source package (which has a file
 #'   `DESCRIPTION`). For native code it is the shared library of a package. If the profile was not recorded in this
 #'   session, only files `DESCRIPTION` in the working directory are read, see [add_source_text()];
-#' - `"namespace"`: no file is recorded, exactly one of the loaded namespaces has a function of this name, and the
-#'   global environment has none. Internal functions of a package are considered only if the profile contains an
-#'   exported function or a method of this package, which could have called them.
+#' - `"namespace"`: no file is recorded, and the name is looked up as R does: where the function was called. This is the
+#'   namespace of its caller, with what it imports, then base, the global environment and attached packages; for your own
+#'   code it is the global environment. If the code of the caller does not contain the name, the call may be an argument,
+#'   and the callers of the caller are considered. Functions that are defined in another function, and methods, belong to
+#'   the package that defines them.
+#'
+#' If the callers of a function find different packages, the function gets a row for each of them. A package remains
+#' unknown if this does not lead to a single one: that of a function that is an argument, such as `FUN` in [lapply()], of
+#' one without a name (`<Anonymous>`), and of what these call if several packages of the profile have a function of this
+#' name.
 #'
 #' The last rule requires that the packages that the profiled code used are loaded: load them first. If dplyr is not
 #' loaded, `filter()` is attributed to stats. Most packages are installed without source references, so their functions
@@ -35,7 +43,8 @@
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
 #'
-#' @return The profile, of version 2.0, with two more columns in `functions`.
+#' @return The profile, of version 2.0, with two more columns in `functions`, and as many more rows in `functions` and
+#'   `locations` as functions of several packages have the same name.
 #'
 #' @section Errors:
 #' `profile_error_invalid` if `x` is not valid.
@@ -47,9 +56,7 @@
 #' x$functions[c("name", "filename", ".package", ".package_from")]
 add_packages <- function(x, ...) {
   call <- call_without_dots()
-  x <- packages_added(as_unchecked_v2(x, call), call)
-  rust(rust_validate(x), call)
-  x
+  checked_with_packages(as_unchecked_v2(x, call), call)
 }
 
 # Whether packages were determined by the rules of add_packages(): not only those that a process knows itself.
@@ -58,9 +65,103 @@ has_packages <- function(x) {
   !is.null(x$functions[[".package"]]) && !identical(from, "process")
 }
 
-# The tables need not have been checked: the core checks them afterwards.
-packages_added <- function(x, call) {
-  with_validation(list(x), call, with_packages(x, call))
+# The packages of functions for which a rule needs the function only, and an attribute with which the core looks up
+# others (src/rust/src/from_r/environments.rs): where a verb crosses into it, or `with_packages_in_tables()` does. The
+# tables need not have been checked: the core checks them afterwards. `start`: where the outermost functions were called.
+packages_added <- function(x, call, start = globalenv()) {
+  all_packages_added(list(x), call, start)[[1]]
+}
+
+# The same for profiles that the core pools.
+all_packages_added <- function(profiles, call, start = globalenv()) {
+  profiles <- with_validation(profiles, call, lapply(profiles, with_packages, call))
+  names <- with_validation(profiles, call, unique(unlist(lapply(profiles, names_to_look_up))))
+  environments <- if (length(names) > 0) tables_of_environments(names, start)
+  lapply(profiles, `attr<-`, "environments", environments)
+}
+
+# Adds packages to tables, which need not have been checked if nothing has to be looked up.
+with_packages_in_tables <- function(x, call, start = globalenv()) {
+  x <- packages_added(x, call, start)
+  if (is.null(attr(x, "environments"))) x else looked_up(x, call)
+}
+
+# The same for tables that need not have been checked at all.
+checked_with_packages <- function(x, call) {
+  x <- packages_added(x, call)
+  if (!is.null(attr(x, "environments"))) {
+    return(looked_up(x, call))
+  }
+  rust(rust_validate(x), call)
+  x
+}
+
+# The profile in which functions that belong to several packages have several rows.
+looked_up <- function(x, call) {
+  frames <- x$sample_locations
+  as_stacks <- has_plain_rows(frames) && length(frames) == 3
+  found <- rust(rust_packages(x, as_stacks, lazy_columns(call)), call)
+  attr(x, "environments") <- NULL
+  functions <- with_further_rows(x$functions, "function_id", found$functions)
+  functions <- set_column(functions, ".package", found$package)
+  functions <- set_column(functions, ".package_from", found$package_from)
+  locations <- with_further_rows(x$locations, "location_id", found$locations)
+  if (nrow(locations) > nrow(x$locations) || nrow(functions) > nrow(x$functions)) {
+    locations <- set_column(locations, "function_id", functions$function_id[found$function_of])
+  }
+  if (!is.null(found$frames)) {
+    x$sample_locations <- with_columns(frames, found$frames[names(frames)])
+  } else if (!is.null(found$location_of)) {
+    x$sample_locations <- set_column(frames, "location_id", locations$location_id[found$location_of])
+  }
+  x$.location_attributes <- with_attributes_of(x$.location_attributes, locations$location_id, found$locations)
+  x$functions <- functions
+  x$locations <- locations
+  x
+}
+
+# These rows of a table, of which those behind the table are copies with new ids.
+with_further_rows <- function(rows, key, at) {
+  old <- rows[[key]]
+  if (length(at) == length(old)) {
+    return(rows)
+  }
+  added <- seq_along(at) > length(old)
+  rows <- slice_rows(rows, at)
+  ids <- c(old, setdiff(seq_along(at), old)[seq_len(sum(added))])
+  rows <- set_column(rows, key, ids)
+  # A file has each of its ids once.
+  if (!is.null(rows[[".native_id"]])) rows[[".native_id"]][added] <- NA
+  rows
+}
+
+# The attributes of locations, also of copies. `at`: the row of the original of each location.
+with_attributes_of <- function(attributes, ids, at) {
+  added <- which(duplicated(at))
+  if (is.null(attributes) || length(added) == 0) {
+    return(attributes)
+  }
+  copies <- lapply(added, function(i) {
+    rows <- slice_rows(attributes, which(attributes$location_id == ids[[at[[i]]]]))
+    set_column(rows, "location_id", rep(ids[[i]], nrow(rows)))
+  })
+  vctrs::vec_rbind(attributes, !!!copies)
+}
+
+# The names of functions that are looked up, and of their callers, whose code may contain them.
+names_to_look_up <- function(x) {
+  functions <- unclass(x$functions)
+  if (!is.character(functions$name) || !is.character(functions$filename)) {
+    return(NULL)
+  }
+  unknown <- is.na(functions[[".package"]]) & is.na(functions[[".package_from"]])
+  unknown <- unknown & (is.na(functions$filename) | functions$filename == "")
+  if (!any(unknown & !is_native(x) & !is_of_heap(x))) {
+    return(NULL)
+  }
+  names <- unique(c(functions$name, sub("^[[:alnum:].]+:::?(?=.)", "", functions$name, perl = TRUE)))
+  # The longest name that R allows.
+  names[!is.na(names) & names != "" & nchar(names, "bytes") <= 10000]
 }
 
 with_packages <- function(x, call) {
@@ -70,10 +171,9 @@ with_packages <- function(x, call) {
     return(x)
   }
   rules <- list(
-    name = package_in_name(functions$name, is_native(x)),
+    name = package_in_name(functions$name, is_native(x), is_code_of_r(x)),
     file = package_of_file(functions$filename, is_of_session(x), call),
-    file = package_of_library(x),
-    namespace = package_with_function(functions)
+    file = package_of_library(x)
   )
   of_heap <- is_of_heap(x)
   package <- functions[[".package"]] %||% rep(NA_character_, length(functions$name))
@@ -103,10 +203,26 @@ is_of_heap <- function(x) {
   x$functions$function_id %in% x$locations$function_id[is_frame]
 }
 
-package_in_name <- function(name, is_native) {
+# `is_of_r`: whether the profile says that functions are R code.
+package_in_name <- function(name, is_native, is_of_r = TRUE) {
   pattern <- "^([[:alpha:]][[:alnum:].]*[[:alnum:]]):::?."
   found <- !is_native & grepl(pattern, name, perl = TRUE)
-  ifelse(found, sub(paste0(pattern, ".*"), "\\1", name, perl = TRUE), NA_character_)
+  package <- ifelse(found, sub(paste0(pattern, ".*"), "\\1", name, perl = TRUE), NA_character_)
+  # R found a function `a::b` in the package `a`, unless it is a method for the class `b` of a package, such as
+  # `print.pkg::b`. In other languages, names with colons mean something else.
+  unclear <- unique(package[found & !(is_of_r & !grepl(".", package, fixed = TRUE))])
+  installed <- nzchar(vapply(unclear, function(package) system.file(package = package), ""))
+  package[package %in% setdiff(unclear[!installed], loadedNamespaces())] <- NA
+  package
+}
+
+# Whether each function is R code, as far as the profile says so.
+is_code_of_r <- function(x) {
+  type <- x$locations[[".frame_type"]]
+  if (is.null(type)) {
+    return(rep(all(x$sources$source_type %in% c("rprof", "rprofmem", "process")), length(x$functions$function_id)))
+  }
+  x$functions$function_id %in% x$locations$function_id[type %in% "r"]
 }
 
 # `anywhere`: whether descriptions of packages outside of the working directory may be read.
@@ -156,50 +272,6 @@ package_of_library <- function(x) {
     packages <- unique(packages)
     if (length(packages) == 1) packages else NA_character_
   }, "", USE.NAMES = FALSE)
-}
-
-# The package of each function, if exactly one loaded namespace can have it.
-package_with_function <- function(functions) {
-  no_file <- is.na(functions$filename) | functions$filename == ""
-  names <- setdiff(functions$name[no_file], c(ls(globalenv(), all.names = TRUE), NA, ""))
-  # The longest name that R allows.
-  names <- names[nchar(names, "bytes") <= 10000]
-  packages <- loadedNamespaces()
-  each <- lapply(packages, functions_among, names)
-  found <- list(
-    name = unlist(lapply(each, `[[`, "name")),
-    exported = unlist(lapply(each, `[[`, "exported")),
-    package = rep(packages, vapply(each, function(own) length(own$name), 0L))
-  )
-  # An internal function is called by functions of its package, of which the outermost one is exported.
-  reachable <- found$package %in% found$package[found$exported]
-  name <- found$name[reachable]
-  package <- found$package[reachable]
-  is_unique <- !name %in% name[duplicated(name)]
-  package <- package[is_unique][match(functions$name, name[is_unique])]
-  package[!no_file] <- NA_character_
-  package
-}
-
-# The functions of a package with these names, and whether code of other packages may call them: exported ones,
-# and methods.
-functions_among <- function(package, names) {
-  namespace <- asNamespace(package)
-  find <- function(names) mget(names, namespace, mode = "function", ifnotfound = list(NULL), inherits = FALSE)
-  values <- tryCatch(find(names), error = function(e) {
-    # A package may contain objects that raise errors when they are used.
-    lapply(names, function(name) tryCatch(find(name)[[1]], error = function(e) NULL))
-  })
-  # A re-exported function belongs to the original package.
-  is_own <- function(value) is.primitive(value) || identical(topenv(environment(value)), namespace)
-  there <- which(lengths(values) > 0)
-  own <- names[there[vapply(values[there], is_own, NA)]]
-  exported <- rep(TRUE, length(own))
-  if (package != "base" && length(own) > 0) {
-    exported <- rlang::env_has(getNamespaceInfo(namespace, "exports"), own) |
-      rlang::env_has(namespace[[".__S3MethodsTable__."]], own)
-  }
-  list(name = own, exported = unname(exported))
 }
 
 # Whether files are R code of a package in a library, or of one that R was installing. Libraries of users have the

@@ -151,7 +151,7 @@ new_page <- function(x, file, options, call) {
   # Called when the core has checked the profiles.
   title <- function() options$title %||% page_title(x)
   # Packages are determined by the paths of files, so this is done before the paths are removed.
-  profiles <- lapply(profiles, packages_added, call)
+  profiles <- all_packages_added(profiles, call)
   if (flags$source_text) {
     lapply(profiles, check_source_text, call)
   } else {

@@ -181,8 +181,7 @@ fills <- function(rows) {
 # ---- Time --------------------------------------------------------------------------
 
 plot_time <- function(x, source_id, main, call) {
-  x <- packages_added(x, call)
-  rust(rust_validate(x), call)
+  x <- checked_with_packages(x, call)
   wanted <- sources_wanted(x, source_id, call) %||% (seq_len(nrow(x$sources)) == 1)
   if (sum(wanted) > 1) {
     nothing_to_draw("samples of several sources have no common time.", call)

@@ -169,11 +169,11 @@ record_profile <- function(
     counts <- if (children$any) end_helper()
     x <- tidy_recording(finish(), frames, started, code, env, call)
     # From here on, Ctrl-C loses what others have recorded.
-    the$last_profile <- complete_recording(x, call)
+    the$last_profile <- complete_recording(x, call, env)
     ended <<- TRUE
     if (children$any) {
       x <- with_children(x, result_of_helper(folder, counts), frames, duration, clock, call)
-      the$last_profile <- complete_recording(x, call)
+      the$last_profile <- complete_recording(x, call, env)
     } else {
       end_lookout()
     }
@@ -254,8 +254,8 @@ tidy_recording <- function(x, frames, started, code, env, call) {
 }
 
 # Adds information about functions, of all processes.
-complete_recording <- function(x, call) {
-  x <- packages_added(x, call)
+complete_recording <- function(x, call, env) {
+  x <- with_packages_in_tables(x, call, env)
   x <- with_source_text(x, as.numeric(Sys.time()), call)
   class(x) <- c("profile_recording", class(x))
   x

@@ -174,7 +174,7 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
     x$sources$source_timestamp <- as.numeric(begin)
     x <- with_children(x, recorded, 0L, as.numeric(difftime(end, begin, units = "secs")), settings$clock, call)
   }
-  x <- packages_added(with_lines_of_script(x, script), call)
+  x <- with_packages_in_tables(with_lines_of_script(x, script), call)
   with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE)
 }
 

@@ -28,10 +28,13 @@ values_of <- function(x, type) {
 
 file_of_frames <- function(frames) ifelse(frames$filename %in% "", NA, frames$filename)
 
+# Functions of several packages may have the same name.
 package_of_frames <- function(x) {
-  functions <- add_packages(x)$functions
-  key <- function(name, file) paste(name, ifelse(is.na(file), "", file), sep = "\r")
-  function(frames) functions$.package[match(key(frames$name, frames$filename), key(functions$name, functions$filename))]
+  x <- add_packages(x)
+  function_id <- x$locations$function_id[match(x$sample_locations$location_id, x$locations$location_id)]
+  packages <- x$functions$.package[match(function_id, x$functions$function_id)]
+  all <- as_tibble(x)
+  function(frames) packages[match(paste(frames$sample_id, frames$depth), paste(all$sample_id, all$depth))]
 }
 
 # Five samples in two files, with code without a file between them and around them.

@@ -98,7 +98,7 @@ test_that("verbs that return a profile cross once", {
   expect_crosses(function() combine_profiles(x, x), "rust_combine")
   expect_crosses(function() compact_profile(x), "rust_compact")
   expect_crosses(function() filter_profile(x, focus = "lm", hide = "plumbing", drop = "c"), "rust_filter")
-  expect_crosses(function() add_packages(x), "rust_validate")
+  expect_crosses(function() add_packages(x), "rust_packages")
   expect_crosses(function() add_source_text(x), "rust_summarise")
   expect_crosses(function() profile_v1_from_v2(x), "rust_convert")
   expect_crosses(function() profile_v2_from_v1(old), "rust_convert")

@@ -143,10 +143,14 @@ test_that("packages are known by name, file, library or namespace", {
 })
 
 test_that("a function of the user is not taken for one of a package", {
-  withr::defer(rm(list = "lm.fit", envir = globalenv()))
-  assign("lm.fit", function() 1, globalenv())
+  withr::defer(rm(list = c("lm", "lm.fit"), envir = globalenv()))
+  for (name in c("lm", "lm.fit")) assign(name, `environment<-`(function() 1, globalenv()), globalenv())
   functions <- add_packages(report())$functions
-  expect_true(is.na(functions$.package[functions$name == "lm.fit"]))
+  expect_true(is.na(functions$.package[functions$name == "lm"]))
+  # Functions of packages do not call it.
+  rm(list = "lm", envir = globalenv())
+  functions <- add_packages(report())$functions
+  expect_identical(functions$.package[functions$name == "lm.fit"], "stats")
 })
 
 test_that("packages that the user set are kept", {

@@ -11,7 +11,8 @@ use crate::vector_data;
 use extendr_api::{GetSexp, Robj, SEXP};
 use extendr_ffi::{
     ALTREP, DATAPTR_RO, R_CHAR, R_ClassSymbol, R_DimSymbol, R_NaString, R_NamesSymbol, R_NilValue,
-    R_RowNamesSymbol, Rboolean, Rf_getAttrib, Rf_isObject, Rf_xlength, TYPEOF, cetype_t,
+    R_RowNamesSymbol, Rboolean, Rf_getAttrib, Rf_install, Rf_isObject, Rf_xlength, TYPEOF,
+    cetype_t,
 };
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, owned};
@@ -210,6 +211,14 @@ impl<'call> Sexp<'call> {
             R_NilValue
         })?;
         Ok(usize::try_from(count.get()).unwrap_or(0))
+    }
+
+    /// An attribute, R's `NULL` if there is none.
+    pub fn attribute(self, name: &CStr) -> Result<Sexp<'call>> {
+        let object = self.0;
+        // SAFETY: a live object. R allocates a symbol for a new name.
+        let found = guarded(|| unsafe { Rf_getAttrib(object, Rf_install(name.as_ptr())) })?;
+        Ok(Sexp(found, PhantomData))
     }
 
     /// The element of a list with this name.

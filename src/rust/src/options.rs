@@ -158,6 +158,7 @@ pub struct MatchingLocations<'call> {
     by_filter: Vec<(&'call str, Vec<i32>)>,
     drops: Vec<Vec<i32>>,
     frameworks: Option<Frameworks>,
+    packages: Option<&'call Profile>,
 }
 
 impl<'call> Matches<'call> {
@@ -173,7 +174,15 @@ impl<'call> Matches<'call> {
         })
     }
 
-    pub fn locations(&self, profile: &Profile) -> Result<MatchingLocations<'call>> {
+    /// `packages`: the profile in which packages are looked up, if they are.
+    pub fn locations<'a>(
+        &self,
+        profile: &Profile,
+        packages: Option<&'a Profile>,
+    ) -> Result<MatchingLocations<'a>>
+    where
+        'call: 'a,
+    {
         let locations = |found: &Sexp| {
             let rows = |name| {
                 let rows = found.named(name)?;
@@ -188,9 +197,10 @@ impl<'call> Matches<'call> {
             by_filter: by_filter.try_vec_of()?,
             drops: self.drops.iter().map(locations).try_vec_of()?,
             frameworks: match self.plumbing {
-                true => Some(Frameworks::new(profile)?),
+                true => Some(Frameworks::new(packages.unwrap_or(profile))?),
                 false => None,
             },
+            packages,
         })
     }
 }
@@ -212,6 +222,7 @@ impl MatchingLocations<'_> {
             hide: matching("hide"),
             show: matching("show"),
             plumbing: self.frameworks.as_ref().map(|known| known as &dyn Plumbing),
+            packages: self.packages,
             mine: matching("mine"),
             show_from: matching("show_from"),
             prune_from: matching("prune_from"),

@@ -19,5 +19,7 @@ pub fn pooled(arena: Arena, profiles: &[Sexp], stop: Stop) -> Result<Profile> {
     let combined = from_r::with_lists(profiles, stop, |lists| {
         to_r::combined_tables(arena, lists, false, true, stop)
     })?;
-    from_r::analysed(combined.read(), stop)
+    let mut profile = from_r::analysed(combined.read(), stop)?;
+    from_r::assign_packages(profiles, &mut profile, stop)?;
+    Ok(profile)
 }

@@ -30,6 +30,19 @@ fn rust_validate(x: &Robj) -> Robj {
     })
 }
 
+// Checks tables of version "2.0" and looks up packages, see `to_r/packages.rs`. `as_stacks`: whether `sample_locations`
+// contains only columns of the schema. NULL if `x` does not say where to look.
+#[extendr]
+fn rust_packages(x: &Robj, as_stacks: &Robj, lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let (as_stacks, lazy) = (argument(as_stacks).flag()?, argument(lazy).flag()?);
+        from_r::with_checked(argument(x), &stop, |_, reading, packages| match packages {
+            Some(found) => to_r::packages(arena, reading, found, as_stacks, lazy, &stop),
+            None => Ok(RObject::null()),
+        })
+    })
+}
+
 // Converts tables from the other version to `version`.
 #[extendr]
 fn rust_convert(x: &Robj, version: &Robj, lazy: &Robj) -> Robj {
@@ -81,8 +94,9 @@ fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj, lazy: &Robj) 
 fn rust_filter(x: &Robj, rules: &Robj, as_stacks: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
         let matches = Matches::new(rules)?;
-        from_r::with_checked(argument(x), &stop, |list, reading| {
-            let locations = matches.locations(&reading.profile)?;
+        from_r::with_checked(argument(x), &stop, |list, reading, packages| {
+            let locations =
+                matches.locations(&reading.profile, packages.map(|found| &found.profile))?;
             let filters = locations.filters(&matches)?;
             let (as_stacks, lazy) = (argument(as_stacks).flag()?, argument(lazy).flag()?);
             let left = filter(reading, &filters, as_stacks, &stop)?;
@@ -177,6 +191,7 @@ extendr_module! {
     mod tables;
     fn rust_schema;
     fn rust_validate;
+    fn rust_packages;
     fn rust_convert;
     fn rust_combine;
     fn rust_filter;

@@ -1,5 +1,6 @@
 //! Converts profiles from R: a list of tables of either version, which the core reads and checks.
 
+mod environments;
 mod rules;
 mod shape;
 mod table;
@@ -8,6 +9,7 @@ mod v1;
 use crate::argument::{REALSXP, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::analysis::content_keys::Cells;
 use profile_core::analysis::convert;
+use profile_core::analysis::packages::assign::Added;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::TryCollect;
@@ -19,14 +21,30 @@ use table::{Table, is_of_type};
 
 const TIBBLE: [&str; 3] = ["tbl_df", "tbl", "data.frame"];
 
-/// Checks a list of tables of version "2.0", and passes it to `work`.
+/// A profile in which packages were looked up, and the rows that were added for this.
+pub struct WithPackages {
+    pub profile: Profile,
+    pub added: Added,
+}
+
+/// Checks a list of tables of version "2.0", and passes it to `work`, with the profile in which packages are looked up,
+/// if they are.
 pub fn with_checked<'call, T>(
     x: Sexp<'call>,
     stop: Stop,
-    work: impl FnOnce(&TableList<'_, 'call>, &Reading<'call>) -> Result<T>,
+    work: impl FnOnce(&TableList<'_, 'call>, &Reading<'call>, Option<&WithPackages>) -> Result<T>,
 ) -> Result<T> {
+    let found = environments::of(&[x])?;
     with_list(x, |version, list| match version {
-        "2.0" => work(list, &check_v2(list, stop)?),
+        "2.0" => {
+            let reading = check_v2(list, stop)?;
+            if found.is_none() {
+                return work(list, &reading, None);
+            }
+            let mut profile = profile_from_v2(list, stop)?;
+            let added = environments::assign(found, &mut profile, stop)?;
+            work(list, &reading, Some(&WithPackages { profile, added }))
+        }
         _ => Err(Error::Unsupported(message!("Tables of version 1.0."))),
     })
 }
@@ -42,12 +60,14 @@ pub fn check(x: Sexp, stop: Stop) -> Result<()> {
     })
 }
 
-/// Checks a list of tables and creates a profile from it.
+/// Checks a list of tables and creates a profile from it, with the packages of functions if they are looked up.
 pub fn profile(x: Sexp, stop: Stop) -> Result<Profile> {
-    with_list(x, |version, list| match version {
+    let mut profile = with_list(x, |version, list| match version {
         "1.0" => convert::counted(list, &v1::origin(x)?, stop),
         _ => profile_from_v2(list, stop),
-    })
+    })?;
+    environments::assign(environments::of(&[x])?, &mut profile, stop)?;
+    Ok(profile)
 }
 
 /// Checks a list of tables and creates a profile for an analysis: each type has one unit.
@@ -55,6 +75,11 @@ pub fn analysed(x: Sexp, stop: Stop) -> Result<Profile> {
     let mut profile = profile(x, stop)?;
     profile.unify_units()?;
     Ok(profile)
+}
+
+/// Looks up the packages of functions of a profile that was combined from these, if they have what is necessary.
+pub fn assign_packages(profiles: &[Sexp], profile: &mut Profile, stop: Stop) -> Result<()> {
+    environments::assign(environments::of(profiles)?, profile, stop).map(|_| ())
 }
 
 /// Checks a list of tables and creates a profile of version "2.0": one recorded sample in each row, and all runs.

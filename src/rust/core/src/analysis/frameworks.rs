@@ -92,7 +92,14 @@ impl Frameworks {
             frame.kind = Kind::User;
             return Ok(frame);
         }
-        let (prefix, name) = split_name(profile.strings.get(function.name));
+        let whole = profile.strings.get(function.name);
+        let (prefix, name) = match split_name(whole) {
+            // Methods for classes of S7 have names such as `print.package::class`.
+            (Some(prefix), _) if prefix.contains('.') && !all.packages.contains(&prefix) => {
+                (None, whole)
+            }
+            parts => parts,
+        };
         let package = prefix.or_else(|| package_of(profile, id));
         let has_file = !profile.strings.get(function.filename).is_empty();
         // A process knows for certain that a function belongs to no package.

@@ -1,6 +1,19 @@
 //! The package of a frame, by which views group and colour frames: the R package of its function if it is known,
 //! otherwise what contains its code. For Go this is the package in the name of the function, for other native code the
 //! R package of the library, or the program or library.
+//!
+//! - [`environments`]: what R's environments bind, and how R looks names up;
+//! - [`known`]: what is known of a function without its callers;
+//! - [`callers`]: finds the environments of functions by those of their callers;
+//! - [`assign`]: assigns packages to functions.
+
+pub mod assign;
+mod callers;
+pub mod environments;
+mod found;
+mod known;
+#[cfg(test)]
+mod world_tests;
 
 use super::frame_names::{address, module};
 use super::heap_frames::is_of_heap;

@@ -69,6 +69,15 @@ fn functions_that_run_others_are_hidden() {
     );
     check("f, Reduce, f, g", "f, g");
     check("Reduce, f a.R, g", "f a.R, g");
+    // A method for a class of S7 is no function of a package `print.own`.
+    check(
+        "evaluate::evaluate, print.own::thing, f a.R",
+        "evaluate::evaluate, f a.R",
+    );
+    check(
+        "evaluate::evaluate, own::thing, f a.R",
+        "evaluate::evaluate, own::thing, f a.R",
+    );
 }
 
 #[test]

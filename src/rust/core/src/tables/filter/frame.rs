@@ -9,6 +9,8 @@ use crate::model::{LocationId, NATIVE, Profile};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub location: LocationId,
+    /// The location in the profile with packages, see `Filters::packages`.
+    pub with_package: LocationId,
     /// The row in `sample_locations`, or the position in the stack.
     pub row: usize,
     /// Equal for the frames of one location of the format.
@@ -27,6 +29,7 @@ impl Frame {
             .map(|type_| profile.strings.get(type_.text()));
         Frame {
             location,
+            with_package: location,
             row,
             group: 0,
             has_function: found.function.is_some(),

@@ -81,6 +81,7 @@ fn filter_rows(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filte
         reading.each_frame(sample, |row, location| {
             frames.try_push(Frame::new(profile, location, row))
         })?;
+        filters.add_packages(sample, &mut frames)?;
         number_groups(profile, &mut frames);
         samples[sample] = filters.apply(&mut frames, source_of(profile, sample));
         outermost[sample] = is_outermost_left(&frames);
@@ -149,6 +150,7 @@ fn filter_stacks(
                 old.try_for_each(|location| {
                     frames.try_push(Frame::new(profile, location, frames.len()))
                 })?;
+                filters.add_packages(sample, &mut frames)?;
                 number_groups(profile, &mut frames);
                 let stays = filters.apply(&mut frames, source);
                 stack.clear();

@@ -7,6 +7,8 @@
 use super::frame::{Frame, cut, is_same_group};
 use super::matching::Matching;
 use super::plumbing::{Plumbing, Position};
+use crate::error::Result;
+use crate::model::Profile;
 
 /// The requested filters, in the order in which they are applied.
 #[derive(Debug, Default)]
@@ -25,6 +27,9 @@ pub struct Filters<'a> {
     pub show: Option<Matching<'a>>,
     /// Leaves out what frameworks add. No sample is removed for it.
     pub plumbing: Option<&'a dyn Plumbing>,
+    /// The profile that `plumbing` knows, if the packages of its functions were looked up: the same samples, with stacks
+    /// of the same length.
+    pub packages: Option<&'a Profile>,
     /// Shows only code of these locations, and what it calls directly. No sample is removed for it.
     pub mine: Option<Matching<'a>>,
     pub show_from: Option<Matching<'a>>,
@@ -35,6 +40,23 @@ impl Filters<'_> {
     /// Whether a sample is not removed regardless of its stack.
     pub(super) fn selects(&self, sample: usize) -> bool {
         self.samples.get(sample) != Some(&0)
+    }
+
+    /// Sets the locations with packages of the frames of a sample.
+    pub(super) fn add_packages(&self, sample: usize, frames: &mut [Frame]) -> Result<()> {
+        let Some(profile) = self.packages else {
+            return Ok(());
+        };
+        let Some(&id) = profile.samples.stack.get(sample) else {
+            return Ok(());
+        };
+        let mut frames = frames.iter_mut();
+        profile.stacks.get(id).try_for_each(|location| {
+            if let Some(frame) = frames.next() {
+                frame.with_package = location;
+            }
+            Ok(())
+        })
     }
 
     /// Returns whether the sample is kept, and marks the frames to remove.
@@ -54,7 +76,7 @@ impl Filters<'_> {
         if let Some(frameworks) = self.plumbing {
             let mut position = Position::default();
             keep_some(frames, |frame, _| {
-                frameworks.shows(frame.location, &mut position)
+                frameworks.shows(frame.with_package, &mut position)
             });
         }
         if let Some(mine) = self.mine {

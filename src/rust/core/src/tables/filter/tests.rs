@@ -13,8 +13,10 @@ fn stack(text: &str) -> Vec<Frame> {
     let mut group = 0;
     let mut frames = Vec::new();
     for (row, letter) in text.bytes().enumerate() {
+        let location = LocationId(letter.to_ascii_lowercase().into());
         frames.push(Frame {
-            location: LocationId(letter.to_ascii_lowercase().into()),
+            location,
+            with_package: location,
             row,
             group,
             has_function: letter != b'-',
