@@ -16,8 +16,8 @@ tool_path <- function(file) {
 machine <- function(..., .local_envir = parent.frame()) {
   bin <- withr::local_tempdir(.local_envir = .local_envir)
   basics <- c(
-    "awk", "bash", "cat", "chmod", "cut", "dirname", "grep", "head", "id", "locale", "mkdir", "mv", "rm", "sed", "sh",
-    "sort", "tail", "tr", "uname"
+    "awk", "bash", "cat", "chmod", "cut", "dirname", "env", "grep", "head", "id", "locale", "mkdir", "mv", "rm",
+    "sed", "sh", "sort", "tail", "tr", "uname"
   )
   file.symlink(Sys.which(basics), file.path(bin, basics))
   fakes <- rlang::list2(...)
@@ -189,6 +189,8 @@ test_that("the oldest Rust is taken from Debian's archive, and kept", {
   row <- function(name, version, kind = "Packages") paste0(" ", name, " | ", version, " | http://a.mirror main ", kind)
   apt_cache <- function(versions) {
     c(
+      # Without lists of packages it prints nothing.
+      "[ -e \"$HOME/lists\" ] || exit 0",
       "[ \"$1\" = madison ] && cat <<'END'",
       row("rustc", "1.63.0-2"), row("rustc-web", c("1.999.0-1", versions)), row("rustc-web", version, "Sources"),
       "END",
@@ -200,7 +202,10 @@ test_that("the oldest Rust is taken from Debian's archive, and kept", {
     )
   }
   # A package is a text that says what it is; the compiler is one that prints the folder of its libraries.
-  apt_get <- "shift 4; for package in \"$@\"; do echo \"$package\" >\"${package%%=*}.deb\"; done"
+  apt_get <- c(
+    "[ \"$*\" = '-qq update' ] && exec mkdir \"$HOME/lists\"",
+    "shift 4; for package in \"$@\"; do echo \"$package\" >\"${package%%=*}.deb\"; done"
+  )
   dpkg <- c(
     "cat \"$2\" >>\"$HOME/packages\"",
     "mkdir -p \"$3/usr/bin\" \"$3/usr/lib/x86_64-linux-gnu\"",
@@ -208,7 +213,10 @@ test_that("the oldest Rust is taken from Debian's archive, and kept", {
     "chmod +x \"$3/usr/bin/rustc\""
   )
   debian <- function(...) {
-    machine(!!!fake_rust("1.999.0"), "apt-cache" = apt_cache(version), dpkg = dpkg, ..., .local_envir = parent.frame())
+    machine(
+      !!!fake_rust("1.999.0"), id = "echo 0", "apt-cache" = apt_cache(version), dpkg = dpkg, ...,
+      .local_envir = parent.frame()
+    )
   }
 
   home <- withr::local_tempdir()
@@ -222,12 +230,13 @@ test_that("the oldest Rust is taken from Debian's archive, and kept", {
   expect_identical(bash_on(debian("apt-get" = "exit 1"), tool, home = home), list(status = NULL, text = kept))
 
   home <- withr::local_tempdir()
+  dir.create(file.path(home, "lists"))
   result <- bash_on(debian("apt-get" = "exit 100"), tool, home = home)
   expect_identical(result$status, 1L)
   expect_match(result$text, paste0("apt cannot download rustc-web=", version, ".*, and rustup is not installed$"))
   expect_identical(list.files(file.path(home, ".cache", "profile-rust")), character())
 
-  none <- machine(!!!fake_rust("1.999.0"), "apt-cache" = apt_cache(character()), "apt-get" = apt_get)
+  none <- machine(!!!fake_rust("1.999.0"), id = "echo 0", "apt-cache" = apt_cache(character()), "apt-get" = apt_get)
   result <- bash_on(none, tool)
   expect_identical(result, list(status = 1L, text = "apt has no package of this version, and rustup is not installed"))
 })
