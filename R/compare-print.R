@@ -28,7 +28,15 @@ text_of_comparison <- function(x, n, width) {
   } else if (nrow(x) > 0 && all(x$verdict == "none found")) {
     # The whole run may differ because of functions that are not shown.
     where <- if (whole$verdict != "none found") " in these rows"
-    paste0("No difference was found", where, ".", format_missed(max(x$detectable)))
+    paste0("No difference was found", where, ".", format_missed(x, whole))
+  }
+  # The test of a row has the level of the whole table, its interval has its own.
+  excludes <- shown$verdict %in% "none found" & (shown$lower > 1 | shown$upper < 1) %in% TRUE
+  adjusted <- if (any(excludes)) {
+    paste0(
+      "Intervals are those of single rows. Verdicts are adjusted for the number of rows, so a row whose interval ",
+      "excludes 0% can have none."
+    )
   }
   c(
     shorten(wrap("", head, width), width),
@@ -36,7 +44,8 @@ text_of_comparison <- function(x, n, width) {
     if (nrow(shown) > 0) c("", comparison_lines(shown, attr(x, "scale"), unit, width, enough)),
     if (nrow(x) > n) paste0("... and ", format_count(nrow(x) - n), " more rows"),
     if (!is.null(few)) wrap("", few, width),
-    if (!is.null(note)) wrap("", note, width)
+    if (!is.null(note)) wrap("", note, width),
+    if (!is.null(adjusted)) wrap("", adjusted, width)
   )
 }
 
@@ -62,15 +71,20 @@ format_whole_run <- function(whole, unit) {
   paste0(text, " (", interval, "): ", verdict)
 }
 
-# A sentence about the largest difference that may exist although no row has a verdict.
-format_missed <- function(detectable) {
+# A sentence about the differences that may exist although no row has a verdict. Small rows can hide a difference of any
+# size, so it is about those that matter: a tenth of the run or more, or else the largest row.
+format_missed <- function(x, whole) {
+  share <- (x$base + x$new) / (if (attr(x, "scale") == "share") 2 else whole$base + whole$new)
+  least <- min(0.1, max(share))
+  detectable <- max(x$detectable[share >= least])
   if (detectable == 1) {
     # All runs are equal.
     ""
-  } else if (is.finite(detectable)) {
-    paste0(" Such comparisons can miss differences below ", sub("^[+]", "", change(detectable)), ".")
+  } else if (detectable < 10) {
+    rows <- if (least == 0.1) "rows with 10% of the run or more" else "the largest row"
+    paste0(" Differences below ", sub("^[+]", "", change(detectable)), " can be missed in ", rows, ".")
   } else {
-    " The runs vary so much that differences of any size can be missed."
+    " The runs vary so much that even differences of 10x can be missed."
   }
 }
 
