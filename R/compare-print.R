@@ -9,17 +9,33 @@ format.profile_comparison <- function(x, ..., n = NULL, width = NULL) {
 }
 
 text_of_comparison <- function(x, n, width) {
-  whole <- attr(x, "whole")
-  runs <- attr(x, "runs")
-  unit <- attr(x, "unit")
-  enough <- min(runs) >= minimum_runs
-  head <- paste0(
-    "<comparison by ", attr(x, "by"), "> ", shown_label(attr(x, "type")),
-    " per run, ", count_of(runs[["base"]], "run"), " of base and ", runs[["new"]], " of new"
-  )
+  enough <- has_verdicts(x)
   shown <- utils::head(x, n)
-  few <- attr(x, "few_samples")
-  note <- if (!enough) {
+  head <- paste0("<comparison by ", attr(x, "by"), "> ", comparison_head(x))
+  notes <- comparison_notes(x, shown)
+  c(
+    shorten(wrap("", head, width), width),
+    wrap("Whole run: ", format_whole_run(attr(x, "whole"), attr(x, "unit")), width),
+    if (nrow(shown) > 0) c("", comparison_lines(shown, attr(x, "scale"), attr(x, "unit"), width, enough)),
+    if (nrow(x) > n) paste0("... and ", format_count(nrow(x) - n), " more rows"),
+    unlist(lapply(notes, function(note) wrap("", note, width)))
+  )
+}
+
+has_verdicts <- function(x) min(attr(x, "runs")) >= minimum_runs
+
+# Such as `time per run, 8 runs of base and 8 of new`.
+comparison_head <- function(x) {
+  runs <- attr(x, "runs")
+  paste0(
+    shown_label(attr(x, "type")), " per run, ", count_of(runs[["base"]], "run"), " of base and ", runs[["new"]], " of new"
+  )
+}
+
+# Sentences below the table, for the rows that are shown.
+comparison_notes <- function(x, shown) {
+  whole <- attr(x, "whole")
+  note <- if (!has_verdicts(x)) {
     paste0(
       "There is no verdict: that needs at least ", minimum_runs, " runs of each version, since runs of ",
       "the same code differ. See `benchmark_profile()`.",
@@ -38,15 +54,7 @@ text_of_comparison <- function(x, n, width) {
       "excludes 0% can have none."
     )
   }
-  c(
-    shorten(wrap("", head, width), width),
-    wrap("Whole run: ", format_whole_run(whole, unit), width),
-    if (nrow(shown) > 0) c("", comparison_lines(shown, attr(x, "scale"), unit, width, enough)),
-    if (nrow(x) > n) paste0("... and ", format_count(nrow(x) - n), " more rows"),
-    if (!is.null(few)) wrap("", few, width),
-    if (!is.null(note)) wrap("", note, width),
-    if (!is.null(adjusted)) wrap("", adjusted, width)
-  )
+  c(attr(x, "few_samples"), note, adjusted)
 }
 
 #' @export
@@ -137,9 +145,21 @@ format_compared <- function(values, scale, unit) {
 }
 
 comparison_lines <- function(x, scale, unit, width, enough) {
-  amounts <- function(values) format_compared(values, scale, unit)
   name <- shown_name(ifelse(is.na(x$name), "(unknown)", x$name), width)
   place <- ifelse(is.na(x$line), "", paste0(" ", shown_name(file_name(x$filename), width), ":", x$line))
+  columns <- comparison_columns(x, scale, unit, enough)
+  texts <- Map(function(head, column) {
+    justify <- if (head == "verdict") "left" else "right"
+    format(c(head, column), justify = justify)
+  }, names(columns), columns)
+  figures <- do.call(paste, c(list(""), texts, sep = "  "))
+  labels <- shorten(paste0(name, place), max(width - nchar(figures[[1]], "width"), 12))
+  shorten(trimws(paste0(format(c("name", labels)), figures), "right"), width)
+}
+
+# The texts of the columns, without those that are empty.
+comparison_columns <- function(x, scale, unit, enough) {
+  amounts <- function(values) format_compared(values, scale, unit)
   columns <- list(
     base = amounts(x$base),
     new = amounts(x$new),
@@ -148,12 +168,5 @@ comparison_lines <- function(x, scale, unit, width, enough) {
     verdict = if (enough) x$verdict
   )
   columns <- columns[lengths(columns) > 0]
-  columns <- columns[vapply(columns, function(column) any(column != ""), TRUE)]
-  texts <- Map(function(head, column) {
-    justify <- if (head == "verdict") "left" else "right"
-    format(c(head, column), justify = justify)
-  }, names(columns), columns)
-  figures <- do.call(paste, c(list(""), texts, sep = "  "))
-  labels <- shorten(paste0(name, place), max(width - nchar(figures[[1]], "width"), 12))
-  shorten(trimws(paste0(format(c("name", labels)), figures), "right"), width)
+  columns[vapply(columns, function(column) any(column != ""), TRUE)]
 }

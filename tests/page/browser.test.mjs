@@ -7,6 +7,7 @@ import {
 	browser,
 	cache,
 	change,
+	compared,
 	finish,
 	growth,
 	heap,
@@ -423,12 +424,10 @@ test('a comparison has both sides, the change, and what is gone', async () => {
 	// Amounts are times: samples times the interval of their run.
 	assert.deepEqual(await row(page, 'main'), {
 		name: 'main',
-		self: 0,
-		selfBase: 0,
-		selfChange: 0,
-		total: 12e7,
 		totalBase: 16e7,
+		total: 12e7,
 		totalChange: -4e7,
+		selfChange: 0,
 	});
 	assert.equal((await row(page, 'old')).totalBase, 8e7);
 	assert.equal((await row(page, 'old')).total, 0);
@@ -441,6 +440,40 @@ test('a comparison has both sides, the change, and what is gone', async () => {
 	await page.select('#unit', 'shares');
 	assert.equal((await row(page, 'old')).totalBase, 0.5);
 	assert.equal((await row(page, 'main')).totalChange, 0);
+	await finish(page);
+});
+
+test('a comparison begins with its result, and has values per run', async () => {
+	const page = await open(compared, { hash: '' });
+	assert.equal(await textOf(page, '#answer-whole'), 'Whole run: 70ms -> 180ms, +157%: more');
+	assert.equal(await textOf(page, '#answer-head'), 'time per run, 1 run of base and 2 of new');
+	const cells = await page.$$eval('#answer-rows tbody tr', (all) =>
+		all.map((one) => [...one.children].map((cell) => cell.textContent)),
+	);
+	assert.deepEqual(cells, [
+		['gsub', '0', '70ms', 'new', 'more'],
+		['sub', '40ms', '0', '-100%', 'less'],
+	]);
+	assert.equal(await textOf(page, '#answer-notes'), 'And 1 more.');
+	// The functions come next: what was found first, then by the size of the change, per run.
+	assert.deepEqual(
+		(await rows(page)).map(({ name, totalBase, total }) => [name, totalBase, total]),
+		[
+			['gsub', 0, 7e7],
+			['sub', 4e7, 0],
+			['report', 7e7, 18e7],
+			['keep', 3e7, 11e7],
+		],
+	);
+	assert.equal(await page.$eval('#type', (select) => select.selectedOptions[0].textContent), 'time per run');
+	await page.click('#answer-rows tr:nth-child(2) button');
+	assert.equal(await textOf(page, '#figures tr.chosen th bdi'), 'sub');
+	// A single run is compared with all runs of the other side.
+	await page.select('#source', '1');
+	assert.equal((await row(page, 'gsub')).total, 8e7);
+	// All columns fit beside the picture.
+	await page.setViewport({ width: 1400, height: 900 });
+	assert.ok(await page.$eval('#panel-table', (panel) => panel.scrollWidth <= panel.clientWidth));
 	await finish(page);
 });
 
