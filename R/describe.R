@@ -48,7 +48,7 @@
 #'   \describe{
 #'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `seconds`
 #'     (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`,
-#'     `functions`, `types` (a tibble), `sources` (a tibble with `source_type`, `source_uri`, `source_timestamp`,
+#'     `functions`, `own_share` (the share of self of your own code, outside of packages), `types` (a tibble), `sources` (a tibble with `source_type`, `source_uri`, `source_timestamp`,
 #'     and `command`, the command line of a process, `NA` if unknown), and `processes` (if several worked together, a
 #'     list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`, the seconds from the first
 #'     start to the last end of a source; `NA` if unknown)}
@@ -139,6 +139,7 @@ described_run <- function(x, summary, processes) {
     without_stack = counted$without_stack,
     without_value = counted$without_value,
     functions = nrow(summary$by_function),
+    own_share = share_of_own_code(x, summary),
     types = attr(summary, "types"),
     sources = tibble::tibble(
       source_type = x$sources$source_type, source_uri = x$sources$source_uri,
