@@ -800,8 +800,16 @@ test('processes that worked together have lanes on one clock, in the strip too',
 		'at 2 s',
 		names[1],
 	]);
-	await page.mouse.move(x + width / 2, y + 50);
+	await page.mouse.move(x + width / 2, y + 65);
 	assert.equal(await textOf(page, '#tooltip div'), 'no samples');
+	// The names are above the samples, which begin on the left.
+	const [above, below] = await page.evaluate(() => {
+		const canvas = byId('strip-canvas');
+		const context = canvas.getContext('2d');
+		const column = [...context.getImageData(1, 0, 1, (BAND_NAME + 8) * devicePixelRatio).data];
+		return [0, column.length / 4 - 1].map((row) => column.slice(4 * row, 4 * row + 3).join());
+	});
+	assert.notEqual(below, above);
 	// A part of the clock has the samples of all processes in it.
 	await page.mouse.move(x + width * 0.7, y + 5);
 	await page.mouse.down();
@@ -816,6 +824,29 @@ test('processes that worked together have lanes on one clock, in the strip too',
 	assert.match(await textOf(page, '#range'), /^2 samples, 2 s[.]/);
 	await page.select('#layout', 'icicle');
 	assert.match(await page.evaluate(() => formatHash(app.state, app.defaults)), /layout=icicle/);
+	await finish(page);
+});
+
+test('a long name is cut, and does not cover its file', async () => {
+	const page = await open(
+		makeData(
+			[{ stack: [{ name: 'a_long_name_of_a_function_'.repeat(4), file: 'work.R', line: 1 }] }],
+			profile,
+		),
+	);
+	const [name, file, cell] = await page.evaluate(() =>
+		['#figures tbody th button', '#figures tbody th small', '#figures tbody th'].map((selector) => {
+			const { left, right } = document.querySelector(selector).getBoundingClientRect();
+			return { left, right };
+		}),
+	);
+	assert.ok(name.right <= file.left, `${name.right} ${file.left}`);
+	assert.ok(name.left >= cell.left && name.right <= cell.right);
+	const isCut = await page.$eval('#figures tbody th button', (made) => {
+		const text = made.querySelector('bdi').getBoundingClientRect();
+		return getComputedStyle(made).overflowX === 'hidden' && text.right > made.getBoundingClientRect().right;
+	});
+	assert.ok(isCut);
 	await finish(page);
 });
 
