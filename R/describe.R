@@ -227,10 +227,12 @@ is_of_r <- function(x) {
   any(x$sources$source_type %in% c("rprof", "process")) || "r" %in% x$locations[[".frame_type"]]
 }
 
-# The share of functions that are known to have no package, or have a file and no package, as in a script.
+# The share of functions that are known to have no package, or have a file and no package, as in a script, or are in the
+# workspace of the session that recorded them.
 share_of_own_code <- function(x, summary) {
   functions <- as.list(x$functions)
-  is_own <- functions$filename != "" | functions[[".package_from"]] %in% "process"
+  is_own <- functions$filename != "" | functions[[".package_from"]] %in% "process" |
+    is_of_session(x) & functions$name %in% ls(globalenv(), all.names = TRUE)
   own <- functions$name[is_own & is.na(functions[[".package"]])]
   by_function <- summary$by_function
   sum(by_function$self_share[by_function$name %in% own])

@@ -198,6 +198,17 @@ test_that("the user's own code is no unknown package, and garbage collections ar
   expect_match(format(description), "40.0 .*[(]your code[)]$", all = FALSE)
 })
 
+test_that("functions in the workspace of the session that recorded them are the user's own code", {
+  x <- read_rprof(write_file(c("sample.interval=10000", rep("\"work_of_mine\" ", 2), rep("\"work_of_others\" ", 3))))
+  x$functions$.package <- NA_character_
+  own_share <- function(x) as.list(describe_profile(x))$run$own_share
+  expect_equal(own_share(mark_session(x)), 0)
+  assign("work_of_mine", function() NULL, globalenv())
+  withr::defer(rm("work_of_mine", envir = globalenv()))
+  expect_equal(own_share(mark_session(x)), 0.4)
+  expect_equal(own_share(x), 0)
+})
+
 test_that("the text of the shell shows the hottest branches", {
   stacks <- c("\"x1\" \"x\" \"a\" \"main\" ", "\"y1\" \"y\" \"b\" \"main\" ", "\"c\" \"main\" ")
   x <- read_rprof(write_file(c("sample.interval=10000", rep(stacks, c(45, 35, 20)))))
