@@ -42,22 +42,3 @@ page_comparison <- function(data, profiles, call) {
     )
   )
 }
-
-# The title of a page with a base, such as `new, compared with base`.
-compared_title <- function(x, base) {
-  titles <- c(title_of_runs(x), title_of_runs(base))
-  if (titles[[1]] == titles[[2]]) {
-    return(paste(titles[[1]], "compared with its base"))
-  }
-  paste0(titles[[1]], ", compared with ", titles[[2]])
-}
-
-# The common name of runs whose names differ by a number, such as `new 1` and `new 2`, or the title of a page of them.
-title_of_runs <- function(x) {
-  uri <- x$sources$source_uri
-  name <- unique(sub("[-_ .#]*[0-9]+(?=([.][A-Za-z.]+)?$)", "", file_name(uri), perl = TRUE))
-  if (length(uri) > 1 && length(name) == 1 && name %in% setdiff(name, c(NA, ""))) {
-    return(valid_text(name))
-  }
-  page_title(x)
-}

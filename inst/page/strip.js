@@ -195,22 +195,6 @@ function drawBandNames(context, height) {
 	});
 }
 
-/**
- * Ticks of a run with irregular times: round times, each where the first sample after it is. Of several at one sample, the
- * last one is kept; others need 90 pixels.
- */
-function irregularTicks(lane, width) {
-	const step = tickStep(lane.end, width / 90);
-	const ticks = [];
-	for (let time = 0; time < lane.end; time += step) {
-		const x = round((samplesBefore(lane, time) / lane.samples) * width);
-		const last = ticks.at(-1);
-		if (last?.x === x) last.time = time;
-		else if (x < width && !(x < last?.x + 90)) ticks.push({ x, time });
-	}
-	return ticks;
-}
-
 /** The axis of the strip: the times of samples, or their numbers. */
 function drawStripAxis(context, width, top) {
 	const lane = stripLane();

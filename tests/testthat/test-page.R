@@ -103,6 +103,9 @@ test_that("the page of a heap snapshot has the title of its process", {
   expect_identical(title(x), "Memory of report.R, pid 124")
   x$sources$source_uri <- NA_character_
   expect_identical(title(x), "Memory of report.R")
+  # Without sources, it is not known to be one.
+  x$sources <- x$sources[0, ]
+  expect_identical(page_title(x), "Profile")
 })
 
 test_that("heap snapshots are compared without a verdict about runs", {
