@@ -9,17 +9,33 @@ format.profile_comparison <- function(x, ..., n = NULL, width = NULL) {
 }
 
 text_of_comparison <- function(x, n, width) {
-  whole <- attr(x, "whole")
-  runs <- attr(x, "runs")
-  unit <- attr(x, "unit")
-  enough <- min(runs) >= minimum_runs
-  head <- paste0(
-    "<comparison by ", attr(x, "by"), "> ", shown_label(attr(x, "type")),
-    " per run, ", count_of(runs[["base"]], "run"), " of base and ", runs[["new"]], " of new"
-  )
+  enough <- has_verdicts(x)
   shown <- utils::head(x, n)
-  few <- attr(x, "few_samples")
-  note <- if (!enough) {
+  head <- paste0("<comparison by ", attr(x, "by"), "> ", comparison_head(x))
+  notes <- comparison_notes(x, shown)
+  c(
+    shorten(wrap("", head, width), width),
+    wrap("Whole run: ", format_whole_run(attr(x, "whole"), attr(x, "unit")), width),
+    if (nrow(shown) > 0) c("", comparison_lines(shown, attr(x, "scale"), attr(x, "unit"), width, enough)),
+    if (nrow(x) > n) paste0("... and ", format_count(nrow(x) - n), " more rows"),
+    unlist(lapply(notes, function(note) wrap("", note, width)))
+  )
+}
+
+has_verdicts <- function(x) min(attr(x, "runs")) >= minimum_runs
+
+# Such as `time per run, 8 runs of base and 8 of new`.
+comparison_head <- function(x) {
+  runs <- attr(x, "runs")
+  paste0(
+    shown_label(attr(x, "type")), " per run, ", count_of(runs[["base"]], "run"), " of base and ", runs[["new"]], " of new"
+  )
+}
+
+# Sentences below the table, for the rows that are shown.
+comparison_notes <- function(x, shown) {
+  whole <- attr(x, "whole")
+  note <- if (!has_verdicts(x)) {
     paste0(
       "There is no verdict: that needs at least ", minimum_runs, " runs of each version, since runs of ",
       "the same code differ. See `benchmark_profile()`.",
@@ -28,16 +44,17 @@ text_of_comparison <- function(x, n, width) {
   } else if (nrow(x) > 0 && all(x$verdict == "none found")) {
     # The whole run may differ because of functions that are not shown.
     where <- if (whole$verdict != "none found") " in these rows"
-    paste0("No difference was found", where, ".", format_missed(max(x$detectable)))
+    paste0("No difference was found", where, ".", format_missed(x, whole))
   }
-  c(
-    shorten(wrap("", head, width), width),
-    wrap("Whole run: ", format_whole_run(whole, unit), width),
-    if (nrow(shown) > 0) c("", comparison_lines(shown, attr(x, "scale"), unit, width, enough)),
-    if (nrow(x) > n) paste0("... and ", format_count(nrow(x) - n), " more rows"),
-    if (!is.null(few)) wrap("", few, width),
-    if (!is.null(note)) wrap("", note, width)
-  )
+  # The test of a row has the level of the whole table, its interval has its own.
+  excludes <- shown$verdict %in% "none found" & (shown$lower > 1 | shown$upper < 1) %in% TRUE
+  adjusted <- if (any(excludes)) {
+    paste0(
+      "Intervals are those of single rows. Verdicts are adjusted for the number of rows, so a row whose interval ",
+      "excludes 0% can have none."
+    )
+  }
+  c(attr(x, "few_samples"), note, adjusted)
 }
 
 #' @export
@@ -62,15 +79,20 @@ format_whole_run <- function(whole, unit) {
   paste0(text, " (", interval, "): ", verdict)
 }
 
-# A sentence about the largest difference that may exist although no row has a verdict.
-format_missed <- function(detectable) {
+# A sentence about the differences that may exist although no row has a verdict. Small rows can hide a difference of any
+# size, so it is about those that matter: a tenth of the run or more, or else the largest row.
+format_missed <- function(x, whole) {
+  share <- (x$base + x$new) / (if (attr(x, "scale") == "share") 2 else whole$base + whole$new)
+  least <- min(0.1, max(share))
+  detectable <- max(x$detectable[share >= least])
   if (detectable == 1) {
     # All runs are equal.
     ""
-  } else if (is.finite(detectable)) {
-    paste0(" Such comparisons can miss differences below ", sub("^[+]", "", change(detectable)), ".")
+  } else if (detectable < 10) {
+    rows <- if (least == 0.1) "rows with 10% of the run or more" else "the largest row"
+    paste0(" Differences below ", sub("^[+]", "", change(detectable)), " can be missed in ", rows, ".")
   } else {
-    " The runs vary so much that differences of any size can be missed."
+    " The runs vary so much that even differences of 10x can be missed."
   }
 }
 
@@ -123,9 +145,21 @@ format_compared <- function(values, scale, unit) {
 }
 
 comparison_lines <- function(x, scale, unit, width, enough) {
-  amounts <- function(values) format_compared(values, scale, unit)
   name <- shown_name(ifelse(is.na(x$name), "(unknown)", x$name), width)
   place <- ifelse(is.na(x$line), "", paste0(" ", shown_name(file_name(x$filename), width), ":", x$line))
+  columns <- comparison_columns(x, scale, unit, enough)
+  texts <- Map(function(head, column) {
+    justify <- if (head == "verdict") "left" else "right"
+    format(c(head, column), justify = justify)
+  }, names(columns), columns)
+  figures <- do.call(paste, c(list(""), texts, sep = "  "))
+  labels <- shorten(paste0(name, place), max(width - nchar(figures[[1]], "width"), 12))
+  shorten(trimws(paste0(format(c("name", labels)), figures), "right"), width)
+}
+
+# The texts of the columns, without those that are empty.
+comparison_columns <- function(x, scale, unit, enough) {
+  amounts <- function(values) format_compared(values, scale, unit)
   columns <- list(
     base = amounts(x$base),
     new = amounts(x$new),
@@ -134,12 +168,5 @@ comparison_lines <- function(x, scale, unit, width, enough) {
     verdict = if (enough) x$verdict
   )
   columns <- columns[lengths(columns) > 0]
-  columns <- columns[vapply(columns, function(column) any(column != ""), TRUE)]
-  texts <- Map(function(head, column) {
-    justify <- if (head == "verdict") "left" else "right"
-    format(c(head, column), justify = justify)
-  }, names(columns), columns)
-  figures <- do.call(paste, c(list(""), texts, sep = "  "))
-  labels <- shorten(paste0(name, place), max(width - nchar(figures[[1]], "width"), 12))
-  shorten(trimws(paste0(format(c("name", labels)), figures), "right"), width)
+  columns[vapply(columns, function(column) any(column != ""), TRUE)]
 }

@@ -35,6 +35,9 @@
 #' To find smaller differences, record more runs, or name the functions or packages of interest in `only`: the
 #' fewer rows, the smaller the adjustment.
 #'
+#' If the outermost function differs, such as `f_old` and `f_new` in `benchmark_profile(base = f_old(x), new = f_new(x))`,
+#' they are one row, `f_old -> f_new`, unless `only` is given.
+#'
 #' If the runs of each version do not vary at all, as with exact amounts, each difference is certain: `print()` shows
 #' `exact` instead of an interval, and `detectable` is 1.
 #'
@@ -139,7 +142,7 @@ compare_profiles <- function(
   if (by == "path" || by_default && all(vapply(unlist(versions, recursive = FALSE), is_snapshot, NA))) {
     return(growth_by_path(versions, given, min_share, call))
   }
-  data <- figures_of_runs(versions, type, by, call)
+  data <- figures_of_runs(versions, type, by, call, only)
   comparison_of(data, call, by = by, scale = scale, what = what, only = only, min_share = min_share)
 }
 
@@ -191,14 +194,16 @@ two_versions <- function(base, new, call) {
   Map(list_of_profiles, versions, sides, list(call))
 }
 
-figures_of_runs <- function(versions, type, by, call) {
+figures_of_runs <- function(versions, type, by, call, only = NULL) {
   both <- unlist(versions, recursive = FALSE, use.names = FALSE)
   if (by == "package" && !any(vapply(both, has_packages, NA))) {
     both <- all_packages_added(both, call)
   }
   result <- rust(rust_runs(both, type, by), call)
   is_new <- rep(seq_along(both) > length(versions$base), vapply(both, function(x) nrow(x$sources), 0L))
-  new_figures(result, is_new, type)
+  data <- new_figures(result, is_new, type)
+  # Rows that are chosen by name keep theirs.
+  if (by == "function" && is.null(only)) with_common_expression(data, both) else data
 }
 
 # The self and total of each group in each run: `groups`, `figures` (group, run, self, total), `sums` and

@@ -25,7 +25,7 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
     if (parts$run$whole > 0) c(
       description_functions(top(parts$functions), unit, shown),
       description_lines(top(parts$lines), unit, shown),
-      description_packages(parts$packages[abs(parts$packages$self_share) >= least, ], unit, n, shown),
+      description_packages(parts$packages, parts$run$own_share, least, unit, n, shown),
       description_labels(parts$labels, unit, n, least, shown)
     ),
     format_spread(parts$spread, n, width, shown),
@@ -36,7 +36,8 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
   # The tree also needs lines for a blank line, two headings, and the note about omitted branches.
   space <- floor(8.5 * n) + 1 - length(c(head, tables, end)) - 4
   tree <- if (parts$run$whole > 0 && n >= 1) {
-    lines <- tree_lines(parts$tree, min(2 * n, max(space, half(n))), least, width, ellipsis = "~")
+    rows <- description$tree_rows %||% min(2 * n, max(space, half(n)))
+    lines <- tree_lines(parts$tree, rows, least, width, ellipsis = "~")
     title <- paste0("Call tree", if (!is.null(attr(parts$tree, "hidden"))) ", without plumbing")
     c("", title, lines$head, lines$text, lines$note)
   }
@@ -112,7 +113,25 @@ description_lines <- function(rows, unit, shown) {
   )
 }
 
-description_packages <- function(rows, unit, n, shown) {
+# `own`: the share of the user's own code, which has no package. Garbage collections are no package, and have a line of
+# their own.
+description_packages <- function(packages, own, least, unit, n, shown) {
+  rows <- packages[!packages$package %in% "<GC>", ]
+  unknown <- which(is.na(rows$package))
+  rows$package <- ifelse(is.na(rows$package), "(unknown)", shown(rows$package))
+  if (length(unknown) == 1 && isTRUE(own > 0 & rows$self_share[unknown] > 0)) {
+    part <- min(own / rows$self_share[unknown], 1)
+    of <- function(part, name) {
+      row <- rows[unknown, ]
+      row[c("self", "self_share")] <- row[c("self", "self_share")] * part
+      row$package <- name
+      row
+    }
+    rows <- rbind(rows[-unknown, ], of(part, "(your code)"), of(1 - part, "(unknown)"))
+    rows <- rows[order(-abs(rows$self_share)), ]
+  }
+  # A tolerance for rounding errors.
+  rows <- rows[abs(rows$self_share) >= max(least, 1e-9), ]
   # A single row is not informative.
   if (nrow(rows) < 2 || n < 1) {
     return()
@@ -122,7 +141,7 @@ description_packages <- function(rows, unit, n, shown) {
     "package",
     list(shares = rows["self_share"], amount = format_amount(rows$self, unit)),
     c("self%", "self"),
-    ifelse(is.na(rows$package), "(unknown)", shown(rows$package))
+    rows$package
   )
 }
 

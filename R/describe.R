@@ -48,8 +48,9 @@
 #'   \describe{
 #'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `seconds`
 #'     (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`,
-#'     `functions`, `types` (a tibble), `sources` (a tibble with `source_type`, `source_uri`, `source_timestamp`,
-#'     and `program`, the program and the script of a process, `NA` if unknown), and `processes` (if several worked together, a
+#'     `functions`, `own_share` (the share of self of your own code, outside of packages), `types` (a tibble), `sources`
+#'     (a tibble with `source_type`, `source_uri`, `source_timestamp`, and `program`, the program and the script of a
+#'     process, `NA` if unknown), and `processes` (if several worked together, a
 #'     list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`, the seconds from the first
 #'     start to the last end of a source; `NA` if unknown)}
 #'   \item{tree}{tibble: the [call_tree()], as it is shown}
@@ -139,6 +140,7 @@ described_run <- function(x, summary, processes) {
     without_stack = counted$without_stack,
     without_value = counted$without_value,
     functions = nrow(summary$by_function),
+    own_share = share_of_own_code(x, summary),
     types = attr(summary, "types"),
     sources = tibble::tibble(
       source_type = x$sources$source_type, source_uri = x$sources$source_uri,
@@ -226,10 +228,12 @@ is_of_r <- function(x) {
   any(x$sources$source_type %in% c("rprof", "process")) || "r" %in% x$locations[[".frame_type"]]
 }
 
-# The share of functions that are known to have no package, or have a file and no package, as in a script.
+# The share of functions that are known to have no package, or have a file and no package, as in a script, or are in the
+# workspace of the session that recorded them.
 share_of_own_code <- function(x, summary) {
   functions <- as.list(x$functions)
-  is_own <- functions$filename != "" | functions[[".package_from"]] %in% "process"
+  is_own <- functions$filename != "" | functions[[".package_from"]] %in% "process" |
+    is_of_session(x) & functions$name %in% ls(globalenv(), all.names = TRUE)
   own <- functions$name[is_own & is.na(functions[[".package"]])]
   by_function <- summary$by_function
   sum(by_function$self_share[by_function$name %in% own])

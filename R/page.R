@@ -11,7 +11,10 @@
 #' has a timeline, a table of functions, lines, files or packages, and callers and callees of each function. The layout
 #' *time* shows all samples in their order, with a lane for each run. Labels, see [with_labels()], select and colour
 #' samples; a page begins with the colours of tests, chunks, targets, routes, reactives or tasks. If periods are known,
-#' values are shown as time. With `base`, the page compares two profiles.
+#' values are shown as time.
+#'
+#' With `base`, the page compares two profiles. It begins with the result of [compare_profiles()]: the whole run with its
+#' interval and verdict, and the functions for which a difference was found. Values are shown per run.
 #'
 #' The page of several processes, see `record_profile(children = TRUE)`, begins with the layout *time*: a lane for each
 #' process, such as `worker 1 of 2, pid 1234`, all on one clock. Where a process has no samples, since it was idle, its
@@ -61,7 +64,7 @@
 #'
 #' The size depends on the number of distinct stacks, and with `timeline = TRUE` on the number of samples. The 252
 #' samples of the example take 3 KB. A million samples of 118,000 different paths take 2.2 MB, or 0.3 MB without the
-#' timeline. The page without data takes at most 114 KB.
+#' timeline. The page without data takes at most 122 KB.
 #'
 #' ## Privacy
 #'
@@ -97,7 +100,8 @@
 #' @param timeline Whether the page contains the samples in their recorded order.
 #' @param labels Whether the page contains the labels of samples, see [with_labels()].
 #' @param title The title of the page, by default the last part of the URI of the first source, or the code that
-#'   [record_profile()] has recorded, if there is no URI, or if several processes worked together.
+#'   [record_profile()] has recorded, if there is no URI, or if several processes worked together; of a snapshot, such as
+#'   `Memory of report.R, pid 1234`. With `base`, it names both.
 #'
 #' @return `profile_page()`: an object of class `profile_page`. Its `print()` method opens the page and returns it
 #'   invisibly. Without a display, under Rscript and usually over ssh, it writes the page to a file in the working
@@ -149,7 +153,9 @@ new_page <- function(x, file, options, call) {
   x <- as_unchecked_v2(x, call)
   profiles <- c(list(x), if (!is.null(options$base)) list(as_base(options$base, call)))
   # Called when the core has checked the profiles.
-  title <- function() options$title %||% page_title(x)
+  title <- function() {
+    options$title %||% if (length(profiles) == 2) compared_title(x, profiles[[2]]) else page_title(x)
+  }
   # Packages are determined by the paths of files, so this is done before the paths are removed.
   profiles <- all_packages_added(profiles, call)
   if (flags$source_text) {
@@ -157,7 +163,6 @@ new_page <- function(x, file, options, call) {
   } else {
     profiles <- with_distinct_files(profiles)
   }
-  # The objects of two moments are what they are: there are no runs to compare.
   is_snapshot <- data_model()$snapshot %in% as.list(x$sources)$source_type
   sources <- vapply(profiles, function(x) NROW(x$sources), 0L)
   # Sources are pooled in this order.
@@ -165,35 +170,25 @@ new_page <- function(x, file, options, call) {
   # The core calls this function when it has checked the profiles: their tables cross the border once.
   content <- function(known) {
     text <- if (flags$source_text) text_of_page(profiles, split(known$seconds, profile), call) else no_text
+    compared <- if (!is.null(known$runs)) page_comparison(new_figures(known$runs, profile == 1), profiles, call)
     c(page_files(), list(
       title = title(),
       generator = paste("profile", getNamespaceVersion("profile")),
       files = valid_text(text$filename),
       texts = valid_text(text$text),
       changed = text$changed,
-      found = if (!is.null(known$runs)) functions_found(new_figures(known$runs, profile == 1), call),
+      found = compared$found,
+      comparison = compared$text,
       sources = sources[[1]],
       mine = unique(unlist(lapply(profiles, function(x) unique(x$functions$filename[own_functions(x)])))),
       options = flags
     ))
   }
-  # Runs of both profiles are compared if there are enough.
-  compares <- length(profiles) == 2 && all(sources >= minimum_runs) && !is_snapshot
+  # The memory of two moments is what it is: there are no runs to compare.
+  compares <- length(profiles) == 2 && !is_snapshot
   report <- progress_report("Writing the page", "download")
   html <- rust(rust_page(profiles, compares, file, content, report), call)
   structure(list(html = html, title = title()), class = "profile_page")
-}
-
-# The names of the functions for which a comparison has the verdict more or less; NULL if runs cannot be compared.
-functions_found <- function(data, call) {
-  compared <- tryCatch(
-    comparison_of(data, call, min_share = 0.001, detectable = FALSE),
-    # Runs without samples, or with unknown periods.
-    profile_error_unsupported = function(error) NULL
-  )
-  if (!is.null(compared)) {
-    as.character(compared$name[compared$verdict %in% c("more", "less")])
-  }
 }
 
 as_base <- function(base, call) {
@@ -203,24 +198,6 @@ as_base <- function(base, call) {
     ), call)
   }
   as_unchecked_v2(base, call)
-}
-
-page_title <- function(x) {
-  uri <- x$sources$source_uri
-  uri <- uri[!is.na(uri)]
-  # Several runs of the same code have the same comment.
-  code <- unique(as.character(x$.comments$comment)[!duplicated(x$.comments$source_id)])
-  # Code says more than the number of the process that ran it, with the help of others.
-  if (worked_together(x) && length(code) > 0) uri <- character()
-  title <- if (length(uri) > 0) {
-    valid_text(file_name(uri[[1]]))
-  } else if (length(code) > 0) {
-    cut_text(valid_text(code[[1]]), 100, "end")
-  } else {
-    "Profile"
-  }
-  more <- if (length(uri) == 0 && length(code) > 0) length(code) - 1 else nrow(x$sources) - 1
-  paste0(title, if (more > 0) paste0(" and ", more, " more"))
 }
 
 # The source text of all profiles. If several profiles have the text of a file, the first one is used. `seconds`: the

@@ -231,7 +231,11 @@ with_lines_in_names <- function(functions) {
 shell_finish <- function(x, output, options, omit = NULL) {
   if (!isTRUE(options$quiet)) {
     description <- describe_profile(x, n = 4)
-    description$parts$notes <- setdiff(description$parts$notes, omit)
+    # Enough for the hottest branches, although the rest is short.
+    description$tree_rows <- 8
+    real_time <- "Time is real time (`--clock wall`): it passes, too, while the program waits."
+    notes <- setdiff(description$parts$notes, omit)
+    description$parts$notes <- c(if (identical(options$clock, "wall")) real_time, notes)
     shell_message(paste(format(description), collapse = "\n"))
   }
   tryCatch(

@@ -41,6 +41,7 @@ watch_process <- function(
   started <- Sys.time()
   shown <- 0
   recorded <- NULL
+  notes <- character()
   repeat {
     left <- seconds - as.numeric(difftime(Sys.time(), started, units = "secs"))
     part <- tryCatch(
@@ -57,7 +58,10 @@ watch_process <- function(
       if (length(pid) == 0) break else next
     }
     recorded <- part
-    lines <- watched_lines(recorded, min(every, seconds), n)
+    # A terminal shows the last update only; in a file, a note is not repeated.
+    known <- if (isatty(stdout())) character() else notes
+    lines <- watched_lines(recorded, min(every, seconds), n, known)
+    notes <- union(notes, watched_note(recorded))
     clear_lines(shown)
     cat(lines, sep = "\n")
     shown <- length(lines)
@@ -69,8 +73,8 @@ watch_process <- function(
   invisible(recorded$profile)
 }
 
-# The lines that are shown for an update.
-watched_lines <- function(recorded, every, n) {
+# The lines that are shown for an update. `known`: notes that were shown before.
+watched_lines <- function(recorded, every, n, known = character()) {
   x <- recorded$profile
   width <- line_width(NULL, NULL)
   values <- x$sample_values
@@ -82,7 +86,6 @@ watched_lines <- function(recorded, every, n) {
     if (recorded$unread > 0) paste0(", ", format_count(recorded$unread), " not read"),
     if (length(recorded$ended) > 0) paste0(", ended: ", paste(recorded$ended, collapse = ", "))
   )
-  gone <- length(recorded$ended) + length(recorded$left)
   summary <- summary(x)
   by_line <- utils::head(summary$by_line[!is.na(summary$by_line$line) & summary$by_line$line > 0, ], n)
   lines <- c(
@@ -97,14 +100,21 @@ watched_lines <- function(recorded, every, n) {
         )
       )
     },
-    if (nrow(x$samples) == 0 && recorded$unread == 0 && gone == 0) {
-      "It was not computing at any sample; `clock = \"wall\"` shows where it waits."
-    } else if (nrow(x$samples) > 0 && !has_lines_of_r(x)) {
-      wrap("", hint_without_lines, width)
-    },
+    unlist(lapply(setdiff(watched_note(recorded), known), function(note) wrap("", note, width))),
     format_left(recorded$left)
   )
   shorten(lines, width)
+}
+
+# Why an update shows no functions, or no lines.
+watched_note <- function(recorded) {
+  x <- recorded$profile
+  gone <- length(recorded$ended) + length(recorded$left)
+  if (nrow(x$samples) == 0 && recorded$unread == 0 && gone == 0) {
+    "It was not computing at any sample; `clock = \"wall\"` shows where it waits."
+  } else if (nrow(x$samples) > 0 && !has_lines_of_r(x)) {
+    hint_without_lines
+  }
 }
 
 # Moves the cursor of a terminal up, and clears what is below.

@@ -26,7 +26,19 @@ const SCHEMES = {
 	dark: { lightness: 0.46, spread: 0.05, chroma: 0.1, grey: 0.37, text: [244, 245, 248], gc: 3 },
 };
 
-/** Hues of categories. The first hues differ most from each other. */
+/** The hues of packages that are on most pages. */
+const PACKAGE_HUES = new Map([
+	['base', 255],
+	['stats', 155],
+	['utils', 310],
+]);
+
+/** The hue of a package, the same on all pages. It depends on the name, and is not near the hue of base. */
+function hueOfPackage(name) {
+	return PACKAGE_HUES.get(name) ?? (285 + (hash(name) % 300)) % 360;
+}
+
+/** Hues of other categories. The first hues differ most from each other. */
 const HUES = [255, 55, 155, 310, 95, 200, 20, 280, 130, 345, 75, 225, 180];
 
 /** The FNV-1a hash of a text. */
@@ -108,9 +120,10 @@ function mainLabels(model, groups, key) {
 
 /**
  * The hues of categories: the heaviest categories get the first hues, which differ most. Garbage
- * collection and unknown categories are grey. `fixed`: categories that have the same hues on all pages.
+ * collection and unknown categories are grey. `fixed`: categories that have the same hues on all pages, as packages
+ * have, if `isPackage`.
  */
-function huesOf(category, weight, fixed) {
+function huesOf(category, weight, fixed, isPackage) {
 	const sums = new Map();
 	for (let row = 0; row < category.length; row++) {
 		sums.set(category[row], (sums.get(category[row]) ?? 0) + weight[row]);
@@ -125,7 +138,7 @@ function huesOf(category, weight, fixed) {
 	for (let i = 0; i < ordered.length; i++) {
 		const key = ordered[i][0];
 		const at = place(key);
-		hues.set(key, HUES[at < 0 ? i : at] ?? hash(key) % 360);
+		hues.set(key, isPackage ? hueOfPackage(key) : (HUES[at < 0 ? i : at] ?? hash(key) % 360));
 	}
 	return hues;
 }
@@ -133,7 +146,7 @@ function huesOf(category, weight, fixed) {
 /** Colours of all groups, for one scheme, and the legend: categories, heaviest first. */
 function colourGroups(model, groups, by, weight, scheme) {
 	const category = categories(model, groups, by);
-	const hues = huesOf(category, weight, (by === 'kind' && model.heap) || []);
+	const hues = huesOf(category, weight, (by === 'kind' && model.heap) || [], by === 'package');
 	const { gc } = SCHEMES[scheme];
 	const rgb = category.map((key, row) => {
 		const shade = (hash(groups.names[row]) % 64) / 63;

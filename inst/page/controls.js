@@ -6,7 +6,7 @@ function fillSelect(select, labels) {
 }
 
 function typeLabel({ name, unit, factor }) {
-	if (factor) return 'time';
+	if (factor) return isPerRun(app.model) ? 'time per run' : 'time';
 	return unit && unit !== 'count' ? `${visible(name, 60)} (${visible(unit, 30)})` : visible(name, 60);
 }
 
@@ -160,6 +160,7 @@ function describeProfile() {
 	const [period] = periods;
 	if (periods.size === 1 && period > 0) facts.push(`every ${amountText(period, 'nanoseconds')}`);
 	if (model.processes > 1) facts.push(plural(model.processes, 'process', 'processes'));
+	else if (model.comparison) facts.push('values per run');
 	else if (counted.length > 1) facts.push(plural(counted.length, word('run', 'snapshot')));
 	const start = model.sources[0]?.start;
 	if (start) facts.push(new Date(start * 1000).toLocaleString());

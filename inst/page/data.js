@@ -38,6 +38,7 @@ async function decode(text) {
 
 function readModel(data) {
 	if (data.format !== 1) throw new Error(`format ${data.format} of the data is not supported`);
+	const { strings, functions } = withCommonExpression(data);
 	const depth = undelta(data.nodes.depth);
 	const n = depth.length;
 	const parent = new Int32Array(n).fill(-1);
@@ -54,8 +55,8 @@ function readModel(data) {
 		title: data.title,
 		generator: data.generator,
 		options: data.options,
-		strings: data.strings,
-		functions: data.functions,
+		strings,
+		functions,
 		frames: data.frames,
 		n,
 		depth,
@@ -75,6 +76,8 @@ function readModel(data) {
 		processes: data.sources.filter(isProcess).length,
 		// The kinds of a heap snapshot, whose frames are what holds memory, the innermost ones types of objects.
 		heap: data.heap,
+		// The result of the comparison with the base as text, if there are runs to compare.
+		comparison: data.comparison,
 		// 1 for nodes that frameworks add.
 		plumbing: marked(n, undelta(data.plumbing)),
 		hasPlumbing: data.plumbing.length > 0,
@@ -82,6 +85,15 @@ function readModel(data) {
 		mine: ofFiles(data, new Set(data.mine)),
 		texts: data.texts,
 	};
+}
+
+/** Strings and functions, in which the outermost functions of two expressions that are compared have a common name. */
+function withCommonExpression({ comparison, strings, functions }) {
+	const [base, ours, both] = comparison?.expression ?? [];
+	if (both === undefined) return { strings, functions };
+	const names = [base, ours];
+	const name = functions.name.map((row) => (names.includes(strings[row]) ? strings.length : row));
+	return { strings: [...strings, both], functions: { ...functions, name } };
 }
 
 /** 1 for each of these rows. */
@@ -212,10 +224,10 @@ function addSamplesOf(model, amount, wanted, ranges, sums) {
 
 /**
  * The sum of the absolute values of samples with a stack. Shares are relative to it. For differences,
- * which have negative values, it is part of the data; otherwise it is computed from the sums.
+ * which have negative values, it is part of the data; otherwise it is computed from the sums, which are per run.
  */
-function wholeOf(model, { type, factor }, wanted, ranges, sums) {
+function wholeOf(model, { type, factor }, wanted, ranges, sums, runs = 1) {
 	const sized = model.values.filter((v) => !ranges && v.type === type && v.whole >= 0 && wanted(v.source));
 	if (sized.length === 0) return sumWithStack(sums.map(abs));
-	return sized.reduce((sum, { source, whole }) => sum + whole * (factor?.[source] ?? 1), 0);
+	return sized.reduce((sum, { source, whole }) => sum + whole * (factor?.[source] ?? 1), 0) / runs;
 }

@@ -157,3 +157,19 @@ function tickStep(length, most) {
 	const power = 10 ** floor(Math.log10(least));
 	return power * [1, 2, 5, 10].find((factor) => factor * power >= least);
 }
+
+/**
+ * Ticks of a run with irregular times: round times, each where the first sample after it is. Of several at one sample, the
+ * last one is kept; others need 90 pixels.
+ */
+function irregularTicks(lane, width) {
+	const step = tickStep(lane.end, width / 90);
+	const ticks = [];
+	for (let time = 0; time < lane.end; time += step) {
+		const x = round((samplesBefore(lane, time) / lane.samples) * width);
+		const last = ticks.at(-1);
+		if (last?.x === x) last.time = time;
+		else if (x < width && !(x < last?.x + 90)) ticks.push({ x, time });
+	}
+	return ticks;
+}

@@ -34,6 +34,23 @@ function isWanted(source) {
 	return chosen < 0 || source === chosen || sources[source].base !== sources[chosen].base;
 }
 
+/** The number of runs of a side that are shown, 1 if values are not shown per run. */
+function runsOf(base) {
+	const { sources } = app.model;
+	if (!isPerRun(app.model)) return 1;
+	return max(1, sources.filter((source, row) => isWanted(row) && source.base === base).length);
+}
+
+/** Whether values are shown per run: sides that are compared may have different numbers of runs. */
+function isPerRun({ hasBase, heap, processes }) {
+	return hasBase && !heap && processes === 0;
+}
+
+/** Divides sums by a number of runs. */
+function perRun(sums, runs) {
+	return runs === 1 ? sums : sums.map((sum) => sum / runs);
+}
+
 /** Whether samples with a set of labels are shown. */
 function hasLabel(set) {
 	return app.state.label === -1 || app.model.labels[app.state.label]?.sets.has(set);
@@ -64,8 +81,11 @@ function arrangeWeights() {
 	const isOf = (base) => (source, set) =>
 		isWanted(source) && model.sources[source].base === base && (ranges || hasLabel(set));
 	const sides = model.hasBase ? [false, true] : [false];
-	app.sides = sides.map((base) => selfByNode(model, app.amount, isOf(base), ranges));
-	app.wholes = sides.map((base, at) => wholeOf(model, app.amount, isOf(base), ranges, app.sides[at]));
+	const runs = sides.map(runsOf);
+	app.sides = sides.map((base, at) => perRun(selfByNode(model, app.amount, isOf(base), ranges), runs[at]));
+	app.wholes = sides.map((base, at) =>
+		wholeOf(model, app.amount, isOf(base), ranges, app.sides[at], runs[at]),
+	);
 	app.bytes = selfByNode(model, model.types[model.bytes], isOf(false), ranges);
 	app.isDifference = !model.hasBase && app.sides[0].some((value) => value < 0);
 	app.leftOut = app.sides[0][0];
@@ -176,6 +196,7 @@ async function main() {
 	startTimeline();
 	startStrip();
 	startTable();
+	startAnswer();
 	startSearch();
 	startKeys();
 	document.body.classList.add('ready');

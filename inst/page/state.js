@@ -30,8 +30,9 @@ function defaultState(model) {
 		q: '',
 		brush: null,
 		view: null,
-		sort: heap ? (hasBase ? '-totalChange' : '-total') : '-self',
-		tab: texts.length > 0 && frames.line.some((line) => line > 0) ? 'code' : 'table',
+		sort: hasBase ? '-totalChange' : heap ? '-total' : '-self',
+		// A comparison begins with the functions that changed.
+		tab: !hasBase && texts.length > 0 && frames.line.some((line) => line > 0) ? 'code' : 'table',
 		select: -1,
 		file: -1,
 		line: 0,

@@ -6,6 +6,7 @@
 const STRIP_HEIGHT = 60;
 const AXIS_HEIGHT = 14;
 const GC_LANE = 8;
+const BAND_NAME = 12;
 
 const strip = {
 	/** {order, start}: the runs that are shown, and the number of samples before each. */
@@ -72,7 +73,7 @@ function brushedRanges() {
 
 /** The height of the samples: processes get more, so that they can be told apart. */
 function stripHeight() {
-	return strip.clock ? min(max(STRIP_HEIGHT, 14 * strip.clock.lanes.length), 160) : STRIP_HEIGHT;
+	return strip.clock ? min(max(STRIP_HEIGHT, 26 * strip.clock.lanes.length), 182) : STRIP_HEIGHT;
 }
 
 /** The node of a sample of the strip; `hint` starts the search. */
@@ -136,10 +137,12 @@ function drawStrip() {
 			for (let y = floor(depth * each); y < end; y++) pixels[(top + y) * columns + x] = groupColours[group];
 		}
 	};
+	// The name of a process is above its samples, unless there are too many.
+	const title = strip.clock && hasBandNames(shown / bands) ? round((BAND_NAME * rows) / shown) : 0;
 	// A sample of a process fills its band, so that its gaps are seen, however deep the stacks of others are.
 	const noStack = theme('--root');
 	const drawBand = (x, band, leaf) => {
-		const top = topOf(band);
+		const top = topOf(band) + title;
 		const height = max(topOf(band + 1) - top - between, 1);
 		if (leaf > 0) draw(x, top, leaf, height / model.depth[leaf], height);
 		else if (leaf === 0) for (let y = 0; y < height; y++) pixels[(top + y) * columns + x] = noStack;
@@ -175,28 +178,35 @@ function stripLane() {
 	return part && !another && hasTimes(part) ? laneOf(part.order, true) : null;
 }
 
-/** The names of processes, on their bands; `height` in pixels of the page. */
+/** Whether bands are high enough for names; others are shown by the tooltip. */
+function hasBandNames(height) {
+	return height >= 2 * BAND_NAME;
+}
+
+/** The names of processes, above their samples; `height` in pixels of the page. */
 function drawBandNames(context, height) {
-	if (height < 10) return;
+	if (!hasBandNames(height)) return;
 	context.font = '10px system-ui, sans-serif';
 	context.textBaseline = 'middle';
 	strip.clock.lanes.forEach((lane, band) => {
 		const name = laneName(lane);
-		const { width } = context.measureText(name);
-		context.globalAlpha = 0.75;
-		context.fillStyle = themeColour('--strip');
-		context.fillRect(0, band * height, width + 8, height - 1);
-		context.globalAlpha = 1;
 		context.fillStyle = themeColour('--text');
-		context.fillText(name, 4, (band + 0.5) * height);
+		context.fillText(name, 4, band * height + BAND_NAME / 2);
 	});
 }
 
-/** The axis of the strip: the times of samples, which may be irregular, or their numbers. */
+/** The axis of the strip: the times of samples, or their numbers. */
 function drawStripAxis(context, width, top) {
 	const lane = stripLane();
+	const y = top + AXIS_HEIGHT / 2;
+	if (lane?.sample.length > 1) {
+		styleTicks(context);
+		for (const { x, time } of irregularTicks(lane, width))
+			drawTick(context, x, y, momentText(time, { isTime: true }));
+		return;
+	}
 	const textOf = (at) => momentText(lane ? timeOf(lane, at) : at, { isTime: lane || strip.clock });
-	drawTicks(context, 0, stripLength(), width, top + AXIS_HEIGHT / 2, 0, textOf);
+	drawTicks(context, 0, stripLength(), width, y, 0, textOf);
 }
 
 /** Describes a place, `down` from 0 to 1: its innermost function, its time, and its run. */

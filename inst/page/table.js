@@ -49,7 +49,7 @@ function tableColumns() {
 	}
 	const shares = state.unit === 'shares';
 	const show = shares ? share(1) : size;
-	return ['self', 'total'].flatMap((id) => {
+	const columnsOf = (id, labels) => {
 		const [now, base] = figures[id].map((values, side) =>
 			shares ? values.map((v) => v / (wholes[side] || 1)) : values,
 		);
@@ -57,19 +57,22 @@ function tableColumns() {
 		const showChange = (value, item) =>
 			value === 0 ? '±0' : `${value > 0 ? '+' : ''}${show(value)} (${changeText(now[item], base[item])})`;
 		return [
-			{ id, label: id === 'self' ? 'Self' : 'Total', values: now, show },
-			{ id: `${id}Base`, label: `Base ${id}`, values: base, show },
-			{ id: `${id}Change`, label: 'Change', values: change, show: showChange, isChange: true },
+			{ id: `${id}Base`, label: labels[0], values: base, show },
+			{ id, label: labels[1], values: now, show },
+			{ id: `${id}Change`, label: labels[2], values: change, show: showChange, isChange: true },
 		];
-	});
+	};
+	// Of self, only the change: more columns would not fit beside the picture.
+	return [...columnsOf('total', ['Base', 'New', 'Change']), columnsOf('self', ['', '', 'Self change'])[2]];
 }
 
 /**
  * Items with values that match the search, in the order of the table. Values of differences, which
- * may be negative, are ordered by absolute value; changes from a base are ordered with their sign.
+ * may be negative, are ordered by absolute value; so are changes from a base, those that were found first. Changes of the
+ * memory in use are ordered with their sign: what grows comes first.
  */
 function orderedItems(columns) {
-	const { figures, items, state, itemMatches } = app;
+	const { figures, items, state, itemMatches, model } = app;
 	const rows = [];
 	for (let item = 0; item < items.n; item++) {
 		// In differences, a total may be 0 although self is not.
@@ -81,9 +84,11 @@ function orderedItems(columns) {
 	const byName = (a, b) => items.rank[a] - items.rank[b];
 	if (id === 'name') return rows.sort((a, b) => sign * byName(a, b));
 	const column = columns.find((column) => column.id === id) ?? columns[0];
-	const key = (item) => (column.isChange ? column.values[item] : abs(column.values[item]));
+	const key = (item) => (column.isChange && model.heap ? column.values[item] : abs(column.values[item]));
+	const isFound = (item) => (column.isChange && items.found[item] ? 1 : 0);
 	const total = (item) => abs(figures.total[0][item]);
-	return rows.sort((a, b) => sign * (key(a) - key(b)) || total(b) - total(a) || byName(a, b));
+	const order = (a, b) => sign * (isFound(a) - isFound(b) || key(a) - key(b));
+	return rows.sort((a, b) => order(a, b) || total(b) - total(a) || byName(a, b));
 }
 
 /** The head of a column, a button that sorts: figures from the largest, names in alphabetical order. */

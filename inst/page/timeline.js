@@ -194,17 +194,25 @@ function drawTimeline(context, style, top, width, height) {
 	drawTicks(context, from, to, width, ROW / 2, height, momentText);
 }
 
+function styleTicks(context) {
+	context.font = '11px system-ui, sans-serif';
+	context.textBaseline = 'middle';
+	context.fillStyle = themeColour('--muted');
+}
+
+function drawTick(context, x, y, text) {
+	context.fillText(text, x + 4, y);
+	context.fillRect(x, y - 6, 1, 12);
+}
+
 /** Draws ticks with their texts, and, with a height, lines below them. */
 function drawTicks(context, from, to, width, y, height, textOf) {
 	const step = tickStep(to - from, width / 90);
 	const scale = width / (to - from);
-	context.font = '11px system-ui, sans-serif';
-	context.textBaseline = 'middle';
-	context.fillStyle = themeColour('--muted');
+	styleTicks(context);
 	for (let tick = ceil(from / step); tick * step < to; tick++) {
 		const x = round((tick * step - from) * scale);
-		context.fillText(textOf(tick * step), x + 4, y);
-		context.fillRect(x, y - 6, 1, 12);
+		drawTick(context, x, y, textOf(tick * step));
 		context.globalAlpha = 0.12;
 		if (height > 0) context.fillRect(x, ROW, 1, height - ROW);
 		context.globalAlpha = 1;

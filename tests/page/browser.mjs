@@ -85,6 +85,31 @@ export const change = makeData(
 	],
 	{ ...profile, sources: [{ period: 1e7 }, { period: 2e7, base: true }] },
 );
+const run = (source, name, n) => ({ stack: [frame('report', 1), { name }], source, values: [n] });
+/** A comparison of two runs with one, with its result. */
+export const compared = makeData(
+	[
+		run(0, 'gsub', 6),
+		run(1, 'gsub', 8),
+		run(2, 'sub', 4),
+		run(0, 'keep', 10),
+		run(1, 'keep', 12),
+		run(2, 'keep', 3),
+	],
+	{ sources: [{ period: 1e7 }, { period: 1e7 }, { period: 1e7, base: true }] },
+);
+compared.comparison = {
+	head: 'time per run, 1 run of base and 2 of new',
+	whole: '70ms -> 180ms, +157%: more',
+	verdict: 'more',
+	notes: ['And 1 more.'],
+	columns: ['name', 'base', 'new', 'change', 'verdict'],
+	cells: ['gsub', '0', '70ms', 'new', 'more', 'sub', '40ms', '0', '-100%', 'less'],
+	expression: [],
+};
+compared.functions.found = compared.functions.name.map((name) =>
+	Number(['gsub', 'sub'].includes(compared.strings[name])),
+);
 /** Heap snapshots, by source: a path has the kinds and names of its frames, and bytes and objects. */
 const snapshots = (sources, ...paths) => ({
 	...makeData(

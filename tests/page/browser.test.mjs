@@ -7,6 +7,7 @@ import {
 	browser,
 	cache,
 	change,
+	compared,
 	finish,
 	growth,
 	heap,
@@ -423,12 +424,10 @@ test('a comparison has both sides, the change, and what is gone', async () => {
 	// Amounts are times: samples times the interval of their run.
 	assert.deepEqual(await row(page, 'main'), {
 		name: 'main',
-		self: 0,
-		selfBase: 0,
-		selfChange: 0,
-		total: 12e7,
 		totalBase: 16e7,
+		total: 12e7,
 		totalChange: -4e7,
+		selfChange: 0,
 	});
 	assert.equal((await row(page, 'old')).totalBase, 8e7);
 	assert.equal((await row(page, 'old')).total, 0);
@@ -441,6 +440,40 @@ test('a comparison has both sides, the change, and what is gone', async () => {
 	await page.select('#unit', 'shares');
 	assert.equal((await row(page, 'old')).totalBase, 0.5);
 	assert.equal((await row(page, 'main')).totalChange, 0);
+	await finish(page);
+});
+
+test('a comparison begins with its result, and has values per run', async () => {
+	const page = await open(compared, { hash: '' });
+	assert.equal(await textOf(page, '#answer-whole'), 'Whole run: 70ms -> 180ms, +157%: more');
+	assert.equal(await textOf(page, '#answer-head'), 'time per run, 1 run of base and 2 of new');
+	const cells = await page.$$eval('#answer-rows tbody tr', (all) =>
+		all.map((one) => [...one.children].map((cell) => cell.textContent)),
+	);
+	assert.deepEqual(cells, [
+		['gsub', '0', '70ms', 'new', 'more'],
+		['sub', '40ms', '0', '-100%', 'less'],
+	]);
+	assert.equal(await textOf(page, '#answer-notes'), 'And 1 more.');
+	// The functions come next: what was found first, then by the size of the change, per run.
+	assert.deepEqual(
+		(await rows(page)).map(({ name, totalBase, total }) => [name, totalBase, total]),
+		[
+			['gsub', 0, 7e7],
+			['sub', 4e7, 0],
+			['report', 7e7, 18e7],
+			['keep', 3e7, 11e7],
+		],
+	);
+	assert.equal(await page.$eval('#type', (select) => select.selectedOptions[0].textContent), 'time per run');
+	await page.click('#answer-rows tr:nth-child(2) button');
+	assert.equal(await textOf(page, '#figures tr.chosen th bdi'), 'sub');
+	// A single run is compared with all runs of the other side.
+	await page.select('#source', '1');
+	assert.equal((await row(page, 'gsub')).total, 8e7);
+	// All columns fit beside the picture.
+	await page.setViewport({ width: 1400, height: 900 });
+	assert.ok(await page.$eval('#panel-table', (panel) => panel.scrollWidth <= panel.clientWidth));
 	await finish(page);
 });
 
@@ -767,8 +800,16 @@ test('processes that worked together have lanes on one clock, in the strip too',
 		'at 2 s',
 		names[1],
 	]);
-	await page.mouse.move(x + width / 2, y + 50);
+	await page.mouse.move(x + width / 2, y + 65);
 	assert.equal(await textOf(page, '#tooltip div'), 'no samples');
+	// The names are above the samples, which begin on the left.
+	const [above, below] = await page.evaluate(() => {
+		const canvas = byId('strip-canvas');
+		const context = canvas.getContext('2d');
+		const column = [...context.getImageData(1, 0, 1, (BAND_NAME + 8) * devicePixelRatio).data];
+		return [0, column.length / 4 - 1].map((row) => column.slice(4 * row, 4 * row + 3).join());
+	});
+	assert.notEqual(below, above);
 	// A part of the clock has the samples of all processes in it.
 	await page.mouse.move(x + width * 0.7, y + 5);
 	await page.mouse.down();
@@ -783,6 +824,29 @@ test('processes that worked together have lanes on one clock, in the strip too',
 	assert.match(await textOf(page, '#range'), /^2 samples, 2 s[.]/);
 	await page.select('#layout', 'icicle');
 	assert.match(await page.evaluate(() => formatHash(app.state, app.defaults)), /layout=icicle/);
+	await finish(page);
+});
+
+test('a long name is cut, and does not cover its file', async () => {
+	const page = await open(
+		makeData(
+			[{ stack: [{ name: 'a_long_name_of_a_function_'.repeat(4), file: 'work.R', line: 1 }] }],
+			profile,
+		),
+	);
+	const [name, file, cell] = await page.evaluate(() =>
+		['#figures tbody th button', '#figures tbody th small', '#figures tbody th'].map((selector) => {
+			const { left, right } = document.querySelector(selector).getBoundingClientRect();
+			return { left, right };
+		}),
+	);
+	assert.ok(name.right <= file.left, `${name.right} ${file.left}`);
+	assert.ok(name.left >= cell.left && name.right <= cell.right);
+	const isCut = await page.$eval('#figures tbody th button', (made) => {
+		const text = made.querySelector('bdi').getBoundingClientRect();
+		return getComputedStyle(made).overflowX === 'hidden' && text.right > made.getBoundingClientRect().right;
+	});
+	assert.ok(isCut);
 	await finish(page);
 });
 

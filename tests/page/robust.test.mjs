@@ -6,6 +6,7 @@ import {
 	axe,
 	cache,
 	change,
+	compared,
 	finish,
 	growth,
 	heap,
@@ -177,7 +178,13 @@ for (const scheme of ['light', 'dark']) {
 	}
 }
 
-for (const [name, data] of Object.entries({ comparison: change, 'heap snapshot': heap, cache, growth })) {
+for (const [name, data] of Object.entries({
+	comparison: change,
+	compared,
+	'heap snapshot': heap,
+	cache,
+	growth,
+})) {
 	test(`the page is accessible, too: ${name}`, async () => {
 		const page = await open(data);
 		await page.evaluate(axe);

@@ -404,6 +404,36 @@ test('a kind of a heap snapshot has the same colour on all pages', () => {
 	}
 });
 
+test('a package has one colour on all pages', () => {
+	const of = (...packages) => {
+		const data = makeData(packages.map((name) => ({ stack: [{ name: `${name}_f`, package: name }] })));
+		const model = call('readModel', data);
+		const groups = call('groupFrames', model, 'function');
+		const weight = Float64Array.from(packages.keys());
+		const { legend } = call('colourGroups', model, groups, 'package', weight, 'light');
+		return Object.fromEntries(plain(legend).map(({ label, colour }) => [label, colour]));
+	};
+	const one = of('base', 'dplyr', 'own');
+	const other = of('own', 'stats', 'vctrs', 'base', 'dplyr');
+	for (const name of Object.keys(one)) assert.deepEqual(other[name], one[name], name);
+	assert.equal(new Set(Object.values(other).map(String)).size, 5);
+	// No other package is as blue as base.
+	const hues = Array.from({ length: 500 }, (_, i) => call('hueOfPackage', `package${i}`));
+	assert.ok(hues.every((hue) => hue >= 0 && hue < 360 && Math.abs(hue - 255) >= 30));
+});
+
+test('the outermost functions of two expressions are one function', () => {
+	const data = makeData([{ stack: ['f_old', 'g'] }, { stack: ['f_new', 'g'] }]);
+	data.comparison = { expression: ['f_old', 'f_new', 'f_old -> f_new'] };
+	const model = call('readModel', data);
+	const groups = call('groupFrames', model, 'function');
+	assert.deepEqual([...groups.names].sort(), ['f_old -> f_new', 'g']);
+	// Their callees are one, too: the root, the expression, and `g`.
+	assert.equal(call('fold', model, groups, null).n, 3);
+	data.comparison.expression = [];
+	assert.equal(call('fold', model, call('groupFrames', call('readModel', data), 'function'), null).n, 5);
+});
+
 test('groups know for which functions a difference was found', () => {
 	const data = makeData([{ stack: ['f', 'g'] }, { stack: ['h'] }]);
 	assert.deepEqual(
@@ -528,9 +558,9 @@ test('an address can name a label', () => {
 	assert.equal(label('#label=-2'), -2);
 });
 
-test('the page without data is at most 114 KB', () => {
+test('the page without data is at most 122 KB', () => {
 	const bytes = Buffer.byteLength(joinPage(makeData([]))) - encode(makeData([])).length;
-	assert.ok(bytes <= 114 * 1024, `${bytes} bytes`);
+	assert.ok(bytes <= 122 * 1024, `${bytes} bytes`);
 });
 
 // ---- Names that objects inherit ----
@@ -724,12 +754,13 @@ test('the strip has the times of samples, not their number times the interval', 
 	assert.match(call('rangeText', [1, 3]), /^samples 2 to 3 of 4, 10 ms to 1.01 s[.]/);
 	const ticks = page(`{
 		const texts = [];
-		const context = { fillText: (text) => texts.push(text), fillRect() {} };
+		const context = { fillText: (text, x) => texts.push(\`\${text} at \${x - 4}\`), fillRect() {} };
 		globalThis.themeColour = () => '';
-		drawStripAxis(context, 360);
+		drawStripAxis(context, 360, 60);
 		texts;
 	}`);
-	assert.deepEqual([...ticks], ['0 s', '10 ms', '1 s', '1.01 s']);
+	// Round times; nothing was recorded at half a second.
+	assert.deepEqual([...ticks], ['0 s at 0', '1 s at 180']);
 	// Without times, samples are counted.
 	page('app = { model: { sources: [{ period: null }] } }');
 	page(`delete strip.parts[0].order.times`);

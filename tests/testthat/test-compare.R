@@ -228,11 +228,17 @@ test_that("the footer states the largest difference that can be missed, or none"
     lines[[length(lines)]]
   }
   # `a` varies, `b` does not, so any difference of `b` is detectable.
-  x <- compare_profiles(exact_runs(c(1, 1, 1, 1, 1), rep(0.5, 5)), exact_runs(c(1, 1, 1, 1, 10), rep(0.5, 5)))
+  x <- compare_profiles(exact_runs(c(1, 1, 1, 1, 1), rep(0.5, 5)), exact_runs(c(1, 1, 1, 1, 2), rep(0.5, 5)))
   expect_equal(x$detectable[x$name == "b"], 1)
-  expect_equal(footer(x), "No difference was found. Such comparisons can miss differences below 15x.")
-  expect_equal(change(max(x$detectable)), "15x")
+  missed <- sub("+", "", change(max(x$detectable)), fixed = TRUE)
+  expect_equal(footer(x), paste0(
+    "No difference was found. Differences below ", missed, " can be missed in rows with 10% of the run or more."
+  ))
   expect_no_match(format(x), "below 0%|0% would")
+  # Small rows have no influence, since in one of them nearly any difference would be missed.
+  small <- compare_profiles(exact_runs(c(1, 1, 1, 1, 1), rep(20, 5)), exact_runs(c(1, 1, 1, 1, 2), rep(20, 5)))
+  expect_gt(max(small$detectable), 2)
+  expect_equal(footer(small), "No difference was found.")
   # No function varies, and none differs.
   x <- compare_profiles(exact_runs(rep(1, 3)), exact_runs(rep(1, 3)))
   expect_equal(footer(x), "No difference was found.")
@@ -241,10 +247,45 @@ test_that("the footer states the largest difference that can be missed, or none"
   x <- compare_profiles(exact_runs(rep(1e-4, 3)), exact_runs(rep(1e-9, 3)))
   expect_equal(attr(x, "whole")$verdict, "less")
   expect_equal(footer(x), "No difference was found in these rows.")
-  # A difference of any size could be missed.
-  x <- compare_profiles(exact_runs(c(1e-100, 1, 1e100)), exact_runs(c(1e-100, 1, 1e100)))
-  x$detectable[] <- Inf
-  expect_equal(footer(x), "No difference was found. The runs vary so much that differences of any size can be missed.")
+  # Nearly any difference could be missed.
+  x <- compare_profiles(exact_runs(c(1, 1, 1, 1, 1), rep(0.5, 5)), exact_runs(c(1, 1, 1, 1, 10), rep(0.5, 5)))
+  expect_gt(max(x$detectable), 10)
+  expect_equal(footer(x), "No difference was found. The runs vary so much that even differences of 10x can be missed.")
+})
+
+test_that("the footer explains an interval without 0 beside the verdict none found", {
+  explains <- function(x) any(grepl("Verdicts are adjusted", format(x, width = 200), fixed = TRUE))
+  x <- compare_profiles(profile_of_runs(base_runs), profile_of_runs(new_runs))
+  expect_false(explains(x))
+  row <- which(x$name == "h")
+  expect_equal(x$verdict[[row]], "none found")
+  x$lower[[row]] <- 1.01
+  expect_true(explains(x))
+  # Only about rows that are shown.
+  expect_false(any(grepl("Verdicts are adjusted", format(x, n = 1), fixed = TRUE)))
+})
+
+test_that("the outermost functions of two expressions are one row", {
+  runs <- function(name, inner, n) {
+    profile_of_runs(lapply(n, function(n) stats::setNames(c(30, n), paste0(name, ">", inner, c(">f", ">g")))))
+  }
+  base <- runs("f_old", "sapply>lapply", c(20, 21, 22))
+  new <- runs("f_new", "lapply", c(40, 41, 42))
+  x <- compare_profiles(base, new)
+  # `sapply` is in all samples of `base`, too, but inside.
+  expect_setequal(x$name, c("f_old -> f_new", "sapply", "lapply", "f", "g"))
+  row <- row_of(x, "f_old -> f_new")
+  whole <- attr(x, "whole")
+  expect_equal(c(row$base, row$new, row$ratio), c(whole$base, whole$new, whole$ratio))
+  expect_equal(row$verdict, "more")
+  expect_equal(attr(expect_no_regression(new, base), "whole")$ratio, 1 / whole$ratio)
+  expect_setequal(compare_profiles(new, base)$name, c("f_new -> f_old", "sapply", "lapply", "f", "g"))
+  # Rows that are chosen by name, and functions that both versions have.
+  expect_equal(compare_profiles(base, new, only = "f_old")$name, "f_old")
+  both <- combine_profiles(list(new, base))
+  expect_true(all(c("f_old", "f_new") %in% compare_profiles(base, both, min_share = 0)$name))
+  # A function that is in all samples of one version, but has no counterpart.
+  expect_true("main" %in% compare_profiles(runs("main", "lapply", 1:3), runs("lapply", "lapply", 1:3))$name)
 })
 
 test_that("a change is not rounded to none or all", {

@@ -172,3 +172,68 @@ test_that("packages are advised about for functions of R packages only", {
   expect_false(advised(from("function_of_the_script", "1#3 ")))
   expect_false(advised(read_pprof(data_path("pprof", "go_cpu.pb.gz"))))
 })
+
+test_that("the user's own code is no unknown package, and garbage collections are no package", {
+  lines <- function(packages, own) {
+    packages <- tibble::tibble(package = names(packages), self = unname(packages), self_share = unname(packages) / 100)
+    packages$package[packages$package == "?"] <- NA
+    text <- description_packages(packages, own, 0.02, "count", 10, identity)
+    sub("^ *([0-9.]+) .*  ", "\\1 ", text[-(1:2)])
+  }
+  expect_equal(lines(c(base = 50, "?" = 30, "<GC>" = 20), 0.3), c("50.0 base", "30.0 (your code)"))
+  expect_equal(lines(c(base = 50, "?" = 30, "<GC>" = 20), 0), c("50.0 base", "30.0 (unknown)"))
+  expect_equal(lines(c(base = 50, "?" = 30, stats = 20), 0.1), c("50.0 base", "20.0 stats", "20.0 (unknown)", "10.0 (your code)"))
+  # A share below the smallest one that is shown, and a single row.
+  expect_equal(lines(c(base = 50, "?" = 30, stats = 20), 0.29), c("50.0 base", "29.0 (your code)", "20.0 stats"))
+  expect_null(description_packages(tibble::tibble(package = c("base", "<GC>"), self = 1, self_share = 0.5), 0, 0, "count", 10, identity))
+  # In a profile of a script.
+  path <- write_file(c(
+    "line profiling: sample.interval=10000", "#File 1: /home/me/report.R", rep("1#2 \"paste\" 1#1 \"work\" ", 3), rep("1#1 \"work\" ", 2)
+  ))
+  x <- read_rprof(path)
+  x$functions$.package <- ifelse(x$functions$name == "work", NA, "base")
+  x$functions$.package_from <- ifelse(x$functions$name == "work", NA, "process")
+  description <- describe_profile(x)
+  expect_equal(as.list(description)$run$own_share, 0.4)
+  expect_match(format(description), "40.0 .*[(]your code[)]$", all = FALSE)
+})
+
+test_that("functions in the workspace of the session that recorded them are the user's own code", {
+  x <- read_rprof(write_file(c("sample.interval=10000", rep("\"work_of_mine\" ", 2), rep("\"work_of_others\" ", 3))))
+  x$functions$.package <- NA_character_
+  own_share <- function(x) as.list(describe_profile(x))$run$own_share
+  expect_equal(own_share(mark_session(x)), 0)
+  assign("work_of_mine", function() NULL, globalenv())
+  withr::defer(rm("work_of_mine", envir = globalenv()))
+  expect_equal(own_share(mark_session(x)), 0.4)
+  expect_equal(own_share(x), 0)
+})
+
+test_that("the text of the shell shows the hottest branches", {
+  stacks <- c("\"x1\" \"x\" \"a\" \"main\" ", "\"y1\" \"y\" \"b\" \"main\" ", "\"c\" \"main\" ")
+  x <- read_rprof(write_file(c("sample.interval=10000", rep(stacks, c(45, 35, 20)))))
+  shown <- function(clock = NULL) {
+    path <- withr::local_tempfile(fileext = ".pb.gz")
+    utils::capture.output(shell_finish(x, path, list(clock = clock)), type = "message")
+  }
+  text <- shown()
+  expect_match(text, "45.0 .* a > x > x1$", all = FALSE)
+  expect_match(text, "35.0 .* b > y > y1$", all = FALSE)
+  expect_match(text, "20.0 .* c$", all = FALSE)
+  expect_no_match(text, "real time")
+  expect_no_match(shown("cpu"), "real time")
+  expect_match(shown("wall"), "Note: Time is real time", all = FALSE)
+})
+
+test_that("a note of an update is not repeated", {
+  x <- read_rprof(write_file(c("sample.interval=10000", "\"f\" ")))
+  x$sources$source_uri <- "pid:1"
+  recorded <- list(profile = x, unread = 0, ended = integer(), left = NULL)
+  note <- watched_note(recorded)
+  expect_identical(note, hint_without_lines)
+  lines <- function(...) gsub("\\s+", " ", paste(watched_lines(recorded, 1, 5, ...), collapse = " "))
+  expect_match(lines(), "There are no lines of R code")
+  expect_no_match(lines(note), "There are no lines of R code")
+  recorded$profile$samples <- x$samples[0, ]
+  expect_match(watched_note(recorded), "not computing")
+})

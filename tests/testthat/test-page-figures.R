@@ -143,6 +143,53 @@ test_that("functions whose difference is certain are marked if there are enough 
   expect_null(page_of(new)$functions$found)
 })
 
+test_that("a page with a base begins with what compare_profiles() prints", {
+  base <- profile_of_runs(rep(list(c("f_old>f" = 50, "f_old>g" = 50)), 3))
+  new <- profile_of_runs(rep(list(c("f_new>f" = 80, "f_new>g" = 50)), 3))
+  compared <- compare_profiles(base, new)
+  printed <- format(compared, width = 1000)
+  text <- page_of(new, base = base)$comparison
+  expect_identical(paste("<comparison by function>", text$head), printed[[1]])
+  expect_identical(paste("Whole run:", text$whole), printed[[2]])
+  expect_identical(text$verdict, "more")
+  certain <- compared[compared$verdict == "more", ]
+  expect_identical(certain$name, c("f_old -> f_new", "f"))
+  cells <- matrix(unlist(text$cells), ncol = length(text$columns), byrow = TRUE, dimnames = list(NULL, text$columns))
+  expect_identical(cells[, "name"], certain$name)
+  for (row in seq_len(nrow(cells))) {
+    line <- gsub(" {2,}", "  ", printed[startsWith(printed, paste0(cells[row, "name"], " "))])
+    expect_identical(line, paste(cells[row, ], collapse = "  "))
+  }
+  expect_identical(unlist(text$expression), c("f_old", "f_new", "f_old -> f_new"))
+  expect_length(text$notes, 0)
+  data <- page_of(new, base = base)
+  found <- data$strings[data$functions$name + 1][data$functions$found == 1]
+  expect_setequal(found, c("f_old", "f_new", "f"))
+  # No difference, too few runs, and runs that cannot be compared.
+  text <- page_of(base, base = base)$comparison
+  expect_length(text$cells, 0)
+  expect_match(unlist(text$notes), "^No difference was found")
+  text <- page_of(profile_of_runs(list(c("f_old>f" = 50))), base = base)$comparison
+  expect_identical(text$verdict, "")
+  expect_match(text$notes[[1]], "There is no verdict")
+  expect_null(page_of(read_rprof(rprof_path("basic_plain.out")), base = read_pprof(data_path("pprof", "go_heap.pb.gz")))$comparison)
+  expect_null(page_of(new)$comparison)
+})
+
+test_that("the title of a page with a base names both versions", {
+  title <- function(x, base) page_of(x, base = base)$title
+  of <- function(name, n = 3) {
+    x <- profile_of_runs(rep(list(c("f" = 5)), n))
+    x$sources$source_uri <- name
+    x
+  }
+  expect_identical(title(of(paste("new", 1:3)), of(paste("base", 1:3))), "new, compared with base")
+  expect_identical(title(of(paste0("runs/new-", 1:3, ".out")), of(paste0("old", 1:3, ".out"))), "new.out, compared with old.out")
+  expect_identical(title(of("a.out", 1), of("a.out", 1)), "a.out compared with its base")
+  expect_identical(title(of(c("a", "b", "c")), of("base.out", 1)), "a and 2 more, compared with base.out")
+  expect_identical(title(of(as.character(1:3)), of("base.out", 1)), "1 and 2 more, compared with base.out")
+})
+
 test_that("differences agree with go tool pprof", {
   pprof <- go_pprof()
   folder <- withr::local_tempdir()

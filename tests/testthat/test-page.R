@@ -90,6 +90,24 @@ test_that("a heap snapshot has the kinds of its frames, and nothing of functions
   expect_equal(figures$total[figures$key == "$fits <list>"], 9.4e6)
 })
 
+test_that("the page of a heap snapshot has the title of its process", {
+  x <- heap_page_snapshots()$after
+  title <- function(x, ...) page_of(x, ...)$title
+  expect_identical(title(x), "Memory of R, pid 124")
+  expect_identical(title(combine_profiles(list(x, x))), "Memory of R, pid 124 and 1 more")
+  expect_identical(title(x, base = heap_page_snapshots()$before), "Memory of R, pid 124, compared with Memory of R, pid 123")
+  x$.source_attributes <- tibble::tibble(
+    source_id = x$sources$source_id, key = "process.command_line", type = "string", unit = "",
+    value = "/usr/lib/R/bin/exec/R --no-echo --file=/home/me/report.R --args secret"
+  )
+  expect_identical(title(x), "Memory of report.R, pid 124")
+  x$sources$source_uri <- NA_character_
+  expect_identical(title(x), "Memory of report.R")
+  # Without sources, it is not known to be one.
+  x$sources <- x$sources[0, ]
+  expect_identical(page_title(x), "Profile")
+})
+
 test_that("heap snapshots are compared without a verdict about runs", {
   snapshots <- heap_page_snapshots()
   of <- function(x) combine_profiles(rep(list(x), 3))

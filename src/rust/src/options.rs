@@ -1,6 +1,6 @@
 //! Reads arguments of entry points that are settings: of writers, recorders, filters and requests.
 
-use crate::argument::{STRSXP, Sexp, argument, text};
+use crate::argument::{STRSXP, Sexp, VECSXP, argument, text};
 use crate::guard::stop;
 use extendr_api::Robj;
 use profile_core::analysis::frameworks::Frameworks;
@@ -11,7 +11,7 @@ use profile_core::formats::{self, Options, Writer};
 use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use profile_core::model::{Payload, Profile};
-use profile_core::page::{self, Page, SourceText};
+use profile_core::page::{self, Comparison, Page, SourceText};
 use profile_core::retry::{self, Outcome};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
 use profile_reader::record::settings;
@@ -61,7 +61,7 @@ impl Options for WriterOptions<'_> {
 }
 
 /// The page for a list of `title`, `generator`, `template`, `style`, `script` (strings), `files`, `texts` and `changed`
-/// (for each source file), `mine` (files), `found` (names, or NULL), `sources` (a number) and `options` (a list of flags).
+/// (for each source file), `mine` (files), `found` (names, or NULL), `comparison` (a list, or NULL), `sources` (a number) and `options` (a list of flags).
 pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
     let option = |name| option_of(list, name);
     let text = |name| Ok::<_, Error>(option(name)?.text()?.unwrap_or_default());
@@ -80,6 +80,11 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         STRSXP => Some(names.texts()?),
         _ => None,
     };
+    let given = option("comparison")?;
+    let comparison = match given.kind() {
+        VECSXP => Some(comparison_of(given)?),
+        _ => None,
+    };
     Ok(Page {
         title: text("title")?,
         generator: text("generator")?,
@@ -90,7 +95,22 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         texts: files.map(file).try_vec()?,
         sources: count_of(option("sources")?)?,
         found,
+        comparison,
         options: page::Options::read(|name| option_of(options, name)?.flag())?,
+    })
+}
+
+fn comparison_of(list: Sexp<'_>) -> Result<Comparison<'_>> {
+    let text = |name| Ok::<_, Error>(option_of(list, name)?.text()?.unwrap_or_default());
+    let texts = |name| option_of(list, name)?.texts();
+    Ok(Comparison {
+        head: text("head")?,
+        whole: text("whole")?,
+        verdict: text("verdict")?,
+        notes: texts("notes")?,
+        columns: texts("columns")?,
+        cells: texts("cells")?,
+        expression: texts("expression")?,
     })
 }
 

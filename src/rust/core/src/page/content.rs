@@ -56,7 +56,26 @@ pub struct Page<'p> {
     /// The names of functions for which a comparison of runs found a difference; `None` if there are
     /// too few runs.
     pub found: Option<Vec<&'p str>>,
+    /// The result of the comparison with the further sources, if they can be compared.
+    pub comparison: Option<Comparison<'p>>,
     pub options: Options,
+}
+
+/// The result of a comparison as text, which the page shows as it is.
+#[derive(Debug, Default)]
+pub struct Comparison<'p> {
+    /// What was compared, and the result for the whole run.
+    pub head: &'p str,
+    pub whole: &'p str,
+    /// The verdict on the whole run; empty if there is none.
+    pub verdict: &'p str,
+    /// Sentences about what could not be found.
+    pub notes: Vec<&'p str>,
+    /// The heads of the table of differences, and its cells, row by row.
+    pub columns: Vec<&'p str>,
+    pub cells: Vec<&'p str>,
+    /// The names of the outermost function in both versions, and the name of both together, if the names differ.
+    pub expression: Vec<&'p str>,
 }
 
 /// The text of a source file.

@@ -16,6 +16,7 @@
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
 //! | `sources` | objects with `name` (of the process, if it is known, and the last part of the URI; or `worker 1 of 2, pid 1234`), `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts), `base` (whether other sources are compared with this one) and, for processes that work together, `seconds`, how long they were recorded, or null |
 //! | `heap` | only if a source is a heap snapshot: the kinds of its frames, in the order of their colours |
+//! | `comparison` | only if the sources can be compared with the base: texts `head`, `whole` and `verdict` (of the whole run), lists of texts `notes`, `columns` and `cells` (row by row) of the table of differences, and `expression`: the names of the outermost function in the base and in the new version, and of both together, if they differ |
 //! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. The value `34 others` combines 34 values with fewer samples. Samples with the same labels belong to the same set |
 //! | `values` | objects with `source`, `set` if there are labels, and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
 //! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps |
@@ -23,7 +24,7 @@
 //! | `mine` | the files (strings) whose code is the user's |
 //! | `texts` | objects with `file` (a string), `text`, and `changed`: whether it was changed after recording |
 
-use super::content::Page;
+use super::content::{Comparison, Page};
 use super::labels::{Labels, Value};
 use super::samples::Samples;
 use super::tree::{Frame, Function, Tree};
@@ -75,6 +76,10 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
         if profile.sources.iter().any(|source| source.kind == SNAPSHOT) {
             let kinds = HeapFrame::ALL.into_iter().map(HeapFrame::name);
             json.field("heap")?.texts(kinds)?;
+        }
+        if let Some(comparison) = &page.comparison {
+            json.field("comparison")?
+                .object(|json| write_comparison(comparison, json))?;
         }
         json.field("labels")?.array(|json| {
             let mut pairs = (0..).zip(&labels.pairs);
@@ -210,6 +215,17 @@ fn write_source(
         json.field("seconds")?.number(seconds)?;
     }
     Ok(())
+}
+
+fn write_comparison(comparison: &Comparison, json: &mut Json) -> Result<()> {
+    json.field("head")?.text(comparison.head)?;
+    json.field("whole")?.text(comparison.whole)?;
+    json.field("verdict")?.text(comparison.verdict)?;
+    let mut texts = |name: &str, texts: &[&str]| json.field(name)?.texts(texts.iter().copied());
+    texts("notes", &comparison.notes)?;
+    texts("columns", &comparison.columns)?;
+    texts("cells", &comparison.cells)?;
+    texts("expression", &comparison.expression)
 }
 
 /// Writes the text of each file that has a function in the tree.

@@ -22,7 +22,7 @@ mod samples;
 mod tests;
 mod tree;
 
-pub use content::{Options, Page, SourceText};
+pub use content::{Comparison, Options, Page, SourceText};
 
 use crate::error::Result;
 use crate::formats::{Format, Losses, Writer};

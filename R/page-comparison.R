@@ -1,0 +1,44 @@
+# The comparison at the start of a page with a base: the result of compare_profiles() with its default arguments, as text.
+
+# The number of differences that the page lists.
+most_differences <- 20
+
+# `data`: figures by function, see `new_figures()`. Returns the functions for which a difference was found, `NULL` if there
+# are too few runs, and the text of the page; `NULL` if the runs cannot be compared.
+page_comparison <- function(data, profiles, call) {
+  data <- with_common_expression(data, profiles)
+  compared <- tryCatch(
+    comparison_of(data, call),
+    # Runs without samples, or with unknown periods.
+    profile_error_unsupported = function(error) NULL
+  )
+  if (is.null(compared)) {
+    return()
+  }
+  whole <- attr(compared, "whole")
+  certain <- compared[compared$verdict %in% c("more", "less"), ]
+  found <- as.character(certain$name)
+  common <- if (!is.null(data$expression)) common_name(data$expression)
+  if (any(found %in% common)) {
+    found <- c(found, data$expression)
+  }
+  shown <- utils::head(certain, most_differences)
+  columns <- list()
+  if (nrow(shown) > 0) {
+    names <- printable(ifelse(is.na(shown$name), "(unknown)", shown$name), 200)
+    columns <- c(list(name = names), comparison_columns(shown, attr(compared, "scale"), attr(compared, "unit"), TRUE))
+  }
+  more <- nrow(certain) - nrow(shown)
+  list(
+    found = if (has_verdicts(compared)) found,
+    text = list(
+      head = comparison_head(compared),
+      whole = format_whole_run(whole, attr(compared, "unit")),
+      verdict = if (is.na(whole$verdict)) "" else whole$verdict,
+      notes = c(if (more > 0) paste0("And ", format_count(more), " more."), comparison_notes(compared, shown)),
+      columns = as.character(names(columns)),
+      cells = if (length(columns) > 0) as.vector(t(do.call(cbind, columns))) else character(),
+      expression = as.character(c(data$expression, common))
+    )
+  )
+}
