@@ -1,4 +1,4 @@
-//! Pages in HTML that hold a profile as data: how they are recognised, and where the data are.
+//! Pages in HTML that hold a profile as data: where the data are.
 //!
 //! HTML is not parsed: the programs that write these pages write the element with the data in one way, and escape what
 //! would end it.
@@ -6,35 +6,13 @@
 use super::format::Opened;
 use super::message::{Expected, load as load_bytes};
 use super::problems::Problems;
+use super::signatures::pages::holds_profile;
 use crate::error::{Error, Position, Result};
 use crate::limits::cancel::Stop;
 use crate::message;
 use memchr::memmem;
 
-/// The mark of pages of this package, which are recognised by their first bytes.
-const GENERATOR: &[u8] = b"<meta name=\"generator\" content=\"profile\">";
-const HEAD: usize = 1 << 12;
-/// The element of a widget of profvis. The scripts of a page that needs no other files come before it.
-const PROFVIS: &[u8] = b"class=\"profvis html-widget";
 const END: &[u8] = b"</script>";
-
-fn is_html(start: &[u8]) -> bool {
-    start.trim_ascii_start().starts_with(b"<")
-}
-
-pub fn is_own_page(start: &[u8]) -> bool {
-    let head = &start[..start.len().min(HEAD)];
-    is_html(head) && memmem::find(head, GENERATOR).is_some()
-}
-
-pub fn is_profvis(start: &[u8]) -> bool {
-    is_html(start) && !is_own_page(start) && memmem::find(start, PROFVIS).is_some()
-}
-
-/// Whether a page holds a profile that can be read.
-pub fn holds_profile(start: &[u8]) -> bool {
-    is_own_page(start) || is_profvis(start)
-}
 
 /// The bytes of a page, which has been recognised.
 pub fn load(opened: Opened, stop: Stop) -> Result<Vec<u8>> {

@@ -7,9 +7,8 @@
 mod archives;
 mod json;
 mod legacy;
+pub mod pages;
 mod traces;
-
-use super::html;
 
 /// The name of pages without a profile.
 pub const HTML: &str = "html";
@@ -201,7 +200,7 @@ static KINDS: &[FileKind] = &[
     kind("otlp_other", "OpenTelemetry data that are not profiles", "", Is(json::is_other_signal)),
     // Documents and programs.
     kind("utf16", "UTF-16 text", SAVE_AS_UTF8, Is(archives::is_utf16)),
-    kind(HTML, "HTML or XML", DOWNLOADED, Is(|start| archives::is_markup(start) && !html::holds_profile(start))),
+    kind(HTML, "HTML or XML", DOWNLOADED, Is(|start| archives::is_markup(start) && !pages::holds_profile(start))),
     kind("pdf", "a PDF file", "", Start(&[b"%PDF-"])),
     kind("image", "an image", "", Start(&[b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a"])),
     kind("office", "a document of Microsoft Office", "", Start(&[b"\xd0\xcf\x11\xe0"])),

@@ -13,6 +13,7 @@ use super::format::{Format, Opened};
 use super::html;
 use super::json_file;
 use super::problems::Problems;
+use super::signatures::pages;
 use crate::error::{Error, Position, Result};
 use crate::formats::format::Look;
 use crate::io::gzip::Content;
@@ -26,7 +27,7 @@ use data_encoding::BASE64;
 pub const FORMAT: Format = Format {
     name: "page",
     title: "a page",
-    recognises: html::is_own_page,
+    recognises: pages::is_own_page,
     read: Some(read),
     file_names: &["*.html", "*.htm"],
     may_be_compressed: false,

@@ -9,6 +9,7 @@ mod text;
 use super::format::{Format, Opened};
 use super::html;
 use super::json_file;
+use super::signatures::pages;
 use crate::error::Error;
 use crate::error::{Position, Result};
 use crate::formats::format::Look;
@@ -19,7 +20,7 @@ use crate::limits::cancel::Stop;
 pub const FORMAT: Format = Format {
     name: "profvis",
     title: "a page of profvis",
-    recognises: html::is_profvis,
+    recognises: pages::is_profvis,
     read_as: Some(("rprof", as_rprof)),
     r_reader: Some("read_profile"),
     ..Format::NONE
