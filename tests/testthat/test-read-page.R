@@ -136,7 +136,9 @@ test_that("pages of profvis are read as what profvis had read", {
   expect_identical(paste0(lines$filename, ":", lines$line, " ", lines$self), "a.R:1 2")
   expect_equal(sampling_period(x$sources), 10000, ignore_attr = TRUE)
   for (read in list(read_rprof, read_pprof)) {
-    expect_error(read(data_path("found", "profvis.html")), "page of profvis.*read_profile", class = "profile_error_parse")
+    expect_error(
+      read(data_path("found", "profvis.html")), "page of profvis.*read_profile", class = "profile_error_parse"
+    )
   }
 })
 

@@ -66,8 +66,8 @@ test_that("each sample file is read by the reader of its format only", {
 outermost_names <- c(
   "f", "f g", "f 5", "12", "a;b", "x\ty", "<module> (app.py:3)", "<Anonymous>", "<GC>", "<html>", "<!x", "# x", "#x",
   "#", "// x", "//x", "//", "\"q\"", "\"f\" \"g", "[[", "(", "{main}", "{", "sample.interval=1", "192 :", "new page:",
-  "R 1 2.0: 3 c:", "R 1 2.0: 3 c: x", "R 1/1 2.0: 3 c: 7f0 f (/a)",
-  "\t             7f0 f (/a)", "R 1 c:", "for (i", "analysis.R:12", "names<-", "caf\u00e9", "a\001b", "heap profile: 1 @", "PK"
+  "R 1 2.0: 3 c:", "R 1 2.0: 3 c: x", "R 1/1 2.0: 3 c: 7f0 f (/a)", "\t             7f0 f (/a)", "R 1 c:", "for (i",
+  "analysis.R:12", "names<-", "caf\u00e9", "a\001b", "heap profile: 1 @", "PK"
 )
 
 # A profile of stacks with one outermost function each.
