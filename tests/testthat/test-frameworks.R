@@ -140,18 +140,6 @@ test_that("code in libraries is not mine", {
   expect_identical(nrow(filter_profile(x, hide = "plumbing")$samples), 1L)
 })
 
-test_that("code that callr runs starts at the user's function", {
-  # What callr 3.7.3 runs in a process, for callr::r() and for r_session.
-  outer <- c(
-    "tryCatch", "tryCatchList", "tryCatchOne", "doTryCatch", "withCallingHandlers", "saveRDS", "do.call", "do.call"
-  )
-  x <- read_collapsed(write_file(c(
-    paste0(paste(c(outer, "<Anonymous>", "slow"), collapse = ";"), " 3"), "save_all;saveRDS 1"
-  )), source_uri = NA)
-  left <- frames_of(filter_profile(x, hide = "plumbing"))
-  expect_identical(unname(lapply(left, function(names) trimws(names))), list("slow", c("save_all", "saveRDS")))
-})
-
 test_that("words may be parts of names", {
   path <- withr::local_tempfile(lines = c("sample.interval=10000", "\"plumbing\" \"mine\" ", "\"mine\" "))
   x <- read_rprof(path)
