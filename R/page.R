@@ -58,7 +58,8 @@
 #'   is left out if it has more than 200 values, each with a single sample, or if it would result in more than 1000
 #'   combinations. At most 20 keys are kept. Differences of profiles have no labels.
 #'
-#' Attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own.
+#' Attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own. With this
+#' data [read_profile()] reads a page as a profile.
 #'
 #' ## Size
 #'

@@ -226,6 +226,12 @@ with_lines_in_names <- function(functions) {
   functions
 }
 
+# The functions that write formats which can be read.
+with_reader <- function() {
+  formats <- data_model()$formats
+  formats$writer[!is.na(formats$reader)]
+}
+
 # Writes the profile, and prints a summary to the standard error, without the note `omit`. If the file cannot be written any
 # more, the profile is kept elsewhere.
 shell_finish <- function(x, output, options, omit = NULL) {
@@ -236,6 +242,11 @@ shell_finish <- function(x, output, options, omit = NULL) {
     real_time <- "Time is real time (`--clock wall`): it passes, too, while the program waits."
     notes <- setdiff(description$parts$notes, omit)
     description$parts$notes <- c(if (identical(options$clock, "wall")) real_time, notes)
+    # The steps use `x`, which a shell does not have.
+    if (!is.na(match(writer_of(output, rlang::current_env()), with_reader()))) {
+      opens <- paste0("x <- read_profile(", encodeString(output, quote = "\""), ")")
+      description$parts$next_calls <- c(opens, description$parts$next_calls)
+    }
     shell_message(paste(format(description), collapse = "\n"))
   }
   tryCatch(

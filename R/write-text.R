@@ -17,8 +17,8 @@
 #' each. Files, lines, sources and labels are not written. Stacks whose sum is 0 are left out.
 #'
 #' With `frame_types = TRUE`, names get the suffixes by which `flamegraph.pl --color=java` colours frames: `_[k]` for
-#' the `.frame_type` `kernel`, `_[j]` for `jit`, `_[w]` for `waker`, and `_[i]` for inlined frames. Other tools show
-#' the suffix.
+#' the `.frame_type` `kernel`, `_[j]` for `jit`, `_[w]` for `waker`, `_[0]` for `interpreted`, `_[1]` for `c1`, and
+#' `_[i]` for inlined frames. Other tools show the suffix.
 #'
 #' The format has no escapes: `;` in names becomes `:`, and line feeds become blanks. The warning counts such
 #' names, samples without frames, and stacks with negative sums, which are left out.

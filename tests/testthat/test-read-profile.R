@@ -159,6 +159,32 @@ test_that("other kinds of files are named, with what to do instead", {
   })
 })
 
+test_that("files of other profilers and tracers are named, with a tool that converts them", {
+  kinds <- c(
+    "cprofile-python3.prof" = "such as py-spy", tachyon.bin = "replay --gecko", perfetto.pftrace = "traceconv profile",
+    ghc.eventlog = "hs-speedscope", memray.bin = "memray flamegraph", firefox70.jslb = "as JSON",
+    "go-trace.out" = "go tool trace -pprof=TYPE", rustc.mm_profdata = "stack_collapse",
+    pyinstrument.json = "pyinstrument -r speedscope"
+  )
+  for (file in names(kinds)) {
+    for (read in list(read_profile, read_pprof, read_otlp, read_rprof, read_speedscope)) {
+      error <- expect_error(read(found_path(file)), kinds[[file]], fixed = TRUE, class = "profile_error_parse")
+      expect_null(c(error$byte, error$line))
+    }
+  }
+  for (read in list(read_profile, read_cpuprofile)) {
+    expect_error(
+      read(found_path("trace-events-begin-end.json")), "speedscope.app", fixed = TRUE, class = "profile_error_parse"
+    )
+  }
+})
+
+test_that("the types of frames that async-profiler appends are no part of names", {
+  x <- expect_no_warning(read_profile(found_path("collapsed-frame-types.txt")))
+  expect_equal(self_of(x), c(f = 10))
+  expect_setequal(x$locations$.frame_type, c("interpreted", "jit", "c1", NA))
+})
+
 test_that("files that R saved are recognised in all their forms", {
   x <- small_profile()
   path <- withr::local_tempfile()

@@ -167,6 +167,11 @@ test_that("a script runs as under Rscript, and is recorded with its lines", {
   expect_identical(recorded$out, plain$out)
   expect_identical(recorded$err[[1]], "to the standard error")
   expect_match(recorded$err, "^Written to ", all = FALSE)
+  # The first of the next steps gives the others their `x`.
+  first <- recorded$err[[match("Next:", recorded$err) + 1]]
+  expect_match(first, "x <- read_profile(\"", fixed = TRUE)
+  opened <- eval(parse(text = first)[[1]][[3]])
+  expect_identical(opened$sources$source_type, "pprof")
   x <- read_profile(output)
   lines <- summary(x)$by_line
   lines <- lines[lines$filename == path, ]
@@ -481,6 +486,13 @@ test_that("files are shown, converted and compared", {
   expect_identical(read_profile(at("a.pb.gz"))$sources$source_type, "pprof")
   withr::with_dir(folder, quietly("page", "a.pb.gz"))
   expect_true(is_page_file(at("a.html")))
+  # The page that `profile record` leaves is a profile like any other.
+  quietly("convert", at("a.html"), at("b.pb.gz"))
+  expect_equal(summary(read_profile(at("b.pb.gz")))$total, summary(read_profile(file))$total)
+  shown <- utils::capture.output(quietly("compare", at("a.html"), at("a.html")))
+  expect_match(shown[[1]], "1 run of base and 1 of new")
+  quietly("page", "-o", at("c.html"), at("a.html"))
+  expect_true(is_page_file(at("c.html")))
   dir.create(at("runs"))
   for (i in 1:3) file.copy(file, at(paste0("runs/", i, ".out")))
   shown <- utils::capture.output(quietly("compare", "-o", at("difference.html"), at("runs"), at("runs")))

@@ -9,7 +9,6 @@ use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::model::HeapFrame;
 use profile_core::model::heap::SNAPSHOT;
 use profile_core::model::known_types::KNOWN_TYPES;
-use profile_core::page;
 use profile_core::schema::{ColumnInfo, Key, TABLES, TABLES_V1, TableInfo, Type};
 
 /// A table and its columns.
@@ -150,7 +149,7 @@ fn heap_frames(arena: Arena<'_>) -> Result<RObject<'_>> {
 }
 
 fn all_formats() -> impl Iterator<Item = &'static Format> + Clone {
-    FORMATS.iter().copied().chain([&page::FORMAT])
+    FORMATS.iter().copied()
 }
 
 fn formats(arena: Arena<'_>) -> Result<RObject<'_>> {

@@ -30,6 +30,7 @@ mod lines;
 mod of_otlp;
 mod of_text;
 mod of_viewers;
+mod pages;
 mod structured;
 mod tree;
 // For the messages of the tests.

@@ -5,7 +5,7 @@
 //! check regularly whether they should stop, and are stopped after a large number of checks.
 
 use super::tree::Tree;
-use super::{Random, is_small, lines, origin};
+use super::{Random, is_small, lines, origin, pages};
 use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::summary::summarise;
 use profile_core::error::Error;
@@ -51,7 +51,8 @@ enum Seed {
 /// All formats of JSON and text, with seeds of the package's tests.
 pub fn subjects(files: &[PathBuf]) -> Vec<Subject> {
     // All but pprof are text, at least in one of their forms.
-    let is_text = |format: &&Format| format.read.is_some() && **format != pprof::FORMAT;
+    let is_read = |format: &Format| format.read.is_some() || format.read_as.is_some();
+    let is_text = |format: &&Format| is_read(format) && **format != pprof::FORMAT;
     let mut subjects: Vec<Subject> = formats::FORMATS
         .iter()
         .copied()
@@ -99,6 +100,13 @@ pub fn subjects(files: &[PathBuf]) -> Vec<Subject> {
             None => {}
         }
     }
+    for (format, data) in pages::FORMATS {
+        let tree = Tree::parse(data.as_bytes(), LONGEST);
+        let subject = subjects.iter_mut().find(|s| s.format == format);
+        if let (Some(subject), Some(tree)) = (subject, tree) {
+            subject.seeds = vec![Seed::Json(tree)];
+        }
+    }
     for subject in &subjects {
         assert!(
             !subject.seeds.is_empty(),
@@ -126,7 +134,7 @@ impl Subject {
                 tree.mutate(random);
                 let mut text = String::new();
                 tree.write(&mut text);
-                text.into_bytes()
+                pages::with_data(self.format, text)
             }
             Seed::Text(text) => lines::mutate(text, random),
         }

@@ -33,6 +33,8 @@ pub struct Format {
     /// Whether samples of a file may be sums of equal ones, so that their order has no meaning.
     pub is_aggregated: bool,
     pub read: Option<Read>,
+    /// The format as which it is read, and how its content is converted.
+    pub read_as: Option<(&'static str, Convert)>,
     pub write: Option<MakeWriter>,
     /// The names of files that are written in this format, with `*` for any text. If several formats have a name that
     /// fits, the longest one counts.
@@ -43,6 +45,9 @@ pub struct Format {
     pub r_reader: Option<&'static str>,
     pub r_writer: Option<&'static str>,
 }
+
+/// The content as the text of a file of another format.
+pub type Convert = fn(Opened, Stop) -> Result<Vec<u8>>;
 
 pub type Read = fn(Opened, Stop) -> Result<(Profile, Problems)>;
 
@@ -55,6 +60,7 @@ impl Format {
         is_guessed: false,
         is_aggregated: false,
         read: None,
+        read_as: None,
         write: None,
         file_names: &[],
         may_be_compressed: true,

@@ -1,7 +1,7 @@
 //! The formats that are read and written, a folder for each, and what they share.
 //!
 //! - [`rprof`], [`pprof`], [`otlp`], [`speedscope`], [`cpuprofile`], [`firefox`], [`collapsed`], [`rprofmem`],
-//!   [`perf`], [`callgrind`]: one format each, with its description, [`Format`], and its reader and [`Writer`];
+//!   [`perf`], [`callgrind`], [`page`], [`profvis`]: one format each, with its description, [`Format`], and its reader and [`Writer`];
 //! - [`read`], [`write`]: reading any of them, and writing files;
 //! - [`format`](mod@format): the description of a format for other code;
 //! - [`signatures`]: the kinds of files that cannot be read;
@@ -21,10 +21,12 @@ pub mod firefox;
 pub mod format;
 pub mod losses;
 pub mod otlp;
+pub mod page;
 pub mod payload;
 pub mod perf;
 pub mod pprof;
 pub mod problems;
+pub mod profvis;
 pub mod read;
 pub mod rprof;
 pub mod rprofmem;
@@ -33,6 +35,7 @@ pub mod speedscope;
 pub mod write;
 
 mod bytes;
+mod html;
 mod json_file;
 mod lines;
 mod message;
@@ -63,6 +66,8 @@ pub const FORMATS: &[&Format] = &[
     &perf::FORMAT,
     &collapsed::FORMAT,
     &callgrind::FORMAT,
+    &page::FORMAT,
+    &profvis::FORMAT,
 ];
 
 /// The format with this name.

@@ -2,9 +2,9 @@
 //!
 //! Compression with gzip is also detected from the content, not from the name of a file.
 
-use super::format::{Format, Input, Look, Opened};
+use super::format::{Convert, Format, Input, Look, Opened};
 use super::problems::Problems;
-use super::{FORMATS, collapsed, rprof, signatures};
+use super::{FORMATS, collapsed, named, rprof, signatures};
 use crate::error::{Error, Foreign, Position, Result};
 use crate::formats::bytes::without_damage;
 use crate::io::gzip::Content;
@@ -44,6 +44,9 @@ pub fn read(
                 look,
             };
             let input = message!("{}", opened.origin.name);
+            if let Some((other, convert)) = format.read_as {
+                return read_converted(opened, other, convert, stop);
+            }
             let Some(read) = format.read else {
                 return Err(Error::Unsupported(message!(
                     "{input}: {} can only be written.",
@@ -72,6 +75,36 @@ pub fn read(
             }),
         }
     })
+}
+
+/// Reads content after it was converted to a file of another format.
+fn read_converted(
+    opened: Opened,
+    other: &str,
+    convert: Convert,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
+    let origin = opened.origin.clone();
+    let bytes = convert(opened, stop)?;
+    let Some(format) = named(other) else {
+        return Err(Error::Unsupported(message!(
+            "There is no format `{other}`."
+        )));
+    };
+    let damaged = |e| Error::damaged(&origin.name, Position::Byte(0), &e);
+    let opened = Opened {
+        content: Content::new(Source::Bytes(&bytes)).map_err(damaged)?,
+        origin,
+        format,
+        look: Look::Format(format),
+    };
+    match format.read {
+        Some(read) => read(opened, stop),
+        None => Err(Error::Unsupported(message!(
+            "{} can only be written.",
+            format.title
+        ))),
+    }
 }
 
 /// Checks that values which a reader computed, such as differences of times, are not infinite.
@@ -144,9 +177,14 @@ fn look_of(content: &mut Content, origin: &Origin) -> Result<Look> {
     // An error after some bytes is ignored here; reading the file reports it.
     let damaged = |e| Error::damaged(&origin.name, Position::Byte(0), &e);
     let start = content.peek(START).map_err(damaged)?;
-    let is_long = start.len() as u64 == START && collapsed::is_part_of_line(start);
+    let is_full = start.len() as u64 == START;
+    let is_long = is_full && collapsed::is_part_of_line(start);
     match look(start) {
         // Only the end of a line shows that it is a stack, which may have thousands of frames.
+        // The scripts of a page come before its data.
+        Look::Kind(kind) if is_full && kind.name == signatures::HTML => {
+            Ok(look(content.peek(LONGEST_LINE).map_err(damaged)?))
+        }
         Look::Unknown if is_long => Ok(look(content.peek(LONGEST_LINE).map_err(damaged)?)),
         look => Ok(look),
     }
@@ -299,6 +337,24 @@ mod tests {
             ),
             (
                 b"Warning: a 1\nx\nR 12 3.4: 5 c: \n\t    7f0 f (/bin/a)\n",
+                Some(&perf::FORMAT),
+            ),
+            // Collapsed stacks with names like lines of perf.
+            (
+                b"R 1 2.0: 3 c: x;f 1\nR 1 2.0: 3 c: x;g 2\n",
+                Some(&collapsed::FORMAT),
+            ),
+            (
+                b"R 1/1 2.0: 3 c: 7f0 f (/a);f 1\n\t   7f0 f (/a) 2\n",
+                Some(&collapsed::FORMAT),
+            ),
+            (
+                b"R 1 2.0: 3 c: x;f 1.5\n\t   7f0 f (/a);g 1e3\n",
+                Some(&collapsed::FORMAT),
+            ),
+            (b"a;b 1 2.0: 3 c: 7f0 f (/a)\n", Some(&perf::FORMAT)),
+            (
+                b"a;b 1 2.0: 3 c: \n\t     7f0 f (/a)\n",
                 Some(&perf::FORMAT),
             ),
             (b"error 12 in line: x\n", None),

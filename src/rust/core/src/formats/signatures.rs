@@ -7,6 +7,11 @@
 mod archives;
 mod json;
 mod legacy;
+pub mod pages;
+mod traces;
+
+/// The name of pages without a profile.
+pub const HTML: &str = "html";
 
 /// A kind of file.
 #[derive(Debug)]
@@ -83,6 +88,14 @@ pub const GECKO: FileKind = kind(
     Is(json::is_gecko),
 );
 
+/// A trace of the Trace Event Format without samples, which only the reader of Chrome's traces distinguishes.
+pub const TRACE_EVENTS: FileKind = kind(
+    "trace_events",
+    "a trace of events (Trace Event Format) without samples of V8",
+    "Open it at speedscope.app and export it there. py-spy writes `--format speedscope` as well.",
+    Is(|_| false),
+);
+
 #[rustfmt::skip]
 static KINDS: &[FileKind] = &[
     // Archives and compression.
@@ -95,6 +108,8 @@ static KINDS: &[FileKind] = &[
     kind("bzip2", "a file compressed with bzip2", "Read it through `bzfile()`.", Is(archives::is_bzip2)),
     kind("xz", "a file compressed with xz", "Read it through `xzfile()`.", Start(&[b"\xfd7zXZ\0"])),
     kind("zstd", "a file compressed with zstd", DECOMPRESS, Start(&[b"\x28\xb5\x2f\xfd"])),
+    kind("memray", "a recording of memray", "Show it with `memray flamegraph`. No other tool reads its stacks.",
+        Is(traces::is_memray)),
     kind("lz4", "a file compressed with lz4", DECOMPRESS, Start(&[b"\x04\x22\x4d\x18"])),
     kind("lzip", "a file compressed with lzip", DECOMPRESS, Start(&[b"LZIP\x01"])),
     kind("compress", "a file compressed with `compress`", DECOMPRESS, Start(&[b"\x1f\x9d"])),
@@ -140,11 +155,24 @@ static KINDS: &[FileKind] = &[
     kind("ruby", "data of Ruby, such as a recording of stackprof", "Convert it with `stackprof --stackcollapse`.",
         Start(&[b"\x04\x08"])),
     kind("cprofile", "statistics of Python's cProfile", "They have no stacks. Record with a tool such as py-spy.",
-        Start(&[b"{\xe9\x03\0\0\0", b"{\xa9\x03", b"\xfb\xa9\x03"])),
+        Is(traces::is_cprofile)),
+    kind("tachyon", "a binary file of Python's profiling.sampling",
+        "Convert it with `python -m profiling.sampling replay --gecko -o x.json file`.", Is(traces::is_tachyon)),
+    kind("pyinstrument", "a report of pyinstrument", "Write it with `pyinstrument -r speedscope -o x.json`.",
+        Is(json::is_pyinstrument)),
+    kind("pyisession", "a session of pyinstrument", "Convert it with `pyinstrument --load file -r speedscope -o x.json`.",
+        Is(json::is_pyinstrument_session)),
+    kind("go_trace", "an execution trace of Go",
+        "Get a profile with `go tool trace -pprof=TYPE file > x.pb`, where TYPE is net, sync, syscall or sched.",
+        Is(traces::is_go)),
+    kind("perfetto", "a trace of Perfetto",
+        "Convert its stacks with `traceconv profile file`; samples of the CPU need `--perf`.", Is(traces::is_perfetto)),
+    kind("rustc", "a self-profile of rustc", "Convert it with `stack_collapse` of measureme.", Is(traces::is_rustc)),
     kind("dtrace", "an output of DTrace", "Convert it with `stackcollapse.pl` of FlameGraph.", Is(legacy::is_dtrace)),
     kind("sample", "a report of sample, the profiler of macOS", "Convert it with `stackcollapse-sample.awk` of FlameGraph.",
         Start(&[b"Analysis of sampling ", b"Sampling process "])),
     kind("ghc", "a profile of GHC", "Convert it with `ghc-prof-flamegraph`.", Is(legacy::is_ghc)),
+    kind("ghc_eventlog", "an event log of GHC", "Convert it with `hs-speedscope`.", Start(&[b"hdrbhetb"])),
     kind("vtune", "a table of VTune", "Convert it with `inferno-collapse-vtune`.", Start(&[b"Function Stack,"])),
     kind("vsprof", "a table of Visual Studio's profiler", "Convert it with `inferno-collapse-vsprof`.",
         Start(&[b"\xef\xbb\xbfLevel,Function Name,", b"Level,Function Name,"])),
@@ -153,6 +181,8 @@ static KINDS: &[FileKind] = &[
     kind("dhat", "a file of DHAT", "Open it with `dh_view.html` of valgrind.", Is(json::is_dhat)),
     kind("callgrind", "a callgrind file, which can only be written", "", Is(legacy::is_callgrind)),
     kind("massif", "a file of massif", "Print it with `ms_print`.", Is(legacy::is_massif)),
+    kind("jsonslabs", "a profile that the Firefox Profiler saved as JsonSlabs",
+        "Open it at profiler.firefox.com and save it there as JSON.", Start(&[b"\xdc\xdfJSLB"])),
     GECKO,
     kind("devtools", "a recording of the old performance panel of Firefox", SPEEDSCOPE, Is(json::is_devtools)),
     kind("safari", "a recording of a timeline of Safari", SPEEDSCOPE, Is(json::is_safari)),
@@ -170,7 +200,7 @@ static KINDS: &[FileKind] = &[
     kind("otlp_other", "OpenTelemetry data that are not profiles", "", Is(json::is_other_signal)),
     // Documents and programs.
     kind("utf16", "UTF-16 text", SAVE_AS_UTF8, Is(archives::is_utf16)),
-    kind("html", "HTML or XML", DOWNLOADED, Is(archives::is_markup)),
+    kind(HTML, "HTML or XML", DOWNLOADED, Is(|start| archives::is_markup(start) && !pages::holds_profile(start))),
     kind("pdf", "a PDF file", "", Start(&[b"%PDF-"])),
     kind("image", "an image", "", Start(&[b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a"])),
     kind("office", "a document of Microsoft Office", "", Start(&[b"\xd0\xcf\x11\xe0"])),
@@ -183,7 +213,7 @@ static KINDS: &[FileKind] = &[
 #[rustfmt::skip]
 static SYNTAXES: &[FileKind] = &[
     kind("json", "JSON", "", Is(json::is_any)),
-    kind("html", "HTML or XML", DOWNLOADED, Is(|start| start.trim_ascii_start().starts_with(b"<"))),
+    kind(HTML, "HTML or XML", DOWNLOADED, Is(|start| start.trim_ascii_start().starts_with(b"<"))),
 ];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The data of a page as JSON.
+//! The data of a page as JSON. `formats::page` reads them again: a change of this layout is one of that reader too.
 //!
 //! Columns are arrays. "Delta" marks arrays of differences to the previous number (for the first one,
 //! to 0), which compress better.

@@ -25,22 +25,12 @@ mod tree;
 pub use content::{Comparison, Options, Page, SourceText};
 
 use crate::error::Result;
-use crate::formats::{Format, Losses, Writer};
+use crate::formats::{Losses, Writer};
 use crate::io::gzip;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::Growing;
 use crate::model::Profile;
 use std::io::Write;
-
-/// A page is only written, with more than the profile: see [`Page`].
-pub const FORMAT: Format = Format {
-    name: "page",
-    title: "a page",
-    file_names: &["*.html", "*.htm"],
-    may_be_compressed: false,
-    r_writer: Some("write_profile_page"),
-    ..Format::NONE
-};
 
 impl Writer for Page<'_> {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {

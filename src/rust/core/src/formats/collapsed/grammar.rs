@@ -2,8 +2,15 @@
 
 use memchr::memrchr2;
 
-/// The suffixes of names that have a meaning, and the types of frames that they stand for.
-pub const FRAME_TYPES: [(&str, &str); 3] = [("_[k]", "kernel"), ("_[j]", "jit"), ("_[w]", "waker")];
+/// The suffixes of names that have a meaning, and the types of frames that they stand for. `0` and `1` are the levels
+/// of Java's compilers, as async-profiler writes them: the interpreter, and C1.
+pub const FRAME_TYPES: [(&str, &str); 5] = [
+    ("_[k]", "kernel"),
+    ("_[j]", "jit"),
+    ("_[w]", "waker"),
+    ("_[0]", "interpreted"),
+    ("_[1]", "c1"),
+];
 pub const INLINED: &str = "_[i]";
 
 /// Whether a line that starts with this text is a comment, even if it ends in a count. Names of functions, such as

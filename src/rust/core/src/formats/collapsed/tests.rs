@@ -44,6 +44,18 @@ fn suffixes_are_types_of_frames() {
     let text = b"main;in_[i];jit_[j];sys_[k];w_[w];_[k] 1\n";
     let frames = "_[k] < wwaker < syskernel < jitjit < in! < main: 1";
     assert_eq!(shown(text).0, [frames]);
+    // The types of async-profiler: one function, whoever runs it.
+    let text = b"main;f_[0] 1\nmain;f_[j] 2\nmain;f_[1] 3\nmain;f 4\nmain;f_[2] 5\n";
+    let frames = [
+        "finterpreted < main: 1",
+        "fjit < main: 2",
+        "fc1 < main: 3",
+        "f < main: 4",
+        "f_[2] < main: 5",
+    ];
+    assert_eq!(shown(text).0, frames);
+    let (profile, _) = testing::read(&FORMAT, text);
+    assert_eq!(profile.functions.len(), 3);
 }
 
 #[test]

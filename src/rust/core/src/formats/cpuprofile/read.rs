@@ -7,6 +7,7 @@ use crate::formats::bytes::{is_json, is_text};
 use crate::formats::format::Opened;
 use crate::formats::json_file::{self, JsonKind, Reader};
 use crate::formats::problems::Problems;
+use crate::formats::signatures::TRACE_EVENTS;
 use crate::json::keys;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryGrow;
@@ -35,6 +36,7 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
         let result = read_file(&mut run, &mut trace, &mut profile, json);
         json.accept_end(result)?;
         let has_other_samples = run.has_other_samples;
+        let has_spans = trace.as_ref().is_some_and(|trace| trace.has_spans);
         let runs = match trace {
             Some(trace) => trace.into_runs()?,
             None if run.nodes.is_empty() => Vec::new(),
@@ -43,6 +45,9 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
                 Ok::<_, crate::Error>(runs)
             })?,
         };
+        if runs.is_empty() && has_spans && !has_other_samples {
+            return Err(json.is_of_kind(&TRACE_EVENTS));
+        }
         if runs.is_empty() {
             let found = if has_other_samples {
                 "it has no V8 profile, but samples in the form of Hermes (`stackFrames`); open it at \

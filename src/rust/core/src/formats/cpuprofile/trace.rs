@@ -21,6 +21,8 @@ pub struct Trace {
     by_key: HashMap<String, usize, RandomState>,
     /// The names of threads, by process and thread.
     names: HashMap<String, StringId, RandomState>,
+    /// Whether there are events with a begin and an end, which other tools write.
+    pub has_spans: bool,
 }
 
 /// A profile.
@@ -40,6 +42,7 @@ struct Event {
     process: i64,
     thread: i64,
     time: Option<f64>,
+    is_span: bool,
     part: Run,
     /// The argument `name`.
     text: Option<StringId>,
@@ -63,6 +66,7 @@ impl Trace {
             match json.peek()? {
                 JsonKind::Object => {
                     let event = Event::read(json, strings)?;
+                    self.has_spans |= event.is_span;
                     self.add(event, json)?;
                 }
                 _ => json.skip()?,
@@ -161,6 +165,7 @@ impl Event {
                         }
                     }
                 }
+                "ph" => event.is_span = matches!(json.text_if_any()?, Some("B" | "E" | "X")),
                 "ts" => event.time = time(json)?,
                 "pid" => event.process = whole(json)?,
                 "tid" => event.thread = whole(json)?,

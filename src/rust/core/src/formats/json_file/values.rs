@@ -55,6 +55,13 @@ impl Reader<'_, '_, '_> {
         }
     }
 
+    /// Whether the next value is `true`.
+    pub fn is_true(&mut self) -> Result<bool> {
+        let is_true = self.next_byte()? == b't';
+        self.skip()?;
+        Ok(is_true)
+    }
+
     /// The range of the characters of the next value, a string, and whether it has escapes.
     pub(super) fn string(&mut self) -> Result<(Range<usize>, bool)> {
         let mut escaped = false;

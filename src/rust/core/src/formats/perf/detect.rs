@@ -11,9 +11,30 @@ const FIRST_LINES: usize = 100;
 /// Text is seldom indented by more characters, while most addresses are.
 const FAR: usize = 8;
 
+/// Whether the lines look like collapsed stacks, which may have any names: all end in a blank and a count, and one has
+/// several frames. Samples of perf have lines that do not end like this, or no semicolons.
+fn are_collapsed(start: &[u8]) -> bool {
+    let end = memchr::memrchr(b'\n', start).unwrap_or(start.len());
+    let (mut lines, mut has_several) = (0, false);
+    for line in text_lines(&start[..end]).take(FIRST_LINES) {
+        let count = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+        let is_count = count.first().is_some_and(u8::is_ascii_digit)
+            && std::str::from_utf8(count).is_ok_and(|text| text.parse::<f64>().is_ok());
+        if !is_count || count.len() == line.len() {
+            return false;
+        }
+        lines += 1;
+        has_several |= line.contains(&b';');
+    }
+    lines > 0 && has_several
+}
+
 /// Whether the first line is the head of a sample. Text may look like a head without a time, so a frame must follow
 /// such a head. A head with a time and its frame may also follow other lines.
 pub fn recognises(start: &[u8]) -> bool {
+    if are_collapsed(start) {
+        return false;
+    }
     let mut lines = text_lines(start).skip_while(|line| line.starts_with(b"#") && !is_header(line));
     let first = lines.next().unwrap_or_default();
     let next = lines.next();

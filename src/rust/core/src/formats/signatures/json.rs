@@ -34,6 +34,16 @@ pub fn is_stackprof(start: &[u8]) -> bool {
     is_json(start) && keys::has_any(start, &["gc_samples"]) && has(start, "\"missed_samples\"")
 }
 
+/// A report of Python's pyinstrument.
+pub fn is_pyinstrument(start: &[u8]) -> bool {
+    is_json(start) && keys::has_any(start, &["root_frame"]) && has(start, "\"sample_count\"")
+}
+
+/// What pyinstrument saves to load it later.
+pub fn is_pyinstrument_session(start: &[u8]) -> bool {
+    is_json(start) && keys::has_any(start, &["start_call_stack"])
+}
+
 /// A recording of the performance panel that Firefox had until version 97.
 pub fn is_devtools(start: &[u8]) -> bool {
     let mut names = keys::outermost(start);

@@ -214,6 +214,36 @@ fn each_kind_is_recognised() {
             "austin_full",
         ),
         (b"MZ\x90\0\x03".into(), "program"),
+        // What Python 2.7, 3.6 and 3.13 write; their `profile`; and what other versions of marshal may.
+        (b"{(\x03\0\0\0t\x04\0\0\0a.py".into(), "cprofile"),
+        (b"\xfb)\x03\xfa\x04a.py\xe9\x03".into(), "cprofile"),
+        (b"\xfb)\x03\xda\x04a.py\xe9\x06".into(), "cprofile"),
+        (b"\xfb\xa9\x03\xda\x07profile\xe9".into(), "cprofile"),
+        (b"{)\x03\xfa\x04a.py".into(), "cprofile"),
+        (b"HCAT\x01\0\0\0\x03\x0f".into(), "tachyon"),
+        (b"TACH\0\0\0\x01\x03\x0f".into(), "tachyon"),
+        (b"memray\0\x0d\0\0\0".into(), "memray"),
+        (
+            b"\x04\x22\x4d\x18\x40\x40\xc0\x18\0\0\x80memray\0\x0d\0".into(),
+            "memray",
+        ),
+        (b"hdrbhetbetb\0\0\0\0\x04".into(), "ghc_eventlog"),
+        (b"\xdc\xdfJSLB\x01\0".into(), "jsonslabs"),
+        (b"go 1.26 trace\0\0\0\x01".into(), "go_trace"),
+        (b"go 1.5 trace\0\0\0\0".into(), "go_trace"),
+        (b"MMPD\x09\0\0\0\0".into(), "rustc"),
+        (
+            b"\x0a\x04P\x01h\x01\x0a+P\x01b%*\x08\x08\x01\x12\x04work2\x08\x08\x01\x10\x01\x18\x01 \x10:\x04\x08\x01\x10\x01\x9a\x01\x08\x08\x01 \x80 (\x80@h\x02\x0a\x0f@\0P\x01\x92\x04\x08\x08\0\x10\x05\x18\x05 \x01\x0a\x10@\xe8\x07P\x01".into(),
+            "perfetto",
+        ),
+        (
+            b"{\"start_time\": 1.5, \"duration\": 2.0, \"sample_count\": 10, \"root_frame\": {\"time\": 2.0}}".into(),
+            "pyinstrument",
+        ),
+        (
+            b"{\"start_time\": 1.5, \"min_interval\": 0.001, \"sample_count\": 10, \"start_call_stack\": [".into(),
+            "pyisession",
+        ),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n".into(),
             "lfs",
@@ -244,7 +274,15 @@ fn each_kind_is_recognised() {
 
 #[test]
 fn similar_content_is_of_no_kind() {
-    let similar: [&[u8]; 25] = [
+    let similar: [&[u8]; 32] = [
+        b"{)\x04",
+        b"HCAT;f 1\n",
+        b"go 1.22 trace;f 5\n",
+        b"MMPD;f 1\n",
+        b"memray;f 1\n",
+        // A sample type of pprof, and a resource of OpenTelemetry.
+        b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04",
+        b"\x0a\x04\x12\x02\x12\x00",
         b"SLOW;a 1\n",
         b"version: 1\nname: a\n",
         b"{\"profiles\":[{\"label\":\"a\",\"duration\":1,\"markers\":[]}]}",
