@@ -24,8 +24,7 @@ page_title <- function(x) {
 # Such as `Memory of report.R, pid 1234`, or `Memory of R, pid 1234 and 2 more`.
 snapshot_title <- function(x) {
   uri <- valid_text(file_name(x$sources$source_uri))
-  command <- commands_of(x)[1]
-  script <- file_name(sub("^.* --file=([^ ]+).*$|^.*$", "\\1", valid_text(command), perl = TRUE))
+  script <- valid_text(source_attribute(x, "profile.process.script")[1])
   what <- if (!script %in% c(NA, "")) script else if (startsWith(uri[1], "pid:") %in% TRUE) "R"
   process <- if (startsWith(uri[1], "pid:") %in% TRUE) sub("^pid:", "pid ", uri[1]) else uri[!is.na(uri)][1]
   more <- nrow(x$sources) - 1

@@ -97,8 +97,7 @@ test_that("the page of a heap snapshot has the title of its process", {
   expect_identical(title(combine_profiles(list(x, x))), "Memory of R, pid 124 and 1 more")
   expect_identical(title(x, base = heap_page_snapshots()$before), "Memory of R, pid 124, compared with Memory of R, pid 123")
   x$.source_attributes <- tibble::tibble(
-    source_id = x$sources$source_id, key = "process.command_line", type = "string", unit = "",
-    value = "/usr/lib/R/bin/exec/R --no-echo --file=/home/me/report.R --args secret"
+    source_id = x$sources$source_id, key = "profile.process.script", type = "string", unit = "", value = "report.R"
   )
   expect_identical(title(x), "Memory of report.R, pid 124")
   x$sources$source_uri <- NA_character_
