@@ -65,15 +65,20 @@ own_profiles <- function(recorded) {
   }, names(own), own, USE.NAMES = FALSE)
 }
 
-# Without forks that have executed a program before it was noticed: those of the master that go on with R are known.
+# Without forks that have executed a program before it was noticed: those of the master that go on with R are known. A
+# library that executes programs may also create forks of the other kind: these have worked for some time.
 without_programs <- function(recorded, started, call) {
   family <- recorded$profile
   if (is.null(recorded$master$forks)) {
     return(family)
   }
   forks <- forks_since(family, started)
-  pid <- source_attribute(family, "process.pid")[match(forks, family$sources$source_id)]
-  programs <- forks[!pid %in% recorded$master$forks]
+  at <- match(forks, family$sources$source_id)
+  computed <- as.numeric(source_attribute(family, "profile.cpu.clock")[at]) / 1e9
+  # Of a source without a duration, nothing is known.
+  lived <- (family$sources[[".duration_nanos"]] %||% rep(NA_real_, nrow(family$sources)))[at] / 1e9
+  has_worked <- computed >= 0.02 | lived >= 1
+  programs <- forks[!source_attribute(family, "process.pid")[at] %in% recorded$master$forks & !has_worked %in% TRUE]
   if (length(programs) == 0) family else part_with(family, setdiff(family$sources$source_id, programs), call)
 }
 
@@ -87,7 +92,9 @@ count_missed_forks <- function(recorded, started = -Inf) {
   family <- recorded$profile
   roles <- roles_of(family)
   roles[family$sources$source_timestamp < started] <- NA
-  found <- c(source_attribute(family, "process.pid"), recorded$refused$pid, recorded$left_out$pid)
+  pid <- source_attribute(family, "process.pid")
+  forks <- union(as.character(forks), pid[family$sources$source_id %in% forks_since(family, started)])
+  found <- c(pid, recorded$refused$pid, recorded$left_out$pid)
   clock <- as.numeric(source_attribute(family, "profile.cpu.clock")) / 1e9
   of_children <- sum(clock[grepl("^(fork|child|callr)", roles)], na.rm = TRUE)
   list(

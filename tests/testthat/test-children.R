@@ -447,6 +447,9 @@ test_that("forks that are the start of a program are no sources", {
   roles <- c("master", "fork of 1", "fork of 1", "worker 1 of 1", "fork of 2", "fork of 4")
   recorded <- list(profile = family_of(roles), master = list(forks = 2L))
   expect_identical(roles_of(without_programs(recorded, 10, NULL)), roles[c(1, 2, 4, 6)])
+  # One that has computed is no program, whoever has created it.
+  recorded$profile <- family_of(roles, clock = c(NA, 1e9, 3e7, 1e9, 1e6, 1e9))
+  expect_identical(roles_of(without_programs(recorded, 10, NULL)), roles[c(1:4, 6)])
   recorded$master$forks <- c(2L, 3L, 5L)
   expect_identical(roles_of(without_programs(recorded, 10, NULL)), roles)
   recorded$master <- list(forks = NULL)
