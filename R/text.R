@@ -71,12 +71,10 @@ replace_unprintable <- function(text, escape) {
 
 valid_text <- function(x) {
   x <- as.character(x)
-  bytes <- Encoding(x) == "bytes"
-  x[bytes] <- iconv(x[bytes], "ASCII", "UTF-8", sub = "byte")
-  x <- enc2utf8(x)
-  broken <- !is.na(x) & !validUTF8(x)
-  x[broken] <- iconv(x[broken], "UTF-8", "UTF-8", sub = "byte")
-  x
+  # iconv() loads tables of the C library even for nothing, and without memory for them calls the encodings unsupported.
+  convert <- function(at, from) if (any(at)) replace(x, at, iconv(x[at], from, "UTF-8", sub = "byte")) else x
+  x <- enc2utf8(convert(Encoding(x) == "bytes", "ASCII"))
+  convert(!is.na(x) & !validUTF8(x), "UTF-8")
 }
 
 escape_sequence <- function(char) {
