@@ -272,6 +272,12 @@ impl Execution {
     pub fn differs_from(self, other: Execution) -> bool {
         self.code != 0 && self != other
     }
+
+    /// The same, read of another thread than the first one, which the kernel marks as if it were a fork.
+    pub fn of_thread_differs_from(self, other: Execution) -> bool {
+        let is_fork = other.is_fork;
+        Execution { is_fork, ..self }.differs_from(other)
+    }
 }
 
 impl Status {

@@ -185,7 +185,12 @@ impl Thread {
             }
             status => status?,
         };
-        self.has_left |= status.execution.differs_from(self.execution);
+        let now = status.execution;
+        self.has_left |= if self.id == self.pid {
+            now.differs_from(self.execution)
+        } else {
+            now.of_thread_differs_from(self.execution)
+        };
         let runs = status.state == State::Running;
         let times = if runs && cpu.is_none() {
             self.times()

@@ -157,6 +157,7 @@ fn r_is_followed_and_the_first_thread_is_left_when_the_other_has_ended() {
     assert_eq!(thread.follow(1).unwrap(), None);
     assert_eq!(thread.id(), id);
     assert!(thread.cpu_time().is_some());
+    assert!(thread.activity().is_some() && !thread.has_left());
     drop(end);
     other.join().unwrap();
     // The kernel may still have it for a moment.
@@ -166,4 +167,5 @@ fn r_is_followed_and_the_first_thread_is_left_when_the_other_has_ended() {
         assert!(begin.elapsed() < Duration::from_secs(300));
     }
     assert_eq!(thread.id(), pid);
+    assert!(!thread.has_left());
 }
