@@ -17,7 +17,8 @@ use profile_reader::process::{count_forks, forked, needs_permission, permit_proc
 use profile_reader::record::dump::{dump, dump_core};
 use profile_reader::record::family::members;
 use profile_reader::record::lookout::{Lookout, Seen};
-use profile_reader::record::recorder::{self, Asked, Recorded, Wanted};
+use profile_reader::record::recorded::Recorded;
+use profile_reader::record::recorder::{self, Asked, Wanted};
 use profile_runtime::{IS_LIVE, LIVE_PLATFORMS};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};

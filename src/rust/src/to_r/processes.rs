@@ -12,7 +12,7 @@ use profile_reader::process::Process;
 use profile_reader::record::activity::of_r;
 use profile_reader::record::dump::Dump;
 use profile_reader::record::family::Members;
-use profile_reader::record::recorder::Recorded;
+use profile_reader::record::recorded::Recorded;
 use profile_reader::record::samples::in_a_word;
 use profile_reader::stack::frames::{Frame, Package};
 

@@ -82,7 +82,7 @@ impl Named {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::*;
     use crate::process::{EXECUTES, Entry, Scripted};

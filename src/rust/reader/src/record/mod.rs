@@ -1,9 +1,9 @@
 //! Recordings of running processes: samples at random moments, as a profile.
 //!
 //! - [`recorder`]: records processes into a profile, in which each process is a [`source`] and has a [`role`]; [`settings`]:
-//!   how;
-//! - [`family`]: which processes belong to them; [`master`]: one of them that records itself;
-//!   [`lookout`]: which there are while one is recorded alone;
+//!   how; [`recorded`]: the result;
+//! - [`family`]: which processes belong to them; [`changed`]: those that execute another program; [`master`]: one of them
+//!   that records itself; [`lookout`]: which there are while one is recorded alone;
 //! - [`session`]: takes a sample of a process at each of the [`ticks`]; [`stride`]: which ticks are used;
 //! - [`stop_and_read`]: keeps a thread where it is while its stack is read; [`samples`]: adds the stack to the profile;
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
@@ -18,6 +18,7 @@ pub mod family;
 pub mod follow;
 pub mod lookout;
 pub mod master;
+pub mod recorded;
 pub mod recorder;
 pub mod role;
 pub mod samples;

@@ -1,0 +1,114 @@
+//! What was recorded of processes: a profile, and what is missing in it.
+
+use crate::process::{WhyFree, why_refused};
+use crate::record::master::Reading;
+use crate::record::session::Tick;
+use crate::stack::frames::Cut;
+use profile_core::error::{Position, Result};
+use profile_core::formats::problems::{ProblemKind, Problems};
+use profile_core::limits::memory::TryGrow;
+use profile_core::message;
+use profile_core::model::{Profile, SourceId};
+
+/// What was recorded.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    pub profile: Profile,
+    /// The number of samples that could not be read.
+    pub unread: usize,
+    /// The number of samples that were read while the process went on, because another process traces it.
+    pub traced: usize,
+    /// The number of samples that were read while the process went on, because the system does not permit to stop it; and
+    /// why for the first one.
+    pub unstopped: usize,
+    pub why_unstopped: Option<String>,
+    /// How long processes were stopped, each time, in nanoseconds.
+    pub pauses: Vec<u32>,
+    /// Problems of stacks.
+    pub problems: Problems,
+    /// Processes that ended during the recording.
+    pub ended: Vec<i32>,
+    /// Processes that executed a program other than R during the recording, and its name, empty if unknown.
+    pub left: Vec<(i32, String)>,
+    /// Sources that are no more than the start of a program.
+    pub starts: Vec<SourceId>,
+    /// Whether the user ended the recording.
+    pub was_stopped: bool,
+    /// R processes that were not recorded, since there were too many, and their roles.
+    pub left_out: Vec<(i32, String)>,
+    /// R processes into which this one may not look, their roles, and why.
+    pub refused: Vec<(i32, String, String)>,
+    /// Readings of the clock of the process that asked for the recording.
+    pub readings: Vec<Reading>,
+}
+
+impl Recorded {
+    /// Counts what happened at a tick.
+    pub fn count(&mut self, tick: Tick, pid: i32) -> Result<()> {
+        match tick {
+            Tick::Idle | Tick::Left => {}
+            Tick::Taken { cut, free } => {
+                if let Some(cut) = cut {
+                    let sample = self.profile.samples.len();
+                    self.note(kind_of_cut(cut), &message!("sample {sample}"));
+                }
+                self.traced += usize::from(free == Some(WhyFree::Traced));
+                if free == Some(WhyFree::Refused) {
+                    self.unstopped += 1;
+                    self.why_unstopped.get_or_insert_with(|| why_refused(pid));
+                }
+            }
+            Tick::Unread => self.unread += 1,
+            Tick::Ended => self.ended.try_push(pid)?,
+        }
+        Ok(())
+    }
+
+    /// Notes a problem of the last sample, or of one that follows it.
+    pub fn note(&mut self, kind: ProblemKind, text: &str) {
+        let sample = self.profile.samples.len() as u64;
+        self.problems
+            .note(kind, Position::Sample(sample), text.as_bytes());
+    }
+}
+
+/// Why a sample lacks outer calls.
+fn kind_of_cut(cut: Cut) -> ProblemKind {
+    match cut {
+        Cut::TooDeep => ProblemKind::DeepStack,
+        Cut::Late => ProblemKind::UnreadCalls,
+        Cut::Full => ProblemKind::StacksFull,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_samples_is_counted() {
+        let mut recorded = Recorded::default();
+        let taken = |cut, free| Tick::Taken { cut, free };
+        for tick in [
+            Tick::Idle,
+            taken(None, None),
+            taken(Some(Cut::TooDeep), None),
+            taken(Some(Cut::Late), None),
+            taken(None, Some(WhyFree::Traced)),
+            taken(Some(Cut::Late), Some(WhyFree::Traced)),
+            taken(None, Some(WhyFree::Slow)),
+            taken(None, Some(WhyFree::Refused)),
+            taken(None, Some(WhyFree::Traced)),
+            Tick::Unread,
+            Tick::Ended,
+            Tick::Left,
+        ] {
+            recorded.count(tick, 7).unwrap();
+        }
+        let counts = [recorded.traced, recorded.unstopped, recorded.unread];
+        assert_eq!((counts, recorded.ended), ([3, 1, 1], vec![7]));
+        assert!(recorded.why_unstopped.is_some());
+        let cut = [(ProblemKind::DeepStack, 1), (ProblemKind::UnreadCalls, 2)];
+        assert_eq!(recorded.problems.counts(), cut);
+    }
+}
