@@ -234,8 +234,10 @@ test_that("a recording that cannot be written is kept, and the exit status is th
   expect_match(basename(kept), "^profile-record-.*[.]pb[.]gz$")
   expect_true("work" %in% read_pprof(kept)$functions$name)
 
-  # R's file is damaged.
-  damaged <- script(work, paste0("cat('no', file = ", file_of_recording, ")"), "quit(status = 3)")
+  # R's file is replaced by another one. (If it were overwritten, R might write its samples over that, depending on when
+  # its buffer is full.)
+  replaces <- c(paste("file <-", file_of_recording), "unlink(file)", "cat('no', file = file)")
+  damaged <- script(work, replaces, "quit(status = 3)")
   kept <- kept_by(run_program("record", "-o", file.path(folder, "out.html"), damaged))
   withr::defer(unlink(kept, recursive = TRUE))
   expect_true("Rprof.out" %in% dir(kept))
