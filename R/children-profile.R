@@ -52,17 +52,20 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
 # The profiles of processes that have recorded themselves, with what is known about them.
 own_profiles <- function(recorded) {
   own <- Filter(function(one) !is.null(one$profile), recorded$own)
-  Map(function(pid, one) {
+  roles <- recorded$refused$role[match(names(own), recorded$refused$pid)]
+  # The helper looks for workers twice in a second, and may have missed some of them.
+  is_worker <- is.na(roles) | startsWith(roles, "worker")
+  roles[is_worker] <- sprintf("worker %d of %d", seq_len(sum(is_worker)), sum(is_worker))
+  Map(function(pid, one, role) {
     x <- one$profile
-    role <- recorded$refused$role[match(pid, recorded$refused$pid)]
-    about <- c(one$names, profile.process.role = if (is.na(role)) "worker" else role)
+    about <- c(one$names, profile.process.role = role)
     rows <- tibble::tibble(
       source_id = x$sources$source_id, key = names(about), value = unname(about), type = "string", unit = NA_character_
     )
     x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
     x$sources$source_uri <- paste0("pid:", pid)
     x
-  }, names(own), own, USE.NAMES = FALSE)
+  }, names(own), own, roles, USE.NAMES = FALSE)
 }
 
 # Without forks that have executed a program before it was noticed: those of the master that go on with R are known. A

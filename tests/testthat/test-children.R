@@ -456,6 +456,20 @@ test_that("forks that are the start of a program are no sources", {
   expect_identical(roles_of(without_programs(recorded, 10, NULL)), roles)
 })
 
+test_that("workers that have recorded themselves are numbered, also those that the helper has not seen", {
+  of <- function(pid) list(profile = family_of("master"), names = c(process.executable.name = "R"))
+  recorded <- list(
+    refused = refused_of(c(5, 7), role = c("worker 1 of 1", "child of 1")),
+    own = list(`5` = of(5), `6` = of(6), `7` = of(7), `8` = list(why = "It is forbidden."))
+  )
+  x <- own_profiles(recorded)
+  expect_identical(vapply(x, function(x) x$sources$source_uri, ""), c("pid:5", "pid:6", "pid:7"))
+  expect_identical(
+    vapply(x, function(x) utils::tail(x$.source_attributes$value, 1), ""),
+    c("worker 1 of 2", "worker 2 of 2", "child of 1")
+  )
+})
+
 test_that("what is missing is said", {
   family <- family_of("master")
   why <- paste0("Process ", 1:9, " must not be read.")
