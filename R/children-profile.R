@@ -68,8 +68,8 @@ own_profiles <- function(recorded) {
   }, names(own), own, roles, USE.NAMES = FALSE)
 }
 
-# Without forks that have executed a program before it was noticed: those of the master that go on with R are known. A
-# library that executes programs may also create forks of the other kind: these have worked for some time.
+# Without forks that have executed a program before it was noticed: the master knows its forks that go on with R. A library
+# that executes programs may also create forks of the other kind: these have worked for some time.
 without_programs <- function(recorded, started, call) {
   family <- recorded$profile
   if (is.null(recorded$master$forks)) {

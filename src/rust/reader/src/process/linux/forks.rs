@@ -1,8 +1,8 @@
 //! Forks of this process: which there were, and whom they permit to look into them.
 //!
-//! Most programs that create a fork execute another program in it at once. Such forks run no R, but when one has ended,
-//! nothing shows what it was. So they are told apart when they are created: what forks to go on with R, such as the package
-//! parallel, has no use for the functions that execute programs, and its library does not import them.
+//! Most libraries that create a fork execute a program in it at once. Such a fork runs no R, but after it has ended, nothing
+//! shows whether it did. So each fork is classified when it is created: a library that forks in order to go on with R, such
+//! as the one of the package parallel, does not import the functions that execute programs.
 //!
 //! The security module Yama, by default on Ubuntu, lets a process look only into its descendants, and into those that have
 //! permitted it to. The kernel forgets the permission neither when the process executes another program nor before it
@@ -135,7 +135,7 @@ fn permit(pid: i32) {
     }
 }
 
-/// The number of forks since the first call that go on with R: those of this process, and theirs.
+/// The number of forks since the first call that go on with R: forks of this process, and their forks.
 pub fn count_forks() -> u64 {
     register();
     forks().map_or(0, |forks| forks.count.load(Ordering::Relaxed))
