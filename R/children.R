@@ -64,8 +64,8 @@ call_workers <- function(cluster, what, call, ...) {
 }
 
 # Starts to record the processes that work for this one, and returns a function that ends this. That returns `forks`, the
-# ids of the forks of this process that go on with R, and of theirs (NULL if they are unknown), and `cpu`, the CPU time of
-# its children that have ended, in seconds. The process `collector` then calls `result_of_helper()`.
+# ids of the forks of this process that go on with R, and of their forks (NULL if they are unknown), and `cpu`, the CPU time
+# of its children that have ended, in seconds. The process `collector` then calls `result_of_helper()`.
 start_helper <- function(children, settings, call, folder, collector = Sys.getpid()) {
   force(call)
   folder <- new_private_folder(in_folder(folder, "children"))
@@ -315,8 +315,8 @@ record_itself <- function(joining) {
   run_agent(settings, "auto", NULL, NULL, NULL)
 }
 
-# A list with a list for each process that was to record itself, with its id as the name: its `profile` and `command`, or
-# `why` there is none.
+# A list with a list for each process that was to record itself, with its id as the name: its `profile` and the `names` of
+# its program and script, or `why` there is no profile.
 recorded_by_themselves <- function(folder) {
   folders <- list.files(folder, "^own-", full.names = TRUE)
   since <- proc.time()[["elapsed"]]
