@@ -11,7 +11,7 @@ use super::packages::package_of;
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, with_room};
 use crate::model::{LocationId, NATIVE, Profile};
-use crate::tables::{Plumbing, Position};
+use crate::tables::{Callers, Plumbing, Position};
 use foldhash::fast::RandomState;
 use rules::{ANY, Action, Rule, Rules};
 use std::collections::HashMap;
@@ -117,7 +117,7 @@ impl Frameworks {
             let holds = match rule.package {
                 ANY => !has_file && !is_own,
                 // The package may have been guessed from the name; a caller is better evidence.
-                _ if rule.caller.is_some() => !has_file && !is_own,
+                _ if rule.callers[0].is_some() => !has_file && !is_own,
                 own => match package {
                     Some(known) => known == own,
                     // Functions of base have the file of the user's code that they evaluate, and so have units of work.
@@ -146,14 +146,13 @@ impl Frameworks {
         Some((*key, value.as_str())).filter(|_| !value.is_empty())
     }
 
-    /// The rules of a frame with this caller.
-    fn rules_at(
-        &self,
-        frame: &Frame,
-        caller: Option<&'static str>,
-    ) -> impl Iterator<Item = &'static Rule> {
+    /// The rules of a frame with these callers.
+    fn rules_at(&self, frame: &Frame, callers: Callers) -> impl Iterator<Item = &'static Rule> {
         let rules = self.rules.get(frame.rules.clone()).unwrap_or_default();
-        let holds = move |rule: &&&Rule| rule.caller.is_none() || rule.caller == caller;
+        let holds = move |rule: &&&Rule| {
+            let mut pairs = rule.callers.iter().zip(&callers);
+            pairs.all(|(expected, caller)| expected.is_none() || expected == caller)
+        };
         rules.iter().filter(holds).copied()
     }
 }
@@ -169,7 +168,7 @@ impl Plumbing for Frameworks {
         let was_inside = position.inside;
         let is_unit = self.unit(id).is_some();
         let (mut hides, mut goes) = (false, None);
-        for rule in self.rules_at(frame, position.caller) {
+        for rule in self.rules_at(frame, position.callers) {
             match rule.action {
                 Action::Hide => hides = true,
                 Action::Label(_) => {}
@@ -177,7 +176,8 @@ impl Plumbing for Frameworks {
                 Action::Ends => goes = goes.or(Some(false)),
             }
         }
-        position.caller = frame.caller;
+        position.callers.rotate_right(1);
+        position.callers[0] = frame.caller;
         let is_user = frame.kind == Kind::User && !hides;
         position.inside = goes.unwrap_or(was_inside && !is_user);
         position.is_hidden = hides || !(is_unit || is_user || !was_inside);
@@ -214,7 +214,7 @@ impl Names {
             callers: HashMap::default(),
         };
         for rule in &all.rules {
-            if let Some(caller) = rule.caller {
+            for caller in rule.callers.into_iter().flatten() {
                 names.callers.try_put(caller, caller)?;
             }
             if rule.name.end.is_some() {

@@ -13,8 +13,8 @@ mod stacks;
 mod v1;
 
 pub use filter::{
-    Filtered, FilteredFrames, Filters, Matching, Plumbing, Position, filter, matching_locations,
-    rows_of_samples,
+    Callers, Filtered, FilteredFrames, Filters, Matching, Plumbing, Position, filter,
+    matching_locations, rows_of_samples,
 };
 pub(crate) use list::get;
 pub use list::{TableList, check_v2, version};

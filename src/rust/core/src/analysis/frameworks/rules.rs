@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryText};
+use crate::tables::Callers;
 use std::sync::OnceLock;
 
 /// What a rule does with a frame.
@@ -21,8 +22,8 @@ pub struct Rule {
     pub package: &'static str,
     /// Whether it holds only for functions whose package is known.
     pub is_certain: bool,
-    /// The function that has called it, if this matters.
-    pub caller: Option<&'static str>,
+    /// The functions that have called it, from the innermost one, as far as they matter.
+    pub callers: Callers,
     pub name: Pattern,
     /// The value of a label, if it is not the name.
     value: Option<Pattern>,
@@ -140,16 +141,12 @@ fn rule(package: &'static str, word: &'static str, action: Action) -> Rule {
     };
     // Names such as `%>%` and `<reactive:*>` contain the same characters.
     let is_name = |text: &str| !text.is_empty() && !text.starts_with(['%', '<']);
-    let (caller, word) = match word.find('>') {
-        Some(end) if is_name(&word[..end]) && end + 1 < word.len() => {
-            (Some(&word[..end]), &word[end + 1..])
-        }
-        // `<Anonymous>>f`
-        Some(end) if word.starts_with('<') && word[end + 1..].starts_with('>') => {
-            (Some(&word[..=end]), &word[end + 2..])
-        }
-        _ => (None, word),
-    };
+    let (mut callers, mut word) = (Callers::default(), word);
+    while let (Some((caller, rest)), [.., None]) = (split_caller(word), callers) {
+        callers.rotate_right(1);
+        callers[0] = Some(caller);
+        word = rest;
+    }
     let (name, value) = match (action, word.split_once('=')) {
         (Action::Label(_), Some((name, value))) => (name, Some(Pattern::parse(value))),
         _ => (word, None),
@@ -157,11 +154,23 @@ fn rule(package: &'static str, word: &'static str, action: Action) -> Rule {
     Rule {
         package,
         is_certain,
-        caller,
+        callers,
         name: Pattern::parse(name),
         value,
         action,
     }
+}
+
+/// The caller and the rest of `caller>rest`. Names such as `%>%` and `<reactive:*>` contain the same characters.
+fn split_caller(word: &'static str) -> Option<(&'static str, &'static str)> {
+    let end = match word.strip_prefix('<') {
+        // `<Anonymous>>f`
+        Some(_) => word.find(">>")? + 1,
+        None => word.find('>')?,
+    };
+    let (caller, rest) = (&word[..end], &word[end + 1..]);
+    Some((caller, rest))
+        .filter(|_| !caller.is_empty() && !caller.starts_with('%') && !rest.is_empty())
 }
 
 #[cfg(test)]
@@ -178,23 +187,23 @@ mod tests {
     #[test]
     fn words_of_rules() {
         let (rules, others) = parse(
-            "# comment\n\na hide ::f g>h <y>>h %>% <x>\nb inside\nc label:k <o:u$*>=u$* v*\nd what f\ne inside f\nf\n",
+            "# comment\n\na hide ::f g>h <y>>i>h %>% <x>\nb inside\nc label:k <o:u$*>=u$* v*\nd what f\ne inside f\nf\n",
         ).unwrap();
         assert_eq!(others, ["d what f", "e inside f", "f"]);
         assert_eq!(rules.packages, ["a", "b", "c", "d", "e"]);
         let found: Vec<_> = rules
             .rules
             .iter()
-            .map(|rule| (rule.caller, rule.name.start))
+            .map(|rule| (rule.callers[0], rule.callers[1], rule.name.start))
             .collect();
         let expected = [
-            (None, "f"),
-            (Some("g"), "h"),
-            (Some("<y>"), "h"),
-            (None, "%>%"),
-            (None, "<x>"),
-            (None, "<o:u$"),
-            (None, "v"),
+            (None, None, "f"),
+            (Some("g"), None, "h"),
+            (Some("i"), Some("<y>"), "h"),
+            (None, None, "%>%"),
+            (None, None, "<x>"),
+            (None, None, "<o:u$"),
+            (None, None, "v"),
         ];
         assert_eq!(found, expected);
         assert!(rules.rules[0].is_certain && !rules.rules[1].is_certain);

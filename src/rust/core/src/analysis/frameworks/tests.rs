@@ -140,10 +140,32 @@ fn documents_and_tests() {
 }
 
 #[test]
+fn the_code_that_callr_runs_begins_with_the_function_of_the_user() {
+    let caught = "base:doTryCatch, base:tryCatchList, base:tryCatchOne, base:doTryCatch";
+    check(
+        &format!(
+            "{caught}, base:withCallingHandlers, base:saveRDS, base:do.call, base::<Anonymous>, -:slow"
+        ),
+        "-:slow",
+    );
+    // Without packages, as R's profiler records it.
+    check(
+        &format!("{caught}, withCallingHandlers, saveRDS, do.call, <Anonymous>, <Anonymous>, slow"),
+        "slow",
+    );
+    // Code of users that saves an object.
+    check("f, doTryCatch, withCallingHandlers, saveRDS", "f, saveRDS");
+    check(
+        "f, doTryCatch, tryCatchList, tryCatchOne, doTryCatch, saveRDS",
+        "f, saveRDS",
+    );
+}
+
+#[test]
 fn functions_of_users_with_such_names_are_shown() {
     let names = Rules::get().unwrap().rules.iter().filter(|rule| {
         rule.name.end.is_none()
-            && rule.caller.is_none()
+            && rule.callers[0].is_none()
             && rule.package != BASE
             && rule.package != ANY
     });

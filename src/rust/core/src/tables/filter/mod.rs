@@ -12,7 +12,7 @@ mod rules;
 mod tests;
 
 pub use matching::{Matching, matching_locations};
-pub use plumbing::{Plumbing, Position};
+pub use plumbing::{Callers, Plumbing, Position};
 pub use rows::rows_of_samples;
 pub use rules::Filters;
 

@@ -10,9 +10,12 @@ pub struct Position {
     pub inside: bool,
     /// Whether the last frame of R code is left out.
     pub is_hidden: bool,
-    /// The name of the last frame, if that matters for the next one.
-    pub caller: Option<&'static str>,
+    /// The names of the last frames, from the innermost one, where they matter for the next ones.
+    pub callers: Callers,
 }
+
+/// As many callers as a rule may name.
+pub type Callers = [Option<&'static str>; 5];
 
 pub trait Plumbing: Debug {
     /// Whether the frame at the position is shown. `position` goes on to the frames that it calls.
