@@ -23,18 +23,24 @@ agent_target <- function(to, headers, timeout, resource, spool, call) {
   forward_target(to, headers, timeout, spool, limit, call)
 }
 
+# A server without the start of its URL, such as `localhost`, `host:4318`, or `10.0.0.1/v1development/profiles`.
+is_server <- function(path) {
+  grepl("^(localhost|([0-9]+[.]){3}[0-9]+|[^/]*:[0-9]+|.*/v1(development)?/profiles)(/.*)?$", path)
+}
+
+# Creates a folder, unless its name looks like a server, and returns whether that was possible.
+create_folder <- function(path) {
+  dir.exists(dirname(path)) && !is_server(path) && dir.create(path, showWarnings = FALSE)
+}
+
 agent_folder <- function(to, resource, call) {
   file <- file_path(to, "profile_error_write", call)
-  if (!dir.exists(file[[1]])) {
-    # A server without the start of its URL, such as `localhost`, `host:4318`, or `10.0.0.1/v1development/profiles`.
-    is_server <- grepl(
-      "^(localhost|([0-9]+[.]){3}[0-9]+|[^/]*:[0-9]+|.*/v1(development)?/profiles)(/.*)?$", file[[2]]
-    )
-    abort_no_folder(file, "profile_error_write", call, i = if (is_server) {
+  if (!dir.exists(file[[1]]) && !create_folder(file[[1]])) {
+    abort_no_folder(file, "profile_error_write", call, i = if (is_server(file[[2]])) {
       url <- paste0("http://", short_text(to))
       paste0("The URL of a server starts with `http://` or `https://`: ", in_quotes(url), ".")
     } else {
-      "Create the folder first, with `dir.create()`. The URL of a server starts with `http://` or `https://`."
+      "It is created if its parent folder exists. The URL of a server starts with `http://` or `https://`."
     })
   }
   # Services that share a folder write files with different names.

@@ -45,7 +45,7 @@
 #' |---|---|
 #' | a URL | sent to an OpenTelemetry server, by the rules of [send_otlp()] for endpoints |
 #' | `NULL` | sent in the same way, to the URL in the environment variables of [send_otlp()] |
-#' | a folder | written to files in the format of [write_pprof()]; a file gets its final name when it is complete, and never replaces another one, so that containers can share a folder. [forward_profiles()] can send them from there |
+#' | a folder, which is created if its parent folder exists | written to files in the format of [write_pprof()]; a file gets its final name when it is complete, and never replaces another one, so that containers can share a folder. [forward_profiles()] can send them from there |
 #' | a function | passed to this function, as an object like the result of [profile_process()] |
 #'
 #' Samples are sent in parts, one every `every` seconds. After a gap of more than two seconds, for example because the
@@ -158,7 +158,7 @@
 #'   not running (`stop_agent()`);
 #' - `profile_error_unsupported` on other systems, if `Rprof()` cannot be used, with `memory` if R's memory cannot be
 #'   read, for a URL if curl is not installed, and if the spool belongs to another user or can be read by others;
-#' - `profile_error_write` if a folder does not exist, or the spool cannot be created;
+#' - `profile_error_write` if a folder or the spool cannot be created;
 #' - `profile_error_process` if R's memory, or its heap for snapshots, cannot be read;
 #' - `profile_error_memory` if there is not enough memory.
 #' @seealso [profile_process()] to profile a process from outside; [forward_profiles()] to send profiles in a folder
@@ -166,7 +166,6 @@
 #' @examples
 #' if (profile:::is_live_platform() && interactive()) {
 #'   folder <- tempfile("profiles-")
-#'   dir.create(folder)
 #'   start_agent(folder, every = 1)
 #'   for (i in 1:50) sort(runif(1e6))
 #'   agent_status()

@@ -143,6 +143,8 @@ error_hint <- function(error) {
   } else if (!is.null(error$needed)) {
     enough <- sub("+", "", formatC(10 * error$needed, format = "e", digits = 0), fixed = TRUE)
     paste0("If you trust the file, allow more bytes, such as `options(profile.max_memory = ", enough, ")`.")
+  } else if (error$class == "profile_error_open" && is_text(error$path) && dir.exists(path.expand(error$path))) {
+    folder_hint(error$path)
   } else if (error$class %in% c("profile_error_open", "profile_error_write") && is_text(error$path)) {
     file_hint(error$path)
   }

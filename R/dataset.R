@@ -66,6 +66,8 @@
 #' - `profile_error_write` if a file cannot be written. Files of earlier parts of `x` then remain: about a quarter of a
 #'   million samples are written at a time.
 #'
+#' arrow is not among the packages of Debian 12 and 13. `install.packages("arrow")` installs it from CRAN.
+#'
 #' After an error or Ctrl-C no file is left incomplete.
 #' @seealso [copy_profile_to()] for a database
 #' @export

@@ -255,7 +255,9 @@ described_notes <- function(x, summary, parts) {
         round(100 / sqrt(run$sum)), " percentage points."
       )
     },
-    if (run$without_stack > 0) paste0(count_of(run$without_stack, "sample"), " without a stack: not counted."),
+    if (run$without_stack > 0) {
+      paste0(count_of(run$without_stack, "sample"), " without a stack (no function was recorded): not counted.")
+    },
     # Allocations have no counts of samples, and are shown in a table of their own.
     if (run$without_value > 0 && is.null(parts$allocated$recorded)) {
       paste0(count_of(run$without_value, "sample"), " without a value of ", shown_label(run$type), ": not counted.")

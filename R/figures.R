@@ -82,8 +82,8 @@ format_left_out <- function(summary, width) {
   left_out <- c(
     if (counted$without_stack > 0) {
       paste0(
-        count_of(counted$without_stack, "sample"), " without a stack",
-        if (weighs != counted$without_stack) paste0(" (", format_amount(weighs, unit), " of ", type, ")")
+        count_of(counted$without_stack, "sample"), " without a stack (no function was recorded",
+        if (weighs != counted$without_stack) paste0("; ", format_amount(weighs, unit), " of ", type), ")"
       )
     },
     if (counted$without_value > 0) {

@@ -152,6 +152,16 @@ url_hint <- function(path, writing) {
   }
 }
 
+# How to read the profiles in a folder.
+folder_hint <- function(path) {
+  shown <- in_quotes(short_text(path))
+  if (file.exists(in_folder(path.expand(path), layout_file))) {
+    paste0("It is a data set of profiles: use `profile_from_con(", shown, ")`.")
+  } else {
+    paste0("To read all of its files: `combine_profiles(lapply(list.files(", shown, ", full.names = TRUE), read_profile))`.")
+  }
+}
+
 # A hint for a file that cannot be opened: its folder is missing, or there is a file with a similar name.
 file_hint <- function(path) {
   path <- native_text(path)

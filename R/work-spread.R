@@ -109,6 +109,9 @@ format_spread <- function(spread, n, width, shown) {
       c(if (has_share) "busy%", "cpu"),
       shown(rows$process)
     ),
+    if (has_share && n >= 1) {
+      wrap("", "busy%: CPU time as a share of the time in which any of them worked.", width)
+    },
     if (n >= 1 && !is.na(spread$waiting_share)) wrap("", paste0(
       "Spread evenly, each would take ", format_seconds(spread$even), "; the slowest took ",
       format_seconds(spread$slowest), ": ", trimws(percent(spread$waiting_share)),

@@ -148,7 +148,13 @@ if (vendored) {
 
 # ---- Makevars --------------------------------------------------------------
 
+remove_crates <- "rm -rf rust/vendor rust/cargo-home rust/vendor-config.toml rust/libgcc"
 values <- c(
+  REMOVE_CRATES = remove_crates,
+  # A build that has failed leaves only what was there before.
+  FAILED = paste(c(
+    if (vendored) remove_crates else ":", if (!dir.exists("src/rust/target")) "rm -rf rust/target"
+  ), collapse = "; "),
   LIBDIR = paste0("rust/target/", triple, "/", profile),
   LIBS = libs,
   AFTER = paste(c(if (vendored) "remove-crates", if (vendored && !checkout) "remove-target"), collapse = " "),
@@ -164,3 +170,9 @@ for (key in names(values)) {
   lines <- gsub(paste0("@", key, "@"), values[[key]], lines, fixed = TRUE)
 }
 write_lines(lines, if (windows) "src/Makevars.win" else "src/Makevars")
+if (checkout) {
+  cat(
+    "src/rust/target, about 1 GB, is kept for the next build. To delete it: rm -r ",
+    normalizePath("src/rust", "/"), "/target\n", sep = ""
+  )
+}

@@ -175,7 +175,7 @@ function describeProfile() {
 /** The sum of the values that the picture leaves out. */
 function describeLeftOut() {
 	const { amount, leftOut } = app;
-	const text = `Left out, without a stack: ${amountText(leftOut, amount.unit)}`;
+	const text = `Left out, without a stack (no function was recorded): ${amountText(leftOut, amount.unit)}`;
 	byId('left-out').textContent = leftOut === 0 ? '' : text;
 }
 

@@ -213,6 +213,23 @@ test_that("files that R saved are recognised in all their forms", {
   }
 })
 
+test_that("errors about folders name the way to read them", {
+  file <- normalizePath(rprof_path("basic_all.out"))
+  withr::local_dir(withr::local_tempdir())
+  dir.create("runs")
+  file.copy(file, c("runs/1.out", "runs/2.out"))
+  dir.create("set")
+  file.create("set/_profile_dataset")
+  expect_snapshot(error = TRUE, {
+    read_profile("runs")
+    read_profile("set")
+    describe_profile("runs")
+    profile_page("runs")
+  })
+  both <- combine_profiles(lapply(list.files("runs", full.names = TRUE), read_profile))
+  expect_identical(nrow(both$sources), 2L)
+})
+
 test_that("a URL is not a path", {
   url <- "https://example.org/a.pb.gz"
   error <- expect_error(read_profile(url), "it is a URL", class = "profile_error_open")

@@ -127,16 +127,54 @@ test_that("configure says in one sentence which Rust is needed and how to instal
   expect_match(text, "too old for this package: run `rustup update`, or install", fixed = TRUE)
 })
 
-test_that("configure selects a Rust that is new enough", {
+# A folder with the files that configure needs.
+files_of_configure <- function(env = parent.frame()) {
   config <- tool_path("config.R")
-  rscript <- file.path(R.home("bin"), "Rscript")
-  package <- withr::local_tempdir()
+  package <- withr::local_tempdir(.local_envir = env)
   dir.create(file.path(package, "src"))
   dir.create(file.path(package, "tools"))
   top <- dirname(dirname(config))
   file.copy(file.path(top, "DESCRIPTION"), package)
   file.copy(file.path(top, "src", "Makevars.in"), file.path(package, "src"))
   file.copy(config, file.path(package, "tools"))
+  package
+}
+
+test_that("a build that has failed leaves only what was there before", {
+  skip_if(Sys.which("make") == "", "make is not installed")
+  package <- files_of_configure()
+  withr::local_dir(package)
+  dir.create("src/rust/vendor", recursive = TRUE)
+  file.create("src/rust/vendor/crate")
+  withr::with_dir("src/rust", utils::tar("vendor.tar.xz", "vendor", compression = "xz", tar = "internal"))
+  unlink("src/rust/vendor", recursive = TRUE)
+  rust <- fake_rust("1.999.0")
+  # It answers configure, and fails to build.
+  rust$cargo <- append(rust$cargo, "[ \"$1\" = build ] && mkdir -p rust/target/a rust/cargo-home && exit 101", 0)
+  bin <- machine(!!!rust)
+  build <- function() {
+    path <- paste0("PATH=", bin, ":", Sys.getenv("PATH"))
+    configured <- system2("env", shQuote(c(path, file.path(R.home("bin"), "Rscript"), "tools/config.R")), stdout = TRUE)
+    expect_null(attr(configured, "status"))
+    expect_true(dir.exists("src/rust/vendor"))
+    made <- suppressWarnings(system2(
+      "make", c("-C", "src", "-f", "Makevars", "SHLIB=profile.so", "rust-library"), stdout = TRUE, stderr = TRUE
+    ))
+    expect_identical(attr(made, "status"), 2L)
+    configured
+  }
+  expect_false(any(grepl("is kept", build())))
+  expect_identical(list.files("src/rust"), "vendor.tar.xz")
+  # In a checkout, earlier builds are kept.
+  dir.create("src/rust/target")
+  dir.create(".git")
+  expect_match(build(), "^src/rust/target, about 1 GB, is kept for the next build", all = FALSE)
+  expect_identical(list.files("src/rust"), c("target", "vendor.tar.xz"))
+})
+
+test_that("configure selects a Rust that is new enough", {
+  rscript <- file.path(R.home("bin"), "Rscript")
+  package <- files_of_configure()
   old <- machine(!!!fake_rust("1.63.0"))
   new <- machine(!!!fake_rust("1.999.0"))
 

@@ -43,10 +43,11 @@ test_that("a description says how well the work was spread", {
   expect_equal(spread[-1], list(seconds = 10, even = 5, slowest = 8, waiting_share = 3 / 8))
   text <- format(describe_profile(x))
   at <- grep("how well was the work spread", text)
-  expect_identical(text[at + 0:4], c(
+  expect_identical(text[at + 0:5], c(
     "   busy%  cpu  how well was the work spread",
     "    80.0   8s  worker 2 of 2, pid 102",
     "    20.0   2s  worker 1 of 2, pid 101",
+    "busy%: CPU time as a share of the time in which any of them worked.",
     "Spread evenly, each would take 5 s; the slowest took 8 s: 37.5% of the time was",
     "spent waiting for it."
   ))
