@@ -92,6 +92,24 @@ pub fn is_ghc(start: &[u8]) -> bool {
     memchr::memmem::find(first_line(start), title).is_some()
 }
 
+/// The report that Python's `pstats` prints, after a line with a date and a file name if it was read from a file.
+pub fn is_pstats(start: &[u8]) -> bool {
+    let mut lines = text_lines(start).take(10);
+    lines.any(|line| {
+        line.trim_ascii_start()
+            .starts_with(b"ncalls  tottime  percall  cumtime")
+    })
+}
+
+/// What R prints of a result of `summaryRprof()`, or its first part.
+pub fn is_summary_of_rprof(start: &[u8]) -> bool {
+    let mut lines = text_lines(start).take(2);
+    let title = lines.next().unwrap_or_default();
+    let columns = lines.next().unwrap_or_default().trim_ascii_start();
+    title.starts_with(b"$by.")
+        && (columns.starts_with(b"self.time") || columns.starts_with(b"total.time"))
+}
+
 /// The output of `perf report` in a file.
 pub fn is_perf_report(start: &[u8]) -> bool {
     let mut comments = text_lines(start).take_while(|line| line.starts_with(b"#"));

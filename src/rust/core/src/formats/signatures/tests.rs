@@ -220,6 +220,20 @@ fn each_kind_is_recognised() {
         (b"\xfb)\x03\xda\x04a.py\xe9\x06".into(), "cprofile"),
         (b"\xfb\xa9\x03\xda\x07profile\xe9".into(), "cprofile"),
         (b"{)\x03\xfa\x04a.py".into(), "cprofile"),
+        (
+            b"         5 function calls (4 primitive calls) in 3.9 seconds\n\n   Random listing order was used\n\n   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n".into(),
+            "pstats",
+        ),
+        (
+            b"Mon Jan  5 10:00:00 2026    a.prof\n\n   5 function calls in 1 seconds\n\n   Ordered by: cumulative time\n\n   ncalls  tottime  percall  cumtime  percall filename\n".into(),
+            "pstats",
+        ),
+        (b"Flat profile:\n\nEach sample counts as 0.01 seconds.\n".into(), "gprof"),
+        (
+            b"$by.self\n            self.time self.pct total.time total.pct\n\"f\" 1.2".into(),
+            "summary_rprof",
+        ),
+        (b"Timer unit: 1e-06 s\n\nTotal time: 1 s\n".into(), "line_profiler"),
         (b"HCAT\x01\0\0\0\x03\x0f".into(), "tachyon"),
         (b"TACH\0\0\0\x01\x03\x0f".into(), "tachyon"),
         (b"memray\0\x0d\0\0\0".into(), "memray"),
