@@ -139,8 +139,6 @@ fn rule(package: &'static str, word: &'static str, action: Action) -> Rule {
         Some(word) => (true, word),
         None => (false, word),
     };
-    // Names such as `%>%` and `<reactive:*>` contain the same characters.
-    let is_name = |text: &str| !text.is_empty() && !text.starts_with(['%', '<']);
     let (mut callers, mut word) = (Callers::default(), word);
     while let (Some((caller, rest)), [.., None]) = (split_caller(word), callers) {
         callers.rotate_right(1);
