@@ -242,7 +242,7 @@ test_that("agent and servers", {
     start_agent("host:4318")
     start_agent("localhost")
     start_agent("10.0.0.1/v1development/profiles")
-    start_agent("profiles")
+    start_agent("none/profiles")
     start_agent("grpc://host:4317")
     start_agent(1)
     start_agent("")
