@@ -114,6 +114,7 @@ label_knitr <- function() {
       hooks$restore(Filter(Negate(is.null), others))
     }
     unlabel_next_chunk()
+    the$mark_place <- NULL
     invisible()
   })
 }
@@ -123,10 +124,18 @@ label_knitr <- function() {
 label_next_chunk <- function() {
   former <- knitr::knit_hooks$get("evaluate")
   if (is.null(former_of(former))) {
-    labelled <- function(...) {
+    labelled <- function(..., output_handler) {
       unlabel_next_chunk()
       .profile_labelled <- unit_caller("knitr.chunk", knitr::opts_current$get("label"))
-      .profile_labelled(former(...))
+      if (missing(output_handler)) {
+        .profile_labelled(former(...))
+      } else if (is.null(the$mark_place)) {
+        .profile_labelled(former(..., output_handler = output_handler))
+      } else {
+        chunk <- mark_chunk(the$mark_place, ..1, output_handler)
+        on.exit(chunk$end())
+        .profile_labelled(former(..., output_handler = chunk$handler))
+      }
     }
     knitr::knit_hooks$set(evaluate = structure(labelled, profile_former = former))
   }

@@ -175,7 +175,8 @@ test_that("a script runs as under Rscript, and is recorded with its lines", {
   x <- read_profile(output)
   lines <- summary(x)$by_line
   lines <- lines[lines$filename == path, ]
-  expect_true(all(lines$line %in% 1:5))
+  expect_true(all(lines$line %in% 1:14))
+  expect_true(7 %in% lines$line)
   expect_gt(nrow(lines), 0)
 })
 
