@@ -45,11 +45,15 @@ place_of_chunk <- function(code) {
   if (is.null(file) || !file.exists(file)) {
     return(NULL)
   }
+  # Those of child documents contain `./`.
+  file <- normalizePath(file)
   text <- readLines(file, warn = FALSE, encoding = "UTF-8")
   begin <- knitr::knit_patterns$get("chunk.begin")
   options <- trimws(knitr::opts_current$get("params.src") %||% "")
   headers <- grep(begin, text, perl = TRUE)
-  headers <- headers[endsWith(trimws(sub(begin, "\\1", text[headers], perl = TRUE)), options)]
+  written <- trimws(sub(begin, "\\1", text[headers], perl = TRUE))
+  # Markdown begins with the engine.
+  headers <- headers[written == options | sub("^[a-zA-Z0-9_]+[ ,]*", "", written) == options]
   code <- split_lines(code)
   starts <- vapply(headers, function(header) line_of_code(text, header, code), 0L)
   # Several chunks may be equal. They run in their order.

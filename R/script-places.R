@@ -40,6 +40,9 @@ with_logged_places <- function(x, log, file, was_killed, call) {
     shell_message("profile: Code outside of functions has no lines: it is unknown when the samples were taken.")
     return(x)
   }
+  if (any(log$kind == "document" & log$first %in% 0L)) {
+    shell_message("profile: Some chunks have no lines: the document does not have their code as knitr evaluates it.")
+  }
   with_places(x, places_of_samples(log, starts), call)
 }
 

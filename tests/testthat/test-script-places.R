@@ -85,6 +85,14 @@ test_that("a later row replaces earlier ones of the same size and kind", {
   expect_equal(frames_of(x), c("<script> a.R:2", "f < <document> b.Rmd:7 < <script> a.R:2", "f < <script> a.R:2"))
 })
 
+test_that("chunks without lines are reported", {
+  message <- utils::capture.output(
+    x <- profile_of(":1:1:1:1:\"f\" ", c("script {1} 1 1 a.R", "document {1} 0 0 a.Rmd")), type = "message"
+  )
+  expect_match(message, "^profile: Some chunks have no lines: ")
+  expect_equal(frames_of(x), "f < <document> a.Rmd:0 < <script> a.R:1")
+})
+
 test_that("lines that cannot be of the expression are left as they are", {
   x <- profile_of(
     c("#File 1: ", ":1:1:1:1:\"f\" 1#4 ", ":1:1:1:1:1#9 \"FUN\" "),
@@ -218,6 +226,23 @@ test_that("lines of a script need no source references, but the callback", {
   expect_match(ran$err, "removed the task callback `profile`: what it has run and defined afterwards has no lines[.]$")
   # Its ticks are there.
   expect_equal(sum(ran$profile$sample_values$value[ran$profile$sample_values$type == "samples"]), 6)
+})
+
+test_that("chunks of a document that a script renders have lines in both", {
+  skip_if_not_installed("knitr")
+  folder <- withr::local_tempdir()
+  document <- file.path(folder, "a.Rmd")
+  writeLines(c(
+    "```{r first}", "tick(2L)", "", "x <- c(tick(),", "  tick(2L))", "```", "`r tick(7L)`", "```{r}", "for (i in 1:4) tick()",
+    "```"
+  ), document)
+  ran <- recorded_ticks(
+    "tick()", paste0("text <- knitr::knit(", deparse(document), ", output = tempfile(), quiet = TRUE)"), "tick(2L)"
+  )
+  expect_equal(ticks_by_line(ran$profile, document), c(`2` = 2, `4` = 3, `9` = 4))
+  expect_equal(ticks_by_line(ran$profile, ran$file), c(`2` = 1, `3` = 16, `4` = 2))
+  chunks <- summary(ran$profile, by = "knitr.chunk")
+  expect_equal(chunks$samples[match(c("first", "unnamed-chunk-1"), chunks$knitr.chunk)], c(5, 4))
 })
 
 test_that("a script that cannot be parsed has one note", {

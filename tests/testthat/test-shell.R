@@ -107,6 +107,8 @@ test_that("a document is rendered, and its slowest chunks are shown", {
   expect_identical(list.files(), "report-profile.html")
   expect_match(recorded$err, " knitr[.]chunk$", all = FALSE)
   expect_match(recorded$err, " slow chunk$", all = FALSE)
+  lines <- summary(read_profile("report-profile.html"))$by_line
+  expect_true(15 %in% lines$line[basename(lines$filename) == "report.Rmd"])
   failing <- file.path(folder, "failing.Rmd")
   writeLines(c("```{r}", work, "stop('oops')", "```"), failing)
   recorded <- run_program("record", "-o", "failing.pb.gz", failing)
