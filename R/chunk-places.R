@@ -1,15 +1,17 @@
 # The lines of chunks and of their expressions in a document of knitr, for recordings that log them
-# (inst/record/script.R): knitr does not pass them on, and evaluate removes the source references of code.
+# (inst/record/places.R): knitr does not pass them on, and evaluate 1.0 removes the source references of code.
 
 # Labels chunks, and calls `mark` each time when other code of a document begins to run: with the kind "document", its
 # first and last line, and the file. Without lines, code of knitr runs. `mark` returns what it was called with before.
-label_chunks <- function(mark) {
-  the$mark_place <- mark
+# `name_file` names the file in the source references of code, if it has a given name.
+label_chunks <- function(mark, name_file) {
+  the$chunk_recorder <- list(mark = mark, name_file = name_file)
   label_knitr()
 }
 
 # Marks a chunk: list(handler, end), the handler with which it is to be evaluated, and a function that ends it.
-mark_chunk <- function(mark, code, handler) {
+mark_chunk <- function(recorder, code, handler) {
+  mark <- recorder$mark
   place <- tryCatch(place_of_chunk(code), error = function(error) NULL)
   if (is.null(place)) {
     return(list(handler = handler, end = function() NULL))
@@ -20,6 +22,9 @@ mark_chunk <- function(mark, code, handler) {
   # Called before each expression. With two arguments, evaluate uses what it returns.
   handler$source <- function(src, expr) {
     if (!is.na(line)) {
+      # Older versions of evaluate do not pass on the code, and it may have source references, with the line in the chunk.
+      parsed <- if (missing(expr)) get0("call", parent.frame(), inherits = FALSE) else expr
+      recorder$name_file(parsed, "<text>", paste0(place$file, "?line=", place$code))
       size <- length(split_lines(src$src))
       mark("document", line, line + size - 1L, place$file)
       line <<- line + size

@@ -1,6 +1,6 @@
 # The places of a recorded script, or of the chunks of a document: code that is in no function is in no stack of R's
-# profiler, so the recorded process logs when it begins to run (inst/record/script.R). Here it becomes the outermost frame of
-# the samples, `<script>` or `<document>`, with its line.
+# profiler, so the recorded process logs when it begins to run (inst/record/places.R). Here it becomes the outermost
+# frame of the samples, `<script>` or `<document>`, with its line.
 
 # The log, a row for each change: list(kind, offset, first, last, file), where the lines are `NA` if no such code runs, and
 # 0 if they are unknown.
@@ -95,13 +95,11 @@ with_lines_of_expressions <- function(x, place) {
   locations$line <- distinct$line
   functions <- slice_rows(x$functions, of_location[distinct$at])
   functions$filename <- distinct$file
-  add_frames(x, moved, match_rows(new, distinct), locations, functions)
+  add_frames(x, moved, vctrs::vec_match(new, distinct), locations, functions)
 }
 
-match_rows <- function(x, table) vctrs::vec_match(x, table)
-
-# Gives these rows of `sample_locations` new locations, each with a function of its own; `which` is the number of the location
-# of each row.
+# Gives these rows of `sample_locations` new locations, each with a function of its own; `which` is the number of the
+# location of each row.
 add_frames <- function(x, rows, which, locations, functions) {
   n <- nrow(locations)
   functions$function_id <- locations$function_id <- max(0L, x$functions$function_id) + seq_len(n)
@@ -133,7 +131,7 @@ with_outermost <- function(x, name, file, line) {
   added$sample_id <- x$samples$sample_id[new]
   added$depth <- depths[new] + 1L
   x$sample_locations <- vctrs::vec_rbind(frames, added)
-  x <- add_frames(x, nrow(frames) + seq_along(new), match_rows(places, distinct), locations, functions)
+  x <- add_frames(x, nrow(frames) + seq_along(new), vctrs::vec_match(places, distinct), locations, functions)
   frames <- x$sample_locations
   x$sample_locations <- slice_rows(frames, order(match(frames$sample_id, x$samples$sample_id), frames$depth))
   x

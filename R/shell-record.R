@@ -121,7 +121,7 @@ run_recorded <- function(script, args, folder, settings) {
 
 # Writes code that R evaluates at the start of a process in place of the user's profile.
 write_hook <- function(file, settings) {
-  scripts <- system.file("record", c("user-profile.R", "script.R"), package = "profile", mustWork = TRUE)
+  scripts <- system.file("record", c("user-profile.R", "places.R", "script.R"), package = "profile", mustWork = TRUE)
   # R evaluates the hook where only the package base is attached, and nothing of the hook is to be left there.
   code <- c(
     "hook <- new.env(parent = baseenv())", "hook$settings <-", deparse(settings),
@@ -180,7 +180,7 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
     x$sources$source_timestamp <- as.numeric(begin)
     x <- with_children(x, recorded, 0L, as.numeric(difftime(end, begin, units = "secs")), settings$clock, call)
   }
-  x <- with_packages_in_tables(with_lines_of_script(x, script), call)
+  x <- with_packages_in_tables(with_lines_of_files(x, c(script, places$file)), call)
   with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE)
 }
 
@@ -205,15 +205,15 @@ remove_copies <- function(file, copies) {
   function(size) left[pmin(size, length(is_left)) + 1]
 }
 
-# Moves lines of single expressions to their place in the script.
-with_lines_of_script <- function(x, script) {
+# Moves lines of single expressions, and of chunks, to their place in these files.
+with_lines_of_files <- function(x, files) {
   functions <- x$functions
-  of_script <- startsWith(functions$filename, paste0(script, "?line="))
-  first <- as.integer(sub(".*[?]line=", "", functions$filename[of_script]))
-  row <- match(functions$function_id[of_script], functions$function_id)
+  pattern <- "^(.*)[?]line=([0-9]+)$"
+  file <- sub(pattern, "\\1", functions$filename)
+  of_part <- file != functions$filename & file %in% files
   by <- integer(nrow(functions))
-  by[row] <- first - 1L
-  functions$filename[of_script] <- script
+  by[of_part] <- as.integer(sub(pattern, "\\2", functions$filename[of_part])) - 1L
+  functions$filename[of_part] <- file[of_part]
   moved <- functions$start_line > 0
   functions$start_line[moved] <- functions$start_line[moved] + by[moved]
   x$functions <- with_lines_in_names(functions)

@@ -24,7 +24,8 @@ unit_keys <- c(
 #' `filter_profile(x, labels = c(knitr.chunk = "fit"))` selects one.
 #'
 #' In a shell, `profile record report.Rmd`, and `profile record testthat.R` in the folder `tests` of a package, need no
-#' call, see `vignette("processes", package = "profile")`.
+#' call, see `vignette("processes", package = "profile")`. The former also records the lines of chunks and of their
+#' expressions.
 #'
 #' @details
 #' Labels are set as by [with_labels()]: a session has at most 1,000 different sets, here names of chunks, files and
@@ -114,7 +115,7 @@ label_knitr <- function() {
       hooks$restore(Filter(Negate(is.null), others))
     }
     unlabel_next_chunk()
-    the$mark_place <- NULL
+    the$chunk_recorder <- NULL
     invisible()
   })
 }
@@ -129,10 +130,10 @@ label_next_chunk <- function() {
       .profile_labelled <- unit_caller("knitr.chunk", knitr::opts_current$get("label"))
       if (missing(output_handler)) {
         .profile_labelled(former(...))
-      } else if (is.null(the$mark_place)) {
+      } else if (is.null(the$chunk_recorder)) {
         .profile_labelled(former(..., output_handler = output_handler))
       } else {
-        chunk <- mark_chunk(the$mark_place, ..1, output_handler)
+        chunk <- mark_chunk(the$chunk_recorder, ..1, output_handler)
         on.exit(chunk$end())
         .profile_labelled(former(..., output_handler = chunk$handler))
       }

@@ -384,7 +384,7 @@ static void flush_streams(void) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-// A script that is recorded calls this without the package (inst/record/script.R).
+// A script that is recorded calls this without the package (inst/record/places.R).
 attribute_visible SEXP profile_flush_streams(void) {
     flush_streams();
     return R_NilValue;

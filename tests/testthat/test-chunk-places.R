@@ -25,7 +25,7 @@ marks_of <- function(document, child = NULL, times = 1, .local_envir = parent.fr
     before
   }
   the$chunks_run <- NULL
-  end <- label_chunks(mark)
+  end <- label_chunks(mark, function(...) NULL)
   withr::defer({
     end()
     knitr::opts_hooks$restore(options)
@@ -69,11 +69,15 @@ test_that("a chunk that fails ends", {
 test_that("child documents have lines of their own", {
   expect_equal(
     marks_of(
-      c("```{r a, child='child.Rmd'}", "```", "", "```{r b}", "x <- knitr::knit_child('child.Rmd', quiet = TRUE)", "2", "```"),
+      c(
+        "```{r a, child='child.Rmd'}", "```", "", "```{r b}", "x <- knitr::knit_child('child.Rmd', quiet = TRUE)", "2",
+        "```"
+      ),
       c("", "```{r}", "1", "```")
     ),
     c(
-      "2 of child", "3 of child", "end", "4 of main", "5 of main", "2 of child", "3 of child", "5 of main", "6 of main", "end"
+      "2 of child", "3 of child", "end", "4 of main", "5 of main", "2 of child", "3 of child", "5 of main", "6 of main",
+      "end"
     )
   )
 })
@@ -95,13 +99,28 @@ test_that("a chunk from the cache does not run", {
   expect_equal(marks_of(document, times = 2), c("4 of main", "5 of main", "end"))
 })
 
+test_that("source references of a chunk get the name of its file", {
+  skip_if_not_installed("knitr")
+  options <- knitr::opts_hooks$get()
+  withr::defer(knitr::opts_hooks$restore(options))
+  withr::local_dir(withr::local_tempdir())
+  writeLines(c("```{r}", "1", "f <- function() {", "  2", "}", "```"), "a.Rmd")
+  named <- list()
+  end <- label_chunks(function(...) NULL, function(code, ...) named[[length(named) + 1]] <<- list(code, ...))
+  withr::defer(end())
+  knitr::knit("a.Rmd", quiet = TRUE)
+  expect_length(named, 2)
+  expect_identical(named[[2]][-1], list("<text>", paste0(normalizePath("a.Rmd"), "?line=2")))
+  expect_identical(named[[2]][[1]][[1]][[2]], quote(f))
+})
+
 test_that("labels without marks change no handler", {
   skip_if_not_installed("knitr")
   options <- knitr::opts_hooks$get()
   withr::defer(knitr::opts_hooks$restore(options))
-  end <- label_chunks(function(...) NULL)
+  end <- label_chunks(function(...) NULL, function(...) NULL)
   end()
-  expect_null(the$mark_place)
+  expect_null(the$chunk_recorder)
 })
 
 test_that("the lines of code are found below the header", {

@@ -1,6 +1,6 @@
 # tier: gate
-# Lines of code outside of functions: of scripts and documents that `profile record` runs. Tests generate ticks, so that each
-# sample is known, or write the files of a recording.
+# Lines of code outside of functions: of scripts and documents that `profile record` runs. Tests generate ticks, so that
+# each sample is known, or write the files of a recording.
 
 program <- function() {
   skip_on_cran()
@@ -131,7 +131,8 @@ ticks_in_script <- function() {
   paste0(
     "ticks <- dyn.load(", deparse(library), "); ", "invisible(.Call(ticks$ticks_only_given$address)); ",
     # A function without lines.
-    "tick <- eval(parse(text = 'compiler::cmpfun(function(n = 1L) .Call(ticks$ticks_give$address, n))', keep.source = FALSE))"
+    "code <- 'compiler::cmpfun(function(n = 1L) .Call(ticks$ticks_give$address, n))'; ",
+    "tick <- eval(parse(text = code, keep.source = FALSE))"
   )
 }
 
@@ -218,8 +219,8 @@ test_that("lines of a script need no source references, but the callback", {
   ran <- recorded_ticks("options(keep.source = FALSE)", "{", "  tick(3L)", "}")
   expect_equal(ticks_by_line(ran$profile, ran$file), c(`3` = 3))
   ran <- recorded_ticks(
-    "tick(2L)", "for (name in getTaskCallbackNames()) removeTaskCallback(name)", "tick(3L)", "f <- function() {", "tick()",
-    "}; f()"
+    "tick(2L)", "for (name in getTaskCallbackNames()) removeTaskCallback(name)", "tick(3L)", "f <- function() {",
+    "tick()", "}; f()"
   )
   expect_equal(ticks_by_line(ran$profile, ran$file), c(`2` = 2))
   expect_length(ran$err, 1)
@@ -233,8 +234,8 @@ test_that("chunks of a document that a script renders have lines in both", {
   folder <- withr::local_tempdir()
   document <- file.path(folder, "a.Rmd")
   writeLines(c(
-    "```{r first}", "tick(2L)", "", "x <- c(tick(),", "  tick(2L))", "```", "`r tick(7L)`", "```{r}", "for (i in 1:4) tick()",
-    "```"
+    "```{r first}", "tick(2L)", "", "x <- c(tick(),", "  tick(2L))", "```", "`r tick(7L)`", "```{r}",
+    "for (i in 1:4) tick()", "```"
   ), document)
   ran <- recorded_ticks(
     "tick()", paste0("text <- knitr::knit(", deparse(document), ", output = tempfile(), quiet = TRUE)"), "tick(2L)"
@@ -246,7 +247,8 @@ test_that("chunks of a document that a script renders have lines in both", {
 })
 
 test_that("a script that cannot be parsed has one note", {
-  ran <- run_program(program(), "record", "--quiet", "-o", withr::local_tempfile(fileext = ".pb.gz"), script("f(]"))
+  output <- withr::local_tempfile(fileext = ".pb.gz")
+  ran <- run_program(program(), "record", "--quiet", "-o", output, script("f(]"))
   expect_identical(ran$status, 1L)
   expect_length(grep("has no lines", ran$err), 1)
   expect_match(ran$err, "^profile: The script's own code has no lines: ", all = FALSE)

@@ -108,7 +108,10 @@ test_that("a document is rendered, and its slowest chunks are shown", {
   expect_match(recorded$err, " knitr[.]chunk$", all = FALSE)
   expect_match(recorded$err, " slow chunk$", all = FALSE)
   lines <- summary(read_profile("report-profile.html"))$by_line
-  expect_true(15 %in% lines$line[basename(lines$filename) == "report.Rmd"])
+  lines <- lines$line[basename(lines$filename) == "report.Rmd"]
+  expect_true(15 %in% lines)
+  # evaluate 1.0 removes source references.
+  if (utils::packageVersion("evaluate") < "1.0.0") expect_true(any(8:10 %in% lines))
   failing <- file.path(folder, "failing.Rmd")
   writeLines(c("```{r}", work, "stop('oops')", "```"), failing)
   recorded <- run_program("record", "-o", "failing.pb.gz", failing)
@@ -477,7 +480,7 @@ test_that("lines of expressions are moved to their place in the script", {
     "line profiling: sample.interval=10000", "#File 1: s.R?line=10", "#File 2: s.R?line=20", "#File 3: other.R",
     "1#2 \"f\" 2#1 \"g\" ", "3#4 \"h\" "
   ))
-  x <- with_lines_of_script(read_rprof(path), "s.R")
+  x <- with_lines_of_files(read_rprof(path), "s.R")
   lines <- summary(x)$by_line
   expect_identical(paste0(lines$filename, ":", lines$line), c("other.R:4", "s.R:11", "s.R:20"))
   expect_no_error(validate_profile(x))
