@@ -10,7 +10,7 @@ label_chunks <- function(mark, name_file) {
 }
 
 # Marks a chunk: list(handler, end), the handler with which it is to be evaluated, and a function that ends it.
-mark_chunk <- function(recorder, code, handler) {
+.mark_chunk <- function(recorder, code, handler) {
   mark <- recorder$mark
   place <- tryCatch(place_of_chunk(code), error = function(error) NULL)
   if (is.null(place)) {

@@ -184,8 +184,8 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE)
 }
 
-# Functions of the hook, inst/record/script.R, and of the start of R.
-hook_functions <- "^[.](First[.]sys|after_expression|mark_place|label_units|end_of_recording)$"
+# Functions of the hook, inst/record/script.R, of R/chunk-places.R, and of the start of R.
+hook_functions <- "^[.](First[.]sys|after_expression|mark_place|mark_chunk|label_units|end_of_recording)$"
 
 # Removes what child processes have written to the file, see inst/record/script.R. Returns a function that converts sizes
 # that the file has had to sizes without that.

@@ -133,7 +133,7 @@ label_next_chunk <- function() {
       } else if (is.null(the$chunk_recorder)) {
         .profile_labelled(former(..., output_handler = output_handler))
       } else {
-        chunk <- mark_chunk(the$chunk_recorder, ..1, output_handler)
+        chunk <- .mark_chunk(the$chunk_recorder, ..1, output_handler)
         on.exit(chunk$end())
         .profile_labelled(former(..., output_handler = chunk$handler))
       }

@@ -22,9 +22,8 @@ read_script <- function() {
   exprs <<- found
   firsts <<- vapply(attr(found, "srcref"), `[[`, 0L, 1L)
   lasts <<- vapply(attr(found, "srcref"), `[[`, 0L, 3L)
-  # R would remove a callback that is interrupted or fails, and go on with the script.
   callback <- function(expr, value, ok, visible) {
-    suspendInterrupts(tryCatch(.after_expression(expr), error = function(error) NULL))
+    .after_expression(expr)
     TRUE
   }
   addTaskCallback(callback, name = "profile")
@@ -170,8 +169,11 @@ places <- list()
   if (is_logged) log_place(kind, wrong$size, 0L, 0L, wrong$name)
 }
 
+# R would remove a callback that is interrupted or fails, and go on with the script.
+.after_expression <- function(expr) suspendInterrupts(tryCatch(note_expression(expr), error = function(error) NULL))
+
 done <- 0L
-.after_expression <- function(expr) {
+note_expression <- function(expr) {
   at <- done + 1L
   while (at <= length(exprs) && !is_same(list(expr), list(exprs[[at]]))) at <- at + 1L
   # An expression that is not evaluated to its end, or that the script reads as its input, ends without a callback.

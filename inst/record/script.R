@@ -110,6 +110,12 @@ start <- function() {
     note("The script has removed the task callback `profile`: what it has run and defined afterwards has no lines.")
     .unmark_place("script")
   }
+  if (isTRUE(settings$document) && is.null(no_places) && is.null(places$document) && isNamespaceLoaded("knitr")) {
+    note(
+      "The document has no lines: none of its chunks has run with the hook `engine` of `knitr::opts_hooks` that the ",
+      "recording sets."
+    )
+  }
   writeLines(loadedNamespaces(), file.path(settings$folder, "packages"))
 }
 

@@ -112,6 +112,16 @@ test_that("a document is rendered, and its slowest chunks are shown", {
   expect_true(15 %in% lines)
   # evaluate 1.0 removes source references.
   if (utils::packageVersion("evaluate") < "1.0.0") expect_true(any(8:10 %in% lines))
+  hooked <- file.path(folder, "hooked.Rmd")
+  writeLines(c(
+    "```{r}", "knitr::opts_hooks$set(engine = function(options) options)", "```", "```{r}", work, "```"
+  ), hooked)
+  recorded <- run_program("record", "--quiet", "-o", "hooked.pb.gz", hooked)
+  expect_identical(grep("^profile: ", recorded$err, value = TRUE), character())
+  no_chunks <- file.path(folder, "text.Rmd")
+  writeLines("Text", no_chunks)
+  recorded <- run_program("record", "--quiet", "-o", "text.pb.gz", no_chunks)
+  expect_match(recorded$err, "^profile: The document has no lines: none of its chunks has run ", all = FALSE)
   failing <- file.path(folder, "failing.Rmd")
   writeLines(c("```{r}", work, "stop('oops')", "```"), failing)
   recorded <- run_program("record", "-o", "failing.pb.gz", failing)
