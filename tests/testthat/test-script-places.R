@@ -2,27 +2,6 @@
 # Lines of code outside of functions: of scripts and documents that `profile record` runs. Tests generate ticks, so that
 # each sample is known, or write the files of a recording.
 
-program <- function() {
-  skip_on_cran()
-  skip_on_os("windows")
-  system.file("exec", "profile", package = "profile")
-}
-
-# Runs a program without input: list(status, out, err).
-run_program <- function(via, ...) {
-  folder <- withr::local_tempdir()
-  at <- function(name) file.path(folder, name)
-  status <- suppressWarnings(system2(
-    via, vapply(c(...), shQuote, ""), stdout = at("out"), stderr = at("err"), stdin = "",
-    env = paste0("R_LIBS=", shQuote(paste(.libPaths(), collapse = ":")))
-  ))
-  list(status = status, out = readLines(at("out"), warn = FALSE), err = readLines(at("err"), warn = FALSE))
-}
-
-script <- function(..., .local_envir = parent.frame()) {
-  withr::local_tempfile(fileext = ".R", lines = c(...), .local_envir = .local_envir)
-}
-
 # The ticks of each line of a file in a profile.
 ticks_by_line <- function(x, file, type = "samples") {
   lines <- annotate_lines(x, file, type = type)
@@ -141,7 +120,7 @@ recorded_ticks <- function(..., options = character(), .local_envir = parent.fra
   program()
   path <- script(ticks_in_script(), ..., .local_envir = .local_envir)
   output <- withr::local_tempfile(fileext = ".pb.gz", .local_envir = .local_envir)
-  ran <- run_program(program(), "record", "--quiet", "--interval", "0.9", "-o", output, options, path)
+  ran <- run_program("record", "--quiet", "--interval", "0.9", "-o", output, options, path)
   list(profile = read_profile(output), status = ran$status, err = utils::head(ran$err, -1), file = path)
 }
 
@@ -248,7 +227,7 @@ test_that("chunks of a document that a script renders have lines in both", {
 
 test_that("a script that cannot be parsed has one note", {
   output <- withr::local_tempfile(fileext = ".pb.gz")
-  ran <- run_program(program(), "record", "--quiet", "-o", output, script("f(]"))
+  ran <- run_program("record", "--quiet", "-o", output, script("f(]"))
   expect_identical(ran$status, 1L)
   expect_length(grep("has no lines", ran$err), 1)
   expect_match(ran$err, "^profile: The script's own code has no lines: ", all = FALSE)
@@ -257,9 +236,9 @@ test_that("a script that cannot be parsed has one note", {
 test_that("a script behaves as without a recording", {
   plain_and_recorded <- function(...) {
     path <- script(...)
-    plain <- run_program(file.path(R.home("bin"), "Rscript"), path, "a", "b c")
+    plain <- run_program(path, "a", "b c", via = file.path(R.home("bin"), "Rscript"))
     output <- withr::local_tempfile(fileext = ".pb.gz")
-    recorded <- run_program(program(), "record", "--quiet", "-o", output, path, "a", "b c")
+    recorded <- run_program("record", "--quiet", "-o", output, path, "a", "b c")
     expect_identical(recorded$status, plain$status)
     expect_identical(recorded$out, plain$out)
     expect_identical(grep("^Written to ", recorded$err, value = TRUE, invert = TRUE), plain$err)
