@@ -165,7 +165,8 @@ part_with <- function(x, sources, call) {
 # A sample of R's profiler is a count; samples of processes are times.
 with_amounts_of_time <- function(x, source, clock) {
   row <- match(source, x$sources$source_id)
-  nanoseconds <- x$sources$.period[[row]] * seconds_in[[x$sources$.period_unit[[row]]]] * 1e9
+  # Periods are whole numbers of microseconds.
+  nanoseconds <- round(x$sources$.period[[row]] * seconds_in[[x$sources$.period_unit[[row]]]] * 1e9)
   values <- x$sample_values
   of_source <- x$samples$source_id[match(values$sample_id, x$samples$sample_id)] == source
   counts <- which(of_source & values$type == "samples")

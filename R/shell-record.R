@@ -38,7 +38,10 @@ shell_record <- function(options, values) {
   if (is_document) script <- script_of_document(script, folder)
   event <- rprof_event(if (clock == "wall") "elapsed" else "cpu", "`--clock wall`", rlang::current_env())
   started <- Sys.time()
-  settings <- list(interval = interval, clock = clock, event = event, native = native, children = isTRUE(options$children))
+  settings <- list(
+    interval = interval, clock = clock, event = event, native = native, children = isTRUE(options$children),
+    document = is_document
+  )
   ran <- run_recorded(script, values[-1], folder, settings)
   status <- as.integer(ran$status)
   ended <- Sys.time()
@@ -118,7 +121,7 @@ run_recorded <- function(script, args, folder, settings) {
 
 # Writes code that R evaluates at the start of a process in place of the user's profile.
 write_hook <- function(file, settings) {
-  scripts <- system.file("record", c("user-profile.R", "script.R"), package = "profile", mustWork = TRUE)
+  scripts <- system.file("record", c("user-profile.R", "places.R", "script.R"), package = "profile", mustWork = TRUE)
   # R evaluates the hook where only the package base is attached, and nothing of the hook is to be left there.
   code <- c(
     "hook <- new.env(parent = baseenv())", "hook$settings <-", deparse(settings),
@@ -144,10 +147,12 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
     # R had not written any of its own samples yet.
     writeLines(sprintf("sample.interval=%.0f", settings$interval * 1e6), file)
   }
+  places <- logged_places(folder)
   if (file.exists(saved)) {
     x <- readRDS(saved)
   } else if (file.exists(file) && file.size(file) > 0) {
-    remove_copies(file, hook_lines(folder, "copies"))
+    size_without_copies <- remove_copies(file, hook_lines(folder, "copies"))
+    places$offset <- size_without_copies(places$offset)
     # If the process was killed, the last sample is incomplete.
     x <- withCallingHandlers(
       read_format(file, "rprof", "2.0", NA_character_, call),
@@ -160,11 +165,12 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   for (package in hook_lines(folder, "packages")) {
     suppressWarnings(suppressMessages(requireNamespace(package, quietly = TRUE)))
   }
+  x <- with_logged_places(x, places, file, was_killed, call)
   x$sources$source_uri <- NA_character_
   x$sources$source_timestamp <- as.numeric(started)
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = title)
   # The start of R, and the hook.
-  x <- filter_by(x, list(ignore = "^([.]First[.]sys|[.]name_lines|[.]label_units|[.]end_of_recording)$"), call)
+  x <- filter_by(x, list(ignore = hook_functions), call)
   if (dir.exists(helper)) {
     counts <- in_folder(folder, "counts.rds")
     recorded <- result_of_helper(folder, if (file.exists(counts)) readRDS(counts))
@@ -174,14 +180,18 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
     x$sources$source_timestamp <- as.numeric(begin)
     x <- with_children(x, recorded, 0L, as.numeric(difftime(end, begin, units = "secs")), settings$clock, call)
   }
-  x <- with_packages_in_tables(with_lines_of_script(x, script), call)
+  x <- with_packages_in_tables(with_lines_of_files(x, c(script, places$file)), call)
   with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE)
 }
 
-# Removes what child processes have written to the file, see inst/record/script.R.
+# Functions of the hook, inst/record/script.R, of R/chunk-places.R, and of the start of R.
+hook_functions <- "^[.](First[.]sys|after_expression|mark_place|mark_chunk|label_units|end_of_recording)$"
+
+# Removes what child processes have written to the file, see inst/record/script.R. Returns a function that converts sizes
+# that the file has had to sizes without that.
 remove_copies <- function(file, copies) {
   if (length(copies) == 0) {
-    return()
+    return(identity)
   }
   bytes <- readBin(file, "raw", file.size(file))
   for (range in strsplit(copies, " ")) {
@@ -189,18 +199,21 @@ remove_copies <- function(file, copies) {
     if (range[[1]] <= range[[2]]) bytes[seq(range[[1]], range[[2]])] <- as.raw(0)
   }
   # R's profiler writes no NUL.
-  writeBin(bytes[bytes != 0], file)
+  is_left <- bytes != 0
+  writeBin(bytes[is_left], file)
+  left <- c(0, cumsum(is_left))
+  function(size) left[pmin(size, length(is_left)) + 1]
 }
 
-# Moves lines of single expressions to their place in the script.
-with_lines_of_script <- function(x, script) {
+# Moves lines of single expressions, and of chunks, to their place in these files.
+with_lines_of_files <- function(x, files) {
   functions <- x$functions
-  of_script <- startsWith(functions$filename, paste0(script, "?line="))
-  first <- as.integer(sub(".*[?]line=", "", functions$filename[of_script]))
-  row <- match(functions$function_id[of_script], functions$function_id)
+  pattern <- "^(.*)[?]line=([0-9]+)$"
+  file <- sub(pattern, "\\1", functions$filename)
+  of_part <- file != functions$filename & file %in% files
   by <- integer(nrow(functions))
-  by[row] <- first - 1L
-  functions$filename[of_script] <- script
+  by[of_part] <- as.integer(sub(pattern, "\\2", functions$filename[of_part])) - 1L
+  functions$filename[of_part] <- file[of_part]
   moved <- functions$start_line > 0
   functions$start_line[moved] <- functions$start_line[moved] + by[moved]
   x$functions <- with_lines_in_names(functions)

@@ -24,16 +24,18 @@ unit_keys <- c(
 #' `filter_profile(x, labels = c(knitr.chunk = "fit"))` selects one.
 #'
 #' In a shell, `profile record report.Rmd`, and `profile record testthat.R` in the folder `tests` of a package, need no
-#' call, see `vignette("processes", package = "profile")`.
+#' call, see `vignette("processes", package = "profile")`. The former also records the lines of chunks and of their
+#' expressions.
 #'
 #' @details
 #' Labels are set as by [with_labels()]: a session has at most 1,000 different sets, here names of chunks, files and
 #' targets, and descriptions of tests. Longer texts than a label can have end in `...`.
 #'
 #' @section Documents:
-#' `label_knitr()` changes the hook `evaluate` of [knitr::knit_hooks], which evaluates the code of a chunk. A hook that
-#' was set before is called as before. Call it in the session that renders a document, or in the first chunk of a
-#' document, for the chunks that follow. rmarkdown resets hooks that a document has set.
+#' `label_knitr()` sets the hook `engine` of [knitr::opts_hooks], which knitr calls before each chunk. A hook that was set
+#' before is called as before; one that is set later replaces it. For the evaluation of the chunk, this hook wraps the hook
+#' `evaluate` of [knitr::knit_hooks]. The output of a document is the same as without labels. Call `label_knitr()` in the
+#' session that renders a document, or in the first chunk of a document, for the chunks that follow.
 #'
 #' Functions have the label of the chunk that calls them, chunks of child documents their own. The code of a chunk that
 #' is not evaluated, or is loaded from the cache, takes no time. Inline code has no label, nor has what knitr does
@@ -92,21 +94,57 @@ unit_keys <- c(
 #' end()
 label_knitr <- function() {
   check_package("knitr", "Labels of chunks need", rlang::current_env())
-  hooks <- knitr::knit_hooks
-  current <- hooks$get("evaluate")
+  # knitr renders a document only if all of `knit_hooks` are its own, so these are changed in the document. This hook is
+  # called before each chunk: each has an engine. Documents with Shiny code have a hook `label` of their own.
+  hooks <- knitr::opts_hooks
+  current <- hooks$get("engine")
   if (is.null(former_of(current))) {
-    labelled <- function(...) {
-      .profile_labelled <- unit_caller("knitr.chunk", knitr::opts_current$get("label"))
-      .profile_labelled(current(...))
+    before_chunk <- function(options) {
+      if (is.function(current)) options <- current(options)
+      label_next_chunk()
+      options
     }
-    hooks$set(evaluate = structure(labelled, profile_former = current))
+    hooks$set(engine = structure(before_chunk, profile_former = list(current)))
   }
   invisible(function() {
-    former <- former_of(hooks$get("evaluate"))
+    former <- former_of(hooks$get("engine"))
     # Another hook may have been set since.
-    if (!is.null(former)) hooks$set(evaluate = former)
+    if (!is.null(former)) {
+      others <- hooks$get()
+      others["engine"] <- former
+      hooks$restore(Filter(Negate(is.null), others))
+    }
+    unlabel_next_chunk()
+    the$chunk_recorder <- NULL
     invisible()
   })
+}
+
+# The hook that evaluates the code of a chunk does so once with a label. A chunk without code to evaluate leaves this to
+# the next one.
+label_next_chunk <- function() {
+  former <- knitr::knit_hooks$get("evaluate")
+  if (is.null(former_of(former))) {
+    labelled <- function(..., output_handler) {
+      unlabel_next_chunk()
+      .profile_labelled <- unit_caller("knitr.chunk", knitr::opts_current$get("label"))
+      if (missing(output_handler)) {
+        .profile_labelled(former(...))
+      } else if (is.null(the$chunk_recorder)) {
+        .profile_labelled(former(..., output_handler = output_handler))
+      } else {
+        chunk <- .mark_chunk(the$chunk_recorder, ..1, output_handler)
+        on.exit(chunk$end())
+        .profile_labelled(former(..., output_handler = chunk$handler))
+      }
+    }
+    knitr::knit_hooks$set(evaluate = structure(labelled, profile_former = former))
+  }
+}
+
+unlabel_next_chunk <- function() {
+  former <- former_of(knitr::knit_hooks$get("evaluate"))
+  if (!is.null(former)) knitr::knit_hooks$set(evaluate = former)
 }
 
 #' @rdname label_knitr

@@ -372,16 +372,27 @@ static SEXP hexadecimal(const uint8_t *id, int bytes) {
     }
     return Rf_mkCharLen(text, 2 * bytes);
 }
+
+// Writes what R has buffered of its profiler's file. Must not be called in a forked process.
+static void flush_streams(void) {
+    // The stream is R's own, and is not known here. R's handler of the signal writes to it.
+    sigset_t profiler, before;
+    sigemptyset(&profiler);
+    sigaddset(&profiler, SIGPROF);
+    pthread_sigmask(SIG_BLOCK, &profiler, &before);
+    fflush(NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+// A script that is recorded calls this without the package (inst/record/places.R).
+attribute_visible SEXP profile_flush_streams(void) {
+    flush_streams();
+    return R_NilValue;
+}
+
 static double size_of_file(void) {
-    if (log_.is_buffered) {
-        // The stream is R's own, and is not known here. R's handler of the signal writes to it.
-        sigset_t profiler, before;
-        sigemptyset(&profiler);
-        sigaddset(&profiler, SIGPROF);
-        pthread_sigmask(SIG_BLOCK, &profiler, &before);
-        fflush(NULL);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
+    if (log_.is_buffered)
+        flush_streams();
     struct stat about;
     return fstat(log_.file, &about) == 0 ? (double) about.st_size : -1;
 }

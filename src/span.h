@@ -12,5 +12,8 @@ SEXP profile_span_name(SEXP arguments);
 SEXP profile_active_span(SEXP arguments);
 SEXP profile_log_spans(SEXP arguments);
 SEXP profile_logged_spans(SEXP arguments);
+#ifndef _WIN32
+SEXP profile_flush_streams(void);
+#endif
 
 #endif

@@ -1,54 +1,22 @@
 # Evaluated by R before a script that `profile record` runs (R/shell-record.R), where this package is not loaded: starts
 # R's profiler, and stops it when the process ends. Whatever happens here, the script runs as without it. What the user
-# should know is written to the file `notes` of the recording's folder.
+# should know is written to the file `notes` of the recording's folder. places.R is evaluated before.
 #
 # `settings`: interval, clock, event (NULL for R's default), native, children, folder (of the recording), library (of this
-# package), script, collector (the process that reads what was recorded).
+# package), script, document (whether the script only renders one), collector (the process that reads what was recorded).
 
 settings$pid <- Sys.getpid()
+# The file of R's profiler.
+file <- file.path(settings$folder, "Rprof.out")
 
 note <- function(...) {
   cat(..., "\n", sep = "", file = file.path(settings$folder, "notes"), append = TRUE)
 }
 
-# ---- Lines of the script -----------------------------------------------------------
-#
-# R parses one expression of the script after the other, each as a file without a name whose lines begin at 1. When an
-# expression has been evaluated, its file gets a name with its first line in the script, so that functions that it has
-# defined are recorded with it.
+# ---- Places of code ----------------------------------------------------------------
 
 options(keep.source = TRUE)
-exprs <- tryCatch(parse(settings$script, keep.source = TRUE), error = function(e) NULL)
-firsts <- vapply(attr(exprs, "srcref"), function(srcref) srcref[[1]], 0L)
-
-file_of <- function(code) {
-  found <- NULL
-  visit <- function(code) {
-    is_definition <- is.call(code) && identical(code[[1]], quote(`function`)) && length(code) > 3
-    srcrefs <- list(attr(code, "srcref"), if (is_definition) code[[4]])
-    for (srcref in srcrefs) {
-      if (is.list(srcref)) srcref <- srcref[[1]]
-      if (is.null(found) && inherits(srcref, "srcref")) found <<- attr(srcref, "srcfile")
-    }
-    if (is.null(found) && is.call(code)) {
-      for (part in as.list(code)) if (is.null(found) && !missing(part)) visit(part)
-    }
-  }
-  visit(code)
-  found
-}
-
-done <- 0L
-.name_lines <- function(expr) {
-  done <<- done + 1L
-  file <- file_of(expr)
-  if (is.environment(file) && identical(file$filename, "") && done <= length(firsts)) {
-    assign("filename", paste0(settings$script, "?line=", firsts[[done]]), file)
-  }
-  TRUE
-}
-# R would remove a callback that is interrupted, and go on with the script.
-addTaskCallback(function(expr, value, ok, visible) suspendInterrupts(.name_lines(expr)), name = "profile")
+if (!isTRUE(settings$document)) read_script()
 
 # ---- Labels of chunks, tests and targets -------------------------------------------
 
@@ -58,7 +26,11 @@ profile_namespace <- function() loadNamespace("profile", lib.loc = c(settings$li
 # Samples of this function are left out, see R/shell-record.R.
 .label_units <- function(package) {
   tryCatch(
-    profile_namespace()[[paste0("label_", package)]](),
+    if (package == "knitr") {
+      profile_namespace()$label_chunks(.mark_place, name_file)
+    } else {
+      profile_namespace()[[paste0("label_", package)]]()
+    },
     error = function(error) note("There are no labels for ", package, ": ", conditionMessage(error))
   )
 }
@@ -73,7 +45,6 @@ for (package in c("knitr", "testthat", "targets")) {
 
 # ---- Recording ---------------------------------------------------------------------
 
-file <- file.path(settings$folder, "Rprof.out")
 started_at <- NULL
 end_helper <- NULL
 
@@ -112,6 +83,7 @@ start <- function() {
   started_at <<- Sys.time()
   link <- descriptor_of_recording()
   descriptor <<- structure(link, names = Sys.readlink(link))
+  start_places()
 }
 
 .end_of_recording <- function() {
@@ -134,8 +106,15 @@ start <- function() {
   } else if (is_whole) {
     utils::Rprof(NULL)
   }
-  if (!"profile" %in% getTaskCallbackNames()) {
-    note("The script has removed the task callback `profile`: functions that it has defined afterwards have no lines.")
+  if (length(exprs) > 0 && !"profile" %in% getTaskCallbackNames()) {
+    note("The script has removed the task callback `profile`: what it has run and defined afterwards has no lines.")
+    .unmark_place("script")
+  }
+  if (isTRUE(settings$document) && is.null(no_places) && is.null(places$document) && isNamespaceLoaded("knitr")) {
+    note(
+      "The document has no lines: none of its chunks has run with the hook `engine` of `knitr::opts_hooks` that the ",
+      "recording sets."
+    )
   }
   writeLines(loadedNamespaces(), file.path(settings$folder, "packages"))
 }
@@ -143,11 +122,13 @@ start <- function() {
 # `ended_after`: the length of a recording that the script has ended, in seconds. Native code then says that the signal
 # of the profiler was taken over.
 save_native <- function(ended_after) {
-  x <- withCallingHandlers(getExportedValue("profile", "stop_profiler")(), warning = function(warning) {
+  # R's file remains as it is, since the places of samples are known in it.
+  stopped <- withCallingHandlers(profile_namespace()$stop_run(NULL, write = FALSE), warning = function(warning) {
     text <- gsub("\n[^ ]+ ", " ", conditionMessage(warning))
     if (is.null(ended_after) || !grepl("SIGPROF", text, fixed = TRUE)) note(text)
     tryInvokeRestart("muffleWarning")
   })
+  x <- stopped$profile
   if (!is.null(ended_after)) x$sources$.duration_nanos <- ended_after * 1e9
   saveRDS(x, file.path(settings$folder, "profile.rds"))
 }

@@ -1,29 +1,6 @@
 # tier: gate
 # The shell command exec/profile: as a program, and its parts.
 
-program <- function() {
-  skip_on_cran()
-  skip_on_os("windows")
-  system.file("exec", "profile", package = "profile")
-}
-
-# Runs the program, with a text as its input: list(status, out, err).
-run_program <- function(..., input = character(), env = character(), via = program()) {
-  folder <- withr::local_tempdir()
-  at <- function(name) file.path(folder, name)
-  writeLines(input, at("in"))
-  args <- vapply(c(...), shQuote, "")
-  status <- suppressWarnings(system2(
-    via, args, stdout = at("out"), stderr = at("err"), stdin = at("in"),
-    env = c(paste0("R_LIBS=", shQuote(paste(.libPaths(), collapse = ":"))), env)
-  ))
-  list(status = status, out = readLines(at("out"), warn = FALSE), err = readLines(at("err"), warn = FALSE))
-}
-
-script <- function(..., .local_envir = parent.frame()) {
-  withr::local_tempfile(fileext = ".R", lines = c(...), .local_envir = .local_envir)
-}
-
 # Samples are certain after a while: the script works until R's profiler has written one.
 work <- c(
   "work <- function() {",
@@ -107,6 +84,21 @@ test_that("a document is rendered, and its slowest chunks are shown", {
   expect_identical(list.files(), "report-profile.html")
   expect_match(recorded$err, " knitr[.]chunk$", all = FALSE)
   expect_match(recorded$err, " slow chunk$", all = FALSE)
+  lines <- summary(read_profile("report-profile.html"))$by_line
+  lines <- lines$line[basename(lines$filename) == "report.Rmd"]
+  expect_true(15 %in% lines)
+  # evaluate 1.0 removes source references.
+  if (utils::packageVersion("evaluate") < "1.0.0") expect_true(any(8:10 %in% lines))
+  hooked <- file.path(folder, "hooked.Rmd")
+  writeLines(c(
+    "```{r}", "knitr::opts_hooks$set(engine = function(options) options)", "```", "```{r}", work, "```"
+  ), hooked)
+  recorded <- run_program("record", "--quiet", "-o", "hooked.pb.gz", hooked)
+  expect_identical(grep("^profile: ", recorded$err, value = TRUE), character())
+  no_chunks <- file.path(folder, "text.Rmd")
+  writeLines("Text", no_chunks)
+  recorded <- run_program("record", "--quiet", "-o", "text.pb.gz", no_chunks)
+  expect_match(recorded$err, "^profile: The document has no lines: none of its chunks has run ", all = FALSE)
   failing <- file.path(folder, "failing.Rmd")
   writeLines(c("```{r}", work, "stop('oops')", "```"), failing)
   recorded <- run_program("record", "-o", "failing.pb.gz", failing)
@@ -175,7 +167,8 @@ test_that("a script runs as under Rscript, and is recorded with its lines", {
   x <- read_profile(output)
   lines <- summary(x)$by_line
   lines <- lines[lines$filename == path, ]
-  expect_true(all(lines$line %in% 1:5))
+  expect_true(all(lines$line %in% 1:14))
+  expect_true(7 %in% lines$line)
   expect_gt(nrow(lines), 0)
 })
 
@@ -474,7 +467,7 @@ test_that("lines of expressions are moved to their place in the script", {
     "line profiling: sample.interval=10000", "#File 1: s.R?line=10", "#File 2: s.R?line=20", "#File 3: other.R",
     "1#2 \"f\" 2#1 \"g\" ", "3#4 \"h\" "
   ))
-  x <- with_lines_of_script(read_rprof(path), "s.R")
+  x <- with_lines_of_files(read_rprof(path), "s.R")
   lines <- summary(x)$by_line
   expect_identical(paste0(lines$filename, ":", lines$line), c("other.R:4", "s.R:11", "s.R:20"))
   expect_no_error(validate_profile(x))

@@ -89,37 +89,99 @@ test_that("a chunk from the cache takes no time", {
   expect_equal(samples_of(given_profile(knit()), "knitr.chunk"), c(after = 1L))
 })
 
-test_that("a document can label its own chunks, after the first one", {
+# The hooks that `label_knitr()` changes are as before when a test ends.
+local_knitr_hooks <- function(envir = parent.frame()) {
   skip_if_not_installed("knitr")
-  former <- knitr::knit_hooks$get("evaluate")
-  withr::defer(knitr::knit_hooks$set(evaluate = former))
+  options <- knitr::opts_hooks$get()
+  hooks <- knitr::knit_hooks$get()
+  withr::defer({
+    knitr::opts_hooks$restore(options)
+    knitr::knit_hooks$restore(hooks)
+  }, envir)
+}
+
+test_that("a document can label its own chunks, after the first one", {
+  local_knitr_hooks()
   x <- knitted_profile(chunk("r setup", "profile::label_knitr()", "busy(2)"), chunk("r work", "busy(3)"))
   expect_equal(samples_of(x, "knitr.chunk"), rlang::set_names(3:2, c("work", NA)))
 })
 
-test_that("a hook that was set before is kept, and restored", {
-  skip_if_not_installed("knitr")
-  hooks <- knitr::knit_hooks
-  former <- hooks$get("evaluate")
-  withr::defer(hooks$set(evaluate = former))
-  calls <- 0
-  own <- function(...) {
-    calls <<- calls + 1
+test_that("a document is rendered as without labels", {
+  local_knitr_hooks()
+  withr::local_dir(withr::local_tempdir())
+  writeLines(c(chunk("r of-child", "1:3"), "`r 1 + 1`"), "child.Rmd")
+  document <- c(
+    "Text", chunk("r first", "x <- 1", "# A comment", "x + 1", "message('m')", "warning('w')"),
+    chunk("r", "f <- function() {", "  2", "}", "f(); f()"), chunk("r hidden, echo = FALSE", "x"),
+    chunk("r none, eval = FALSE", "x"), chunk("r empty"), chunk("r part, eval = 1", "x", "y"),
+    chunk("r cached, cache = TRUE", "x"), chunk("cat other", "text"), chunk("r parent, child = 'child.Rmd'"),
+    chunk("r failing, error = TRUE", "stop('no')", "x"), "`r x`", chunk("r last, eval = FALSE", "x")
+  )
+  knit <- function() knitr::knit(text = document, quiet = TRUE, envir = new.env())
+  plain <- knit()
+  unlink("cache", recursive = TRUE)
+  label_knitr()
+  expect_identical(knit(), plain)
+  # With the chunk from the cache.
+  expect_identical(knit(), plain)
+  expect_match(plain, "``` r\n*x <- 1|```r\nx <- 1")
+  # Also with hooks of the user, which knitr leaves as they are.
+  before <- knitr::knit_hooks$get("evaluate")
+  knitr::render_markdown()
+  knitr::knit_hooks$set(source = function(x, options) "SOURCE")
+  own <- knit()
+  expect_match(own, "SOURCE")
+  label_knitr()()
+  expect_identical(knit(), own)
+  expect_identical(knitr::knit_hooks$get("evaluate"), before)
+})
+
+test_that("a page of rmarkdown is the same as without labels", {
+  skip_if_not_installed("rmarkdown")
+  skip_if_not(rmarkdown::pandoc_available("1.12.3"), "there is no pandoc")
+  local_knitr_hooks()
+  withr::local_dir(withr::local_tempdir())
+  writeLines(c(
+    "---", "title: A", "output: html_document", "---", chunk("r first", "x <- 1", "x + 1"), "`r x`", chunk("r", "x")
+  ), "a.Rmd")
+  render <- function() readLines(rmarkdown::render("a.Rmd", quiet = TRUE, envir = new.env()))
+  plain <- render()
+  label_knitr()
+  expect_identical(render(), plain)
+})
+
+test_that("hooks that were set before are called, and restored", {
+  local_knitr_hooks()
+  calls <- character()
+  former <- knitr::knit_hooks$get("evaluate")
+  knitr::knit_hooks$set(evaluate = evaluate <- function(...) {
+    calls <<- c(calls, "evaluate")
     former(...)
-  }
-  hooks$set(evaluate = own)
+  })
+  knitr::opts_hooks$set(engine = engine <- function(options) {
+    calls <<- c(calls, options$label)
+    options$code <- "2 + 2"
+    options
+  }, label = function(options) options)
+  others <- names(knitr::opts_hooks$get())
   end <- expect_invisible(label_knitr())
-  labelled <- hooks$get("evaluate")
+  labelled <- knitr::opts_hooks$get("engine")
   again <- label_knitr()
-  expect_identical(hooks$get("evaluate"), labelled)
-  text <- knitr::knit(text = chunk("r a", "1 + 1"), quiet = TRUE)
-  expect_match(text, "## [1] 2", fixed = TRUE)
-  expect_equal(calls, 1)
+  expect_identical(knitr::opts_hooks$get("engine"), labelled)
+  text <- knitr::knit(text = c(chunk("r a", "1 + 1"), chunk("r b, eval = FALSE", "1")), quiet = TRUE)
+  expect_match(text, "## [1] 4", fixed = TRUE)
+  expect_equal(calls, c("a", "evaluate", "b"))
   again()
-  expect_identical(hooks$get("evaluate"), own)
+  expect_identical(knitr::opts_hooks$get("engine"), engine)
+  expect_identical(knitr::knit_hooks$get("evaluate"), evaluate)
+  expect_setequal(names(knitr::opts_hooks$get()), others)
   # Another hook is left alone.
   end()
-  expect_identical(hooks$get("evaluate"), own)
+  expect_identical(knitr::opts_hooks$get("engine"), engine)
+  # Without a former hook, there is none again.
+  knitr::opts_hooks$restore()
+  label_knitr()()
+  expect_length(knitr::opts_hooks$get(), 0)
 })
 
 # ---- Tests ---------------------------------------------------------------------------
