@@ -56,6 +56,9 @@
 #' | `kvlist` | keys and values in the same encoding, such as `[{"key":"a","value":{"boolValue":true}}]` |
 #' | `empty` | an empty string: the attribute has a key and no value |
 #'
+#' Recorders of this package store what they know about a source as attributes with keys that begin with `profile.`. Those
+#' about CPU time are described in [record_profile()] and [profile_process()].
+#'
 #' @section Numbers and addresses that R cannot represent:
 #' A number that does not fit its column is also stored, in decimal, in a character column of the same name with the
 #' suffix `_exact`. The exact number applies as long as the column itself is unchanged, so you can ignore it when you

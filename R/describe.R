@@ -47,7 +47,8 @@
 #'   names will not change:
 #'   \describe{
 #'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `seconds`
-#'     (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`,
+#'     (or `NULL`), `used`, the CPU time of R's thread in seconds (`NULL`, except if it differs from `seconds`, see *CPU time*
+#'     in [record_profile()]), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`,
 #'     `functions`, `own_share` (the share of self of your own code, outside of packages), `types` (a tibble), `sources`
 #'     (a tibble with `source_type`, `source_uri`, `source_timestamp`, and `program`, the program and the script of a
 #'     process, `NA` if unknown), and `processes` (if several worked together, a
@@ -136,6 +137,7 @@ described_run <- function(x, summary, processes) {
     type = attr(summary, "type"),
     unit = attr(summary, "unit"),
     seconds = attr(summary, "time"),
+    used = attr(summary, "used"),
     interval = interval_of(x, known = !is.null(attr(summary, "time"))),
     without_stack = counted$without_stack,
     without_value = counted$without_value,

@@ -61,8 +61,13 @@ format_samples <- function(summary) {
   }
   functions <- count_of(nrow(summary$by_function), "function")
   # Values that are times need no other time.
-  time <- if (!is.null(time) && !is_time_unit(attr(summary, "unit"))) format_seconds(time)
+  time <- time_beside(time, attr(summary, "used"), attr(summary, "unit"))
   paste(c(amount, time, functions), collapse = ", ")
+}
+
+# The sampled time in seconds, beside a sum of this unit, and the CPU time that was used if it is another one.
+time_beside <- function(seconds, used, unit) {
+  if (is_time_unit(unit)) format_used(used) else if (!is.null(seconds)) format_sampled(seconds, used)
 }
 
 count_of <- function(n, what, plural = paste0(what, "s")) {

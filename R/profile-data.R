@@ -103,8 +103,9 @@ profile_version <- function(x) {
 #'   values of the label counts for each.
 #'
 #'   The attributes `type`, `unit` and `sum` of the list contain what was summed, `whole` is the sum of absolute values,
-#'   `at_least` is whether allocated memory is a lower bound, and `counted` is a list: `samples` is the number of
-#'   samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same for samples with a value but
+#'   `at_least` is whether allocated memory is a lower bound, `time` is the sampled time in seconds (`NULL` if unknown),
+#'   `used` the CPU time of R's thread (`NULL`, except if it differs from `time`, see *CPU time* in [record_profile()]), and
+#'   `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same for samples with a value but
 #'   without a stack, and `without_value` is the number of samples without a value of the type.
 #'
 #' @section Errors:

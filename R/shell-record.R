@@ -163,8 +163,12 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   x$sources$source_uri <- NA_character_
   x$sources$source_timestamp <- as.numeric(started)
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = title)
+  # The clock was read before.
+  x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call)
+  recorded <- count_ticks(x)
   # The start of R, and the hook.
-  x <- filter_by(x, list(ignore = "^([.]First[.]sys|[.]name_lines|[.]label_units|[.]end_of_recording)$"), call)
+  x <- filter_by(x, list(ignore = "^([.]First[.]sys|[.]name_lines|[.]label_units)$"), call)
+  x <- with_cpu_time(x, cpu_of_script(hook_lines(folder, "cpu"), recorded, count_ticks(x)))
   if (dir.exists(helper)) {
     counts <- in_folder(folder, "counts.rds")
     recorded <- result_of_helper(folder, if (file.exists(counts)) readRDS(counts))
@@ -176,6 +180,12 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   }
   x <- with_packages_in_tables(with_lines_of_script(x, script), call)
   with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE)
+}
+
+# The CPU time of the samples that are left of all that were recorded, which have the same share of the whole time: the hook
+# cannot know when R has started. NULL if the script was killed, so that nothing is known.
+cpu_of_script <- function(used, recorded, left) {
+  if (length(used) == 1) as.numeric(used) * if (recorded > 0) left / recorded else 1
 }
 
 # Removes what child processes have written to the file, see inst/record/script.R.

@@ -44,7 +44,8 @@ format_sum <- function(summary) {
   unit <- attr(summary, "unit")
   paste0(
     "<profile summary> ", format_amount(attr(summary, "sum"), unit), " ", shown_label(attr(summary, "type")),
-    if (!has_scale(unit)) paste0(" (", shown_label(unit), ")")
+    if (!has_scale(unit)) paste0(" (", shown_label(unit), ")"),
+    if (!is.null(attr(summary, "used"))) paste0(", ", time_beside(attr(summary, "time"), attr(summary, "used"), unit))
   )
 }
 

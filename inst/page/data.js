@@ -76,6 +76,8 @@ function readModel(data) {
 		processes: data.sources.filter(isProcess).length,
 		// The kinds of a heap snapshot, whose frames are what holds memory, the innermost ones types of objects.
 		heap: data.heap,
+		// The CPU time that R's thread used in seconds, if the time of the samples differs from it.
+		used: data.used,
 		// The result of the comparison with the base as text, if there are runs to compare.
 		comparison: data.comparison,
 		// 1 for nodes that frameworks add.

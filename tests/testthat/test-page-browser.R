@@ -121,6 +121,22 @@ test_that("processes that worked together are on one clock", {
   expect_identical(shown(x)$layout, "icicle")
 })
 
+test_that("the head has the CPU time that was used, if samples show another one", {
+  skip_without_chromium()
+  x <- read_for_page(rprof_path("basic_all.out"))
+  seconds <- attr(summary(x), "time")
+  head_of <- function(x, ...) {
+    evaluate_in_page(browser_page(x, ...), "", "document.getElementById('facts').textContent")
+  }
+  at <- function(used) with_cpu_time(x, used * 1e9)
+  # Amounts are shown with three digits.
+  samples <- paste0("^", count_of(nrow(x$samples), "sample"))
+  expect_match(head_of(at(10)), paste0(samples, ", [0-9.]+ m?s of 10(\\.0)? s used · "))
+  expect_match(head_of(at(seconds / 4)), paste0(samples, ", [0-9.]+ m?s, R used [0-9.]+ m?s · "))
+  expect_match(head_of(at(seconds)), paste0(samples, " · "))
+  expect_match(head_of(at(10), base = at(20)), paste0(count_of(2 * nrow(x$samples), "sample"), " · "))
+})
+
 test_that("a comparison has both sides", {
   skip_without_chromium()
   x <- read_for_page(rprof_path("basic_all.out"))

@@ -4,6 +4,7 @@
 //! - [`aggregate`]: merges equal samples and sums their values;
 //! - [`inlining`]: groups the locations of a stack that have the same address;
 //! - [`source_facts`]: time, period and duration of a source;
+//! - [`cpu_clock`]: the CPU time that R's thread used, beside the time of the samples;
 //! - [`weights`]: the values of samples, summed for each distinct stack;
 //! - [`differences`]: what shares are relative to if values are negative;
 //! - [`summary`]: self and total values by function and by line;
@@ -36,6 +37,7 @@ pub mod combine;
 pub mod compact;
 pub mod content_keys;
 pub mod convert;
+pub mod cpu_clock;
 pub mod description;
 pub mod differences;
 pub mod flat;

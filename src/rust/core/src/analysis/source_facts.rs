@@ -129,7 +129,7 @@ pub fn sampled_seconds(profile: &Profile) -> Result<Vec<f64>> {
 }
 
 /// The number of counted samples of each source.
-fn counts(profile: &Profile) -> Result<Vec<f64>> {
+pub(super) fn counts(profile: &Profile) -> Result<Vec<f64>> {
     let mut counts = Vec::new();
     counts.try_fill(profile.sources.len(), 0.0)?;
     if let Some(values) = profile.counts() {

@@ -5,6 +5,7 @@
 //! is counted once, functions with the same name are the same, and the self value of a line is the
 //! value of all stacks whose innermost frame with a line has this line.
 
+use super::cpu_clock::used_seconds;
 use super::frame_names::FrameNames;
 use super::garbage_collections::{Collections, is_allocation};
 use super::groups::{By, FrameGroups};
@@ -29,6 +30,8 @@ pub struct Summary<'p, Name = &'p str> {
     pub counted: Counted,
     /// The sampled time of all samples with a stack in seconds, if all sampling periods are known.
     pub time: Option<f64>,
+    /// The CPU time that R's thread used, in seconds, if the sampled time of all samples differs from it.
+    pub used: Option<f64>,
     /// Whether the allocated memory is a lower bound: memory that was freed before the next sample is not in it.
     pub has_lower_bounds: bool,
     /// The sum of the absolute values of stacks whose innermost frame has no symbol.
@@ -122,6 +125,7 @@ fn summarised<'p, Name: Copy + Ord>(
         type_: type_of(summed),
         counted,
         time: has_time.then(|| time.sum / NANOSECONDS),
+        used: used_seconds(profile)?,
         has_lower_bounds: allocated.is_some_and(|values| ALLOC_SIZE == values.type_),
         without_symbol,
         functions,
