@@ -36,7 +36,9 @@
 #'
 #' Two more values, in bytes, are computed from the changes of the memory in use since the previous sample, as in
 #' [summaryRprof()]: `alloc_size` is the sum of increases, `dealloc_size` the sum of decreases. Both are 0 for the first
-#' sample of a run.
+#' sample of a run. They are lower bounds: memory that was allocated and freed between two samples is missing.
+#'
+#' What was allocated or copied since the previous sample may belong to functions and lines that ran before.
 #'
 #' @eval source("tools/help.R")$value$required_tables
 #' @eval source("tools/help.R")$value$optional_tables

@@ -56,7 +56,7 @@ description_head <- function(parts, width) {
   amount <- if (run$type == "samples") {
     count_of(run$sum, "sample")
   } else {
-    paste(format_amount(run$sum, run$unit), "of", shown_label(run$type))
+    paste0(if (run$at_least) "at least ", format_amount(run$sum, run$unit), " of ", shown_label(run$type))
   }
   start <- run$sources$source_timestamp
   c(

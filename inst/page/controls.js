@@ -5,9 +5,11 @@ function fillSelect(select, labels) {
 	select.replaceChildren(...labels.map(([value, label]) => element('option', { value }, label)));
 }
 
-function typeLabel({ name, unit, factor }) {
+function typeLabel(type) {
+	const { name, unit, factor } = type;
 	if (factor) return isPerRun(app.model) ? 'time per run' : 'time';
-	return unit && unit !== 'count' ? `${visible(name, 60)} (${visible(unit, 30)})` : visible(name, 60);
+	const shown = unit && unit !== 'count' ? `${visible(name, 60)} (${visible(unit, 30)})` : visible(name, 60);
+	return shown + atLeast(type);
 }
 
 /** Shows the state in the selectors. */
@@ -181,11 +183,13 @@ function describeProfile() {
 	byId('generator').textContent = model.generator;
 }
 
-/** The sum of the values that the picture leaves out. */
+/** The sum of the values that the picture leaves out, and what is to be known about the others. */
 function describeLeftOut() {
 	const { amount, leftOut } = app;
-	const text = `Left out, without a stack: ${amountText(leftOut, amount.unit)}`;
-	byId('left-out').textContent = leftOut === 0 ? '' : text;
+	const parts = [];
+	if (leftOut !== 0) parts.push(`Left out, without a stack: ${amountText(leftOut, amount.unit)}.`);
+	if (amount.since) parts.push('Measured since the previous sample: part of it belongs to code that ran before.');
+	byId('left-out').textContent = parts.join(' ');
 }
 
 function drawLegend() {

@@ -9,7 +9,8 @@ use profile_core::error::Result;
 use profile_core::model::Profile;
 
 /// `list(by_function, by_line, type, unit, types, counted, whole, without_symbol, other_types,
-/// time, used, at_least)`. `types` contains all sample types; finding them in
+/// time, used, at_least,
+/// sum_at_least, since_previous)`. `types` contains all sample types; finding them in
 /// R would mean searching millions of rows.
 pub fn summary<'call, 'p, Name: Copy + Into<Option<&'p str>>>(
     arena: Arena<'call>,
@@ -53,7 +54,15 @@ pub fn summary<'call, 'p, Name: Copy + Into<Option<&'p str>>>(
         ),
         ("time", time.unwrap_or(Ok(RObject::null()))?),
         ("used", used.unwrap_or(Ok(RObject::null()))?),
-        ("at_least", arena.flag(summary.has_lower_bounds)?),
+        (
+            "at_least",
+            arena.flag(summary.measured_memory.is_lower_bound)?,
+        ),
+        ("sum_at_least", arena.flag(summary.measured.is_lower_bound)?),
+        (
+            "since_previous",
+            arena.flag(summary.measured.since_previous)?,
+        ),
     ])
 }
 
