@@ -188,7 +188,8 @@ function describeLeftOut() {
 	const { amount, leftOut } = app;
 	const parts = [];
 	if (leftOut !== 0) parts.push(`Left out, without a stack: ${amountText(leftOut, amount.unit)}.`);
-	if (amount.since) parts.push('Measured since the previous sample: part of it belongs to code that ran before.');
+	if (amount.since)
+		parts.push('Measured since the previous sample: part of it belongs to code that ran before.');
 	byId('left-out').textContent = parts.join(' ');
 }
 

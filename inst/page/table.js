@@ -40,7 +40,12 @@ function tableColumns() {
 		];
 		if (model.bytes >= 0 && model.bytes !== amount.type) {
 			const show = unlessZero((value) => amountText(value, 'bytes'));
-			columns.push({ id: 'bytes', label: `Own bytes${atLeast(model.types[model.bytes])}`, values: figures.own[0], show });
+			columns.push({
+				id: 'bytes',
+				label: `Own bytes${atLeast(model.types[model.bytes])}`,
+				values: figures.own[0],
+				show,
+			});
 		}
 		const gc = figures.gc[0];
 		if (gc.some((value) => value !== 0))
