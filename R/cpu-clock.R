@@ -13,10 +13,9 @@ start_cpu_clock <- function(clock) {
   function() if (!is.null(started)) time_of_thread() - started
 }
 
-# The samples that R's profiler has counted.
+# The number of samples of R's profiler, which has recorded the first source. Each of them is a row.
 count_ticks <- function(x) {
-  of_profiler <- x$samples$source_id[match(x$sample_values$sample_id, x$samples$sample_id)] == x$sources$source_id[[1]]
-  sum(x$sample_values$value[of_profiler & x$sample_values$type == "samples"])
+  if (nrow(x$sources) == 1) nrow(x$samples) else sum(x$samples$source_id == x$sources$source_id[[1]])
 }
 
 # Adds the CPU time in nanoseconds to the first source, which R's profiler has recorded, and the number of its samples, so

@@ -43,6 +43,7 @@ test_that("the time of the samples is shown beside the CPU time, if they differ"
   expect_identical(as.list(describe_profile(few))$run$used, 2 * seconds)
   expect_null(as.list(describe_profile(recorded(seconds)))$run$used)
   expect_no_error(validate_profile(few))
+  expect_named(few$.source_attributes$value, NULL)
 })
 
 test_that("removed samples were not lost", {
