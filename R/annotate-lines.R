@@ -6,9 +6,10 @@
 #' `annotate_lines()` returns the lines of one source file with their self and total, and with their text if it is
 #' available: in the profile, or in a file that [add_source_text()] may read.
 #'
-#' Printed, they are code with figures: the lines with the largest totals, and a few lines around them. If the interval of
-#' the samples is known, totals are times. `self%` counts the samples in which no frame further inside has a line, and
-#' `alloc` is the memory that was allocated in them, see [summary()][summary.profile_data()].
+#' Printed, they are code with figures: the lines with the largest totals, and a few lines around them. If counts of
+#' samples are summed, and their interval is known, totals are times. `self%` counts the samples in which no frame further
+#' inside has a line, and `alloc` is the memory that was allocated in them, see [summary()][summary.profile_data()]: *at
+#' least* that, if R's profiler has measured it at each sample.
 #'
 #' @param x A profile, see [profile_data], or the path of its file, for [read_profile()]. For `print()` and `format()`,
 #'   the lines of a file.
@@ -24,7 +25,7 @@
 #'   text, with 0 if nothing was recorded, and one row for each line with samples that is missing from the text.
 #'   Otherwise it has a row for each line with samples.
 #'
-#'   The attributes `type`, `unit`, `sum` and `whole` are those of the summary, and `changed` is the value of this column
+#'   The attributes `type`, `unit`, `sum`, `whole`, `at_least`, `sum_at_least` and `since_previous` are those of the summary, and `changed` is the value of this column
 #'   in [add_source_text()]. `format()` returns a string for each line of text, `print()` returns `x`, invisibly.
 #' @section Errors:
 #' - `profile_error_argument` if the profile has no lines of `file`, or if the paths of several files end with it;
@@ -61,7 +62,7 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
     column
   })
   lines <- c(list(line = line, text = text[line]), columns, list(filename = rep(file, length(line))))
-  sums <- attributes(summary)[c("type", "unit", "sum", "whole", "at_least")]
+  sums <- attributes(summary)[c("type", "unit", "sum", "whole", "at_least", "sum_at_least", "since_previous")]
   rlang::inject(tibble::new_tibble(
     lines,
     nrow = length(line), !!!sums, changed = source$changed, class = "profile_lines"
@@ -105,6 +106,7 @@ text_of_lines <- function(x, n, width) {
   c(
     shorten(lines_head(x), width, "middle"),
     if (length(shown) > 0) lines_text(x, shown, width),
+    format_since_previous(x, width),
     if (isTRUE(attr(x, "changed"))) {
       wrap("", "The file was changed after the profile was recorded, so lines may differ.", width)
     },
@@ -122,13 +124,18 @@ is_whole_file <- function(x) {
 }
 
 lines_head <- function(x) {
-  amount <- if (is.null(x[["self_time"]])) {
-    paste(format_amount(sum(x$self), attr(x, "unit")), "of", shown_label(attr(x, "type")))
+  amount <- if (!has_times(x)) {
+    paste0(at_least(x), format_amount(sum(x$self), attr(x, "unit")), " of ", shown_label(attr(x, "type")))
   } else {
     format_amount(1e9 * sum(x$self_time), "nanoseconds")
   }
   share <- if (attr(x, "whole") > 0) paste0(", ", trimws(percent(sum(x$self_share))), "%")
   paste0("<lines of ", shown_name(x$filename[[1]], most_characters), "> self: ", amount, share)
+}
+
+# Whether times are shown instead of the values, which is useful for counts of samples.
+has_times <- function(x) {
+  !is.null(x[["self_time"]]) && identical(attr(x, "type"), "samples")
 }
 
 # The rows with the largest totals, with two lines before and after each of them.
@@ -163,13 +170,14 @@ lines_text <- function(x, shown, width) {
     format(c("line", rows$line), justify = "right"),
     column("total%", trimws(percent(rows$total_share))),
     column("self%", trimws(percent(rows$self_share))),
-    column("total", if (is.null(rows$total_time)) {
-      format_amount(rows$total, attr(x, "unit"))
-    } else {
+    column("total", if (has_times(x)) {
       format_amount(1e9 * rows$total_time, "nanoseconds")
+    } else {
+      format_amount(rows$total, attr(x, "unit"))
     }),
-    if (!is.null(rows$self_alloc) && any(rows$self_alloc != 0)) {
-      column("alloc", ifelse(rows$self_alloc == 0, "", format_amount(rows$self_alloc, "bytes")))
+    if (any(rows$self_alloc != 0) && !identical(rows$self_alloc, rows$self)) {
+      head <- if (isTRUE(attr(x, "at_least"))) "alloc at least" else "alloc"
+      column(head, ifelse(rows$self_alloc == 0, "", format_amount(rows$self_alloc, "bytes")))
     }
   )
   figures <- do.call(paste, c(list(""), columns[lengths(columns) > 0]))

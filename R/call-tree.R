@@ -257,13 +257,16 @@ format.profile_call_tree <- function(x, ..., n = NULL, min_share = 0.01, width =
   n <- n %||% 40
   lines <- tree_lines(x, n, min_share, width)
   part <- attr(x, "part")
-  amount <- format_amount(attr(x, "sum"), attr(x, "unit"))
+  amount <- paste0(at_least(x), format_amount(attr(x, "sum"), attr(x, "unit")))
   head <- paste0(
     "<", if (part == "whole") "call tree" else part, "> ", amount, " ", shown_label(attr(x, "type")), ", ",
     count_of(nrow(x), "node")
   )
   zero <- all_zero(x)
-  c(shorten(head, width), if (nrow(x) > 0) c(lines$head, lines$text), lines$note, if (!is.null(zero)) wrap("", zero, width))
+  c(
+    shorten(head, width), if (nrow(x) > 0) c(lines$head, lines$text), lines$note, if (!is.null(zero)) wrap("", zero, width),
+    format_since_previous(x, width)
+  )
 }
 
 #' @export

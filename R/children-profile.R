@@ -217,7 +217,7 @@ scaled_to_clock <- function(x, source, readings) {
 
 # Adds numbers to what is known about a source.
 with_attributes <- function(x, source, values) {
-  is_whole <- values == round(values)
+  is_whole <- unname(values == round(values))
   rows <- tibble::tibble(
     source_id = source, key = names(values),
     value = ifelse(is_whole, sprintf("%.0f", values), format(values, digits = 15, trim = TRUE)),

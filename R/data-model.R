@@ -36,7 +36,9 @@
 #'
 #' Two more values, in bytes, are computed from the changes of the memory in use since the previous sample, as in
 #' [summaryRprof()]: `alloc_size` is the sum of increases, `dealloc_size` the sum of decreases. Both are 0 for the first
-#' sample of a run.
+#' sample of a run. They are lower bounds: memory that was allocated and freed between two samples is missing.
+#'
+#' What was allocated or copied since the previous sample may belong to functions and lines that ran before.
 #'
 #' @eval source("tools/help.R")$value$required_tables
 #' @eval source("tools/help.R")$value$optional_tables
@@ -55,6 +57,9 @@
 #' | `array` | elements in OpenTelemetry's JSON encoding, such as `[{"stringValue":"a"},{"intValue":"1"}]` |
 #' | `kvlist` | keys and values in the same encoding, such as `[{"key":"a","value":{"boolValue":true}}]` |
 #' | `empty` | an empty string: the attribute has a key and no value |
+#'
+#' Recorders of this package store what they know about a source as attributes with keys that begin with `profile.`. Those
+#' about CPU time are described in [record_profile()] and [profile_process()].
 #'
 #' @section Numbers and addresses that R cannot represent:
 #' A number that does not fit its column is also stored, in decimal, in a character column of the same name with the

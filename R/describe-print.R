@@ -51,14 +51,14 @@ half <- function(n) max(floor(n / 2), min(n, 1))
 
 description_head <- function(parts, width) {
   run <- parts$run
-  time <- if (!is.null(run$seconds) && !is_time_unit(run$unit)) format_seconds(run$seconds)
+  time <- time_beside(run$seconds, run$used, run$unit)
   interval <- if (!is.null(run$interval)) {
     paste("a sample every", format_amount(run$interval * 1e9, "nanoseconds"))
   }
   amount <- if (run$type == "samples") {
     count_of(run$sum, "sample")
   } else {
-    paste(format_amount(run$sum, run$unit), "of", shown_label(run$type))
+    paste0(if (run$at_least) "at least ", format_amount(run$sum, run$unit), " of ", shown_label(run$type))
   }
   start <- run$sources$source_timestamp
   c(

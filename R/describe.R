@@ -46,8 +46,9 @@
 #'   each line, by default about 60; `print()` returns `x`, invisibly. `as.list()` returns a list whose
 #'   names will not change:
 #'   \describe{
-#'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `seconds`
-#'     (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`,
+#'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `at_least`, whether `sum` is a lower bound, `seconds`
+#'     (or `NULL`), `used`, the CPU time of R's thread in seconds (`NULL`, except if it differs from `seconds`, see *CPU time*
+#'     in [record_profile()]), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`,
 #'     `functions`, `own_share` (the share of self of your own code, outside of packages), `types` (a tibble), `sources`
 #'     (a tibble with `source_type`, `source_uri`, `source_timestamp`, and `program`, the program and the script of a
 #'     process, `NA` if unknown), and `processes` (if several worked together, a
@@ -135,7 +136,9 @@ described_run <- function(x, summary, processes) {
     whole = attr(summary, "whole"),
     type = attr(summary, "type"),
     unit = attr(summary, "unit"),
+    at_least = isTRUE(attr(summary, "sum_at_least")),
     seconds = attr(summary, "time"),
+    used = attr(summary, "used"),
     interval = interval_of(x, known = !is.null(attr(summary, "time"))),
     without_stack = counted$without_stack,
     without_value = counted$without_value,
@@ -248,6 +251,7 @@ described_notes <- function(x, summary, parts) {
   notes <- c(
     if (run$samples == 0) "There are no samples with a stack.",
     all_zero(summary),
+    if (isTRUE(attr(summary, "since_previous"))) since_previous(shown_label(run$type)),
     if (run$type == "samples" && run$sum > 0 && run$sum == run$whole && run$sum < 100) {
       # Twice the standard deviation of a binomial share of one half.
       paste0(

@@ -64,6 +64,8 @@ rust_native_start <- function(settings) .Call(wrap__rust_native_start, settings)
 
 rust_native_state <- function() .Call(wrap__rust_native_state)
 
+rust_thread_time <- function() .Call(wrap__rust_thread_time)
+
 rust_native_stop <- function(file, name, uri, memory, target, lazy) .Call(wrap__rust_native_stop, file, name, uri, memory, target, lazy)
 
 rust_sample_lines <- function(file) .Call(wrap__rust_sample_lines, file)

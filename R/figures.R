@@ -52,7 +52,8 @@ format_samples <- function(summary) {
   time <- attr(summary, "time")
   amount <- if (attr(summary, "type") != "samples") {
     type <- shown_label(attr(summary, "type"))
-    c(format_count(counted$samples), paste(format_amount(counted$sum, attr(summary, "unit")), "of", type))
+    amount <- paste0(at_least(summary), format_amount(counted$sum, attr(summary, "unit")))
+    c(format_count(counted$samples), paste(amount, "of", type))
   } else if (counted$sum != counted$samples) {
     # A row of an aggregated profile represents several samples.
     paste0(format_count(counted$sum), " in ", count_of(counted$samples, "row"))
@@ -61,8 +62,29 @@ format_samples <- function(summary) {
   }
   functions <- count_of(nrow(summary$by_function), "function")
   # Values that are times need no other time.
-  time <- if (!is.null(time) && !is_time_unit(attr(summary, "unit"))) format_seconds(time)
+  time <- time_beside(time, attr(summary, "used"), attr(summary, "unit"))
   paste(c(amount, time, functions), collapse = ", ")
+}
+
+# The sampled time in seconds, beside a sum of this unit, and the CPU time that was used if it is another one.
+time_beside <- function(seconds, used, unit) {
+  if (is_time_unit(unit)) format_used(used) else if (!is.null(seconds)) format_sampled(seconds, used)
+}
+
+# What precedes an amount of a summary, a call tree or lines, if it is a lower bound.
+at_least <- function(x) {
+  if (isTRUE(attr(x, "sum_at_least"))) "at least "
+}
+
+# What is to be known about amounts that were measured at samples.
+format_since_previous <- function(x, width) {
+  if (isTRUE(attr(x, "since_previous"))) {
+    wrap("", since_previous(shown_label(attr(x, "type"))), width)
+  }
+}
+
+since_previous <- function(type) {
+  paste0("`", type, "` is measured since the previous sample: part of it belongs to code that ran before.")
 }
 
 count_of <- function(n, what, plural = paste0(what, "s")) {

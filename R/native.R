@@ -43,7 +43,8 @@
 #' code is parsed, since this is not the default under Rscript. See [read_rprof()] for details.
 #'
 #' `source_timestamp` in `sources` is the time at which the profiler was started, `.duration_nanos` the time
-#' until it was stopped. The file at `path` cannot store them.
+#' until it was stopped. The CPU time of R's thread is recorded as by [record_profile()], see *CPU time* there. The file at
+#' `path` cannot store them.
 #'
 #' ## Names of native functions
 #'
@@ -228,6 +229,7 @@ start_run <- function(path, options, call) {
   rust(start, call)
   started <- TRUE
   log_spans(run$path)
+  native$run$cpu_time <- start_cpu_clock(if (is.null(options$event)) "cpu" else "wall")
   # Writes the file if R quits without `stop_profiler()`.
   at_quit(native, stop_before_end)
 }
@@ -237,6 +239,7 @@ start_run <- function(path, options, call) {
 stop_run <- function(call, write) {
   check_run(TRUE, call)
   run <- native$run
+  used <- run$cpu_time()
   on.exit({
     rust_native_block(FALSE)
     resume_agent()
@@ -262,6 +265,8 @@ stop_run <- function(call, write) {
   }
   warn_problems(result$counts, "The profile", call)
   profile <- mark_session(with_spans(new_profile_data(result$tables, "2.0"), spans, call))
+  # Of a run that ended earlier, the CPU time until then is not known.
+  if (state == "on") profile <- with_cpu_time(profile, used)
   list(profile = profile, path = run$path, losses = result$losses, error = result$error)
 }
 

@@ -85,7 +85,7 @@ plot_flame <- function(x, type, source_id, main, call) {
   }
   sum <- sum(tree$width[tree$depth == 1])
   unit <- attr(tree, "unit")
-  amount <- paste(format_amount(attr(tree, "sum"), unit), shown_label(attr(tree, "type")))
+  amount <- paste0(at_least(tree), format_amount(attr(tree, "sum"), unit), " ", shown_label(attr(tree, "type")))
   is_difference <- any(tree$self < 0)
   main <- main %||% paste0("Flame graph: ", amount, if (is_difference) ", red: more, blue: less")
   old <- graphics::par(mar = c(2.5, 0.5, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)
@@ -316,7 +316,8 @@ plot_lines <- function(x, type, source_id, n, main, call) {
   text <- vapply(text, fit_label, "", diff(ends) * 0.98, 0.75, USE.NAMES = FALSE)
   graphics::text(ends[[1]] + diff(ends) * 0.01, at - 0.5, text, adj = c(0, 0.5), cex = 0.75, col = "#1a1a1a")
   draw_axis(ends, unit)
-  amount <- paste(format_amount(attr(summary, "sum"), unit), shown_label(attr(summary, "type")))
+  sum <- format_amount(attr(summary, "sum"), unit)
+  amount <- paste0(at_least(summary), sum, " ", shown_label(attr(summary, "type")))
   graphics::title(drawable(main %||% paste("Lines by total (dark: self),", amount)), adj = 0, cex.main = 1)
   lines
 }

@@ -36,7 +36,11 @@ profile_version <- function(x) {
 #' `record_profile(memory = "exact")` and [read_rprofmem()].
 #'
 #' A garbage collection, `<GC>`, takes time but allocates nothing. The memory that its samples report was allocated by
-#' its caller, to which it is added.
+#' its caller, to which it is added. With native frames, see `record_profile(native = TRUE)`, the memory that [Rprof()] reports
+#' is added to the innermost function of R: the native function that runs when the sample is taken need not have allocated.
+#'
+#' `alloc_size`, `dealloc_size` and `duplications` are measured since the previous sample. Part of them belongs to other
+#' functions and lines, which ran before. The sum is not affected by this.
 #'
 #' @section Words for `by`:
 #' `by` says what the rows of a table, or the nodes of a tree, are. The words mean the same in
@@ -103,8 +107,10 @@ profile_version <- function(x) {
 #'   values of the label counts for each.
 #'
 #'   The attributes `type`, `unit` and `sum` of the list contain what was summed, `whole` is the sum of absolute values,
-#'   `at_least` is whether allocated memory is a lower bound, and `counted` is a list: `samples` is the number of
-#'   samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same for samples with a value but
+#'   `at_least` is whether allocated memory is a lower bound, `sum_at_least` whether `sum` is one, `since_previous` whether values
+#'   were measured since the previous sample, see *Memory profiles* in [profile_data], `time` is the sampled time in seconds (`NULL` if unknown),
+#'   `used` the CPU time of R's thread (`NULL`, except if it differs from `time`, see *CPU time* in [record_profile()]), and
+#'   `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same for samples with a value but
 #'   without a stack, and `without_value` is the number of samples without a value of the type.
 #'
 #' @section Errors:

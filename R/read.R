@@ -142,9 +142,9 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
 #' @details
 #' A page of this package contains the profile that it shows, but less than a file in another format, see
 #' [profile_page()]: the stacks with files, lines and packages, and either all samples in their order or, without the
-#' timeline, one sample for each stack and set of labels. Times are exact to half a period. Attributes, comments,
-#' mappings, addresses, columns of your own, the text of source files, and values that cannot be summed are missing. The type of
-#' its sources is `page`, or `heap` for heap snapshots. A page that compares two profiles is an error.
+#' timeline, one sample for each stack and set of labels. Times are exact to half a period. Comments, mappings,
+#' addresses, attributes other than those about CPU time, columns of your own, the text of source files, and values that cannot
+#' be summed are missing. The type of its sources is `page`, or `heap` for heap snapshots. A page that compares two profiles is an error.
 #'
 #' Pages of profvis, including `.Rprofvis` files, are read as the files of [Rprof()] that profvis had read, without
 #' the memory in use.

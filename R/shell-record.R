@@ -169,8 +169,12 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   x$sources$source_uri <- NA_character_
   x$sources$source_timestamp <- as.numeric(started)
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = title)
+  # The clock was read before.
+  x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call)
+  recorded <- count_ticks(x)
   # The start of R, and the hook.
   x <- filter_by(x, list(ignore = hook_functions), call)
+  x <- with_cpu_time(x, cpu_of_script(hook_lines(folder, "cpu"), recorded, count_ticks(x)))
   if (dir.exists(helper)) {
     counts <- in_folder(folder, "counts.rds")
     recorded <- result_of_helper(folder, if (file.exists(counts)) readRDS(counts))
@@ -185,7 +189,13 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
 }
 
 # Functions of the hook, inst/record/script.R, of R/chunk-places.R, and of the start of R.
-hook_functions <- "^[.](First[.]sys|after_expression|mark_place|mark_chunk|label_units|end_of_recording)$"
+hook_functions <- "^[.](First[.]sys|after_expression|mark_place|mark_chunk|label_units)$"
+
+# The CPU time of the samples that are left of all that were recorded, which have the same share of the whole time: the hook
+# cannot know when R has started. NULL if the script was killed, so that nothing is known.
+cpu_of_script <- function(used, recorded, left) {
+  if (length(used) == 1) as.numeric(used) * if (recorded > 0) left / recorded else 1
+}
 
 # Removes what child processes have written to the file, see inst/record/script.R. Returns a function that converts sizes
 # that the file has had to sizes without that.

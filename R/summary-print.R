@@ -35,16 +35,18 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
     table(x$by_function, list(name = x$by_function$name)),
     if (nrow(x$by_line) > 0) c("By line:", table(x$by_line, list(place = place))),
     if (isTRUE(attr(x, "at_least")) && any(x$by_function$total_alloc != 0)) {
-      wrap("", "Allocated memory is a lower bound, see `?summary.profile_data`.", width)
-    }
+      wrap("", "`self_alloc` and `total_alloc` are at least what is shown, see `?summary.profile_data`.", width)
+    },
+    format_since_previous(x, width)
   )
 }
 
 format_sum <- function(summary) {
   unit <- attr(summary, "unit")
   paste0(
-    "<profile summary> ", format_amount(attr(summary, "sum"), unit), " ", shown_label(attr(summary, "type")),
-    if (!has_scale(unit)) paste0(" (", shown_label(unit), ")")
+    "<profile summary> ", at_least(summary), format_amount(attr(summary, "sum"), unit), " ", shown_label(attr(summary, "type")),
+    if (!has_scale(unit)) paste0(" (", shown_label(unit), ")"),
+    if (!is.null(attr(summary, "used"))) paste0(", ", time_beside(attr(summary, "time"), attr(summary, "used"), unit))
   )
 }
 

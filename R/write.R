@@ -42,7 +42,8 @@
 #'
 #' Several sources are combined: the file has the earliest time stamp, the longest period (if all have the
 #' same type), the sum of the durations, each comment once, and `drop_frames` and `keep_frames` of the first
-#' source.
+#' source. The CPU time that [record_profile()] has recorded is written as comments such as `profile.cpu.clock: 2400000000`,
+#' unless sources have different periods, or samples were removed.
 #'
 #' The warning counts
 #' - lines without a function, which are left out because Go's pprof rejects them;

@@ -189,7 +189,9 @@ function sourceColumns() {
 	];
 	if (model.hasBase) columns.push(column('Base', places.total[1], size));
 	if (model.bytes >= 0 && model.bytes !== amount.type) {
-		const bytes = column('Bytes', places.own[0], (value) => amountText(value, 'bytes'));
+		const bytes = column(`Bytes${atLeast(model.types[model.bytes])}`, places.own[0], (value) =>
+			amountText(value, 'bytes'),
+		);
 		bytes.largest = places.own[0].reduce((most, value) => max(most, value), 0);
 		columns.push(bytes);
 	}

@@ -5,9 +5,11 @@ function fillSelect(select, labels) {
 	select.replaceChildren(...labels.map(([value, label]) => element('option', { value }, label)));
 }
 
-function typeLabel({ name, unit, factor }) {
+function typeLabel(type) {
+	const { name, unit, factor } = type;
 	if (factor) return isPerRun(app.model) ? 'time per run' : 'time';
-	return unit && unit !== 'count' ? `${visible(name, 60)} (${visible(unit, 30)})` : visible(name, 60);
+	const shown = unit && unit !== 'count' ? `${visible(name, 60)} (${visible(unit, 30)})` : visible(name, 60);
+	return shown + atLeast(type);
 }
 
 /** Shows the state in the selectors. */
@@ -145,6 +147,15 @@ function forgetNodes() {
 	forgetZoom();
 }
 
+/** The time of the samples and the CPU time that R's thread used, if they differ: `, 1.7 s of 2.4 s used`. */
+function usedTime(sources) {
+	const { used } = app.model;
+	if (used === undefined) return '';
+	const time = sources.reduce((sum, source) => sum + source.samples * source.period, 0);
+	const [shown, clock] = [time, used * 1e9].map((amount) => amountText(amount, 'nanoseconds'));
+	return used * 1e9 > time ? `, ${shown} of ${clock} used` : `, ${shown}, R used ${clock}`;
+}
+
 /** The lines about the whole profile: above the picture, and at the end of the page. */
 function describeProfile() {
 	const { model } = app;
@@ -153,7 +164,7 @@ function describeProfile() {
 	const counted = model.sources.filter((source) => source.samples > 0);
 	const samples = counted.reduce((sum, source) => sum + source.samples, 0);
 	const facts = [
-		plural(samples, word('sample', 'path')),
+		plural(samples, word('sample', 'path')) + usedTime(counted),
 		plural(new Set(model.functions.name).size, word('function', 'holder')),
 	];
 	const periods = new Set(counted.map((source) => source.period));
@@ -172,11 +183,17 @@ function describeProfile() {
 	byId('generator').textContent = model.generator;
 }
 
-/** The sum of the values that the picture leaves out. */
+/** The sum of the values that the picture leaves out, and what is to be known about the others. */
 function describeLeftOut() {
 	const { amount, leftOut } = app;
-	const text = `Left out, without a stack (no function was recorded): ${amountText(leftOut, amount.unit)}`;
-	byId('left-out').textContent = leftOut === 0 ? '' : text;
+	const parts = [];
+	if (leftOut !== 0) {
+		const left = amountText(leftOut, amount.unit);
+		parts.push(`Left out, without a stack (no function was recorded): ${left}.`);
+	}
+	if (amount.since)
+		parts.push('Measured since the previous sample: part of it belongs to code that ran before.');
+	byId('left-out').textContent = parts.join(' ');
 }
 
 function drawLegend() {

@@ -76,6 +76,8 @@ function readModel(data) {
 		processes: data.sources.filter(isProcess).length,
 		// The kinds of a heap snapshot, whose frames are what holds memory, the innermost ones types of objects.
 		heap: data.heap,
+		// The CPU time that R's thread used in seconds, if the time of the samples differs from it.
+		used: data.used,
 		// The result of the comparison with the base as text, if there are runs to compare.
 		comparison: data.comparison,
 		// 1 for nodes that frameworks add.
@@ -185,7 +187,8 @@ function addSamples(order, type, factor, from, to, sums) {
 /**
  * The sum of an amount for each node (self), over the sources and sets of labels for which `wanted` is true;
  * with `ranges` ({order, from, to}), only over the samples in these ranges that have a node. A garbage collection allocates nothing:
- * what its samples report was allocated by its caller.
+ * what its samples report was allocated by its caller. The same applies to native code, if what was allocated since the previous
+ * sample was measured.
  */
 function selfByNode(model, amount, wanted, ranges) {
 	const sums = new Float64Array(model.n);
@@ -193,13 +196,19 @@ function selfByNode(model, amount, wanted, ranges) {
 	if (!amount?.allocated) return sums;
 	const { parent, frame } = model;
 	const gcFrames = framesOfGc(model);
+	const nativeFrames = amount.since ? framesOfNative(model) : null;
 	// For nodes in a collection, the node of its caller, otherwise -1.
 	const caller = new Int32Array(model.n).fill(-1);
+	// The innermost node of other code on the path to a node, -1 if there is none.
+	const other = new Int32Array(model.n).fill(-1);
 	for (let i = 1; i < model.n; i++) {
 		const from = parent[i];
 		caller[i] = caller[from] < 0 && gcFrames[frame[i]] && from > 0 ? from : caller[from];
-		if (caller[i] < 0) continue;
-		sums[caller[i]] += sums[i];
+		other[i] = nativeFrames?.[frame[i]] ? other[from] : i;
+		const allocating = caller[i] < 0 ? i : caller[i];
+		const to = other[allocating] < 0 ? allocating : other[allocating];
+		if (to === i) continue;
+		sums[to] += sums[i];
 		sums[i] = 0;
 	}
 	return sums;

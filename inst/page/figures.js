@@ -52,6 +52,11 @@ function framesOfGc(model) {
 	return framesNamed(model, (name) => name === GC);
 }
 
+/** 1 for each frame of native code. */
+function framesOfNative({ strings, frames }) {
+	return Uint8Array.from(frames.kind, (kind) => (strings[kind] === 'native' ? 1 : 0));
+}
+
 /** The sum of samples with a stack. */
 function sumWithStack(self) {
 	let sum = 0;

@@ -35,12 +35,17 @@ function tableColumns() {
 		const columns = [
 			{ id: 'self', label: 'Self', values: self, show: share(wholes[0]) },
 			{ id: 'total', label: 'Total', values: total, show: share(wholes[0]) },
-			{ id: 'selfAmount', label: `Self ${amount.name}`, values: self, show: size },
-			{ id: 'totalAmount', label: `Total ${amount.name}`, values: total, show: size },
+			{ id: 'selfAmount', label: `Self ${amount.name}${atLeast(amount)}`, values: self, show: size },
+			{ id: 'totalAmount', label: `Total ${amount.name}${atLeast(amount)}`, values: total, show: size },
 		];
 		if (model.bytes >= 0 && model.bytes !== amount.type) {
 			const show = unlessZero((value) => amountText(value, 'bytes'));
-			columns.push({ id: 'bytes', label: 'Own bytes', values: figures.own[0], show });
+			columns.push({
+				id: 'bytes',
+				label: `Own bytes${atLeast(model.types[model.bytes])}`,
+				values: figures.own[0],
+				show,
+			});
 		}
 		const gc = figures.gc[0];
 		if (gc.some((value) => value !== 0))

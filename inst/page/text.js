@@ -89,6 +89,11 @@ function word(ofFunctions, ofHeap) {
 	return app.model.heap ? ofHeap : ofFunctions;
 }
 
+/** What follows the name of an amount that is a lower bound. */
+function atLeast(type) {
+	return type?.bound ? ', at least' : '';
+}
+
 /** A count and its noun: "1 sample", "2,000 samples". */
 function plural(n, noun, nouns = `${noun}s`) {
 	return `${whole.format(n)} ${n === 1 ? noun : nouns}`;

@@ -46,6 +46,7 @@ for (package in c("knitr", "testthat", "targets")) {
 # ---- Recording ---------------------------------------------------------------------
 
 started_at <- NULL
+cpu_at_start <- NA
 end_helper <- NULL
 
 # R has one profiler: if the script starts or stops it, this recording ends, and R closes its file. So the descriptor of
@@ -60,6 +61,11 @@ descriptor_of_recording <- function() {
 # The link still begins with the path if the script has deleted the file.
 is_open <- function() {
   length(descriptor) == 0 || isTRUE(startsWith(Sys.readlink(descriptor), names(descriptor)))
+}
+
+# The CPU time in nanoseconds of R's thread, the first one of the process; NA on systems other than Linux.
+cpu_time <- function() {
+  tryCatch(scan("/proc/self/schedstat", n = 1, quiet = TRUE), error = function(error) NA, warning = function(warning) NA)
 }
 
 start <- function() {
@@ -81,6 +87,7 @@ start <- function() {
     do.call(utils::Rprof, c(arguments, recorded))
   }
   started_at <<- Sys.time()
+  cpu_at_start <<- cpu_time()
   link <- descriptor_of_recording()
   descriptor <<- structure(link, names = Sys.readlink(link))
   start_places()
@@ -90,6 +97,7 @@ start <- function() {
   if (Sys.getpid() != settings$pid) {
     return(end_of_child())
   }
+  cpu_at_end <- cpu_time()
   is_whole <- is_open()
   # R has written its last samples when it closed the file.
   ended_at <- if (is_whole) Sys.time() else max(started_at, file.mtime(file), na.rm = TRUE)
@@ -115,6 +123,9 @@ start <- function() {
       "The document has no lines: none of its chunks has run with the hook `engine` of `knitr::opts_hooks` that the ",
       "recording sets."
     )
+  }
+  if (is_whole && settings$clock == "cpu" && !is.na(cpu_at_end - cpu_at_start)) {
+    writeLines(sprintf("%.0f", cpu_at_end - cpu_at_start), file.path(settings$folder, "cpu"))
   }
   writeLines(loadedNamespaces(), file.path(settings$folder, "packages"))
 }

@@ -84,7 +84,7 @@ test('the table has self, total, bytes and garbage collection', async () => {
 	const expected = { name: 'paste', self: 3, selfAmount: 3, total: 4, totalAmount: 4, bytes: 4096, gc: 1 };
 	assert.deepEqual(await row(page, 'paste'), expected);
 	assert.equal((await row(page, 'main')).total, 7);
-	assert.match(await textOf(page, '#left-out'), /without a stack: 1$/);
+	assert.match(await textOf(page, '#left-out'), /without a stack \(no function was recorded\): 1\.$/);
 	assert.match(await textOf(page, '#contents'), /source text of 1 file\. It contains paths/);
 	await finish(page);
 });

@@ -195,3 +195,10 @@ expect_none_wrong <- function(x, info = NULL) {
   testthat::expect_equal(found$wrong, 0, info = paste(c(info, found$stacks), collapse = "\n"))
   found
 }
+
+# A profile whose functions with these names are native code.
+marked_as_native <- function(x, names) {
+  name <- x$functions$name[match(x$locations$function_id, x$functions$function_id)]
+  x$locations$.frame_type <- ifelse(name %in% names, "native", "r")
+  x
+}

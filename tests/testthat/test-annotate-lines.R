@@ -56,7 +56,7 @@ test_that("memory is beside the code", {
   x$functions$filename <- path
   x$locations$line <- 2L
   text <- format(annotate_lines(mark_session(x), path))
-  expect_match(text[[2]], "^ line total% self% +total +alloc   code$")
+  expect_match(text[[2]], "^ line total% self% +total +alloc at least   code$")
   expect_match(text[[4]], "MB|GB")
   # Control characters are escaped, and a tab is two blanks.
   expect_match(text[[4]], "     two \\033[31m", fixed = TRUE)

@@ -116,7 +116,7 @@ test_that("a file is read without tables, and written with one crossing", {
 
 test_that("a recording is read, and filtered once", {
   # While it runs, a thread looks for other processes that work for this one.
-  others <- c("rust_lookout_start", "rust_read", "rust_lookout_end")
+  others <- c("rust_lookout_start", "rust_thread_time", "rust_read", "rust_lookout_end")
   expect_crosses(function() record_profile(NULL), "rust_filter", others)
 })
 

@@ -121,6 +121,51 @@ test_that("processes that worked together are on one clock", {
   expect_identical(shown(x)$layout, "icicle")
 })
 
+test_that("the head has the CPU time that was used, if samples show another one", {
+  skip_without_chromium()
+  x <- read_for_page(rprof_path("basic_all.out"))
+  seconds <- attr(summary(x), "time")
+  head_of <- function(x, ...) {
+    evaluate_in_page(browser_page(x, ...), "", "document.getElementById('facts').textContent")
+  }
+  at <- function(used) with_cpu_time(x, used * 1e9)
+  # Amounts are shown with three digits.
+  samples <- paste0("^", count_of(nrow(x$samples), "sample"))
+  expect_match(head_of(at(10)), paste0(samples, ", [0-9.]+ m?s of 10(\\.0)? s used · "))
+  expect_match(head_of(at(seconds / 4)), paste0(samples, ", [0-9.]+ m?s, R used [0-9.]+ m?s · "))
+  expect_match(head_of(at(seconds)), paste0(samples, " · "))
+  expect_match(head_of(at(10), base = at(20)), paste0(count_of(2 * nrow(x$samples), "sample"), " · "))
+})
+
+test_that("memory that was measured at samples is a lower bound, and belongs to functions of R", {
+  skip_without_chromium()
+  x <- marked_as_native(read_for_page(rprof_path("basic_memgc.out")), c("gsub", "lm.fit"))
+  path <- browser_page(x)
+  summary <- summary(x)$by_function
+  shown <- page_table(dump_page(path, "tab=table&rows=all&type=0"))
+  expect_shown(shown, summary, shown$name, summary$name, "native")
+  expect_identical(shown$bytes[shown$name == "gsub"], 0)
+  types <- page_data(path)$types
+  names <- vapply(types, `[[`, "", "name")
+  for (name in c("alloc_size", "duplications")) {
+    summary <- summary(x, type = name)$by_function
+    summary <- summary[summary$total != 0, ]
+    shown <- page_table(dump_page(path, paste0("tab=table&rows=all&type=", match(name, names) - 1)))
+    at <- match(summary$name, shown$name)
+    expect_equal(shown$self[at], summary$self)
+    expect_equal(shown$total[at], summary$total)
+  }
+  text_of <- function(type, where) {
+    hash <- paste0("tab=table&rows=all&type=", match(type, names) - 1)
+    evaluate_in_page(path, hash, paste0("document.querySelector('", where, "').textContent"))
+  }
+  expect_match(text_of("samples", "thead"), "Own bytes, at least", fixed = TRUE)
+  expect_match(text_of("alloc_size", "thead"), "Self alloc_size, at least", fixed = TRUE)
+  expect_match(text_of("duplications", "#left-out"), "^Measured since the previous sample: ")
+  expect_no_match(text_of("samples", "#left-out"), "since")
+  expect_no_match(text_of("duplications", "thead"), "Self duplications, at least", fixed = TRUE)
+})
+
 test_that("a comparison has both sides", {
   skip_without_chromium()
   x <- read_for_page(rprof_path("basic_all.out"))

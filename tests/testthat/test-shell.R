@@ -170,6 +170,11 @@ test_that("a script runs as under Rscript, and is recorded with its lines", {
   expect_true(all(lines$line %in% 1:14))
   expect_true(7 %in% lines$line)
   expect_gt(nrow(lines), 0)
+  skip_if_not(file.exists("/proc/self/schedstat"))
+  # A pprof file has no attributes.
+  ticks <- sub("profile.cpu.ticks: ", "", grep("^profile[.]cpu[.]ticks: ", x$.comments$comment, value = TRUE), fixed = TRUE)
+  expect_identical(as.numeric(ticks), sum(x$sample_values$value[x$sample_values$type == "samples"]))
+  expect_match(x$.comments$comment, "^profile[.]cpu[.]clock: [0-9]+$", all = FALSE)
 })
 
 # Code of the path of the file to which R's profiler writes.

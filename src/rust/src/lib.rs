@@ -7,6 +7,7 @@
 //! - [`pool`]: several profiles as one;
 //! - [`outcome`], [`guard`]: errors, panics and jumps, see `README.md` beside this crate;
 //! - [`agent`]: settings and status of the agent;
+//! - [`thread_clock`]: the CPU time of R's thread;
 //! - [`program`]: runs a program in the place of this process.
 
 #![warn(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -28,6 +29,7 @@ mod outcome;
 mod pool;
 mod program;
 mod progress;
+mod thread_clock;
 mod tibble;
 mod to_r;
 mod vector_data;

@@ -5,6 +5,7 @@ use crate::argument::{Sexp, argument, text};
 use crate::guard::stop;
 use crate::options::sampler_settings;
 use crate::outcome::outcome;
+use crate::thread_clock::thread_time;
 use crate::{files, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::Error;
@@ -46,6 +47,15 @@ fn rust_native_start(settings: &Robj) -> Robj {
         let (settings, shown) = sampler_settings(settings)?;
         sampler::start(&settings).map_err(|error| error.shown_as(shown))?;
         Ok(RObject::null())
+    })
+}
+
+// Returns the CPU time of this thread in nanoseconds, or NULL if the system has no clock for it.
+#[extendr]
+fn rust_thread_time() -> Robj {
+    outcome(|arena| match thread_time() {
+        Some(time) => arena.number(time),
+        None => Ok(RObject::null()),
     })
 }
 
@@ -131,6 +141,7 @@ extendr_module! {
     fn rust_native_block;
     fn rust_native_start;
     fn rust_native_state;
+    fn rust_thread_time;
     fn rust_native_stop;
     fn rust_sample_lines;
 }

@@ -9,7 +9,7 @@ use profile_core::error::Result;
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::Profile;
 
-/// `list(nodes, type, unit, counted, whole, other_types)`.
+/// `list(nodes, type, unit, counted, whole, other_types, sum_at_least, since_previous)`.
 pub fn call_tree<'call>(
     arena: Arena<'call>,
     profile: &Profile,
@@ -44,5 +44,7 @@ pub fn call_tree<'call>(
         ("counted", counted(arena, &tree.counted)?),
         ("whole", arena.number(tree.counted.whole.get())?),
         ("other_types", other_types(arena, profile, &tree.counted)?),
+        ("sum_at_least", arena.flag(tree.measured.is_lower_bound)?),
+        ("since_previous", arena.flag(tree.measured.since_previous)?),
     ])
 }

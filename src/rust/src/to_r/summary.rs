@@ -9,7 +9,8 @@ use profile_core::error::Result;
 use profile_core::model::Profile;
 
 /// `list(by_function, by_line, type, unit, types, counted, whole, without_symbol, other_types,
-/// time, at_least)`. `types` contains all sample types; finding them in
+/// time, used, at_least,
+/// sum_at_least, since_previous)`. `types` contains all sample types; finding them in
 /// R would mean searching millions of rows.
 pub fn summary<'call, 'p, Name: Copy + Into<Option<&'p str>>>(
     arena: Arena<'call>,
@@ -36,6 +37,7 @@ pub fn summary<'call, 'p, Name: Copy + Into<Option<&'p str>>>(
     let types = table.finish()?;
 
     let time = summary.time.map(|time| arena.number(time));
+    let used = summary.used.map(|used| arena.number(used));
     let (type_, unit) = summary.type_;
     arena.list(&[
         ("by_function", by_function),
@@ -51,7 +53,16 @@ pub fn summary<'call, 'p, Name: Copy + Into<Option<&'p str>>>(
             other_types(arena, profile, &summary.counted)?,
         ),
         ("time", time.unwrap_or(Ok(RObject::null()))?),
-        ("at_least", arena.flag(summary.has_lower_bounds)?),
+        ("used", used.unwrap_or(Ok(RObject::null()))?),
+        (
+            "at_least",
+            arena.flag(summary.measured_memory.is_lower_bound)?,
+        ),
+        ("sum_at_least", arena.flag(summary.measured.is_lower_bound)?),
+        (
+            "since_previous",
+            arena.flag(summary.measured.since_previous)?,
+        ),
     ])
 }
 

@@ -4,8 +4,8 @@
 //! Nodes are in preorder. Nodes with the same caller are in descending order of the absolute value of
 //! their total, so the order does not depend on the file.
 
+use super::allocations::{AllocatingFrames, Measured};
 use super::frame_names::FrameNames;
-use super::garbage_collections::Collections;
 use super::groups::{By, FrameGroups, Group};
 use super::paths::{Path, Paths, ROOT};
 use super::sample_types::summed_type;
@@ -30,6 +30,8 @@ pub enum TreePart<'a> {
 pub struct CallTree<'p> {
     /// Name and unit of the type that is summed.
     pub type_: (&'p str, &'p str),
+    /// How this type was measured.
+    pub measured: Measured,
     /// The counts for the wanted sources, regardless of which part of their stacks is in the tree.
     pub counted: Counted,
     pub groups: Vec<Group<'p>>,
@@ -82,7 +84,7 @@ pub fn call_tree<'p>(
         By::File | By::Package => Paths::merged(),
         By::Function | By::Line | By::Place => Paths::default(),
     };
-    let collections = Collections::among(names, &[summed]);
+    let allocating = AllocatingFrames::among(profile, names, &[summed])?;
     // By path.
     let mut self_ = Vec::new();
     let mut space = Vec::new();
@@ -93,7 +95,7 @@ pub fn call_tree<'p>(
         }
         // Innermost first.
         let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-        let frames = collections.allocating(frames);
+        let frames = allocating.of(frames);
         let outermost_chosen = frames.iter().rposition(|frame| is_chosen[frame.row()]);
         let groups = &groups.of_location;
         let node = match (part, outermost_chosen) {
@@ -113,6 +115,7 @@ pub fn call_tree<'p>(
     let nodes = in_preorder(paths.nodes(), &self_, &groups, stop)?;
     Ok(CallTree {
         type_: type_of(summed),
+        measured: Measured::of(profile, summed),
         counted,
         groups,
         nodes,

@@ -3,10 +3,10 @@
 //!
 //! They are computed together, so that the tables of the profile are checked and read once.
 
+use super::allocations::{AllocatingFrames, COLLECTION};
 use super::call_tree::{CallTree, TreePart, call_tree};
 use super::frame_names::FrameNames;
 use super::frameworks::Frameworks;
-use super::garbage_collections::{COLLECTION, Collections};
 use super::groups::By;
 use super::packages::package_of;
 use super::sample_types::summed_type;
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
 use crate::model::Profile;
-use crate::model::known_types::ALLOC_SPACE;
+use crate::model::known_types::{ALLOC_SIZE, ALLOC_SPACE};
 use crate::tables::{Plumbing, Position};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -71,7 +71,11 @@ pub fn describe<'p>(
         packages: packages(profile, names, wanted, &by_stack, stop)?,
         plumbing_share,
         plumbing_rows,
-        recorded: if summary.has_lower_bounds && profile.known(&ALLOC_SPACE).is_some() {
+        recorded: if summary.measured_memory.is_lower_bound
+            && [ALLOC_SIZE, ALLOC_SPACE]
+                .iter()
+                .all(|known| profile.known(known).is_some())
+        {
             Some(summarise(profile, names, Some(ALLOC_SPACE.name), stop)?)
         } else {
             None
@@ -141,13 +145,13 @@ fn packages<'p>(
     by_stack: &[[f64; 1]],
     stop: Stop,
 ) -> Result<Vec<(Option<&'p str>, f64)>> {
-    let collections = Collections::among(names, &[summed_type(profile, wanted)?]);
+    let allocating = AllocatingFrames::among(profile, names, &[summed_type(profile, wanted)?])?;
     let mut sums: HashMap<Option<&str>, f64, RandomState> = HashMap::default();
     let mut space = Vec::new();
     for (stack, &[sum]) in profile.stacks.ids().zip(by_stack) {
         cancel::at_row(stack.row(), stop)?;
         let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-        let Some(&innermost) = collections.allocating(frames).first() else {
+        let Some(&innermost) = allocating.of(frames).first() else {
             continue;
         };
         let package = match package_of(profile, innermost) {

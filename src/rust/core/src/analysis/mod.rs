@@ -1,9 +1,11 @@
 //! Computations on profiles, for writers and for R functions.
 //!
 //! - [`sample_types`]: the sample types that are summed, and those that are written;
+//! - [`allocations`]: which frames have allocated what samples report;
 //! - [`aggregate`]: merges equal samples and sums their values;
 //! - [`inlining`]: groups the locations of a stack that have the same address;
 //! - [`source_facts`]: time, period and duration of a source;
+//! - [`cpu_clock`]: the CPU time that R's thread used, beside the time of the samples;
 //! - [`weights`]: the values of samples, summed for each distinct stack;
 //! - [`differences`]: what shares are relative to if values are negative;
 //! - [`summary`]: self and total values by function and by line;
@@ -11,7 +13,6 @@
 //! - [`frame_names`]: the names under which frames are shown;
 //! - [`packages`]: the package, program or library of a frame;
 //! - [`frameworks`]: frames that only run other code, and units of work;
-//! - [`garbage_collections`]: which frames allocated what a garbage collection reports;
 //! - [`groups`]: groups of frames, by function, line or package;
 //! - [`runs`]: self and total values by group and run, to compare runs;
 //! - [`paths`]: the prefix tree of stacks;
@@ -31,17 +32,18 @@
 //! - [`label_frames`]: labels that recorders find as frames.
 
 pub(crate) mod aggregate;
+pub mod allocations;
 pub mod call_tree;
 pub mod combine;
 pub mod compact;
 pub mod content_keys;
 pub mod convert;
+pub mod cpu_clock;
 pub mod description;
 pub mod differences;
 pub mod flat;
 pub mod frame_names;
 pub mod frameworks;
-pub mod garbage_collections;
 pub mod groups;
 pub mod heap_frames;
 pub mod holders;

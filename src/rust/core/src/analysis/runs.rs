@@ -3,9 +3,9 @@
 //! A run is a source. The result has a row only for a group and a run in which it occurs: a
 //! profile of many runs may have a hundred thousand lines, most of which occur in few of them.
 
+use super::allocations::AllocatingFrames;
 use super::differences::BaseSamples;
 use super::frame_names::FrameNames;
-use super::garbage_collections::Collections;
 use super::groups::{By, FrameGroups, Group};
 use super::rows_by_source::RowsBySource;
 use super::sample_types::summed_type;
@@ -74,9 +74,9 @@ pub fn by_run<'p>(
         }
     };
     let groups = FrameGroups::new(profile, names, by)?;
-    let collections = match &weight {
-        Weight::Column(_) => Collections::among(names, &[summed]),
-        _ => Collections::among(names, &[]),
+    let allocating = match &weight {
+        Weight::Column(_) => AllocatingFrames::among(profile, names, &[summed])?,
+        _ => AllocatingFrames::among(profile, names, &[])?,
     };
     let rows = RowsBySource::new(profile)?;
     let mut counted = with_room(profile.sources.len())?;
@@ -85,7 +85,7 @@ pub fn by_run<'p>(
     for run in profile.source_ids() {
         let rows = rows.of(run);
         counted.try_push(sums.add_samples(profile, &weight, rows, stop)?)?;
-        sums.take(profile, &groups, &collections, run, &mut figures, stop)?;
+        sums.take(profile, &groups, &allocating, run, &mut figures, stop)?;
     }
     let periods = profile.sources.iter();
     let periods = periods.map(|source| {
@@ -163,7 +163,7 @@ impl Sums {
         &mut self,
         profile: &Profile,
         groups: &FrameGroups,
-        collections: &Collections,
+        allocating: &AllocatingFrames,
         run: SourceId,
         figures: &mut Vec<Figure>,
         stop: Stop,
@@ -179,7 +179,7 @@ impl Sums {
                 continue;
             }
             let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-            let frames = collections.allocating(frames);
+            let frames = allocating.of(frames);
             for (depth, location) in frames.iter().enumerate() {
                 let group = groups.of_location[location.row()];
                 let last = &mut self.last_visit[group as usize];

@@ -129,7 +129,7 @@ pub fn sampled_seconds(profile: &Profile) -> Result<Vec<f64>> {
 }
 
 /// The number of counted samples of each source.
-fn counts(profile: &Profile) -> Result<Vec<f64>> {
+pub(super) fn counts(profile: &Profile) -> Result<Vec<f64>> {
     let mut counts = Vec::new();
     counts.try_fill(profile.sources.len(), 0.0)?;
     if let Some(values) = profile.counts() {
@@ -204,7 +204,7 @@ pub fn attribute<'p>(profile: &'p Profile, source: &Source, key: &str) -> Option
 
 /// A description of a source of Rprof, such as `Rprof: Rprof.out, 20000 us, memory gc line`.
 pub fn provenance(source: &Source) -> Result<String> {
-    let mut text = owned("Rprof: ")?;
+    let mut text = owned(PROVENANCE)?;
     let mut parts = 0;
     let mut add = |part: std::fmt::Arguments| {
         text.try_push_str(if parts > 0 { ", " } else { "" })?;
@@ -224,6 +224,16 @@ pub fn provenance(source: &Source) -> Result<String> {
     Ok(text)
 }
 
+/// Whether a text that [`provenance()`] returned says that memory was recorded.
+pub fn has_option_of_memory(comment: &str) -> bool {
+    let options = comment
+        .strip_prefix(PROVENANCE)
+        .and_then(|parts| parts.rsplit(", ").next())
+        .and_then(options_of_text);
+    options.is_some_and(|options| options.memory)
+}
+
+const PROVENANCE: &str = "Rprof: ";
 const NO_OPTIONS: &str = "none";
 
 /// The options as text, such as `memory gc line`; empty if none is set.

@@ -5,8 +5,9 @@
 //! is counted once, functions with the same name are the same, and the self value of a line is the
 //! value of all stacks whose innermost frame with a line has this line.
 
+use super::allocations::{AllocatingFrames, Measured, is_allocation};
+use super::cpu_clock::used_seconds;
 use super::frame_names::FrameNames;
-use super::garbage_collections::{Collections, is_allocation};
 use super::groups::{By, FrameGroups};
 use super::sample_types::summed_type;
 use super::weights::{Counted, Sums, Weight, add, sum_by_stack, type_of};
@@ -14,7 +15,6 @@ use crate::collections::next_row;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, with_room};
-use crate::model::known_types::ALLOC_SIZE;
 use crate::model::{LocationId, Profile, StringId};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -29,8 +29,11 @@ pub struct Summary<'p, Name = &'p str> {
     pub counted: Counted,
     /// The sampled time of all samples with a stack in seconds, if all sampling periods are known.
     pub time: Option<f64>,
-    /// Whether the allocated memory is a lower bound: memory that was freed before the next sample is not in it.
-    pub has_lower_bounds: bool,
+    /// The CPU time that R's thread used, in seconds, if the sampled time of all samples differs from it.
+    pub used: Option<f64>,
+    /// How the type that is summed, and allocated memory were measured.
+    pub measured: Measured,
+    pub measured_memory: Measured,
     /// The sum of the absolute values of stacks whose innermost frame has no symbol.
     pub without_symbol: f64,
     /// By the name of the function, see [`super::frame_names`], or of the file or package.
@@ -105,7 +108,7 @@ fn summarised<'p, Name: Copy + Ord>(
         Weight::column(allocated),
     ];
     let allocations = Allocations {
-        collections: Collections::among(names, &[summed, allocated]),
+        frames: AllocatingFrames::among(profile, names, &[summed, allocated])?,
         are: [summed, None, allocated].map(is_allocation),
     };
     // If fewer numbers are summed, more of the sums fit in the processor's cache.
@@ -122,7 +125,9 @@ fn summarised<'p, Name: Copy + Ord>(
         type_: type_of(summed),
         counted,
         time: has_time.then(|| time.sum / NANOSECONDS),
-        has_lower_bounds: allocated.is_some_and(|values| ALLOC_SIZE == values.type_),
+        used: used_seconds(profile)?,
+        measured: Measured::of(profile, summed),
+        measured_memory: Measured::of(profile, allocated),
         without_symbol,
         functions,
         lines,
@@ -171,7 +176,7 @@ fn sum<'p, const N: usize, Name: Copy + Ord>(
         cancel::at_row(stack.row(), stop)?;
         if *sums != [0.0; N] {
             let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-            let allocating = allocations.collections.allocating(frames);
+            let allocating = allocations.frames.of(frames);
             if allocating.len() == frames.len() {
                 path.add(frames, sums)?;
             } else {
@@ -197,9 +202,9 @@ fn sum<'p, const N: usize, Name: Copy + Ord>(
     Ok((counted, (functions, lines, without_symbol)))
 }
 
-/// Which of the sums are allocations, and the garbage collections whose callers they belong to.
+/// Which of the sums are allocations, and the frames that they belong to.
 struct Allocations<'p> {
-    collections: Collections<'p>,
+    frames: AllocatingFrames<'p>,
     are: [bool; 3],
 }
 

@@ -1,6 +1,6 @@
 //! Small profiles for tests.
 
-use super::garbage_collections::COLLECTION;
+use super::allocations::COLLECTION;
 use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, Source, SourceKind, Values};
 

@@ -162,13 +162,15 @@ pub const RPROF_MEMORY: [KnownType; 4] = [
         Level,
         "memory of all other objects in use, `Rprof()`",
     ),
-    KnownType::new(
-        "duplications",
-        "count",
-        Copies,
-        "vectors copied since the previous sample, `Rprof()`",
-    ),
+    RPROF_COPIES,
 ];
+
+pub const RPROF_COPIES: KnownType = KnownType::new(
+    "duplications",
+    "count",
+    Copies,
+    "vectors copied since the previous sample, `Rprof()`",
+);
 
 /// The types that are computed from the levels of `Rprof()`.
 pub const ALLOC_SIZE: KnownType = KnownType::new(

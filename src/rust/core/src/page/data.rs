@@ -12,9 +12,10 @@
 //! | `functions` | columns `name`, `file`, `package` (strings) and `line`, the first one; 0 is unknown; and `found`, 1 if a comparison of runs found a difference, which is missing if there are too few runs |
 //! | `frames` | columns `function`, `line` (0: unknown) and `kind` (a string); and, if there are frames with one, `address` (a string) of frames without a symbol, and `alike` (a string), such as `$key* (20)`: the name of nodes and their siblings in a heap snapshot if they differ in a key only |
 //! | `nodes` | columns `depth` (delta) and `frame`: the tree in preorder. Node 0 is the root, with depth 0 and frame -1 |
-//! | `types` | objects with `name`, `unit` and `allocated` (whether the values are allocations, which belong to the caller of a garbage collection): the sample types that may be summed |
+//! | `types` | objects with `name`, `unit` `allocated` (whether the values are allocations, which belong to the caller of a garbage collection), `since` (whether they are what has happened since the previous sample, so that allocations do not belong to native code) and `bound` (whether they are lower bounds): the sample types that may be summed |
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
-//! | `sources` | objects with `name` (of the process, if it is known, and the last part of the URI; or `worker 1 of 2, pid 1234`), `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts), `base` (whether other sources are compared with this one) and, for processes that work together, `seconds`, how long they were recorded, or null |
+//! | `sources` | objects with `name` (of the process, if it is known, and the last part of the URI; or `worker 1 of 2, pid 1234`), `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts), `base` (whether other sources are compared with this one), `clock`, the CPU time of R's thread in nanoseconds, if it is known, and, for processes that work together, `seconds`, how long they were recorded, or null |
+//! | `used` | only if the time of the samples differs from it: the CPU time that R's thread used, in seconds |
 //! | `heap` | only if a source is a heap snapshot: the kinds of its frames, in the order of their colours |
 //! | `comparison` | only if the sources can be compared with the base: texts `head`, `whole` and `verdict` (of the whole run), lists of texts `notes`, `columns` and `cells` (row by row) of the table of differences, and `expression`: the names of the outermost function in the base and in the new version, and of both together, if they differ |
 //! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. The value `34 others` combines 34 values with fewer samples. Samples with the same labels belong to the same set |
@@ -28,7 +29,8 @@ use super::content::{Comparison, Page};
 use super::labels::{Labels, Value};
 use super::samples::Samples;
 use super::tree::{Frame, Function, Tree};
-use crate::analysis::garbage_collections::is_allocation;
+use crate::analysis::allocations::{Measured, is_allocation};
+use crate::analysis::cpu_clock::{CpuTime, used_seconds};
 use crate::analysis::sample_types::summed_type;
 use crate::analysis::source_facts::{attribute, file_name, process, program};
 use crate::error::Result;
@@ -54,6 +56,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
     } else {
         Labels::default()
     };
+    let has_base = page.sources < profile.sources.len();
     let samples = Samples::new(profile, &tree, &types, &labels, stop)?;
     let mut json = Json::new(out, stop)?;
     json.object(|json| {
@@ -76,6 +79,9 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
         if profile.sources.iter().any(|source| source.kind == SNAPSHOT) {
             let kinds = HeapFrame::ALL.into_iter().map(HeapFrame::name);
             json.field("heap")?.texts(kinds)?;
+        }
+        if let (false, Some(used)) = (has_base, used_seconds(profile)?) {
+            json.field("used")?.number(used)?;
         }
         if let Some(comparison) = &page.comparison {
             json.field("comparison")?
@@ -168,7 +174,10 @@ fn write_types(profile: &Profile, types: &[&Values], json: &mut Json) -> Result<
             json.object(|json| {
                 json.field("name")?.text(&values.type_.name)?;
                 json.field("unit")?.text(&values.type_.unit)?;
-                json.field("allocated")?.flag(is_allocation(Some(values)))
+                json.field("allocated")?.flag(is_allocation(Some(values)))?;
+                let measured = Measured::of(profile, Some(values));
+                json.field("since")?.flag(measured.since_previous)?;
+                json.field("bound")?.flag(measured.is_lower_bound)
             })
         })
     })?;
@@ -208,6 +217,10 @@ fn write_source(
         .number(source.timestamp.unwrap_or(f64::NAN))?;
     json.field("samples")?.number(samples)?;
     json.field("base")?.flag(is_base)?;
+    let time = CpuTime::of_source(profile, source, samples);
+    if let Some(time) = time.filter(|_| profile.counts().is_some()) {
+        json.field("clock")?.number(time.clock)?;
+    }
     if attribute(profile, source, PROCESS_ROLE).is_some() {
         let seconds = source
             .duration

@@ -1,8 +1,8 @@
 //! What is known of a function without its callers.
 
 use super::environments::{EnvironmentId, Environments, GLOBAL, Home, NameId};
+use crate::analysis::allocations::COLLECTION;
 use crate::analysis::frame_names::address;
-use crate::analysis::garbage_collections::COLLECTION;
 use crate::analysis::heap_frames::is_of_heap;
 use crate::model::{Function, LocationId, NATIVE, Profile};
 

@@ -3,6 +3,7 @@
 use super::numbers::{deltas, row};
 use super::samples::{Order, Samples, Sums, add_to_sets};
 use super::tree::Tree;
+use crate::analysis::cpu_clock::{CLOCK, TICKS};
 use crate::error::{Error, Result};
 use crate::formats::json_file::Reader;
 use crate::limits::memory::{TryGrow, owned};
@@ -10,7 +11,7 @@ use crate::message;
 use crate::model::heap::SNAPSHOT;
 use crate::model::{
     Attribute, AttributeValue, PROCESS_ID, PROCESS_ROLE, Period, Profile, SampleType, Source,
-    ValueKind, ValueType, Values, nearest,
+    ValueKind, ValueType, Values, nearest, whole,
 };
 
 /// The version of the layout.
@@ -35,6 +36,9 @@ struct PageSource {
     start: Option<f64>,
     /// How long it was recorded, if it is a process that worked with others.
     seconds: Option<f64>,
+    /// The number of samples, and the CPU time of R's thread in nanoseconds, if it is known.
+    samples: Option<f64>,
+    clock: Option<f64>,
     is_base: bool,
 }
 
@@ -49,6 +53,8 @@ impl PageSource {
                 "period" => source.period = number(json)?,
                 "start" => source.start = number(json)?,
                 "seconds" => source.seconds = number(json)?,
+                "samples" => source.samples = number(json)?,
+                "clock" => source.clock = number(json)?,
                 "base" => source.is_base = json.is_true()?,
                 _ => json.skip()?,
             }
@@ -161,9 +167,10 @@ impl Data {
         for (number, given) in self.sources.iter().enumerate() {
             let mut attributes = Vec::new();
             add_process(given, profile, &mut attributes)?;
+            let is_plain = attributes.is_empty();
+            add_cpu_time(given, profile, &mut attributes)?;
             let is_snapshot = given.kind == SNAPSHOT.as_str();
-            let name =
-                Some(given.name.as_str()).filter(|name| attributes.is_empty() && !name.is_empty());
+            let name = Some(given.name.as_str()).filter(|name| is_plain && !name.is_empty());
             let mut own_types = Vec::new();
             for type_ in &types {
                 own_types.try_push(SampleType {
@@ -260,14 +267,38 @@ fn add_process(
         Some((role, pid)) => (role, Some(pid)),
         None => (given.name.as_str(), None),
     };
-    let mut add = |key: &str, text: &str, kind: ValueKind| {
-        let key = profile.strings.intern(key)?;
-        let text = profile.strings.intern(text)?;
-        attributes.try_push(Attribute::new(key, AttributeValue { kind, text }))
-    };
-    add(PROCESS_ROLE, role, ValueKind::String)?;
+    add_attribute(PROCESS_ROLE, role, ValueKind::String, profile, attributes)?;
     match pid.filter(|pid| pid.parse::<u32>().is_ok()) {
-        Some(pid) => add(PROCESS_ID, pid, ValueKind::Int),
+        Some(pid) => add_attribute(PROCESS_ID, pid, ValueKind::Int, profile, attributes),
         None => Ok(()),
     }
+}
+
+/// The number of ticks, and the CPU time by the clock.
+fn add_cpu_time(
+    given: &PageSource,
+    profile: &mut Profile,
+    attributes: &mut Vec<Attribute>,
+) -> Result<()> {
+    let (Some(ticks), Some(clock)) = (given.samples.and_then(whole), given.clock.and_then(whole))
+    else {
+        return Ok(());
+    };
+    for (key, number) in [(TICKS, ticks), (CLOCK, clock)] {
+        let text = message!("{number}");
+        add_attribute(key, &text, ValueKind::Int, profile, attributes)?;
+    }
+    Ok(())
+}
+
+fn add_attribute(
+    key: &str,
+    text: &str,
+    kind: ValueKind,
+    profile: &mut Profile,
+    attributes: &mut Vec<Attribute>,
+) -> Result<()> {
+    let key = profile.strings.intern(key)?;
+    let text = profile.strings.intern(text)?;
+    attributes.try_push(Attribute::new(key, AttributeValue { kind, text }))
 }

@@ -1,5 +1,6 @@
 //! Encodes the fields of the profile as a whole: period, times, comments and so on.
 
+use crate::analysis::cpu_clock::CpuTime;
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{
     InexactFacts, default_type, durations, period, provenance, time, total_duration,
@@ -136,7 +137,7 @@ pub fn losses(profile: &Profile, labels: bool) -> Result<Losses> {
     Ok(losses)
 }
 
-/// The comments of the sources, and the options of `Rprof()`. Each is written once, except in a
+/// The comments of the sources, the options of `Rprof()`, and the CPU time by the clock. Each is written once, except in a
 /// file that is written as it was read.
 fn comments<'a>(
     profile: &'a Profile,
@@ -152,6 +153,11 @@ fn comments<'a>(
         if is_rprof(source) {
             comments.try_push(texts.index(provenance(source)?)?)?;
         }
+    }
+    // The file has no attributes.
+    let cpu = CpuTime::of(profile)?.and_then(|time| time.comments());
+    for comment in cpu.into_iter().flatten() {
+        comments.try_push(texts.index(comment)?)?;
     }
     if !aggregate && profile.sources.len() == 1 {
         return Ok(comments);
