@@ -4,7 +4,7 @@
 use super::sample_types::{WrittenType, check_sums, written_types};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::{TryGrow, filled};
+use crate::limits::memory::TryGrow;
 use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, SourceId, StackId, is_summable, unit_of_time};
 
@@ -99,12 +99,14 @@ impl Measured<'_, '_> {
     }
 
     /// Passes the sum of each stack to `each`, with all samples of equal stacks merged, in the order of their first samples.
+    /// `sums` has a zero for each stack of the profile, and has zeros again afterwards: zeros of its own for each source
+    /// would take the product of sources and stacks.
     pub fn sums(
         self,
+        sums: &mut [f64],
         stop: Stop,
         mut each: impl FnMut(StackId, f64) -> Result<()>,
     ) -> Result<usize> {
-        let mut sums = filled(self.profile.stacks.len(), 0.0)?;
         let mut order = Vec::new();
         let left_out = self.each(stop, |stack, value| {
             let sum = &mut sums[stack.row()];
@@ -116,7 +118,7 @@ impl Measured<'_, '_> {
         })?;
         for (row, &stack) in order.iter().enumerate() {
             cancel::at_row(row, stop)?;
-            each(stack, sums[stack.row()])?;
+            each(stack, std::mem::take(&mut sums[stack.row()]))?;
         }
         Ok(left_out)
     }
