@@ -93,7 +93,8 @@ function sampleAt(lane, time) {
 	const found = segmentAt(lane, time);
 	if (!found || time >= found.end) return -1;
 	const { sample, at, offset } = lane;
-	const number = sample[found.segment] + floor((time - offset - at[found.segment]) / stepAt(lane, found.segment));
+	const number =
+		sample[found.segment] + floor((time - offset - at[found.segment]) / stepAt(lane, found.segment));
 	return min(number, found.until - 1);
 }
 

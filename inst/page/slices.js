@@ -70,5 +70,5 @@ function sliceText() {
 
 /** What the page says about the resolution of the order of samples; empty if it is exact. */
 function resolutionText() {
-	return isSliced() ? `Resolution: parts of ${sliceText()}, whose samples are sorted by stack. ` : '';
+	return isSliced() ? `Resolution: parts of ${sliceText()}, in which samples are sorted by stack. ` : '';
 }

@@ -153,7 +153,8 @@ function drawStrip() {
 	for (let x = 0; x < columns; x++) {
 		const at = ((x + 0.5) / columns) * length;
 		if (strip.clock) {
-			for (const [band, of] of strip.clock.lanes.entries()) drawBand(x, band, nodeAtTime(of, at, length / columns));
+			for (const [band, of] of strip.clock.lanes.entries())
+				drawBand(x, band, nodeAtTime(of, at, length / columns));
 			continue;
 		}
 		const node = sampleNode(floor(at), hint, strip.samples / columns);
@@ -276,7 +277,7 @@ function rangeText(brush) {
 	const begin = brush && lane ? `${time(timeOf(lane, from))} to ` : '';
 	if (lane) parts.push(begin + time(timeOf(lane, to - 1) + lane.step));
 	if (strip.parts.length > 1 && !strip.clock) parts.push(`${strip.parts.length} runs, one after the other`);
-	return `${parts.join(', ')}. ${resolutionText()}${brush ? 'Esc removes the selection.' : 'Drag to select a part.'}`;
+	return `${parts.join(', ')}. ${resolutionText()}${brush ? 'Esc removes the selection.' : isSliced() ? 'Drag to select parts.' : 'Drag to select a part.'}`;
 }
 
 function setBrush(brush) {

@@ -61,7 +61,9 @@ pub fn write(samples: &Samples, json: &mut Json) -> Result<()> {
 fn write_slices(samples: &Samples, all: &[Ordered], json: &mut Json) -> Result<()> {
     let longest = |length: &dyn Fn(&Ordered) -> u64| all.iter().map(length).max().unwrap_or(0);
     let mut size = Size {
-        samples: longest(&|one| one.rows.len() as u64).div_ceil(SLICES).max(1),
+        samples: longest(&|one| one.rows.len() as u64)
+            .div_ceil(SLICES)
+            .max(1),
         nanoseconds: longest(&Ordered::span).div_ceil(SLICES).max(1),
     };
     let mut slices = with_room(all.len())?;
@@ -163,7 +165,10 @@ impl Ordered {
     }
 
     fn slices(&self, samples: &Samples, size: Size) -> Result<Slices> {
-        let keys = self.rows.iter().map(|&row| (samples.node(row), samples.labels.set(row)));
+        let keys = self
+            .rows
+            .iter()
+            .map(|&row| (samples.node(row), samples.labels.set(row)));
         let number = |at: usize| match self.times.get(at) {
             // Slices of different sources begin at the same times.
             Some(time) => time.abs_diff(i64::MIN) / size.nanoseconds,
@@ -265,7 +270,8 @@ impl Ordered {
         json.object(|json| {
             json.field("type")?.integer(type_ as i64)?;
             json.field("constant")?.number(0.0)?;
-            json.field("sample")?.deltas(sums().map(|(first, _)| *first))?;
+            json.field("sample")?
+                .deltas(sums().map(|(first, _)| *first))?;
             json.field("value")?.numbers(sums().map(|(_, sum)| *sum))
         })
     }

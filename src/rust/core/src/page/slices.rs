@@ -76,7 +76,10 @@ impl Slices {
         let mut slice = 0;
         while slice < self.len() {
             let number = self.numbers[slice] / 2;
-            let has_other = self.numbers.get(slice + 1).is_some_and(|next| next / 2 == number);
+            let has_other = self
+                .numbers
+                .get(slice + 1)
+                .is_some_and(|next| next / 2 == number);
             let other = if has_other { self.of(slice + 1) } else { &[] };
             merge(self.of(slice), other, &mut halved.runs)?;
             halved.numbers.try_push(number)?;
@@ -183,4 +186,44 @@ pub fn bits_of_value(value: f64) -> f64 {
 
 fn bits_of(number: u64) -> f64 {
     f64::from(u64::BITS - number.leading_zeros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GO_ON: Stop = &|| false;
+
+    fn runs(keys: &[u32]) -> Vec<Run> {
+        let same = keys.chunk_by(|a, b| a == b);
+        same.map(|keys| ((keys[0], 0), keys.len() as u32)).collect()
+    }
+
+    #[test]
+    fn slices_of_twice_the_size_have_all_samples() {
+        let keys = [3, 1, 3, 2, 5, 5, 1, 4, 2, 2];
+        // Slices 4, 5 and 8, of four, three and three samples.
+        let number = |at: usize| [4, 5, 8][[4, 7, 10].partition_point(|&end| end <= at)];
+        let slices = Slices::new(keys.iter().map(|&key| (key, 0)), number, GO_ON).unwrap();
+        assert_eq!(slices.firsts().unwrap(), [0, 4, 7]);
+        assert_eq!(slices.all_runs()[..3], runs(&[1, 2, 3, 3]));
+        let mut finder = slices.finder();
+        let found = (0..10).map(|at| finder.run_of(at, (keys[at], 0)).unwrap());
+        let found: Vec<_> = found.map(|run| slices.all_runs()[run].0.0).collect();
+        assert_eq!(found, keys);
+        let halved = slices.halved().unwrap();
+        assert_eq!(halved.firsts().unwrap(), [0, 7]);
+        assert_eq!(
+            halved.all_runs()[..5],
+            runs(&[1, 1, 2, 3, 3, 5, 5])[..4]
+                .iter()
+                .copied()
+                .chain(runs(&[2, 2]))
+                .collect::<Vec<_>>()[..5]
+        );
+        assert_eq!(halved.all_runs()[5..], runs(&[4]));
+        let whole = halved.halved().unwrap().halved().unwrap().halved().unwrap();
+        assert_eq!(whole.all_runs(), runs(&[1, 1, 2, 2, 2, 3, 3, 4, 5, 5]));
+        assert_eq!(whole.len(), 1);
+    }
 }

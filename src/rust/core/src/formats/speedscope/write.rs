@@ -130,11 +130,7 @@ fn shown_unit<'a>(measure: &Measure<'a>) -> &'a str {
 /// Writes the name and the unit, and the sample type if the unit does not identify it: if it would be read as another
 /// type, or another type in the file, of those `used`, would be read as the same type. A single time is read as `time`, as in files of other
 /// tools.
-fn write_head(
-    measured: Measured,
-    used: &[&Measure],
-    json: &mut Json,
-) -> Result<()> {
+fn write_head(measured: Measured, used: &[&Measure], json: &mut Json) -> Result<()> {
     let measure = measured.measure;
     let shown = shown_unit(measure);
     json.field("type")?.text("sampled")?;
