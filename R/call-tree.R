@@ -315,15 +315,15 @@ tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   )
 }
 
-# These nodes and all their callers. (A caller can be below the limit only if there are negative values.)
+# These nodes and all their callers, in preorder. (A caller can be below the limit only if there are negative values.)
 with_callers <- function(nodes, parent_id) {
-  repeat {
-    missing <- setdiff(parent_id[nodes], c(nodes, NA))
-    if (length(missing) == 0) {
-      return(nodes)
-    }
-    nodes <- sort(c(nodes, missing))
+  kept <- logical(length(parent_id))
+  while (length(nodes) > 0) {
+    kept[nodes] <- TRUE
+    callers <- unique(parent_id[nodes])
+    nodes <- callers[!is.na(callers) & !kept[callers]]
   }
+  which(kept)
 }
 
 # The lines of the text: `row`, the last node of each line; `level`, its indentation; and `chains`, its nodes.
@@ -335,28 +335,25 @@ chain_lines <- function(tree, shown, limit) {
   callees <- tabulate(parent, length(shown))
   total <- abs(tree$total[shown])
   self <- abs(tree$self[shown])
-  # `line`: the line of each node; `first`, `last`: the first and last node of each line.
-  line <- integer(length(shown))
-  first <- last <- level <- integer()
-  chains <- list()
+  # `line`: the line of each node; `first`, `last`, `level`: of each line, its first and last node and its indentation.
+  line <- first <- last <- level <- integer(length(shown))
+  lines <- 0L
   for (i in seq_along(shown)) {
     up <- parent[[i]]
     own <- if (is.na(up)) 0L else line[[up]]
     continues <- own > 0 && !is_label[[up]] && last[[own]] == up && callees[[up]] == 1 && self[[up]] < limit &&
       total[[i]] >= 0.9 * total[[first[[own]]]]
-    if (continues) {
-      line[[i]] <- own
-      last[[own]] <- i
-      chains[[own]] <- c(chains[[own]], shown[[i]])
-    } else {
-      line[[i]] <- length(first) + 1L
-      first <- c(first, i)
-      last <- c(last, i)
-      level <- c(level, if (own > 0) level[[own]] + 1L else 0L)
-      chains <- c(chains, list(shown[[i]]))
+    if (!continues) {
+      lines <- lines + 1L
+      first[[lines]] <- i
+      level[[lines]] <- if (own > 0) level[[own]] + 1L else 0L
+      own <- lines
     }
+    line[[i]] <- own
+    last[[own]] <- i
   }
-  list(row = shown[last], level = level, chains = chains)
+  kept <- seq_len(lines)
+  list(row = shown[last[kept]], level = level[kept], chains = unname(split(shown, factor(line, kept))))
 }
 
 # The names of a chain of calls; if it is long, only the first and last ones.

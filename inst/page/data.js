@@ -143,6 +143,7 @@ function readOrder(order) {
 		set: order.set,
 		ends,
 		samples,
+		slices: order.slices && { ...order.slices, first: undelta(order.slices.first) },
 		times: order.times && { ...order.times, sample: undelta(order.times.sample) },
 		values: order.values.map((v) => ({ ...v, sample: undelta(v.sample ?? []), value: v.value ?? [] })),
 	};

@@ -17,8 +17,15 @@ function laneOf(order, isTime) {
 	const { period, base } = source;
 	const step = isTime ? (times?.step ?? period) : 1;
 	const [sample, at] = isTime && times ? [times.sample, times.at] : [[0], [0]];
-	const end = at.at(-1) + (samples - sample.at(-1)) * step;
-	return { order, step, sample, at, samples, end, offset: 0, base, isProcess: isProcess(source) };
+	const lane = { order, step, sample, at, samples, offset: 0, base, isProcess: isProcess(source) };
+	lane.each = isTime ? times?.each : undefined;
+	lane.end = at.at(-1) + (samples - sample.at(-1)) * stepAt(lane, at.length - 1);
+	return lane;
+}
+
+/** The distance of the samples of a segment. */
+function stepAt({ each, step }, segment) {
+	return each?.[segment] ?? step;
 }
 
 /** When the samples of a lane begin, and from when until when it was recorded; without a start, they begin at 0. */
@@ -65,18 +72,19 @@ function makeLanes(parts, tree) {
 }
 
 /** The time at which a sample begins. */
-function timeOf({ sample, at, step, offset }, number) {
+function timeOf(lane, number) {
+	const { sample, at, offset } = lane;
 	const segment = firstAbove(sample, number) - 1;
-	return offset + at[segment] + (number - sample[segment]) * step;
+	return offset + at[segment] + (number - sample[segment]) * stepAt(lane, segment);
 }
 
 /** The segment in which a time is, and where its last sample ends. A sample ends when the next segment begins. */
 function segmentAt(lane, time) {
-	const { sample, at, step, samples, offset } = lane;
+	const { sample, at, samples, offset } = lane;
 	const segment = firstAbove(at, time - offset) - 1;
 	if (segment < 0) return null;
 	const until = sample[segment + 1] ?? samples;
-	const end = at[segment] + (until - sample[segment]) * step;
+	const end = at[segment] + (until - sample[segment]) * stepAt(lane, segment);
 	return { segment, until, end: offset + min(end, at[segment + 1] ?? end) };
 }
 
@@ -84,14 +92,22 @@ function segmentAt(lane, time) {
 function sampleAt(lane, time) {
 	const found = segmentAt(lane, time);
 	if (!found || time >= found.end) return -1;
-	const { sample, at, step, offset } = lane;
-	const number = sample[found.segment] + floor((time - offset - at[found.segment]) / step);
+	const { sample, at, offset } = lane;
+	const number =
+		sample[found.segment] + floor((time - offset - at[found.segment]) / stepAt(lane, found.segment));
 	return min(number, found.until - 1);
 }
 
-/** The node of the model at a time, -1 in gaps. */
-function nodeAtTime(lane, time) {
+/** The sample that is shown at a time, -1 in gaps; `width` is the time of a pixel. */
+function shownAt(lane, time, width) {
 	const number = sampleAt(lane, time);
+	if (number < 0 || !lane.order.slices) return number;
+	return shownSample(lane.order, number, width / stepAt(lane, segmentAt(lane, time).segment));
+}
+
+/** The node of the model that is shown at a time, -1 in gaps. */
+function nodeAtTime(lane, time, width) {
+	const number = shownAt(lane, time, width);
 	return number < 0 ? -1 : lane.order.node[firstAbove(lane.order.ends, number)];
 }
 
@@ -108,8 +124,8 @@ function gapAt(lane, time) {
 function samplesBefore(lane, time) {
 	const found = segmentAt(lane, time);
 	if (!found) return 0;
-	const { sample, at, step, offset } = lane;
-	const begun = ceil((time - offset - at[found.segment]) / step);
+	const { sample, at, offset } = lane;
+	const begun = ceil((time - offset - at[found.segment]) / stepAt(lane, found.segment));
 	return min(sample[found.segment] + begun, found.until);
 }
 
@@ -123,10 +139,10 @@ function eachPiece(lane, from, to, columns, add) {
 	// In a gap, the next sample.
 	const found = segmentAt(lane, from);
 	const first = sampleAt(lane, from) < 0 ? (found?.until ?? 0) : sampleAt(lane, from);
-	let run = firstAbove(order.ends, first);
+	let run = firstAbove(order.ends, sliceOf(order, first)?.from ?? first);
 	if (width > lane.step / 2) {
 		for (let column = 0; column < columns; column++) {
-			const number = sampleAt(lane, from + (column + 0.5) * width);
+			const number = shownAt(lane, from + (column + 0.5) * width, width);
 			if (number >= 0) while (order.ends[run] <= number) run++;
 			add(from + column * width, from + (column + 1) * width, number < 0 ? -1 : order.node[run]);
 		}
@@ -142,7 +158,7 @@ function eachPiece(lane, from, to, columns, add) {
 		const begin = timeOf(lane, start);
 		if (begin >= to) break;
 		const next = end === sample[segment + 1] ? timeOf(lane, end) : Infinity;
-		const stop = min(begin + (end - start) * lane.step, next);
+		const stop = min(begin + (end - start) * stepAt(lane, segment), next);
 		if (begin > reached) add(reached, min(begin, to), -1);
 		add(max(begin, from), min(stop, to), order.node[run]);
 		reached = stop;

@@ -38,7 +38,7 @@ function arrangeStrip() {
 	byId('time').hidden = strip.samples === 0;
 	const length = stripLength();
 	if (state.brush && state.brush[0] >= length) state.brush = null;
-	if (state.brush) state.brush = [state.brush[0], min(state.brush[1], length)];
+	if (state.brush) state.brush = wholeSlices([state.brush[0], min(state.brush[1], length)]);
 }
 
 /** The sum of the amount over the samples of a source. */
@@ -60,7 +60,7 @@ function brushedRanges() {
 	if (!brush || strip.samples === 0) return null;
 	if (strip.clock) {
 		return strip.clock.lanes.map((lane) => {
-			const [from, to] = brush.map((time) => samplesBefore(lane, time));
+			const [from, to] = brush.map((time) => slicesBefore(lane, time));
 			return { order: lane.order, from, to };
 		});
 	}
@@ -76,14 +76,15 @@ function stripHeight() {
 	return strip.clock ? min(max(STRIP_HEIGHT, 26 * strip.clock.lanes.length), 182) : STRIP_HEIGHT;
 }
 
-/** The node of a sample of the strip; `hint` starts the search. */
-function sampleNode(at, hint) {
+/** The node that is shown at a sample of the strip; `hint` starts the search, a pixel has `each` samples. */
+function sampleNode(at, hint, each) {
 	while (hint.part + 1 < strip.parts.length && strip.parts[hint.part + 1].start <= at) {
 		hint.part++;
 		hint.run = 0;
 	}
 	const { order, start } = strip.parts[hint.part];
-	while (order.ends[hint.run] <= at - start) hint.run++;
+	const shown = shownSample(order, at - start, each);
+	while (order.ends[hint.run] <= shown) hint.run++;
 	return order.node[hint.run];
 }
 
@@ -152,10 +153,11 @@ function drawStrip() {
 	for (let x = 0; x < columns; x++) {
 		const at = ((x + 0.5) / columns) * length;
 		if (strip.clock) {
-			for (const [band, of] of strip.clock.lanes.entries()) drawBand(x, band, nodeAtTime(of, at));
+			for (const [band, of] of strip.clock.lanes.entries())
+				drawBand(x, band, nodeAtTime(of, at, length / columns));
 			continue;
 		}
-		const node = sampleNode(floor(at), hint);
+		const node = sampleNode(floor(at), hint, strip.samples / columns);
 		draw(x, 0, node, each, height);
 		const share = strip.samples > columns ? min(gc[x], 1) : Number(isGc(node));
 		for (let y = rows - ceil(share * lane); y < rows; y++) pixels[y * columns + x] = gcColour;
@@ -211,10 +213,11 @@ function drawStripAxis(context, width, top) {
 
 /** Describes a place, `down` from 0 to 1: its innermost function, its time, and its run. */
 function describePlace(at, down) {
+	const width = stripLength() / byId('strip').clientWidth;
 	if (strip.clock) {
 		const { lanes } = strip.clock;
 		const lane = lanes[min(floor(down * lanes.length), lanes.length - 1)];
-		const text = sampleAt(lane, at) < 0 ? 'no samples' : leafName(nodeAtTime(lane, at));
+		const text = sampleAt(lane, at) < 0 ? 'no samples' : leafName(nodeAtTime(lane, at, width));
 		return [text, `at ${momentText(at, strip.clock)}`, laneName(lane)];
 	}
 	const number = min(at, strip.samples - 1);
@@ -222,11 +225,20 @@ function describePlace(at, down) {
 	const { order, start } = part;
 	const isTime = hasTimes(part);
 	const lane = laneOf(order, isTime);
+	const shown = shownSample(order, number - start, width);
 	return [
-		leafName(order.node[firstAbove(order.ends, number - start)]),
-		`at ${momentText(timeOf(lane, number - start), { isTime })}`,
+		leafName(order.node[firstAbove(order.ends, shown)]),
+		momentOf(lane, shown, isTime),
 		...(strip.parts.length > 1 ? [laneName(lane)] : []),
 	];
+}
+
+/** When a sample was recorded, or its slice. */
+function momentOf(lane, number, isTime = timeline.shown?.isTime) {
+	const slice = sliceOf(lane.order, number);
+	if (!slice) return `at ${momentText(timeOf(lane, number), { isTime })}`;
+	const moment = momentText(timeOf(lane, slice.from), { isTime });
+	return `in the part of ${plural(slice.to - slice.from, 'sample')} at ${moment}`;
 }
 
 /** The innermost function of a node of the model. */
@@ -265,21 +277,22 @@ function rangeText(brush) {
 	const begin = brush && lane ? `${time(timeOf(lane, from))} to ` : '';
 	if (lane) parts.push(begin + time(timeOf(lane, to - 1) + lane.step));
 	if (strip.parts.length > 1 && !strip.clock) parts.push(`${strip.parts.length} runs, one after the other`);
-	return `${parts.join(', ')}. ${brush ? 'Esc removes the selection.' : 'Drag to select a part.'}`;
+	return `${parts.join(', ')}. ${resolutionText()}${brush ? 'Esc removes the selection.' : isSliced() ? 'Drag to select parts.' : 'Drag to select a part.'}`;
 }
 
 function setBrush(brush) {
-	app.state.brush = brush;
+	app.state.brush = wholeSlices(brush);
 	update('weights');
 }
 
-/** Moves (or, with `resize`, resizes) the selection by a hundredth of the strip. */
+/** Moves (or, with `resize`, resizes) the selection by a hundredth of the strip, or to the next slice. */
 function moveBrush(direction, resize) {
 	const length = stripLength();
 	const step = max(1, round(length / 100)) * direction;
 	const [from, to] = app.state.brush ?? [0, max(1, round(length / 10))];
 	const by = min(max(step, -from), length - to);
-	setBrush(resize ? [from, min(max(to + step, from + 1), length)] : [from + by, to + by]);
+	const edge = (at) => sliceEdge(min(max(at, 0), length), direction > 0);
+	setBrush(resize ? [from, max(edge(to + step), min(from + 1, length))] : [edge(from + by), edge(to + by)]);
 }
 
 function startStrip() {
@@ -300,7 +313,7 @@ function startStrip() {
 		box.setPointerCapture(event.pointerId);
 	});
 	onDrag('pointermove', (event) => {
-		app.state.brush = drag(event);
+		app.state.brush = wholeSlices(drag(event));
 		drawBrush();
 	});
 	on(box, 'mousemove', (event) => {

@@ -230,7 +230,7 @@ function placeAt({ clientX, clientY }) {
 	const time = from + ((floor(clientX - left) + 0.5) / stage.clientWidth) * (to - from);
 	const row = floor((clientY - top + stage.scrollTop) / ROW);
 	const lane = lanes.findLast((one) => one.row <= row);
-	const number = lane ? sampleAt(lane, time) : -1;
+	const number = lane ? shownAt(lane, time, (to - from) / stage.clientWidth) : -1;
 	if (number < 0) return { lane, row, time, number, node: -1 };
 	const { node: nodes, ends } = lane.order;
 	let node = tree.nodeOf[nodes[firstAbove(ends, number)]];
@@ -246,12 +246,13 @@ function timelineTooltip(event) {
 	if (node < 0) return null;
 	const [name, ...rest] = describeNode(app.tree, node);
 	const { isTime } = timeline.shown;
-	let at = `at ${momentText(timeOf(lane, number))}`;
+	const { slices } = lane.order;
+	let at = momentOf(lane, number);
 	const box = boxAtEvent(event);
 	const { x, w } = picture.boxes;
 	const width = byId('stage').clientWidth;
 	const [from, to] = viewOf();
-	if (isTime) {
+	if (isTime && !slices) {
 		at += `, sample ${whole.format(number + 1)}`;
 		// The length of a box that is visible as a whole.
 		if (box >= 0 && x[box] > 0 && x[box] + w[box] < width)

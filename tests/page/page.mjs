@@ -26,6 +26,7 @@ export function loadScripts() {
 		'state',
 		'search',
 		'lanes',
+		'slices',
 		'strip',
 		'timeline',
 	]) {

@@ -846,6 +846,114 @@ test('processes that worked together are on one clock, with gaps where they have
 	assert.equal(layout(sources.map((source, i) => ({ ...source, base: i > 0 }))), 'icicle');
 });
 
+/** An order in slices of four samples, sorted by node, with 5 bytes for each sample, at the first sample of a run. */
+function slicedOrder(given) {
+	const node = [1, 2, 1, 3, 1, 3, 2];
+	const run = [3, 1, 2, 2, 1, 3, 2];
+	const first = run.map((_, i) => run.slice(0, i).reduce((sum, n) => sum + n, 0));
+	return call('readOrder', {
+		source: 0,
+		node: node.map((n, i) => n - (node[i - 1] ?? 0)),
+		run,
+		slices: { samples: 4, first: [0, 4, 4, 4] },
+		values: [
+			{
+				type: 0,
+				constant: 0,
+				sample: first.map((n, i) => n - (first[i - 1] ?? 0)),
+				value: run.map((n) => 5 * n),
+			},
+		],
+		...given,
+	});
+}
+
+/** The strip with this order, of 14 samples. */
+function showSliced(order) {
+	page('app = { model: { sources: [{ period: 1e9 }] }, state: { brush: null } }');
+	page('strip.clock = null; strip.samples = 14');
+	page(`strip.parts = [{ order: (${JSON.stringify(plain(order))}), start: 0 }]`);
+}
+
+test('a selection of sliced samples consists of whole slices, with exact sums', () => {
+	const order = slicedOrder();
+	assert.deepEqual([...order.slices.first], [0, 4, 8, 12]);
+	showSliced(order);
+	assert.deepEqual(plain(call('wholeSlices', [5, 9])), [4, 12]);
+	assert.deepEqual(plain(call('wholeSlices', [4, 8])), [4, 8]);
+	assert.deepEqual(plain(call('wholeSlices', [13, 14])), [12, 14]);
+	assert.deepEqual(plain(call('wholeSlices', [0, 14])), [0, 14]);
+	assert.equal(call('wholeSlices', null), null);
+	const sums = (from, to) => {
+		const found = new Float64Array(4);
+		call('addSamples', order, 0, 1, from, to, found);
+		return [...found];
+	};
+	assert.deepEqual(sums(4, 12), [0, 15, 0, 25]);
+	assert.deepEqual(sums(12, 14), [0, 0, 10, 0]);
+	assert.deepEqual(sums(0, 14), [0, 30, 15, 25]);
+	assert.match(
+		call('rangeText', null),
+		/^14 samples, 14 s[.] Resolution: parts of 4 samples [(]4 s[)], .* Drag to select parts[.]$/,
+	);
+	assert.match(call('rangeText', [4, 8]), /^samples 5 to 8 of 14, 4 s to 8 s[.] Resolution: /);
+	// An exact order has no resolution.
+	delete order.slices;
+	showSliced(order);
+	assert.deepEqual(plain(call('wholeSlices', [5, 9])), [5, 9]);
+	assert.doesNotMatch(call('rangeText', null), /Resolution/);
+});
+
+test('a slice that is narrower than a pixel is shown by one of its samples', () => {
+	const order = slicedOrder();
+	for (let sample = 0; sample < 14; sample++) {
+		const slice = call('sliceOf', order, sample);
+		assert.ok(slice.from <= sample && sample < slice.to);
+		assert.equal(call('shownSample', order, sample, 2), sample);
+		const shown = call('shownSample', order, sample, 10);
+		assert.ok(slice.from <= shown && shown < slice.to);
+	}
+	// In many slices of a stack that takes a quarter of each, it is shown in a quarter of them.
+	const first = Array.from({ length: 1000 }, (_, i) => 100 * i);
+	const many = { samples: 1e5, slices: { first } };
+	const places = first.map((at) => call('shownSample', many, at, 1000) - at);
+	const quarter = places.filter((place) => place < 25).length;
+	assert.ok(quarter >= 245 && quarter <= 255, `${quarter}`);
+});
+
+test('sliced samples with times are selected by the slices that begin in a range', () => {
+	// Slices of 4 s: the second one has its samples in half of the time, and there is a gap before the last one.
+	const times = {
+		start: 5,
+		step: 1e9,
+		sample: [0, 4, 8, 12],
+		at: [0, 4e9, 6e9, 20e9],
+		each: [1e9, 5e8, 1e9, 1e9],
+	};
+	const order = slicedOrder({
+		slices: { nanoseconds: 4e9, first: [0, 4, 4, 4] },
+		times: { ...times, sample: [0, 4, 4, 4] },
+	});
+	page('app = { model: { sources: [{ period: 1e9 }] } }');
+	const lane = call('laneOf', order, true);
+	assert.equal(lane.end, 22e9);
+	const at = (seconds) => call('sampleAt', lane, seconds * 1e9);
+	assert.deepEqual([0, 3.5, 4, 4.6, 5.9, 6, 9.5, 10, 20, 21.5].map(at), [0, 3, 4, 5, 7, 8, 11, -1, 12, 13]);
+	for (let i = 0; i < 14; i++) assert.equal(call('sampleAt', lane, call('timeOf', lane, i)), i);
+	const before = (seconds) => call('slicesBefore', lane, seconds * 1e9);
+	assert.deepEqual([0, 1, 4, 5, 6, 9, 15, 20, 21, 22].map(before), [0, 4, 4, 8, 8, 12, 12, 12, 14, 14]);
+	page('strip.parts = []; strip.samples = 14');
+	const clock = { lanes: [lane], end: lane.end };
+	page(
+		'globalThis.showClock = (clock) => { strip.clock = clock; strip.parts = [{ order: clock.lanes[0].order, start: 0 }]; }',
+	);
+	call('showClock', clock);
+	assert.deepEqual(plain(call('wholeSlices', [5e9, 7e9])), [4e9, 20e9]);
+	assert.deepEqual(plain(call('wholeSlices', [4e9, 6e9])), [4e9, 6e9]);
+	assert.deepEqual(plain(call('wholeSlices', [21e9, 22e9])), [20e9, 22e9]);
+	page('strip.clock = null');
+});
+
 test('ticks are at 1, 2 and 5', () => {
 	assert.deepEqual(
 		[100, 101, 201, 501, 0.3].map((length) => call('tickStep', length, 10)),

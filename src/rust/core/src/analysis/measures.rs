@@ -4,7 +4,7 @@
 use super::sample_types::{WrittenType, check_sums, written_types};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::{TryGrow, filled};
+use crate::limits::memory::TryGrow;
 use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, SourceId, StackId, is_summable, unit_of_time};
 
@@ -99,12 +99,14 @@ impl Measured<'_, '_> {
     }
 
     /// Passes the sum of each stack to `each`, with all samples of equal stacks merged, in the order of their first samples.
+    /// `sums` has a zero for each stack of the profile, and has zeros again afterwards: zeros of its own for each source
+    /// would take the product of sources and stacks.
     pub fn sums(
         self,
+        sums: &mut [f64],
         stop: Stop,
         mut each: impl FnMut(StackId, f64) -> Result<()>,
     ) -> Result<usize> {
-        let mut sums = filled(self.profile.stacks.len(), 0.0)?;
         let mut order = Vec::new();
         let left_out = self.each(stop, |stack, value| {
             let sum = &mut sums[stack.row()];
@@ -116,7 +118,7 @@ impl Measured<'_, '_> {
         })?;
         for (row, &stack) in order.iter().enumerate() {
             cancel::at_row(row, stop)?;
-            each(stack, sums[stack.row()])?;
+            each(stack, std::mem::take(&mut sums[stack.row()]))?;
         }
         Ok(left_out)
     }
@@ -133,5 +135,56 @@ impl Measured<'_, '_> {
             }
         }
         Ok(left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Source, Values};
+
+    const GO_ON: Stop = &|| false;
+
+    #[test]
+    fn sums_of_sources_share_their_space() {
+        let mut profile = Profile::default();
+        let all: Vec<_> = (0..2)
+            .map(|_| profile.add_source(Source::default()).unwrap())
+            .collect();
+        let mut values = Values::absent("time", "nanoseconds", 0).unwrap();
+        let file = profile.strings.intern("a.R").unwrap();
+        let stacks = ["f", "g"].map(|name| {
+            let frame = profile.frame(name, file, 1).unwrap();
+            profile.stacks.intern(&[frame]).unwrap()
+        });
+        for (row, (source, stack)) in [(0, 0), (0, 1), (0, 0), (1, 1), (1, 0)]
+            .into_iter()
+            .enumerate()
+        {
+            profile.samples.source.try_push(all[source]).unwrap();
+            profile.samples.stack.push(stacks[stack]);
+            values
+                .column
+                .try_fill(row + 1, f64::from(1 << row))
+                .unwrap();
+        }
+        profile.values.push(values);
+        let measures = Measure::all(&profile).unwrap();
+        let mut sums = vec![0.0; profile.stacks.len()];
+        let mut of = |source: usize, rows: &[usize]| {
+            let measured = Measured {
+                profile: &profile,
+                source: all[source],
+                rows,
+                measure: &measures[0],
+            };
+            let mut found = Vec::new();
+            let each = |stack, value| found.try_push((stack, value));
+            measured.sums(&mut sums, GO_ON, each).unwrap();
+            assert!(sums.iter().all(|&sum| sum == 0.0));
+            found
+        };
+        assert_eq!(of(0, &[0, 1, 2]), [(stacks[0], 5.0), (stacks[1], 2.0)]);
+        assert_eq!(of(1, &[3, 4]), [(stacks[1], 8.0), (stacks[0], 16.0)]);
     }
 }

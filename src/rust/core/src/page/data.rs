@@ -20,13 +20,14 @@
 //! | `comparison` | only if the sources can be compared with the base: texts `head`, `whole` and `verdict` (of the whole run), lists of texts `notes`, `columns` and `cells` (row by row) of the table of differences, and `expression`: the names of the outermost function in the base and in the new version, and of both together, if they differ |
 //! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. The value `34 others` combines 34 values with fewer samples. Samples with the same labels belong to the same set |
 //! | `values` | objects with `source`, `set` if there are labels, and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
-//! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps |
+//! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If it would be too large, also `slices` with `nanoseconds` or `samples` (the size of a slice) and `first` (delta, the first sample of each slice): the samples of a slice are sorted by node, and a run has the sum of its values at its first sample. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps, and `each`, the step from there, if it is not always the same |
 //! | `plumbing` | the nodes that frameworks add (delta): functions that only run other code |
 //! | `mine` | the files (strings) whose code is the user's |
 //! | `texts` | objects with `file` (a string), `text`, and `changed`: whether it was changed after recording |
 
-use super::content::{Comparison, Page};
+use super::content::{Comparison, Page, SourceText};
 use super::labels::{Labels, Value};
+use super::order;
 use super::samples::Samples;
 use super::tree::{Frame, Function, Tree};
 use crate::analysis::allocations::{Measured, is_allocation};
@@ -36,10 +37,12 @@ use crate::analysis::source_facts::{attribute, file_name, process, program};
 use crate::error::Result;
 use crate::json::Json;
 use crate::limits::cancel::Stop;
-use crate::limits::memory::TryCollect;
+use crate::limits::memory::{TryAdd, TryCollect, TryPut};
 use crate::message;
 use crate::model::heap::{HeapFrame, SNAPSHOT};
 use crate::model::{PROCESS_ROLE, Period, Profile, Source, Values, is_summable};
+use foldhash::fast::RandomState;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 /// The version of this layout.
@@ -106,7 +109,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
             .array(|json| samples.write_sums(json))?;
         json.field("order")?.array(|json| {
             if page.options.timeline {
-                samples.write_order(json)
+                order::write(&samples, json)
             } else {
                 Ok(())
             }
@@ -135,8 +138,11 @@ fn write_tree(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {
         let Some(found) = &page.found else {
             return Ok(());
         };
-        // The list is short, so it is searched linearly.
-        let is_found = |f: &Function| found.contains(&tree.strings.get(f.name));
+        let mut names: HashSet<&str, RandomState> = HashSet::default();
+        for &name in found {
+            names.try_add(name)?;
+        }
+        let is_found = |f: &Function| names.contains(tree.strings.get(f.name));
         json.field("found")?
             .integers(functions().map(|f| i64::from(is_found(f))))
     })?;
@@ -246,10 +252,15 @@ fn write_texts(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {
     let mut files = tree.functions.iter().map(|f| f.file).try_vec()?;
     files.sort_unstable();
     files.dedup();
+    let mut texts: HashMap<&str, &SourceText, RandomState> = HashMap::default();
+    // If there are several texts of a file, the first one is written.
+    for text in page.texts.iter().rev() {
+        texts.try_put(text.name, text)?;
+    }
     // Row 0 is the empty text, which is not a file.
     for file in files.into_iter().filter(|&file| file != 0) {
         let name = tree.strings.get(file);
-        let Some(source) = page.texts.iter().find(|text| text.name == name) else {
+        let Some(source) = texts.get(name) else {
             continue;
         };
         json.object(|json| {

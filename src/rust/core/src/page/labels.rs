@@ -188,6 +188,11 @@ impl Labels {
         self.pairs.is_empty()
     }
 
+    /// The number of sets.
+    pub fn len(&self) -> usize {
+        self.sets.len()
+    }
+
     /// The set of a sample, 0 if there are no labels.
     pub fn set(&self, sample: u32) -> u32 {
         let set = self.set_of_sample.get(sample as usize);

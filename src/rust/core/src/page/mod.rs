@@ -7,17 +7,21 @@
 //! - `data`: the JSON;
 //! - `tree`: the call tree and the names in it;
 //! - `labels`: the labels of samples;
-//! - `samples`: the values of samples, both summed and in order;
+//! - `samples`: the sums of samples;
+//! - `order`, `slices`: the samples in order;
 //! - `html`: joins everything to one file.
 //!
 //! Stacks are stored as a prefix tree, so that the size depends on the distinct stacks, and the
-//! order of samples as runs of equal ones. A million samples of 1e5 different paths take 2.2 MB.
+//! order of samples as runs of equal ones. A million samples of 1e5 different paths take 2.2 MB. The order of more
+//! samples has a resolution, see `order`, so that it takes at most about 4 MB.
 
 mod content;
 mod data;
 mod html;
 mod labels;
+mod order;
 mod samples;
+mod slices;
 #[cfg(test)]
 mod tests;
 mod tree;

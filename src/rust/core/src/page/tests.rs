@@ -2,6 +2,7 @@
 
 mod decoded;
 mod labels;
+mod order;
 
 use super::*;
 use crate::collections::Lists;

@@ -57,7 +57,7 @@ impl write::Writer for Writer<'_> {
             };
             written.try_push(Thread::new(run, &measures)?)?;
         }
-        losses.add(LossKind::OtherType, undistinguished(&written));
+        losses.add(LossKind::OtherType, undistinguished(&written)?);
         let types = written.iter().flat_map(Thread::types).try_vec()?;
         losses.add(LossKind::LeftOutType, left_out_types(profile, &types)?);
         let mut json = Json::new(out, stop)?;
@@ -85,13 +85,20 @@ impl write::Writer for Writer<'_> {
 }
 
 /// The number of threads whose weights would be read as values of another type: the format knows times, bytes and counts.
-fn undistinguished(threads: &[Thread]) -> usize {
+fn undistinguished(threads: &[Thread]) -> Result<usize> {
     let threads = threads.iter().filter(|thread| thread.has_samples());
+    // A thread for each type: there may be many threads.
+    let mut distinct: Vec<&Thread> = Vec::new();
+    for thread in threads.clone() {
+        if !distinct.iter().any(|other| thread.has_weight_of(other)) {
+            distinct.try_push(thread)?;
+        }
+    }
     let is_like_another = |thread: &&Thread| {
-        let mut same = threads.clone();
-        thread.is_read_as_other_type() || same.any(|other| thread.is_other_type(other))
+        let mut others = distinct.iter();
+        thread.is_read_as_other_type() || others.any(|other| thread.is_other_type(other))
     };
-    threads.clone().filter(is_like_another).count()
+    Ok(threads.filter(is_like_another).count())
 }
 
 fn write_meta(profile: &Profile, start: i64, tables: &Tables, json: &mut Json) -> Result<()> {

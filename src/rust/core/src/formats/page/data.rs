@@ -164,6 +164,7 @@ impl Data {
             let row = row(self.default, types.len(), json)?;
             Some(owned(&types[row].recorded)?)
         };
+        self.samples.sort()?;
         for (number, given) in self.sources.iter().enumerate() {
             let mut attributes = Vec::new();
             add_process(given, profile, &mut attributes)?;

@@ -1,7 +1,7 @@
 //! Reads the pages of this package: HTML files that hold a profile as data, see `page` in the core, which writes them.
 //!
 //! A page has less than its profile: sums of samples for each path, or the samples in their order if it has a timeline,
-//! with times that are rounded to half a period; labels of which rare values may be combined; no attributes, comments,
+//! with times that are rounded to half a period, and of large profiles within slices of equal length only; labels of which rare values may be combined; no attributes, comments,
 //! mappings, addresses, columns of users, or values that cannot be summed. So sources have the type `page`.
 
 mod data;

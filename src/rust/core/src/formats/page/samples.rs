@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::formats::json_file::Reader;
 use crate::formats::samples::next_row;
 use crate::limits::memory::{TryGrow, sort_by_key};
-use crate::model::{Label, Profile, SourceId, StackId, StringId};
+use crate::model::{Label, Profile, SourceId, StackId, StringId, whole};
 
 /// Pages have fewer sets of labels.
 const MOST_SETS: usize = 1 << 16;
@@ -64,6 +64,8 @@ struct Times {
     step: f64,
     sample: Vec<f64>,
     at: Vec<f64>,
+    /// The step from each of these samples; empty if it is always the same.
+    each: Vec<f64>,
 }
 
 impl Order {
@@ -118,6 +120,7 @@ impl Times {
                 "step" => times.step = json.number()?.real(),
                 "sample" => times.sample = deltas(json)?,
                 "at" => times.at = column(json)?,
+                "each" => times.each = column(json)?,
                 _ => json.skip()?,
             }
         }
@@ -128,7 +131,8 @@ impl Times {
     fn of(&self, sample: usize, known: usize) -> i64 {
         let last = known.checked_sub(1);
         let (from, at) = last.map_or((0.0, 0.0), |last| (self.sample[last], self.at[last]));
-        let since = at + (sample as f64 - from) * self.step;
+        let each = last.and_then(|last| self.each.get(last));
+        let since = at + (sample as f64 - from) * each.unwrap_or(&self.step);
         ((self.start * 1e9).round() as i64).saturating_add(since.round() as i64)
     }
 }
@@ -142,7 +146,26 @@ pub struct Samples {
     pub sets: Vec<Vec<(StringId, StringId)>>,
 }
 
+/// The row of a source, or one that no source has.
+fn source_row(number: f64) -> usize {
+    whole(number).map_or(usize::MAX, |row| usize::try_from(row).unwrap_or(usize::MAX))
+}
+
+/// What belongs to a source, of a list that is sorted by [`source_row`].
+fn of_source<T>(all: &[T], number: usize, source: impl Fn(&T) -> f64) -> &[T] {
+    let row = |part: &T| source_row(source(part));
+    let first = all.partition_point(|part| row(part) < number);
+    let end = all.partition_point(|part| row(part) <= number);
+    &all[first..end]
+}
+
 impl Samples {
+    /// Sorts the orders and sums by source: there may be many of all three.
+    pub fn sort(&mut self) -> Result<()> {
+        sort_by_key(&mut self.orders, |order| source_row(order.source))?;
+        sort_by_key(&mut self.sums, |sums| source_row(sums.source))
+    }
+
     /// Adds the samples of a source, the last one of the profile, whose row is `number`.
     pub fn add(
         &self,
@@ -152,12 +175,12 @@ impl Samples {
         profile: &mut Profile,
         json: &mut Reader,
     ) -> Result<()> {
-        let is_of_source = |given: f64| given == number as f64;
-        match self.orders.iter().find(|order| is_of_source(order.source)) {
+        let order = of_source(&self.orders, number, |order| order.source);
+        match order.first() {
             Some(order) => self.add_order(order, source, nodes, profile, json),
             None => {
-                let sums = self.sums.iter().filter(|sums| is_of_source(sums.source));
-                self.add_sums(sums, source, nodes, profile, json)
+                let sums = of_source(&self.sums, number, |sums| sums.source);
+                self.add_sums(sums.iter(), source, nodes, profile, json)
             }
         }
     }

@@ -21,6 +21,7 @@ use crate::model::{LocationId, Profile, StackId, ValueType};
 use crate::text::push_integer;
 use crate::text::put_json;
 use std::io::Write;
+use std::ptr;
 
 /// The number of samples up to which they are written in their order.
 pub const MOST_IN_ORDER: usize = 100_000;
@@ -67,6 +68,11 @@ impl write::Writer for Writer {
         let count = written.iter().map(|(_, count, _)| count).sum::<usize>();
         let aggregate = self.aggregate.unwrap_or(count > MOST_IN_ORDER);
         let stacks = Stacks::new(profile, stop)?;
+        let mut sums = filled(profile.stacks.len(), 0.0)?;
+        // Few types, while there may be many sources.
+        let is_written =
+            |m: &&Measure| written.iter().any(|(other, ..)| ptr::eq(other.measure, *m));
+        let used = measures.iter().filter(is_written).try_vec()?;
         let mut json = Json::new(out, stop)?;
         json.object(|json| {
             json.field("$schema")?.text(SCHEMA)?;
@@ -82,8 +88,9 @@ impl write::Writer for Writer {
             json.field("profiles")?.array(|json| {
                 written.iter().try_for_each(|&(measured, _, sum)| {
                     json.object(|json| {
-                        write_head(measured, &written, json)?;
-                        write_profile(measured, sum, aggregate, &stacks, json, stop)
+                        write_head(measured, &used, json)?;
+                        let aggregated = aggregate.then_some(&mut *sums);
+                        write_profile(measured, sum, aggregated, &stacks, json, stop)
                     })
                 })
             })
@@ -121,13 +128,9 @@ fn shown_unit<'a>(measure: &Measure<'a>) -> &'a str {
 }
 
 /// Writes the name and the unit, and the sample type if the unit does not identify it: if it would be read as another
-/// type, or another type in the file would be read as the same type. A single time is read as `time`, as in files of other
+/// type, or another type in the file, of those `used`, would be read as the same type. A single time is read as `time`, as in files of other
 /// tools.
-fn write_head(
-    measured: Measured,
-    written: &[(Measured, usize, f64)],
-    json: &mut Json,
-) -> Result<()> {
+fn write_head(measured: Measured, used: &[&Measure], json: &mut Json) -> Result<()> {
     let measure = measured.measure;
     let shown = shown_unit(measure);
     json.field("type")?.text("sampled")?;
@@ -149,9 +152,8 @@ fn write_head(
         })?;
     }
     let is_other =
-        |other: &Measure| (other.name(), other.unit()) != (measure.name(), measure.unit());
-    let measures = written.iter().map(|(other, ..)| other.measure);
-    let mut same_unit = measures.filter(|other| shown_unit(other) == shown);
+        |other: &&Measure| (other.name(), other.unit()) != (measure.name(), measure.unit());
+    let mut same_unit = used.iter().filter(|other| shown_unit(other) == shown);
     let is_same = match measure.nanoseconds() {
         Some(_) => true,
         None => type_of(shown) == (measure.name(), measure.unit()),
@@ -164,20 +166,18 @@ fn write_head(
     }
 }
 
+/// `sums`: zeros for all stacks, to sum samples with equal stacks.
 fn write_profile(
     measured: Measured,
     sum: f64,
-    aggregate: bool,
+    mut sums: Option<&mut [f64]>,
     stacks: &Stacks,
     json: &mut Json,
     stop: Stop,
 ) -> Result<()> {
-    let each = |each: &mut dyn FnMut(StackId, f64) -> Result<()>| {
-        if aggregate {
-            measured.sums(stop, each).map(drop)
-        } else {
-            measured.runs(stop, each).map(drop)
-        }
+    let mut each = |each: &mut dyn FnMut(StackId, f64) -> Result<()>| match &mut sums {
+        Some(sums) => measured.sums(sums, stop, each).map(drop),
+        None => measured.runs(stop, each).map(drop),
     };
     json.field("startValue")?.integer(0)?;
     json.field("endValue")?.number(sum)?;

@@ -7,9 +7,11 @@ use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::json::Json;
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, filled, written};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, written};
 use crate::model::{FunctionId, LocationId, Mapping, MappingId, NATIVE, Profile, StackId};
+use foldhash::fast::RandomState;
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// Rows of the categories.
 const OTHER: i64 = 0;
@@ -309,13 +311,17 @@ impl Tables {
         json.field("startLine")?.integers((0..count).map(|_| 1))?;
         json.field("startColumn")?.integers((0..count).map(|_| 1))?;
         nulls(json, "sourceMapURL", count)?;
+        let mut by_file: HashMap<&str, &str, RandomState> = HashMap::default();
+        // If there are several texts of a file, the first one is written.
+        for text in texts.iter().rev() {
+            by_file.try_put(text.file, text.text)?;
+        }
         json.field("content")?.array(|json| {
-            files
-                .iter()
-                .try_for_each(|&file| match texts.iter().find(|text| text.file == file) {
-                    Some(text) => json.text(text.text),
-                    None => json.null(),
-                })
+            let mut files = files.iter();
+            files.try_for_each(|file| match by_file.get(file) {
+                Some(text) => json.text(text),
+                None => json.null(),
+            })
         })
     }
 }

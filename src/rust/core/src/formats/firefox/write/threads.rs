@@ -121,6 +121,12 @@ impl<'m, 'a> Thread<'m, 'a> {
         }
     }
 
+    /// Whether its weights have the type of the weights of another thread.
+    pub fn has_weight_of(&self, other: &Thread) -> bool {
+        let (one, two) = (self.weight, other.weight);
+        (one.name(), one.unit()) == (two.name(), two.unit())
+    }
+
     /// Whether its weights are written like the weights of another thread, but have another type.
     pub fn is_other_type(&self, other: &Thread) -> bool {
         let (one, two) = (self.weight, other.weight);
