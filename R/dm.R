@@ -50,10 +50,6 @@
 dm_from_profile <- function(x) {
   call <- rlang::current_env()
   need_package("dm", call)
-  if (is_dm(x)) {
-    # The dm may lack a table, or keys.
-    x <- as_profile(x, call)
-  }
   x <- as_v2(x, call)
   tables <- unclass(x)
   out <- dm::new_dm(tables)
