@@ -245,6 +245,23 @@ test_that("the error for a dm in a database explains how to load it", {
   expect_error(validate_profile(remote), "profile_from_con", class = "profile_error_invalid")
 })
 
+test_that("a dm comes back from a database without a logical type", {
+  for (package in c("dm", "DBI", "RSQLite", "dbplyr")) skip_if_not_installed(package)
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  withr::defer(DBI::dbDisconnect(con))
+  x <- full()
+  tables <- dm_from_profile(x)
+  # As the help says, dm cannot create indexes for names with a dot.
+  remote <- dm::copy_dm_to(con, tables, temporary = FALSE, set_key_constraints = FALSE)
+  expect_equal(dm::dm_get_all_fks(remote), dm::dm_get_all_fks(tables))
+  loaded <- dplyr::collect(remote)
+  expect_type(loaded$functions$.has_system_name, "integer")
+  expect_identical(profile_from_dm(loaded), x)
+  f <- x$functions$name[[2]]
+  filtered <- dplyr::collect(dm::dm_filter(remote, functions = (name == !!f)))
+  expect_identical(profile_from_dm(filtered), profile_from_dm(dm::dm_filter(tables, functions = (name == !!f))))
+})
+
 test_that("tables of OpenTelemetry have keys and survive conversion to dm and back", {
   skip_if_not_installed("dm")
   x <- combine_profiles(otlp_profiles())
