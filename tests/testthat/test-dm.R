@@ -256,10 +256,16 @@ test_that("a dm comes back from a database without a logical type", {
   expect_equal(dm::dm_get_all_fks(remote), dm::dm_get_all_fks(tables))
   loaded <- dplyr::collect(remote)
   expect_type(loaded$functions$.has_system_name, "integer")
-  expect_identical(profile_from_dm(loaded), x)
+  # dbplyr may write fewer digits of a time.
+  same_but_times <- function(loaded, expected) {
+    expect_equal(loaded$sources, expected$sources)
+    loaded$sources <- expected$sources
+    expect_identical(loaded, expected)
+  }
+  same_but_times(profile_from_dm(loaded), x)
   f <- x$functions$name[[2]]
-  filtered <- dplyr::collect(dm::dm_filter(remote, functions = (name == !!f)))
-  expect_identical(profile_from_dm(filtered), profile_from_dm(dm::dm_filter(tables, functions = (name == !!f))))
+  filtered <- function(tables) profile_from_dm(dplyr::collect(dm::dm_filter(tables, functions = (name == !!f))))
+  same_but_times(filtered(remote), filtered(tables))
 })
 
 test_that("tables of OpenTelemetry have keys and survive conversion to dm and back", {
