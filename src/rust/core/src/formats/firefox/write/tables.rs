@@ -8,7 +8,9 @@ use crate::error::Result;
 use crate::json::Json;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, written};
-use crate::model::{FunctionId, LocationId, Mapping, MappingId, NATIVE, Profile, StackId};
+use crate::model::{
+    FunctionId, LocationId, Mapping, MappingId, NATIVE, Profile, StackId, is_exact,
+};
 use std::borrow::Cow;
 
 /// Rows of the categories.
@@ -241,7 +243,9 @@ impl Tables {
                     (0, _) | (_, None) => -1,
                     (at, Some(m)) => {
                         let at = at.wrapping_sub(m.start).wrapping_add(m.offset);
-                        i64::try_from(at).unwrap_or(-1)
+                        // Numbers of JSON are doubles. An inexact address would be that of other code.
+                        let at = i64::try_from(at).ok();
+                        at.filter(|&at| is_exact(at)).unwrap_or(-1)
                     }
                 }
             }))?;
