@@ -25,9 +25,9 @@ packages <- c(
   "rlang", "magrittr", "targets", "mirai"
 )
 
-# Names of a recorded version that the installed one lacks are looked up as R does, last in attached packages: with withr
-# attached, `with_options()` of a newer knitr would be a function that the user has called. Only R's own packages and
-# those of tests remain attached.
+# Names of a recorded version that the installed one lacks are looked up as R does, last in attached packages: with
+# withr attached, `with_options()` of a newer knitr would be a function that the user has called. Only R's own packages
+# and those of tests remain attached.
 local_search_path <- function(.local_envir = parent.frame()) {
   kept <- paste0("package:", c("base", getOption("defaultPackages"), "testthat", "profile"))
   others <- setdiff(grep("^package:", search(), value = TRUE), kept)
