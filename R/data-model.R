@@ -82,10 +82,11 @@
 #'
 #' @section Types of columns:
 #' Columns have the types above, without a class and without dimensions. All functions also accept equivalent types:
-#' `integer64` with numbers that the type can represent exactly (up to 2^31 - 1, or 2^53 for double), date-times
-#' (`POSIXct`, `POSIXlt`) and dates in `source_timestamp` and `.timestamp`, `I()`, and classes that wrap the type
-#' itself, such as the classes of the packages glue and fs. Any other type, such as `difftime` or a matrix, is an error,
-#' except in columns of your own. [compact_profile()] also accepts factors, and whole numbers stored as double.
+#' `integer64` with numbers that the type can represent exactly (up to 2^31 - 1, or 2^53 for double), 0 and 1 in logical
+#' columns, as databases without a logical type return them, date-times (`POSIXct`, `POSIXlt`) and dates in
+#' `source_timestamp` and `.timestamp`, `I()`, and classes that wrap the type itself, such as the classes of the
+#' packages glue and fs. Any other type, such as `difftime` or a matrix, is an error, except in columns of your own.
+#' [compact_profile()] also accepts factors, and whole numbers stored as double.
 #'
 #' @section Computed columns:
 #' Most stacks occur many times, but `sample_locations` has a row for each frame of each sample. Some columns are

@@ -23,6 +23,14 @@
 #' filter on `functions` keeps only the frames of these functions, and the samples with such a frame. To keep whole
 #' samples, filter `samples` by the ids of these samples, as in the example.
 #'
+#' @section Databases:
+#' [copy_profile_to()] stores profiles in a database that grows with each run. `dm::copy_dm_to()` copies one dm. It
+#' needs `set_key_constraints = FALSE`, since dm creates an index for each foreign key and does not quote its name,
+#' which is not valid in SQL if a table or column has a leading dot. The dm that it returns has all keys;
+#' `dplyr::collect()` loads it, filtered or not, and `profile_from_dm()` converts the result to a profile. Databases
+#' without a logical type, such as SQLite and MariaDB, return 0 and 1 for `FALSE` and `TRUE`, which all functions accept
+#' in logical columns.
+#'
 #' @param x For `dm_from_profile()`, a profile of either version, see [profile_data]; version 1.0 is converted first,
 #'   see [profile_v2_from_v1()]. For `profile_from_dm()`, a dm with the tables of a profile. Each function also accepts
 #'   its own result and returns it unchanged.
@@ -50,10 +58,6 @@
 dm_from_profile <- function(x) {
   call <- rlang::current_env()
   need_package("dm", call)
-  if (is_dm(x)) {
-    # The dm may lack a table, or keys.
-    x <- as_profile(x, call)
-  }
   x <- as_v2(x, call)
   tables <- unclass(x)
   out <- dm::new_dm(tables)

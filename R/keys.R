@@ -29,6 +29,9 @@ data_model <- function() {
     used <- used[order(match(used$table, model$keys), decreasing = TRUE), ]
     model$used_by <- rlang::set_names(Map(c, used$used_by_table, used$used_by_column), used$table)
     model$column_names <- split(columns$column, columns$table)
+    # The logical columns of each table.
+    flags <- columns[columns$type == "logical", ]
+    model$flags <- split(flags$column, flags$table)
     # Columns of numbers that accept date-times.
     model$times <- columns$column[columns$type == "double" & grepl("^seconds since 1970", columns$unit)]
     # Patterns of file names: most are a suffix, such as `*.pb`, which is compared faster than a regular expression.

@@ -9,17 +9,36 @@ normalize_tables <- function(x, call) {
     rust(rust_validate(x), call)
   }
   columns <- unlist(unclass(x), recursive = FALSE, use.names = FALSE)
-  if (!any(lengths(lapply(columns, attributes)))) {
-    # As in all tables that this package returns.
-    return(x)
+  # The tables that this package returns have no attributes.
+  if (any(lengths(lapply(columns, attributes)))) {
+    for (i in seq_along(tables)) {
+      if (is.data.frame(x[[i]])) {
+        check_rows(x[[i]], tables[[i]], call)
+        x[[i]] <- plain_columns(x[[i]], tables[[i]], call)
+      }
+    }
   }
-  for (i in seq_along(tables)) {
-    if (is.data.frame(x[[i]])) {
-      check_rows(x[[i]], tables[[i]], call)
-      x[[i]] <- plain_columns(x[[i]], tables[[i]], call)
+  for (table in intersect(tables, names(data_model()$flags))) {
+    if (is.data.frame(x[[table]])) {
+      x[[table]] <- restore_flags(x[[table]], table, call)
     }
   }
   x
+}
+
+# Databases without a logical type, such as SQLite and MariaDB, return 0 and 1 for logical columns.
+restore_flags <- function(rows, table, call) {
+  for (column in intersect(names(rows), data_model()$flags[[table]])) {
+    values <- .subset2(rows, column)
+    if (is.numeric(values) && is.null(attributes(values))) {
+      row <- which(!is.na(values) & values != 0 & values != 1)
+      if (length(row) > 0) {
+        abort_invalid("must be TRUE, FALSE, 1 or 0", table, column, row[[1]], call = call)
+      }
+      rows <- set_column(rows, column, as.logical(values))
+    }
+  }
+  rows
 }
 
 # Checks the lengths of columns that have a class or dimensions: `row.names` determines the number of rows. The core
@@ -64,7 +83,11 @@ plain <- function(x, wanted, table, column, call) {
   if (!is.null(dim(x))) {
     NULL
   } else if (inherits(x, "integer64")) {
-    if (is.numeric(wanted)) from_integer64(x, wanted, table, column, call)
+    if (is.logical(wanted)) {
+      from_integer64(x, double(), table, column, call)
+    } else if (is.numeric(wanted)) {
+      from_integer64(x, wanted, table, column, call)
+    }
   } else if (column %in% data_model()$times && inherits(x, "POSIXt")) {
     as.numeric(as.POSIXct(x))
   } else if (column %in% data_model()$times && inherits(x, "Date")) {

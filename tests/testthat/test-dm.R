@@ -90,41 +90,36 @@ test_that("a filtered dm is a profile for every function", {
   expect_s3_class(profile_v1_from_v2(y), "profile_data")
 })
 
-test_that("every function that takes a profile takes a dm, also a filtered one", {
-  skip_if_not_installed("dm")
-  con <- NULL
-  if (rlang::is_installed(c("DBI", "RSQLite"))) {
-    con <- DBI::dbConnect(RSQLite::SQLite())
-    withr::defer(DBI::dbDisconnect(con))
-  }
-  path <- withr::local_tempfile()
-  # `NULL` for a function that takes no profile, so that a new function must be added here.
-  takes <- list(
-    agent_status = NULL, as_tibble = NULL, benchmark_profile = NULL, dump_stack = NULL, find_pprof = NULL, joint_pprof = NULL,
-    list_r_processes = NULL, profile_from_con = NULL, profile_process = NULL,
-    prune_profiles = NULL, roll_up_profiles = NULL,
-    read_collapsed = NULL, read_cpuprofile = NULL, read_firefox = NULL, read_otlp = NULL,
-    read_perf_script = NULL, read_pprof = NULL, read_rprofmem = NULL, read_speedscope = NULL,
-    read_profile = NULL, read_rprof = NULL, start_agent = NULL, start_profiler = NULL,
-    last_profile = NULL, record_profile = NULL, stop_agent = NULL, stop_pprof = NULL, stop_profiler = NULL, tbl_profile = NULL, watch_process = NULL,
-    label_handler = NULL, label_knitr = NULL, label_plumber = NULL, label_targets = NULL,
-    label_testthat = NULL,
-    tracer_provider = NULL, with_labels = NULL, with_span_ids = NULL,
+# Functions that take no profile.
+without_profile <- c(
+  "agent_status", "as_tibble", "benchmark_profile", "dump_stack", "find_pprof", "forward_profiles", "joint_pprof",
+  "label_handler", "label_knitr", "label_plumber", "label_targets", "label_testthat", "last_profile",
+  "list_r_processes", "memory_profile", "profile_from_con", "profile_process", "prune_profiles", "read_collapsed",
+  "read_cpuprofile", "read_firefox", "read_otlp", "read_perf_script", "read_pprof", "read_profile", "read_rprof",
+  "read_rprofmem", "read_speedscope", "record_profile", "roll_up_profiles", "start_agent", "start_profiler",
+  "stop_agent", "stop_pprof", "stop_profiler", "tbl_profile", "tracer_provider", "watch_process", "with_labels",
+  "with_span_ids"
+)
+
+# All other exported functions, as functions of a profile. `path` is a file, `con` a database or `NULL`.
+with_profile <- function(path, con) {
+  list(
     add_packages = add_packages,
+    add_source_text = add_source_text,
     annotate_lines = annotate_lines,
     as_profvis = as_profvis,
     call_tree = call_tree,
     callees = function(x) callees(x, call_tree(x)$name[[1]]),
     callers = function(x) callers(x, call_tree(x)$name[[1]]),
-    add_source_text = add_source_text,
-    compare_profiles = function(x) compare_profiles(x, x),
-    describe_profile = describe_profile,
-    expect_no_regression = function(x) expect_no_regression(x, x, inconclusive = "pass"),
     combine_profiles = function(x) list(combine_profiles(x), combine_profiles(list(x, x))),
     compact_profile = compact_profile,
+    compare_profiles = function(x) compare_profiles(x, x),
     copy_profile_to = function(x) if (!is.null(con)) copy_profile_to(con, x),
+    describe_profile = describe_profile,
     dm_from_profile = function(x) profile_from_dm(dm_from_profile(x)),
+    expect_no_regression = function(x) expect_no_regression(x, x, inconclusive = "pass"),
     filter_profile = function(x) filter_profile(x, focus = "f"),
+    holders = holders,
     profile_from_dm = profile_from_dm,
     profile_page = profile_page,
     profile_problems = profile_problems,
@@ -139,34 +134,52 @@ test_that("every function that takes a profile takes a dm, also a filtered one",
       NULL
     },
     # The dm is accepted, and then served by a tool that ends at once.
-    serve_pprof = if (.Platform$OS.type != "windows") {
-      function(x) {
+    serve_pprof = function(x) {
+      if (.Platform$OS.type != "windows") {
         withr::local_envvar(PROFILE_PPROF = Sys.which("false"))
         error <- tryCatch(serve_pprof(x, browse = FALSE), error = identity)
         expect_s3_class(error, "profile_error_pprof")
-        NULL
       }
+      NULL
     },
     validate_profile = function(x) expect_identical(validate_profile(x), x),
-    write_cpuprofile = function(x) write_cpuprofile(x, path),
     write_callgrind = function(x) write_callgrind(x, path),
     write_collapsed = function(x) write_collapsed(x, path),
+    write_cpuprofile = function(x) write_cpuprofile(x, path),
     write_firefox = function(x) write_firefox(x, path),
     write_otlp = function(x) write_otlp(x, path),
-    write_speedscope = function(x) write_speedscope(x, path),
     write_pprof = function(x) write_pprof(x, path),
-    write_profile_page = function(x) write_profile_page(x, path),
     write_profile = function(x) write_profile(x, paste0(path, ".pb")),
-    write_rprof = function(x) write_rprof(x, path)
+    write_profile_dataset = function(x) {
+      if (rlang::is_installed("arrow")) write_profile_dataset(x, withr::local_tempdir()) else x
+    },
+    write_profile_page = function(x) write_profile_page(x, path),
+    write_rprof = function(x) write_rprof(x, path),
+    write_speedscope = function(x) write_speedscope(x, path)
   )
-  expect_setequal(names(takes), getNamespaceExports("profile"))
+}
+
+# Not skipped without dm, so that a new function must be added here.
+test_that("all functions that take a profile are tested with a dm", {
+  expect_setequal(c(names(with_profile(NULL, NULL)), without_profile), getNamespaceExports("profile"))
+})
+
+test_that("every function that takes a profile takes a dm, also a filtered one", {
+  skip_if_not_installed("dm")
+  con <- NULL
+  if (rlang::is_installed(c("DBI", "RSQLite"))) {
+    con <- DBI::dbConnect(RSQLite::SQLite())
+    withr::defer(DBI::dbDisconnect(con))
+  }
+  functions <- with_profile(withr::local_tempfile(), con)
   x <- dm_from_profile(full())
-  filtered <- dm::dm_filter(x, samples = (sample_id %in% 2:9))
-  for (name in names(Filter(Negate(is.null), takes))) {
-    for (tables in list(x, filtered)) {
+  heap <- dm_from_profile(read_pprof(system.file("samples/proto/go_heap.pb.gz", package = "profile")))
+  for (name in names(functions)) {
+    whole <- if (name == "holders") heap else x
+    for (tables in list(whole, dm::dm_filter(whole, samples = (sample_id %in% 2:9)))) {
       plain <- profile_from_dm(tables)
-      answer <- suppressWarnings(takes[[name]](tables), classes = "profile_warning_lossy")
-      wanted <- suppressWarnings(takes[[name]](plain), classes = "profile_warning_lossy")
+      answer <- suppressWarnings(functions[[name]](tables), classes = "profile_warning_lossy")
+      wanted <- suppressWarnings(functions[[name]](plain), classes = "profile_warning_lossy")
       if (grepl("^(write|validate)_", name)) {
         expect_identical(answer, tables, info = name)
       } else if (name == "copy_profile_to") {
@@ -230,6 +243,29 @@ test_that("the error for a dm in a database explains how to load it", {
   copy_profile_to(con, small_profile())
   remote <- dm::new_dm(unclass(tbl_profile(con)))
   expect_error(validate_profile(remote), "profile_from_con", class = "profile_error_invalid")
+})
+
+test_that("a dm comes back from a database without a logical type", {
+  for (package in c("dm", "DBI", "RSQLite", "dbplyr")) skip_if_not_installed(package)
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  withr::defer(DBI::dbDisconnect(con))
+  x <- full()
+  tables <- dm_from_profile(x)
+  # As the help says, dm cannot create indexes for names with a dot.
+  remote <- dm::copy_dm_to(con, tables, temporary = FALSE, set_key_constraints = FALSE)
+  expect_equal(dm::dm_get_all_fks(remote), dm::dm_get_all_fks(tables))
+  loaded <- dplyr::collect(remote)
+  expect_type(loaded$functions$.has_system_name, "integer")
+  # dbplyr may write fewer digits of a time.
+  same_but_times <- function(loaded, expected) {
+    expect_equal(loaded$sources, expected$sources)
+    loaded$sources <- expected$sources
+    expect_identical(loaded, expected)
+  }
+  same_but_times(profile_from_dm(loaded), x)
+  f <- x$functions$name[[2]]
+  filtered <- function(tables) profile_from_dm(dplyr::collect(dm::dm_filter(tables, functions = (name == !!f))))
+  same_but_times(filtered(remote), filtered(tables))
 })
 
 test_that("tables of OpenTelemetry have keys and survive conversion to dm and back", {

@@ -25,9 +25,33 @@ packages <- c(
   "rlang", "magrittr", "targets", "mirai"
 )
 
+# Names of a recorded version that the installed one lacks are looked up as R does, last in attached packages: with
+# withr attached, `with_options()` of a newer knitr would be a function that the user has called. Only R's own packages
+# and those of tests remain attached.
+local_search_path <- function(.local_envir = parent.frame()) {
+  kept <- paste0("package:", c("base", getOption("defaultPackages"), "testthat", "profile"))
+  others <- setdiff(grep("^package:", search(), value = TRUE), kept)
+  for (other in others) suppressWarnings(detach(other, character.only = TRUE))
+  attach_again <- function(package) suppressPackageStartupMessages(attachNamespace(package))
+  withr::defer(for (other in rev(others)) attach_again(sub("^package:", "", other)), .local_envir)
+}
+
+test_that("attached packages do not matter for these tests", {
+  local_search_path()
+  before <- search()
+  attachNamespace("withr")
+  withr::defer(if ("package:withr" %in% search()) detach("package:withr"))
+  local({
+    local_search_path()
+    expect_identical(search(), before)
+  })
+  expect_true("package:withr" %in% search())
+})
+
 for (is_known in c(FALSE, TRUE)) for (file in framework_files()) {
   title <- paste0("the user's frames of ", basename(file), " remain, and all time", if (is_known) ", with packages")
   test_that(title, {
+    local_search_path()
     if (is_known) suppressMessages(lapply(packages, requireNamespace, quietly = TRUE))
     x <- read_pprof(file)
     left <- filter_profile(x, hide = "plumbing")

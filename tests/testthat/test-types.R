@@ -59,6 +59,8 @@ typed_profile <- function() {
   x <- small_profile()
   x$sources$source_timestamp <- 1700000000
   x$samples$.timestamp <- 1700000000 + x$samples$sample_id
+  x$locations$.inlined <- rep_len(c(FALSE, TRUE, NA), nrow(x$locations))
+  x$functions$.has_system_name <- rep_len(c(TRUE, FALSE), nrow(x$functions))
   x$.labels <- tibble::tibble(
     sample_id = 1L, key = "size", str = NA_character_, num = 4096, unit = "bytes"
   )
@@ -96,7 +98,7 @@ test_that("all functions accept types that are equivalent to a column's own", {
         c("sample_values", "sample_id"), c("locations", "line"), c("locations", "function_id"),
         c("functions", "start_line"), c("sources", "source_timestamp"), c("sources", ".period"),
         c(".labels", "num"), c(".labels", "sample_id"), c("samples", ".timestamp"),
-        c("sample_locations", "depth"), c(".files", "number")
+        c("sample_locations", "depth"), c(".files", "number"), c("locations", ".inlined")
       )
     ),
     POSIXct = list(
@@ -112,6 +114,11 @@ test_that("all functions accept types that are equivalent to a column's own", {
       change = function(x) structure(x, class = c("fs_path", "character")),
       columns = list(c("functions", "filename"), c("functions", "name"), c("meta", "value"))
     ),
+    # Databases without a logical type return numbers.
+    flag = list(
+      change = as.integer, columns = list(c("locations", ".inlined"), c("functions", ".has_system_name"))
+    ),
+    flag_double = list(change = as.double, columns = list(c("locations", ".inlined"))),
     as_is = list(change = I, columns = list(c("samples", "sample_id"), c("functions", "name"))),
     named = list(
       change = function(x) rlang::set_names(x, seq_along(x)),
@@ -148,6 +155,10 @@ test_that("all other types are refused by all functions", {
     beyond_integer = list(function(x) as_integer64(x + 2^31), c("samples", "sample_id"), c("locations", "line")),
     beyond_double = list(function(x) as_integer64(x * 0 + 2^53 + 2), c("sample_values", "value"), c(".labels", "num")),
     text_integer64 = list(function(x) as_integer64(seq_along(x)), c("functions", "name")),
+    beyond_flag = list(function(x) x + 2L, c("locations", ".inlined"), c("functions", ".has_system_name")),
+    beyond_flag64 = list(function(x) as_integer64(x - 1L), c("locations", ".inlined")),
+    part_of_flag = list(function(x) x / 2, c("locations", ".inlined")),
+    text_flag = list(as.character, c("locations", ".inlined")),
     matrix = list(
       as.matrix, c("samples", "sample_id"), c("sample_values", "value"), c("functions", "name"),
       c("samples", ".timestamp"), c("sample_values", "type"), c("meta", "value")

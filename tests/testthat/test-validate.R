@@ -117,7 +117,7 @@ test_that("each rule of tables for native code and pprof is named with its place
     x$.mappings$native_id <- c("1", "0", "3")
     x$locations$.mapping_id[2] <- 9L
     x$locations$.address[2] <- "0x10000000000000000"
-    x$locations$.inlined <- 0
+    x$locations$.inlined[2] <- 2
     x$locations$.frame_type <- 1L
     x$locations$.frame_type <- rep_len(c("go", "", NA), nrow(x$locations))
     x$locations$.column <- -1L
@@ -207,7 +207,7 @@ test_that("each rule of tables for OpenTelemetry is named with its place", {
     x$sources$.original_payload_format[2] <- NA
     x$sources$.original_payload <- NULL
     x$sources$.original_payload_format <- NULL
-    x$locations$.is_folded <- 0L
+    x$locations$.is_folded <- -1L
   })
   expect_snapshot(writeLines(rules))
 })

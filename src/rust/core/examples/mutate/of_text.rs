@@ -45,8 +45,12 @@ fn through_collapsed(profile: &Profile) -> std::result::Result<(), String> {
         let Some(out) = written(&writer, &profile)?.filter(|out| !out.is_empty()) else {
             return Ok(());
         };
-        profile =
-            read(&out, &collapsed::FORMAT).map_err(|e| format!("ours cannot be read: {e}"))?;
+        profile = match read(&out, &collapsed::FORMAT) {
+            Ok(profile) => profile,
+            // The first stack may be a line of another format, which is refused.
+            Err(Error::Foreign(_)) => return Ok(()),
+            Err(e) => return Err(format!("ours cannot be read: {e}")),
+        };
         // Names that end in a number are taken for a second count if all lines have one.
         if profile.values.len() > 1 {
             return Ok(());

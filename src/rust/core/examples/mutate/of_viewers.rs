@@ -23,14 +23,19 @@ fn read(bytes: &[u8], format: &'static Format) -> Result<Profile> {
     read.map(|(profile, _)| profile)
 }
 
-/// `None` if the format cannot store it.
+/// `None` if the format cannot store it, or if its values are so large that their sum is infinite.
 fn written(profile: &Profile, writer: &dyn Writer) -> std::result::Result<Option<Vec<u8>>, String> {
     let mut bytes = Vec::new();
     match writer.write(profile, &mut bytes, &|| false) {
         Ok(_) => Ok(Some(bytes)),
-        Err(Error::Lossy(_)) => Ok(None),
+        Err(Error::Lossy(_) | Error::Unsupported(_)) => Ok(None),
         Err(e) => Err(format!("it cannot be written for a viewer: {e}")),
     }
+}
+
+fn is_too_large(profile: &Profile, writer: &dyn Writer) -> bool {
+    let result = writer.write(profile, &mut Vec::new(), &|| false);
+    matches!(result, Err(Error::Unsupported(_)))
 }
 
 /// Reads the content in each of these formats.
@@ -56,6 +61,10 @@ pub fn there_and_back(profile: &Profile) -> std::result::Result<(), String> {
         };
         let one = again(&first)?;
         let Some(second) = written(&one, &*writer)? else {
+            // A file has an interval, with which the sum of counts may be infinite as time.
+            if is_too_large(&one, &*writer) {
+                continue;
+            }
             return Err(format!("our {name} cannot be written again"));
         };
         let two = again(&second)?;

@@ -67,6 +67,8 @@ kinds! {
     // Viewers that draw samples as boxes.
     NotPositive "not_positive_values"
         "Values that are negative or infinite are not in the file, as viewers draw only positive ones",
+    FarTime "far_times"
+        "Times more than 146 years from the start of the profile are not in the file",
     SampleWithoutValue "samples_without_value"
         "Samples that have no value of the type that is written, such as a time, are not in the file",
     OtherType "other_types"

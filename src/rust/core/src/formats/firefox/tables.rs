@@ -259,7 +259,8 @@ impl Tables {
         let Some(func) = index(&self.frame_func, row, json)? else {
             return Err(missing("Frame", row, self.frame_func.len(), json));
         };
-        let address = columns::address(&self.frame_address, row, json)?;
+        // The model has no address 0: the start of a library, which contains no code.
+        let address = columns::address(&self.frame_address, row, json)?.filter(|&at| at != 0);
         let mut lib = refer(&self.frame_lib, row, view.libs, json)?;
         if lib.is_none() {
             let resource = row_of(&self.func_resource, func, &self.resource_name, json)?;

@@ -1,6 +1,8 @@
 //! Writes version 66: the metadata of the file, tables, and a thread for each source.
 
 mod tables;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod times;
 
@@ -19,7 +21,7 @@ use std::io::Write;
 use tables::Tables;
 pub use tables::Text;
 use threads::{Run, Thread};
-use times::{INTERVAL, milliseconds, period};
+use times::{INTERVAL, elapsed, milliseconds, period};
 
 const VERSION: i64 = 66;
 /// The version of Gecko's own form from which version 66 is made.
@@ -52,7 +54,7 @@ impl write::Writer for Writer<'_> {
                 profile,
                 source,
                 rows: rows.of(source),
-                start: times[source.row()].map_or(0.0, |time| milliseconds(time - start)),
+                start: times[source.row()].map_or(Some(0.0), |time| elapsed(start, time)),
                 origin: start,
             };
             written.try_push(Thread::new(run, &measures)?)?;

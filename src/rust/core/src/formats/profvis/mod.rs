@@ -55,3 +55,20 @@ fn as_rprof(opened: Opened, stop: Stop) -> Result<Vec<u8>> {
     let (text, _) = json_file::read(inner, stop, text::read)?;
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::FORMAT;
+    use crate::formats::testing::{name_of, read, samples};
+
+    #[test]
+    fn frames_are_in_the_order_of_any_depths() {
+        let page = r#"<!DOCTYPE html><div class="profvis html-widget"></div>
+            <script type="application/json" data-for="w">{"x":{"message":{"prof":{"time":[1,1,1],
+            "depth":[1,-9223372036854775808,9007199254740992],"label":["f","main","g"]}}}}</script>"#;
+        let (profile, _) = read(&FORMAT, page);
+        let found = samples(&profile, |id| name_of(&profile, id).to_owned());
+        let stacks: Vec<_> = found.iter().map(|s| s.outermost_first()).collect();
+        assert_eq!(stacks, ["main;f;g"]);
+    }
+}

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::formats::json_file::{JsonKind, Reader};
 use crate::limits::memory::{Growing, TryGrow, owned, sort_by_key};
 use crate::message;
+use std::cmp::Reverse;
 use std::io::Write;
 
 #[derive(Default)]
@@ -120,7 +121,7 @@ impl Profvis {
         let whole = |number: f64| crate::model::whole(number).unwrap_or(0);
         sort_by_key(&mut order, |&row| {
             // Innermost first.
-            (whole(self.time[row]), -whole(self.depth[row]))
+            (whole(self.time[row]), Reverse(whole(self.depth[row])))
         })?;
         let mut text = Vec::new();
         let mut out = Growing(&mut text);

@@ -8,7 +8,9 @@ use crate::error::Result;
 use crate::json::Json;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, written};
-use crate::model::{FunctionId, LocationId, Mapping, MappingId, NATIVE, Profile, StackId};
+use crate::model::{
+    FunctionId, LocationId, Mapping, MappingId, NATIVE, Profile, StackId, is_exact,
+};
 use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -243,7 +245,9 @@ impl Tables {
                     (0, _) | (_, None) => -1,
                     (at, Some(m)) => {
                         let at = at.wrapping_sub(m.start).wrapping_add(m.offset);
-                        i64::try_from(at).unwrap_or(-1)
+                        // Numbers of JSON are doubles. An inexact address would be that of other code.
+                        let at = i64::try_from(at).ok();
+                        at.filter(|&at| is_exact(at)).unwrap_or(-1)
                     }
                 }
             }))?;

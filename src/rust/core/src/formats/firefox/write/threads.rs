@@ -5,7 +5,7 @@
 //! the samples or, without these, are computed from their values.
 
 use super::tables::Tables;
-use super::times::{INTERVAL, milliseconds, period};
+use super::times::{INTERVAL, elapsed, period};
 use crate::analysis::measures::Measure;
 use crate::analysis::source_facts::{default_type, file_name};
 use crate::error::Result;
@@ -67,10 +67,16 @@ pub struct Run<'m> {
     pub profile: &'m Profile,
     pub source: SourceId,
     pub rows: &'m [usize],
-    /// Milliseconds after the start of the profile.
-    pub start: f64,
+    /// Milliseconds after the start of the profile; `None` if they cannot be written.
+    pub start: Option<f64>,
     /// The start of the profile, in nanoseconds since 1970.
     pub origin: i64,
+}
+
+/// The numbers of infinite values, and of times that are too far from the start of the profile.
+struct LeftOut {
+    values: usize,
+    times: usize,
 }
 
 pub struct Thread<'m, 'a> {
@@ -151,9 +157,10 @@ impl<'m, 'a> Thread<'m, 'a> {
         };
         let id = written(format_args!("{number}"))?;
         json.field("processType")?.text("default")?;
-        json.field("processStartupTime")?.number(self.run.start)?;
+        let start = self.run.start.unwrap_or(0.0);
+        json.field("processStartupTime")?.number(start)?;
         json.field("processShutdownTime")?.null()?;
-        json.field("registerTime")?.number(self.run.start)?;
+        json.field("registerTime")?.number(start)?;
         json.field("unregisterTime")?.null()?;
         json.field("pausedRanges")?.array(|_| Ok(()))?;
         json.field("name")?.text(&name)?;
@@ -191,7 +198,8 @@ impl<'m, 'a> Thread<'m, 'a> {
             all_one &= weight == 1.0;
             Ok(())
         })?;
-        losses.add(LossKind::NotFinite, left_out);
+        losses.add(LossKind::NotFinite, left_out.values);
+        losses.add(LossKind::FarTime, left_out.times);
         losses.add(LossKind::SampleWithoutValue, self.without_value());
         json.field("length")?.integer(length)?;
         let type_ = self.weight.weight_type();
@@ -258,13 +266,13 @@ impl<'m, 'a> Thread<'m, 'a> {
     }
 
     /// Calls `each` for each sample whose value of this type is not 0, with the row of the sample, the value, and the
-    /// time. Returns the number of infinite values.
+    /// time. Returns what cannot be written.
     fn for_each(
         &self,
         measure: &Measure,
         stop: Stop,
         mut each: impl FnMut(usize, f64, f64) -> Result<()>,
-    ) -> Result<usize> {
+    ) -> Result<LeftOut> {
         let source = &self.run.profile.sources[self.run.source.row()];
         let interval = period(source).unwrap_or(INTERVAL);
         let counts = self.run.profile.counts();
@@ -274,19 +282,26 @@ impl<'m, 'a> Thread<'m, 'a> {
             .rows
             .first()
             .map_or(0, |&first| times.partition_point(|&(row, _)| row < first));
-        let mut left_out = 0;
-        let mut time = self.run.start;
+        let mut left_out = LeftOut {
+            values: 0,
+            times: usize::from(self.run.start.is_none()),
+        };
+        let mut time = self.run.start.unwrap_or(0.0);
         for (count, &row) in self.run.rows.iter().enumerate() {
             cancel::at_row(count, stop)?;
             while times.get(known).is_some_and(|&(other, _)| other < row) {
                 known += 1;
             }
-            if let Some((_, at)) = times.get(known).filter(|&&(other, _)| other == row) {
-                time = milliseconds(at.saturating_sub(self.run.origin));
+            let at = times.get(known).filter(|&&(other, _)| other == row);
+            if let Some(&(_, at)) = at {
+                match elapsed(self.run.origin, at) {
+                    Some(at) => time = at,
+                    None => left_out.times += 1,
+                }
             }
             let value = measure.weight(row, self.run.source);
             if value.is_infinite() {
-                left_out += 1;
+                left_out.values += 1;
             } else if value != 0.0 && !value.is_nan() {
                 each(row, value, time)?;
             }

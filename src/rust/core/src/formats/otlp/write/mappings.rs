@@ -39,7 +39,7 @@ impl Mappings {
         left_out: &LeftOut,
         attributes: &mut AttributeTable,
     ) -> Result<()> {
-        if profile.mappings.len() < 2 {
+        if profile.mappings.is_empty() {
             return Ok(());
         }
         let mut has_samples = filled(profile.mappings.len(), false)?;
@@ -132,8 +132,16 @@ impl Mappings {
     pub fn unused(&self, profile: &Profile) -> Result<Option<AnyValue>> {
         let mut texts: Interner<Vec<StringId>> = Interner::default();
         let mut numbers = Vec::new();
-        let rows = profile.mappings.iter().zip(&self.is_used).enumerate();
-        for (position, (row, _)) in rows.filter(|(_, (_, is_used))| !**is_used) {
+        // The position among the mappings that a reader sees: equal ones are one entry of the dictionary, and its entry
+        // 0, whose index is 1 here, is no mapping.
+        let (mut position, mut last_entry) = (0, 1);
+        let states = self.is_used.iter().zip(&self.indices);
+        for (row, (&is_used, &entry)) in profile.mappings.iter().zip(states) {
+            if is_used {
+                position += i64::from(entry > last_entry);
+                last_entry = last_entry.max(entry);
+                continue;
+            }
             let symbols = [
                 row.symbols.functions,
                 row.symbols.filenames,
@@ -142,7 +150,7 @@ impl Mappings {
             ];
             let bits = (0..).zip(symbols).map(|(i, has)| i64::from(has) << i);
             let fields = [
-                position as i64,
+                position,
                 // Numbers above the largest signed one are negative.
                 row.start as i64,
                 row.limit as i64,
@@ -153,6 +161,7 @@ impl Mappings {
             ];
             let fields = fields.map(AnyValue::Int).into_iter().try_vec()?;
             numbers.try_push(AnyValue::Array(fields))?;
+            position += 1;
         }
         if numbers.is_empty() {
             return Ok(None);

@@ -231,3 +231,6 @@ impl<'a> Job<'_, 'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
