@@ -143,8 +143,6 @@ error_hint <- function(error) {
   } else if (!is.null(error$needed)) {
     enough <- sub("+", "", formatC(10 * error$needed, format = "e", digits = 0), fixed = TRUE)
     paste0("If you trust the file, allow more bytes, such as `options(profile.max_memory = ", enough, ")`.")
-  } else if (error$class == "profile_error_open" && is_text(error$path) && dir.exists(path.expand(error$path))) {
-    folder_hint(error$path)
   } else if (error$class %in% c("profile_error_open", "profile_error_write") && is_text(error$path)) {
     file_hint(error$path)
   }
@@ -152,5 +150,11 @@ error_hint <- function(error) {
 
 # What users can do about an error of a reader: a profile that version 1.0 cannot represent may be read as version 2.0.
 reader_hint <- function(error) {
-  if (identical(error$version, "1.0")) "Use `version = \"2.0\"`." else error_hint(error)
+  if (identical(error$version, "1.0")) {
+    "Use `version = \"2.0\"`."
+  } else if (error$class == "profile_error_open" && is_text(error$path) && dir.exists(path.expand(error$path))) {
+    folder_hint(error$path)
+  } else {
+    error_hint(error)
+  }
 }
