@@ -152,9 +152,8 @@ error_hint <- function(error) {
 reader_hint <- function(error) {
   if (identical(error$version, "1.0")) {
     "Use `version = \"2.0\"`."
-  } else if (error$class == "profile_error_open" && is_text(error$path) && dir.exists(path.expand(error$path))) {
-    folder_hint(error$path)
   } else {
-    error_hint(error)
+    folder <- if (error$class == "profile_error_open" && is_text(error$path)) folder_hint(error$path)
+    folder %||% error_hint(error)
   }
 }

@@ -152,10 +152,14 @@ url_hint <- function(path, writing) {
   }
 }
 
-# How to read the profiles in a folder.
+# How to read the profiles in a folder; NULL if the path is none.
 folder_hint <- function(path) {
+  folder <- native_text(path)
+  if (is.na(folder) || !dir.exists(path.expand(folder))) {
+    return(NULL)
+  }
   shown <- in_quotes(short_text(path))
-  if (file.exists(in_folder(path.expand(path), layout_file))) {
+  if (file.exists(in_folder(path.expand(folder), layout_file))) {
     paste0("It is a data set of profiles: use `profile_from_con(", shown, ")`.")
   } else {
     paste0("To read all of its files: `combine_profiles(lapply(list.files(", shown, ", full.names = TRUE), read_profile))`.")
