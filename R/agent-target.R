@@ -56,13 +56,27 @@ agent_resource <- function(resource, call) {
     service.name = "unknown_service:R",
     process.runtime.name = "R",
     process.runtime.version = as.character(getRversion()),
-    if (is_text(host) && host != "") c(host.name = host)
+    if (is_text(host) && host != "") c(host.name = host),
+    # All parts are one run in a store.
+    service.instance.id = random_uuid(),
+    process.creation.time = format(
+      .POSIXct(as.numeric(Sys.time()) - proc.time()[["elapsed"]], "UTC"), "%Y-%m-%dT%H:%M:%SZ"
+    )
   )
   name <- environment_text("OTEL_SERVICE_NAME", call)
   for (new in list(environment_attributes(call), if (name != "") c(service.name = name), resource)) {
     known[names(new)] <- new
   }
   known
+}
+
+# A random UUID, version 4 of RFC 9562.
+random_uuid <- function() {
+  digits <- strsplit(rlang::hash(unique_parts()), "")[[1]]
+  digits[[13]] <- "4"
+  digits[[17]] <- "8"
+  digits <- paste(digits, collapse = "")
+  paste(substring(digits, c(1, 9, 13, 17, 21), c(8, 12, 16, 20, 32)), collapse = "-")
 }
 
 # As OpenTelemetry recommends, none of the attributes is used if there is an error in one of them.

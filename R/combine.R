@@ -34,7 +34,7 @@
 #' - `profile_error_argument` if an argument is not a profile;
 #' - `profile_error_unsupported` if a table would have more than 2^31 - 1 rows.
 #'
-#' @seealso [copy_profile_to()] for more profiles than fit into memory.
+#' @seealso [store_profiles()] for more profiles than fit into memory.
 #' @export
 #' @examples
 #' path <- system.file("samples/rprof", c("1.out", "memory.out"), package = "profile")

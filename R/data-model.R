@@ -72,12 +72,12 @@
 #'
 #' @section Columns and tables of your own:
 #' You can add tables, and columns to any table. The names of your tables begin with a dot, and so do the names of your
-#' columns in the seven tables, such as `.version` in `sources`. All functions, including [copy_profile_to()], refuse
+#' columns in the seven tables, such as `.version` in `sources`. All functions, including [store_profiles()], refuse
 #' other names with an error of class `profile_error_invalid`, so that a misspelt name is noticed. In a table whose name
 #' begins with a dot, columns can have any name, such as `note` in `.notes`.
 #'
 #' A column named `source_id`, `sample_id`, `location_id`, `function_id`, `mapping_id`, `resource_id` or `scope_id` in
-#' such a table refers to the table with that key. [combine_profiles()], [compact_profile()] and [copy_profile_to()]
+#' such a table refers to the table with that key. [combine_profiles()], [compact_profile()] and [store_profiles()]
 #' update it.
 #'
 #' @section Types of columns:

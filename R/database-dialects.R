@@ -10,11 +10,12 @@
 # `savepoint`: whether a part of a transaction can be undone. `commits`: whether CREATE and ALTER end a transaction.
 # `catalogue`: the default schema, if information_schema lists tables and columns.
 # `drop_temporary`: drops a temporary table. `index`: whether an index is created for the samples of a run.
+# `time`: seconds since 1970 as a timestamp in UTC.
 # `text_of_integer64`: whether integer64 is passed as text.
 standard_sql <- list(
   id = "BIGINT", double = "DOUBLE PRECISION", constant = "CAST(%s AS TEXT)", table = "", replace_view = FALSE,
   is_transacting = function(con) FALSE, savepoint = FALSE, commits = FALSE, drop_temporary = "DROP TABLE", index = TRUE,
-  text_of_integer64 = FALSE
+  text_of_integer64 = FALSE, time = "%s"
 )
 
 dialects <- list(
@@ -32,7 +33,9 @@ dialects <- list(
       }
       is.null(begun)
     },
-    savepoint = TRUE
+    savepoint = TRUE,
+    # As dbplyr writes times.
+    time = "strftime('%%Y-%%m-%%dT%%H:%%M:%%SZ', %s, 'unixepoch')"
   ),
   postgres = list(
     classes = c("PqConnection", "PostgreSQLConnection", "PostgreSQL"),
@@ -47,7 +50,7 @@ dialects <- list(
       identical(set, "yes")
     },
     savepoint = TRUE,
-    catalogue = "current_schema()"
+    catalogue = "current_schema()", time = "to_timestamp(%s) AT TIME ZONE 'UTC'"
   ),
   mysql = list(
     classes = c("MariaDBConnection", "MySQLConnection", "MariaDB", "MySQL"),
@@ -65,7 +68,7 @@ dialects <- list(
       !is.null(released)
     },
     savepoint = TRUE, commits = TRUE, drop_temporary = "DROP TEMPORARY TABLE",
-    catalogue = "DATABASE()"
+    catalogue = "DATABASE()", time = "TIMESTAMPADD(SECOND, %s, TIMESTAMP '1970-01-01 00:00:00')"
   ),
   duckdb = list(
     classes = "duckdb_connection",
@@ -76,7 +79,7 @@ dialects <- list(
     },
     # A table with an index cannot be altered, and finding the samples of a run needs none.
     index = FALSE,
-    catalogue = "current_schema()",
+    catalogue = "current_schema()", time = "TIMESTAMP '1970-01-01' + to_seconds(%s)",
     # The driver would store the bits of a double.
     text_of_integer64 = TRUE
   )

@@ -3,7 +3,7 @@
 # Writers add files to the folder of the current day. When a day has passed, its rows are written again, service by
 # service and sorted, to a folder that gets its name when it is complete:
 #
-#   ROOT/compact/samples/day=DAY/valid_from=SECONDS/PERIOD-N.parquet     sums of minutes, hours or the day
+#   ROOT/compact/samples/day=DAY/valid_from=SECONDS/PERIOD-APART-N.parquet     sums, see `dataset_periods` and `dataset_parts`
 #   ROOT/compact/samples/day=DAY/valid_from=SECONDS/_files               the files of writers that they contain
 #   ROOT/compact/frames/day=DAY/STAMP-N.parquet                          and likewise `labels`
 #
@@ -27,7 +27,7 @@ most_rows <- 5e5
 # More files are merged first, since each part opens all of them. Otherwise merging takes longer than it saves.
 many_files <- 64
 
-roll_up_dataset <- function(path, before, period, call) {
+roll_up_dataset <- function(path, before, period, apart, call) {
   store <- open_local_store(path, "roll_up_profiles", call)
   remove_leftovers(store)
   days <- days_before(store, before)
@@ -35,7 +35,7 @@ roll_up_dataset <- function(path, before, period, call) {
   written <- 0
   for (i in seq_along(days)) {
     show_progress(report, i - 1, length(days))
-    plan <- plan_day(list_day(store, days[[i]]), period, current_time())
+    plan <- plan_day(list_day(store, days[[i]]), period, apart, current_time())
     written <- written + carry_out(store, days[[i]], plan, call)
   }
   invisible(written)
@@ -83,7 +83,8 @@ closed_days <- function(days, before, now) {
   sort(days[which(ends <= before & ends + dataset_delays[["writers"]] <= now)])
 }
 
-# The files that writers added on a day, and for each folder of sums `valid_from`, its period and the files in it.
+# The files that writers added on a day, and for each folder of sums `valid_from`, how it was summed up, and the files
+# in it.
 list_day <- function(store, day) {
   # First the files: what is removed meanwhile is in a folder.
   files <- list.files(in_folder(store$root, paste0("samples/day=", day)), "^[^._].*[.]parquet$")
@@ -96,10 +97,10 @@ list_folders <- function(store, day) {
   folders <- lapply(rlang::set_names(folders), function(name) {
     folder <- in_folder(in_folder(store$root, of_day), name)
     listed <- in_folder(folder, "_files")
+    kind <- list.files(folder, "^(minute|hour|day)-(run|host|none)-[0-9]+[.]parquet$")[1]
     list(
-      valid_from = as.numeric(sub("valid_from=", "", name)),
-      period = sub("-.*", "", list.files(folder, "^(minute|hour|day)-[0-9]+[.]parquet$")[1]),
-      files = if (file.exists(listed)) readLines(listed)
+      valid_from = as.numeric(sub("valid_from=", "", name)), period = sub("-.*", "", kind),
+      apart = sub("^[a-z]+-([a-z]+)-.*", "\\1", kind), files = if (file.exists(listed)) readLines(listed)
     )
   })
   Filter(function(folder) !is.na(folder$period), folders)
@@ -110,21 +111,25 @@ last_folder <- function(folders) {
   names(folders)[which.max(vapply(folders, `[[`, 0, "valid_from"))] %||% character()
 }
 
-# What to do with a day: `period`: to which its rows are summed up, NULL if nothing is to be summed; `last`: the folder
+# What to do with a day: `period` and `apart`: how its rows are summed up, NULL if nothing is to be summed; `last`: the folder
 # whose sums are used, and `files` of writers that it does not contain; `obsolete` folders and `done` files, which no
 # query reads any more.
-plan_day <- function(listed, period, now) {
+plan_day <- function(listed, period, apart, now) {
   folders <- listed$folders
   last <- last_folder(folders)
   if (length(last) == 0) {
-    return(list(period = if (length(listed$files) > 0) period, last = last, files = listed$files))
+    if (length(listed$files) == 0) period <- apart <- NULL
+    return(list(period = period, apart = apart, last = last, files = listed$files))
   }
   sums <- folders[[last]]
   files <- setdiff(listed$files, sums$files)
-  is_longer <- dataset_periods[[period]] > dataset_periods[[sums$period]]
+  # What was summed up stays so.
+  longer <- names(dataset_periods)[dataset_periods == max(dataset_periods[c(period, sums$period)])]
+  coarser <- dataset_parts[max(match(c(apart, sums$apart), dataset_parts))]
+  is_new <- length(files) > 0 || longer != sums$period || coarser != sums$apart
   is_old <- now >= sums$valid_from + dataset_delays[["readers"]]
   list(
-    period = if (is_longer) period else if (length(files) > 0) sums$period, last = last, files = files,
+    period = if (is_new) longer, apart = if (is_new) coarser, last = last, files = files,
     obsolete = if (is_old) setdiff(names(folders), last), done = if (is_old) intersect(listed$files, sums$files)
   )
 }
@@ -152,7 +157,7 @@ sum_day <- function(store, day, plan, call) {
   sums <- in_folder(of_day, plan$last)
   names <- list.files(in_folder(store$root, sums), "^[^._].*[.]parquet$", full.names = TRUE)
   new <- in_folder(in_folder(store$root, paste0("samples/day=", day)), plan$files)
-  write_sorted(store, c(names, new), "samples", in_folder(hidden, plan$period), call, plan$period)
+  write_sorted(store, c(names, new), "samples", in_folder(hidden, paste0(plan$period, "-", plan$apart)), call, plan)
   if (!dir.exists(in_folder(store$root, hidden))) {
     return(FALSE)
   }
@@ -179,7 +184,7 @@ files_that_exist <- function(store, files) {
 
 # Writes the distinct rows of frames or labels, or sums of samples, in files `to-1.parquet`, `to-2.parquet`, ... that
 # are sorted by service. Each contains the rows of some services, or a part of the stacks or sets of labels of one.
-write_sorted <- function(store, files, table, to, call, period = NULL) {
+write_sorted <- function(store, files, table, to, call, plan = NULL) {
   .data <- rlang::.data
   if (length(files) == 0) {
     return(invisible())
@@ -191,7 +196,7 @@ write_sorted <- function(store, files, table, to, call, period = NULL) {
     groups <- groups_of_files(files)
     for (i in seq_along(groups)) {
       rows <- reading(store, call, open_files(store, groups[[i]]))
-      put_rows(store, rows, table, paste0(merged, "/", i, ".parquet"), call, period)
+      put_rows(store, rows, table, paste0(merged, "/", i, ".parquet"), call, plan)
     }
     files <- list.files(in_folder(store$root, merged), full.names = TRUE)
   }
@@ -204,7 +209,7 @@ write_sorted <- function(store, files, table, to, call, period = NULL) {
     if (!is.null(parts[[i]]$letters)) {
       part <- dplyr::filter(part, substr(.data[[key]], 1, 1) %in% !!parts[[i]]$letters)
     }
-    put_rows(store, part, table, paste0(to, "-", i, ".parquet"), call, period)
+    put_rows(store, part, table, paste0(to, "-", i, ".parquet"), call, plan)
   }
 }
 
@@ -213,9 +218,9 @@ groups_of_files <- function(files, most = 5 * most_rows) {
   unname(split(files, cumsum(as.numeric(file.size(files))) %/% most))
 }
 
-put_rows <- function(store, rows, table, to, call, period) {
+put_rows <- function(store, rows, table, to, call, plan) {
   columns <- names(dataset_columns[[table]])
-  rows <- if (table == "samples") sums_by_period(rows, period) else dplyr::distinct(dplyr::select(rows, !!columns))
+  rows <- if (table == "samples") summed_up(rows, plan$period, plan$apart) else dplyr::distinct(dplyr::select(rows, !!columns))
   order <- list(
     samples = c("service", "sample_type", "minute", "stack_key"), frames = c("service", "stack_key", "depth"),
     labels = c("service", "label_key", "label", "value")
@@ -225,12 +230,18 @@ put_rows <- function(store, rows, table, to, call, period) {
 }
 
 # Sums have no trace, unless they are of one minute.
-sums_by_period <- function(rows, period) {
+summed_up <- function(rows, period, apart) {
   .data <- rlang::.data
   if (period != "minute") {
     # arrow knows this function of lubridate, which need not be installed.
     start <- rlang::call2("floor_date", rlang::sym("minute"), period)
     rows <- dplyr::mutate(rows, minute = !!start, trace_id = NA_character_)
+  }
+  if (apart != "run") {
+    rows <- dplyr::mutate(rows, run = NA_character_, run_start = !!as.POSIXct(NA_real_, origin = "1970-01-01", tz = "UTC"))
+  }
+  if (apart == "none") {
+    rows <- dplyr::mutate(rows, host = NA_character_)
   }
   by <- setdiff(names(dataset_columns$samples), c("value", "sample_count"))
   rows <- dplyr::group_by(rows, !!!rlang::syms(by))

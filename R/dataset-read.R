@@ -1,40 +1,63 @@
-# Queries data sets: the engine filters and sums, whichever it is, and the sums become an ordinary profile.
+# Queries stores: the engine filters and sums, whichever it is, and the sums become an ordinary profile.
 #
 # The tables are of any package that supports the verbs of dplyr: arrow for files, dbplyr for DuckDB, Spark and others,
 # or data frames. So all code here uses these verbs, and only expressions that all of them can translate.
 
-# Whether this is a data set and not a database: a path, its tables, or a value of `tbl_profile()`.
-is_dataset <- function(x) {
-  is_tbl_dataset(x) || is_dataset_path(x) || is_list_of_tables(x)
-}
-
-is_tbl_dataset <- function(x) {
-  inherits(x, "tbl_profile") && is.null(x$sample_values)
-}
-
-is_list_of_tables <- function(x) {
-  is.list(x) && !is.data.frame(x) && all(c("samples", "frames") %in% names(x)) && !is_profile(x)
-}
-
-# The tables of a data set, with `filter()` applied.
-dataset_tables <- function(x, conditions, call) {
-  need_package("dplyr", call)
-  # Each table is a list of parts, which are filtered one by one: arrow would read all rows of a union.
-  tables <- if (is.character(x)) files_of_dataset(open_store(x, call), call) else lapply(unclass(x), list)
+# The tables of a store, with `filter()` applied.
+dataset_tables <- function(x, conditions, call, schema = NULL) {
+  tables <- tables_of_store(x, schema, call)
+  last_day <- isTRUE(attr(tables, "last_day"))
   tables <- tables[intersect(names(dataset_columns), names(tables))]
   check_dataset_columns(tables, call)
   tables$samples <- lapply(tables$samples, filter_table, conditions, call)
   # What belongs to the service and the day of a sample is in rows with the same service and day. Engines skip the
-  # others, which a join does not achieve.
+  # others, which a join does not achieve. In a database, rows have the last day only.
   names <- columns_of(tables$samples[[1]])
   for (table in setdiff(names(tables), "samples")) {
-    shared <- intersect(c("service", "day"), columns_of(tables[[table]][[1]]))
+    shared <- intersect(c("service", if (!last_day) "day"), columns_of(tables[[table]][[1]]))
     is_shared <- vapply(conditions, function(condition) {
       all(intersect(all.vars(rlang::quo_get_expr(condition)), names) %in% shared)
     }, TRUE)
     tables[[table]] <- lapply(tables[[table]], filter_table, conditions[is_shared], call)
   }
-  lapply(tables, function(parts) Reduce(dplyr::union_all, parts))
+  structure(lapply(tables, function(parts) Reduce(dplyr::union_all, parts)), last_day = last_day)
+}
+
+# Each table is a list of parts, which are filtered one by one: arrow would read all rows of a union.
+tables_of_store <- function(x, schema, call) {
+  if (inherits(x, "DBIConnection")) {
+    tables_of_database(x, schema, call)
+  } else if (is_path(x) && x != "") {
+    check_folder(x, call)
+    files_of_dataset(open_store(x, call), call)
+  } else if (inherits(x, "tbl_profile") || is_list_of_tables(x)) {
+    structure(lapply(unclass(x), list), last_day = attr(x, "last_day"))
+  } else {
+    abort_argument(c(
+      paste0("`from` must be a connection of DBI, the path of a data set, or its tables, not ", describe_object(x), "."),
+      i = profile_hint(x)
+    ), call)
+  }
+}
+
+# Before arrow is needed.
+check_folder <- function(path, call) {
+  if (grepl("^[a-z][a-z0-9+.-]+://", path)) {
+    return(invisible())
+  }
+  file <- file_path(path, "profile_error_open", call)
+  if (!dir.exists(file[[1]])) {
+    abort_profile(c(
+      paste0("There is no data set of profiles at `", file[[2]], "`."),
+      i = if (file.exists(file[[1]])) {
+        "To a file of a database, connect with DBI. `read_profile()` reads the file of one profile."
+      }
+    ), "profile_error_open", path = file[[2]], call = call)
+  }
+}
+
+is_list_of_tables <- function(x) {
+  is.list(x) && !is.data.frame(x) && all(c("samples", "frames") %in% names(x)) && !is_profile(x)
 }
 
 # `colnames()` has no method for queries of arrow.
@@ -53,6 +76,13 @@ check_dataset_columns <- function(tables, call) {
 
 filter_table <- function(table, conditions, call) {
   for (i in seq_along(conditions)) {
+    name <- names(conditions)[[i]]
+    if (name != "") {
+      abort_argument(c(
+        "A condition must not have a name.",
+        i = paste0("Did you mean `", name, " == ", rlang::as_label(conditions[[i]]), "`?")
+      ), call)
+    }
     table <- tryCatch(dplyr::filter(table, !!!conditions[i]), error = function(e) {
       abort_profile(c(
         paste0("Cannot filter by `", rlang::as_label(conditions[[i]]), "`."),
@@ -101,7 +131,7 @@ files_of_table <- function(store, table, partitions) {
 # The last folder of each day with sums, from the paths of files. The rules of dataset-compact.R would also permit an
 # earlier one, since all files of `samples` were listed once.
 valid_folders <- function(files) {
-  parts <- regmatches(files, regexec("day=([^/]*)/valid_from=([0-9]+)/(minute|hour|day)-[0-9]+[.]parquet$", files))
+  parts <- regmatches(files, regexec("day=([^/]*)/valid_from=([0-9]+)/(minute|hour|day)-(run|host|none)-[0-9]+[.]parquet$", files))
   parts <- parts[lengths(parts) > 0]
   folders <- unique(tibble::tibble(day = vapply(parts, `[`, "", 2), valid_from = vapply(parts, `[`, "", 3)))
   folders <- folders[order(as.numeric(folders$valid_from), decreasing = TRUE), ]
@@ -134,34 +164,64 @@ late_files <- function(files, valid, contained) {
 # Periods to which samples are summed up, in seconds.
 dataset_periods <- c(minute = 60, hour = 3600, day = 86400)
 
+# What stays apart when samples are summed up: each run, only the runs of different hosts, or only versions of services.
+dataset_parts <- c("run", "host", "none")
+
 # ---- To a profile ----------------------------------------------------------------------
 
 # What a source of the profile is: the runs that compare_profiles() counts.
-origin_columns <- c("service", "version", "host")
+origin_columns <- c("service", "version", "host", "run_start", "run")
 
 # Sums by stack, labels and what was profiled, computed by the engine, as a profile.
-profile_of_dataset <- function(tables, call) {
+profile_of_dataset <- function(
+    tables, call, by = c(origin_columns, "sample_type", "unit", "stack_key", "label_key")) {
   .data <- rlang::.data
-  by <- c(origin_columns, "sample_type", "unit", "stack_key", "label_key")
   sums <- dplyr::group_by(tables$samples, dplyr::across(dplyr::all_of(!!by)))
   sums <- dplyr::summarise(sums, value = sum(.data$value, na.rm = TRUE), .groups = "drop")
-  sums <- reading(NULL, call, dplyr::collect(sums))
-  frames <- rows_in_use(tables$frames, tables$samples, "stack_key", call)
+  sums <- collected(sums, "samples", call)
+  for (column in setdiff(c(origin_columns, "label_key"), by)) {
+    sums[[column]] <- rep(if (column == "run_start") NA_real_ else NA_character_, nrow(sums))
+  }
+  frames <- collected(rows_in_use(tables$frames, tables$samples, "stack_key"), "frames", call)
   labels <- if (!is.null(tables$labels) && !all(is.na(sums$label_key))) {
-    rows_in_use(tables$labels, tables$samples, "label_key", call)
+    collected(rows_in_use(tables$labels, tables$samples, "label_key"), "labels", call)
   }
   profile_of_rows(sums, frames, labels, call)
 }
 
 # The distinct rows of a table to which samples refer. Different services may have the same rows.
-rows_in_use <- function(table, samples, key, call) {
+rows_in_use <- function(table, samples, key) {
   used <- dplyr::distinct(dplyr::select(samples, dplyr::all_of(!!key)))
   rows <- dplyr::semi_join(table, used, by = key)
-  rows <- dplyr::distinct(dplyr::select(rows, -dplyr::any_of(c("service", "day"))))
-  reading(NULL, call, dplyr::collect(rows))
+  dplyr::distinct(dplyr::select(rows, -dplyr::any_of(c("service", "day"))))
 }
 
-# A profile with a sample for each stack and set of labels of a version of a service on a host.
+# The rows of a table, with the types of a data set: an engine may return a column without values as any type.
+collected <- function(rows, table, call) {
+  rows <- reading(NULL, call, dplyr::collect(rows))
+  types <- dataset_columns[[table]]
+  for (column in intersect(names(rows), names(types))) {
+    rows[[column]] <- switch(types[[column]],
+      utf8 = if (is.double(rows[[column]]) && !is.object(rows[[column]])) {
+        # Keys of databases have up to 16 digits.
+        ifelse(is.na(rows[[column]]), NA_character_, sprintf("%.0f", rows[[column]]))
+      } else {
+        as.character(rows[[column]])
+      },
+      timestamp = seconds_of(rows[[column]]),
+      as.numeric(rows[[column]])
+    )
+  }
+  rows
+}
+
+# Engines return times as times, as seconds since 1970, or as text.
+seconds_of <- function(times) {
+  if (is.character(times)) times <- as.POSIXct(times, "UTC", format = "%Y-%m-%dT%H:%M:%SZ")
+  as.numeric(times)
+}
+
+# A profile with a sample for each stack and set of labels of a run.
 profile_of_rows <- function(sums, frames, labels, call) {
   by <- sums[c(origin_columns, "stack_key", "label_key", "sample_type", "unit")]
   sums <- sums[do.call(order, c(unname(as.list(by)), method = "radix")), ]
@@ -179,7 +239,7 @@ profile_of_rows <- function(sums, frames, labels, call) {
     sample_id = vctrs::vec_match(sums[same], samples), type = sums$sample_type, unit = sums$unit,
     value = as.numeric(sums$value)
   ), nrow = nrow(sums))
-  x <- c(x, tables_of_frames(samples$stack_key, frames), resources_of_sources(sources))
+  x <- c(x, tables_of_frames(samples$stack_key, frames), resources_of_sources(sources), runs_of_sources(sources))
   if (NROW(labels) > 0) {
     x$.labels <- labels_of_samples(samples$label_key, labels)
   }
@@ -192,7 +252,7 @@ sources_of_dataset <- function(sources) {
   n <- nrow(sources)
   tibble::new_tibble(list(
     source_id = seq_len(n), source_type = rep("dataset", n), source_uri = sources$service,
-    source_timestamp = rep(NA_real_, n), .scope_id = seq_len(n)
+    source_timestamp = sources$run_start, .scope_id = seq_len(n)
   ), nrow = n)
 }
 
@@ -200,7 +260,7 @@ resources_of_sources <- function(sources) {
   n <- nrow(sources)
   ids <- seq_len(n)
   keys <- c(service = "service.name", version = "service.version", host = "host.name")
-  attributes <- vctrs::vec_rbind(!!!lapply(origin_columns, function(column) {
+  attributes <- vctrs::vec_rbind(!!!lapply(names(keys), function(column) {
     tibble::tibble(resource_id = ids, key = keys[[column]], type = "string", value = sources[[column]])
   }))
   list(
@@ -211,6 +271,16 @@ resources_of_sources <- function(sources) {
       dropped_attributes_count = 0
     )
   )
+}
+
+# The keys of runs, so that the same run gets the same key if the profile is stored again.
+runs_of_sources <- function(sources) {
+  known <- which(!is.na(sources$run))
+  if (length(known) > 0) {
+    list(.source_attributes = tibble::tibble(
+      source_id = known, key = "profile.run", type = "string", value = sources$run[known], unit = NA_character_
+    ))
+  }
 }
 
 tables_of_frames <- function(stack_keys, frames) {
@@ -239,6 +309,20 @@ tables_of_frames <- function(stack_keys, frames) {
   )
 }
 
+# A row for each sample and each row of its set. `rows` are sorted by set.
+rows_of_samples <- function(sample_ids, set_ids, rows, id) {
+  sets <- vctrs::vec_unique_loc(rows[[id]])
+  found <- match(set_ids, rows[[id]][sets])
+  sizes <- diff(c(sets, nrow(rows) + 1L))[found]
+  sizes[is.na(sizes)] <- 0L
+  starts <- sets[found]
+  at <- sequence(sizes[sizes > 0], starts[sizes > 0])
+  expanded <- slice_rows(rows, at)
+  expanded[[id]] <- rep(sample_ids, sizes)
+  names(expanded)[names(expanded) == id] <- "sample_id"
+  expanded[union("sample_id", names(expanded))]
+}
+
 labels_of_samples <- function(label_keys, labels) {
   texts <- labels$value
   texts[!is.na(labels$number)] <- NA
@@ -250,19 +334,7 @@ labels_of_samples <- function(label_keys, labels) {
   rows_of_samples(seq_along(label_keys), label_keys, rows, "label_key")
 }
 
-# ---- Summaries -------------------------------------------------------------------------
-
-# Sums of values by stack, and the names of the frames, for `summary()` of a lazy data set.
-dataset_stacks <- function(tables, type) {
-  .data <- rlang::.data
-  values <- dplyr::filter(tables$samples, .data$sample_type == !!type)
-  values <- dplyr::summarise(
-    dplyr::group_by(values, .data$stack_key),
-    size = sum(abs(.data$value), na.rm = TRUE), value = sum(.data$value, na.rm = TRUE), .groups = "drop"
-  )
-  frames <- dplyr::distinct(dplyr::select(tables$frames, "stack_key", "depth", "name"))
-  list(values = dplyr::rename(values, stack_id = "stack_key"), frames = dplyr::rename(frames, stack_id = "stack_key"))
-}
+# ---- Printing --------------------------------------------------------------------------
 
 format_dataset <- function(x, width, n) {
   .data <- rlang::.data
@@ -272,7 +344,7 @@ format_dataset <- function(x, width, n) {
   versions <- unique(ifelse(is.na(found$version), found$service, paste(found$service, found$version)))
   more <- length(versions) - n
   c(
-    "<profile 2.0 in a data set>",
+    if (isTRUE(attr(x, "last_day"))) "<profiles in a database>" else "<profiles in a data set>",
     wrap("Values:    ", paste(sort(types, method = "radix"), collapse = ", "), width),
     paste0("Services:  ", format_count(length(unique(found$service)))),
     paste0("  ", vapply(utils::head(versions, n), shown_name, "", width = width), recycle0 = TRUE),

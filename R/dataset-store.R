@@ -8,7 +8,7 @@
 # exists when all of it was stored.
 
 # The version of the layout. It changes if older versions of this package could not read new data sets.
-dataset_layout <- "1"
+dataset_layout <- "2"
 layout_file <- "_profile_dataset"
 # A day without rows.
 empty_day <- "1970-01-01"
@@ -43,7 +43,7 @@ create_layout <- function(store, call) {
   for (table in names(dataset_columns)) {
     day <- paste0(table, "/day=", empty_day, "/")
     put_table(store, paste0(day, "empty.parquet"), empty_table(table), table, call)
-    name <- if (table == "samples") "valid_from=0/minute-1.parquet" else "empty.parquet"
+    name <- if (table == "samples") "valid_from=0/minute-run-1.parquet" else "empty.parquet"
     put_table(store, paste0("compact/", day, name), empty_table(table), table, call)
   }
   put_file(store, layout_file, call, function(path, stream) {
@@ -56,7 +56,7 @@ check_is_dataset <- function(store, call) {
   if (!check_dataset_layout(store, call)) {
     abort_profile(c(
       paste0("There is no data set of profiles at `", store$shown, "`."),
-      i = "`write_profile_dataset()` creates one."
+      i = "`store_profiles()` creates one."
     ), "profile_error_open", path = store$shown, call = call)
   }
 }
@@ -128,15 +128,17 @@ empty_table <- function(table) {
 # when the files get their names.
 append_tables <- function(store, tables, call, name = paste0(unique_name(), ".parquet"), day = NULL) {
   if (nrow(tables$samples) > 0) {
+    tables <- Map(function(rows, columns) rows[names(columns)], tables[names(dataset_columns)], dataset_columns)
     put_tables(store, Filter(nrow, tables[c("frames", "labels", "samples")]), name, day, call)
   }
 }
 
 # Another name for each call in any process on any machine, even in containers, whose process ids and host names are
 # equal.
-unique_name <- function() {
-  about <- list(Sys.info()[["nodename"]], Sys.getpid(), as.numeric(Sys.time()), tempfile(), random_bytes())
-  substr(rlang::hash(about), 1, 20)
+unique_name <- function() substr(rlang::hash(unique_parts()), 1, 20)
+
+unique_parts <- function() {
+  list(Sys.info()[["nodename"]], Sys.getpid(), as.numeric(Sys.time()), tempfile(), random_bytes())
 }
 
 # Does not change R's random numbers.

@@ -24,7 +24,7 @@
 #' samples, filter `samples` by the ids of these samples, as in the example.
 #'
 #' @section Databases:
-#' [copy_profile_to()] stores profiles in a database that grows with each run. `dm::copy_dm_to()` copies one dm. It
+#' [store_profiles()] stores profiles in a database that grows with each run. `dm::copy_dm_to()` copies one dm. It
 #' needs `set_key_constraints = FALSE`, since dm creates an index for each foreign key and does not quote its name,
 #' which is not valid in SQL if a table or column has a leading dot. The dm that it returns has all keys;
 #' `dplyr::collect()` loads it, filtered or not, and `profile_from_dm()` converts the result to a profile. Databases
@@ -106,7 +106,7 @@ tables_of_dm <- function(x, call) {
   local <- vapply(tables, is.data.frame, TRUE)
   if (!all(local)) {
     abort_invalid(
-      "is not in memory; `dplyr::collect()` loads a dm, `profile_from_con()` the tables of a database",
+      "is not in memory; `dplyr::collect()` loads a dm, `read_profile()` a selection of a store",
       names(tables)[!local][[1]],
       call = call
     )

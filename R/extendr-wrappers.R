@@ -34,7 +34,7 @@ rust_compact <- function(x, combines, lazy) .Call(wrap__rust_compact, x, combine
 
 rust_remap <- function(columns, from, to, key) .Call(wrap__rust_remap, columns, from, to, key)
 
-rust_content_keys <- function(columns, sets, count) .Call(wrap__rust_content_keys, columns, sets, count)
+rust_content_keys <- function(columns, count) .Call(wrap__rust_content_keys, columns, count)
 
 rust_unit_factors <- function(units, to) .Call(wrap__rust_unit_factors, units, to)
 

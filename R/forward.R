@@ -5,7 +5,7 @@
 #'
 #' @description
 #' `forward_profiles()` sends the profiles that [start_agent()] writes to a folder to an OpenTelemetry collector, or adds
-#' them to a data set of [write_profile_dataset()], and removes each file that the server has accepted or that was added.
+#' them to a data set of [store_profiles()], and removes each file that the server has accepted or that was added.
 #' Run it in a separate process next to a service, such as a sidecar container that shares a folder with it: the process
 #' of the service then needs neither the network nor any secrets.
 #'

@@ -158,14 +158,6 @@ filter.profile_data <- function(.data, ...) {
   no_method("filter", i = use_filter("filter"))
 }
 
-#' @exportS3Method dplyr::filter
-filter.tbl_profile <- function(.data, ...) {
-  no_method(
-    "filter",
-    i = "Select runs by conditions of `tbl_profile()`, or filter one of the tables, such as `x$samples`."
-  )
-}
-
 #' @exportS3Method dplyr::arrange
 arrange.profile_data <- no_verb("arrange")
 

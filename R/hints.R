@@ -89,9 +89,9 @@ profile_hint <- function(x) {
   } else if (is.list(x) && all(c("by.self", "by.total") %in% names(x))) {
     "This is a result of `summaryRprof()`. Read the file of `Rprof()` with `read_rprof()`."
   } else if (inherits(x, "tbl_profile")) {
-    "`profile_from_con()` loads a profile from a database."
+    "`read_profile()` loads what it selects."
   } else if (inherits(x, "DBIConnection")) {
-    "Load a profile with `profile_from_con()`."
+    "Select profiles with `tbl_profile()`, and load them with `read_profile()`."
   } else if (inherits(x, "connection")) {
     "Read the profile first, with `read_profile()`."
   } else if (is_text(x) && file.exists(x) && !dir.exists(x)) {
@@ -160,7 +160,7 @@ folder_hint <- function(path) {
   }
   shown <- in_quotes(short_text(path))
   if (file.exists(in_folder(path.expand(folder), layout_file))) {
-    paste0("It is a data set of profiles: use `profile_from_con(", shown, ")`.")
+    paste0("It is a data set of profiles: use `read_profile(tbl_profile(", shown, "))`.")
   } else {
     paste0("To read all of its files: `combine_profiles(lapply(list.files(", shown, ", full.names = TRUE), read_profile))`.")
   }

@@ -35,8 +35,8 @@
 #' - *How do I put profiles into a report?* [plot()][plot.profile_data()], [profile_page()] in R Markdown and Quarto
 #' - *How do I calculate with a profile?* [summary()][summary.profile_data()], [as_tibble()][as_tibble.profile_data],
 #'   [dm_from_profile()]
-#' - *How do I keep hundreds of profiles?* [copy_profile_to()], [tbl_profile()], [roll_up_profiles()]
-#' - *How do I keep the profiles of a fleet?* [write_profile_dataset()]
+#' - *How do I keep hundreds of profiles?* [store_profiles()], [tbl_profile()], [roll_up_profiles()]
+#' - *How do I keep the profiles of a fleet?* [store_profiles()]
 #' - *How do I send profiles to a collector?* [send_otlp()], [start_agent()], [forward_profiles()]
 #'
 #' All functions, by family:
@@ -74,7 +74,7 @@
 #' [with_span_ids()], [tracer_provider()][tracer_provider]
 #'
 #' ## Databases and senders
-#' [copy_profile_to()], [write_profile_dataset()], [profile_from_con()], [tbl_profile()], [roll_up_profiles()],
+#' [store_profiles()], [tbl_profile()], [roll_up_profiles()],
 #' [prune_profiles()]; [send_otlp()],
 #' [forward_profiles()]
 #'

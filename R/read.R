@@ -162,6 +162,9 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
 #' read_profile(system.file("samples/proto/1.out.prof.pb.gz", package = "profile"))
 read_profile <- function(path, ..., version = "2.0", source_uri = path) {
   call <- call_without_dots()
+  if (!missing(path) && inherits(path, "tbl_profile")) {
+    return(as_version(profile_of_dataset(path, call), version, call))
+  }
   read_format(path, "", version, source_uri, call)
 }
 

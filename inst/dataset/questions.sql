@@ -56,6 +56,13 @@ JOIN (
 GROUP BY f.name
 ORDER BY 3 DESC, 1;
 
+-- question: runs of a service
+SELECT run, run_start, host, sum(value) AS total
+FROM samples
+WHERE service = 'shop' AND sample_type = 'cpu'
+GROUP BY run, run_start, host
+ORDER BY 2, 1;
+
 -- question: the flame graph of a trace
 -- A row for each frame, the outermost first.
 SELECT s.service, s.stack_key, f.depth, f.name, s.size

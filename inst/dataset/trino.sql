@@ -4,13 +4,13 @@
 -- A day that was compacted is read from its last folder that is valid, and else from the files of its writers.
 
 CREATE TABLE recent_samples (
-  service varchar, version varchar, host varchar, minute timestamp, sample_type varchar, unit varchar, value double,
-  sample_count bigint, stack_key varchar, label_key varchar, trace_id varchar, day varchar
+  service varchar, version varchar, host varchar, run varchar, run_start timestamp, minute timestamp, sample_type varchar,
+  unit varchar, value double, sample_count bigint, stack_key varchar, label_key varchar, trace_id varchar, day varchar
 ) WITH (format = 'PARQUET', external_location = 'ROOT/samples', partitioned_by = ARRAY['day']);
 
 CREATE TABLE compact_samples (
-  service varchar, version varchar, host varchar, minute timestamp, sample_type varchar, unit varchar, value double,
-  sample_count bigint, stack_key varchar, label_key varchar, trace_id varchar, day varchar, valid_from bigint
+  service varchar, version varchar, host varchar, run varchar, run_start timestamp, minute timestamp, sample_type varchar,
+  unit varchar, value double, sample_count bigint, stack_key varchar, label_key varchar, trace_id varchar, day varchar, valid_from bigint
 ) WITH (format = 'PARQUET', external_location = 'ROOT/compact/samples', partitioned_by = ARRAY['day', 'valid_from']);
 
 CREATE TABLE recent_frames (
@@ -47,12 +47,14 @@ CREATE VIEW valid_folders AS
 SELECT day, max(valid_from) AS last_valid FROM compact_samples WHERE valid_from <= to_unixtime(now()) GROUP BY day;
 
 CREATE VIEW samples AS
-SELECT service, version, host, minute, sample_type, unit, value, sample_count, stack_key, label_key, trace_id, day
+SELECT
+  service, version, host, run, run_start, minute, sample_type, unit, value, sample_count, stack_key, label_key, trace_id,
+  day
 FROM recent_samples WHERE day NOT IN (SELECT day FROM valid_folders)
 UNION ALL
 SELECT
-  c.service, c.version, c.host, c.minute, c.sample_type, c.unit, c.value, c.sample_count, c.stack_key, c.label_key,
-  c.trace_id, c.day
+  c.service, c.version, c.host, c.run, c.run_start, c.minute, c.sample_type, c.unit, c.value, c.sample_count, c.stack_key,
+  c.label_key, c.trace_id, c.day
 FROM compact_samples c JOIN valid_folders v ON v.day = c.day AND v.last_valid = c.valid_from;
 
 -- Rows of these two may occur several times, also in different days.

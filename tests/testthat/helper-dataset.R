@@ -23,9 +23,9 @@ days_later <- function(days) {
 }
 
 # Compacts all that was written until now, as if it was `days` later.
-compact_dataset <- function(path, period = "minute", days = 2) {
+compact_dataset <- function(path, period = "minute", days = 2, apart = "run") {
   pretend_days(days)
-  roll_up_dataset(path, as.numeric(days_later(days - 0.5)), period, NULL)
+  roll_up_dataset(path, as.numeric(days_later(days - 0.5)), period, apart, NULL)
 }
 
 pretend_days <- function(days, envir = parent.frame()) {

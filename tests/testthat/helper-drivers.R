@@ -27,16 +27,13 @@ other_driver <- function(path = ":memory:", transactions = TRUE, .local_envir = 
   methods::new(class, con = con)
 }
 
-# Expects that two profiles, stored twice, are loaded as they were, summed up, rolled up and removed, and that nothing is
-# left of a profile that could not be stored. `lazy` is FALSE for drivers that dbplyr does not know.
-expect_stored <- function(
-  con, schema = NULL, lazy = TRUE, wide = "9007199254740993", same = testthat::expect_identical
-) {
-  old <- at_time(read_quietly(rprof_path("names_plain.out")), 1000)
+# Expects that two profiles, stored twice, are loaded with all sums, summed up and removed, and that nothing is left of a
+# profile that could not be stored. `lazy` is FALSE for drivers that dbplyr does not know. `same` compares numbers.
+expect_stored <- function(con, schema = NULL, lazy = TRUE, same = testthat::expect_identical) {
+  old <- read_quietly(rprof_path("names_plain.out"))
   # Text that collations take for equal, long text, and characters of four bytes.
   names <- c("a", "A", "a ", "\u00e4", "\U1F600", "\\", "'", strrep("long ", 20000))
   new <- small_profile()
-  new <- at_time(new, 200000)
   new$functions <- tibble::tibble(
     function_id = seq_along(names), name = names, system_name = names, filename = names, start_line = 0L
   )
@@ -51,48 +48,68 @@ expect_stored <- function(
     tibble::tibble(sample_id = seq_len(n), type = "a\\b'c", unit = "A ", value = c(0.1, 1 / 3, 1e300)[seq_len(n)])
   )
   new$sample_values <- new$sample_values[order(new$sample_values$sample_id), ]
-  new$samples$.wide <- bit64::as.integer64(wide)
-  new$samples$.flag <- c(TRUE, NA, FALSE)[seq_len(n)]
-  new$samples$.text <- c("x", NA, "")[seq_len(n)]
-  new$.notes <- tibble::tibble(sample_id = 1L, key = "\U1F600", size = pi)
+  new$.labels <- tibble::tibble(
+    sample_id = c(1L, 1L, 2L), key = c("\U1F600", "size", "\U1F600"), str = c("x ", NA, "x"), num = c(NA, 2^40, NA),
+    unit = c(NA, "bytes", NA)
+  )
   all <- list(old, new)
-  store(con, all, schema)
-  loaded <- function(...) {
-    x <- profile_from_con(con, ..., schema = schema)
-    if (!is.null(x$samples$.flag)) x$samples$.flag <- as.logical(x$samples$.flag)
-    if (!is.null(x$samples$.wide)) x$samples$.wide <- bit64::as.integer64(x$samples$.wide)
-    x
-  }
-  same(loaded(), combine_profiles(all))
-  store(con, all, schema)
-  same(loaded(), combine_profiles(c(all, all)))
-  testthat::expect_equal(count_rows(con, schema, "functions"), nrow(combine_profiles(all)$functions))
+  store_profiles(all, con, schema = schema)
+  counts <- stored_tables_of(con, schema)
+  expected <- Reduce(function(a, b) a + b, lapply(all, function(x) nrow(flat_tables(x, character(), NULL)$samples)))
+  testthat::expect_equal(counts[["profile_sums"]], expected)
+  read <- function() DBI::dbGetQuery(con, paste(
+    "SELECT DISTINCT name FROM", quoted(con, schema, "frames"), "ORDER BY name"
+  ))$name
+  testthat::expect_setequal(read(), unique(c(old$functions$name, names)))
+  store_profiles(all, con, schema = schema)
+  # Only sums are stored again.
+  twice <- counts
+  twice["profile_sums"] <- 2 * counts["profile_sums"]
+  testthat::expect_equal(stored_tables_of(con, schema), twice)
 
-  failing <- new
-  failing$.later <- tibble::tibble(sample_id = c(1L, 99L))
-  testthat::expect_error(copy_profile_to(con, failing, schema = schema), class = "profile_error_invalid")
-  same(loaded(), combine_profiles(c(all, all)))
+  failing <- function(con, schema, table, rows) {
+    if (table == "profile_sums") stop("It fails.")
+    insert(con, schema, table, rows)
+  }
+  insert <- insert_rows
+  local({
+    replace_function("insert_rows", failing, environment())
+    testthat::expect_error(store_profiles(small_profile(), con, schema = schema), "It fails.", fixed = TRUE)
+  })
+  testthat::expect_equal(stored_tables_of(con, schema), twice)
 
   if (lazy && rlang::is_installed("dbplyr")) {
-    sums <- dplyr::collect(summary(tbl_profile(con, schema = schema)))
-    wanted <- summary(combine_profiles(c(all, all)))$by_function
-    testthat::expect_equal(nrow(sums), nrow(wanted))
-    testthat::expect_equal(sums$total[match(wanted$name, sums$name)], wanted$total)
+    loaded <- sums_of_store(con, schema = schema)
+    flat <- function(x) lapply(flat_tables(x, character(), NULL), function(rows) {
+      rows[] <- lapply(rows, function(column) if (is.factor(column)) as.character(column) else column)
+      rows
+    })
+    whole <- bind_profiles(c(all, all), NULL)
+    for (type in c("samples", "a\\b'c")) {
+      wanted <- as.data.frame(summary(read_profile(tbl_profile(flat(whole))), type = type)$by_function)
+      wanted <- wanted[order(wanted$name, method = "radix"), c("name", "self", "total")]
+      row.names(wanted) <- NULL
+      same(loaded[[type]], wanted)
+    }
+    labels <- as.data.frame(read_profile(tbl_profile(con, schema = schema))$.labels)[c("key", "str", "num", "unit")]
+    testthat::expect_setequal(paste(labels$key, labels$str, labels$num, labels$unit), c(
+      "\U1F600 x  NA NA", paste("size NA", 2^40, "bytes"), "\U1F600 x NA NA"
+    ))
   }
 
-  before <- as.POSIXct(300000, origin = "1970-01-01")
+  move_to(con, "2026-01-01", schema)
+  before <- as.POSIXct("2026-01-03", tz = "UTC")
   testthat::expect_equal(roll_up_profiles(con, before, schema = schema), 1)
-  testthat::expect_equal(nrow(loaded()$sources), 3)
-  testthat::expect_equal(sum(loaded()$sample_values$value), sum(combine_profiles(c(all, all))$sample_values$value))
-  testthat::expect_equal(prune_profiles(con, before, schema = schema), 3)
-  for (table in c("sources", "samples", ".stacks", "functions", ".notes")) {
-    testthat::expect_equal(count_rows(con, schema, table), 0, info = table)
-  }
-  store(con, all, schema)
-  same(loaded(), combine_profiles(all))
+  testthat::expect_lt(count_rows(con, schema, "profile_sums"), twice[["profile_sums"]])
+  if (lazy && rlang::is_installed("dbplyr")) same(sums_of_store(con, schema = schema), loaded)
+  testthat::expect_equal(roll_up_profiles(con, before, schema = schema), 0)
+  testthat::expect_equal(prune_profiles(con, before, schema = schema), 1)
+  testthat::expect_equal(sum(stored_tables_of(con, schema)), 0)
+  store_profiles(all, con, schema = schema)
+  testthat::expect_equal(stored_tables_of(con, schema), counts)
 }
 
-# Expects that a copy in a transaction of the user is refused, and that the transaction goes on. `sql` is FALSE if a
+# Expects that storing in a transaction of the user is refused, and that the transaction goes on. `sql` is FALSE if a
 # transaction can be begun by the driver only.
 expect_untouched <- function(con, sql = TRUE) {
   DBI::dbExecute(con, "CREATE TABLE of_user (a INTEGER)")
@@ -101,7 +118,7 @@ expect_untouched <- function(con, sql = TRUE) {
   for (way in Filter(length, ways)) {
     way[[1]](con)
     DBI::dbExecute(con, "INSERT INTO of_user VALUES (1)")
-    testthat::expect_error(copy_profile_to(con, small_profile()), class = "profile_error_unsupported")
+    testthat::expect_error(store_profiles(small_profile(), con), class = "profile_error_unsupported")
     testthat::expect_equal(count_rows(con, NULL, "of_user"), 1)
     way[[2]](con)
     testthat::expect_equal(count_rows(con, NULL, "of_user"), 0)

@@ -90,7 +90,7 @@ write_hosts <- function(path, hosts) {
     profiles <- Map(profile_of_host, rows$host, rows$service, rows$version)
     resources <- Map(attributes_of_host, rows$host, rows$service, rows$version)
     callr::r_bg(function(path, profiles, resources) {
-      Map(function(x, resource) profile::write_profile_dataset(x, path, resource = resource), profiles, resources)
+      Map(function(x, resource) profile::store_profiles(x, path, resource = resource), profiles, resources)
       TRUE
     }, list(path, profiles, resources))
   })
@@ -163,10 +163,18 @@ answers_of_profiles <- function() {
       host = paste0("host-", host), minute = 60 * floor(x$samples$.timestamp / 60), total = x$sample_values$value, n = 1
     )
   }, shop_rows$host, shop_rows$service, shop_rows$version))
+  runs <- do.call(rbind, Map(function(host, service, version) {
+    x <- profile_of_host(host, service, version)
+    run <- flat_tables(x, attributes_of_host(host, service, version), NULL)$samples[1, ]
+    data.frame(
+      run = as.character(run$run), run_start = as.numeric(run$run_start), host = paste0("host-", host),
+      total = sum(x$sample_values$value)
+    )
+  }, shop_rows$host, shop_rows$service, shop_rows$version))
   list(
     "functions of a service" = sorted(functions(shop)), "functions of the fleet" = sorted(functions(all)),
     "callers of a function" = sorted(as.data.frame(above)), "what changed between two versions" = sorted(versions),
-    "the flame graph of a trace" = paths_of_profile(of_trace),
+    "runs of a service" = sorted(runs), "the flame graph of a trace" = paths_of_profile(of_trace),
     "sums by a label" = sorted(labels[!is.na(labels$route), c("route", "total")]),
     "lines of a service" = sorted(lines),
     "hosts and minutes" = sorted(stats::aggregate(cbind(total, n) ~ host + minute, hosts, sum))

@@ -23,7 +23,7 @@ functions_of_profiles <- function(path, other = small_profile(), envir = parent.
   if (rlang::is_installed(c("DBI", "RSQLite"))) {
     con <- DBI::dbConnect(RSQLite::SQLite())
     withr::defer(DBI::dbDisconnect(con), envir)
-    functions$database <- function(x) copy_profile_to(con, x)
+    functions$database <- function(x) store_profiles(x, con)
   }
   functions
 }

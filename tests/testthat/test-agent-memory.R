@@ -82,11 +82,21 @@ test_that("files in a folder have the figures and the attributes of the service 
     c(
       paste0("profile.cpu.", c("ticks", "clock", "factor")),
       paste0("profile.heap.", c("used", "used.min", "free", "objects", "data", "resident")),
-      paste0("resource.", c("service.name", paste0("process.runtime.", c("name", "version")), "host.name", "service.version"))
+      paste0("resource.", c(
+        "service.name", paste0("process.runtime.", c("name", "version")), "host.name", "service.instance.id",
+        "process.creation.time", "service.version"
+      ))
     )
   )
   rows <- flat_tables(x, character(), NULL)$samples
   expect_identical(unique(paste(rows$service, rows$version, rows$host)), "my api 2.3 a")
+  # The parts of a process are one run, which began with the process.
+  id <- sub(".*: ", "", grep("instance[.]id", x$.comments$comment, value = TRUE))
+  expect_match(id, "^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$")
+  x$sources$source_timestamp <- x$sources$source_timestamp + 60
+  later <- flat_tables(x, character(), NULL)$samples
+  expect_identical(unique(later[c("run", "run_start")]), unique(rows[c("run", "run_start")]))
+  expect_lt(rows$run_start[[1]], Sys.time())
 })
 
 test_that("a snapshot of the agent retains the same as memory_profile()", {

@@ -29,13 +29,13 @@ test_that("our verbs answer like the recorded profiles", {
   expected <- shared$expected
   functions <- function(rows) sorted(as.data.frame(rows)[c("name", "self", "total")])
   expect_identical(
-    functions(dplyr::collect(summary(tbl_profile(path, service == "shop"), type = "cpu"))),
+    functions(summary(tbl_profile(path, service == "shop"), type = "cpu")$by_function),
     expected[["functions of a service"]]
   )
-  all <- profile_from_con(path)
+  all <- read_profile(tbl_profile(path))
   expect_identical(functions(summary(all, type = "cpu")$by_function), expected[["functions of the fleet"]])
   totals <- lapply(c("2.2", "2.3"), function(wanted) {
-    as.data.frame(summary(profile_from_con(path, version == wanted), type = "cpu")$by_function)[c("name", "total")]
+    as.data.frame(summary(read_profile(tbl_profile(path, version == wanted)), type = "cpu")$by_function)[c("name", "total")]
   })
   versions <- merge(totals[[1]], totals[[2]], by = "name")
   expect_identical(sorted(versions), expected[["what changed between two versions"]])
@@ -45,7 +45,7 @@ test_that("our verbs answer like the recorded profiles", {
   )
   routes <- as.data.frame(summary(all, type = "cpu", by = "route"))
   expect_identical(sorted(routes[!is.na(routes$route), c("route", "total")]), expected[["sums by a label"]])
-  of_trace <- profile_from_con(path, trace_id == !!fleet_trace)
+  of_trace <- read_profile(tbl_profile(path, trace_id == !!fleet_trace))
   expect_identical(paths_of_profile(of_trace), expected[["the flame graph of a trace"]])
 })
 

@@ -7,19 +7,19 @@ versioned <- function(version) c(service.name = "report", service.version = vers
 test_that("what was written is read, from one call and from several", {
   path <- local_dataset()
   x <- small_profile()
-  expect_identical(write_profile_dataset(x, path, resource = versioned("1")), x)
-  expect_invisible(write_profile_dataset(list(x, x), path, resource = versioned("2")))
+  expect_identical(store_profiles(x, path, resource = versioned("1")), x)
+  expect_invisible(store_profiles(list(x, x), path, resource = versioned("2")))
   sums <- sums_of_dataset(path)
   one <- sums[sums$version == "1", ]
   two <- sums[sums$version == "2", ]
   expect_identical(two$value, 2 * one$value)
   expect_identical(sum(one$value[one$sample_type == "samples"]), sum(summary(x, type = "samples")$by_function$self))
-  expect_identical(readLines(file.path(path, "_profile_dataset")), "1")
+  expect_identical(readLines(file.path(path, "_profile_dataset")), "2")
   expect_identical(grep("[.]new$", files_of(path), value = TRUE), character())
   expect_identical(
-    sum(profile_from_con(path, day >= "2026-01-01")$sample_values$value), sum(profile_from_con(path)$sample_values$value)
+    sum(read_profile(tbl_profile(path, day >= "2026-01-01"))$sample_values$value), sum(read_profile(tbl_profile(path))$sample_values$value)
   )
-  expect_identical(nrow(profile_from_con(path, day < "2026-01-01")$samples), 0L)
+  expect_identical(nrow(read_profile(tbl_profile(path, day < "2026-01-01"))$samples), 0L)
 })
 
 test_that("files and folders with files of agents are written", {
@@ -29,8 +29,8 @@ test_that("files and folders with files of agents are written", {
   writeLines("", file.path(folder, "note.txt"))
   file <- withr::local_tempfile(fileext = ".pb.gz")
   write_pprof(small_profile(), file)
-  write_profile_dataset(c(folder, file), path, resource = versioned("1"))
-  write_profile_dataset(list(small_profile(), small_profile()), path, resource = versioned("2"))
+  store_profiles(c(folder, file), path, resource = versioned("1"))
+  store_profiles(list(small_profile(), small_profile()), path, resource = versioned("2"))
   values <- dplyr::collect(dplyr::count(tbl_profile(path)$samples, version, sample_type, wt = value))
   values <- values[values$sample_type == "samples", ]
   expect_identical(length(unique(values$n)), 1L)
@@ -39,9 +39,9 @@ test_that("files and folders with files of agents are written", {
 test_that("a summary of the engine is the summary of the profile", {
   path <- local_dataset()
   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
-  write_profile_dataset(x, path, resource = versioned("1"))
+  store_profiles(x, path, resource = versioned("1"))
   expected <- as.data.frame(summary(x, type = "samples")$by_function)[c("name", "self", "total")]
-  found <- as.data.frame(dplyr::collect(summary(tbl_profile(path, version == "1"), type = "samples")))[names(expected)]
+  found <- as.data.frame(summary(tbl_profile(path, version == "1"), type = "samples")$by_function)[names(expected)]
   order <- function(rows) rows[base::order(rows$name, method = "radix"), ]
   expect_equal(order(found), order(expected), ignore_attr = TRUE)
   expect_snapshot(print(tbl_profile(path)))
@@ -50,14 +50,14 @@ test_that("a summary of the engine is the summary of the profile", {
 test_that("services with equally many samples are printed in the order of their names", {
   path <- local_dataset()
   # arrow returns them in the order of files, whose names are random.
-  for (name in c("d", "b", "e", "a", "c")) write_profile_dataset(small_profile(), path, resource = c(service.name = name))
+  for (name in c("d", "b", "e", "a", "c")) store_profiles(small_profile(), path, resource = c(service.name = name))
   expect_identical(utils::tail(format(tbl_profile(path), n = 5), 5), paste0("  ", c("a", "b", "c", "d", "e")))
 })
 
 test_that("a day is compacted, summed up and removed, with the same sums", {
   path <- local_dataset()
   x <- small_profile()
-  for (version in c("1", "2")) write_profile_dataset(x, path, resource = versioned(version))
+  for (version in c("1", "2")) store_profiles(x, path, resource = versioned(version))
   sums <- sums_of_dataset(path)
   written <- files_of(path)
   expect_identical(compact_dataset(path, days = 0), 0)
@@ -67,18 +67,27 @@ test_that("a day is compacted, summed up and removed, with the same sums", {
   expect_identical(compact_dataset(path), 1)
   expect_identical(sums_of_dataset(path), sums)
   expect_true(all(written %in% files_of(path)))
-  expect_length(grep("^compact/samples/day=20.*/minute-1[.]parquet$", files_of(path)), 1)
+  expect_length(grep("^compact/samples/day=20.*/minute-run-1[.]parquet$", files_of(path)), 1)
 
   # Later they are removed.
   expect_identical(compact_dataset(path, days = 2.1), 0)
   expect_identical(sums_of_dataset(path), sums)
   expect_identical(grep("^(samples|frames|labels)/day=20", files_of(path), value = TRUE), character())
-  expect_identical(profile_from_con(path)$functions$name, profile_from_con(path, service == "report")$functions$name)
+  expect_identical(read_profile(tbl_profile(path))$functions$name, read_profile(tbl_profile(path, service == "report"))$functions$name)
 
   for (period in c("hour", "day")) {
     expect_identical(compact_dataset(path, period, days = 2.2), 1)
     expect_identical(sums_of_dataset(path), sums)
   }
+  # Runs are summed up, here of one host.
+  runs <- function() nrow(read_profile(tbl_profile(path))$sources)
+  before <- runs()
+  for (apart in c("host", "none")) {
+    expect_identical(compact_dataset(path, "day", days = 2.25, apart = apart), 1)
+    expect_identical(sums_of_dataset(path), sums)
+  }
+  expect_identical(read_profile(tbl_profile(path))$sources$source_timestamp, rep(NA_real_, 2))
+  expect_gte(before, runs())
   # Sums of a longer period stay.
   compact_dataset(path, "minute", days = 2.3)
   expect_length(grep("^compact/samples/day=20.*[.]parquet$", files_of(path)), 1)
@@ -92,27 +101,27 @@ test_that("a day is compacted, summed up and removed, with the same sums", {
 
 test_that("a file that comes after its day was compacted is read at once, and summed up with the others", {
   path <- local_dataset()
-  write <- function(version) write_profile_dataset(small_profile(), path, resource = versioned(version))
+  write <- function(version) store_profiles(small_profile(), path, resource = versioned(version))
   write("1")
   expect_identical(compact_dataset(path, "hour"), 1)
   write("2")
   sums <- sums_of_dataset(path)
   expect_identical(unique(sums$version), c("1", "2"))
-  expect_gt(nrow(profile_from_con(path, version == "2")$sample_locations), 0)
-  expect_identical(nrow(profile_from_con(path, version == "2", day < "2020-01-01")$samples), 0L)
+  expect_gt(nrow(read_profile(tbl_profile(path, version == "2"))$sample_locations), 0)
+  expect_identical(nrow(read_profile(tbl_profile(path, version == "2", day < "2020-01-01"))$samples), 0L)
 
   # It does not change the period.
   expect_identical(compact_dataset(path, "minute", days = 2.01), 1)
   expect_identical(sums_of_dataset(path), sums)
   expect_identical(compact_dataset(path, "minute", days = 2.2), 0)
   expect_identical(grep("^(samples|frames)/day=20", files_of(path), value = TRUE), character())
-  expect_length(grep("^compact/samples/day=20.*/hour-1[.]parquet$", files_of(path)), 1)
+  expect_length(grep("^compact/samples/day=20.*/hour-run-1[.]parquet$", files_of(path)), 1)
   expect_identical(sums_of_dataset(path), sums)
 })
 
 test_that("two processes that compact at once lose nothing", {
   path <- local_dataset()
-  write <- function(version) write_profile_dataset(small_profile(), path, resource = versioned(version))
+  write <- function(version) store_profiles(small_profile(), path, resource = versioned(version))
   write("1")
   # Another process, whose clock is an hour ahead, compacts the day meanwhile, with a file that this one has not seen.
   sort_rows <- write_sorted
@@ -131,7 +140,7 @@ test_that("two processes that compact at once lose nothing", {
   expect_length(grep("_files$", files_of(path)), 1)
   # A longer period gets a later folder, although this clock is behind.
   expect_identical(compact_dataset(path, "hour", days = 2), 1)
-  expect_length(grep("/hour-1[.]parquet$", files_of(path)), 1)
+  expect_length(grep("/hour-run-1[.]parquet$", files_of(path)), 1)
   expect_identical(sums_of_dataset(path), sums)
   expect_identical(compact_dataset(path, "hour", days = 2), 0)
   compact_dataset(path, "hour", days = 2.5)
@@ -142,7 +151,7 @@ test_that("two processes that compact at once lose nothing", {
 test_that("large services are divided, and services share a file", {
   path <- local_dataset()
   x <- small_profile()
-  for (name in c("a", "b", "c")) write_profile_dataset(x, path, resource = c(service.name = name))
+  for (name in c("a", "b", "c")) store_profiles(x, path, resource = c(service.name = name))
   sums <- sums_of_dataset(path)
   replace_function("most_rows", 3)
   replace_function("many_files", 1)
@@ -155,7 +164,7 @@ test_that("large services are divided, and services share a file", {
 
 test_that("a process that was killed leaves what was", {
   path <- local_dataset()
-  write_profile_dataset(small_profile(), path, resource = versioned("1"))
+  store_profiles(small_profile(), path, resource = versioned("1"))
   sums <- sums_of_dataset(path)
   # It stops before each file gets its name.
   rename <- rename_into_place
@@ -172,7 +181,7 @@ test_that("a process that was killed leaves what was", {
   }
   # A small profile has frames, and no labels.
   for (n in 1:2) {
-    expect_identical(until(n, write_profile_dataset(small_profile(), path, resource = versioned("2"))), "killed")
+    expect_identical(until(n, store_profiles(small_profile(), path, resource = versioned("2"))), "killed")
     expect_identical(sums_of_dataset(path), sums)
   }
   for (n in 1:3) {
@@ -189,7 +198,7 @@ test_that("a process that was killed leaves what was", {
 test_that("Ctrl-C leaves no file incomplete, and what was", {
   path <- local_dataset()
   x <- small_profile()
-  write_profile_dataset(x, path, resource = versioned("1"))
+  store_profiles(x, path, resource = versioned("1"))
   sums <- sums_of_dataset(path)
   interrupted <- function(at, code) {
     original <- utils::getFromNamespace(at, "profile")
@@ -201,7 +210,7 @@ test_that("Ctrl-C leaves no file incomplete, and what was", {
     expect_identical(tryCatch(code, interrupt = function(e) "by Ctrl-C"), "by Ctrl-C")
   }
   for (at in c("write_parquet", "rename_into_place")) {
-    interrupted(at, write_profile_dataset(x, path, resource = versioned("2")))
+    interrupted(at, store_profiles(x, path, resource = versioned("2")))
     interrupted(at, compact_dataset(path))
     expect_identical(sums_of_dataset(path), sums)
     hidden <- list.files(path, "^[.]", all.files = TRUE, no.. = TRUE)
@@ -213,12 +222,12 @@ test_that("Ctrl-C leaves no file incomplete, and what was", {
 
 test_that("files that are cut are errors, and change nothing", {
   path <- local_dataset()
-  for (version in c("1", "2")) write_profile_dataset(small_profile(), path, resource = versioned(version))
+  for (version in c("1", "2")) store_profiles(small_profile(), path, resource = versioned(version))
   file <- list.files(file.path(path, "samples"), recursive = TRUE, full.names = TRUE)[2:3]
   bytes <- file_bytes(file[[2]])
   writeBin(bytes[1:20], file[[2]])
   written <- files_of(path)
-  expect_error(profile_from_con(path), "Cannot read the data set", class = "profile_error_open")
+  expect_error(read_profile(tbl_profile(path)), "Cannot read the data set", class = "profile_error_open")
   expect_error(compact_dataset(path), "Cannot read the data set", class = "profile_error_open")
   samples <- function(files) grep("^frames|^compact/frames", files, value = TRUE, invert = TRUE)
   expect_identical(samples(files_of(path)), samples(written))
@@ -232,8 +241,8 @@ test_that("paths may be relative, and contain blanks, other letters, and what lo
   withr::local_dir(folder)
   for (path in c("a b/day=2020-01-01", enc2native("\u00e4%20+#"), ".hidden", "link")) {
     if (path == "link") file.symlink("a b", "link")
-    write_profile_dataset(small_profile(), path)
-    write_profile_dataset(small_profile(), file.path(folder, path), resource = versioned("2"))
+    store_profiles(small_profile(), path)
+    store_profiles(small_profile(), file.path(folder, path), resource = versioned("2"))
     expect_identical(unique(sums_of_dataset(path)$version), c("2", NA))
     sums <- sums_of_dataset(path)
     expect_identical(compact_dataset(path), 1)
@@ -245,7 +254,7 @@ test_that("paths may be relative, and contain blanks, other letters, and what lo
 
 test_that("files of others in the folders do no harm", {
   path <- local_dataset()
-  write_profile_dataset(small_profile(), path, resource = versioned("1"))
+  store_profiles(small_profile(), path, resource = versioned("1"))
   sums <- sums_of_dataset(path)
   today <- list.files(file.path(path, "samples"), "^day=20", full.names = TRUE)
   for (name in c("_SUCCESS", ".part.parquet.crc", ".x.parquet")) writeLines("x", file.path(today, name))
@@ -260,17 +269,17 @@ test_that("files of others in the folders do no harm", {
 
 test_that("unknown layouts and places are errors", {
   path <- local_dataset()
-  write_profile_dataset(small_profile(), path)
-  writeLines("2", file.path(path, "_profile_dataset"))
+  store_profiles(small_profile(), path)
+  writeLines("3", file.path(path, "_profile_dataset"))
   empty <- withr::local_tempdir()
   file <- withr::local_tempfile()
   writeLines("", file)
   hide <- function(lines) gsub("([`\"'])/[^`\"']*[`\"']", "\\1PATH\\1", gsub("[.] Detail: .*", "", lines))
   expect_snapshot(error = TRUE, transform = hide, {
     tbl_profile(path)
-    write_profile_dataset(small_profile(), path)
+    store_profiles(small_profile(), path)
     tbl_profile(empty)
-    write_profile_dataset(small_profile(), file.path(file, "x"))
+    store_profiles(small_profile(), file.path(file, "x"))
     roll_up_profiles(path, Sys.Date(), 1)
   })
 })
@@ -278,12 +287,12 @@ test_that("unknown layouts and places are errors", {
 test_that("a file that cannot be written or renamed is an error, and leaves what was", {
   skip_on_os("windows")
   path <- local_dataset()
-  write_profile_dataset(small_profile(), path, resource = versioned("1"))
+  store_profiles(small_profile(), path, resource = versioned("1"))
   written <- files_of(path)
   # The system refuses more than some bytes in a file, as if the disk was full.
   script <- withr::local_tempfile(lines = c(
     "x <- profile::read_rprof(system.file('samples/rprof/1.out', package = 'profile'))",
-    "tryCatch(profile::write_profile_dataset(x, commandArgs(TRUE)), profile_error_write = function(e) {",
+    "tryCatch(profile::store_profiles(x, commandArgs(TRUE)), profile_error_write = function(e) {",
     "  cat(conditionMessage(e))",
     "})"
   ))
@@ -298,12 +307,12 @@ test_that("a file that cannot be written or renamed is an error, and leaves what
   writeLines("", day)
   replace_function("current_time", function() as.numeric(as.POSIXct("2100-01-01 12:00", tz = "UTC")))
   expect_error(
-    write_profile_dataset(small_profile(), path), "Cannot write to the data set",
+    store_profiles(small_profile(), path), "Cannot write to the data set",
     class = "profile_error_write"
   )
   expect_setequal(files_of(path), c(written, "frames/day=2100-01-01"))
   unlink(day)
-  write_profile_dataset(small_profile(), path, resource = versioned("2"))
+  store_profiles(small_profile(), path, resource = versioned("2"))
   expect_identical(unique(sums_of_dataset(path)$version), c("1", "2"))
 })
 
@@ -320,7 +329,7 @@ test_that("object storage gets each file once, with its name", {
     dir.create(file.path(path, "compact", table, days[[1]], last), recursive = TRUE)
   }
   replace_function("rename_into_place", function(...) stop("Nothing is renamed."))
-  write_profile_dataset(small_profile(), path, resource = versioned("1"))
+  store_profiles(small_profile(), path, resource = versioned("1"))
   found <- files_of(path)
   expect_identical(sum(grepl("^(samples|frames)/day=20.*[.]parquet$", found)), 2L)
   expect_identical(found[startsWith(basename(found), ".")], character())

@@ -39,7 +39,7 @@ test_that("nothing is lost or counted twice if writers and compactors are killed
       while (i < most && goes_on()) {
         i <- i + 1
         version <- paste0(name, "-", i)
-        write_profile_dataset(x, path, resource = c(service.name = paste0("service-", i %% 3), service.version = version))
+        store_profiles(x, path, resource = c(service.name = paste0("service-", i %% 3), service.version = version))
         cat(version, "\n", sep = "", file = at("written"), append = TRUE)
         Sys.sleep(pause)
       }
@@ -63,7 +63,7 @@ test_that("nothing is lost or counted twice if writers and compactors are killed
     rows <- dplyr::group_by(tbl_profile(path)$samples, service, version)
     dplyr::collect(dplyr::summarise(rows, total = sum(value), count = sum(sample_count), .groups = "drop"))
   }
-  write_profile_dataset(x, path, resource = c(service.name = "first", service.version = "first"))
+  store_profiles(x, path, resource = c(service.name = "first", service.version = "first"))
   expected <- per_version()
   expect_identical(nrow(expected), 1L)
   writeLines("first", at("written"))

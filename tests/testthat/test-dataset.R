@@ -23,7 +23,8 @@ for_each_engine <- function(tables, code) {
     on.exit(DBI::dbDisconnect(con))
     for (table in names(tables)) {
       rows <- as.data.frame(tables[[table]])
-      rows$minute <- if (table == "samples") as.numeric(rows$minute)
+      times <- intersect(c("minute", "run_start"), names(rows))
+      rows[times] <- lapply(rows[times], as.numeric)
       DBI::dbWriteTable(con, table, rows)
     }
     code(lapply(rlang::set_names(names(tables)), function(table) dplyr::tbl(con, table)))
@@ -45,12 +46,12 @@ test_that("sums of a data set are the sums of the profile", {
   for (x in profiles) {
     tables <- flat(x)
     for_each_engine(tables, function(tables) {
-      y <- profile_from_con(tables)
+      y <- read_profile(tbl_profile(tables))
       expect_no_error(validate_profile(y))
       for (type in intersect(unique(x$sample_values$type), unique(y$sample_values$type))) {
         expected <- by_name(summary(x, type = type)$by_function)
         expect_identical(by_name(summary(y, type = type)$by_function), expected)
-        expect_identical(by_name(dplyr::collect(summary(tbl_profile(tables), type = type))), expected)
+        expect_identical(by_name(summary(tbl_profile(tables), type = type)$by_function), expected)
       }
       name <- summary(x)$by_function$name[[1]]
       tree <- function(x) as.data.frame(callers(x, name, type = "samples"))[c("name", "total")]
@@ -62,7 +63,7 @@ test_that("sums of a data set are the sums of the profile", {
 test_that("lines, files, packages and kinds of frames come back", {
   skip_if_not_installed("dplyr")
   x <- read_pprof(test_path("data", "frameworks", "shiny-1.13.0.pb.gz"))
-  y <- profile_from_con(flat(x))
+  y <- read_profile(tbl_profile(flat(x)))
   lines <- function(x) {
     rows <- as.data.frame(summary(x, type = "samples")$by_line)[c("filename", "line", "self", "total")]
     rows[order(rows$filename, rows$line, method = "radix"), ]
@@ -86,7 +87,7 @@ test_that("labels come back, as texts and as numbers", {
   tables <- flat(x)
   # The third sample has the stack of the first, but no labels, in two types.
   expect_identical(sum(is.na(tables$samples$label_key)), 2L)
-  y <- profile_from_con(tables)
+  y <- read_profile(tbl_profile(tables))
   for (key in c("route", "bytes")) {
     expect_identical(
       as.data.frame(summary(y, by = key, type = "samples"))[c(key, "total")],
@@ -102,7 +103,7 @@ test_that("labels may all be numbers", {
   x$.labels <- tibble::tibble(
     sample_id = x$samples$sample_id[1], key = "bytes", str = NA_character_, num = 5, unit = "bytes"
   )
-  y <- profile_from_con(flat(x))
+  y <- read_profile(tbl_profile(flat(x)))
   expect_identical(as.list(y$.labels[c("key", "str", "num", "unit")]), as.list(x$.labels[c("key", "str", "num", "unit")]))
 })
 
@@ -115,14 +116,14 @@ test_that("conditions select samples, and the frames of a service", {
   })
   for_each_engine(tables, function(tables) {
     wanted <- "2.4"
-    y <- profile_from_con(tables, service == "report", version == wanted)
+    y <- read_profile(tbl_profile(tables, service == "report", version == wanted))
     expect_identical(y$.resource_attributes$value, c("report", "2.4"))
     expect_identical(by_name(summary(y, type = "samples")$by_function), by_name(summary(x, type = "samples")$by_function))
     runs <- tbl_profile(tables, service == "report")
-    expect_identical(profile_from_con(runs, version == "2.4"), y)
+    expect_identical(read_profile(tbl_profile(runs, version == "2.4")), y)
     expect_identical(as.numeric(dplyr::collect(dplyr::count(runs$samples))$n), 2 * nrow(parts[[1]]$samples))
     both <- compare_profiles(
-      profile_from_con(runs, version == "2.3"), profile_from_con(runs, version == "2.4"), type = "samples"
+      read_profile(tbl_profile(runs, version == "2.3")), read_profile(tbl_profile(runs, version == "2.4")), type = "samples"
     )
     expect_true(all(both$by_function$difference == 0))
     expect_snapshot(print(runs), transform = function(lines) sub("  +$", "", lines))
@@ -155,7 +156,7 @@ test_that("a stack in two units of a type is two samples", {
   other <- tables$samples[tables$samples$sample_type == "samples", ]
   other$unit <- "dozen"
   tables$samples <- vctrs::vec_rbind(tables$samples, other)
-  y <- profile_from_con(tables)
+  y <- read_profile(tbl_profile(tables))
   sums <- tapply(y$sample_values$value, y$sample_values$unit, sum)
   expect_identical(as.vector(sums[c("count", "dozen")]), c(3, 3))
 })
@@ -167,7 +168,7 @@ test_that("rows of others may lack a service", {
     rows
   })
   for_each_engine(tables, function(tables) {
-    y <- profile_from_con(tables)
+    y <- read_profile(tbl_profile(tables))
     functions <- by_name(summary(y, type = "samples")$by_function)
     expect_identical(functions, by_name(summary(small_profile(), type = "samples")$by_function))
   })
@@ -177,14 +178,13 @@ test_that("arguments are checked", {
   skip_if_not_installed("dplyr")
   tables <- flat(small_profile())
   expect_error(
-    profile_from_con(tables, nonsense == 1), "Cannot filter by `nonsense == 1`", class = "profile_error_argument"
+    read_profile(tbl_profile(tables, nonsense == 1)), "Cannot filter by `nonsense == 1`", class = "profile_error_argument"
   )
   expect_snapshot(error = TRUE, {
-    profile_from_con(list(samples = tables$samples["value"], frames = tables$frames))
-    profile_from_con("/no/such/folder")
-    write_profile_dataset()
-    write_profile_dataset(small_profile(), tempdir(), 1)
-    write_profile_dataset(small_profile(), tempdir(), resource = "a")
+    tbl_profile(list(samples = tables$samples["value"], frames = tables$frames))
+    tbl_profile("/no/such/folder")
+    store_profiles(small_profile(), tempdir(), 1)
+    store_profiles(small_profile(), tempdir(), resource = "a")
   })
 })
 
@@ -192,7 +192,7 @@ test_that("without arrow, the error says so", {
   replace_function("need_package", function(package, call) {
     abort_unsupported(paste0("The package ", package, " is not installed"), call)
   })
-  expect_error(write_profile_dataset(small_profile(), tempdir()), "The package arrow is not installed", class = "profile_error_unsupported")
+  expect_error(store_profiles(small_profile(), tempdir()), "The package arrow is not installed", class = "profile_error_unsupported")
 })
 
 # ---- Plans -----------------------------------------------------------------------------
@@ -211,23 +211,34 @@ test_that("a day is closed an hour after it has passed", {
 })
 
 test_that("a plan sums up, and removes only what no query reads", {
-  folder <- function(age, period, files = "a") list(valid_from = now - age, period = period, files = files)
-  expect_null(plan_day(list(), "hour", now)$period)
-  expect_identical(plan_day(list(files = "a"), "hour", now), list(period = "hour", last = character(), files = "a"))
+  folder <- function(age, period, files = "a", apart = "run") {
+    list(valid_from = now - age, period = period, apart = apart, files = files)
+  }
+  plan <- function(listed, period, apart = "run") plan_day(listed, period, apart, now)
+  expect_null(plan(list(), "hour")$period)
+  expect_identical(
+    plan(list(files = "a"), "hour"), list(period = "hour", apart = "run", last = character(), files = "a")
+  )
   # Files of writers stay for an hour; a file that came later is summed up at once, to the same period.
   listed <- list(files = c("a", "b"), folders = list(one = folder(3599, "hour")))
-  expected <- list(period = "hour", last = "one", files = "b", obsolete = NULL, done = NULL)
-  expect_mapequal(plan_day(listed, "minute", now), expected)
-  expect_identical(plan_day(listed, "day", now)$period, "day")
+  expected <- list(period = "hour", apart = "run", last = "one", files = "b", obsolete = NULL, done = NULL)
+  expect_mapequal(plan(listed, "minute"), expected)
+  expect_identical(plan(listed, "day")$period, "day")
   listed$folders$one <- folder(3600, "minute", c("a", "b"))
-  expected <- list(period = NULL, last = "one", files = character(), obsolete = character(), done = c("a", "b"))
-  expect_mapequal(plan_day(listed, "minute", now), expected)
+  expected <- list(
+    period = NULL, apart = NULL, last = "one", files = character(), obsolete = character(), done = c("a", "b")
+  )
+  expect_mapequal(plan(listed, "minute"), expected)
+  # Runs can be summed up later, but do not come apart again.
+  expect_identical(plan(listed, "minute", "host")[c("period", "apart")], list(period = "minute", apart = "host"))
+  listed$folders$one$apart <- "none"
+  expect_null(plan(listed, "minute", "host")$period)
   # The last folder counts, and what only an earlier one contains is not done.
   listed <- list(files = c("a", "b"), folders = list(one = folder(9000, "minute", c("a", "b")), two = folder(5000, "day")))
-  expected <- list(period = "day", last = "two", files = "b", obsolete = "one", done = "a")
-  expect_mapequal(plan_day(listed, "hour", now), expected)
+  expected <- list(period = "day", apart = "run", last = "two", files = "b", obsolete = "one", done = "a")
+  expect_mapequal(plan(listed, "hour"), expected)
   listed$folders$two$valid_from <- now + 60
-  expect_null(plan_day(listed, "hour", now)$obsolete)
+  expect_null(plan(listed, "hour")$obsolete)
 })
 
 test_that("services are divided into parts that fit into memory", {
@@ -252,13 +263,35 @@ test_that("small files are merged in groups", {
 
 test_that("the last folder of a day is read", {
   files <- c(
-    "r/compact/samples/day=2026-01-01/valid_from=9/minute-1.parquet",
-    "r/compact/samples/day=2026-01-01/valid_from=9/minute-2.parquet",
-    "r/compact/samples/day=2026-01-01/valid_from=10/hour-1.parquet",
-    "r/compact/samples/day=2026-01-02/valid_from=3/day-1.parquet",
+    "r/compact/samples/day=2026-01-01/valid_from=9/minute-run-1.parquet",
+    "r/compact/samples/day=2026-01-01/valid_from=9/minute-run-2.parquet",
+    "r/compact/samples/day=2026-01-01/valid_from=10/hour-host-1.parquet",
+    "r/compact/samples/day=2026-01-02/valid_from=3/day-none-1.parquet",
     "r/compact/samples/day=2026-01-02/valid_from=4/note.txt"
   )
   expect_identical(valid_folders(files), tibble::tibble(day = c("2026-01-01", "2026-01-02"), valid_from = c("10", "3")))
+})
+
+test_that("each run is a source, with its time, and keeps its key", {
+  skip_if_not_installed("dplyr")
+  night <- function(day) {
+    x <- small_profile()
+    x$sources$source_timestamp <- as.numeric(as.POSIXct(day, tz = "UTC"))
+    x
+  }
+  days <- c("2026-01-01", "2026-01-02")
+  tables <- flat(combine_profiles(lapply(days, night)))
+  for_each_engine(tables, function(tables) {
+    y <- read_profile(tbl_profile(tables))
+    expect_identical(y$sources$source_timestamp, as.numeric(as.POSIXct(days, tz = "UTC")))
+    again <- flat(y)$samples
+    expect_setequal(again$run, unique(unlist(dplyr::collect(dplyr::distinct(tables$samples, run)))))
+    expect_identical(read_profile(tbl_profile(tables, run == !!again$run[[1]]))$sources$source_timestamp, y$sources$source_timestamp[[1]])
+  })
+  # The runs of a comparison.
+  nights <- read_profile(tbl_profile(tables))
+  compared <- compare_profiles(base = nights, new = nights, type = "samples")
+  expect_identical(as.numeric(attr(compared, "runs")), c(2, 2))
 })
 
 test_that("each host of a service is a run", {
@@ -268,15 +301,14 @@ test_that("each host of a service is a run", {
   tables <- lapply(rlang::set_names(c("samples", "frames", "labels")), function(table) {
     vctrs::vec_rbind(hosts[[1]][[table]], hosts[[2]][[table]])
   })
-  y <- profile_from_con(tables)
+  y <- read_profile(tbl_profile(tables))
   attributes <- y$.resource_attributes
   expect_identical(attributes$value[attributes$key == "host.name"], c("a", "b"))
   expect_identical(y$sources$source_uri, c("shop", "shop"))
-  compared <- compare_profiles(profile_from_con(tables, host == "a"), y)
+  compared <- compare_profiles(read_profile(tbl_profile(tables, host == "a")), y)
   expect_identical(compared$new, compared$base)
 })
 
 test_that("a data set needs a path", {
-  expect_error(write_profile_dataset(small_profile()), "`path` is missing", class = "profile_error_argument")
-  expect_error(write_profile_dataset(small_profile(), ""), "must be a single string", class = "profile_error_argument")
+  expect_error(store_profiles(small_profile(), ""), "must be a connection of DBI or the path", class = "profile_error_argument")
 })

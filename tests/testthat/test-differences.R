@@ -151,13 +151,13 @@ test_that("databases have the same figures of differences", {
   for (package in c("dplyr", "dbplyr")) skip_if_not_installed(package)
   for_each_database(function(con, schema, connect) {
     x <- found_file("diff-self-not-total.pb.gz")
-    copy_profile_to(con, x, schema = schema)
-    copy_profile_to(con, x, schema = schema)
+    store_profiles(x, con, schema = schema)
+    store_profiles(x, con, schema = schema)
     wanted <- summary(combine_profiles(x, x))$by_function
-    sums <- as.data.frame(dplyr::collect(summary(tbl_profile(con, schema = schema))))
+    sums <- as.data.frame(summary(tbl_profile(con, schema = schema))$by_function)
     expect_equal(sums[match(wanted$name, sums$name), ], as.data.frame(wanted), ignore_attr = TRUE)
     roll_up_profiles(con, Sys.time() + 1e6, schema = schema)
-    again <- summary(profile_from_con(con, schema = schema))$by_function
+    again <- summary(read_profile(tbl_profile(con, schema = schema)))$by_function
     expect_equal(as.data.frame(again), as.data.frame(wanted))
   })
 })

@@ -49,10 +49,10 @@ functions_with_options <- function(path) {
       list(database = function(x) {
         con <- DBI::dbConnect(RSQLite::SQLite())
         on.exit(DBI::dbDisconnect(con))
-        copy_profile_to(con, x)
-        profile_from_con(con)
+        store_profiles(x, con)
+        read_profile(tbl_profile(con))
         if (all(rlang::is_installed(c("dplyr", "dbplyr")))) {
-          dplyr::collect(summary(tbl_profile(con)))
+          summary(tbl_profile(con))$by_function
         }
       })
     }

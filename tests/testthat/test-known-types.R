@@ -50,14 +50,17 @@ test_that("databases sum the same types", {
     type <- types[i, ]
     for (unit in c(type$unit, "other")) {
       con <- DBI::dbConnect(RSQLite::SQLite())
-      copy_profile_to(con, profile_of_type(type$type, unit))
-      if (type$summable || unit == "other") {
-        shown <- dplyr::collect(summary(tbl_profile(con), type = type$type))
+      store_profiles(profile_of_type(type$type, unit), con)
+      # Memory in use at each sample is not stored, and other figures of Rprof() only as types of pprof.
+      is_of_rprof <- type$type %in% c("duplications", "alloc_size", "dealloc_size")
+      is_stored <- type$type %in% DBI::dbReadTable(con, "samples")$sample_type
+      expect_identical(is_stored, unit == "other" || type$summable && !is_of_rprof, label = type$type)
+      if (is_stored) {
+        shown <- summary(tbl_profile(con), type = type$type)$by_function
         expect_identical(shown$total, c(24, 24), label = type$type)
       } else {
         expect_error(
-          summary(tbl_profile(con), type = type$type), "`alloc_size`|\"alloc_size\"",
-          class = "profile_error_unsupported"
+          summary(tbl_profile(con), type = type$type), "no sample type", class = "profile_error_unsupported"
         )
       }
       DBI::dbDisconnect(con)

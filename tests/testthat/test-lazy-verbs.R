@@ -91,17 +91,10 @@ if (rlang::is_installed("dm")) {
   }
 }
 if (rlang::is_installed("RSQLite")) {
-  verbs$copy_profile_to <- function(x, path) {
+  verbs$store_profiles <- function(x, path) {
     con <- DBI::dbConnect(RSQLite::SQLite(), path)
     on.exit(DBI::dbDisconnect(con))
-    copy_profile_to(con, x)
-    # In parts.
-    stored <- stored_form(as_v2(x, NULL), NULL)
-    count <- nrow(stored$tables$samples)
-    one <- rep(1, count)
-    ids <- list(sample_id = 1e6 + seq_len(count), source_id = one, stack_id = one, label_set_id = one)
-    claimed <- list(ids = ids, rows = list(samples = seq_len(count)))
-    in_transaction(con, append_table(con, NULL, stored, "samples", claimed, NULL, function(n) NULL, 100), call = NULL)
+    store_profiles(x, con)
   }
 }
 

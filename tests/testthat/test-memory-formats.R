@@ -135,8 +135,8 @@ test_that("databases, tables and dms have both sums", {
   skip_if_not_installed("DBI")
   for_each_database(function(con, schema, connect) {
     all <- snapshots()
-    store(con, all, schema)
-    y <- profile_from_con(con, schema = schema)
+    store_profiles(all, con, schema = schema)
+    y <- read_profile(tbl_profile(con, schema = schema))
     expect_identical(sums_of(y), Reduce(`+`, lapply(all, sums_of)))
     expect_identical(attr(holders(y), "sum"), sums_of(y)[["inuse_space bytes"]])
   })

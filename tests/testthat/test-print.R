@@ -43,11 +43,7 @@ objects_with_rows <- function() {
   if (rlang::is_installed(c("DBI", "RSQLite", "dplyr", "dbplyr"))) {
     con <- DBI::dbConnect(RSQLite::SQLite())
     withr::defer_parent(DBI::dbDisconnect(con))
-    one <- small_profile()
-    copy_profile_to(con, combine_profiles(lapply(words, function(word) {
-      one$sources$source_uri <- word
-      one
-    })))
+    for (word in words) store_profiles(small_profile(), con, resource = c(service.name = word))
     rows$tbl_profile <- tbl_profile(con)
   }
   rows

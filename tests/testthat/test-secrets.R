@@ -51,7 +51,7 @@ places_with_token <- function(x) {
 database_of <- function(x) {
   path <- withr::local_tempfile()
   con <- DBI::dbConnect(RSQLite::SQLite(), path)
-  copy_profile_to(con, x)
+  store_profiles(x, con)
   DBI::dbDisconnect(con)
   file_bytes(path)
 }
@@ -59,7 +59,7 @@ database_of <- function(x) {
 # The columns of Parquet files are compressed.
 dataset_of <- function(x) {
   root <- withr::local_tempdir()
-  write_profile_dataset(x, root)
+  store_profiles(x, root)
   files <- list.files(root, recursive = TRUE)
   tables <- lapply(file.path(root, grep("[.]parquet$", files, value = TRUE)), function(file) as.list(arrow::read_parquet(file)))
   serialize(list(files, tables), NULL)

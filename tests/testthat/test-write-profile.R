@@ -37,7 +37,7 @@ test_that("the core names functions of R that exist, and each name of a file fit
   exported <- getNamespaceExports("profile")
   expect_true(all(na.omit(c(formats$reader, formats$writer)) %in% exported))
   functions <- grep("^(read|write)_", exported, value = TRUE)
-  expect_setequal(na.omit(c(formats$reader, formats$writer)), setdiff(functions, c("write_profile", "write_profile_dataset")))
+  expect_setequal(na.omit(c(formats$reader, formats$writer)), setdiff(functions, "write_profile"))
   names <- data_model()$file_names
   for (i in seq_len(nrow(names))) {
     expect_identical(writer_of(gsub("*", "a", names$name[[i]], fixed = TRUE), NULL), names$writer[[i]])
@@ -71,7 +71,7 @@ test_that("README lists all functions that read and write formats", {
   skip_if_not(file.exists(readme), "README.md is not beside the tests")
   table <- paste(grep("^\\|", readLines(readme), value = TRUE), collapse = "\n")
   functions <- grep("^(read|write)_", getNamespaceExports("profile"), value = TRUE)
-  for (name in setdiff(functions, c("read_profile", "write_profile", "write_profile_dataset"))) {
+  for (name in setdiff(functions, c("read_profile", "write_profile"))) {
     expect_match(table, paste0("`", name, "()`"), fixed = TRUE)
   }
 })

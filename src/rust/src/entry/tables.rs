@@ -1,7 +1,7 @@
 //! Entry points for the tables of profiles: they check, convert, combine and filter them.
 
 use crate::arena::RObject;
-use crate::argument::{INTSXP, VECSXP, argument, text};
+use crate::argument::{VECSXP, argument, text};
 use crate::guard::stop;
 use crate::options::Matches;
 use crate::outcome::outcome;
@@ -158,11 +158,9 @@ fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
     })
 }
 
-// Returns the keys of `count` rows or, given the numbers of their `sets`, of `count` sets of rows, see
-// `content_keys.rs` in the core. A column is a vector, or `list(rows, keys)`: row numbers in another table, and the
-// keys of those rows.
+// Returns the keys of `count` rows, see `content_keys.rs` in the core.
 #[extendr]
-fn rust_content_keys(columns: &Robj, sets: &Robj, count: &Robj) -> Robj {
+fn rust_content_keys(columns: &Robj, count: &Robj) -> Robj {
     outcome(|arena| {
         let columns = argument(columns);
         let cells = columns
@@ -175,13 +173,9 @@ fn rust_content_keys(columns: &Robj, sets: &Robj, count: &Robj) -> Robj {
             .zip(cells)
             .map(|(name, cells)| Ok((name, cells?)))
             .try_vec_of()?;
-        let sets = argument(sets);
-        let sets = (sets.kind() == INTSXP)
-            .then(|| sets.integers())
-            .transpose()?;
         let count = argument(count).integers()?.first().copied();
         let count = usize::try_from(count.unwrap_or(0)).unwrap_or(0);
-        let keys = content_keys(&mut columns, sets, count, &stop)?;
+        let keys = content_keys(&mut columns, count, &stop)?;
         let keys = keys.iter().map(String::as_str).try_vec()?;
         arena.texts(&keys)
     })

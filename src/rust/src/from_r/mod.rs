@@ -6,7 +6,7 @@ mod shape;
 mod table;
 mod v1;
 
-use crate::argument::{REALSXP, STRSXP, Sexp, VECSXP, utf8};
+use crate::argument::{REALSXP, STRSXP, Sexp, utf8};
 use profile_core::analysis::content_keys::Cells;
 use profile_core::analysis::convert;
 use profile_core::analysis::packages::assign::Added;
@@ -115,7 +115,7 @@ pub fn with_tables<'call, T>(
     work(&list(&tables(x)?)?)
 }
 
-/// The cells of a column of any type that databases store, or of `list(rows, keys)`.
+/// The cells of a column.
 pub fn cells<'call>(column: Sexp<'call>) -> Result<Cells<'call>> {
     Ok(match column.kind() {
         REALSXP => Cells::Numbers(column.doubles()?),
@@ -123,10 +123,6 @@ pub fn cells<'call>(column: Sexp<'call>) -> Result<Cells<'call>> {
             let texts = column.strings()?.iter().map(|&string| utf8(string));
             Cells::Texts(texts.try_vec_of()?)
         }
-        VECSXP => match column.elements()? {
-            [rows, keys] => Cells::Rows(rows.integers()?, keys.texts()?),
-            _ => return Err(Error::Unsupported(message!("A column is a list."))),
-        },
         _ => Cells::Integers(column.integers()?),
     })
 }

@@ -28,6 +28,13 @@ fn samples<'call>(arena: Arena<'call>, profile: &Profile, flat: &Flat) -> Result
     table.factor("service", &services, origin_of_row())?;
     table.factor("version", &versions, origin_of_row())?;
     table.factor("host", &hosts, origin_of_row())?;
+    let runs = origins().map(|o| Some(flat.runs.get(o.run))).try_vec()?;
+    table.factor("run", &runs, origin_of_row())?;
+    let starts = rows().map(|sum| flat.origins[sum.group.origin as usize].start);
+    table.doubles(
+        "run_start",
+        starts.map(|s| s.map_or(f64::NAN, |s| s as f64)),
+    )?;
     let types = flat.types.iter().map(|t| Some(t.0)).try_vec()?;
     let units = flat.types.iter().map(|t| Some(t.1)).try_vec()?;
     table.factor("sample_type", &types, rows().map(|sum| Some(sum.type_)))?;
@@ -75,6 +82,8 @@ fn frames<'call>(arena: Arena<'call>, flat: &Flat) -> Result<RObject<'call>> {
     let texts = &flat.frame_texts;
     let names = texts.names.iter().map(|name| Some(name.as_ref()));
     let locations = || rows().map(|f| Some(f.location.row()));
+    let keys = flat.frame_keys.iter().map(|key| Some(key.as_str()));
+    table.factor("frame_key", &keys.try_vec()?, locations())?;
     table.factor("name", &names.try_vec()?, locations())?;
     table.factor("file", &texts.files, locations())?;
     table.factor("package", &texts.packages, locations())?;

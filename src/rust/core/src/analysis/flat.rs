@@ -1,7 +1,7 @@
 //! Flat rows for a data set: tables without lists, which every engine that reads Parquet can query.
 //!
 //! ```text
-//! sums      service version host minute type unit stack labels trace -> value, samples
+//! sums      service version host run minute type unit stack labels trace -> value, samples
 //! frames    stack, depth -> name file line package frame type
 //! labels    labels -> label, value, number, unit
 //! ```
@@ -35,6 +35,8 @@ pub struct Flat<'p> {
     /// Sorted. The indices of origins have the order of their names.
     pub sums: Vec<Sum>,
     pub origins: Vec<Origin<'p>>,
+    /// The keys of runs.
+    pub runs: Interner<TextList>,
     /// Names and units.
     pub types: Vec<(&'p str, &'p str)>,
     pub stack_keys: Interner<TextList>,
@@ -44,6 +46,8 @@ pub struct Flat<'p> {
     /// The labels of the sets of each service, with an index of `origins` and one of `label_keys`.
     pub labels: Vec<(u32, u32, Label)>,
     pub frame_texts: FrameTexts<'p>,
+    /// The keys of frames, by location.
+    pub frame_keys: Vec<String>,
 }
 
 /// Sums the samples of a profile. `further`: attributes that replace the attributes of resources with the same keys.
@@ -123,9 +127,11 @@ pub fn flat<'p>(
     Ok(Flat {
         sums,
         origins: origins.distinct,
+        runs: origins.runs,
         types,
         stack_keys: stacks.keys,
         label_keys: label_sets.keys,
+        frame_keys: stacks.location_keys,
         frames,
         labels,
         frame_texts,
@@ -245,6 +251,52 @@ mod tests {
             assert_eq!(number_of(&flat.labels[3].2), 5.0);
             assert!(number_of(&flat.labels[1].2).is_nan());
         });
+    }
+
+    /// The key and the start of the run of each source.
+    fn runs(profile: &Profile, further: &[(&str, &str)]) -> Vec<(String, Option<i64>)> {
+        rows(profile, further, |flat| {
+            let mut found = vec![None; profile.sources.len()];
+            for sum in &flat.sums {
+                let origin = flat.origins[sum.group.origin as usize];
+                let run = (flat.runs.get(origin.run).to_owned(), origin.start);
+                // The source with this value.
+                found[sum.value as usize - 1] = Some(run);
+            }
+            found.into_iter().flatten().collect()
+        })
+    }
+
+    #[test]
+    fn a_run_is_a_source_or_a_process() {
+        let mut profile = testing::profile(&[("a", 1.0), ("a", 2.0)]);
+        profile.sources[0].timestamp = Some(5.5);
+        profile.sources[1].timestamp = Some(65.0);
+        let two = runs(&profile, &[]);
+        assert_ne!(two[0].0, two[1].0);
+        assert_eq!((two[0].1, two[1].1), (Some(5), Some(65)));
+        // Another profile of the same run has the same key.
+        let mut other = testing::profile(&[("b", 1.0)]);
+        other.sources[0].timestamp = Some(5.5);
+        assert_eq!(runs(&other, &[]), two[..1]);
+        // The parts of an agent.
+        let of_process = [
+            ("service.instance.id", "7"),
+            ("process.creation.time", "1970-01-01T00:00:03Z"),
+        ];
+        let parts = runs(&profile, &of_process);
+        assert_eq!(parts[0], parts[1]);
+        assert_eq!(parts[0].1, Some(3));
+        assert_ne!(parts, runs(&profile, &[("service.instance.id", "8")]));
+        // What was read from a store keeps its key.
+        let key = profile.strings.intern(crate::model::RUN).unwrap();
+        let text = profile.strings.intern("k").unwrap();
+        let value = AttributeValue {
+            kind: ValueKind::String,
+            text,
+        };
+        profile.sources[0].attributes = vec![Attribute::new(key, value)];
+        assert_eq!(runs(&profile, &[])[0], ("k".to_owned(), Some(5)));
     }
 
     #[test]

@@ -26,8 +26,8 @@
 //! - [`description`]: everything that the digest of a profile shows;
 //! - [`combine`]: combines several profiles;
 //! - [`compact`]: finds the used rows of edited tables;
-//! - [`content_keys`]: keys of the content of rows, for databases;
-//! - [`flat`]: flat rows for data sets;
+//! - [`content_keys`]: keys of the content of rows, for stores;
+//! - [`flat`]: flat rows for stores;
 //! - [`convert`]: converts between the versions of the tables;
 //! - [`label_frames`]: labels that recorders find as frames.
 

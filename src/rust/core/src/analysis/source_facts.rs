@@ -202,6 +202,35 @@ pub fn attribute<'p>(profile: &'p Profile, source: &Source, key: &str) -> Option
     Some(text(found.value.text))
 }
 
+/// The seconds since 1970 of a text such as `2026-01-05T10:00:00.5Z`, as attributes of OpenTelemetry have it, in UTC.
+pub fn seconds_of_utc(text: &str) -> Option<i64> {
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
+    let numbers = |text: &str, between: char| {
+        let mut numbers = text.split(between).map(|part| part.parse::<u32>().ok());
+        let found = [numbers.next()??, numbers.next()??, numbers.next()??];
+        numbers.next().is_none().then_some(found.map(i64::from))
+    };
+    let [year, month, day] = numbers(date, '-')?;
+    let [hours, minutes, seconds] = numbers(time, ':')?;
+    let is_time = hours < 24 && minutes < 60 && seconds <= 60;
+    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day) && year < 10_000;
+    if !is_time || !is_date || fraction.parse::<u64>().is_err() {
+        return None;
+    }
+    // A year that begins in March ends with the day that only some years have.
+    let (year, month) = match month {
+        1 | 2 => (year - 1, month + 9),
+        _ => (year, month - 3),
+    };
+    let leap_days = year / 4 - year / 100 + year / 400;
+    let days_before_month = (153 * month + 2) / 5;
+    /// From March 1 of the year 0 to 1970.
+    const BEFORE_1970: i64 = 719_468;
+    let days = 365 * year + leap_days + days_before_month + day - 1 - BEFORE_1970;
+    Some(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+}
+
 /// A description of a source of Rprof, such as `Rprof: Rprof.out, 20000 us, memory gc line`.
 pub fn provenance(source: &Source) -> Result<String> {
     let mut text = owned(PROVENANCE)?;
@@ -268,4 +297,30 @@ pub fn options_of_text(text: &str) -> Option<RprofOptions> {
         line: has("line"),
     };
     (options_text(options) == text).then_some(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_attributes() {
+        let cases = [
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("1969-12-31T23:59:59Z", Some(-1)),
+            ("2000-02-29T12:30:15.25Z", Some(951_827_415)),
+            ("2026-11-29T08:28:33Z", Some(1_795_940_913)),
+            ("2026-11-29 08:28:33Z", None),
+            ("2026-11-29T08:28:33", None),
+            ("2026-13-29T08:28:33Z", None),
+            ("2026-11-29T24:28:33Z", None),
+            ("2026-11-29T08:28:33.xZ", None),
+            ("2026-11-29-1T08:28Z", None),
+            ("99999999999-11-29T08:28:33Z", None),
+            ("", None),
+        ];
+        for (text, seconds) in cases {
+            assert_eq!(seconds_of_utc(text), seconds, "{text}");
+        }
+    }
 }

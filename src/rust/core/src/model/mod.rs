@@ -54,8 +54,8 @@ pub use numbers::{
 pub use resources::{Entity, Resource, ResourceId, Scope, ScopeId};
 pub use samples::{Link, Samples, Toplevel};
 pub use sources::{
-    PROCESS_ID, PROCESS_PROGRAM, PROCESS_ROLE, PROCESS_SCRIPT, Payload, Period, RprofOptions,
-    SampleType, Source, SourceFile, SourceId, SourceKind,
+    PROCESS_CREATION, PROCESS_ID, PROCESS_PROGRAM, PROCESS_ROLE, PROCESS_SCRIPT, Payload, Period,
+    RUN, RprofOptions, SampleType, Source, SourceFile, SourceId, SourceKind,
 };
 pub use stack_cache::{PackedStacks, StackCache};
 pub use stacks::{LocationLists, Renumbering, Stack, StackId, Stacks};

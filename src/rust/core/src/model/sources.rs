@@ -101,8 +101,12 @@ pub struct Source {
 /// role among the processes of a recording. Its command line is no attribute, since arguments and code may contain secrets.
 pub const PROCESS_ID: &str = "process.pid";
 pub const PROCESS_PROGRAM: &str = "process.executable.name";
+pub const PROCESS_CREATION: &str = "process.creation.time";
 pub const PROCESS_SCRIPT: &str = "profile.process.script";
 pub const PROCESS_ROLE: &str = "profile.process.role";
+
+/// The attribute of a source that a store has returned: the key of its run there.
+pub const RUN: &str = "profile.run";
 
 /// A profile in another format.
 #[derive(Debug, Clone, PartialEq, Eq)]

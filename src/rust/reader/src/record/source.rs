@@ -8,8 +8,8 @@ use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;
 use profile_core::model::known_types::{CPU, WALL};
 use profile_core::model::{
-    Attribute, AttributeValue, PROCESS_ID, PROCESS_PROGRAM, PROCESS_SCRIPT, Period, Profile,
-    SampleType, Source, SourceKind, ValueKind, ValueType,
+    Attribute, AttributeValue, PROCESS_CREATION, PROCESS_ID, PROCESS_PROGRAM, PROCESS_SCRIPT,
+    Period, Profile, SampleType, Source, SourceKind, ValueKind, ValueType,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -62,7 +62,7 @@ fn add_names(process: &Process, source: &mut Source, profile: &mut Profile) -> R
 fn add_start(process: &Process, source: &mut Source, profile: &mut Profile) -> Result<()> {
     if let Some(start) = process.start() {
         let start = utc(start);
-        let attribute = attribute("process.creation.time", ValueKind::String, &start, profile)?;
+        let attribute = attribute(PROCESS_CREATION, ValueKind::String, &start, profile)?;
         source.attributes.try_push(attribute)?;
     }
     Ok(())

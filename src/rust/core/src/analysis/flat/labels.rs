@@ -79,7 +79,7 @@ fn key_of_labels(profile: &Profile, labels: &[Label]) -> Result<String> {
             Cells::Texts(labels.iter().map(|l| l.unit.map(text)).try_vec()?),
         ),
     ];
-    let mut keys = content_keys(&mut columns, None, labels.len(), &|| false)?;
+    let mut keys = content_keys(&mut columns, labels.len(), &|| false)?;
     sort_by_key(&mut keys, |key| key.clone())?;
     let mut hash = Hash::new();
     keys.iter().for_each(|key| hash.update(key));

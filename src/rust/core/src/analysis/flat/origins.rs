@@ -1,27 +1,42 @@
-//! What was profiled: services, their versions and hosts.
+//! What was profiled: services, their versions and hosts, and their runs.
 //!
-//! They are attributes of the resource. Files of pprof have none, so agents write comments such as
+//! The names are attributes of the resource. Files of pprof have none, so agents write comments such as
 //! `resource.service.name: shop`.
+//!
+//! A run is a recorded process, or else a recorded source. An agent writes its samples in many parts, so its attributes
+//! contain an id of the process and when it was created. The key of a run is a hash, like other keys of a data set, so
+//! that all writers give the same run the same key.
 
-use crate::collections::Interner;
+use super::super::content_keys::{Cells, content_keys};
+use super::super::source_facts::{attribute, seconds_of_utc};
+use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, sort_by_key, with_room};
-use crate::model::Profile;
+use crate::model::{PROCESS_CREATION, PROCESS_ID, Profile, RUN, Source};
 
 /// The name that OpenTelemetry's SDKs give to a service without one. Tables are joined by the service, so it is never
 /// missing.
 const UNKNOWN_SERVICE: &str = "unknown_service";
 
-/// What was profiled: the attributes `service.name`, `service.version` and `host.name`.
+/// The resource attribute of OpenTelemetry that differs between all processes of a service.
+const INSTANCE: &str = "service.instance.id";
+
+/// What was profiled: the attributes `service.name`, `service.version` and `host.name`, and the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin<'p> {
     pub service: &'p str,
     pub version: Option<&'p str>,
     pub host: Option<&'p str>,
+    /// When the run began, in seconds since 1970.
+    pub start: Option<i64>,
+    /// An index of `runs`.
+    pub run: u32,
 }
 
 pub(super) struct Origins<'p> {
     pub(super) distinct: Vec<Origin<'p>>,
+    /// The keys of runs.
+    pub(super) runs: Interner<TextList>,
     /// An index for each source.
     pub(super) of_source: Vec<u32>,
 }
@@ -29,39 +44,42 @@ pub(super) struct Origins<'p> {
 impl<'p> Origins<'p> {
     pub(super) fn new(profile: &'p Profile, further: &[(&'p str, &'p str)]) -> Result<Origins<'p>> {
         let mut distinct: Interner<Vec<Origin>> = Interner::default();
+        let mut runs = Interner::default();
         let mut of_source = with_room(profile.sources.len())?;
         for source in &profile.sources {
-            let scope = source.scope.map(|scope| &profile.scopes[scope.row()]);
-            let resource = scope.map(|scope| &profile.resources[scope.resource.row()]);
-            let text = |id| profile.strings.get(id);
-            let attribute = |key: &str| {
+            let own = |key: &str| {
                 let own = further.iter().find(|(name, _)| *name == key);
-                let stored = || {
-                    let mut all = resource?.attributes.iter();
-                    let found = all.find(|attribute| text(attribute.key) == key)?;
-                    Some(text(found.value.text))
-                };
-                let commented = || {
-                    let mut comments = source.comments.iter().map(|&id| text(id));
-                    comments.find_map(|comment| {
-                        let attribute = comment.strip_prefix("resource.")?;
-                        attribute.strip_prefix(key)?.strip_prefix(": ")
-                    })
-                };
                 own.map(|(_, value)| *value)
-                    .or_else(stored)
-                    .or_else(commented)
+                    .or_else(|| of_resource(profile, source, key))
                     .filter(|value| !value.is_empty())
             };
+            let host = own("host.name");
+            let service = own("service.name").unwrap_or(UNKNOWN_SERVICE);
+            let version = own("service.version");
+            let run = Run {
+                service,
+                version,
+                instance: own(INSTANCE),
+                host,
+                pid: attribute(profile, source, PROCESS_ID),
+                creation: attribute(profile, source, PROCESS_CREATION)
+                    .or_else(|| own(PROCESS_CREATION)),
+            };
             let origin = Origin {
-                service: attribute("service.name").unwrap_or(UNKNOWN_SERVICE),
-                version: attribute("service.version"),
-                host: attribute("host.name"),
+                service,
+                version,
+                host,
+                start: run.start(source),
+                run: match attribute(profile, source, RUN) {
+                    Some(key) => runs.intern(key)?,
+                    None => runs.intern(run.key(source)?.as_str())?,
+                },
             };
             of_source.try_push(distinct.intern(origin)?)?;
         }
         Ok(Origins {
             distinct: distinct.iter().copied().try_vec()?,
+            runs,
             of_source,
         })
     }
@@ -76,5 +94,74 @@ impl<'p> Origins<'p> {
         }
         self.distinct = order.iter().map(|&i| self.distinct[i as usize]).try_vec()?;
         Ok(ranks)
+    }
+}
+
+/// An attribute of what was profiled.
+fn of_resource<'p>(profile: &'p Profile, source: &Source, key: &str) -> Option<&'p str> {
+    let text = |id| profile.strings.get(id);
+    let scope = source.scope.map(|scope| &profile.scopes[scope.row()]);
+    let resource = scope.map(|scope| &profile.resources[scope.resource.row()]);
+    let stored = || {
+        let mut all = resource?.attributes.iter();
+        let found = all.find(|attribute| text(attribute.key) == key)?;
+        Some(text(found.value.text))
+    };
+    let commented = || {
+        let mut comments = source.comments.iter().map(|&id| text(id));
+        comments.find_map(|comment| {
+            let attribute = comment.strip_prefix("resource.")?;
+            attribute.strip_prefix(key)?.strip_prefix(": ")
+        })
+    };
+    stored().or_else(commented)
+}
+
+/// A column with one row.
+fn text(text: Option<&str>) -> Result<Cells<'_>> {
+    Ok(Cells::Texts(std::iter::once(text).try_vec()?))
+}
+
+/// What identifies a run.
+struct Run<'p> {
+    service: &'p str,
+    version: Option<&'p str>,
+    instance: Option<&'p str>,
+    host: Option<&'p str>,
+    pid: Option<&'p str>,
+    creation: Option<&'p str>,
+}
+
+impl Run<'_> {
+    /// The parts of an agent have different times.
+    fn start(&self, source: &Source) -> Option<i64> {
+        let created = self.instance.and(self.creation).and_then(seconds_of_utc);
+        let recorded = || {
+            let seconds = source.timestamp.filter(|seconds| seconds.is_finite())?;
+            Some(seconds.floor() as i64)
+        };
+        created.or_else(recorded)
+    }
+
+    fn key(&self, source: &Source) -> Result<String> {
+        let time = [source.timestamp.unwrap_or(f64::NAN)];
+        let mut columns = match self.instance {
+            Some(_) => std::iter::once(("instance", text(self.instance)?)).try_vec()?,
+            None => [
+                ("service", text(Some(self.service))?),
+                ("version", text(self.version)?),
+                ("host", text(self.host)?),
+                ("pid", text(self.pid)?),
+                ("creation", text(self.creation)?),
+                ("type", text(Some(source.kind.as_str()))?),
+                ("uri", text(source.uri.as_deref())?),
+                ("id", text(source.profile_id.as_deref())?),
+                ("time", Cells::Numbers(&time)),
+            ]
+            .into_iter()
+            .try_vec()?,
+        };
+        let mut keys = content_keys(&mut columns, 1, &|| false)?;
+        Ok(keys.pop().unwrap_or_default())
     }
 }

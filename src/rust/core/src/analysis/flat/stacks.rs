@@ -63,13 +63,13 @@ impl<'p> FrameTexts<'p> {
             ("package", optional(&self.packages)?),
             ("frame_type", optional(&self.types)?),
         ];
-        content_keys(&mut columns, None, self.names.len(), stop)
+        content_keys(&mut columns, self.names.len(), stop)
     }
 }
 
 /// Numbers stacks by their keys: stacks whose frames look the same have the same number.
 pub(super) struct StackKeys {
-    location_keys: Vec<String>,
+    pub(super) location_keys: Vec<String>,
     pub(super) keys: Interner<TextList>,
     /// A stack for each key.
     examples: Vec<StackId>,

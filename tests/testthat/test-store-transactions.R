@@ -24,112 +24,139 @@ insert_as_user <- function(con, schema) {
   DBI::dbExecute(con, paste("INSERT INTO", quoted(con, schema, "of_user"), "VALUES (1)"))
 }
 
-# A profile that the database refuses after rows have been written.
-failing_profile <- function(x) {
-  x$.zzz <- tibble::tibble(sample_id = c(1L, 99L))
-  x
+# The number of samples of a small profile that were stored.
+stored_samples <- function(con, schema = NULL) {
+  sums <- DBI::dbGetQuery(con, paste(
+    "SELECT sum(sample_count) AS n FROM", quoted(con, schema, "samples"), "WHERE sample_type = 'samples'"
+  ))
+  as.numeric(sums$n)
 }
 
-test_that("a copy in a transaction of the user is stored if that is committed", {
+# Storing fails after rows have been written.
+with_failure <- function(code) {
+  insert <- insert_rows
+  replace_function("insert_rows", function(con, schema, table, rows) {
+    if (table == "profile_sums") abort_invalid("fails", "samples", call = NULL)
+    insert(con, schema, table, rows)
+  }, environment())
+  expect_error(code, class = "profile_error_invalid")
+}
+
+test_that("what is stored in a transaction of the user is stored if that is committed", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
+    n <- nrow(x$samples)
     with_user_table(con, schema)
     other <- connect_again(connect)
     for (way in names(begin_as)) {
       begin_as[[way]](con)
       insert_as_user(con, schema)
-      copy_profile_to(con, x, schema = schema)
-      copy_profile_to(con, x, schema = schema)
-      y <- profile_from_con(con, schema = schema)
+      for (i in 1:2) store_profiles(x, con, schema = schema)
+      inside <- stored_samples(con, schema)
       expect_true(is_transacting(con))
       commit_as[[way]](con)
       expect_false(is_transacting(con))
-      expect_identical(profile_from_con(other, schema = schema), y)
+      expect_identical(stored_samples(other, schema), inside)
     }
-    expect_identical(profile_from_con(con, schema = schema), combine_profiles(x, x, x, x))
+    expect_equal(stored_samples(con, schema), 4 * n)
     expect_equal(count_rows(con, schema, "of_user"), 2)
-    DBI::dbWithTransaction(con, copy_profile_to(con, x, schema = schema))
-    expect_equal(count_rows(other, schema, "sources"), 5)
+    DBI::dbWithTransaction(con, store_profiles(x, con, schema = schema))
+    expect_equal(stored_samples(other, schema), 5 * n)
   })
 })
 
-test_that("a copy in a transaction of the user is undone if that is rolled back", {
+test_that("what is stored in a transaction of the user is undone if that is rolled back", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
     before <- list_tables(con, schema)
     for (way in names(begin_as)) {
       begin_as[[way]](con)
-      copy_profile_to(con, x, schema = schema)
+      store_profiles(x, con, schema = schema)
       rollback_as[[way]](con)
       expect_false(is_transacting(con))
       expect_equal(list_tables(con, schema), before)
     }
-    copy_profile_to(con, x, schema = schema)
+    store_profiles(x, con, schema = schema)
+    counts <- stored_tables_of(con, schema)
     begin_as$driver(con)
-    expect_equal(copy_profile_to(con, x, schema = schema)$source_id, 2)
+    store_profiles(x, con, schema = schema)
     rollback_as$driver(con)
-    expect_equal(copy_profile_to(con, x, schema = schema)$source_id, 2)
-    expect_identical(profile_from_con(con, schema = schema), combine_profiles(x, x))
+    expect_equal(stored_tables_of(con, schema), counts)
   })
 })
 
 test_that("an error leaves a transaction of the user open, and no part of a profile", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
+    n <- nrow(x$samples)
     with_user_table(con, schema)
     for (way in names(begin_as)) {
       begin_as[[way]](con)
       insert_as_user(con, schema)
-      expect_error(copy_profile_to(con, failing_profile(x), schema = schema), class = "profile_error_invalid")
+      with_failure(store_profiles(x, con, schema = schema))
       expect_equal(list_tables(con, schema), "of_user")
-      expect_error(profile_from_con(con, schema = schema), class = "profile_error_invalid")
-      copy_profile_to(con, x, schema = schema)
-      expect_error(copy_profile_to(con, failing_profile(x), schema = schema), class = "profile_error_invalid")
+      store_profiles(x, con, schema = schema)
+      with_failure(store_profiles(x, con, schema = schema))
       insert_as_user(con, schema)
-      expect_identical(profile_from_con(con, schema = schema), x)
+      expect_equal(stored_samples(con, schema), n)
       expect_true(is_transacting(con))
       rollback_as[[way]](con)
     }
     expect_equal(count_rows(con, schema, "of_user"), 0)
     begin_as$sql(con)
     insert_as_user(con, schema)
-    copy_profile_to(con, x, schema = schema)
-    expect_error(copy_profile_to(con, failing_profile(x), schema = schema), class = "profile_error_invalid")
+    store_profiles(x, con, schema = schema)
+    with_failure(store_profiles(x, con, schema = schema))
     commit_as$sql(con)
-    expect_identical(profile_from_con(con, schema = schema), x)
+    expect_equal(stored_samples(con, schema), n)
     expect_equal(count_rows(con, schema, "of_user"), 1)
   })
 })
+
+# Runs code in another process, in which storing ends after the rows of a table were written.
+interrupting <- function(connect, schema, table, how, ...) {
+  run_r(c(
+    "library(profile)", sprintf("con <- %s", connect),
+    sprintf("x <- read_rprof(%s)", deparse(normalizePath(rprof_path("basic_all.out")))),
+    sprintf("store <- function() store_profiles(x, con, schema = %s)", deparse(schema)),
+    "insert <- getFromNamespace('insert_rows', 'profile')",
+    "interrupted <- function(con, schema, table, rows) {", "  insert(con, schema, table, rows)",
+    sprintf("  if (table == '%s') %s", table, how), "}",
+    "assignInNamespace('insert_rows', interrupted, 'profile')", ...
+  ))
+}
 
 test_that("Ctrl-C leaves a transaction of the user open, and no part of a profile", {
   skip_on_cran()
   skip_on_os("windows")
   for_each_database(function(con, schema, connect) {
     with_user_table(con, schema)
-    result <- run_r(c(
-      "library(profile)",
-      sprintf("con <- %s", connect),
-      sprintf("x <- read_rprof(%s)", deparse(normalizePath(rprof_path("basic_all.out")))),
-      sprintf("store <- function() copy_profile_to(con, x, schema = %s)", deparse(schema)),
-      "append <- getFromNamespace('append_rows', 'profile')",
-      "interrupted <- function(con, schema, table, rows) {",
-      "  append(con, schema, table, rows)",
-      "  if (table == 'samples') rlang::interrupt()",
-      "}",
-      "DBI::dbBegin(con)",
+    result <- interrupting(
+      connect, schema, "profile_sums", "rlang::interrupt()", "DBI::dbBegin(con)",
       sprintf("DBI::dbExecute(con, %s)", deparse(paste("INSERT INTO", quoted(con, schema, "of_user"), "VALUES (1)"))),
-      "assignInNamespace('append_rows', interrupted, 'profile')",
       "for (i in 1:2) cat(tryCatch(store(), interrupt = function(e) 'interrupted'), '\\n')",
-      "assignInNamespace('append_rows', append, 'profile')",
-      "store()",
-      "DBI::dbCommit(con)"
-    ))
+      "assignInNamespace('insert_rows', insert, 'profile')", "store()", "DBI::dbCommit(con)"
+    )
     expect_ran(result)
     expect_equal(sum(grepl("interrupted", result$output)), 2)
     expect_equal(count_rows(con, schema, "of_user"), 1)
-    expect_equal(count_rows(con, schema, "sources"), 1)
     x <- read_rprof(rprof_path("basic_all.out"))
-    expect_identical(stacks(profile_from_con(con, schema = schema)), stacks(x))
+    expect_equal(stored_samples(con, schema), nrow(x$samples))
+  })
+})
+
+test_that("nothing is left by a process that was killed, and the next one continues", {
+  skip_on_cran()
+  skip_on_os("windows")
+  for_each_database(function(con, schema, connect) {
+    for (table in c("profile_layout", "profile_stacks", "profile_sums")) {
+      interrupting(connect, schema, table, "tools::pskill(Sys.getpid(), tools::SIGKILL)", "store()")
+      expect_equal(list_tables(con, schema), character())
+    }
+    store_profiles(small_profile(), con, schema = schema)
+    counts <- stored_tables_of(con, schema)
+    interrupting(connect, schema, "profile_sums", "tools::pskill(Sys.getpid(), tools::SIGKILL)", "store()")
+    expect_equal(stored_tables_of(con, schema), counts)
   })
 })
 
@@ -140,9 +167,9 @@ test_that("the timeout is restored afterwards", {
   timeout <- function() DBI::dbGetQuery(con, "PRAGMA busy_timeout")[[1]]
   for (milliseconds in c(0, 1500, 3000000)) {
     DBI::dbGetQuery(con, paste("PRAGMA busy_timeout =", format(milliseconds, scientific = FALSE)))
-    copy_profile_to(con, small_profile())
-    profile_from_con(con)
-    try(profile_from_con(con, no_such_column), silent = TRUE)
+    store_profiles(small_profile(), con)
+    roll_up_profiles(con, Sys.time())
+    prune_profiles(con, Sys.Date() - 10)
     expect_equal(timeout(), milliseconds)
   }
   skip_if_not_installed("dbplyr")
@@ -151,25 +178,6 @@ test_that("the timeout is restored afterwards", {
   DBI::dbGetQuery(con, "PRAGMA busy_timeout = 0")
   tbl_profile(con)
   expect_equal(timeout(), 60000)
-})
-
-test_that("a consistent state of the database is loaded while others write", {
-  for_each_database(function(con, schema, connect) {
-    if (is_sqlite(con)) {
-      # So a writer need not wait for this reader.
-      DBI::dbGetQuery(con, "PRAGMA journal_mode = WAL")
-    }
-    x <- small_profile()
-    y <- x
-    y$.notes <- tibble::tibble(what = "of all runs")
-    y$meta <- rbind(y$meta, tibble::tibble(key = ".later", value = "yes"))
-    copy_profile_to(con, x, schema = schema)
-    writer <- connect_again(connect)
-    # A condition is evaluated after sources are selected and before their rows are read.
-    write_now <- function() nrow(copy_profile_to(writer, y, schema = schema)) == 1
-    expect_identical(profile_from_con(con, write_now(), schema = schema), x)
-    expect_identical(profile_from_con(con, schema = schema), combine_profiles(x, y))
-  })
 })
 
 test_that("writers wait for each other, whatever isolation PostgreSQL has by default", {
@@ -181,17 +189,17 @@ test_that("writers wait for each other, whatever isolation PostgreSQL has by def
       return()
     }
     x <- small_profile()
-    copy_profile_to(con, x, schema = schema)
+    store_profiles(x, con, schema = schema)
     watch <- connect_again(connect)
     DBI::dbBegin(con)
-    copy_profile_to(con, x, schema = schema)
+    store_profiles(x, con, schema = schema)
     other <- run_r(wait = FALSE, c(
       "library(profile)",
       sprintf("con <- %s", connect),
       "DBI::dbExecute(con, 'SET default_transaction_isolation = \\'serializable\\'')",
       "cat('backend', DBI::dbGetQuery(con, 'SELECT pg_backend_pid() AS pid')$pid, fill = TRUE)",
       sprintf("x <- read_rprof(%s)", deparse(normalizePath(rprof_path("basic_all.out")))),
-      sprintf("copy_profile_to(con, x, schema = %s)", deparse(schema)),
+      sprintf("store_profiles(x, con, schema = %s)", deparse(schema)),
       "cat('done\\n')"
     ))
     backend <- sub("backend ", "", expect_printed(other, "^backend [0-9]+$"))
@@ -199,12 +207,49 @@ test_that("writers wait for each other, whatever isolation PostgreSQL has by def
     expect_event(function() as.numeric(DBI::dbGetQuery(watch, query)$n) > 0, other)
     DBI::dbCommit(con)
     expect_printed(other, "^done")
-    expect_equal(count_rows(con, schema, "sources"), 3)
+    expect_equal(length(unique(DBI::dbReadTable(con, table_id(schema, "samples"))$run)), 2)
+  })
+})
+
+# Pruning must not remove the stacks that a writer has found.
+test_that("a writer and pruning wait for each other", {
+  skip_on_cran()
+  skip_on_os("windows")
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    x <- small_profile()
+    store_profiles(x, con, schema = schema)
+    move_to(con, "2026-01-01", schema)
+    go <- tempfile()
+    other <- run_r(wait = FALSE, c(
+      "library(profile)", sprintf("con <- %s", connect), "cat('ready\\n')",
+      sprintf("while (!file.exists(%s)) Sys.sleep(0.005)", deparse(go)),
+      sprintf("prune_profiles(con, as.POSIXct('2026-02-01'), schema = %s)", deparse(schema)), "cat('pruned\\n')"
+    ))
+    expect_printed(other, "^ready")
+    insert <- insert_rows
+    local({
+      # The other process prunes when the stacks were found, and before their samples are written.
+      replace_function("insert_rows", function(con, schema, table, rows) {
+        if (table == "profile_sums") {
+          file.create(go)
+          Sys.sleep(0.2)
+        }
+        insert(con, schema, table, rows)
+      }, environment())
+      store_profiles(x, con, schema = schema)
+    })
+    expect_printed(other, "^pruned")
+    y <- read_profile(tbl_profile(con, schema = schema))
+    expect_identical(sum(y$sample_values$value[y$sample_values$type == "samples"]), as.numeric(nrow(x$samples)))
+    samples <- DBI::dbReadTable(con, table_id(schema, "profile_sums"))
+    stacks <- DBI::dbReadTable(con, table_id(schema, "profile_stacks"))
+    expect_true(all(samples$stack_key %in% stacks$stack_key))
   })
 })
 
 test_that("four writers and two readers at once lose nothing and never fail", {
-  # test-database-storm.R has more rounds.
+  # test-store-storm.R has more rounds.
   expect_no_loss(4)
 })
 
@@ -227,7 +272,7 @@ test_that("the reason is reported if the disk is full, wherever it becomes full"
     if (begin) DBI::dbBegin(con)
     error <- tryCatch(
       {
-        copy_profile_to(con, x)
+        store_profiles(x, con)
         NULL
       },
       error = identity
@@ -237,8 +282,8 @@ test_that("the reason is reported if the disk is full, wherever it becomes full"
     # Nothing of the profile remains, and the connection can be used.
     DBI::dbGetQuery(con, "PRAGMA max_page_count = 100000")
     if (!is.null(error)) {
-      copy_profile_to(con, x)
-      expect_identical(profile_from_con(con), x)
+      store_profiles(x, con)
+      expect_equal(stored_samples(con), nrow(x$samples))
     }
     error
   }
@@ -260,19 +305,20 @@ test_that("the reason is reported if the disk is full, wherever it becomes full"
 test_that("the reason is reported if a row breaks a rule of the user, or the connection is lost", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
-    copy_profile_to(con, x, schema = schema)
-    DBI::dbExecute(con, paste("CREATE UNIQUE INDEX of_user ON", quoted(con, schema, "sources"), "(source_type)"))
-    error <- tryCatch(copy_profile_to(con, x, schema = schema), error = identity)
+    store_profiles(x, con, schema = schema)
+    n <- stored_samples(con, schema)
+    DBI::dbExecute(con, paste("CREATE UNIQUE INDEX of_user ON", quoted(con, schema, "profile_sums"), "(origin_key, stack_key)"))
+    error <- tryCatch(store_profiles(x, con, schema = schema), error = identity)
     expect_match(reasons_of(error), "unique", ignore.case = TRUE, all = FALSE)
     expect_no_match(reasons_of(error), "savepoint")
-    expect_identical(profile_from_con(con, schema = schema), x)
+    expect_equal(stored_samples(con, schema), n)
     other <- eval(parse(text = connect))
-    replace_function("append_rows", function(...) {
+    replace_function("insert_rows", function(...) {
       DBI::dbDisconnect(other)
       stop("The connection was lost.")
     }, environment())
-    error <- tryCatch(copy_profile_to(other, x, schema = schema), error = identity)
+    error <- tryCatch(store_profiles(x, other, schema = schema), error = identity)
     expect_identical(reasons_of(error), "The connection was lost.")
-    expect_identical(profile_from_con(con, schema = schema), x)
+    expect_equal(stored_samples(con, schema), n)
   })
 })

@@ -1,0 +1,238 @@
+# tier: gate
+# Profiles in a database: what is stored, summed up and removed. test-dataset.R tests data sets, which have the same
+# tables, test-store-transactions.R other users of a database.
+
+service <- function(...) c(service.name = "shop", ...)
+
+# The sums of a profile, as those of a store.
+expect_same_sums <- function(from, profiles, ..., schema = NULL) {
+  whole <- lapply(bind_profiles(profiles, NULL), identity)
+  found <- sums_of_store(from, ..., schema = schema)
+  for (type in names(found)) {
+    wanted <- as.data.frame(summary(bind_profiles(profiles, NULL), type = type)$by_function)[c("name", "self", "total")]
+    wanted <- wanted[order(wanted$name, method = "radix"), ]
+    row.names(wanted) <- NULL
+    expect_equal(found[[type]], wanted)
+  }
+  expect_gt(length(found), 0)
+}
+
+nights <- function(days = c("2026-01-01", "2026-01-02", "2026-01-03")) {
+  lapply(days, function(day) {
+    x <- read_pprof(system.file("samples/proto/1.out.prof.pb.gz", package = "profile"))
+    x$sources$source_timestamp <- as.numeric(as.POSIXct(day, tz = "UTC"))
+    x
+  })
+}
+
+test_that("a store has the sums of its profiles, and each stack once", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    all <- nights()
+    expect_identical(store_profiles(all[[1]], con, schema = schema), all[[1]])
+    expect_invisible(store_profiles(all[2:3], con, schema = schema))
+    expect_same_sums(con, all, schema = schema)
+    one <- flat_tables(all[[1]], character(), NULL)
+    counts <- stored_tables_of(con, schema)
+    expect_equal(counts[["profile_stacks"]], nrow(one$frames))
+    expect_equal(counts[["profile_frames"]], nlevels(droplevels(one$frames$frame_key)))
+    expect_equal(counts[["profile_uses"]], length(unique(one$samples$stack_key)))
+    expect_equal(counts[["profile_sums"]], 3 * nrow(one$samples))
+    # The text of code, files, lines and packages come back.
+    x <- read_profile(tbl_profile(con, schema = schema))
+    lines <- function(x) {
+      rows <- as.data.frame(summary(x, type = "samples")$by_line)[c("filename", "line", "total")]
+      rows[order(rows$filename, rows$line, method = "radix"), ]
+    }
+    expect_equal(lines(x), lines(bind_profiles(all, NULL)), ignore_attr = TRUE)
+  })
+})
+
+test_that("each night is a run, also if all are stored together", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    all <- nights()
+    for (x in all) store_profiles(x, con, schema = schema, resource = service())
+    store_profiles(all, con, schema = schema, resource = service(service.version = "2"))
+    x <- read_profile(tbl_profile(con, schema = schema))
+    times <- vapply(all, function(x) x$sources$source_timestamp, 0)
+    expect_equal(x$sources$source_timestamp, rep(times, 2))
+    compared <- compare_profiles(
+      read_profile(tbl_profile(con, is.na(version), schema = schema)),
+      read_profile(tbl_profile(con, version == "2", schema = schema)), type = "cpu"
+    )
+    expect_equal(as.numeric(attr(compared, "runs")), c(3, 3))
+    expect_equal(attr(compared, "whole")$new, attr(compared, "whole")$base)
+    # The runs keep their keys if they are stored again.
+    keys <- unique(DBI::dbReadTable(con, table_id(schema, "samples"))$run)
+    store_profiles(x, con, schema = schema)
+    expect_setequal(unique(DBI::dbReadTable(con, table_id(schema, "samples"))$run), keys)
+  })
+})
+
+test_that("conditions are filtered by the database, on times, days and texts", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    for (x in nights()) store_profiles(x, con, schema = schema, resource = service())
+    store_profiles(nights()[1], con, schema = schema, resource = c(service.name = "other"))
+    from <- function(...) read_profile(tbl_profile(con, ..., schema = schema))
+    time <- as.POSIXct("2026-01-02", tz = "UTC")
+    expect_same_sums(con, nights()[1], service == "other", schema = schema)
+    expect_same_sums(con, nights()[2:3], service == "shop", run_start >= !!time, schema = schema)
+    expect_same_sums(con, nights()[1], service == "shop", minute < !!time, schema = schema)
+    today <- today_in_utc()
+    expect_identical(nrow(from(day == !!today)$sources), 4L)
+    expect_identical(nrow(from(day < !!today)$samples), 0L)
+    shop <- tbl_profile(con, service == "shop", schema = schema)
+    expect_identical(read_profile(dplyr::filter(shop, run_start == !!time)), from(service == "shop", run_start == !!time))
+    expect_identical(dplyr::collect(shop), read_profile(shop))
+    expect_identical(names(summary(shop)), names(summary(read_profile(shop))))
+    expect_equal(
+      summary(shop, type = "cpu")$by_function[c("name", "self", "total")],
+      summary(read_profile(shop), type = "cpu")$by_function[c("name", "self", "total")]
+    )
+  })
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  withr::defer(DBI::dbDisconnect(con))
+  store_profiles(nights(), con, resource = service())
+  expect_snapshot(error = TRUE, {
+    print(tbl_profile(con))
+    tbl_profile(con, servce == "shop")
+    summary(tbl_profile(con), type = 1)
+  }, transform = function(lines) sub(" +$", "", lines))
+})
+
+test_that("an agent's parts are one run", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    process <- c(service.instance.id = "1", process.creation.time = "2026-01-01T00:00:00Z")
+    for (x in nights()) store_profiles(x, con, schema = schema, resource = process)
+    x <- read_profile(tbl_profile(con, schema = schema))
+    expect_equal(x$sources$source_timestamp, as.numeric(as.POSIXct("2026-01-01", tz = "UTC")))
+  })
+})
+
+test_that("days that have passed are summed up, and no sum changes", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    hosts <- c("a", "b")
+    for (host in hosts) for (x in nights()) store_profiles(x, con, schema = schema, resource = service(host.name = host))
+    sums <- sums_of_store(con, schema = schema)
+    # Today is not over.
+    expect_identical(roll_up_profiles(con, Sys.time() + 1e6, schema = schema), 0)
+    move_to(con, "2026-01-05", schema)
+    before <- as.POSIXct("2026-01-06", tz = "UTC")
+    expect_identical(roll_up_profiles(con, before - 1, schema = schema), 0)
+    sources <- function() nrow(read_profile(tbl_profile(con, schema = schema))$sources)
+    rows <- function() count_rows(con, schema, "profile_sums")
+    sizes <- rows()
+    for (step in list(c("minute", "run", 6), c("day", "run", 6), c("hour", "host", 2), c("day", "none", 1))) {
+      expect_identical(roll_up_profiles(con, before, period = step[[1]], apart = step[[2]], schema = schema), 1)
+      expect_identical(roll_up_profiles(con, before, period = step[[1]], apart = step[[2]], schema = schema), 0)
+      expect_equal(sums_of_store(con, schema = schema), sums)
+      expect_identical(sources(), as.integer(step[[3]]))
+      sizes <- c(sizes, rows())
+    }
+    expect_false(is.unsorted(-sizes))
+    # What comes later on another day is a run of its own.
+    store_profiles(nights()[1], con, schema = schema, resource = service(host.name = "a"))
+    expect_identical(sources(), 2L)
+  })
+})
+
+test_that("sums beyond the range of a double are an error, and change nothing", {
+  skip_if_not_installed("RSQLite")
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  withr::defer(DBI::dbDisconnect(con))
+  x <- small_profile()
+  x$sample_values$type <- "size"
+  x$sample_values$value <- 0
+  x$sample_values$value[[1]] <- 1e308
+  for (i in 1:3) store_profiles(x, con)
+  move_to(con, "2026-01-01")
+  counts <- stored_tables_of(con)
+  expect_error(roll_up_profiles(con, Sys.time()), "beyond the range", class = "profile_error_unsupported")
+  expect_identical(stored_tables_of(con), counts)
+})
+
+test_that("old days are removed, with all that no later day refers to", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    store_profiles(nights()[1], con, schema = schema)
+    one <- stored_tables_of(con, schema)
+    store_profiles(small_profile(), con, schema = schema)
+    move_to(con, "2026-01-01", schema)
+    store_profiles(nights()[2], con, schema = schema)
+    expect_identical(prune_profiles(con, as.POSIXct("2026-01-01 23:00:00", tz = "UTC"), schema = schema), 0L)
+    expect_identical(prune_profiles(con, as.POSIXct("2026-01-02", tz = "UTC"), schema = schema), 1L)
+    expect_identical(stored_tables_of(con, schema), one)
+    expect_same_sums(con, nights()[2], schema = schema)
+  })
+})
+
+test_that("labels are stored once, and come back as texts and numbers", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    x <- small_profile()
+    ids <- x$samples$sample_id
+    x$.labels <- tibble::tibble(
+      sample_id = ids[c(1, 1, 2)], key = c("route", "bytes", "route"), str = c("/a", NA, "/b"), num = c(NA, 5, NA),
+      unit = c(NA, "bytes", NA)
+    )
+    for (i in 1:2) store_profiles(x, con, schema = schema)
+    expect_equal(count_rows(con, schema, "profile_labels"), 3)
+    y <- read_profile(tbl_profile(con, schema = schema))
+    for (key in c("route", "bytes")) {
+      found <- summary(y, by = key, type = "samples")
+      expected <- summary(x, by = key, type = "samples")
+      expect_identical(found[[key]], expected[[key]])
+      expect_equal(found$total, 2 * expected$total)
+    }
+  })
+})
+
+test_that("keys are numbers that all drivers can represent", {
+  keys <- c("AAAAAAAAAAAAAAAAAAAAAA", "________AAAAAAAAAAAAAA", "_________AAAAAAAAAAAAA", "AAAAAAAAC", "AAAAAAAB_")
+  expect_identical(number_of_key(keys), c(0, 2^53 - 32, 2^53 - 1, 1, 32 + 31))
+  expect_identical(number_of_key(factor(c("AAAAAAAAC", NA))), c(1, NA))
+})
+
+test_that("tables of others are not touched", {
+  for_each_database(function(con, schema, connect) {
+    DBI::dbExecute(con, paste("CREATE TABLE", quoted(con, schema, "frames"), "(a INTEGER)"))
+    error <- expect_error(store_profiles(small_profile(), con, schema = schema), class = "profile_error_invalid")
+    expect_identical(error$table, "frames")
+    expect_identical(list_tables(con, schema), "frames")
+  })
+})
+
+test_that("arguments are checked, and what is no store is an error", {
+  skip_if_not_installed(c("RSQLite", "dbplyr"))
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  withr::defer(DBI::dbDisconnect(con))
+  x <- small_profile()
+  expect_snapshot(error = TRUE, {
+    store_profiles()
+    store_profiles(x)
+    store_profiles(con, x)
+    store_profiles(x, 1)
+    store_profiles(x, "http://localhost:4318")
+    store_profiles(x, con, schema = "other")
+    store_profiles(x, con, resource = "a")
+    tbl_profile()
+    tbl_profile(con)
+    tbl_profile(x)
+    prune_profiles(con)
+    prune_profiles(con, "yesterday")
+    prune_profiles(con, Sys.Date())
+    roll_up_profiles(con, Sys.Date(), period = "week")
+    roll_up_profiles(con, Sys.Date(), apart = "pid")
+  })
+  store_profiles(x, con)
+  DBI::dbExecute(con, "UPDATE profile_layout SET version = 3")
+  expect_snapshot(error = TRUE, {
+    store_profiles(x, con)
+    tbl_profile(con)
+    prune_profiles(con, Sys.Date())
+  })
+})
