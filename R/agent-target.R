@@ -57,17 +57,24 @@ agent_resource <- function(resource, call) {
     process.runtime.name = "R",
     process.runtime.version = as.character(getRversion()),
     if (is_text(host) && host != "") c(host.name = host),
-    # All parts are one run in a store.
-    service.instance.id = random_uuid(),
-    process.creation.time = format(
-      .POSIXct(as.numeric(Sys.time()) - proc.time()[["elapsed"]], "UTC"), "%Y-%m-%dT%H:%M:%SZ"
-    )
+    instance_attributes()
   )
   name <- environment_text("OTEL_SERVICE_NAME", call)
   for (new in list(environment_attributes(call), if (name != "") c(service.name = name), resource)) {
     known[names(new)] <- new
   }
   known
+}
+
+# What makes all parts of this process one run in a store, also those of a later agent. A fork is another process.
+instance_attributes <- function() {
+  if (!identical(the$instance$pid, Sys.getpid())) {
+    start <- .POSIXct(as.numeric(Sys.time()) - proc.time()[["elapsed"]], "UTC")
+    the$instance <- list(pid = Sys.getpid(), attributes = c(
+      service.instance.id = random_uuid(), process.creation.time = format(start, "%Y-%m-%dT%H:%M:%SZ")
+    ))
+  }
+  the$instance$attributes
 }
 
 # A random UUID, version 4 of RFC 9562.

@@ -107,6 +107,7 @@
 #' @param clock `"cpu"` for samples while R computes, `"wall"` for samples at all times.
 #' @param resource Attributes of the service or job that is profiled: a named character vector, such as
 #'   `c(service.name = "my-api", service.version = "1.2")`. `service.name` is `unknown_service:R` by default.
+#'   `service.instance.id` and `process.creation.time` identify the process, whose parts are one run in a store.
 #' @param method How samples are taken: `"reader"` reads R's memory, which requires `r live_platforms()`;
 #'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"` is
 #'   `"reader"` if that works, otherwise `"rprof"`.

@@ -88,11 +88,6 @@ abort_invalid <- function(rule, table, column = NULL, row = NULL, class = "profi
   )
 }
 
-# A valid profile contains something that the target cannot store.
-abort_unstorable <- function(rule, table, column = NULL, ..., call) {
-  abort_invalid(rule, table, column, class = "profile_error_unsupported", ..., call = call)
-}
-
 # `file`: see file_path().
 abort_no_folder <- function(file, class, call, ...) {
   verb <- if (class == "profile_error_write") "write to" else "read"

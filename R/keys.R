@@ -23,11 +23,6 @@ data_model <- function() {
     # The table with the attributes of a table's rows.
     model$attributes <- rlang::set_names(tables$attributes, tables$table)
     model$attributes <- model$attributes[!is.na(model$attributes)]
-    # For each table, the table and column that refer to its rows. A row without a reference is not kept. Tables that
-    # refer to others come first.
-    used <- tables[!is.na(tables$used_by_table), ]
-    used <- used[order(match(used$table, model$keys), decreasing = TRUE), ]
-    model$used_by <- rlang::set_names(Map(c, used$used_by_table, used$used_by_column), used$table)
     model$column_names <- split(columns$column, columns$table)
     # The logical columns of each table.
     flags <- columns[columns$type == "logical", ]

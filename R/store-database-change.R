@@ -2,7 +2,7 @@
 
 roll_up_database <- function(con, schema, before, period, apart, call) {
   days <- in_transaction(con, reading = TRUE, call = call, {
-    closed_days(unique(read_table(con, schema, "profile_origins")$day), before, current_time())
+    closed_days(days_of_database(con, schema), before, current_time())
   })
   report <- progress_report("Summing days", "tasks")
   summed <- 0
@@ -15,6 +15,12 @@ roll_up_database <- function(con, schema, before, period, apart, call) {
     })
   }
   invisible(summed)
+}
+
+# The days on which rows were written.
+days_of_database <- function(con, schema) {
+  day <- DBI::dbQuoteIdentifier(con, "day")
+  as.character(DBI::dbGetQuery(con, paste("SELECT DISTINCT", day, "FROM", quoted(con, schema, "profile_origins")))[[1]])
 }
 
 # Returns whether there was something to sum up.
@@ -95,7 +101,7 @@ check_sums <- function(con, call) {
 prune_database <- function(con, schema, before, call) {
   in_transaction(con, call = call, {
     store_lock(con, schema)
-    days <- closed_days(unique(read_table(con, schema, "profile_origins")$day), before, current_time())
+    days <- closed_days(days_of_database(con, schema), before, current_time())
     if (length(days) > 0) {
       day <- DBI::dbQuoteIdentifier(con, "day")
       gone <- paste(day, "<=", quoted_text(con, max(days)))

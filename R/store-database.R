@@ -1,4 +1,4 @@
-# Profiles in a database: the tables of a data set (dataset.R), stored so that texts and frames occur once.
+# Profiles in a database: the tables of a data set (store-profiles.R), stored so that texts and frames occur once.
 #
 #   profile_sums      origin_key ──► profile_origins     service, version, host, run, sample type; the day of writing
 #                     stack_key ───► profile_stacks ──► profile_frames

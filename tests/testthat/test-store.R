@@ -6,7 +6,6 @@ service <- function(...) c(service.name = "shop", ...)
 
 # The sums of a profile, as those of a store.
 expect_same_sums <- function(from, profiles, ..., schema = NULL) {
-  whole <- lapply(bind_profiles(profiles, NULL), identity)
   found <- sums_of_store(from, ..., schema = schema)
   for (type in names(found)) {
     wanted <- as.data.frame(summary(bind_profiles(profiles, NULL), type = type)$by_function)[c("name", "self", "total")]

@@ -121,9 +121,9 @@ static KINDS: &[FileKind] = &[
     kind("parquet", "a Parquet file", "Read its tables with a package such as nanoparquet.", Start(&[b"PAR1", b"PARE"])),
     kind("arrow", "an Arrow file", "Read its tables with the package arrow.", Start(&[b"ARROW1", b"FEA1"])),
     kind("hdf5", "an HDF5 file", "", Start(&[b"\x89HDF\r\n\x1a\n"])),
-    kind("sqlite", "an SQLite database", "Connect to it with DBI, and use `profile_from_con()`.",
+    kind("sqlite", "an SQLite database", "Connect to it with DBI, and use `tbl_profile()`.",
         Start(&[b"SQLite format 3\0"])),
-    kind("duckdb", "a DuckDB database", "Connect to it with DBI, and use `profile_from_con()`.", At(8, b"DUCK")),
+    kind("duckdb", "a DuckDB database", "Connect to it with DBI, and use `tbl_profile()`.", At(8, b"DUCK")),
     kind("pickle", "a Python pickle", "", Start(&[b"\x80\x02", b"\x80\x03", b"\x80\x04\x95", b"\x80\x05\x95"])),
     // Profiles of other tools.
     kind("jfr", "a recording of Java Flight Recorder", JFRCONV, Start(&[b"FLR\0"])),
