@@ -66,6 +66,13 @@ with_call <- function(code, call) {
   tryCatch(code, profile_error = named, rlib_error_dots_nonempty = named)
 }
 
+# An error about memory is made without `rlang::abort()`, which reads the file DESCRIPTION of rlang: without memory, that
+# fails with an error about a connection instead.
+abort_memory <- function(message, call, ...) {
+  class <- c("profile_error_memory", "profile_error")
+  rlang::cnd_signal(rlang::error_cnd(class, message = message_text(message), call = call, ...))
+}
+
 abort_argument <- function(message, call) {
   abort_profile(message, "profile_error_argument", call = call)
 }

@@ -10,13 +10,16 @@ rust <- function(outcome, call, hint = error_hint) {
   if (is.null(outcome)) {
     .External(profile_resume)
     # Without a jump to continue, there was not enough memory to create the error.
-    abort_profile("Not enough memory.", "profile_error_memory", call = call)
+    abort_memory("Not enough memory.", call)
   }
   error <- outcome[[2]]
   if (is.null(error)) {
     return(outcome[[1]])
   }
   fields <- error[setdiff(names(error), c("class", "message"))]
+  if (error$class == "profile_error_memory") {
+    rlang::inject(abort_memory(error$message, call, !!!fields))
+  }
   rlang::inject(
     abort_profile(c(error$message, i = hint(error)), error$class, !!!fields, call = call)
   )

@@ -76,7 +76,7 @@ pop_span <- function(token) {
 refuse_ids <- function(trace_id, span_id, call) {
   check_id(trace_id, 32L, "trace_id", call)
   check_id(span_id, 16L, "span_id", call)
-  abort_profile("There is not enough memory for another span.", "profile_error_memory", call = call)
+  abort_memory("There is not enough memory for another span.", call)
 }
 
 check_id <- function(x, digits, name, call) {

@@ -106,6 +106,19 @@ test_that("with too little memory there is an error, not an abort", {
   )))
 })
 
+test_that("an error about memory is raised without reading a file", {
+  # A file cannot be read without memory, so the error would be one about a connection.
+  result <- run_r(c(
+    "library(profile)",
+    "invisible(suppressMessages(trace('readRDS', quote(stop('a file is read')), print = FALSE, where = baseenv())))",
+    "f <- function() profile:::rust(list(NULL, list(class = 'profile_error_memory', message = 'Not %s.')), sys.call())",
+    "error <- tryCatch(f(), error = identity)",
+    "cat(class(error)[1:2], conditionMessage(error), deparse(conditionCall(error)))"
+  ))
+  expect_ran(result)
+  expect_equal(result$output, "profile_error_memory profile_error Not %s. f()")
+})
+
 # A pprof file with this number of samples of 100 frames, and an unknown field of this number of megabytes.
 big_pprof <- function(path, samples, megabytes) {
   strings <- c("", "samples", "count", "f")
