@@ -32,7 +32,7 @@
 #'
 #' Each profile contains how much memory R and its process use, so that a leak is visible before anybody looks for it:
 #' see [agent_details]. With `memory = 3600`, the agent also takes a snapshot of R's heap once an hour, as
-#' [memory_profile()] does with `gc = FALSE`, and sends it like a profile. [holders()] shows who holds the memory of one
+#' [snapshot_memory()] does with `gc = FALSE`, and sends it like a profile. [holders()] shows who holds the memory of one
 #' snapshot, and [compare_profiles()] what has grown between two.
 #'
 #' For a snapshot, the process is forked, and its memory is read from the forked process, which does nothing and then

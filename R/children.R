@@ -1,4 +1,4 @@
-# The processes that work for this session, for `record_profile(children = TRUE)` and `memory_profile(children = TRUE)`.
+# The processes that work for this session, for `record_profile(children = TRUE)` and `snapshot_memory(children = TRUE)`.
 #
 # A helper, another R process, reads them from outside. This session must not do that: if it stopped its own children,
 # each stop would be reported to all that wait for them, so that system(), parallel and processx would be confused.

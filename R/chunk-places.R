@@ -6,7 +6,7 @@
 # `name_file` names the file in the source references of code, if it has a given name.
 label_chunks <- function(mark, name_file) {
   the$chunk_recorder <- list(mark = mark, name_file = name_file)
-  label_knitr()
+  label_work("knitr")
 }
 
 # Marks a chunk: list(handler, end), the handler with which it is to be evaluated, and a function that ends it.

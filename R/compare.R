@@ -58,7 +58,7 @@
 #' below. `scale`, `what`, `type` and `only` have no meaning here; `min_share` is a share of the sum of all changes,
 #' growth and decrease alike.
 #'
-#' Snapshots of several processes, by `memory_profile(children = TRUE)`, are compared process by process, whose role or name
+#' Snapshots of several processes, by `snapshot_memory(children = TRUE)`, are compared process by process, whose role or name
 #' is the first step of each path. A process of `new` is compared with the same one in `base`. Those that are left are compared
 #' by their roles, in order: worker 1 with worker 1, the first fork with the first fork. Others are only in one of both,
 #' as their name says: their whole memory is one row. Printing shows the growth of each process first.

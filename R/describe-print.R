@@ -32,9 +32,7 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
     description_memory(parts, n, least, shown)
   )
   notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
-  hides <- grepl("hide = \"plumbing\"", parts$next_calls, fixed = TRUE)
-  calls <- paste0("  ", parts$next_calls, ifelse(hides, "  # hides lapply(), ...", ""))
-  end <- c(if (length(notes) > 0) c("", notes), "", "Next:", calls)
+  end <- c(if (length(notes) > 0) c("", notes), "", "Next:", paste0("  ", parts$next_calls))
   # The tree also needs lines for a blank line, two headings, and the note about omitted branches.
   space <- floor(8.5 * n) + 1 - length(c(head, tables, end)) - 4
   tree <- if (parts$run$whole > 0 && n >= 1) {

@@ -24,10 +24,10 @@
 #' maximum. The rest of the maximum, as a share, was spent waiting for the slowest one: `1 - mean / maximum`.
 #'
 #' If frameworks add more than ten frames to an average sample, the call tree is shown without them, see
-#' [`filter_profile(hide = "plumbing")`][filter_profile()].
+#' [`filter_profile(hide_plumbing = TRUE)`][filter_profile()].
 #'
 #' The time of reactives of Shiny, routes, chunks of a document, and tests, is shown if samples have their labels, see
-#' [with_labels()] and [label_knitr()].
+#' [with_labels()] and [label_work()].
 #'
 #' Source code is shown if the profile contains it, or if [add_source_text()] can read it with its default arguments.
 #'
@@ -121,7 +121,7 @@ described_tree <- function(x, found, type, call) {
   if (found$plumbing_rows <= most_plumbing) {
     return(new_call_tree(found$tree))
   }
-  x <- filter_by(x, list(), call, knowledge = c(plumbing = TRUE, mine = FALSE))
+  x <- filter_by(x, list(), call, hide_plumbing = TRUE)
   tree <- rust(rust_call_tree(x, type, "function", NULL, "whole", NULL), call)
   structure(new_call_tree(tree), hidden = "plumbing")
 }
@@ -293,7 +293,7 @@ described_calls <- function(parts, other_types, has_plumbing) {
     if (length(other_types) > 0) paste0("describe_profile(x, type = ", in_quotes(other_types[[1]]), ")"),
     if (is_short(hottest)) paste0("callers(x, ", in_quotes(hottest[[1]]), ")"),
     if (is_short(file)) paste0("annotate_lines(x, ", in_quotes(file[[1]]), ")"),
-    if (has_plumbing) "describe_profile(filter_profile(x, hide = \"plumbing\"))",
+    if (has_plumbing) "describe_profile(filter_profile(x, hide_plumbing = TRUE))",
     "profile_page(x)"
   )
 }

@@ -1,14 +1,14 @@
-# Converts profiles to dm objects and back. All uses of the package dm are here.
+# Converts profiles to dm objects. All uses of the package dm are here.
 
 #' Convert a profile to a dm
 #'
 #' @description `dm_from_profile()` converts a profile to an object of the package
 #' [dm](https://dm.cynkra.com): the same tables with their keys, so that you can filter and join across
-#' tables. `dm::as_dm()` does the same. `profile_from_dm()` converts it back.
+#' tables. `dm::as_dm()` does the same.
 #'
 #' All functions of this package that accept a profile also accept such a dm, filtered or not. Generics such as
-#' `summary()`, `print()` and `as_tibble()` call the methods of the dm package: use `summary(profile_from_dm(x))`
-#' instead.
+#' `summary()`, `print()` and `as_tibble()` call the methods of the dm package: `combine_profiles(tables)` returns a
+#' profile of the tables.
 #'
 #' @details The primary keys are `source_id` of `sources`, `sample_id` of `samples`, `location_id` of `locations`,
 #' `function_id` of `functions`, `mapping_id` of `.mappings`, `resource_id` of `.resources`, `scope_id` of `.scopes`;
@@ -27,16 +27,14 @@
 #' [store_profiles()] stores profiles in a database that grows with each run. `dm::copy_dm_to()` copies one dm. It
 #' needs `set_key_constraints = FALSE`, since dm creates an index for each foreign key and does not quote its name,
 #' which is not valid in SQL if a table or column has a leading dot. The dm that it returns has all keys;
-#' `dplyr::collect()` loads it, filtered or not, and `profile_from_dm()` converts the result to a profile. Databases
+#' `dplyr::collect()` loads it, filtered or not. Databases
 #' without a logical type, such as SQLite and MariaDB, return 0 and 1 for `FALSE` and `TRUE`, which all functions accept
 #' in logical columns.
 #'
-#' @param x For `dm_from_profile()`, a profile of either version, see [profile_data]; version 1.0 is converted first,
-#'   see [profile_v2_from_v1()]. For `profile_from_dm()`, a dm with the tables of a profile. Each function also accepts
-#'   its own result and returns it unchanged.
+#' @param x A profile of either version, see [profile_data]; version 1.0 is converted first, see [profile_v2_from_v1()].
+#'   A dm of a profile is returned as it is.
 #'
-#' @return `dm_from_profile()`: a dm with all tables of the profile. `profile_from_dm()`: a profile of
-#'   version 2.0, with the rows of the dm.
+#' @return A dm with all tables of the profile.
 #'
 #' @section Errors:
 #' `profile_error_unsupported` if dm is not installed, `profile_error_invalid` if `x` is not valid, is a
@@ -49,12 +47,12 @@
 #'
 #' # Filter functions: only the frames of this function remain
 #' of_function <- dm::dm_filter(tables, functions = (name == "lm.fit"))
-#' profile_from_dm(of_function)
+#' combine_profiles(of_function)
 #'
 #' # Whole samples: all frames of the samples that contain this function
 #' ids <- of_function$samples$sample_id
 #' whole <- dm::dm_filter(tables, samples = (sample_id %in% !!ids))
-#' summary(profile_from_dm(whole))
+#' summary(combine_profiles(whole))
 dm_from_profile <- function(x) {
   call <- rlang::current_env()
   need_package("dm", call)
@@ -76,12 +74,6 @@ dm_from_profile <- function(x) {
     }
   }
   out
-}
-
-#' @rdname dm_from_profile
-#' @export
-profile_from_dm <- function(x) {
-  as_v2(x, rlang::current_env())
 }
 
 #' @exportS3Method dm::as_dm

@@ -29,19 +29,19 @@
 #'
 #' # Frameworks, and your code
 #'
-#' `hide = "plumbing"` hides what frameworks add to the stack: functions that only call others, such as `lapply()`,
+#' `hide_plumbing = TRUE` hides what frameworks add to the stack: functions that only call others, such as `lapply()`,
 #' `tryCatch()`, `eval()`, or `%>%`, and the frames between the start of Shiny, plumber, knitr, testthat, future or a
 #' worker of parallel and the code that these run for you. Reactives and outputs of Shiny remain. In real R code, up to
-#' half of all frames are plumbing, and nine of ten in an app. What is plumbing is a table, the file
-#' `system.file("frameworks.txt", package = "profile")`, which describes its rules. In a part of a stack that belongs to a
-#' framework, frames with a source file and frames of other packages are shown, so packages should be known, see
-#' [add_packages()].
+#' half of all frames are plumbing, and nine of ten in an app. A table, the file
+#' `system.file("frameworks.txt", package = "profile")`, lists what is plumbing, and describes its rules. In a part of a
+#' stack that belongs to a framework, frames with a source file and frames of other packages are shown, so packages
+#' should be known, see [add_packages()].
 #'
-#' `show = "mine"` shows only the frames of your source files, and the functions that they call directly. Your files are
-#' those that are not in a library of R packages, including code that is typed or read from text.
+#' `show_mine = TRUE` shows only the frames of your source files, and the functions that they call directly. Your files
+#' are those that are not in a library of R packages, including code that is typed or read from text.
 #'
-#' Neither of these words removes a sample: if none of its frames is left, the outermost one is kept. (To match names that
-#' contain one of these words, write `"(plumbing)"` or `"(mine)"`.)
+#' Neither of them removes a sample: if none of its frames is left, the outermost one is kept. Both apply with `hide`
+#' and `show`.
 #'
 #' # Uninteresting functions
 #'
@@ -79,9 +79,9 @@
 #'
 #' @param x A profile, see [profile_data], of either version, a dm of its tables, or the path of a file.
 #' @param ... Must be empty.
-#' @param focus,ignore,show_from,prune_from A regular expression, or `NULL`.
-#' @param hide A regular expression, `"plumbing"`, or `NULL`.
-#' @param show A regular expression, `"mine"`, or `NULL`.
+#' @param focus,ignore,hide,show,show_from,prune_from A regular expression, or `NULL`.
+#' @param hide_plumbing Whether to hide what frameworks add to the stack.
+#' @param show_mine Whether to show only your own code, and the functions that it calls directly.
 #' @param drop A regular expression; `TRUE` for the expressions in `sources`, each for the samples of its source; or
 #'   `NULL`.
 #' @param keep A regular expression of functions that `drop` does not remove. `NULL` for none, or with `drop = TRUE` for
@@ -89,8 +89,8 @@
 #'
 #' @param labels Labels of the samples to keep, such as `c(route = "/api")`, see [with_labels()]; or a list with several
 #'   values of a label, such as `list(route = c("/api", "/health"))`. A sample needs one of the values of each label.
-#'   `NA` stands for samples without the label. The other keys of [`summary(by = )`][summary.profile_data] may be used as
-#'   well, such as `process`.
+#'   `NA` stands for samples without the label. The other keys of [`summary(by = )`][summary.profile_data] may be used
+#'   as well, such as `process`.
 #'
 #' @return A profile of version 2.0.
 #'
@@ -99,7 +99,7 @@
 #' string, is not a regular expression, or takes too long to match, or if no sample has a label or its value.
 #'
 #' @seealso [compact_profile()] for tables that you have filtered yourself;
-#'   [serve_pprof()], which offers the same filters.
+#'   [joint_pprof()], whose viewer offers the same filters.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
@@ -111,10 +111,10 @@
 #' filter_profile(x, focus = "^lm$", show = "^lm|model")
 #'
 #' # Without functions that only call others:
-#' call_tree(filter_profile(x, hide = "plumbing"))
+#' call_tree(filter_profile(x, hide_plumbing = TRUE))
 #'
 #' # Only your own functions, and what they call:
-#' call_tree(filter_profile(x, show = "mine"))
+#' call_tree(filter_profile(x, show_mine = TRUE))
 #'
 #' # Only the requests of one route:
 #' work <- function() for (i in 1:50) lm(dist ~ speed, data = cars)
@@ -125,12 +125,11 @@
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' filter_profile(x, drop = "paste|sub|c")
 filter_profile <- function(
-    x, ..., focus = NULL, ignore = NULL, hide = NULL, show = NULL, show_from = NULL, prune_from = NULL, drop = NULL,
-    keep = NULL, labels = NULL) {
+    x, ..., hide_plumbing = FALSE, show_mine = FALSE, labels = NULL, focus = NULL, ignore = NULL, hide = NULL, show = NULL,
+    show_from = NULL, prune_from = NULL, drop = NULL, keep = NULL) {
   call <- call_without_dots()
-  knowledge <- c(plumbing = identical(hide, "plumbing"), mine = identical(show, "mine"))
-  if (knowledge[["plumbing"]]) hide <- NULL
-  if (knowledge[["mine"]]) show <- NULL
+  check_flag(hide_plumbing, "hide_plumbing", call)
+  check_flag(show_mine, "show_mine", call)
   given <- list(
     focus = focus, ignore = ignore, hide = hide, show = show,
     show_from = show_from, prune_from = prune_from
@@ -148,15 +147,15 @@ filter_profile <- function(
     ), call)
   }
   labels <- check_labels_to_keep(labels, call)
-  filter_by(as_unchecked_v2(x, call), given, call, drop, keep, labels = labels, knowledge = knowledge)
+  x <- as_unchecked_v2(x, call)
+  filter_by(x, given, call, drop, keep, labels = labels, hide_plumbing = hide_plumbing, show_mine = show_mine)
 }
 
 # `given`: expressions, named by the argument of `filter_profile()`. `outermost` is the number of R frames to remove at
-# the outer end of each stack, before the expressions are applied. `knowledge`: whether to hide what frameworks add
-# (`plumbing`), and whether to show only the user's code and what it calls (`mine`).
+# the outer end of each stack, before the expressions are applied.
 filter_by <- function(
     x, given, call, drop = NULL, keep = NULL, outermost = 0L, labels = list(),
-    knowledge = c(plumbing = FALSE, mine = FALSE)) {
+    hide_plumbing = FALSE, show_mine = FALSE) {
   rules <- with_validation(list(x), call, {
     names <- names_of(x)
     matches <- Map(function(expression, argument) {
@@ -168,11 +167,11 @@ filter_by <- function(
     }, given, names(given))
     drops <- if (is.null(drop)) list(distinct = list(), of_source = integer()) else drops_of_sources(x, drop, keep, call)
     samples <- if (length(labels) > 0) has_labels(x, labels, call)
-    if (knowledge[["mine"]]) {
+    if (show_mine) {
       mine <- own_functions(x)
       if (nrow(x$samples) > 0 && !any(mine)) {
         abort_argument(c(
-          "`show = \"mine\"`: the profile has no source files of yours.",
+          "`show_mine`: the profile has no source files of yours.",
           i = "Files are known if lines are recorded, see `?read_rprof`."
         ), call)
       }
@@ -180,7 +179,7 @@ filter_by <- function(
     }
     filter_rules(
       matches = matches, drops = drops$distinct, drop_of_source = drops$of_source, outermost = outermost,
-      samples = as.integer(samples), plumbing = knowledge[["plumbing"]]
+      samples = as.integer(samples), plumbing = hide_plumbing
     )
   })
   filtered(x, rules, call)

@@ -5,7 +5,7 @@
 #'
 #' @description
 #' `holders()` answers *Who holds the memory?* It returns the paths below which most of the memory in use is, for
-#' snapshots of the heap of R by [memory_profile()] and for any other profile with memory in use, such as the heap
+#' snapshots of the heap of R by [snapshot_memory()] and for any other profile with memory in use, such as the heap
 #' profiles of Go.
 #'
 #' In a snapshot, a path leads from a root, such as the global environment or a package, over variables, elements,
@@ -24,7 +24,7 @@
 #' pprof has removed these, by the names of their roots. Collapsed stacks do not say what their values are: set `type`
 #' and `unit` in the table `sample_values`.
 #'
-#' All sources are summed, such as the processes of `memory_profile(children = TRUE)`, which `by = "process"` keeps apart. Of
+#' All sources are summed, such as the processes of `snapshot_memory(children = TRUE)`, which `by = "process"` keeps apart. Of
 #' a profile that contains several snapshots of a process, the memory is counted several times.
 #'
 #' @param x A profile, see [profile_data], or the path of a file. For `format()` and `print()`, holders.
@@ -57,7 +57,7 @@
 #' - `profile_error_argument` if the profile has no memory in use, and for other invalid arguments;
 #' - `profile_error_unsupported` if the values are too large to be summed;
 #' - `profile_error_invalid` if `x` is not valid.
-#' @seealso [memory_profile()] takes snapshots, [compare_profiles()] shows what has grown between two snapshots,
+#' @seealso [snapshot_memory()] takes snapshots, [compare_profiles()] shows what has grown between two snapshots,
 #'   [call_tree()] the whole tree
 #' @export
 #' @examples

@@ -9,7 +9,7 @@
 #' route of a request, the user, or the step of a job. A profile can then be split by these labels.
 #'
 #' `label_handler()` returns a function that calls another function with labels. `label_plumber()` labels the requests
-#' of a plumber API. See [label_knitr()] for the chunks of documents, and for tests.
+#' of a plumber API. See [label_work()] for the chunks of documents, and for tests.
 #'
 #' @details
 #' Labels are recorded by [record_profile()], [start_profiler()], [Rprof()] (see [read_rprof()]), and, from another

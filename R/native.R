@@ -11,9 +11,6 @@
 #' times. `stop_profiler()` stops both and combines the results: the time inside `.Call()` is attributed to C, C++,
 #' Fortran or Rust functions, with files and lines, even if native code calls R functions that call native code again.
 #'
-#' `joint_pprof()` records an expression with `record_profile(native = TRUE)` and shows the result in the
-#' browser, see [serve_pprof()].
-#'
 #' These functions have the names and arguments of the package jointprof. To record an expression, prefer
 #' `record_profile(native = TRUE)`, which records as described here.
 #'
@@ -43,8 +40,8 @@
 #' code is parsed, since this is not the default under Rscript. See [read_rprof()] for details.
 #'
 #' `source_timestamp` in `sources` is the time at which the profiler was started, `.duration_nanos` the time
-#' until it was stopped. The CPU time of R's thread is recorded as by [record_profile()], see *CPU time* there. The file at
-#' `path` cannot store them.
+#' until it was stopped. The CPU time of R's thread is recorded as by [record_profile()], see *CPU time* there. The file
+#' at `path` cannot store them.
 #'
 #' ## Names of native functions
 #'
@@ -86,17 +83,14 @@
 #'
 #' @param path The file to write in the format of [Rprof()]. It must not be a device or a pipe. It contains native
 #'   functions between R functions, and can be read by [utils::summaryRprof()] and [read_rprof()].
-#' @param ... For `joint_pprof()`, arguments of [serve_pprof()]. For `start_profiler()` it must be empty.
+#' @param ... Must be empty.
 #' @param interval Seconds between two samples.
 #' @param memory.profiling,gc.profiling,line.profiling,event,numfiles,bufsize As in [Rprof()]. `event`
 #'   requires R >= 4.4.
-#' @param expr An expression.
 #'
 #' @return `start_profiler()`: `path`, invisibly.
 #'
 #'   `stop_profiler()`: the profile, invisibly; an object of class `profile_data`, see [profile_data].
-#'
-#'   `joint_pprof()`: the handle of the server, see [serve_pprof()].
 #'
 #' @section Errors:
 #' - `profile_error_unsupported` on other systems, in other versions of R, or if another profiler is running or another
@@ -105,7 +99,7 @@
 #' - `profile_error_memory` if there is not enough memory for the recording;
 #' - `profile_error_argument` for invalid arguments, and for `stop_profiler()` if the profiler is not running.
 #'
-#' @seealso [write_pprof()], [filter_profile()]; `vignette("native", package = "profile")`
+#' @seealso [joint_pprof()], [write_pprof()], [filter_profile()]; `vignette("native", package = "profile")`
 #' @export
 #' @examples
 #' if (profile:::is_live_platform() && interactive()) {
@@ -151,20 +145,6 @@ stop_profiler <- function() {
     warn_losses(run$losses, format_path(run$path), call)
   }
   invisible(run$profile)
-}
-
-#' @rdname start_profiler
-#' @export
-joint_pprof <- function(expr, ...) {
-  call <- rlang::current_env()
-  if (missing(expr)) {
-    abort_missing("expr", call, i = "It is the code to record, as in `joint_pprof(work())`.")
-  }
-  check_code(substitute(expr), rlang::caller_env(), "joint_pprof", call)
-  # Fails before the expression is evaluated, which may take long.
-  locate_pprof(call)
-  x <- with_call(record_profile(expr, native = TRUE), call)
-  serve_pprof(profile_to_serve(x, call), ...)
 }
 
 # ---- A run -------------------------------------------------------------------------

@@ -35,7 +35,7 @@
 #' loaded, `filter()` is attributed to stats. Most packages are installed without source references, so their functions
 #' have no file. [record_profile()] adds packages when recording ends, in the session in which they were used.
 #'
-#' Frames of heap snapshots, see [memory_profile()], have no package: `numeric` is a type of objects there, not the
+#' Frames of heap snapshots, see [snapshot_memory()], have no package: `numeric` is a type of objects there, not the
 #' function of base.
 #'
 #' Existing values of both columns are kept, so you can set some packages yourself.

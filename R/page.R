@@ -5,7 +5,8 @@
 #'
 #' @description
 #' `profile_page()` creates a page of a profile. Printing the page opens it in the viewer of RStudio, Positron and VS
-#' Code, otherwise in the browser. `write_profile_page()` writes the page to an HTML file, which any browser can open.
+#' Code, otherwise in the browser. [`write_profile(x, "page.html", ...)`][write_profile()] writes a page, with the same
+#' arguments, to an HTML file, which any browser can open.
 #'
 #' The page begins with the lines of code with the largest values and their source code, beside a flame graph. It also
 #' has a timeline, a table of functions, lines, files or packages, and callers and callees of each function. The layout
@@ -13,8 +14,8 @@
 #' samples; a page begins with the colours of tests, chunks, targets, routes, reactives or tasks. If periods are known,
 #' values are shown as time.
 #'
-#' With `base`, the page compares two profiles. It begins with the result of [compare_profiles()]: the whole run with its
-#' interval and verdict, and the functions for which a difference was found. Values are shown per run.
+#' With `base`, the page compares two profiles. It begins with the result of [compare_profiles()]: the whole run with
+#' its interval and verdict, and the functions for which a difference was found. Values are shown per run.
 #'
 #' The page of several processes, see `record_profile(children = TRUE)`, begins with the layout *time*: a lane for each
 #' process, such as `worker 1 of 2, pid 1234`, all on one clock. Where a process has no samples, since it was idle, its
@@ -23,9 +24,9 @@
 #'
 #' The page of a heap snapshot, whose sources have the type `"heap"`, shows what holds the memory: boxes are coloured by
 #' their kind, such as a variable (`binding`) or a type of objects. With another snapshot as `base` it begins with what
-#' has grown most; runs are not compared. More than four names below one holder that differ only in numbers or hashes are
-#' one box, such as the entries of a cache, `$key* (20)`; *Names* shows each. pprof files and text have no place for kinds: read from them, a snapshot is
-#' shown as any other profile.
+#' has grown most; runs are not compared. More than four names below one holder that differ only in numbers or hashes
+#' are one box, such as the entries of a cache, `$key* (20)`; *Names* shows each. pprof files and text have no place for
+#' kinds: read from them, a snapshot is shown as any other profile.
 #'
 #' In the page, a click on a box, a row or a line chooses it, a double click on a box zooms in, and Esc goes back. Press
 #' `?` for help.
@@ -50,15 +51,15 @@
 #' - for each source the last part of its URI, the script or program of its process without arguments, or its role and
 #'   pid if it worked with others, its type, its interval, its time stamp and its duration;
 #' - with `timeline = TRUE`, all samples in the order in which they were recorded. The order is unknown for samples of
-#'   pprof and OpenTelemetry without a time, and for samples with a count other than 1. If the order would take more than
-#'   3 MB, as with more than a million samples in random order, time is divided into 20,000 parts, or fewer if these would
-#'   also take more. Within a part, samples are sorted by stack, and the page selects whole parts, whose figures are exact.
-#'   The page states their size;
+#'   pprof and OpenTelemetry without a time, and for samples with a count other than 1. If the order would take more
+#'   than 3 MB, as with more than a million samples in random order, time is divided into 20,000 parts, or fewer if
+#'   these would also take more. Within a part, samples are sorted by stack, and the page selects whole parts, whose
+#'   figures are exact. The page states their size;
 #' - with `source_text = TRUE`, the text of source files, see [add_source_text()];
 #' - with `labels = TRUE`, the labels of samples whose values are text, such as routes, by which the page selects and
 #'   colours samples, and the ids of traces and spans, as labels `trace_id` and `span_id`. Of a key with more than 200
-#'   values, the 200 with the most samples are kept, and all others are combined as one value, such as `34 others`. A key
-#'   is left out if it has more than 200 values, each with a single sample, or if it would result in more than 1000
+#'   values, the 200 with the most samples are kept, and all others are combined as one value, such as `34 others`. A
+#'   key is left out if it has more than 200 values, each with a single sample, or if it would result in more than 1000
 #'   combinations. At most 20 keys are kept. Differences of profiles have no labels.
 #'
 #' Attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own. With this
@@ -95,9 +96,7 @@
 #'
 #' @param x A profile, see [profile_data], of either version, a dm of its tables, or the path of a file for
 #'   [read_profile()].
-#' @param path Path of the file to write. An existing file is replaced when the new one is complete, as in
-#'   [write_pprof()]. The file is compressed if its name ends in `.gz`.
-#' @param ... For `profile_page()` and `write_profile_page()`: must be empty.
+#' @param ... For `profile_page()`: must be empty.
 #' @param base Another profile to compare `x` with, or the path of a file. If both have three runs or more, functions
 #'   are grey unless [compare_profiles()] finds a difference.
 #' @param source_text Whether the page contains the text and the paths of source files, as added by [add_source_text()]
@@ -105,20 +104,16 @@
 #' @param timeline Whether the page contains the samples in their recorded order.
 #' @param labels Whether the page contains the labels of samples, see [with_labels()].
 #' @param title The title of the page, by default the last part of the URI of the first source, or the code that
-#'   [record_profile()] has recorded, if there is no URI, or if several processes worked together; of a snapshot, such as
-#'   `Memory of report.R, pid 1234`. With `base`, it names both.
+#'   [record_profile()] has recorded, if there is no URI, or if several processes worked together; of a snapshot, such
+#'   as `Memory of report.R, pid 1234`. With `base`, it names both.
 #'
-#' @return `profile_page()`: an object of class `profile_page`. Its `print()` method opens the page and returns it
-#'   invisibly. Without a display, under Rscript and usually over ssh, it writes the page to a file in the working
-#'   directory, or in the directory in the option `profile.page_directory`, and prints its path. The file is named after
-#'   the title and replaces an earlier page, but no other file. `format()` returns a description of the page.
-#'
-#'   `write_profile_page()`: `x`, invisibly.
+#' @return An object of class `profile_page`. Its `print()` method opens the page and returns it invisibly. Without a
+#'   display, under Rscript and usually over ssh, it prints what `format()` returns, a description of the page, and how
+#'   to write it to a file.
 #'
 #' @section Errors:
 #' - `profile_error_invalid` if a profile is not valid;
-#' - `profile_error_argument` if an argument is not as described here;
-#' - `profile_error_write` if the file cannot be written.
+#' - `profile_error_argument` if an argument is not as described here.
 #'
 #' @seealso `vignette("viewing")` shows a page. [summary()][summary.profile_data()] returns the same figures as tables.
 #' @export
@@ -128,16 +123,15 @@
 #' if (interactive()) page
 #'
 #' path <- tempfile(fileext = ".html")
-#' write_profile_page(x, path, source_text = FALSE)
+#' write_profile(x, path, source_text = FALSE)
 #' file.size(path)
 profile_page <- function(x, ..., base = NULL, source_text = TRUE, timeline = TRUE, labels = TRUE, title = NULL) {
   rlang::check_dots_empty()
   new_page(x, NULL, as.list(environment()), rlang::current_env())
 }
 
-#' @rdname profile_page
-#' @export
-write_profile_page <- function(x, path, ...) {
+# Writes a page, for `write_profile()`.
+write_page <- function(x, path, ...) {
   call <- call_without_dots()
   # Checked first, because users swap the arguments.
   file <- file_path(path, "profile_error_write", call)
@@ -145,7 +139,7 @@ write_profile_page <- function(x, path, ...) {
   invisible(x)
 }
 # Its options are the arguments of `profile_page()`, which are declared there only.
-formals(write_profile_page) <- c(formals(write_profile_page)[1:2], formals(profile_page)[-1])
+formals(write_page) <- c(formals(write_page)[1:2], formals(profile_page)[-1])
 
 # ---- Input of the core -------------------------------------------------------------
 
@@ -281,9 +275,10 @@ read_page_files <- function() {
 print.profile_page <- function(x, ...) {
   viewer <- getOption("viewer")
   if (!can_show_pages()) {
-    file <- page_file(x$title)
-    writeBin(x$html, file)
-    cat(format(x, ...), paste0("Written to ", file), sep = "\n")
+    cat(
+      format(x, ...), "There is no viewer or display to show it; `write_profile(x, \"page.html\")` writes a file.",
+      sep = "\n"
+    )
     return(invisible(x))
   }
   # Viewers only show files in the directory of the session.
@@ -302,24 +297,6 @@ can_show_pages <- function() {
   needs_display <- .Platform$OS.type == "unix" && Sys.info()[["sysname"]] != "Darwin" && !is.function(browser)
   has_display <- any(nzchar(environment_values(c("DISPLAY", "WAYLAND_DISPLAY"))))
   is.function(getOption("viewer")) || !needs_display || has_display
-}
-
-# The path for a page that cannot be shown, such as `profile-report.R.html`. It replaces pages only.
-page_file <- function(title) {
-  name <- gsub("(^[.-]+|-+$)", "", gsub("[^A-Za-z0-9._]+", "-", substr(title, 1, 60)))
-  folder <- getOption("profile.page_directory", ".")
-  candidates <- paste0("profile-", name, c("", paste0("-", 2:999)), ".html")
-  for (file in if (folder == ".") candidates else file.path(folder, candidates)) {
-    if (!file.exists(file) || is_page_file(file)) {
-      return(file)
-    }
-  }
-  tempfile("profile-", fileext = ".html")
-}
-
-is_page_file <- function(file) {
-  head <- tryCatch(readLines(file, 8, warn = FALSE), error = function(error) "")
-  any(grepl("<meta name=\"generator\" content=\"profile\">", head, fixed = TRUE, useBytes = TRUE))
 }
 
 #' @rdname profile_page

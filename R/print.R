@@ -75,7 +75,7 @@ print.profile_processes <- print_lines
 print.pprof_tool <- print_lines
 
 #' @export
-print.pprof_server <- print_lines
+print.pprof_process <- print_lines
 
 #' @rdname print.profile_data
 #' @export

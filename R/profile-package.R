@@ -17,7 +17,7 @@
 #' - *Who calls this function? What does it call?* [callers()], [callees()], [call_tree()]
 #' - *What allocates memory?* `summary(x, type = "alloc_size")`; for exact amounts `record_profile(memory = "exact")`,
 #'   [read_rprofmem()] and [benchmark_profile()]
-#' - *Who holds the memory? What has grown?* [memory_profile()] takes a snapshot, of this session or of a running process;
+#' - *Who holds the memory? What has grown?* [snapshot_memory()] takes a snapshot, of this session or of a running process;
 #'   [holders()], and [compare_profiles()] for two snapshots
 #' - *Which C, C++, Fortran or Rust function is slow?* [record_profile()] with `native = TRUE`
 #' - *Did it get slower? Is the new version faster?* [benchmark_profile()], [compare_profiles()];
@@ -27,10 +27,10 @@
 #' - *What does my service spend its time on? Which route is slow?* [start_agent()], [with_labels()],
 #'   [label_plumber()], `summary(x, by = "route")`
 #' - *Which chunk, which test, which target is slow?* `profile record report.Rmd`, `profile record testthat.R`;
-#'   [label_knitr()], [label_testthat()], [label_targets()]
+#'   [label_work()]
 #' - *How do I open a file of another profiler?* [read_profile()]; [profile_problems()] if it is damaged
 #' - *How do I share a profile, or open it in another viewer?* [write_profile()]: a page, pprof, speedscope, Positron,
-#'   Firefox; [as_profvis()], [serve_pprof()]
+#'   Firefox; [as_profvis()], [joint_pprof()]
 #' - *How do I see only a part?* [filter_profile()]
 #' - *How do I put profiles into a report?* [plot()][plot.profile_data()], [profile_page()] in R Markdown and Quarto
 #' - *How do I calculate with a profile?* [summary()][summary.profile_data()], [as_tibble()][as_tibble.profile_data],
@@ -52,10 +52,9 @@
 #' [read_perf_script()]; [read_rprofmem()]; [write_callgrind()]. Check: [validate_profile()], [profile_problems()]
 #'
 #' ## Look
-#' In the browser: [profile_page()], [write_profile_page()]. As text, tables and pictures: [describe_profile()],
+#' In the browser: [profile_page()]. As text, tables and pictures: [describe_profile()],
 #' [summary()][summary.profile_data()], [plot()][plot.profile_data()], [call_tree()], [callers()], [callees()],
-#' [holders()], [annotate_lines()], [print()][print.profile_data]. In other viewers: [as_profvis()], [serve_pprof()], [stop_pprof()],
-#' [find_pprof()], [joint_pprof()]
+#' [holders()], [annotate_lines()], [print()][print.profile_data]. In other viewers: [as_profvis()], [find_pprof()], [joint_pprof()]
 #'
 #' ## Compare
 #' [compare_profiles()], [benchmark_profile()], [expect_no_regression()]
@@ -63,14 +62,14 @@
 #' ## Edit and combine
 #' [filter_profile()], [combine_profiles()], [compact_profile()]. Add information: [add_packages()],
 #' [add_source_text()]. Other containers: [as_tibble()][as_tibble.profile_data], [dm_from_profile()],
-#' [profile_from_dm()], [profile_v1_from_v2()], [profile_v2_from_v1()]
+#' [profile_v1_from_v2()], [profile_v2_from_v1()]
 #'
 #' ## Processes
-#' [profile_process()], [memory_profile()], [watch_process()], [dump_stack()], [list_r_processes()]
+#' [profile_process()], [snapshot_memory()], [watch_process()], [dump_stack()], [list_r_processes()]
 #'
 #' ## Agent and labels
 #' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()],
-#' [label_knitr()], [label_testthat()], [label_targets()];
+#' [label_work()];
 #' [with_span_ids()], [tracer_provider()][tracer_provider]
 #'
 #' ## Databases and senders

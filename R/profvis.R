@@ -42,7 +42,7 @@
 #'
 #' @section Errors:
 #' `profile_error_invalid` if `x` is not valid, and `profile_error_unsupported` if it has more than 2^31 - 1 frames,
-#' negative counts of samples, or no samples over time but memory in use, as in heap profiles and [memory_profile()].
+#' negative counts of samples, or no samples over time but memory in use, as in heap profiles and [snapshot_memory()].
 #'
 #' @seealso [profile_page()]
 #' @export

@@ -37,7 +37,7 @@
 #' @section Errors:
 #' The errors of [read_rprof()].
 #'
-#' @seealso [read_rprof()], [write_pprof()], [write_profile_page()]
+#' @seealso [read_rprof()], [write_pprof()], [profile_page()]
 #' @export
 #' @examples
 #' path <- tempfile()

@@ -281,7 +281,7 @@ shell_page <- function(options, values) {
   name <- sub("[.](gz|pb|out|json|otlp|pprof|prof)(?=[.]|$).*", "", basename(file), perl = TRUE)
   output <- options$output %||% own_page(paste0(name, ".html"))
   base <- if (!is.null(options$base)) shell_read(options$base)
-  write_profile_page(shell_read(file), output, base = base)
+  write_page(shell_read(file), output, base = base)
   shell_written(output)
 }
 
@@ -297,7 +297,7 @@ shell_compare <- function(options, values) {
   new <- shell_read(files$NEW)
   print(compare_profiles(base, new))
   if (!is.null(options$output)) {
-    write_profile_page(new, options$output, base = base)
+    write_page(new, options$output, base = base)
     shell_written(options$output)
   }
 }
@@ -325,4 +325,9 @@ own_page <- function(path) {
 
 shell_written <- function(path) {
   shell_message("Written to ", path)
+}
+
+is_page_file <- function(file) {
+  head <- tryCatch(readLines(file, 8, warn = FALSE), error = function(error) "")
+  any(grepl("<meta name=\"generator\" content=\"profile\">", head, fixed = TRUE, useBytes = TRUE))
 }

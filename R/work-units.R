@@ -10,16 +10,15 @@ unit_keys <- c(
 #' Label the chunks of a document, tests, or targets
 #'
 #' @description
-#' `label_knitr()` labels the samples of each chunk of R Markdown documents and other documents of knitr: `knitr.chunk`
-#' is the name of the chunk.
+#' Labels the samples of the units of work of a package, by their names:
 #'
-#' `label_testthat()` labels the samples of tests: `testthat.file` is the name of the file, such as `test-a.R`, and
-#' `testthat.test` the description of the test.
+#' - `label_work("knitr")`: `knitr.chunk` is the name of each chunk of R Markdown documents and other documents of
+#'   knitr;
+#' - `label_work("testthat")`: `testthat.file` is the name of each file of tests, such as `test-a.R`, and
+#'   `testthat.test` the description of each test;
+#' - `label_work("targets")`: `targets.target` is the name of each target of a pipeline.
 #'
-#' `label_targets()` labels the samples of the targets of a pipeline of the package targets: `targets.target` is the
-#' name of the target.
-#'
-#' Call them once, before the work to record. [describe_profile()] then shows which chunks, files, tests and targets
+#' Call it once, before the work to record. [describe_profile()] then shows which chunks, files, tests and targets
 #' take the most time, `summary(x, by = "knitr.chunk")` lists all of them, and
 #' `filter_profile(x, labels = c(knitr.chunk = "fit"))` selects one.
 #'
@@ -32,20 +31,21 @@ unit_keys <- c(
 #' targets, and descriptions of tests. Longer texts than a label can have end in `...`.
 #'
 #' @section Documents:
-#' `label_knitr()` sets the hook `engine` of [knitr::opts_hooks], which knitr calls before each chunk. A hook that was set
-#' before is called as before; one that is set later replaces it. For the evaluation of the chunk, this hook wraps the hook
-#' `evaluate` of [knitr::knit_hooks]. The output of a document is the same as without labels. Call `label_knitr()` in the
-#' session that renders a document, or in the first chunk of a document, for the chunks that follow.
+#' `label_work("knitr")` sets the hook `engine` of [knitr::opts_hooks], which knitr calls before each chunk. A hook that
+#' was set before is called as before; one that is set later replaces it. For the evaluation of the chunk, this hook
+#' wraps the hook `evaluate` of [knitr::knit_hooks]. The output of a document is the same as without labels. Call
+#' `label_work("knitr")` in the session that renders a document, or in the first chunk of a document, for the chunks
+#' that follow.
 #'
 #' Functions have the label of the chunk that calls them, chunks of child documents their own. The code of a chunk that
 #' is not evaluated, or is loaded from the cache, takes no time. Inline code has no label, nor has what knitr does
 #' between chunks. Other engines than R are left alone.
 #'
 #' @section Tests:
-#' testthat has no hook around the code of a test. `label_testthat()` therefore changes two functions in its namespace,
-#' in this session only: `test_code()`, which evaluates a test, and `test_one_file()`. In each, one call is evaluated
-#' with labels, and nothing else changes. The returned function restores them. testthat 3.0.0 to 3.3.2 have these calls;
-#' if a version does not, nothing is changed, and there is an error.
+#' testthat has no hook around the code of a test. `label_work("testthat")` therefore changes two functions in its
+#' namespace, in this session only: `test_code()`, which evaluates a test, and `test_one_file()`. In each, one call is
+#' evaluated with labels, and nothing else changes. The returned function restores them. testthat 3.0.0 to 3.3.2 have
+#' these calls; if a version does not, nothing is changed, and there is an error.
 #'
 #' Call it before [testthat::test_local()], at the top of `tests/testthat.R`, or in a file such as
 #' `tests/testthat/setup.R`. Processes that run tests in parallel need the latter.
@@ -56,12 +56,12 @@ unit_keys <- c(
 #' none.
 #'
 #' @section Targets:
-#' targets has no hook around the code of a target. `label_targets()` therefore changes the function
-#' `builder_update_build()` in its namespace, which evaluates a target, as `label_testthat()` does. The command of a
-#' target remains the same, so no target becomes outdated. targets 1.12.0 has this function.
+#' targets has no hook around the code of a target. `label_work("targets")` therefore changes the function
+#' `builder_update_build()` in its namespace, which evaluates a target, as `label_work("testthat")` does. The command of
+#' a target remains the same, so no target becomes outdated. targets 1.12.0 has this function.
 #'
-#' Write `profile::label_targets()` at the top of `_targets.R`, which `targets::tar_make()` runs in a process of its
-#' own: `record_profile(targets::tar_make(), children = TRUE)` records it, or, in this session,
+#' Write `profile::label_work("targets")` at the top of `_targets.R`, which `targets::tar_make()` runs in a process of
+#' its own: `record_profile(targets::tar_make(), children = TRUE)` records it, or, in this session,
 #' `record_profile(targets::tar_make(callr_function = NULL))`. `profile record` of a script with the latter needs no
 #' call. Branches of a pattern have names of their own. What targets does before and after the command of a target, such
 #' as storing its value, has no label. Workers of crew do not run `_targets.R`: label the expression in the command, as
@@ -77,14 +77,17 @@ unit_keys <- c(
 #' mirai::mirai_map(parts, function(part) profile::with_labels(c(task = part$name), work(part)))
 #' ```
 #'
-#' @return A function without arguments, invisibly, that ends the labelling. Calling one of the functions again changes
+#' @param package `"knitr"`, `"testthat"` or `"targets"`.
+#'
+#' @return A function without arguments, invisibly, that ends the labelling. Calling `label_work()` again changes
 #'   nothing.
 #' @section Errors:
-#' `profile_error_unsupported` if the package is not installed, or is a version that cannot be labelled.
+#' `profile_error_unsupported` if the package is not installed, or is a version that cannot be labelled;
+#' `profile_error_argument` for another package.
 #' @seealso [with_labels()] for other code
 #' @export
 #' @examplesIf rlang::is_installed("knitr")
-#' end <- label_knitr()
+#' end <- label_work("knitr")
 #' document <- c(
 #'   "```{r small}", "x <- lapply(1:10, function(i) sort(runif(1e5)))", "```",
 #'   "```{r large}", "x <- lapply(1:30, function(i) sort(runif(1e5)))", "```"
@@ -92,8 +95,29 @@ unit_keys <- c(
 #' x <- record_profile(text <- knitr::knit(text = document, quiet = TRUE))
 #' try(summary(x, by = "knitr.chunk"))
 #' end()
-label_knitr <- function() {
-  check_package("knitr", "Labels of chunks need", rlang::current_env())
+#' @examplesIf rlang::is_installed("testthat")
+#'
+#' file <- tempfile("test-", fileext = ".R")
+#' writeLines("test_that('sorting works', { expect_false(is.unsorted(sort(runif(3e6)))) })", file)
+#' end <- label_work("testthat")
+#' x <- record_profile(testthat::test_file(file, reporter = "silent"))
+#' try(summary(x, by = "testthat.test"))
+#' end()
+#' @examples
+#'
+#' # At the top of the file _targets.R: profile::label_work("targets")
+label_work <- function(package) {
+  call <- rlang::current_env()
+  label <- list(knitr = label_knitr, testthat = label_testthat, targets = label_targets)
+  if (missing(package)) {
+    abort_missing("package", call, i = "For example `label_work(\"knitr\")`.")
+  }
+  package <- check_choice(package, names(label), "package", call)
+  invisible(label[[package]](call))
+}
+
+label_knitr <- function(call) {
+  check_package("knitr", "Labels of chunks need", call)
   # knitr renders a document only if all of `knit_hooks` are its own, so these are changed in the document. This hook is
   # called before each chunk: each has an engine. Documents with Shiny code have a hook `label` of their own.
   hooks <- knitr::opts_hooks
@@ -106,7 +130,7 @@ label_knitr <- function() {
     }
     hooks$set(engine = structure(before_chunk, profile_former = list(current)))
   }
-  invisible(function() {
+  function() {
     former <- former_of(hooks$get("engine"))
     # Another hook may have been set since.
     if (!is.null(former)) {
@@ -117,7 +141,7 @@ label_knitr <- function() {
     unlabel_next_chunk()
     the$chunk_recorder <- NULL
     invisible()
-  })
+  }
 }
 
 # The hook that evaluates the code of a chunk does so once with a label. A chunk without code to evaluate leaves this to
@@ -147,39 +171,22 @@ unlabel_next_chunk <- function() {
   if (!is.null(former)) knitr::knit_hooks$set(evaluate = former)
 }
 
-#' @rdname label_knitr
-#' @export
-#' @examplesIf rlang::is_installed("testthat")
-#'
-#' file <- tempfile("test-", fileext = ".R")
-#' writeLines("test_that('sorting works', { expect_false(is.unsorted(sort(runif(3e6)))) })", file)
-#' end <- label_testthat()
-#' x <- record_profile(testthat::test_file(file, reporter = "silent"))
-#' try(summary(x, by = "testthat.test"))
-#' end()
-label_testthat <- function() {
-  call <- rlang::current_env()
+label_testthat <- function(call) {
   label_functions("testthat", "tests", list(
     test_code = quote(.profile_unit("testthat.test", test, eval)),
     test_one_file = quote(.profile_unit("testthat.file", basename(path), source_file))
   ), call)
 }
 
-#' @rdname label_knitr
-#' @export
-#' @examplesIf rlang::is_installed("targets")
-#'
-#' # In the file _targets.R:
-#' end <- label_targets()
-#' end()
-label_targets <- function() {
+label_targets <- function(call) {
   label_functions("targets", "targets", list(
     builder_update_build = quote(.profile_unit("targets.target", target_get_name(target), command_produce_build))
-  ), rlang::current_env())
+  ), call)
 }
 
 # Changes functions in the namespace of a package, and returns a function that restores them. `units`: for each
-# function, a call with the key and the value of its label, and the name of the function whose call is evaluated with it.
+# function, a call with the key and the value of its label, and the name of the function whose call is evaluated with
+# it.
 label_functions <- function(package, what, units, call) {
   check_package(package, paste("Labels of", what, "need"), call)
   namespace <- asNamespace(package)
@@ -189,13 +196,13 @@ label_functions <- function(package, what, units, call) {
     labelled[[name]] <- labelled_function(package, name, units[[name]], call)
   }
   for (name in names(labelled)) replace_in_namespace(name, labelled[[name]], namespace)
-  invisible(function() {
+  function() {
     for (name in names(labelled)) {
       former <- former_of(namespace[[name]])
       if (!is.null(former)) replace_in_namespace(name, former, namespace)
     }
     invisible()
-  })
+  }
 }
 
 check_package <- function(package, need, call) {
@@ -234,7 +241,7 @@ labelled_function <- function(package, name, unit, call) {
   if (count != 1) {
     abort_unsupported(c(
       paste0("This version of ", package, ", ", format(getNamespaceVersion(package)), ", cannot be labelled."),
-      i = paste0("`", name, "()` is not as in the versions that are known, see the help of `label_", package, "()`.")
+      i = paste0("`", name, "()` is not as in the versions that are known, see `?label_work`.")
     ), call)
   }
   environment(labelled) <- rlang::env(environment(former), .profile_unit = with_unit)

@@ -16,7 +16,8 @@
 #'
 #' @param x A profile, see [profile_data].
 #' @param path Path of the file to write.
-#' @param ... Further arguments of the function that writes the file, such as `aggregate` of [write_pprof()].
+#' @param ... Further arguments of the function that writes the file, such as `aggregate` of [write_pprof()], or of
+#'   [profile_page()] for a page, such as `base`.
 #'
 #' @return `x`, invisibly.
 #'
@@ -32,6 +33,7 @@
 #' head(readLines(path), 3)
 #'
 #' write_profile(x, tempfile(fileext = ".pb.gz"), aggregate = FALSE)
+#' write_profile(x, tempfile(fileext = ".html"), source_text = FALSE)
 write_profile <- function(x, path, ...) {
   call <- rlang::current_env()
   check_path(path, call, writing = TRUE)

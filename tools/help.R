@@ -22,6 +22,8 @@ local({
   }
 
   by_writer <- split(model$file_names$name, factor(model$file_names$writer, unique(model$file_names$writer)))
+  # The help page with the arguments of pages.
+  names(by_writer)[names(by_writer) == "write_page"] <- "profile_page"
   names <- vapply(by_writer, function(names) paste0("`", names, "`", collapse = ", "), "")
 
   list(

@@ -29,7 +29,7 @@ profile_namespace <- function() loadNamespace("profile", lib.loc = c(settings$li
     if (package == "knitr") {
       profile_namespace()$label_chunks(.mark_place, name_file)
     } else {
-      profile_namespace()[[paste0("label_", package)]]()
+      profile_namespace()$label_work(package)
     },
     error = function(error) note("There are no labels for ", package, ": ", conditionMessage(error))
   )

@@ -176,7 +176,7 @@ read_for_page <- function(path) {
 # The path of a page, which is removed at the end of the test.
 browser_page <- function(x, ..., .local_envir = parent.frame()) {
   path <- withr::local_tempfile(fileext = ".html", .local_envir = .local_envir)
-  write_profile_page(x, path, ...)
+  write_profile(x, path, ...)
   path
 }
 

@@ -9,7 +9,7 @@ functions_of_profiles <- function(path, other = small_profile(), envir = parent.
     cpuprofile = function(x) write_cpuprofile(x, path), firefox = function(x) write_firefox(x, path),
     collapsed = function(x) write_collapsed(x, path), callgrind = function(x) write_callgrind(x, path),
     profvis = as_profvis, page = profile_page, base = function(x) profile_page(other, base = x),
-    write_page = function(x) write_profile_page(x, path, source_text = FALSE),
+    write_page = function(x) write_page(x, path, source_text = FALSE),
     combine = combine_profiles, compact = compact_profile,
     filter = function(x) filter_profile(x, focus = "f"), drop = function(x) filter_profile(x, drop = TRUE),
     first = profile_v1_from_v2, second = profile_v2_from_v1,

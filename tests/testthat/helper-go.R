@@ -65,29 +65,31 @@ skip_without_pprof <- function(.local_envir = parent.frame()) {
   )
 }
 
-# A server for the rest of the test, without a time limit for its start. Another process may take the port that was
-# found to be free.
-local_pprof_server <- function(..., .local_envir = parent.frame()) {
-  for (attempt in 1:5) {
-    server <- tryCatch(serve_pprof(..., timeout = 300), profile_error_pprof = identity)
-    if (!inherits(server, "error")) {
-      withr::defer(stop_pprof(server), envir = .local_envir)
-      return(server)
-    }
-    if (!any(grepl("address already in use", server$output))) break
-  }
-  stop(server)
+# A program of a few lines of shell.
+fake_program <- function(..., path) {
+  dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
+  write_file("#!/bin/sh", ..., path = path)
+  Sys.chmod(path, "755")
+  path
+}
+
+# The web interface for a profile, for the rest of the test.
+local_pprof_process <- function(x, .local_envir = parent.frame()) {
+  process <- start_pprof(x, find_pprof(), "127.0.0.1:", NULL)
+  withr::defer(tools::pskill(process$pid), envir = .local_envir)
+  process
 }
 
 # The body of a page, after any redirection.
-pprof_page <- function(server, path = "/ui/") {
-  con <- socketConnection(server$host, server$port, open = "r+b", blocking = TRUE, timeout = 300)
+pprof_page <- function(process, path = "/ui/") {
+  port <- as.integer(sub(".*:", "", process$url))
+  con <- socketConnection("127.0.0.1", port, open = "r+b", blocking = TRUE, timeout = 300)
   on.exit(close(con))
   writeLines(paste0("GET ", path, " HTTP/1.0\r\n\r"), con)
   lines <- readLines(con, warn = FALSE)
   to <- sub("^Location: ", "", grep("^Location: ", lines, value = TRUE))
   if (length(to) == 1) {
-    return(pprof_page(server, if (startsWith(to, "/")) to else paste0("/ui/", to)))
+    return(pprof_page(process, if (startsWith(to, "/")) to else paste0("/ui/", to)))
   }
   paste(lines, collapse = "\n")
 }

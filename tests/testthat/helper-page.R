@@ -21,7 +21,7 @@ page_data <- function(page) {
 # Writes a page and returns its data.
 page_of <- function(x, ...) {
   path <- withr::local_tempfile(fileext = ".html")
-  testthat::expect_identical(testthat::expect_invisible(write_profile_page(x, path, ...)), x)
+  testthat::expect_identical(testthat::expect_invisible(write_profile(x, path, ...)), x)
   page_data(path)
 }
 

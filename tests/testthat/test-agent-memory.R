@@ -99,7 +99,7 @@ test_that("files in a folder have the figures and the attributes of the service 
   expect_lt(rows$run_start[[1]], Sys.time())
 })
 
-test_that("a snapshot of the agent retains the same as memory_profile()", {
+test_that("a snapshot of the agent retains the same as snapshot_memory()", {
   seen <- collect()
   at_top <- globalenv()
   at_top$kept_by_test <- list(
@@ -121,7 +121,7 @@ test_that("a snapshot of the agent retains the same as memory_profile()", {
     row <- which(held$held_by == "globalenv > $kept_by_test")
     unlist(held[row, c("retained", "objects")])
   }
-  expected <- retained(memory_profile())
+  expected <- retained(snapshot_memory())
   expect_gt(expected[["retained"]], 8e5)
   for (snapshot in snapshots) {
     expect_no_error(validate_profile(snapshot))
@@ -153,7 +153,7 @@ test_that("snapshots do not disturb collections, other processes or files", {
   heaps <- dir(folder, "-heap[.]pb[.]gz$", full.names = TRUE)
   expect_identical(as.numeric(length(heaps)), status$snapshots)
   types <- unique(lapply(heaps, function(file) unique(read_pprof(file)$sample_values$type)))
-  expect_identical(types, unique(list(unique(memory_profile()$sample_values$type))))
+  expect_identical(types, unique(list(unique(snapshot_memory()$sample_values$type))))
   # No child remains.
   expect_length(children_of(Sys.getpid(), "profile-image"), 0)
 })

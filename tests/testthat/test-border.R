@@ -164,7 +164,7 @@ test_that("Ctrl-C while a file is written leaves no part of it, and no memory", 
     "calls <- list(",
     "  function() write_pprof(x, file.path(folder, 'out'), aggregate = FALSE),",
     "  function() write_otlp(x, file.path(folder, 'out.otlp'), aggregate = FALSE),",
-    "  function() write_profile_page(x, file.path(folder, 'out.html'))",
+    "  function() write_profile(x, file.path(folder, 'out.html'))",
     ")",
     # Memory that is allocated only once is allocated now.
     "for (call in calls) suppressWarnings(call())",

@@ -87,7 +87,7 @@ test_that("formats that have a place for the CPU time keep it", {
   labelled <- again(write_pprof, read_pprof, ".pb.gz", source_labels = TRUE)
   expect_match(shown(labelled), "of 5 s used", fixed = TRUE)
   expect_identical(facts(again(write_otlp, read_otlp, ".pb")), facts(x))
-  page <- again(write_profile_page, read_profile, ".html")
+  page <- again(write_profile, read_profile, ".html")
   expect_identical(facts(page), facts(x))
   expect_identical(shown(page), shown(x))
   # Twice.

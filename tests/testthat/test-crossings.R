@@ -97,7 +97,7 @@ test_that("verbs that return a profile cross once", {
   old <- profile_v1_from_v2(x)
   expect_crosses(function() combine_profiles(x, x), "rust_combine")
   expect_crosses(function() compact_profile(x), "rust_compact")
-  expect_crosses(function() filter_profile(x, focus = "lm", hide = "plumbing", drop = "c"), "rust_filter")
+  expect_crosses(function() filter_profile(x, focus = "lm", hide_plumbing = TRUE, drop = "c"), "rust_filter")
   expect_crosses(function() add_packages(x), "rust_packages")
   expect_crosses(function() add_source_text(x), "rust_summarise")
   expect_crosses(function() profile_v1_from_v2(x), "rust_convert")

@@ -93,11 +93,10 @@ test_that("a filtered dm is a profile for every function", {
 # Functions that take no profile.
 without_profile <- c(
   "agent_status", "as_tibble", "benchmark_profile", "dump_stack", "find_pprof", "forward_profiles", "joint_pprof",
-  "label_handler", "label_knitr", "label_plumber", "label_targets", "label_testthat", "last_profile",
-  "list_r_processes", "memory_profile", "profile_process", "prune_profiles", "read_collapsed",
-  "read_cpuprofile", "read_firefox", "read_otlp", "read_perf_script", "read_pprof", "read_profile", "read_rprof",
-  "read_rprofmem", "read_speedscope", "record_profile", "roll_up_profiles", "start_agent", "start_profiler",
-  "stop_agent", "stop_pprof", "stop_profiler", "tbl_profile", "tracer_provider", "watch_process", "with_labels",
+  "label_handler", "label_plumber", "label_work", "last_profile", "list_r_processes", "profile_process",
+  "prune_profiles", "read_collapsed",   "read_cpuprofile", "read_firefox", "read_otlp", "read_perf_script", "read_pprof", "read_profile", "read_rprof",
+  "read_rprofmem", "read_speedscope", "record_profile", "roll_up_profiles", "snapshot_memory", "start_agent", "start_profiler",
+  "stop_agent", "stop_profiler", "tbl_profile", "tracer_provider", "watch_process", "with_labels",
   "with_span_ids"
 )
 
@@ -115,11 +114,10 @@ with_profile <- function(path, con) {
     compact_profile = compact_profile,
     compare_profiles = function(x) compare_profiles(x, x),
     describe_profile = describe_profile,
-    dm_from_profile = function(x) profile_from_dm(dm_from_profile(x)),
+    dm_from_profile = dm_from_profile,
     expect_no_regression = function(x) expect_no_regression(x, x, inconclusive = "pass"),
     filter_profile = function(x) filter_profile(x, focus = "f"),
     holders = holders,
-    profile_from_dm = profile_from_dm,
     profile_page = profile_page,
     profile_problems = profile_problems,
     profile_v1_from_v2 = profile_v1_from_v2,
@@ -129,15 +127,6 @@ with_profile <- function(path, con) {
       if (rlang::is_installed("curl")) {
         error <- tryCatch(send_otlp(x, "http://127.0.0.1:1", retries = 0), error = identity)
         expect_s3_class(error, "profile_error_send")
-      }
-      NULL
-    },
-    # The dm is accepted, and then served by a tool that ends at once.
-    serve_pprof = function(x) {
-      if (.Platform$OS.type != "windows") {
-        withr::local_envvar(PROFILE_PPROF = Sys.which("false"))
-        error <- tryCatch(serve_pprof(x, browse = FALSE), error = identity)
-        expect_s3_class(error, "profile_error_pprof")
       }
       NULL
     },
@@ -153,7 +142,6 @@ with_profile <- function(path, con) {
       if (rlang::is_installed("arrow")) store_profiles(x, withr::local_tempdir())
       if (!is.null(con)) store_profiles(x, con) else x
     },
-    write_profile_page = function(x) write_profile_page(x, path),
     write_rprof = function(x) write_rprof(x, path),
     write_speedscope = function(x) write_speedscope(x, path)
   )
@@ -163,6 +151,8 @@ with_profile <- function(path, con) {
 test_that("all functions that take a profile are tested with a dm", {
   expect_setequal(c(names(with_profile(NULL, NULL)), without_profile), getNamespaceExports("profile"))
 })
+
+tables_of_profile <- function(x) as_v2(x, NULL)
 
 test_that("every function that takes a profile takes a dm, also a filtered one", {
   skip_if_not_installed("dm")
@@ -177,7 +167,7 @@ test_that("every function that takes a profile takes a dm, also a filtered one",
   for (name in names(functions)) {
     whole <- if (name == "holders") heap else x
     for (tables in list(whole, dm::dm_filter(whole, samples = (sample_id %in% 2:9)))) {
-      plain <- profile_from_dm(tables)
+      plain <- tables_of_profile(tables)
       answer <- suppressWarnings(functions[[name]](tables), classes = "profile_warning_lossy")
       wanted <- suppressWarnings(functions[[name]](plain), classes = "profile_warning_lossy")
       if (grepl("^(write|validate|store)_", name)) {
@@ -192,15 +182,14 @@ test_that("every function that takes a profile takes a dm, also a filtered one",
 test_that("methods of generics work on the profile of a dm", {
   skip_if_not_installed("dm")
   x <- full()
-  y <- profile_from_dm(dm_from_profile(x))
+  y <- tables_of_profile(dm_from_profile(x))
   expect_identical(y, x)
   expect_equal(summary(y), summary(x))
   expect_identical(as_tibble(y), as_tibble(x))
-  expect_identical(profile_from_dm(x), x)
   old <- small_profile(version = "1.0")
-  expect_identical(profile_from_dm(dm_from_profile(old)), profile_v2_from_v1(old))
-  expect_error(profile_from_dm(1), class = "profile_error_invalid")
-  expect_error(profile_from_dm(dm::dm(cars)), class = "profile_error_invalid")
+  expect_identical(tables_of_profile(dm_from_profile(old)), profile_v2_from_v1(old))
+  expect_identical(combine_profiles(dm_from_profile(x)), combine_profiles(x))
+  expect_error(combine_profiles(dm::dm(cars)), class = "profile_error_invalid")
 })
 
 test_that("a filter keeps frames, or whole samples", {
@@ -211,10 +200,10 @@ test_that("a filter keeps frames, or whole samples", {
   tables <- dm_from_profile(x)
   frames <- dm::dm_filter(tables, functions = (name == !!f))
   of_f <- flat$name %in% f
-  expect_equal(nrow(profile_from_dm(frames)$sample_locations), sum(of_f))
+  expect_equal(nrow(tables_of_profile(frames)$sample_locations), sum(of_f))
   ids <- frames$samples$sample_id
   expect_setequal(ids, flat$sample_id[of_f])
-  whole <- profile_from_dm(dm::dm_filter(tables, samples = (sample_id %in% !!ids)))
+  whole <- tables_of_profile(dm::dm_filter(tables, samples = (sample_id %in% !!ids)))
   kept <- unique(flat$sample_id[of_f])
   expect_gt(sum(flat$sample_id %in% kept), sum(of_f))
   expect_identical(as_tibble(whole)$name, flat$name[flat$sample_id %in% kept])
@@ -259,9 +248,9 @@ test_that("a dm comes back from a database without a logical type", {
     loaded$sources <- expected$sources
     expect_identical(loaded, expected)
   }
-  same_but_times(profile_from_dm(loaded), x)
+  same_but_times(tables_of_profile(loaded), x)
   f <- x$functions$name[[2]]
-  filtered <- function(tables) profile_from_dm(dplyr::collect(dm::dm_filter(tables, functions = (name == !!f))))
+  filtered <- function(tables) tables_of_profile(dplyr::collect(dm::dm_filter(tables, functions = (name == !!f))))
   same_but_times(filtered(remote), filtered(tables))
 })
 

@@ -23,7 +23,7 @@ functions_with_options <- function(path) {
       profvis = as_profvis,
       page = profile_page,
       page_base = function(x) profile_page(x, base = x),
-      write_page = function(x) write_profile_page(x, path, source_text = FALSE),
+      write_page = function(x) write_profile(x, path, source_text = FALSE),
       tree = function(x) format(call_tree(x)),
       packages_tree = function(x) call_tree(x, "package"),
       callers = function(x) callers(x, "f"),

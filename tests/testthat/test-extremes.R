@@ -20,7 +20,7 @@ error_of <- function(expr) {
 writers <- list(
   pprof = write_pprof, otlp = write_otlp, collapsed = write_collapsed, callgrind = write_callgrind,
   speedscope = write_speedscope, cpuprofile = write_cpuprofile, firefox = write_firefox, rprof = write_rprof,
-  page = write_profile_page
+  page = write_page
 )
 
 test_that("infinite times of a file are an error", {

@@ -93,7 +93,7 @@ test_that("all functions that show source code read the same files", {
   x <- profile_of_files(c("own.R", file.path(folder, "other/other.R"), "~/.Rprofile", "key"))
   quietly <- function(code) suppressMessages(code, classes = "profile_message_source_files")
   path <- withr::local_tempfile(fileext = ".html")
-  quietly(write_profile_page(x, path))
+  quietly(write_profile(x, path))
   texts <- function(page) vapply(page_data(page)$texts, function(text) text$text, "")
   expect_equal(texts(path), "own.R\n")
   expect_equal(texts(quietly(profile_page(x, base = x))), "own.R\n")
@@ -150,7 +150,7 @@ test_that("source references of this session are not read for a profile of someb
 test_that("a file cannot pretend that its profile was recorded in this session", {
   x <- mark_session(small_profile())
   expect_true(is_of_session(x))
-  path <- withr::local_tempfile()
+  path <- withr::local_tempfile(fileext = ".html")
   saveRDS(x, path)
   expect_false(is_of_session(readRDS(path)))
   expect_false(is_of_session(unserialize(serialize(x, NULL))))
@@ -199,14 +199,14 @@ test_that("profiles of recorders are of this session", {
 test_that("a message lists what was read and what was left out", {
   local_folders()
   x <- profile_of_files(c("own.R", "../rel.R", "R/deep.CPP", "~/.Rprofile", "missing.R"))
-  path <- withr::local_tempfile()
+  path <- withr::local_tempfile(fileext = ".html")
   expect_snapshot({
     y <- add_source_text(x)
-    write_profile_page(x, path)
+    write_profile(x, path)
     y <- describe_profile(x)
     y <- annotate_lines(x, "rel.R")
     y <- add_source_text(x, outside = TRUE)
-    write_profile_page(profile_of_files(c("own.R", "missing.R")), path)
+    write_profile(profile_of_files(c("own.R", "missing.R")), path)
   })
   message <- tryCatch(add_source_text(x), message = identity)
   expect_s3_class(message, c("profile_message_source_files", "profile_message"), exact = FALSE)
@@ -221,16 +221,16 @@ test_that("a message lists what was read and what was left out", {
 test_that("there is no message if there is nothing to say", {
   folder <- local_folders()
   x <- profile_of_files(c("own.R", "../rel.R"))
-  path <- withr::local_tempfile()
-  expect_quiet(write_profile_page(mark_session(x), path))
+  path <- withr::local_tempfile(fileext = ".html")
+  expect_quiet(write_profile(mark_session(x), path))
   expect_quiet(add_source_text(mark_session(x)))
-  expect_quiet(write_profile_page(x, path, source_text = FALSE))
+  expect_quiet(write_profile(x, path, source_text = FALSE))
   # Nothing was left out, and these do not publish whole files.
   expect_quiet(describe_profile(profile_of_files("own.R")))
   expect_quiet(annotate_lines(x, "own.R"))
   # No message for a folder that the user has named.
   expect_quiet(add_source_text(x, directory = ".."))
-  expect_quiet(write_profile_page(profile_of_files(c("missing.R", "~/.Rprofile", "/etc/passwd")), path))
+  expect_quiet(write_profile(profile_of_files(c("missing.R", "~/.Rprofile", "/etc/passwd")), path))
   expect_quiet(add_source_text(small_profile()))
 })
 

@@ -57,7 +57,7 @@ verbs <- list(
   write_callgrind = function(x, path) quietly(write_callgrind(x, path)),
   as_profvis = function(x, path) as_profvis(x),
   profile_page = function(x, path) profile_page(x),
-  write_profile_page = function(x, path) write_profile_page(x, path, base = x, source_text = FALSE),
+  write_page = function(x, path) write_page(x, path, base = x, source_text = FALSE),
   call_tree = function(x, path) list(call_tree(x), call_tree(x, "package"), call_tree(x, focus = "a")),
   compare_profiles = function(x, path) try(compare_profiles(x, x), silent = TRUE),
   describe_profile = function(x, path) format(describe_profile(x)),
@@ -87,7 +87,7 @@ if (rlang::is_installed("dm")) {
   verbs$dm <- function(x, path) {
     dm <- dm_from_profile(x)
     validate_profile(dm)
-    profile_from_dm(dm)
+    combine_profiles(dm)
   }
 }
 if (rlang::is_installed("RSQLite")) {

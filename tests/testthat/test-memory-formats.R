@@ -6,9 +6,9 @@
 # with all kinds of characters.
 snapshots <- function() {
   all <- list(constructed = models_snapshot(), one = snapshot("globalenv;$x;numeric", 2^40 + 1, 2^33 + 1))
-  # memory_profile() has the same conditions as other processes.
+  # snapshot_memory() has the same conditions as other processes.
   if (is_live_platform()) {
-    all$real <- memory_profile()
+    all$real <- snapshot_memory()
   }
   all
 }
@@ -145,7 +145,7 @@ test_that("databases, tables and dms have both sums", {
 test_that("dms have both sums", {
   skip_if_not_installed("dm")
   for_each_snapshot(function(x, bytes, objects, name) {
-    expect_identical(sums_of(profile_from_dm(dm_from_profile(x))), sums_of(x), info = name)
+    expect_identical(sums_of(combine_profiles(dm_from_profile(x))), sums_of(x), info = name)
   })
 })
 

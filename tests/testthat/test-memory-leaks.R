@@ -5,7 +5,7 @@
 look_code <- c(
   "library(profile)",
   "look <- function() {",
-  "  found <- holders(memory_profile())",
+  "  found <- holders(snapshot_memory())",
   "  found <- found[!found$held_by %in% c(\"not R's heap\", \"free cells of R\"), ]",
   "  cat('held', found$retained[[1]], found$held_by[[1]], '\\n')",
   "}",
@@ -329,10 +329,10 @@ test_that("devices that keep what was drawn hold memory", {
 test_that("what was removed is garbage until it is collected", {
   skip_without_snapshots()
   result <- run_r(c(
-    "library(profile)", "invisible(memory_profile())",
+    "library(profile)", "invisible(snapshot_memory())",
     # R collects garbage when it needs memory, which it does not just after a collection.
     "for (gc in c(FALSE, TRUE)) {", "  invisible(gc())", "  x <- numeric(5e6)", "  rm(x)",
-    "  found <- holders(memory_profile(gc = gc), n = 1000)",
+    "  found <- holders(snapshot_memory(gc = gc), n = 1000)",
     "  cat('unheld', sum(found$retained[grepl('^garbage not collected yet', found$held_by)]) > 4e7, '\\n')",
     "  cat('riddle', sum(found$retained[grepl('^no holder found', found$held_by)]) > 1e5, '\\n')",
     "}"
@@ -345,9 +345,9 @@ test_that("what was removed is garbage until it is collected", {
 test_that("the entries of a cache are one row", {
   skip_without_snapshots()
   result <- run_r(c(
-    "library(profile)", "before <- memory_profile()", "cache <- new.env()",
+    "library(profile)", "before <- snapshot_memory()", "cache <- new.env()",
     "for (i in 1:20) assign(paste0('key', i), list(value = numeric(1e5)), cache)",
-    "after <- memory_profile()",
+    "after <- snapshot_memory()",
     "cat('row', holders(after, n = 1000)$held_by, '\\n', sep = '\\nrow ')",
     "cat('row', compare_profiles(before, after)$held_by, '\\n', sep = '\\nrow ')"
   ))
@@ -368,7 +368,7 @@ test_that("vectors count with the memory they were given", {
     "Queue <- R6::R6Class('Queue', public = list(items = NULL, add = function(x) self$items <- c(self$items, x)))",
     "queues <- replicate(5000, Queue$new()$add(1))",
     "for (i in 1:2) counts <- gc()",
-    "x <- memory_profile(gc = FALSE)",
+    "x <- snapshot_memory(gc = FALSE)",
     "attributes <- x$.source_attributes",
     "data <- attributes$value[attributes$key == 'profile.heap.data']",
     "cat('share', as.numeric(data) / 8 / counts['Vcells', 1], '\\n')",

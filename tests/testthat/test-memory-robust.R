@@ -4,7 +4,7 @@
 test_that("a process continues if the one that takes a snapshot of it is killed meanwhile", {
   skip_without_processes()
   pid <- local_r_process(c("kept <- as.list(1:1e6 + 0.5)", "ready()", "repeat kept[[1]] <- kept[[1]] + 1"))
-  reader <- local_r_process(with_package("ready()", sprintf("repeat memory_profile(%d)", pid)))
+  reader <- local_r_process(with_package("ready()", sprintf("repeat snapshot_memory(%d)", pid)))
   is_held <- function() startsWith(sub(".*[)] ", "", readLines(sprintf("/proc/%d/stat", pid))), "t")
   # Both are stopped: the process by the reader, and the reader by this test.
   expect_true(wait_for(function() {
@@ -23,7 +23,7 @@ test_that("a process continues if the one that takes a snapshot of it is killed 
   expect_true(wait_for(function() kernel_cpu_time(pid) > held_at))
   expect_false(has_ended(pid))
   # Nothing is left of the first reader: another one can stop it and finds everything.
-  expect_sane_snapshot(memory_profile(pid), "globalenv > $kept", 1000001)
+  expect_sane_snapshot(snapshot_memory(pid), "globalenv > $kept", 1000001)
 })
 
 test_that("a process that is killed while its snapshot is taken is an error", {
@@ -31,7 +31,7 @@ test_that("a process that is killed while its snapshot is taken is an error", {
   pid <- local_r_process(c("kept <- as.list(1:1e6 + 0.5)", "ready()", "repeat kept[[1]] <- kept[[1]] + 1"))
   when_held <- sprintf("while ! grep -q ') t' /proc/%d/stat; do :; done; kill -9 %d", pid, pid)
   system2("sh", c("-c", shQuote(paste(when_held, "2> /dev/null"))), wait = FALSE)
-  expect_error(repeat memory_profile(pid), class = "profile_error_process")
+  expect_error(repeat snapshot_memory(pid), class = "profile_error_process")
   expect_true(wait_for(function() has_ended(pid)))
 })
 
@@ -50,7 +50,7 @@ test_that("references that are damaged are counted, and the rest is there", {
       sprintf("writeBin(rep(c(0x12345678L, 0L), %d), memory)", count),
       "close(memory)", sleeping_code
     ))
-    x <- memory_profile(pid)
+    x <- snapshot_memory(pid)
     expect_identical(validate_profile(x), x)
     expect_equal(heap_attribute(x, "wrong_references"), count)
     expect_equal(source_attribute(x, "profile.pauses"), "2")

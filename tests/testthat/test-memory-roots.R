@@ -25,7 +25,7 @@ holders_in <- function(..., library = NULL) {
     "library(profile)", "compiler::enableJIT(0)",
     if (!is.null(library)) sprintf("c_code <- dyn.load('%s')", library),
     "look_at <- function(name) function() {",
-    "  found <- holders(memory_profile(), n = 1000)",
+    "  found <- holders(snapshot_memory(), n = 1000)",
     "  found <- found[found$retained > 3.9e7 & !found$held_by %in% c(\"not R's heap\", \"free cells of R\"), ]",
     "  cat(sprintf('%s: %s', name, found$held_by), sep = '\\n')",
     "}",

@@ -19,7 +19,7 @@ expect_paths <- function(code, parts, library = NULL) {
     if (!is.null(library)) sprintf("c_code <- dyn.load('%s')", library),
     "next_size <- 10000", "large <- function() numeric(next_size <<- next_size + 100)",
     unlist(lapply(as.list(code)[-1], deparse)),
-    "x <- memory_profile()",
+    "x <- snapshot_memory()",
     sprintf("lengths <- c(%s)", paste0("length(", deparsed, ")", collapse = ", ")),
     sprintf("saveRDS(list(x = x, lengths = lengths), '%s')", file)
   ))

@@ -31,7 +31,7 @@ expect_sane_snapshots <- function(names) {
   }
   for (name in names) {
     pid <- pids[[name]]
-    expect_sane_snapshot(memory_profile(pid), "globalenv > $kept", 100001, info = name)
+    expect_sane_snapshot(snapshot_memory(pid), "globalenv > $kept", 100001, info = name)
     before <- kernel_cpu_time(pid)
     expect_true(wait_for(function() kernel_cpu_time(pid) > before), info = name)
   }

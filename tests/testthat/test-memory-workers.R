@@ -31,7 +31,7 @@ test_that("forks of another process are read, each as a source", {
     length(children) == 2
   }))
   for (child in children) wait_for_stack(child, c("Sys.sleep", "FUN (code.R:2)"))
-  x <- memory_profile(pid, children = TRUE)
+  x <- snapshot_memory(pid, children = TRUE)
   expect_s3_class(validate_profile(x), "profile_data")
   expect_identical(x$sources$source_uri, paste0("pid:", c(pid, children)))
   fork <- paste("fork of", pid)
@@ -45,7 +45,7 @@ test_that("forks of another process are read, each as a source", {
   expect_true(all(figures$process %in% holders(x, n = 100, by = "process")$held_by))
   one <- filter_profile(x, labels = c(process = figures$process[[1]]))
   expect_identical(attr(holders(one), "sum"), figures$total[[1]])
-  expect_identical(memory_profile(pid)$sources$source_uri, paste0("pid:", pid))
+  expect_identical(snapshot_memory(pid)$sources$source_uri, paste0("pid:", pid))
 })
 
 test_that("a process that cannot be read is named, and the others are returned", {
@@ -54,13 +54,13 @@ test_that("a process that cannot be read is named, and the others are returned",
   # Not R.
   other <- as.integer(system2("sh", c("-c", shQuote("sleep 1000 > /dev/null 2>&1 & echo $!")), stdout = TRUE))
   withr::defer(tools::pskill(other))
-  expect_warning(x <- memory_profile(pid, children = other), class = "profile_warning_incomplete")
+  expect_warning(x <- snapshot_memory(pid, children = other), class = "profile_warning_incomplete")
   expect_identical(roles_of(x), "master")
-  warning <- rlang::catch_cnd(memory_profile(pid, children = other), "warning")
+  warning <- rlang::catch_cnd(snapshot_memory(pid, children = other), "warning")
   expect_match(conditionMessage(warning), sprintf("worker 1 of 1, pid %d: .*does not run R", other))
   expect_identical(warning$unread, other)
-  expect_error(memory_profile(other, children = TRUE), "does not run R", class = "profile_error_process")
-  expect_error(memory_profile(pid, children = 2^30), class = "profile_error_process")
+  expect_error(snapshot_memory(other, children = TRUE), "does not run R", class = "profile_error_process")
+  expect_error(snapshot_memory(pid, children = 2^30), class = "profile_error_process")
 })
 
 # In a fresh process, which has no other children.
@@ -71,19 +71,19 @@ test_that("a session reads itself, and its workers by a helper", {
   expect_ran(run_r(c(
     "library(profile)",
     "kept <- runif(1e6)",
-    "alone <- memory_profile(children = TRUE)",
+    "alone <- snapshot_memory(children = TRUE)",
     "cluster <- parallel::makeCluster(2)",
     "grow <- function(i) { assign('known', runif(1e5 * i), globalenv()); Sys.getpid() }",
     "pids <- unlist(parallel::clusterApply(cluster, 1:2, grow))",
     "job <- parallel::mcparallel({ mine <- runif(3e5); Sys.sleep(1e6) })",
-    "before <- memory_profile(children = TRUE)",
+    "before <- snapshot_memory(children = TRUE)",
     # What waits for a child is not disturbed.
     "tools::pskill(job$pid, tools::SIGKILL)",
     "collected <- suppressWarnings(parallel::mccollect(job))",
     "status <- system('exit 3')",
     "sizes <- unlist(parallel::clusterCall(cluster, function() length(known)))",
     "invisible(parallel::clusterApply(cluster, 1:2, function(i) assign('more', runif(2e5 * i), globalenv())))",
-    "after <- memory_profile(children = cluster)",
+    "after <- snapshot_memory(children = cluster)",
     "left <- list.files(tempdir(), '^children-')",
     "parallel::stopCluster(cluster)",
     sprintf("saveRDS(mget(c('alone', 'pids', 'before', 'after', 'status', 'sizes', 'left')), '%s')", file)

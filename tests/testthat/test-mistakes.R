@@ -99,7 +99,6 @@ test_that("writing: wrong paths, swapped and missing arguments", {
     write_pprof("run.pb.gz", x)
     write_collapsed("run.folded", x)
     write_firefox("run.json", x)
-    write_profile_page("page.html", x)
     write_profile("run.pb.gz", x)
     write_profile(x)
     write_profile(x, "run")
@@ -187,7 +186,6 @@ test_that("filtering", {
     filter_profile(x, drop = "a(")
     add_source_text(x, directory = "nowhere")
     annotate_lines(filter_profile(x, focus = "^none$"))
-    serve_pprof(filter_profile(x, focus = "^none$"))
   })))
 })
 
@@ -259,7 +257,6 @@ test_that("agent and servers", {
     send_otlp(x, "http://localhost:1", retries = 0)
     send_otlp(x, "http://localhost:4318", resource = "shop")
     send_otlp(x, "http://localhost:4318", timeout = 0)
-    stop_pprof("localhost")
   }, function(lines) sub("Connection failed: .*", "Connection failed: ...", lines))))
 })
 
@@ -352,7 +349,7 @@ right_arguments <- function(path) {
   list(
     x = quote(x), object = quote(x), path = path, con = quote(con), base = quote(x), new = quote(x), name = "work", value = 1,
     unit = "bytes", from = "/no/such/folder", pid = quote(Sys.getpid()), before = quote(Sys.time()), handler = quote(function(x) x),
-    labels = quote(c(a = "b")), expr = quote(1 + 1), pr = 1,
+    labels = quote(c(a = "b")), package = "knitr", expr = quote(1 + 1), pr = 1,
     trace_id = "5b8efff798038103d269b633813fc60c", span_id = "eee19b7ec3c1b174"
   )
 }
@@ -365,7 +362,7 @@ wrong_values <- list(
 )
 
 # These calls must not start a server or a recording, or wait for processes and servers.
-with_effects <- c("serve_pprof", "joint_pprof", "start_agent", "start_profiler", "send_otlp", "forward_profiles", "watch_process", "profile_process")
+with_effects <- c("joint_pprof", "start_agent", "start_profiler", "send_otlp", "forward_profiles", "watch_process", "profile_process")
 
 test_that("no exported function ends in an error of an internal call", {
   x <- local_files()

@@ -186,16 +186,27 @@ test_that("an expression is profiled and shown", {
   skip_without_native()
   skip_without_pprof()
   workload <- native_workload(native_library())
-  server <- joint_pprof(
+  opened <- NULL
+  withr::local_options(browser = function(url) opened <<- url)
+  process <- joint_pprof(
     {
       only_given_ticks()
       run_scenarios(workload, "plain")
     },
-    browse = FALSE
+    browse = TRUE
   )
-  withr::defer(stop_pprof(server))
-  page <- paste(readLines(paste0(server$url, "top"), warn = FALSE), collapse = "\n")
-  expect_match(page, "c_spin")
+  withr::defer(tools::pskill(process$pid))
+  expect_identical(opened, paste0(process$url, "/ui/flamegraph"))
+  expect_match(pprof_page(process, "/ui/top"), "c_spin")
+  # The port is not shared.
+  port <- as.integer(sub(".*:", "", process$url))
+  expect_error(
+    joint_pprof({
+      only_given_ticks()
+      run_scenarios(workload, "plain")
+    }, port = port),
+    "in use", class = "profile_error_pprof"
+  )
 })
 
 test_that("Ctrl-C, other users of the signal and unloading leave what was recorded, and R as it was", {

@@ -151,16 +151,16 @@ test_that("all verbs look up the same packages", {
     expect_identical(compare_profiles(x, x, by = "package"), compare_profiles(y, y, by = "package"))
     expect_identical(as.list(describe_profile(x)), as.list(describe_profile(y)))
     expect_identical(
-      as_tibble(filter_profile(x, hide = "plumbing")), as_tibble(filter_profile(y, hide = "plumbing"))
+      as_tibble(filter_profile(x, hide_plumbing = TRUE)), as_tibble(filter_profile(y, hide_plumbing = TRUE))
     )
     # With ordinary columns, filters use rows.
     edited <- x
     edited$sample_locations$.own <- 1L
     expect_identical(
-      as_tibble(filter_profile(edited, hide = "plumbing")), as_tibble(filter_profile(y, hide = "plumbing"))
+      as_tibble(filter_profile(edited, hide_plumbing = TRUE)), as_tibble(filter_profile(y, hide_plumbing = TRUE))
     )
     # Filtered profiles do not say where packages are looked up.
-    expect_null(attr(filter_profile(x, hide = "plumbing"), "environments"))
+    expect_null(attr(filter_profile(x, hide_plumbing = TRUE), "environments"))
     expect_null(attr(y, "environments"))
   }
 })

@@ -178,7 +178,7 @@ test_that("hostile texts stay texts", {
   x <- hostile_profile()
   path <- withr::local_tempfile(fileext = ".html")
   for (title in hostile) {
-    write_profile_page(x, path, title = title)
+    write_profile(x, path, title = title)
     html <- page_html(path)
     data <- page_data(path)
     expect_identical(data$title, title)
@@ -302,31 +302,22 @@ test_that("printing opens the viewer, or the browser, or says where the file is"
   expect_error(format(page, 1), class = "rlib_error_dots_nonempty")
 })
 
-test_that("without a display a page is written to a file that stays, and replaces only pages", {
+test_that("without a display a page is described, and nothing is written", {
   page <- profile_page(small_profile(), title = "my \033 page")
-  folder <- withr::local_tempdir()
-  withr::local_dir(folder)
+  withr::local_dir(withr::local_tempdir())
   printed <- function() utils::capture.output(expect_identical(expect_invisible(print(page)), page))
   never <- function(...) stop("shown")
   withr::local_options(rlang_interactive = FALSE, viewer = never, browser = never)
   lines <- printed()
   expect_match(lines[[1]], "^<profile page> my \\\\033 page, [0-9.]+kB$")
-  expect_identical(lines[[2]], "Written to profile-my-page.html")
-  expect_identical(file_bytes("profile-my-page.html"), page$html)
-  printed()
-  expect_identical(dir(), "profile-my-page.html")
-  writeLines("something else", "profile-my-page.html")
-  expect_identical(printed()[[2]], "Written to profile-my-page-2.html")
-  expect_identical(readLines("profile-my-page.html"), "something else")
-  dir.create("pages")
-  withr::local_options(profile.page_directory = "pages")
-  expect_identical(printed()[[2]], "Written to pages/profile-my-page.html")
+  expect_match(lines[[2]], "`write_profile(x, \"page.html\")` writes a file", fixed = TRUE)
 
   # Over ssh, in an interactive session.
   skip_on_os(c("windows", "mac"))
-  withr::local_options(rlang_interactive = TRUE, viewer = NULL, browser = "xdg-open", profile.page_directory = NULL)
+  withr::local_options(rlang_interactive = TRUE, viewer = NULL, browser = "xdg-open")
   withr::local_envvar(DISPLAY = "", WAYLAND_DISPLAY = "")
-  expect_identical(printed()[[2]], "Written to profile-my-page-2.html")
+  expect_identical(printed(), lines)
+  expect_identical(dir(), character())
 })
 
 test_that("documents of knitr embed a page", {
@@ -389,7 +380,7 @@ test_that("wrong arguments are errors", {
     x$.source_text <- text
     x
   }
-  path <- withr::local_tempfile()
+  path <- withr::local_tempfile(fileext = ".html")
   errors <- errors_of({
     profile_page(1)
     profile_page(x, 2)
@@ -401,9 +392,9 @@ test_that("wrong arguments are errors", {
     profile_page(x, title = c("a", "b"))
     profile_page(text(1))
     profile_page(text(data.frame(filename = "a.R", text = 1)))
-    write_profile_page(x, "")
-    write_profile_page(x, path, title = NA)
-    write_profile_page(x, "missing/page.html")
+    write_profile(x, "")
+    write_profile(x, path, title = NA)
+    write_profile(x, "missing/page.html")
   })
   expect_snapshot(writeLines(errors))
   expect_false(file.exists(path))
@@ -413,21 +404,13 @@ test_that("a file stays if its new content cannot be written", {
   folder <- withr::local_tempdir()
   path <- file.path(folder, "page.html")
   x <- small_profile()
-  write_profile_page(x, path)
+  write_profile(x, path)
   before <- file_bytes(path)
   x$locations$line[[1]] <- -1L
-  expect_error(write_profile_page(x, path), class = "profile_error_invalid")
+  expect_error(write_profile(x, path), class = "profile_error_invalid")
   expect_identical(file_bytes(path), before)
   expect_equal(dir(folder, all.files = TRUE, no.. = TRUE), "page.html")
   skip_on_os(c("windows", "mac"))
-  expect_error(write_profile_page(small_profile(), "/dev/full"), class = "profile_error_write")
+  expect_error(write_page(small_profile(), "/dev/full"), class = "profile_error_write")
 })
 
-test_that("a path that ends in .gz gets a compressed page", {
-  path <- withr::local_tempfile(fileext = ".html.gz")
-  x <- small_profile()
-  write_profile_page(x, path)
-  con <- gzfile(path, "rb")
-  withr::defer(close(con))
-  expect_identical(readBin(con, "raw", 1e7), profile_page(x)$html)
-})

@@ -228,10 +228,8 @@ test_that("a file of another format is refused with a hint", {
 
 test_that("pprof -http shows our file", {
   skip_without_pprof()
-  path <- withr::local_tempfile(fileext = ".pb.gz")
-  write_pprof(read_rprof(rprof_path("names_line.out")), path)
-  server <- local_pprof_server(path)
-  expect_match(pprof_page(server, "/ui/flamegraph"), "a name with spaces", fixed = TRUE)
+  process <- local_pprof_process(read_rprof(rprof_path("names_line.out")))
+  expect_match(pprof_page(process, "/ui/flamegraph"), "a name with spaces", fixed = TRUE)
 })
 
 test_that("pprof shows labels that are numbers with their units", {

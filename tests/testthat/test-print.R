@@ -93,7 +93,7 @@ test_that("print() shows `n` rows of each object", {
 test_that("each class with a method of print() or format() is tested here, or shows no rows", {
   # A recording prints a description.
   without_rows <- c(
-    "profile_agent_status", "profile_amounts", "profile_page", "profile_recording", "pprof_tool", "pprof_server"
+    "profile_agent_status", "profile_amounts", "profile_page", "profile_recording", "pprof_tool", "pprof_process"
   )
   skip_if_not_installed("dbplyr")
   skip_if_not_installed("RSQLite")

@@ -171,7 +171,7 @@ test_that("a second library of R in a process is not taken for the one that runs
   wait_for_stack(pid, "f", "running")
   expect_gt(nrow(profile_process(pid, seconds = 0.5, interval = 0.05)$samples), 0)
   expect_gt(nrow(profile_process(pid, seconds = 0.5, interval = 0.05, native = TRUE)$samples), 0)
-  expect_true(any(grepl("$kept", holders(memory_profile(pid))$held_by, fixed = TRUE)))
+  expect_true(any(grepl("$kept", holders(snapshot_memory(pid))$held_by, fixed = TRUE)))
 })
 
 # A copy of R's library that does not export these variables. Symbols are looked up by a hash of their names (a sum, in
@@ -209,5 +209,5 @@ test_that("R is found without the variables that it may hide", {
   wait_for_stack(waiting, c("Sys.sleep", "nap"))
   expect_identical(dump_stack(waiting)$line[1:2], c(NA, 4L))
   expect_gt(nrow(profile_process(waiting, seconds = 0.5, interval = 0.05, clock = "wall")$samples), 0)
-  expect_true(any(grepl("$kept", holders(memory_profile(waiting))$held_by, fixed = TRUE)))
+  expect_true(any(grepl("$kept", holders(snapshot_memory(waiting))$held_by, fixed = TRUE)))
 })

@@ -57,10 +57,10 @@ test_that("the heap of R in another thread is read from outside and from inside"
   file <- withr::local_tempfile()
   pid <- local_r_process(with_package(
     "kept <- numeric(1e6)",
-    sprintf("saveRDS(memory_profile(), '%s')", file),
+    sprintf("saveRDS(snapshot_memory(), '%s')", file),
     computing_code
   ), host = threaded_host())
-  for (x in list(memory_profile(pid), readRDS(file))) {
+  for (x in list(snapshot_memory(pid), readRDS(file))) {
     paths <- paths_in(x)
     expect_gte(sum(paths$bytes[grepl("kept", paths$path)]), 8e6)
   }

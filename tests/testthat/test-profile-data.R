@@ -308,7 +308,7 @@ test_that("no name gets control characters through to the terminal", {
     expect_safe(y, info)
     y$meta$value <- name
     expect_safe(y, info)
-    for (f in list(read_rprof, read_pprof, read_otlp, read_profile, serve_pprof)) {
+    for (f in list(read_rprof, read_pprof, read_otlp, read_profile)) {
       expect_safe(f(name), info)
     }
     expect_safe(write_rprof(x, file.path(name, "a")), info)

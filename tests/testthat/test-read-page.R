@@ -20,7 +20,7 @@ sums <- function(x, ...) {
 
 page_file_of <- function(x, ..., .local_envir = parent.frame()) {
   path <- withr::local_tempfile(fileext = ".html", .local_envir = .local_envir)
-  suppressMessages(write_profile_page(x, path, ...))
+  suppressMessages(write_profile(x, path, ...))
   path
 }
 

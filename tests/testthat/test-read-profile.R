@@ -256,7 +256,7 @@ test_that("functions that look at profiles, edit and compare them take paths", {
   expect_identical(profile_page(path, base = other), profile_page(x, base = y))
   expect_identical(call_tree(path), call_tree(x))
   expect_identical(annotate_lines(path), annotate_lines(x))
-  expect_identical(filter_profile(path, hide = "plumbing"), filter_profile(x, hide = "plumbing"))
+  expect_identical(filter_profile(path, hide_plumbing = TRUE), filter_profile(x, hide_plumbing = TRUE))
   expect_identical(compare_profiles(path, other), compare_profiles(x, y))
   runs <- c(path, path, other)
   expect_identical(compare_profiles(runs, rev(runs)), compare_profiles(list(x, x, y), list(y, x, x)))

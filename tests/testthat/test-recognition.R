@@ -143,6 +143,6 @@ test_that("files of the other writers are recognised", {
   error <- expect_error(read_profile(quietly_written(r, write_callgrind)), class = "profile_error_parse")
   expect_match(conditionMessage(error), "callgrind file")
   page <- withr::local_tempfile(fileext = ".html")
-  write_profile_page(r, page)
+  write_profile(r, page)
   expect_identical(cross(page), "page")
 })

@@ -42,7 +42,7 @@ ends_with_memory <- function(megabytes, calls, setup = character()) {
     "library(profile)",
     sprintf("file <- '%s'; small <- '%s'", file, normalizePath(rprof_path("basic_all.out"))),
     "x <- read_rprof(file)",
-    "out <- tempfile(fileext = '.otlp')",
+    "out <- tempfile(fileext = '.otlp'); page <- tempfile(fileext = '.html')",
     setup,
     "used <- function() as.numeric(gsub('[^0-9]', '', grep('^VmSize', readLines('/proc/self/status'), value = TRUE)))",
     "set_limit <- function(bytes) system2('prlimit', c('--pid', Sys.getpid(), sprintf('--as=%s:', bytes)))",
@@ -101,7 +101,7 @@ test_that("with too little memory there is an error, not an abort", {
   expect_memory_errors(ends_with_memory(steps, c(
     read = "{ options(profile.lazy = FALSE); read_rprof(file) }", expand = "lapply(read_rprof(file)$sample_locations, rev)",
     flatten = "lapply(tibble::as_tibble(x), rev)", otlp = "write_otlp(x, out, aggregate = FALSE)", pprof = "write_pprof(x, out)",
-    page = "write_profile_page(x, out)", firefox = "write_firefox(x, out)", callgrind = "write_callgrind(x, out)",
+    page = "write_profile(x, page)", firefox = "write_firefox(x, out)", callgrind = "write_callgrind(x, out)",
     compare = "compare_profiles(x, x)"
   )))
 })

@@ -135,7 +135,7 @@ test_that("a process is recorded without its arguments, code and variables, whic
   x <- profile_until(pid, clock = "wall")
   expect_identical(source_attribute(x, "process.executable.name"), "R")
   expect_clean(x)
-  expect_clean(suppressMessages(memory_profile(pid)))
+  expect_clean(suppressMessages(snapshot_memory(pid)))
   watched <- capture.output(watch_process(pid, seconds = 0.2, clock = "wall"))
   expect_no_match(watched, token, fixed = TRUE)
   listed <- list_r_processes()

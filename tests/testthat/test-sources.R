@@ -186,7 +186,7 @@ test_that("packages are columns of the data model", {
 })
 
 test_that("functions that only call others can be hidden", {
-  left <- as_tibble(filter_profile(report(), hide = "plumbing"))
+  left <- as_tibble(filter_profile(report(), hide_plumbing = TRUE))
   expect_false(any(c("lapply", ".External2", "eval") %in% left$name))
   # Functions that are arguments of others may be the user's.
   expect_true(all(left$filename[left$name == "FUN"] != ""))

@@ -21,7 +21,7 @@ local_label_knitr <- function(envir = parent.frame()) {
   skip_if_not_installed("knitr")
   # Before the working directory is another one.
   skip_without_ticks()
-  end <- label_knitr()
+  end <- label_work("knitr")
   withr::defer(end(), envir)
 }
 
@@ -89,7 +89,7 @@ test_that("a chunk from the cache takes no time", {
   expect_equal(samples_of(given_profile(knit()), "knitr.chunk"), c(after = 1L))
 })
 
-# The hooks that `label_knitr()` changes are as before when a test ends.
+# The hooks that `label_work("knitr")` changes are as before when a test ends.
 local_knitr_hooks <- function(envir = parent.frame()) {
   skip_if_not_installed("knitr")
   options <- knitr::opts_hooks$get()
@@ -102,7 +102,7 @@ local_knitr_hooks <- function(envir = parent.frame()) {
 
 test_that("a document can label its own chunks, after the first one", {
   local_knitr_hooks()
-  x <- knitted_profile(chunk("r setup", "profile::label_knitr()", "busy(2)"), chunk("r work", "busy(3)"))
+  x <- knitted_profile(chunk("r setup", "profile::label_work('knitr')", "busy(2)"), chunk("r work", "busy(3)"))
   expect_equal(samples_of(x, "knitr.chunk"), rlang::set_names(3:2, c("work", NA)))
 })
 
@@ -120,7 +120,7 @@ test_that("a document is rendered as without labels", {
   knit <- function() knitr::knit(text = document, quiet = TRUE, envir = new.env())
   plain <- knit()
   unlink("cache", recursive = TRUE)
-  label_knitr()
+  label_work("knitr")
   expect_identical(knit(), plain)
   # With the chunk from the cache.
   expect_identical(knit(), plain)
@@ -131,7 +131,7 @@ test_that("a document is rendered as without labels", {
   knitr::knit_hooks$set(source = function(x, options) "SOURCE")
   own <- knit()
   expect_match(own, "SOURCE")
-  label_knitr()()
+  label_work("knitr")()
   expect_identical(knit(), own)
   expect_identical(knitr::knit_hooks$get("evaluate"), before)
 })
@@ -146,7 +146,7 @@ test_that("a page of rmarkdown is the same as without labels", {
   ), "a.Rmd")
   render <- function() readLines(rmarkdown::render("a.Rmd", quiet = TRUE, envir = new.env()))
   plain <- render()
-  label_knitr()
+  label_work("knitr")
   expect_identical(render(), plain)
 })
 
@@ -164,9 +164,9 @@ test_that("hooks that were set before are called, and restored", {
     options
   }, label = function(options) options)
   others <- names(knitr::opts_hooks$get())
-  end <- expect_invisible(label_knitr())
+  end <- expect_invisible(label_work("knitr"))
   labelled <- knitr::opts_hooks$get("engine")
-  again <- label_knitr()
+  again <- label_work("knitr")
   expect_identical(knitr::opts_hooks$get("engine"), labelled)
   text <- knitr::knit(text = c(chunk("r a", "1 + 1"), chunk("r b, eval = FALSE", "1")), quiet = TRUE)
   expect_match(text, "## [1] 4", fixed = TRUE)
@@ -180,7 +180,7 @@ test_that("hooks that were set before are called, and restored", {
   expect_identical(knitr::opts_hooks$get("engine"), engine)
   # Without a former hook, there is none again.
   knitr::opts_hooks$restore()
-  label_knitr()()
+  label_work("knitr")()
   expect_length(knitr::opts_hooks$get(), 0)
 })
 
@@ -188,7 +188,7 @@ test_that("hooks that were set before are called, and restored", {
 
 local_label_testthat <- function(envir = parent.frame()) {
   skip_without_ticks()
-  end <- label_testthat()
+  end <- label_work("testthat")
   withr::defer(end(), envir)
 }
 
@@ -304,10 +304,10 @@ test_that("labels do not change what testthat reports", {
 test_that("testthat is restored", {
   namespace <- asNamespace("testthat")
   former <- mget(c("test_code", "test_one_file"), namespace)
-  end <- expect_invisible(label_testthat())
+  end <- expect_invisible(label_work("testthat"))
   labelled <- mget(names(former), namespace)
   expect_false(any(mapply(identical, former, labelled)))
-  again <- label_testthat()
+  again <- label_work("testthat")
   expect_identical(mget(names(former), namespace), labelled)
   end()
   expect_identical(mget(names(former), namespace), former)
@@ -343,9 +343,9 @@ test_that("samples get the name of the target", {
     "  targets::tar_target(four, busy(three), pattern = map(three))",
     ")"
   )
-  writeLines(c("profile::label_targets()", code), "_targets.R")
+  writeLines(c("profile::label_work('targets')", code), "_targets.R")
   envir <- rlang::env(globalenv(), busy = busy)
-  withr::defer(label_targets()())
+  withr::defer(label_work("targets")())
   x <- given_profile({
     suppressWarnings(suppressMessages(
       namespace$tar_make(callr_function = NULL, envir = envir, reporter = "silent")
@@ -358,7 +358,7 @@ test_that("samples get the name of the target", {
   expect_setequal(found[startsWith(names(found), "four_") %in% TRUE], 1:2)
   expect_equal(sum(found[is.na(names(found))]), 1)
   expect_false(identical(namespace$builder_update_build, former))
-  label_targets()()
+  label_work("targets")()
   expect_identical(namespace$builder_update_build, former)
   # The label is no part of a target.
   writeLines(code, "_targets.R")

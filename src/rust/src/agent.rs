@@ -204,7 +204,7 @@ pub fn chunk<'a>(arena: Arena<'a>, path: &Path, lazy: bool) -> Result<RObject<'a
     };
     let input = Input::Bytes(&bytes);
     let (mut profile, problems) = formats::read(input, Some(&otlp::FORMAT), origin, &stop)?;
-    // The same kind as the sources that `profile_process()` and `memory_profile()` make.
+    // The same kind as the sources that `profile_process()` and `snapshot_memory()` make.
     for source in &mut profile.sources {
         source.kind = if source.default_type.as_deref() == Some(INUSE_SPACE.name) {
             SNAPSHOT

@@ -48,7 +48,7 @@ calls <- list(
   function() read_perf_script(at("in.perf")),
   function() read_rprofmem(at("in.mem")),
   function() { suppressWarnings(write_firefox(x, at("out"))); readBin(at("out"), "raw", 1e5) },
-  function() { write_profile_page(x, at("out.html")); readBin(at("out.html"), "raw", 1e6) },
+  function() { write_profile(x, at("out.html")); readBin(at("out.html"), "raw", 1e6) },
   function() profile_page(x, base = x)$html,
   function() as_profvis(x)$x$message$prof,
   function() call_tree(x, "line"),

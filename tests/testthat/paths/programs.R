@@ -12,15 +12,8 @@ expect(length(profile:::gzip(charToRaw("abc"))) > 0)
 tool <- tempfile("pprof")
 writeLines(c("#!/bin/sh", "eval last=\\${$#}", "[ -s \"$last\" ] && echo found; exit 1"), tool)
 Sys.chmod(tool, "755")
-options(profile.pprof = tool)
-path <- paste0(tempfile(), "'", name)
-write_pprof(x, path)
-for (given in list(x, path)) {
-  output <- tryCatch(serve_pprof(given, browse = FALSE), profile_error_pprof = function(e) e$output)
-  expect(identical(output, "found"))
-}
-said <- tryCatch(serve_pprof(paste0(name, "0")), profile_error_open = conditionMessage)
-expect(is.character(said), validUTF8(said))
+output <- tryCatch(profile:::start_pprof(x, tool, "localhost:", NULL), profile_error_pprof = function(e) e$output)
+expect(identical(output, "found"))
 
 supported <- tryCatch({record_profile(1, native = TRUE); TRUE}, profile_error_unsupported = function(e) FALSE)
 if (supported) {

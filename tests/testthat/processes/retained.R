@@ -210,9 +210,9 @@ for (kind in names(kinds)) kinds[[kind]]$plant(kind)
 for (kind in names(kinds)) kinds[[kind]]$remove(kind)
 
 # At both moments there is a snapshot.
-for (i in 1:2) before <- memory_profile()
+for (i in 1:2) before <- snapshot_memory()
 for (kind in names(kinds)) kinds[[kind]]$plant(kind)
-growth <- compare_profiles(before, memory_profile(), min_share = 0.001)
+growth <- compare_profiles(before, snapshot_memory(), min_share = 0.001)
 rm(before)
 
 # The regular expression of the paths of a kind.

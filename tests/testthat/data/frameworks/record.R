@@ -158,7 +158,7 @@ if (requireNamespace("callr", quietly = TRUE)) {
 }
 if (requireNamespace("targets", quietly = TRUE)) {
   writeLines(c(
-    lines_of_slow, "profile::label_targets()",
+    lines_of_slow, "profile::label_work('targets')",
     "list(",
     "  targets::tar_target(one, slow(40)),",
     "  targets::tar_target(two, sapply(1:2, function(i) slow(one)))",

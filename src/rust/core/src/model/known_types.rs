@@ -208,13 +208,13 @@ pub const INUSE_SPACE: KnownType = KnownType::new(
     "inuse_space",
     "bytes",
     InUse,
-    "memory in use, `memory_profile()`, Go, Pyroscope",
+    "memory in use, `snapshot_memory()`, Go, Pyroscope",
 );
 pub const INUSE_OBJECTS: KnownType = KnownType::new(
     "inuse_objects",
     "count",
     InUse,
-    "objects in use, `memory_profile()`, Go, Pyroscope",
+    "objects in use, `snapshot_memory()`, Go, Pyroscope",
 );
 
 /// The type of values of formats that have bytes as a unit, and no names. It may be any kind of memory.

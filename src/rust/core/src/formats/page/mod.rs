@@ -32,7 +32,7 @@ pub const FORMAT: Format = Format {
     file_names: &["*.html", "*.htm"],
     may_be_compressed: false,
     r_reader: Some("read_profile"),
-    r_writer: Some("write_profile_page"),
+    r_writer: Some("write_page"),
     ..Format::NONE
 };
 

@@ -1,12 +1,12 @@
-# Takes snapshots of R's heap with `memory_profile()`. The core finds all objects and what holds them, see
+# Takes snapshots of R's heap with `snapshot_memory()`. The core finds all objects and what holds them, see
 # src/rust/reader/src/heap.
 
 #' Who holds the memory?
 #'
 #' @description
-#' `memory_profile()` takes a snapshot of all objects in the memory of R, of this session or of another R process, and of
+#' `snapshot_memory()` takes a snapshot of all objects in the memory of R, of this session or of another R process, and of
 #' what holds them. The result is a profile like any other: print it, or use [holders()] for a table, [call_tree()] for all
-#' paths, [write_profile_page()] for a picture, and [compare_profiles()] for what has grown between two snapshots. The
+#' paths, [profile_page()] for a picture, and [compare_profiles()] for what has grown between two snapshots. The
 #' process needs no preparation.
 #'
 #' @details
@@ -109,15 +109,15 @@
 #' @seealso [holders()], [compare_profiles()]
 #' @export
 #' @examplesIf profile:::is_live_platform()
-#' before <- memory_profile()
+#' before <- snapshot_memory()
 #' handlers <- lapply(1:3, function(i) {
 #'   data <- runif(1e5)
 #'   function() mean(data)
 #' })
-#' after <- memory_profile()
+#' after <- snapshot_memory()
 #' holders(after, n = 3)
 #' compare_profiles(before, after)
-memory_profile <- function(pid = NULL, ..., gc = TRUE, children = FALSE) {
+snapshot_memory <- function(pid = NULL, ..., gc = TRUE, children = FALSE) {
   call <- call_without_dots()
   check_flag(gc, "gc", call)
   pid <- if (is.null(pid)) Sys.getpid() else check_pid(pid, call)

@@ -7,7 +7,7 @@ test_that("a snapshot has all objects and all memory of the process", {
   file <- withr::local_tempfile()
   expect_ran(run_r(c(
     "library(profile)",
-    "for (i in 1:2) { gc(); counts <- gc(); x <- memory_profile(gc = FALSE) }",
+    "for (i in 1:2) { gc(); counts <- gc(); x <- snapshot_memory(gc = FALSE) }",
     sprintf("saveRDS(list(x = x, counts = counts), '%s')", file)
   )))
   result <- readRDS(file)
@@ -29,7 +29,7 @@ test_that("a snapshot has all objects and all memory of the process", {
 
 test_that("sizes are the least if the allocator is unknown", {
   skip_without_snapshots()
-  x <- memory_profile()
+  x <- snapshot_memory()
   expect_no_match(format(x), "Size: +at least")
   x$.source_attributes$key[x$.source_attributes$key == "profile.heap.free"] <- "profile.heap.unchecked"
   expect_match(format(x), "Size: +at least [0-9.]+MB", all = FALSE)
@@ -77,7 +77,7 @@ test_that("what several hold is marked", {
   skip_without_processes()
   result <- run_r(c(
     "library(profile)", "one <- list(shared = runif(1e6))", "two <- one", "two$more <- 1",
-    "x <- memory_profile()", "print(holders(x, 5))"
+    "x <- snapshot_memory()", "print(holders(x, 5))"
   ))
   expect_ran(result)
   expect_match(result$output, "globalenv > \\$(one|two) \\$shared \\[shared\\]", all = FALSE)
@@ -86,7 +86,7 @@ test_that("what several hold is marked", {
 test_that("attached objects are roots of their own", {
   skip_without_processes()
   result <- run_r(c(
-    "library(profile)", "attach(list(data = runif(1e6)), name = 'mine')", "print(holders(memory_profile(), 10))"
+    "library(profile)", "attach(list(data = runif(1e6)), name = 'mine')", "print(holders(snapshot_memory(), 10))"
   ))
   expect_ran(result)
   expect_match(result$output, "attached mine > $data", fixed = TRUE, all = FALSE)
@@ -119,16 +119,16 @@ test_that("what is registered with R has the name of what it is registered as", 
     expect_gte(bytes[[3]], 5e6)
     expect_lt(bytes[[3]], 1.1e7)
   }
-  expect_right_bytes(memory_profile(pid))
+  expect_right_bytes(snapshot_memory(pid))
   file <- withr::local_tempfile()
-  expect_ran(run_r(c("library(profile)", code, sprintf("saveRDS(memory_profile(), '%s')", file))))
+  expect_ran(run_r(c("library(profile)", code, sprintf("saveRDS(snapshot_memory(), '%s')", file))))
   expect_right_bytes(readRDS(file))
 })
 
 test_that("another process is stopped and read, and goes on", {
   skip_without_processes()
   pid <- local_r_process(c("fits <- list(a = runif(1e6), b = as.list(1:1000 + 0.5))", sleeping_code))
-  x <- memory_profile(pid)
+  x <- snapshot_memory(pid)
   expect_identical(validate_profile(x), x)
   paths <- paths_in(x)
   expect_equal(paths$bytes[paths$path == "globalenv > $fits > $a > numeric"], 8000048)
@@ -139,7 +139,7 @@ test_that("another process is stopped and read, and goes on", {
   # It still sleeps in the same call.
   expect_identical(dump_stack(pid)$name[1:4], sleeping_stack)
   # Twice the same.
-  again <- paths_in(memory_profile(pid))
+  again <- paths_in(snapshot_memory(pid))
   expect_identical(again[!grepl("^not R", again$path), ], paths[!grepl("^not R", paths$path), ])
 })
 
@@ -148,14 +148,14 @@ test_that("snapshots of a process that allocates and collects have no wrong refe
   for (code in c("repeat gc()", "repeat lapply(1:1000, function(i) list(i + 0.5, paste(i)))")) {
     pid <- local_r_process(c("kept <- as.list(1:1e5 + 0.5)", "ready()", code))
     for (i in 1:5) {
-      expect_sane_snapshot(memory_profile(pid), "globalenv > $kept", 100001)
+      expect_sane_snapshot(snapshot_memory(pid), "globalenv > $kept", 100001)
     }
   }
 })
 
 test_that("the sums of a snapshot survive pprof and OpenTelemetry", {
   skip_without_processes()
-  x <- memory_profile()
+  x <- snapshot_memory()
   sums <- function(x) {
     tapply(x$sample_values$value, x$sample_values$type, sum)
   }
@@ -168,19 +168,19 @@ test_that("the sums of a snapshot survive pprof and OpenTelemetry", {
 
 test_that("arguments are checked", {
   expect_snapshot(error = TRUE, {
-    memory_profile("1")
-    memory_profile(c(1, 2))
-    memory_profile(gc = NA)
-    memory_profile(children = "1")
-    memory_profile(1, 2)
+    snapshot_memory("1")
+    snapshot_memory(c(1, 2))
+    snapshot_memory(gc = NA)
+    snapshot_memory(children = "1")
+    snapshot_memory(1, 2)
   })
 })
 
 test_that("processes that cannot be read are errors", {
   skip_without_processes()
-  expect_error(memory_profile(2^30), class = "profile_error_process")
+  expect_error(snapshot_memory(2^30), class = "profile_error_process")
   # Not R.
   pid <- as.integer(system2("sh", c("-c", shQuote("sleep 1000 > /dev/null 2>&1 & echo $!")), stdout = TRUE))
   withr::defer(tools::pskill(pid))
-  expect_error(memory_profile(pid), "does not run R", class = "profile_error_process")
+  expect_error(snapshot_memory(pid), "does not run R", class = "profile_error_process")
 })
