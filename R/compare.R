@@ -50,8 +50,8 @@
 #'
 #' Snapshots of the heap are not sampled, so their differences are exact: two of them are enough, and there are no
 #' statistics. If `base` and `new` are snapshots, `by` is `"path"` by default, which compares the memory below each path
-#' of [holders()]. A step of a path is compared only with a step of the same name below the same path. A row goes down as
-#' long as one step keeps 80% of the growth of its start; where the growth is divided, further rows begin.
+#' of [holders()]. A step of a path is compared only with a step of the same name below the same path. A row follows a
+#' path as long as one step has 80% of the growth of its start; where the growth is divided, further rows begin.
 #'
 #' `by = "path"` also compares other profiles of memory in use, such as heap profiles of Go, or snapshots that were read
 #' from a format that does not say what they are, such as pprof. Each side must have one source, or several processes, see
@@ -59,9 +59,9 @@
 #' growth and decrease alike.
 #'
 #' Snapshots of several processes, by `memory_profile(children = TRUE)`, are compared process by process, whose role or name
-#' is the first step of each path. A process of `new` is compared with the same one in `base`. Those that are left are compared
-#' by their roles, in order: worker 1 with worker 1, the first fork with the first fork. Others are only in one of both,
-#' as their name says: their whole memory is one row. Printing shows the growth of each process first.
+#' is the first step of each path. A process of `new` is compared with the same one in `base`. The others are compared
+#' by their roles, in order: worker 1 with worker 1, the first fork with the first fork. The whole memory of a process that
+#' is in one of both only is one row, whose name says so. Printing shows the growth of each process first.
 #'
 #' @param base,new Profiles of the old and the new version, see [profile_data]; lists of profiles; or paths of
 #'   files, for [read_profile()]. Each source is a run. `base` may also be the result of [benchmark_profile()] for two

@@ -23,8 +23,8 @@
 #' pprof has removed these, by the names of their roots. Collapsed stacks do not say what their values are: set `type`
 #' and `unit` in the table `sample_values`.
 #'
-#' All sources are summed, such as the processes of `memory_profile(children = TRUE)`, which `by = "process"` keeps
-#' apart. Of a profile that contains several snapshots of a process, the memory is counted several times.
+#' All sources are summed, such as the processes of `memory_profile(children = TRUE)`, which `by = "process"` keeps apart. Of
+#' a profile that contains several snapshots of a process, the memory is counted several times.
 #'
 #' @param x A profile, see [profile_data], or the path of a file. For `format()` and `print()`, holders.
 #' @param n The maximum number of rows: those with the most memory; when printing, the number of rows of `x` to show, by
