@@ -10,18 +10,17 @@
 #' With `method = "reader"`, the thread of the agent reads R's stack from memory, as [profile_process()] does for
 #' another process. If R's thread runs, it gets a signal, and waits in its handler while its calls are copied: for some
 #' ten microseconds, at most for a millisecond. So the shares of lines are those of [Rprof()], also for functions that
-#' take a few microseconds. A thread that sleeps or waits in a system call gets no signal. The signal is the last one
-#' of the real-time signals that the process does not use when the agent takes its first sample.
+#' take a few microseconds. A thread that sleeps or waits in a system call gets no signal. The signal is the last
+#' real-time signal that the process does not use when the agent takes its first sample.
 #'
 #' The agent does not interfere with [Rprof()], `profvis::profvis()`, [start_profiler()] or debuggers, and they do not
 #' interfere with the agent.
 #'
-#' A sample has two values: the CPU time of R's thread (type `cpu`) and the real time (type `wall`) that it stands for, as
-#' described in the section *CPU time* of [profile_process()], and the label `state`. The factor for CPU times is
-#' computed from this part and earlier ones with 300 samples in total: in a part of a few samples, it would depend on chance.
-#' The attributes `profile.cpu.ticks` and `profile.cpu.clock` describe the part alone. Parts without samples are not sent;
-#' their CPU time is counted in `profile.cpu.missed` of the next part. Files in a folder have comments instead, as for
-#' figures about memory.
+#' A sample has two values: the CPU time of R's thread (type `cpu`) and the real time (type `wall`) that it stands for,
+#' as described in the section *CPU time* of [profile_process()], and the label `state`. The factor for CPU times is
+#' computed from at least 300 samples, including those of earlier parts if necessary. The attributes `profile.cpu.ticks`
+#' and `profile.cpu.clock` describe the part alone. Parts without samples are not sent; their CPU time is counted in
+#' `profile.cpu.missed` of the next part. Files in a folder have comments instead, as for figures about memory.
 #'
 #' @section Samples of Rprof():
 #' With `method = "rprof"`, [Rprof()] takes the samples: a signal interrupts R after each interval. `Rprof()` writes to
@@ -52,18 +51,16 @@
 #' | `profile.heap.resident` | the memory of the whole process |
 #'
 #' The figures of the heap are R's own counts, which `gc()` reports as well, but read from memory at each tick, without
-#' a garbage collection. R does not export these counts: when the agent starts, it allocates some vectors, and searches
-#' for the variables that grow by exactly this. If it does not find them, only the memory of the process is reported.
-#' In snapshots, `profile.heap.used` and `profile.heap.free` are exact; here, as for `gc()`, each vector counts 8 bytes
-#' too much.
+#' a garbage collection. If they cannot be found, only the memory of the process is reported. In snapshots,
+#' `profile.heap.used` and `profile.heap.free` are exact; here, as for `gc()`, each vector counts 8 bytes too much.
 #'
 #' @section The spool and the forwarder:
-#' The thread of the agent does not use the network. It writes each part to a file
-#' in a folder, the spool; another R process, the forwarder, sends the files with the package curl, as [send_otlp()]
-#' does, with the same environment variables for certificates and proxies. The agent starts the forwarder, and restarts
-#' it if it is killed. All agents of a user on a machine with the same target (the URL, headers, and settings for
-#' proxies and TLS) share a spool and a forwarder. The forwarder ends about five seconds after the last agent, however
-#' that agent ended; if the server accepts parts, it first sends all that remain.
+#' The thread of the agent does not use the network. It writes each part to a file in a folder, the spool; another R
+#' process, the forwarder, sends the files with the package curl, as [send_otlp()] does, with the same environment
+#' variables for certificates and proxies. The agent starts the forwarder, and restarts it if it is killed. All agents
+#' of a user on a machine with the same target (the URL, headers, and settings for proxies and TLS) share a spool and a
+#' forwarder, which uses the `timeout` of the agent that started it. The forwarder ends about five seconds after the
+#' last agent, however that agent ended; if the server accepts parts, it first sends all that remain.
 #'
 #' The forwarder takes about 100 MB of memory, and 0.3 percent of a core while it waits. To do without it, let the agent
 #' write to a folder, and call [forward_profiles()] in another container.

@@ -14,8 +14,8 @@
 #' `agent_status()` reports the state of the agent and how many samples were taken, sent and dropped. `stop_agent()`
 #' stops the agent.
 #'
-#' To send to a server, the agent needs the package curl. It requires R 4.2 or later on `r live_platforms()`, and R 4.3 or
-#' later on other 64-bit Linux. See `method`.
+#' To send to a server, the agent needs the package curl. It requires R 4.2 or later on `r live_platforms()`, and R 4.3
+#' or later on other 64-bit Linux. See `method`.
 #'
 #' @details
 #' ## What is recorded
@@ -35,9 +35,8 @@
 #' [snapshot_memory()] does with `gc = FALSE`, and sends it like a profile. [holders()] shows who holds the memory of one
 #' snapshot, and [compare_profiles()] what has grown between two.
 #'
-#' For a snapshot, the process is forked, and its memory is read from the forked process, which does nothing and then
-#' ends. R waits for the fork, some 50 milliseconds for each GB of memory. The snapshot is computed in a thread of its
-#' own, which takes about half a second of CPU time for a million objects, and 120 bytes of memory for each object.
+#' A snapshot stops R for some 50 milliseconds for each GB of memory. It takes about half a second of CPU time for a
+#' million objects, in another thread, and 120 bytes of memory for each object.
 #'
 #' ## Where profiles go
 #'
@@ -45,18 +44,16 @@
 #' |---|---|
 #' | a URL | sent to an OpenTelemetry server, by the rules of [send_otlp()] for endpoints |
 #' | `NULL` | sent in the same way, to the URL in the environment variables of [send_otlp()] |
-#' | a folder, which is created if its parent folder exists | written to files in the format of [write_pprof()]; a file gets its final name when it is complete, and never replaces another one, so that containers can share a folder. [forward_profiles()] can send them from there |
+#' | a folder, which is created if its parent folder exists | written to files in the format of [write_pprof()]. They never replace each other, so that containers can share a folder. [forward_profiles()] can send them |
 #' | a function | passed to this function, as an object like the result of [profile_process()] |
 #'
-#' Samples are sent in parts, one every `every` seconds. After a gap of more than two seconds, for example because the
-#' system was suspended, a new part begins.
+#' Samples are sent in parts, one every `every` seconds.
 #'
-#' For a URL, each complete part is first written to a folder, the spool. A separate R process, the forwarder, sends the
-#' parts from there, see [agent_details]. The spool has at most 16 MB for each agent, after compression; the option
-#' `profile.agent_queue_mb` changes this limit. If it is full, the oldest parts are dropped and counted. Errors are
-#' retried by the rules of [send_otlp()], but any number of times, and timeouts as well; `Retry-After` is respected up
-#' to a day. Parts that the server refuses, and parts that cannot be written, for example because the disk is full,
-#' are dropped and counted.
+#' For a URL, parts wait in a folder, the spool, until another R process has sent them, see [agent_details]. The spool
+#' has at most 16 MB for each agent, after compression; the option `profile.agent_queue_mb` changes this limit. If it is
+#' full, the oldest parts are dropped. Errors are retried by the rules of [send_otlp()], but any number of times, and
+#' timeouts as well; `Retry-After` is respected up to a day. Parts that the server refuses, and parts that cannot be
+#' written, for example because the disk is full, are dropped. `agent_status()` counts what was dropped.
 #'
 #' If `to` is a function, R's thread calls it when R is idle: after a command at R's prompt, and, if the package later
 #' is installed, whenever an application with an event loop, such as a Shiny app or a plumber API, waits for requests.
@@ -64,12 +61,10 @@
 #' dropped and counted.
 #'
 #' When R quits, or the package is unloaded, the agent waits for up to three seconds until the remaining parts are sent;
-#' it does not wait if the server is unavailable. If parts remain, or if the process is killed, they stay in the spool.
-#' The forwarder sends them if the server accepts parts. Otherwise it ends about five seconds after the last agent, and the
-#' next agent of this user on this machine with the same URL, headers, and settings for proxies and TLS has them sent. Its
-#' status counts their samples as `found`. A process that is killed
-#' loses only the current part. A part may arrive twice, if the forwarder is killed after the server has accepted it;
-#' the profile id is the same then.
+#' it does not wait if the server is unavailable. Parts that remain, also of a process that is killed, stay in the
+#' spool. They are sent later, at the latest when an agent of this user starts on this machine with the same URL,
+#' headers, and settings for proxies and TLS. Its status counts their samples as `found`. A process that is killed loses
+#' only the current part. In rare cases, a part arrives twice, with the same profile id.
 #'
 #' ## Profile an application without changing its code
 #'
@@ -102,7 +97,8 @@
 #' @param to Where to send profiles: the URL of a server, the path of a folder, a function, or `NULL` to use
 #'   environment variables. See *Where profiles go*.
 #' @param ... Must be empty.
-#' @param interval Seconds between two samples, on average: the times are irregular, so that they are not in step with R.
+#' @param interval Seconds between two samples, on average: the times are irregular, so that they are not in step with
+#'   R.
 #' @param every Seconds between two profiles that are sent.
 #' @param clock `"cpu"` for samples while R computes, `"wall"` for samples at all times.
 #' @param resource Attributes of the service or job that is profiled: a named character vector, such as
@@ -112,9 +108,8 @@
 #'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"` is
 #'   `"reader"` if that works, otherwise `"rprof"`.
 #' @param headers Headers of the requests: a named character vector.
-#' @param timeout For `start_agent()`, the number of seconds that each request may take; agents that share a forwarder
-#'   use the value of the agent that has started it. For `stop_agent()`, the number of seconds to wait until the
-#'   remaining parts are sent, if the server is available.
+#' @param timeout For `start_agent()`, the number of seconds that each request may take. For `stop_agent()`, the number
+#'   of seconds to wait until the remaining parts are sent, if the server is available.
 #' @param spool For a URL: a folder in which parts wait until they are sent, which must not be accessible to others. It
 #'   is created if it does not exist. `NULL` is the folder in the environment variable `R_PROFILE_AGENT_SPOOL`, or a
 #'   folder next to the temporary folders of R sessions, usually in `/tmp`. Provide a folder that outlives a container

@@ -1,6 +1,6 @@
 # The figures of the lines of a source file, and how they print: the code with its time.
 
-#' The figures of the lines of a file
+#' Show the code of a file with the time of each line
 #'
 #' @description
 #' `annotate_lines()` returns the lines of one source file with their self and total, and with their text if it is
@@ -8,8 +8,8 @@
 #'
 #' Printed, they are code with figures: the lines with the largest totals, and a few lines around them. If counts of
 #' samples are summed, and their interval is known, totals are times. `self%` counts the samples in which no frame further
-#' inside has a line, and `alloc` is the memory that was allocated in them, see [summary()][summary.profile_data()]: *at
-#' least* that, if R's profiler has measured it at each sample.
+#' inside has a line, and `alloc` is the memory that was allocated in them, see [summary()][summary.profile_data()]. It is
+#' marked as *at least* if R's profiler has measured memory at each sample.
 #'
 #' @param x A profile, see [profile_data], or the path of its file, for [read_profile()]. For `print()` and `format()`,
 #'   the lines of a file.

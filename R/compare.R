@@ -13,10 +13,10 @@
 #' @details
 #' # Amounts
 #'
-#' By default, the sampled time of each run is compared: the number of samples times the sampling period, or else the type
-#' of the run that is a time, whatever its name and unit. So runs with different periods can be compared, and files of
-#' different formats. With `type`, or if the time of a run is not known, the sum of a sample type, such as `alloc_space`, is
-#' compared. Values in several units of time or memory are converted.
+#' By default, the sampled time of each run is compared: the number of samples times the sampling period, or else the
+#' type of the run that is a time, whatever its name and unit. So runs with different periods can be compared, and files
+#' of different formats. With `type`, or if the time of a run is not known, the sum of a sample type, such as
+#' `alloc_space`, is compared. Values in several units of time or memory are converted.
 #'
 #' With `scale = "share"`, shares of the run are compared. Shares do not depend on the speed of the machine and vary
 #' less from run to run. But if one function takes more, the shares of all others decrease.
@@ -35,8 +35,8 @@
 #' To find smaller differences, record more runs, or name the functions or packages of interest in `only`: the
 #' fewer rows, the smaller the adjustment.
 #'
-#' If the outermost function differs, such as `f_old` and `f_new` in `benchmark_profile(base = f_old(x), new = f_new(x))`,
-#' they are one row, `f_old -> f_new`, unless `only` is given.
+#' If the outermost function differs, such as `f_old` and `f_new` in `benchmark_profile(base = f_old(x), new =
+#' f_new(x))`, they are one row, `f_old -> f_new`, unless `only` is given.
 #'
 #' If the runs of each version do not vary at all, as with exact amounts, each difference is certain: `print()` shows
 #' `exact` instead of an interval, and `detectable` is 1.
@@ -50,18 +50,18 @@
 #'
 #' Snapshots of the heap are not sampled, so their differences are exact: two of them are enough, and there are no
 #' statistics. If `base` and `new` are snapshots, `by` is `"path"` by default, which compares the memory below each path
-#' of [holders()]. A step of a path is compared only with a step of the same name below the same path. A row goes down as
-#' long as one step keeps 80% of the growth of its start; where the growth is divided, further rows begin.
+#' of [holders()]. A step of a path is compared only with a step of the same name below the same path. A row follows a
+#' path as long as one step has 80% of the growth of its start; where the growth is divided, further rows begin.
 #'
 #' `by = "path"` also compares other profiles of memory in use, such as heap profiles of Go, or snapshots that were read
-#' from a format that does not say what they are, such as pprof. Each side must have one source, or several processes, see
-#' below. `scale`, `what`, `type` and `only` have no meaning here; `min_share` is a share of the sum of all changes,
+#' from a format that does not say what they are, such as pprof. Each side must have one source, or several processes,
+#' see below. `scale`, `what`, `type` and `only` have no meaning here; `min_share` is a share of the sum of all changes,
 #' growth and decrease alike.
 #'
-#' Snapshots of several processes, by `snapshot_memory(children = TRUE)`, are compared process by process, whose role or name
-#' is the first step of each path. A process of `new` is compared with the same one in `base`. Those that are left are compared
-#' by their roles, in order: worker 1 with worker 1, the first fork with the first fork. Others are only in one of both,
-#' as their name says: their whole memory is one row. Printing shows the growth of each process first.
+#' Snapshots of several processes, by `snapshot_memory(children = TRUE)`, are compared process by process, whose role or
+#' name is the first step of each path. A process of `new` is compared with the same one in `base`. The others are
+#' compared by their roles, in order: worker 1 with worker 1, the first fork with the first fork. The whole memory of a
+#' process that is in one of both only is one row, whose name says so. Printing shows the growth of each process first.
 #'
 #' @param base,new Profiles of the old and the new version, see [profile_data]; lists of profiles; or paths of
 #'   files, for [read_profile()]. Each source is a run. `base` may also be the result of [benchmark_profile()] for two

@@ -13,15 +13,15 @@
 #' The row `paste  <- make_sales 92%` means that 92% of the total of `paste()` comes from calls in
 #' `make_sales()`. Long names end in `~`.
 #'
-#' Allocated memory is measured by the memory in use at each sample, so the digest says "at least": what was freed before
-#' the next sample is missing. `record_profile(memory = "exact")` also records each vector. If both are known, the
-#' digest shows both.
+#' Allocated memory is measured by the memory in use at each sample, so the digest says "at least": what was freed
+#' before the next sample is missing. `record_profile(memory = "exact")` also records each vector. If both are known,
+#' the digest shows both.
 #'
-#' Of several processes that worked together, see `record_profile(children = TRUE)`, it shows how well the work was
-#' spread: of each process other than the master, the slowest first, the CPU time, and its share of the time in which
+#' If several processes worked together, see `record_profile(children = TRUE)`, the digest shows how well the work was
+#' spread: the CPU time of each process other than the master, the slowest first, and its share of the time in which
 #' they worked (`busy%`). That time begins with the first sample at which one of them computed, and ends one interval
-#' after the last one. Spread evenly, each of them would have used the mean of their CPU times; the slowest used the
-#' maximum. The rest of the maximum, as a share, was spent waiting for the slowest one: `1 - mean / maximum`.
+#' after the last one. If the work had been spread evenly, each process would have used the mean of their CPU times. The
+#' digest therefore shows the share of time spent waiting for the slowest process: `1 - mean / maximum`.
 #'
 #' If frameworks add more than ten frames to an average sample, the call tree is shown without them, see
 #' [`filter_profile(hide_plumbing = TRUE)`][filter_profile()].
@@ -34,9 +34,9 @@
 #' @param x A profile, see [profile_data], or the path of a file for [read_profile()]. For `format()`, `print()` and
 #'   `as.list()`, the description of a profile.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
-#' @param n The maximum number of rows of each table, by default 7; `Inf` for all. The call tree has up to twice as many,
-#'   but fewer if the text would exceed `8.5 * n` lines, which is about 60 by default. The tables of packages and memory
-#'   have half as many.
+#' @param n The maximum number of rows of each table, by default 7; `Inf` for all. The call tree has up to twice as
+#'   many, but fewer if the text would exceed `8.5 * n` lines, which is about 60 by default. The tables of packages and
+#'   memory have half as many.
 #' @param min_share Rows with a smaller total, as a share of the whole, are left out. In differences, which have
 #'   negative values, the absolute values of self and total are used.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
@@ -46,14 +46,14 @@
 #'   each line, by default about 60; `print()` returns `x`, invisibly. `as.list()` returns a list whose
 #'   names will not change:
 #'   \describe{
-#'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `at_least`, whether `sum` is a lower bound, `seconds`
-#'     (or `NULL`), `used`, the CPU time of R's thread in seconds (`NULL`, except if it differs from `seconds`, see *CPU time*
-#'     in [record_profile()]), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`,
-#'     `functions`, `own_share` (the share of self of your own code, outside of packages), `types` (a tibble), `sources`
-#'     (a tibble with `source_type`, `source_uri`, `source_timestamp`, and `program`, the program and the script of a
-#'     process, `NA` if unknown), and `processes` (if several worked together, a
-#'     list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`, the seconds from the first
-#'     start to the last end of a source; `NA` if unknown)}
+#'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `at_least`,
+#'     whether `sum` is a lower bound, `seconds` (or `NULL`), `used`, the CPU time of R's thread in seconds (`NULL`,
+#'     except if it differs from `seconds`, see *CPU time* in [record_profile()]), `interval` in seconds (or `NULL` if
+#'     unknown or different), `without_stack`, `without_value`, `functions`, `own_share` (the share of self of your own
+#'     code, outside of packages), `types` (a tibble), `sources` (a tibble with `source_type`, `source_uri`,
+#'     `source_timestamp`, and `program`, the program and the script of a process, `NA` if unknown), and `processes` (if
+#'     several worked together, a list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`,
+#'     the seconds from the first start to the last end of a source; `NA` if unknown)}
 #'   \item{tree}{tibble: the [call_tree()], as it is shown}
 #'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function
 #'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
@@ -62,9 +62,10 @@
 #'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections), `self`,
 #'     `self_share`}
 #'   \item{labels}{list: for each of the labels `shiny.reactive`, `http.route`, `testthat.file`, `testthat.test`,
-#'     `knitr.chunk`, `targets.target` and `task` that samples have, the table of [`summary(x, by = )`][summary.profile_data()]}
-#'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, of which processes they were recorded
-#'     if others worked with them; `NULL` if they were not recorded}
+#'     `knitr.chunk`, `targets.target` and `task` that samples have, the table of
+#'     [`summary(x, by = )`][summary.profile_data()]}
+#'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, the processes for which they were
+#'     recorded, if several worked together; `NULL` if they were not recorded}
 #'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, and `at_least`,
 #'     whether these are lower bounds because memory was measured at each sample; for profiles that also contain
 #'     allocations of [Rprofmem()], `recorded`, a list with their `bytes` and `functions`;

@@ -36,7 +36,7 @@
 #'   \describe{
 #'   \item{name}{character: the function}
 #'   \item{filename, line}{where the function is; `NA` if its code has no source references}
-#'   \item{package}{character: the package that the function belongs to; `NA` if it belongs to none, or that is unknown}
+#'   \item{package}{character: the package that the function belongs to; `NA` if it belongs to none, or if it is unknown}
 #'   }
 #'   Attributes: `pid`; `command`; `start`, when the process started, as `POSIXct`; `state`, as in
 #'   [profile_process()]; `system_call`, the name of the system call that it is in, or `NA`; `children`, the

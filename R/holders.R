@@ -9,15 +9,14 @@
 #' profiles of Go.
 #'
 #' In a snapshot, a path leads from a root, such as the global environment or a package, over variables, elements,
-#' attributes and environments to the objects that would be freed without it:
-#' `globalenv > $fits > [[*]] <lm> > $terms`. In profiles of other tools, paths are calls, and memory is held by the code
-#' that allocated it.
+#' attributes and environments to the objects that would be freed without it: `globalenv > $fits > [[*]] <lm> > $terms`.
+#' In profiles of other tools, paths are calls, and memory is held by the code that allocated it.
 #'
 #' @details
-#' A path of all objects is too long a list, and a path whose memory is all in one place says less than the path to that
-#' place. So each row starts at a root and goes down as long as one step keeps 80% of the memory of its start. Where the
-#' memory is divided, the row ends, and the steps from there on that hold 0.5% of the whole or more start rows of their
-#' own, as do those that were passed by. A row may therefore be a part of another one: do not add up `retained`.
+#' Not all paths are listed. Each row starts at a root and follows a path as long as one step holds at least 80% of the
+#' memory of its start. Where the memory is divided, the row ends. Further steps from there, and those that branched off
+#' before, start rows of their own if they hold at least 0.5% of the whole. A row may therefore be a part of another
+#' one: do not add up `retained`.
 #'
 #' The innermost frame of a stack in a snapshot is the type of the objects, such as `numeric`. It is not a step of the
 #' path. Snapshots are recognised by the types of their frames (`.frame_type` in `locations`), and, if a format such as
@@ -43,15 +42,14 @@
 #'   \item{objects}{double: the number of objects below this path, `NA` if objects were not counted}
 #'   \item{share}{double: `retained` as a share of the whole}
 #'   \item{held_by}{character: the path, outermost frame first, with ` > ` between frames. A frame may contain any
-#'     characters; printing shows control characters as escape sequences. More than four paths that differ only in numbers
-#'     or hashes in names are one row, such as the entries of a cache: `globalenv > $cache > $key* (20)`}
+#'     characters; printing shows control characters as escape sequences. More than four paths that differ only in
+#'     numbers or hashes in names are one row, such as the entries of a cache: `globalenv > $cache > $key* (20)`}
 #'   }
 #'   Attributes: `type` and `unit`, the sample type; `sum`, its sum in bytes; `objects`, the number of all objects, or
 #'   `NA`.
 #'
-#'   `format()` returns a character vector, in which the middle of a long path is replaced by an ellipsis. The root and the
-#'   last name remain. `print()`
-#'   returns `x`, invisibly.
+#'   `format()` returns a character vector, in which the middle of a long path is replaced by an ellipsis. The root and
+#'   the last name remain. `print()` returns `x`, invisibly.
 #'
 #' @section Errors:
 #' - `profile_error_argument` if the profile has no memory in use, and for other invalid arguments;

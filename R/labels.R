@@ -49,7 +49,7 @@
 #'   of the endpoint as it was defined, and `http.request.method`. Filters run before the endpoint of a request is
 #'   known, so their samples have no labels.
 #' - Shiny: samples have the label `shiny.reactive`, the name of the innermost reactive, observer or output on the stack,
-#'   such as `<reactive:data>`, `<observer:observeEvent(input$go)>` or `output$plot`. Nothing has to be done for it. If you
+#'   such as `<reactive:data>`, `<observer:observeEvent(input$go)>` or `output$plot`. This needs no code. If you
 #'   label more, label the expressions, as in `observe(with_labels(c(step = "save"), save(data())))`: an expression runs
 #'   later than the function that contains it, so labels of that function do not apply to it.
 #' - Functions that take a request, such as the `call` of an application of httpuv:

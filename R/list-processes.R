@@ -16,7 +16,7 @@
 #'   \item{cpu_time}{double: the CPU time of the thread that runs R, in seconds}
 #'   \item{start}{`POSIXct`: when it started}
 #'   \item{script}{character: the script that it runs, `NA` if it runs code from the command line or from its input}
-#'   \item{command}{character: its command line, as `ps` shows it. Profiles do not have it, since it may contain secrets}
+#'   \item{command}{character: its command line, as `ps` shows it. Profiles do not contain it, since it may contain secrets}
 #'   }
 #'   `format()` returns a string for each line of text, `print()` returns `x`, invisibly.
 #' @section Errors:

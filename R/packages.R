@@ -27,9 +27,9 @@
 #'   the package that defines them.
 #'
 #' If the callers of a function find different packages, the function gets a row for each of them. A package remains
-#' unknown if this does not lead to a single one: that of a function that is an argument, such as `FUN` in [lapply()], of
-#' one without a name (`<Anonymous>`), and of what these call if several packages of the profile have a function of this
-#' name.
+#' unknown if these rules do not lead to a single one. This applies to functions that are arguments, such as `FUN` in
+#' [lapply()], to functions without a name (`<Anonymous>`), and to functions that these call, if several packages of the
+#' profile have a function of this name.
 #'
 #' The last rule requires that the packages that the profiled code used are loaded: load them first. If dplyr is not
 #' loaded, `filter()` is attributed to stats. Most packages are installed without source references, so their functions

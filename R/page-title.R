@@ -8,7 +8,7 @@ page_title <- function(x) {
   uri <- uri[!is.na(uri)]
   # Several runs of the same code have the same comment.
   code <- unique(as.character(x$.comments$comment)[!duplicated(x$.comments$source_id)])
-  # Code says more than the number of the process that ran it, with the help of others.
+  # If several processes worked together, the code is a better title than the id of the first process.
   if (worked_together(x) && length(code) > 0) uri <- character()
   title <- if (length(uri) > 0) {
     valid_text(file_name(uri[[1]]))

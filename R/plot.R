@@ -18,8 +18,8 @@
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
-#' @param view The picture: `\"flame\"`, `\"time\"`, or `\"lines\"`.
-#' @param type The sample type to sum, for `\"flame\"` and `\"lines\"`, as in [summary()][summary.profile_data()].
+#' @param view The picture: `"flame"`, `"time"`, or `"lines"`.
+#' @param type The sample type to sum, for `"flame"` and `"lines"`, as in [summary()][summary.profile_data()].
 #' @param source_id Values of `source_id`: the recorded runs to show. By default all runs; for `"time"` the first one.
 #' @param n The number of lines, for `"lines"`.
 #' @param main The title. By default it describes what is shown, with the sum.

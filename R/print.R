@@ -8,20 +8,21 @@ print_lines <- function(x, ...) {
 #' Print a profile
 #'
 #' `print()` shows the number of samples, the types of their values, the sources, and the functions with the greatest
-#' self. Of processes that worked together, it shows how many there were, the sum of their CPU time, and the time from
+#' self. For processes that worked together, it shows their number, the sum of their CPU time, and the time from
 #' the first start to the last end of a source; `summary(x, by = "process")` lists them. The figures agree with
 #' [summary()][summary.profile_data()], whose help describes which samples are counted; the number of other samples is
 #' shown as *left out*.
 #'
-#' Of a snapshot of the heap, `print()` shows the size, the process, and what holds most of the memory, see [holders()].
+#' For a snapshot of the heap, `print()` shows the size, the process, and what holds most of the memory, see
+#' [holders()].
 #'
 #' Control characters in names and paths, and characters that change the direction of text, are shown as
 #' escape sequences such as `\033`, so that they have no effect on the terminal. Long names are shortened.
 #'
 #' @param x A profile, see [profile_data], or a summary of one.
 #' @param ... Passed on to `format()`, for which it must be empty.
-#' @param n The number of rows to show, `Inf` for all: functions of a profile, or paths of a snapshot, 5 by default; rows
-#'   of each table of a summary, by default as many as tibbles show.
+#' @param n The number of rows to show, `Inf` for all: functions of a profile, or paths of a snapshot, 5 by default;
+#'   rows of each table of a summary, by default as many as tibbles show.
 #' @param width The width of the lines, by default the width of the console, `getOption("width")`.
 #'
 #' @return `print()`: `x`, invisibly. `format()`: a character vector, a string for each line.

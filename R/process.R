@@ -13,103 +13,80 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'
 #' @details
 #' A sample contains the functions that were running, with files and lines if their code has source references (see *Why
-#' there are no lines* in [read_rprof()]), CPU time and real time, see *CPU time*, and the time when it was taken. The
-#' label `state` is the state of the process at that time: `running`, also if it has lost its CPU to another process,
-#' `sleeping`, also if it was woken and waits for a CPU, `waiting` for a disk, or `stopped`. Samples also have the
-#' labels that the process has set with [with_labels()], and the ids and the name of the active span, see
-#' [with_span_ids()] and [tracer_provider]. A label with the key `state` does not replace the state of the process:
-#' samples have both.
+#' there are no lines* in [read_rprof()]), CPU time and real time, see *CPU time*, and the time when it was taken.
+#' Samples also have the labels that the process has set with [with_labels()], and the ids and the name of the active
+#' span, see [with_span_ids()] and [tracer_provider].
+#'
+#' The label `state` is the state of the process at that time: `running`, `sleeping`, `waiting` for a disk, or
+#' `stopped`. A process that has lost its CPU to another one is running; one that was woken and waits for a CPU is
+#' sleeping. If the process has set a label with this key, samples have both.
 #'
 #' Functions have the names by which they were called, as in [Rprof()]. A function that was called by a name that many
 #' have, such as `FUN` in [lapply()], or without a name, is shown with the place where it was defined, as in
 #' `FUN (report.R:12)`, if it has a source reference.
 #'
 #' R's list of calls is read from the memory of the process. A process that sleeps or waits is read as it is. One that
-#' runs is stopped meanwhile, so each sample is the stack of one moment, however fast it changes: the shares of lines are
-#' those of [Rprof()], apart from chance.
-#'
-#' While recording, this R process avoids the CPU on which the other process runs.
+#' runs is stopped meanwhile, so each sample is the stack of one moment, however fast it changes: the shares of lines
+#' are those of [Rprof()], apart from chance.
 #'
 #' @section CPU time:
 #' Samples are taken at random times, one in each `interval` on average. A sample stands for one interval of real time,
-#' and for one interval of CPU time if the process computes at that moment; for several intervals if stacks are so deep
-#' that the process is stopped less often (see below). So the shares of CPU time are right, apart from
-#' chance, also for a process that mostly waits: `Sys.sleep()` and other calls that wait have the CPU time that they use,
-#' which is hardly any. A process that was woken and waits for a CPU stands in a call that waits, and does not count as
-#' computing; one that has lost its CPU while it computed does.
+#' and for one interval of CPU time if the process computes at that moment. So the shares of CPU time are right, apart
+#' from chance, also for a process that mostly waits: `Sys.sleep()` and other calls that wait have hardly any CPU time.
+#' If the system is so busy that processes wait for a CPU, shares are less exact: with four times as many busy processes
+#' as CPUs, they were off by up to 9 percentage points.
 #'
-#' Then all CPU times are multiplied by the same factor, which makes their sum the CPU time of R's thread by the clock of
-#' the system. `.source_attributes` has the number of intervals in which the process computed (`profile.cpu.ticks`), the CPU
-#' time by the clock in nanoseconds (`profile.cpu.clock`) and the factor (`profile.cpu.factor`). If the process has used
-#' CPU time, but was computing at no sample, this time is in `profile.cpu.missed`.
-#'
-#' If all CPUs are busy, moments at which the process has lost its CPU count as well, and they are more frequent in code
-#' that has already been running for some milliseconds: with four times as many busy processes as CPUs, shares were off by
-#' up to 9 percentage points. With `pause = FALSE`, or if a debugger is attached, only the state is known, and a process that
-#' waits for a CPU always counts as computing.
+#' All CPU times are multiplied by the same factor, which makes their sum the CPU time of R's thread by the clock of the
+#' system. `.source_attributes` has the number of intervals in which the process computed (`profile.cpu.ticks`), the CPU
+#' time by the clock in nanoseconds (`profile.cpu.clock`), the factor (`profile.cpu.factor`), and CPU time that was used
+#' although the process computed at no sample (`profile.cpu.missed`).
 #'
 #' @section How the process is stopped:
-#' By `ptrace()`, as debuggers do:
-#' - It is stopped for 0.02 to 0.1 ms in most samples, longer if its stack is deep or contains new functions, and for
-#'   some milliseconds if all CPUs are busy, since the recorder may then have to wait for a CPU. How often the process was
-#'   stopped, how long in total, and the longest time are in `.source_attributes`, as `profile.pauses`,
-#'   `profile.pauses.total` and `profile.pauses.longest`, in nanoseconds.
-#' - Calls of a deep stack are read after the process goes on, see *What cannot be seen*.
-#' - It is stopped for about a quarter of the time at most. If stacks of thousands of calls take longer, there are fewer samples,
-#'   which stand for more than one interval each.
-#' - Only R's thread is stopped; other threads continue. See *R in another thread*.
+#' A process that runs is stopped by `ptrace()`, as debuggers do, for 0.02 to 0.1 ms in most samples, and in total for a
+#' quarter of the time at most: if stacks of thousands of calls take longer, there are fewer samples, which stand for
+#' more than one interval each. How often it was stopped, how long in total, and the longest time are in
+#' `.source_attributes`, as `profile.pauses`, `profile.pauses.total` and `profile.pauses.longest`, in nanoseconds.
+#' - Only R's thread is stopped; other threads continue.
+#' - No debugger can be attached during that time. If one is attached already, the process is not stopped, and a warning
+#'   says for how many samples; with `native = TRUE`, there is an error.
 #' - A process that waits in a system call is not stopped, except with `native = TRUE`. The system then interrupts and
-#'   continues the system call, as for a signal without a handler: `Sys.sleep()` takes as long as usual, and sockets and
-#'   pipes lose no data. A few system calls, such as `epoll_wait()`, fail with `EINTR`. Programs that use them handle
-#'   this, since signals have the same effect.
+#'   continues the call: `Sys.sleep()` takes as long as usual, and sockets and pipes lose no data.
 #' - Signals are delivered as usual. A process that was already stopped remains stopped.
-#' - It is traced while it is stopped, so no debugger can be attached during that time. If a debugger is attached, the
-#'   process is not stopped, and a warning says for how many samples; with `native = TRUE`, there is an error.
+#' - If this R process is interrupted, fails, or is killed, the other process continues.
 #'
-#' If this R process is interrupted, fails, or is killed, the kernel lets the other process go on.
-#'
-#' The recording of a process ends when the process does, or when it executes another program. If that is R, it is recorded
-#' as another source; otherwise a warning names the program.
+#' The recording of a process ends when the process does, or when it executes another program. If that is R, it is
+#' recorded as another source; otherwise a warning names the program.
 #'
 #' @section Without stopping the process:
 #' With `pause = FALSE`, the list of calls is read twice and compared, in at most five attempts for each sample. If it
 #' changes each time, there is no sample, and a warning of class `profile_warning_incomplete` says how often this has
-#' happened; [profile_problems()] says which part of the stack was missing. No stack is wrong, but functions that return
-#' after a few microseconds have too few samples, and others too many. If functions took 4 to 16 microseconds, the shares of lines
-#' differed by up to 25 percentage points from those of [Rprof()]; if they took 40 to 160 microseconds, by one point. Two
-#' thirds of the stacks of `lm()`, and nine of ten stacks of functions that take a microsecond, could not be read.
+#' happened. No stack is wrong, but functions that return after a few microseconds have too few samples, and others too
+#' many. If functions took 4 to 16 microseconds, the shares of lines differed by up to 25 percentage points from those
+#' of [Rprof()]; if they took 40 to 160 microseconds, by one point.
 #'
 #' @section What cannot be seen:
-#' - Some builtin functions. R does not record calls of builtins unless [Rprof()] runs. If byte-compiled code calls a
-#'   builtin by its name, as in `sum(x)` or `.Call(f, x)`, the call is found in the tables of the compiler and is a
-#'   frame of the stack. Otherwise the time of the builtin is attributed to its caller. This applies if the caller is
-#'   not compiled, as in the first two calls of most functions; if another builtin is the caller; if the compiler
-#'   replaces the builtin by instructions, such as arithmetic, comparisons, `[` and `sqrt()`; or if it treats the
-#'   builtin as a special function, such as `rep()`. [Rprof()] does not see builtins of the last two kinds either.
+#' - Some builtin functions, whose time is attributed to their caller: those that are called by code that is not
+#'   byte-compiled, as in the first two calls of most functions, or by another builtin; and those that the compiler
+#'   replaces, such as arithmetic, comparisons, `[`, `sqrt()` and `rep()`. [Rprof()] does not see the latter either.
 #' - Garbage collection, and memory in use.
 #' - Native code, except with `native = TRUE`.
-#' - Some outer calls of very deep stacks: a call named `<outer calls not read>` replaces them, and [profile_problems()]
-#'   says for which samples, and why. A process is stopped for its innermost 3,000 calls at most. Those further out are
-#'   mostly known from the sample before, or are read after it goes on; if calls inside of them end meanwhile, they are
-#'   missing. So are those beyond 100,000, and, after 64 MB of different stacks, those beyond 1,000.
+#' - Some outer calls of stacks of more than 3,000 calls: a call named `<outer calls not read>` replaces them, and
+#'   [profile_problems()] says for which samples, and why.
 #'
 #' @section Native code:
 #' With `native = TRUE`, the process is stopped for each sample, also while it sleeps, and its native stack is copied.
-#' Samples then have native frames between R frames, like samples of [start_profiler()]: functions of C, C++, Fortran and
-#' Rust, with files and lines if they were compiled with `-g`, and a row in `.mappings` for each library. The column
-#' `.frame_type` of `locations` is `"r"` or `"native"`. The sections *Names of native functions* and *Incomplete samples*
-#' in [start_profiler()] apply as well. Names are looked up when recording ends. The files of libraries in a container are
-#' found. Separate files with debug information are found only on this system.
+#' Samples then have native frames between R frames, like samples of [start_profiler()]: functions of C, C++, Fortran
+#' and Rust, with files and lines if they were compiled with `-g`, and a row in `.mappings` for each library. The column
+#' `.frame_type` of `locations` is `"r"` or `"native"`. The sections *Names of native functions* and *Incomplete
+#' samples* in [start_profiler()] apply as well. Names are looked up when recording ends. The files of libraries in a
+#' container are found. Separate files with debug information are found only on this system.
 #'
 #' While the process waits for a device, it is not stopped, and samples have no native frames.
 #'
 #' @section R in another thread:
-#' A program that embeds R, such as Java, Python or a server, may run R in any of its threads. At each sample, the thread
-#' that runs R is found by its stack. The state, the CPU time and the system call are those of this thread, and only this
-#' thread is stopped. While R runs no function, this is the thread in which R has run last, or the first thread of the
-#' process.
-#'
-#' If R runs in several threads in turn, samples of only one of them have native frames.
+#' A program that embeds R, such as Java, Python or a server, may run R in any of its threads. The thread that runs R is
+#' found at each sample, and its state and CPU time are recorded. If R runs in several threads in turn, samples of only
+#' one of them have native frames.
 #'
 #' @section Permissions:
 #' Users can profile their own processes, and root all processes. If the kernel module Yama is active with
@@ -125,9 +102,9 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'   the process.
 #' @param clock `"cpu"` for samples while the process computes, `"wall"` for samples at all times.
 #' @param children Whether to also record R processes that the process has started or will start, for example by
-#'   `parallel::mclapply()` or the package callr, and those that work for it: the workers of `parallel::makeCluster()` and
-#'   of the packages future and mirai on this machine, which have the address of a socket of the process on their command
-#'   line. The ids of processes, or a cluster of [parallel::makeCluster()], for workers that would not be found.
+#'   `parallel::mclapply()` or the package callr, and those that work for it: the workers of `parallel::makeCluster()`
+#'   and of the packages future and mirai on this machine, which have the address of a socket of the process on their
+#'   command line. The ids of processes, or a cluster of [parallel::makeCluster()], for workers that would not be found.
 #' @param native Whether to record native code as well, see *Native code*.
 #' @param pause Whether to stop the process for a moment for each sample while it runs. See *Without stopping the
 #'   process* for what `FALSE` means. `native = TRUE` needs `TRUE`.
@@ -135,8 +112,9 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' @return A profile of version 2.0, see [profile_data]. Each process is a source of type `"process"`. In
 #'   `.source_attributes` are its process id, the time when it started, the file name of its program
 #'   (`process.executable.name`) and of its script (`profile.process.script`), and, if there are children, its role in
-#'   `profile.process.role`: `master`, `worker 1 of 2`, `fork of 1234`, `callr`, or `child of 1234`. `summary(by = "process")`
-#'   has a row for each. Arguments, code of `-e` and folders are not recorded, since they may contain secrets.
+#'   `profile.process.role`: `master`, `worker 1 of 2`, `fork of 1234`, `callr`, or `child of 1234`. `summary(by =
+#'   "process")` has a row for each. Arguments, code of `-e` and folders are not recorded, since they may contain
+#'   secrets.
 #'
 #'   The sample types are `cpu` and `wall`, in nanoseconds: the CPU time and the real time that a sample stands for, see
 #'   *CPU time*. `clock` is the default type.

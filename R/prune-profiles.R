@@ -2,15 +2,16 @@
 
 #' Remove old profiles from a database or a data set
 #'
-#' `prune_profiles()` removes the days that ended before a point in time: the rows of `samples` that were written on them,
-#' and the stacks and labels that no later row refers to.
+#' `prune_profiles()` removes the days that ended before a point in time: the rows of `samples` that were written on
+#' them, and the stacks and labels that no later row refers to.
 #'
-#' A database reuses the space for new profiles. To return it to the system, run `VACUUM` afterwards. All rows are removed
-#' in one transaction. In a data set, the folders of whole days are removed; queries that read them fail.
+#' A database reuses the space for new profiles. To return it to the system, run `VACUUM` afterwards. All rows are
+#' removed in one transaction. In a data set, the folders of whole days are removed; queries that read them fail.
 #'
 #' @inheritParams store_profiles
 #' @param store A connection, from `DBI::dbConnect()`, or the path of a data set.
-#' @param before A date-time or a date: days of writing that ended at that time, and an hour ago, see [store_profiles()].
+#' @param before A date-time or a date: days that ended by then, and at least an hour ago. Profiles belong to the
+#'   day in UTC on which they were stored.
 #' @param ... Must be empty.
 #'
 #' @return The number of days that were removed, invisibly.
@@ -18,8 +19,8 @@
 #' @section Errors:
 #' - `profile_error_argument` if `before` is not one date or date-time, or `store` is neither a connection nor a path;
 #' - `profile_error_open` if there are no profiles;
-#' - `profile_error_unsupported` if the package arrow is not installed, if another version of this package has created the
-#'   store in another layout, or if a data set is in object storage.
+#' - `profile_error_unsupported` if the package arrow is not installed, if another version of this package has created
+#'   the store in another layout, or if a data set is in object storage.
 #' @export
 #' @examplesIf rlang::is_installed(c("DBI", "RSQLite"))
 #' con <- DBI::dbConnect(RSQLite::SQLite())

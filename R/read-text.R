@@ -17,7 +17,7 @@
 #' is `samples`; a problem is reported, since the first count might also belong to a name.
 #'
 #' The suffix `_[k]` of a name becomes `.frame_type` `kernel`, `_[j]` becomes `jit`, `_[w]` becomes `waker`, and `_[i]`
-#' becomes `.inlined`. Of async-profiler, `_[0]` becomes `interpreted` and `_[1]` becomes `c1`. Anything else
+#' becomes `.inlined`. For async-profiler, `_[0]` becomes `interpreted` and `_[1]` becomes `c1`. Anything else
 #' that profilers put into names, such as files and lines, stays in the name.
 #'
 #' Lines that start with `#` or `//` are comments, as Austin writes them: with a blank behind these characters, or

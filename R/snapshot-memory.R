@@ -79,8 +79,8 @@
 #'
 #' @param pid The id of an R process, see [list_r_processes()]; `NULL` for this session.
 #' @param ... Must be empty.
-#' @param gc Whether to collect garbage first, so that only objects that something holds are left: twice, since what a
-#'   finalizer lets go becomes garbage when the first collection has run it. Other processes are never made to collect
+#' @param gc Whether to collect garbage first, so that only objects that something holds are left. Garbage is collected
+#'   twice, since finalizers of the first collection may release objects. Other processes are never made to collect
 #'   garbage.
 #' @param children Whether to include the R processes that work for this one, see *Parallel code*. The ids of processes, or
 #'   a cluster of [parallel::makeCluster()], for workers that would not be found.
@@ -92,7 +92,7 @@
 #'   `.source_attributes` contains what is known about the process, and, with sizes in bytes: `profile.heap.used` and
 #'   `profile.heap.objects`, all objects; `profile.heap.data`, the data of vectors, which is 8 times the `Vcells` of
 #'   [gc()]; `profile.heap.free`; `profile.heap.unheld`, objects without holders; `profile.heap.unchecked`, the number of
-#'   vectors that may be larger than their length tells, if R does not use the allocator of glibc: sizes are "at least" then;
+#'   vectors that may be larger than their length indicates, if R does not use the allocator of glibc: sizes are "at least" then;
 #'   `profile.heap.resident`, all memory of the process; `profile.heap.wrong_references`, the number of references that
 #'   lead to no object, 0 unless the heap is damaged or was being changed; for another process `profile.pauses` and
 #'   `profile.pauses.total`, how often it was stopped, and how long, in nanoseconds; and, if there are several processes,

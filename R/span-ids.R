@@ -14,7 +14,7 @@
 #' see [tracer_provider].
 #'
 #' These functions record them:
-#' - the agent, if it takes samples by its own means, which is the default where that is supported, see [start_agent()];
+#' - the agent, with `method = "reader"`, which is the default where it is supported, see [start_agent()];
 #' - [profile_process()], of a process that uses this package;
 #' - [record_profile()], [start_profiler()] and [joint_pprof()], not on Windows. Without memory figures, names of functions
 #'   with line feeds prevent that, with a warning.

@@ -7,7 +7,7 @@
 #' `store_profiles()` adds profiles to a store, and creates it if necessary: a database, or a data set, which is a folder
 #' of Parquet files that Apache Spark, Trino, ClickHouse, DuckDB and Apache Arrow query where they are. A file keeps a
 #' profile; a store answers questions about many of them. Any number of processes can write to a store at the same time.
-#' [tbl_profile()] queries it, [roll_up_profiles()] sums up what is older, and [prune_profiles()] removes it.
+#' [tbl_profile()] queries it, [roll_up_profiles()] sums up old profiles, and [prune_profiles()] removes them.
 #' [forward_profiles()] stores the profiles of agents.
 #'
 #' @details
@@ -43,7 +43,7 @@
 #' numbers below 2^53 in a database. A stack may occur several times in a data set: select `DISTINCT` rows of `frames` and
 #' `labels`. `vignette("fleet")` shows SQL for all questions.
 #'
-#' What a store does not keep: addresses, columns of source text, mappings, the time within a minute and the order of
+#' Not kept in a store: addresses, columns of source text, mappings, the time within a minute and the order of
 #' samples, spans, attributes other than the three above, tables and columns of your own, and the memory in use at each
 #' sample (`vsize_small`, `vsize_large`, `nodes`), whose sums would be meaningless. Values of `Rprof()` are stored as the
 #' types of pprof, as in [write_pprof()]. A profile that is stored twice is counted twice.

@@ -21,8 +21,8 @@
 #' `OTEL_TRACES_EXPORTER` names.
 #'
 #' Ids are set when a span is activated. The ids of the previous span are restored when it is deactivated, or when the
-#' frame ends for which it was activated. Spans can be nested. The ids of a span are asked for once; an activation
-#' costs about 2 microseconds more than without this provider.
+#' frame ends for which it was activated. Spans can be nested. An activation costs about
+#' 2 microseconds more than without this provider.
 #'
 #' @section Names of spans:
 #' `summary(x, by = "span.name")` shows the time of all spans with the same name, and

@@ -69,8 +69,8 @@
 #' included if the profile contains it: call [add_source_text()] first.
 #'
 #' Other sample types, labels, packages, resources, attributes and the order of inlined calls are not written. Weights
-#' can only be times, counts of samples, or bytes, of which the file does not say whether they were allocated or are in
-#' use: the warning counts sources with another type, and samples without a weight. [read_firefox()] reads the same
+#' can only be times, counts of samples, or bytes, and the file does not state whether bytes were allocated or are in use.
+#' The warning counts sources with another type, and samples without a weight. [read_firefox()] reads the same
 #' stacks, times and lines, bytes as the type `memory`, and allocations as separate samples.
 #'
 #' @inheritParams write_pprof
