@@ -235,3 +235,32 @@ test_that("arguments are checked, and what is no store is an error", {
     prune_profiles(con, Sys.Date())
   })
 })
+
+# Times of PostgreSQL are POSIXct, those of SQLite texts.
+with_numeric_times <- function(rows) {
+  rows[] <- lapply(rows, function(column) {
+    is_text <- is.character(column) && all(grepl("^[0-9-]{10}T[0-9:]{8}Z$", column))
+    if (is_text) as.numeric(as.POSIXct(column, "UTC", "%Y-%m-%dT%H:%M:%SZ")) else column
+  })
+  rows
+}
+
+test_that("a database answers the questions about a data set", {
+  skip_if_not_installed("dbplyr")
+  skip_if_not_installed("dplyr")
+  lines <- readLines(system.file("dataset", "questions.sql", package = "profile"))
+  is_title <- startsWith(lines, "-- question: ")
+  code <- split(lines, cumsum(is_title))[-1]
+  code <- vapply(code, function(lines) paste(lines[!startsWith(lines, "--")], collapse = " "), "")
+  questions <- rlang::set_names(sub("; *$", "", code), sub("^-- question: ", "", lines[is_title]))
+  expected <- answers_of_profiles()
+  for_each_database(function(con, schema, connect) {
+    for (i in seq_len(nrow(fleet))) {
+      of <- as.list(fleet[i, ])
+      store_profiles(do.call(profile_of_host, of), con, schema = schema, resource = do.call(attributes_of_host, of))
+    }
+    if (is_postgres(con)) DBI::dbExecute(con, paste("SET search_path =", DBI::dbQuoteIdentifier(con, schema)))
+    answers <- lapply(questions, function(sql) with_numeric_times(DBI::dbGetQuery(con, sql)))
+    expect_answers(answers, expected, class(con))
+  })
+})
