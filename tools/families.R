@@ -1,6 +1,6 @@
 # Checks that _pkgdown.yml, the package's help page (R/profile-package.R) and the table of README.md name the same
 # families of functions in the same order; that each exported function is in exactly one family of _pkgdown.yml and of
-# the help page; and that README.md puts functions into the same families.
+# the help page; that README.md puts functions into the same families; and that the functions of R/cheatsheet.R exist.
 #
 #   Rscript tools/families.R
 
@@ -62,6 +62,10 @@ for (family in intersect(names(site), names(help))) {
 members <- unlist(lapply(site, exported))
 for (name in setdiff(exports, members)) fail("In no family: ", name)
 for (name in unique(members[duplicated(members)])) fail("In several families: ", name)
+
+# Names with an underscore that no other package has.
+called <- matches(read("R/cheatsheet.R"), "(?<![\\w.:])[a-z]+_\\w+(?=\\()")
+for (name in setdiff(called, exports)) fail("R/cheatsheet.R calls ", name, "(), which is not exported.")
 
 if (length(wrong) > 0) {
   cat(wrong, sep = "\n")
