@@ -236,11 +236,12 @@ test_that("arguments are checked, and what is no store is an error", {
   })
 })
 
-# Times of PostgreSQL are POSIXct, those of SQLite texts.
+# Times are POSIXct in PostgreSQL, and texts in SQLite.
 with_numeric_times <- function(rows) {
   rows[] <- lapply(rows, function(column) {
     is_text <- is.character(column) && all(grepl("^[0-9-]{10}T[0-9:]{8}Z$", column))
-    if (is_text) as.numeric(as.POSIXct(column, "UTC", "%Y-%m-%dT%H:%M:%SZ")) else column
+    if (is_text) column <- as.POSIXct(column, "UTC", "%Y-%m-%dT%H:%M:%SZ")
+    if (inherits(column, "POSIXct")) as.numeric(column) else column
   })
   rows
 }
