@@ -31,6 +31,8 @@ check_path <- function(path, call, writing = FALSE) {
       paste0("`path` must be a single string, not ", describe_object(path), "."),
       i = if (is.character(path) && length(path) > 1) {
         "For several files, use `lapply(path, ...)`."
+      } else if (!writing && inherits(path, "DBIConnection")) {
+        profile_hint(path)
       } else if (writing && is_profile(path)) {
         "The profile comes first, then the path."
       }

@@ -23,7 +23,7 @@
 #   profile_warning_rejected   a server rejected some profiles (rejected, answer)
 #   profile_warning_answer     a server answered with a message, or unexpectedly (answer)
 #   profile_warning_labels     the labels of a handler cannot be used, or a router has no endpoints
-#   profile_warning_unsent     there was nothing to send
+#   profile_warning_unsent     there was nothing to send or to store
 #   profile_warning_environment  an environment variable is not used
 #   profile_warning_agent      the agent that environment variables request cannot be started
 #   profile_warning_inconclusive  the runs of two versions do not show which takes more (comparison)

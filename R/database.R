@@ -2,22 +2,11 @@
 # describes engines, database-transaction.R transactions.
 
 # An open connection to a database, and a schema in it.
-check_database <- function(con, schema, call) {
-  if (missing(con)) {
-    abort_missing("con", call, i = "It is a connection, as returned by `DBI::dbConnect()`.")
-  }
+check_database <- function(con, name, schema, call) {
   need_package("DBI", call)
-  if (!inherits(con, "DBIConnection")) {
-    abort_argument(c(
-      paste0("`con` must be a connection, as returned by `DBI::dbConnect()`, not ", describe_object(con), "."),
-      i = if (rlang::is_string(con)) {
-        paste0("For a file of SQLite, use `DBI::dbConnect(RSQLite::SQLite(), ", in_quotes(short_text(con)), ")`.")
-      }
-    ), call)
-  }
   # RPostgreSQL has no method.
   if (!tryCatch(DBI::dbIsValid(con), error = function(e) TRUE)) {
-    abort_argument("The connection `con` has been closed.", call)
+    abort_argument(paste0("The connection `", name, "` has been closed."), call)
   }
   if (is.null(schema)) {
     return()

@@ -9,14 +9,15 @@ dataset_tables <- function(x, conditions, call, schema = NULL) {
   last_day <- isTRUE(attr(tables, "last_day"))
   tables <- tables[intersect(names(dataset_columns), names(tables))]
   check_dataset_columns(tables, call)
+  names <- columns_of(tables$samples[[1]])
+  conditions <- checked_conditions(conditions, names, call)
   tables$samples <- lapply(tables$samples, filter_table, conditions, call)
   # What belongs to the service and the day of a sample is in rows with the same service and day. Engines skip the
   # others, which a join does not achieve. In a database, rows have the last day only.
-  names <- columns_of(tables$samples[[1]])
   for (table in setdiff(names(tables), "samples")) {
     shared <- intersect(c("service", if (!last_day) "day"), columns_of(tables[[table]][[1]]))
     is_shared <- vapply(conditions, function(condition) {
-      all(intersect(all.vars(rlang::quo_get_expr(condition)), names) %in% shared)
+      compares_columns(rlang::quo_get_expr(condition), names, shared)
     }, TRUE)
     tables[[table]] <- lapply(tables[[table]], filter_table, conditions[is_shared], call)
   }
@@ -72,25 +73,6 @@ check_dataset_columns <- function(tables, call) {
       abort_invalid("is missing in the data set", table, missing[[1]], call = call)
     }
   }
-}
-
-filter_table <- function(table, conditions, call) {
-  for (i in seq_along(conditions)) {
-    name <- names(conditions)[[i]]
-    if (name != "") {
-      abort_argument(c(
-        "A condition must not have a name.",
-        i = paste0("Did you mean `", name, " == ", rlang::as_label(conditions[[i]]), "`?")
-      ), call)
-    }
-    table <- tryCatch(dplyr::filter(table, !!!conditions[i]), error = function(e) {
-      abort_profile(c(
-        paste0("Cannot filter by `", rlang::as_label(conditions[[i]]), "`."),
-        i = paste0("The columns are ", paste0("`", columns_of(table), "`", collapse = ", "), ".")
-      ), "profile_error_argument", parent = e, call = call)
-    })
-  }
-  table
 }
 
 # The parts of the tables of the files. A day that was compacted is read from there, with those files of writers that
@@ -173,7 +155,16 @@ dataset_parts <- c("run", "host", "none")
 origin_columns <- c("service", "version", "host", "run_start", "run")
 
 # Sums by stack, labels and what was profiled, computed by the engine, as a profile.
-profile_of_dataset <- function(
+profile_of_dataset <- function(tables, call, ...) {
+  if (!isTRUE(attr(tables, "last_day"))) {
+    return(summed_profile(tables, call, ...))
+  }
+  # Others may remove frames meanwhile.
+  con <- dbplyr::remote_con(tables$samples)
+  in_transaction(con, summed_profile(tables, call, ...), reading = TRUE, call = call)
+}
+
+summed_profile <- function(
     tables, call, by = c(origin_columns, "sample_type", "unit", "stack_key", "label_key")) {
   .data <- rlang::.data
   sums <- dplyr::group_by(tables$samples, dplyr::across(dplyr::all_of(!!by)))
@@ -239,6 +230,7 @@ profile_of_rows <- function(sums, frames, labels, call) {
     sample_id = vctrs::vec_match(sums[same], samples), type = sums$sample_type, unit = sums$unit,
     value = as.numeric(sums$value)
   ), nrow = nrow(sums))
+  check_frames(samples$stack_key, frames, call)
   x <- c(x, tables_of_frames(samples$stack_key, frames), resources_of_sources(sources), runs_of_sources(sources))
   if (NROW(labels) > 0) {
     x$.labels <- labels_of_samples(samples$label_key, labels)
@@ -256,12 +248,14 @@ sources_of_dataset <- function(sources) {
   ), nrow = n)
 }
 
+# The attributes of a resource that are columns.
+resource_keys <- c(service = "service.name", version = "service.version", host = "host.name")
+
 resources_of_sources <- function(sources) {
   n <- nrow(sources)
   ids <- seq_len(n)
-  keys <- c(service = "service.name", version = "service.version", host = "host.name")
-  attributes <- vctrs::vec_rbind(!!!lapply(names(keys), function(column) {
-    tibble::tibble(resource_id = ids, key = keys[[column]], type = "string", value = sources[[column]])
+  attributes <- vctrs::vec_rbind(!!!lapply(names(resource_keys), function(column) {
+    tibble::tibble(resource_id = ids, key = resource_keys[[column]], type = "string", value = sources[[column]])
   }))
   list(
     .resources = tibble::tibble(resource_id = ids, schema_url = NA_character_, dropped_attributes_count = 0),
@@ -280,6 +274,30 @@ runs_of_sources <- function(sources) {
     list(.source_attributes = tibble::tibble(
       source_id = known, key = "profile.run", type = "string", value = sources$run[known], unit = NA_character_
     ))
+  }
+}
+
+# The keys of the stack without frames: in a data set, and in a database.
+keys_without_frames <- function(call) {
+  if (is.null(the$keys_without_frames)) {
+    x <- data_model()$required
+    x$meta <- tibble::tibble(key = "version", value = "2.0")
+    x$sources <- tibble::tibble(source_id = 1L, source_type = "manual", source_uri = NA_character_, source_timestamp = NA_real_)
+    x$samples <- tibble::tibble(sample_id = 1L, source_id = 1L)
+    x$sample_values <- tibble::tibble(sample_id = 1L, type = "samples", unit = "count", value = 1)
+    key <- as.character(flat_tables(new_profile_data(x, "2.0"), character(), call)$samples$stack_key)
+    the$keys_without_frames <- c(key, sprintf("%.0f", number_of_key(key)))
+  }
+  the$keys_without_frames
+}
+
+check_frames <- function(stack_keys, frames, call) {
+  lost <- setdiff(stack_keys, frames$stack_key)
+  if (length(setdiff(lost, keys_without_frames(call))) > 0) {
+    abort_profile(c(
+      paste0("The store has no frames for ", format_count(length(lost)), " of its stacks."),
+      i = "If they were removed while the store was read, read it again."
+    ), "profile_error_open", call = call)
   }
 }
 

@@ -107,8 +107,9 @@ reading <- function(store, call, code) {
     if (inherits(e, "profile_error")) {
       rlang::cnd_signal(e)
     }
-    what <- paste0("Cannot read the data set", if (!is.null(store)) paste0(" `", store$shown, "`"), ".")
-    abort_profile(c(what, x = conditionMessage(e)), "profile_error_open", path = store$shown, call = call)
+    what <- if (is.null(store)) "Cannot read the profiles of the store." else paste0("Cannot read the data set `", store$shown, "`.")
+    hint <- if (is.null(store)) "The engine evaluates conditions: it knows comparisons, `%in%`, and few functions of R."
+    abort_profile(c(what, x = conditionMessage(e), i = hint), "profile_error_open", path = store$shown, call = call)
   })
 }
 

@@ -44,7 +44,12 @@ change_store <- function(store, before, schema, call, of_dataset, of_database) {
     check_folder(store, call)
     return(of_dataset(store, before, call))
   }
-  check_database(store, schema, call)
+  if (!inherits(store, "DBIConnection")) {
+    abort_argument(
+      paste0("`store` must be a connection of DBI or the path of a data set, not ", describe_object(store), "."), call
+    )
+  }
+  check_database(store, "store", schema, call)
   check_has_profiles(store, schema, call)
   of_database(store, schema, before, call)
 }
@@ -54,10 +59,11 @@ check_before <- function(before, call) {
   if (missing(before)) {
     abort_missing("before", call, i = "It is a time, such as `Sys.time() - 24 * 60 * 60`.")
   }
+  hint <- if (is_text(before)) "A text is no date: use one such as `as.Date(\"2026-01-01\")`."
   # Converted first, since a POSIXlt is a list of fields.
   before <- if (inherits(before, c("POSIXt", "Date"))) as.POSIXct(before)
   if (length(before) != 1 || is.na(before)) {
-    abort_argument("`before` must be one date-time or date.", call)
+    abort_argument(c("`before` must be one date-time or date.", i = hint), call)
   }
   as.numeric(before)
 }

@@ -25,7 +25,7 @@
 #' on a file system, since object storage cannot rename folders.
 #'
 #' @inheritParams prune_profiles
-#' @param period The period whose samples are summed up: `"day"`, `"hour"` or `"minute"`.
+#' @param period The period whose samples are summed up: `"minute"`, `"hour"` or `"day"`.
 #' @param apart Which samples are not summed together: those of different runs (`"run"`), or only those of different
 #'   hosts (`"host"`), or only those of different versions and services (`"none"`). [compare_profiles()] counts runs, so
 #'   it needs `"run"`.
@@ -43,9 +43,9 @@
 #' roll_up_profiles(con, before = Sys.Date() - 1)
 #' DBI::dbDisconnect(con)
 roll_up_profiles <- function(
-    store, before, ..., period = c("day", "hour", "minute"), apart = c("run", "host", "none"), schema = NULL) {
+    store, before, ..., period = c("minute", "hour", "day"), apart = c("run", "host", "none"), schema = NULL) {
   call <- call_without_dots()
-  period <- check_choice(period, c("day", "hour", "minute"), "period", call)
+  period <- check_choice(period, c("minute", "hour", "day"), "period", call)
   apart <- check_choice(apart, dataset_parts, "apart", call)
   change_store(
     store, before, schema, call,

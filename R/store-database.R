@@ -283,7 +283,7 @@ stored_keys_in <- function(con, schema, table, key, column, wanted) {
 
 # The views as tables of a data set, which dataset-read.R queries.
 tables_of_database <- function(con, schema, call) {
-  check_database(con, schema, call)
+  check_database(con, "from", schema, call)
   for (package in c("dplyr", "dbplyr")) need_package(package, call)
   # SQLite does not wait for writers by default, and the tables are read later.
   wait_for_others(con)

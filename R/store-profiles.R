@@ -98,7 +98,7 @@
 #' @return `x`, invisibly.
 #'
 #' @section Errors:
-#' - `profile_error_argument` if `to` is neither a connection nor a path;
+#' - `profile_error_argument` if `to` is neither a connection nor a path, or `x` is empty;
 #' - `profile_error_unsupported` if the package arrow is not installed, if another version of this package has created the
 #'   store in another layout, or if a database has no transactions, see above;
 #' - `profile_error_invalid` if a profile is not valid, or the database has other tables with these names;
@@ -133,8 +133,17 @@ store_profiles <- function(x, to, ..., resource = character(), schema = NULL) {
   if (missing(to)) {
     abort_missing("to", call, i = "It is a connection of DBI, or the path of a folder.")
   }
-  check_texts(resource, "resource", call)
+  check_resource(resource, call)
   inputs <- profile_inputs(x, call)
+  if (length(x) == 0) {
+    abort_argument("`x` contains no profile to store.", call)
+  }
+  if (length(inputs) == 0) {
+    warn_profile(c(
+      "Nothing was stored.",
+      i = "Of a folder, the files that an agent has written are read; pass other files by their paths."
+    ), "profile_warning_unsent", call = call)
+  }
   store <- writable_store(to, schema, call)
   report <- progress_report("Storing profiles", "tasks")
   written <- 0
@@ -146,11 +155,23 @@ store_profiles <- function(x, to, ..., resource = character(), schema = NULL) {
   invisible(x)
 }
 
+# The columns of stores are attributes of resources with other names.
+check_resource <- function(resource, call) {
+  check_texts(resource, "resource", call)
+  column <- intersect(names(resource), names(resource_keys))
+  if (length(column) > 0) {
+    abort_argument(c(
+      paste0("`resource` has no meaning for a store with the name `", column[[1]], "`."),
+      i = paste0("Did you mean `", resource_keys[[column[[1]]]], "`?")
+    ), call)
+  }
+}
+
 # A store as a list with the function `append(tables)`.
 writable_store <- function(to, schema, call) {
   force(call)
   if (inherits(to, "DBIConnection")) {
-    check_database(to, schema, call)
+    check_database(to, "to", schema, call)
     return(list(append = function(tables) store_in_database(to, schema, tables, call)))
   }
   if (rlang::is_string(to) && grepl("^https?://", to)) {
@@ -186,7 +207,7 @@ profile_inputs <- function(x, call) {
     })
     return(as.list(unlist(files)))
   }
-  if (is_profile(x) || has_tables(x)) list(x) else as.list(x)
+  if (inherits(x, "tbl_profile") || is_profile(x) || has_tables(x)) list(x) else as.list(x)
 }
 
 # The number of samples that are written together. Fewer would result in small files, more would take more memory.

@@ -9,6 +9,10 @@
 #' same for users who do not use dplyr.
 #'
 #' @details
+#' In a condition, calls without a column are evaluated in R, as in `minute >= Sys.time() - 3600`, and the engine evaluates
+#' the rest: comparisons, `%in%`, and what its package for dplyr translates. Compare `minute` and `run_start` with times,
+#' not with texts: in SQLite they are texts such as `2026-01-31T10:00:00Z`.
+#'
 #' `summary()` lets the engine sum by stack, and summarises the result like [summary.profile_data()].
 #'
 #' A source of the profile is a run of a service, with its version and host, so that [compare_profiles()] counts the runs.
@@ -35,7 +39,8 @@
 #'   `print()`: `x`, invisibly. `format()`: a character vector, a string for each line.
 #'
 #' @section Errors:
-#' - `profile_error_open` if the database or folder contains no profiles;
+#' - `profile_error_open` if the database or folder contains no profiles or cannot be read, or the engine does not know a
+#'   function in a condition;
 #' - `profile_error_argument` if a condition cannot be evaluated, or `from` is something else;
 #' - `profile_error_unsupported` if another version of this package has created the store in another layout, or a package
 #'   is not installed.
@@ -78,7 +83,8 @@ filter.tbl_profile <- function(.data, ...) {
 #' @rdname tbl_profile
 #' @exportS3Method dplyr::collect
 collect.tbl_profile <- function(x, ...) {
-  profile_of_dataset(x, call_without_dots())
+  call <- call_without_dots()
+  profile_of_dataset(x, call)
 }
 
 #' @rdname tbl_profile

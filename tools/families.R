@@ -56,6 +56,8 @@ for (family in intersect(names(site), names(help))) {
     )
     fail(family, ": in _pkgdown.yml or the help page only: ", toString(differ))
   }
+  unknown <- setdiff(readme[[family]], c(exports, "summary", "plot", "print"))
+  if (length(unknown) > 0) fail(family, ": in README.md, but not exported: ", toString(unknown))
   elsewhere <- setdiff(exported(readme[[family]]), exported(site[[family]]))
   if (length(elsewhere) > 0) fail(family, ": of another family, but in README.md: ", toString(elsewhere))
 }
