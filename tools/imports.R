@@ -16,7 +16,7 @@ layers <- list(
     "schema", "tables", "analysis",
     "formats", "joint", "page"
   ),
-  reader = c("memory", "target", "stack", "process", "record", "heap")
+  reader = c("memory", "running_r", "stack", "process", "record", "heap")
 )
 
 crates <- c(
@@ -193,7 +193,7 @@ of_runtime <- c(
 )
 # Other parts of the reader have the offsets of core files and libraries.
 offset_in_r <- "\\b(?:half_at|at|word)\\((?:&?[\\w.]+,\\s*)?[1-9][0-9]*\\)"
-reads_r <- "reader/src/(target|stack|heap)/"
+reads_r <- "reader/src/(running_r|stack|heap)/"
 names_of_r <- "\"(?:R|Rf)_[A-Za-z]+\""
 
 # Lines for modules of these crates that contain it.

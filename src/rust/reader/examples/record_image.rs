@@ -9,8 +9,8 @@
 //! needs is recorded.
 
 use profile_reader::process::{Process, ProcessMemory, State, Stops, Thread, system_call_name};
+use profile_reader::running_r::Named;
 use profile_reader::stack::reader::{Motion, StackReader};
-use profile_reader::target::Named;
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Memory, at, word};
 use std::cell::RefCell;

@@ -9,7 +9,7 @@
 //! The rooms of this crate, of which each uses only those above it:
 //!
 //! - [`memory`]: how memory is read, core files, and the modules that are mapped in it;
-//! - [`target`]: R in a process;
+//! - [`running_r`]: R in a process;
 //! - [`stack`]: R's stack at one moment;
 //! - [`process`]: running processes: their memory, how a thread is kept still, and its native stack;
 //! - [`record`]: the samples of a recording;
@@ -31,5 +31,5 @@ pub mod heap;
 pub mod memory;
 pub mod process;
 pub mod record;
+pub mod running_r;
 pub mod stack;
-pub mod target;

@@ -4,7 +4,7 @@
 use crate::heap::counts::{Allocated, Counts, InUse};
 use crate::heap::lists::Lists;
 use crate::process::{Process, ProcessMemory};
-use crate::target::{MOST_TO_OPEN, Target};
+use crate::running_r::{MOST_TO_OPEN, RunningR};
 use profile_core::error::Result;
 use profile_runtime::heap::Layout;
 use profile_runtime::memory::{Limited, Memory};
@@ -39,14 +39,14 @@ impl Gauge {
         let mut memory = ProcessMemory::new(pid);
         let process = Process::find(pid)?;
         let mut limited = Limited::new(memory.clone(), MOST_TO_OPEN);
-        let target = Target::open(&mut limited, &process.mappings()?, &process.named()?)?;
-        let Some(lists) = Lists::find(&mut memory, &target.variables, Layout::ALL)? else {
+        let r = RunningR::open(&mut limited, &process.mappings()?, &process.named()?)?;
+        let Some(lists) = Lists::find(&mut memory, &r.variables, Layout::ALL)? else {
             return Ok(None);
         };
         for _ in 0..TRIES {
-            let counts = Counts::find(&mut memory, &target.variables, &mut allocate)?;
+            let counts = Counts::find(&mut memory, &r.variables, &mut allocate)?;
             if let Some(counts) = counts {
-                memory.keep_at_hand(&target.variables)?;
+                memory.keep_at_hand(&r.variables)?;
                 return Ok(Some(Gauge {
                     memory,
                     counts,

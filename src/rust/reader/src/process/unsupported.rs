@@ -2,8 +2,8 @@
 
 use super::computing::Evidence;
 use super::states::{Activity, Found, State, Stops, WhyFree};
+use crate::running_r::{Named, RunningR};
 use crate::stack::frames::Stack;
-use crate::target::{Named, Target};
 use profile_core::error::{Error, Result};
 use profile_core::joint::{Files, Recording};
 use profile_core::message;
@@ -102,7 +102,7 @@ pub struct OwnView<'m> {
 }
 
 impl OwnView<'_> {
-    pub fn look<T>(_: &Target, _: impl for<'m> FnOnce(OwnView<'m>) -> Result<T>) -> Result<T> {
+    pub fn look<T>(_: &RunningR, _: impl for<'m> FnOnce(OwnView<'m>) -> Result<T>) -> Result<T> {
         Err(unsupported())
     }
 }
@@ -292,11 +292,11 @@ pub enum Held {
 }
 
 impl<'f> NativeReader<'f> {
-    pub fn open(process: &Process, _: &Target, _: &'f Files) -> Result<NativeReader<'f>> {
+    pub fn open(process: &Process, _: &RunningR, _: &'f Files) -> Result<NativeReader<'f>> {
         match process.never {}
     }
 
-    pub fn copy(&mut self, _: &Pause, _: &Target) -> Result<()> {
+    pub fn copy(&mut self, _: &Pause, _: &RunningR) -> Result<()> {
         match self.never {}
     }
 
@@ -304,11 +304,11 @@ impl<'f> NativeReader<'f> {
         match self.never {}
     }
 
-    pub fn copy_nodes(&mut self, _: &Target, _: &Stack) -> Result<()> {
+    pub fn copy_nodes(&mut self, _: &RunningR, _: &Stack) -> Result<()> {
         match self.never {}
     }
 
-    pub fn unwind(&mut self, _: &Target, _: &Stack) -> Result<Option<usize>> {
+    pub fn unwind(&mut self, _: &RunningR, _: &Stack) -> Result<Option<usize>> {
         match self.never {}
     }
 

@@ -2,7 +2,7 @@
 
 use crate::process::{Process, ProcessMemory, State, Stops, Thread};
 use crate::record::follow;
-use crate::target::{MOST_TO_OPEN, Target};
+use crate::running_r::{MOST_TO_OPEN, RunningR};
 use profile_core::error::Result;
 use profile_runtime::memory::Limited;
 
@@ -23,6 +23,6 @@ pub fn of_r(process: &Process) -> (Option<State>, Option<u64>) {
 
 fn thread_of_r(process: &Process) -> Result<Thread> {
     let mut memory = Limited::new(ProcessMemory::new(process.pid), MOST_TO_OPEN);
-    let mut target = Target::open(&mut memory, &process.mappings()?, &process.named()?)?;
-    follow::open(process, &mut target, &mut memory, Stops::Never)
+    let mut r = RunningR::open(&mut memory, &process.mappings()?, &process.named()?)?;
+    follow::open(process, &mut r, &mut memory, Stops::Never)
 }

@@ -7,10 +7,10 @@ use crate::record::follow::{self, Followed};
 use crate::record::samples::in_a_word;
 use crate::record::source::of_process;
 use crate::record::stop_and_read::{Reading, Wanted, read};
+use crate::running_r::Named;
+use crate::running_r::c_stack::Whereabouts;
 use crate::stack::frames::{Place, Stack};
 use crate::stack::reader::{Motion, StackReader};
-use crate::target::Named;
-use crate::target::c_stack::Whereabouts;
 use profile_core::analysis::label_frames;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
@@ -44,7 +44,7 @@ pub struct Dump {
     pub state: &'static str,
     /// The system call that its thread is in.
     pub system_call: Option<&'static str>,
-    /// See [`crate::target::Target::unknown()`].
+    /// See [`crate::running_r::RunningR::unknown()`].
     pub unknown: Option<String>,
     /// The signal that ended it.
     pub signal: Option<&'static str>,
@@ -61,14 +61,13 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
     let reader = StackReader::open(ProcessMemory::new(pid), &mappings, &process.named()?);
     let mut reader = reader.map_err(|error| of_process(pid, error))?;
     let mut thread =
-        reader.locate(|target, memory| follow::open(&process, target, memory, Stops::IfItRuns))?;
+        reader.locate(|r, memory| follow::open(&process, r, memory, Stops::IfItRuns))?;
     reader.prepare()?;
     let begin = Instant::now();
     let mut last = None;
     for _ in 0..TRIES {
         cancel::check(stop)?;
-        let followed =
-            reader.locate(|target, memory| follow::follow(&mut thread, target, memory))?;
+        let followed = reader.locate(|r, memory| follow::follow(&mut thread, r, memory))?;
         let Some(activity) = thread.activity() else {
             return Err(Error::Process(message!(
                 "Process {pid} ended while it was read."
@@ -111,7 +110,7 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
         children: process.children()?,
         stack,
         labels,
-        unknown: reader.target().unknown(),
+        unknown: reader.r().unknown(),
         texts: reader.texts,
         state: in_a_word(state),
         system_call,
@@ -176,12 +175,12 @@ fn stack_in(core: &mut CoreFile) -> Result<InCore> {
     }
     let mut stack = reader.stack().clone();
     let labels = take_labels(&mut stack, &reader.texts)?;
-    let place = reader.locate(|target, memory| target.whereabouts(memory));
+    let place = reader.locate(|r, memory| r.whereabouts(memory));
     Ok(InCore {
         stack,
         labels,
-        unknown: reader.target().unknown(),
-        c_stack: reader.target().stack.clone(),
+        unknown: reader.r().unknown(),
+        c_stack: reader.r().stack.clone(),
         address: place.map(Whereabouts::address),
         texts: reader.texts,
     })

@@ -103,10 +103,10 @@ impl<'s> Session<'s> {
             None => open_reader(process, &mappings)?,
         };
         let has_span = reader.find_span(&mappings)?;
-        let thread = reader
-            .locate(|target, memory| follow::open(process, target, memory, settings.stops()))?;
+        let thread =
+            reader.locate(|r, memory| follow::open(process, r, memory, settings.stops()))?;
         let native = if settings.native {
-            let native = NativeReader::open(process, reader.target(), files);
+            let native = NativeReader::open(process, reader.r(), files);
             Some(native.map_err(|error| of_process(process.pid, error))?)
         } else {
             None
@@ -241,8 +241,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
     /// clock. Samples that this has not finished are lost.
     pub fn succeed(&mut self, before: &mut Session<'s, M, T>) {
         std::mem::swap(&mut self.thread, &mut before.thread);
-        let stack = before.reader.target().stack.clone();
-        self.reader.locate(|target, _| target.stack = stack);
+        let stack = before.reader.r().stack.clone();
+        self.reader.locate(|r, _| r.stack = stack);
         self.cpu = std::mem::take(&mut before.cpu);
         self.cpu.discard();
     }
@@ -283,9 +283,9 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.process.pid
     }
 
-    /// See [`crate::target::Target::unknown()`].
+    /// See [`crate::running_r::RunningR::unknown()`].
     pub fn unknown(&self) -> Option<String> {
-        self.reader.target().unknown()
+        self.reader.r().unknown()
     }
 
     pub fn process(&self) -> &Process {
@@ -400,7 +400,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let (stack, texts) = (self.reader.stack(), &self.reader.texts);
         if let Some(native) = &mut self.native {
             let recording = self.number;
-            let found = match native.unwind(self.reader.target(), stack)? {
+            let found = match native.unwind(self.reader.r(), stack)? {
                 Some(word) => NativeStack::At { recording, word },
                 None if native.size() >= MOST_NATIVE => NativeStack::Full,
                 None => NativeStack::Unknown,
@@ -420,7 +420,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
     /// used before is not part of the recording.
     fn follow(&mut self, activity: &mut Activity) -> Result<bool> {
         let (thread, reader) = (&mut self.thread, &mut self.reader);
-        match reader.locate(|target, memory| follow::follow(thread, target, memory))? {
+        match reader.locate(|r, memory| follow::follow(thread, r, memory))? {
             Followed::Same => Ok(true),
             Followed::Lost => Ok(false),
             Followed::Other => {

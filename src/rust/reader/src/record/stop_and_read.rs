@@ -127,7 +127,7 @@ pub fn read<M: Memory>(
             held => held,
         };
         if let (Some(native), Held::Stopped(pause)) = (&mut native, &held) {
-            native.copy(pause, reader.target())?;
+            native.copy(pause, reader.r())?;
         }
         let motion = match held {
             Held::Asleep(_) => Motion::Asleep,
@@ -137,7 +137,7 @@ pub fn read<M: Memory>(
             .read_while(motion, || thread.is_still(&held))?
             .is_some();
         if let (Some(native), true) = (&mut native, is_read) {
-            native.copy_nodes(reader.target(), reader.stack())?;
+            native.copy_nodes(reader.r(), reader.stack())?;
         }
         release(held, pauses)?;
         if is_read {

@@ -10,6 +10,7 @@
 //! call of those that were read at one moment, the seam, is still there afterwards: calls end from the inside out. If it is
 //! not, the stack lacks these calls.
 
+use crate::running_r::RunningR;
 use crate::stack::builtin::Builtin;
 use crate::stack::calls::Call;
 use crate::stack::calls::{Calls, End, PositionVariables};
@@ -21,7 +22,6 @@ use crate::stack::packages::Packages;
 use crate::stack::places::{Places, Root};
 use crate::stack::snapshot::Snapshot;
 use crate::stack::trunk::{Known, NEAR, Trunk};
-use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::{StringId, Strings};
@@ -59,7 +59,7 @@ pub struct Bounds {
 #[derive(Debug)]
 pub struct StackReader<M> {
     pub(crate) snapshot: Snapshot<M>,
-    pub(crate) target: Target,
+    pub(crate) r: RunningR,
     pub(crate) calls: Calls,
     /// The calls that were looked up, innermost first.
     pub(crate) known: Vec<Known>,
@@ -139,10 +139,10 @@ impl<M: Memory> StackReader<M> {
 
     /// Reads the records of the inner calls, of one moment.
     fn read_calls(&mut self, moment: &mut OneMoment, bounds: Bounds) -> Read<()> {
-        let (snapshot, target) = (&mut self.snapshot, &self.target);
+        let (snapshot, r) = (&mut self.snapshot, &self.r);
         let (registers, trunk) = (self.registers, &mut self.trunk);
         let depth = (NEAR, bounds.calls);
-        let read = self.calls.read(snapshot, target, registers, depth, trunk);
+        let read = self.calls.read(snapshot, r, registers, depth, trunk);
         let is_one_moment = match moment {
             OneMoment::Still(_) => true,
             // Whether they could be read or not, it goes on.
@@ -190,7 +190,7 @@ impl<M: Memory> StackReader<M> {
                 return Ok(());
             }
             let most = MOST_CALLS.min(calls.calls.len() + LATER);
-            calls.read_on(&mut self.snapshot, &self.target, most, trunk)?;
+            calls.read_on(&mut self.snapshot, &self.r, most, trunk)?;
         }
     }
 
@@ -212,9 +212,9 @@ impl<M: Memory> StackReader<M> {
             self.inside = (None, None);
             return Ok(());
         };
-        let root = Root::find(&mut self.snapshot, &self.target, site)?;
+        let root = Root::find(&mut self.snapshot, &self.r, site)?;
         let called_at = match self.calls.calls.first() {
-            Some(call) => Root::find(&mut self.snapshot, &self.target, call.site)?,
+            Some(call) => Root::find(&mut self.snapshot, &self.r, call.site)?,
             None => Root::Nothing,
         };
         // When a function has just been called, R's position is still that of its caller, at the call.
@@ -265,7 +265,7 @@ impl<M: Memory> StackReader<M> {
                 Found::Damaged => return Err(Missing::Call(number).into()),
             };
             let package = self.package_of(call)?;
-            let called_at = Root::find(&mut self.snapshot, &self.target, call.site)?;
+            let called_at = Root::find(&mut self.snapshot, &self.r, call.site)?;
             let (place, builtin) = self.place_of(called_at, call.call)?;
             let is_late = age.is_some_and(|age| self.snapshot.age() >= age);
             if is_late || self.snapshot.is_exhausted() {
@@ -290,7 +290,7 @@ impl<M: Memory> StackReader<M> {
         }
         let definition = self.places.find_definition(
             &mut self.snapshot,
-            &self.target,
+            &self.r,
             function,
             &mut self.names,
             &mut self.texts,
@@ -306,9 +306,9 @@ impl<M: Memory> StackReader<M> {
         if u32::from(call.record.flags) & BUILTIN != 0 {
             return Packages::of_builtins(&mut self.texts);
         }
-        let (snapshot, target) = (&mut self.snapshot, &self.target);
+        let (snapshot, r) = (&mut self.snapshot, &self.r);
         self.packages
-            .find(snapshot, target, call.function, &mut self.texts)
+            .find(snapshot, r, call.function, &mut self.texts)
     }
 
     /// The place of a site, and the builtin that is called there, unless this call has a record: `inner` is the address of
@@ -316,7 +316,7 @@ impl<M: Memory> StackReader<M> {
     fn place_of(&mut self, site: Root, inner: u64) -> Result<(Option<Place>, Option<StringId>)> {
         let (place, builtin) = self.places.find(
             &mut self.snapshot,
-            &self.target,
+            &self.r,
             site,
             &mut self.names,
             &mut self.texts,

@@ -4,10 +4,10 @@
 //! R frees functions and environments and uses their addresses again, so they are read for each stack, with the other
 //! objects that it needs. Only the names of namespaces are cached: R frees these if at all when they are unloaded.
 
+use crate::running_r::RunningR;
 use crate::stack::frames::Package;
 use crate::stack::names::text;
 use crate::stack::snapshot::Snapshot;
-use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::{StringId, Strings};
@@ -57,11 +57,11 @@ impl Packages {
     pub fn find<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
-        target: &Target,
+        r: &RunningR,
         function: u64,
         texts: &mut Strings,
     ) -> Result<Package> {
-        let Some(environments) = target.environments else {
+        let Some(environments) = r.environments else {
             return Ok(Package::Unknown);
         };
         let Some(object) = snapshot.object(function)? else {
@@ -88,7 +88,7 @@ impl Packages {
                 return match passed {
                     _ if are_of_calls => Packages::of_builtins(texts),
                     [Some((namespace, object)), Some(_)] => {
-                        self.add(snapshot, target, namespace, &object, texts)
+                        self.add(snapshot, r, namespace, &object, texts)
                     }
                     _ => Ok(Package::Unknown),
                 };
@@ -97,7 +97,7 @@ impl Packages {
             let Some(object) = object.filter(|object| Type::of(at(object, 0)) == ENVSXP) else {
                 return Ok(Package::Unknown);
             };
-            are_of_calls &= at(&object, HASHTAB) == target.values.nil;
+            are_of_calls &= at(&object, HASHTAB) == r.values.nil;
             passed = [passed[1], Some((address, object))];
             address = at(&object, ENCLOSING);
         }
@@ -108,12 +108,12 @@ impl Packages {
     fn add(
         &mut self,
         memory: &mut impl Memory,
-        target: &Target,
+        r: &RunningR,
         address: u64,
         object: &[u8; CELL],
         texts: &mut Strings,
     ) -> Result<Package> {
-        let Some(name) = name_of_namespace(memory, target.values.nil, object) else {
+        let Some(name) = name_of_namespace(memory, r.values.nil, object) else {
             return Ok(Package::Unknown);
         };
         let Some(name) = text(memory, name)?.filter(|name| !name.is_empty()) else {

@@ -1,6 +1,7 @@
 //! Reads R's stack at one moment: in one attempt (`attempt.rs`) if the process is kept where it is, and in several if it
 //! goes on.
 
+use crate::running_r::{MOST_TO_OPEN, Named, RunningR};
 use crate::stack::attempt::{Bounds, OneMoment};
 use crate::stack::calls::{Calls, PositionVariables};
 use crate::stack::frames::{MOST_CALLS, Stack};
@@ -13,7 +14,6 @@ use crate::stack::places::Places;
 use crate::stack::snapshot::Snapshot;
 use crate::stack::spans;
 use crate::stack::trunk::{NEAR, Trunk};
-use crate::target::{MOST_TO_OPEN, Named, Target};
 use profile_core::error::Result;
 use profile_core::model::{StringId, Strings};
 use profile_runtime::memory::Mapping;
@@ -62,32 +62,32 @@ impl<M: Memory> StackReader<M> {
     /// Finds R in a process.
     pub fn open(memory: M, mappings: &[Mapping], named: &Named) -> Result<StackReader<M>> {
         let mut memory = Limited::new(memory, MOST_TO_OPEN);
-        let target = Target::open(&mut memory, mappings, named)?;
-        StackReader::of(target, None, memory)
+        let r = RunningR::open(&mut memory, mappings, named)?;
+        StackReader::of(r, None, memory)
     }
 
     /// A reader of a fork of this process, or of another fork of the same one, which has R at the same addresses: so nothing
     /// has to be searched again. `None` if it has not, because the memory is of another process.
     pub fn of_fork(&self, memory: M) -> Result<Option<StackReader<M>>> {
         let mut memory = Limited::new(memory, MOST_TO_OPEN);
-        if !self.target.is_there(&mut memory) {
+        if !self.r.is_there(&mut memory) {
             return Ok(None);
         }
-        StackReader::of(self.target.clone(), self.registers, memory).map(Some)
+        StackReader::of(self.r.clone(), self.registers, memory).map(Some)
     }
 
     fn of(
-        target: Target,
+        r: RunningR,
         registers: Option<PositionVariables>,
         mut memory: Limited<M>,
     ) -> Result<StackReader<M>> {
-        memory.inner().keep_at_hand(&target.variables)?;
+        memory.inner().keep_at_hand(&r.variables)?;
         memory
             .inner()
-            .keep_at_hand(std::slice::from_ref(&target.node_stack))?;
+            .keep_at_hand(std::slice::from_ref(&r.node_stack))?;
         Ok(StackReader {
-            snapshot: Snapshot::new(memory, target.head.clone()),
-            target,
+            snapshot: Snapshot::new(memory, r.head.clone()),
+            r,
             calls: Calls::default(),
             known: Vec::new(),
             inside: (None, None),
@@ -115,14 +115,14 @@ impl<M: Memory> StackReader<M> {
     }
 
     /// R in the process.
-    pub fn target(&self) -> &Target {
-        &self.target
+    pub fn r(&self) -> &RunningR {
+        &self.r
     }
 
-    /// Finds out where R runs, with its target and its memory.
-    pub fn locate<T>(&mut self, locate: impl FnOnce(&mut Target, &mut Snapshot<M>) -> T) -> T {
+    /// Finds out where R runs, with its R and its memory.
+    pub fn locate<T>(&mut self, locate: impl FnOnce(&mut RunningR, &mut Snapshot<M>) -> T) -> T {
         self.snapshot.limit(MOST_TO_LOCATE);
-        locate(&mut self.target, &mut self.snapshot)
+        locate(&mut self.r, &mut self.snapshot)
     }
 
     /// Notes that no stack can be read, since the thread that runs R was not found.
@@ -172,12 +172,12 @@ impl<M: Memory> StackReader<M> {
     /// Continues the search for these variables, if the last stack lacks the position of the innermost function. The
     /// process may go on meanwhile.
     pub fn search_further(&mut self) -> Result<()> {
-        if self.target.srcrefs.is_empty() && !self.calls.calls.is_empty() {
+        if self.r.srcrefs.is_empty() && !self.calls.calls.is_empty() {
             // All variables are read for this, so it is done less and less often.
             self.without_srcref += 1;
             if self.without_srcref.is_power_of_two() {
                 self.snapshot.limit(MOST_TO_PREPARE);
-                self.target.find_srcref(&mut self.snapshot)?;
+                self.r.find_srcref(&mut self.snapshot)?;
             }
         }
         if self.registers.is_none() && self.calls.innermost.is_none() {
@@ -189,19 +189,19 @@ impl<M: Memory> StackReader<M> {
 
     /// Returns whether the innermost calls were read.
     fn search(&mut self) -> Result<bool> {
-        let (snapshot, target) = (&mut self.snapshot, &self.target);
+        let (snapshot, r) = (&mut self.snapshot, &self.r);
         let (registers, calls) = (self.registers, &mut self.calls);
         let depth = (FEW_CALLS, FEW_CALLS);
-        let are_read = calls.read(snapshot, target, registers, depth, &mut self.trunk);
+        let are_read = calls.read(snapshot, r, registers, depth, &mut self.trunk);
         if split_missing(are_read)?.is_err() {
             return Ok(false);
         }
-        self.search.observe(snapshot, target)?;
+        self.search.observe(snapshot, r)?;
         if !snapshot.is_unchanged()? {
             return Ok(false);
         }
         if registers.is_none() && calls.innermost.is_none() {
-            self.registers = self.search.look(snapshot, target, calls)?;
+            self.registers = self.search.look(snapshot, r, calls)?;
         }
         Ok(true)
     }

@@ -4,9 +4,9 @@ use super::module::{Hash, Module, SIZE, VARIABLES, WRITABLE};
 use super::objects::Code;
 use super::{FakeMemory, Space};
 use profile_core::error::Result;
+use profile_reader::running_r::Named;
 use profile_reader::stack::frames::Stack;
 use profile_reader::stack::reader::{Motion, StackReader};
-use profile_reader::target::Named;
 use profile_runtime::contexts::{
     BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD, SYSPARENT,
 };

@@ -3,8 +3,8 @@
 
 use crate::fake::process::{At, FakeR, On, frames};
 use crate::fake::{FakeMemory, Space};
+use profile_reader::running_r::Named;
 use profile_reader::stack::reader::{Motion, StackReader};
-use profile_reader::target::Named;
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
 use profile_runtime::objects::ENVIRONMENT;
 use std::alloc::{GlobalAlloc, Layout as Size, System};

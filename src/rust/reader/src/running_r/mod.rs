@@ -31,7 +31,7 @@ use std::ops::Range;
 
 /// What this crate knows about R in a process.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct RunningR {
     /// `R_GlobalContext`, which points to the innermost record.
     pub head: Head,
     /// `R_Srcref`, the position of the innermost function: the address of this variable, of two variables, one of which always
@@ -98,10 +98,10 @@ pub const MOST_TO_OPEN: u64 = 2 << 20;
 /// The maximum number of attempts to read the records until all of them are valid.
 const TRIES: usize = 200;
 
-impl Target {
+impl RunningR {
     /// Finds R. `mappings` are in the order of their addresses. If several libraries of R are loaded,
     /// it is the one that runs: the other one may be a copy that a package or another language has loaded.
-    pub fn open(memory: &mut impl Memory, mappings: &[Mapping], named: &Named) -> Result<Target> {
+    pub fn open(memory: &mut impl Memory, mappings: &[Mapping], named: &Named) -> Result<RunningR> {
         let mut idle = Vec::new();
         let mut first = None;
         loop {
@@ -119,8 +119,8 @@ impl Target {
                     ))
                 }));
             };
-            match Target::at(memory, mappings, found, named)? {
-                Some(target) => return Ok(target),
+            match RunningR::at(memory, mappings, found, named)? {
+                Some(r) => return Ok(r),
                 None => idle.try_push(library)?,
             }
             first.get_or_insert(Error::Process(message!("R is only starting there.")));
@@ -133,7 +133,7 @@ impl Target {
         mappings: &[Mapping],
         found: Exports<{ OF_CALLS.len() }>,
         named: &Named,
-    ) -> Result<Option<Target>> {
+    ) -> Result<Option<RunningR>> {
         let mut exported = |name| match found.get(name) {
             Some(address) => memory::word(memory, address)
                 .map(Some)
@@ -208,7 +208,7 @@ impl Target {
             (None, Some(variables)) => variables.environments(memory, values.nil),
             (None, None) => None,
         };
-        let mut target = Target {
+        let mut r = RunningR {
             head,
             srcrefs,
             marker,
@@ -223,12 +223,12 @@ impl Target {
             modules: found.modules,
             variables: found.variables,
         };
-        target.settle(memory, named)?;
-        let place = target.whereabouts(memory).map(Whereabouts::address);
+        r.settle(memory, named)?;
+        let place = r.whereabouts(memory).map(Whereabouts::address);
         if let Some(stack) = place.and_then(stack_of) {
-            target.stack = stack;
+            r.stack = stack;
         }
-        Ok(Some(target))
+        Ok(Some(r))
     }
 
     /// Where R runs; `None` if it runs no function, or has changed its records meanwhile.
