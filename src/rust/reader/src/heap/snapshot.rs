@@ -13,7 +13,7 @@ use super::steps::Kind;
 use super::sums::Sum;
 use super::walk::walk;
 use super::wrong::Wrong;
-use crate::record::source::add_numbers;
+use crate::recorded::source::add_numbers;
 use crate::running_r::RunningR;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow, TryPut, owned};

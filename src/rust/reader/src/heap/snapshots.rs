@@ -14,10 +14,11 @@ use crate::heap::snapshot::{About, Snapshot, take};
 use crate::memory::symbols::Module;
 use crate::process::apart;
 use crate::process::{
-    Held, Image, OwnView, Pause, Process, ProcessMemory, Stops, Thread, is_traced, release_memory,
+    Held, Image, OwnView, Pause, Process, ProcessMemory, Thread, is_traced, release_memory,
 };
 use crate::record::follow::{self, Followed};
 use crate::record::source::{of_process, process_source};
+use crate::recorded::states::Stops;
 use crate::running_r::c_stack::Whereabouts;
 use crate::running_r::{MOST_TO_OPEN, RunningR};
 use profile_core::error::{Error, Result};

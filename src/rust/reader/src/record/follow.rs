@@ -1,7 +1,8 @@
 //! Follows R from one thread of its process to another: a program that embeds R may call it from any of them.
 
-use crate::process::{Process, Stops, Thread};
+use crate::process::{Process, Thread};
 use crate::record::stop_and_read::Watched;
+use crate::recorded::states::Stops;
 use crate::running_r::RunningR;
 use crate::running_r::c_stack::Whereabouts;
 use profile_core::error::Result;

@@ -9,19 +9,19 @@
 //! moment: a process that sleeps at a tick may have used CPU time since the last one, but not where it stands now. At the
 //! end, all CPU times get the factor by which their sum equals the CPU clock ([`crate::record::cpu_clock`]).
 
-use crate::process::{
-    Activity, NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree,
-};
+use crate::process::{NativeReader, Placement, Process, ProcessMemory, Thread};
 use crate::record::changed::Done;
 use crate::record::cpu_clock::CpuClock;
 use crate::record::follow::{self, Followed};
 use crate::record::role::Role;
-use crate::record::samples::{AtTick, Samples, declare_types};
-use crate::record::settings::{Clock, Settings};
-use crate::record::source::{about_cpu, about_pauses, attribute, of_process, source};
+use crate::record::samples::{AtTick, Samples};
+use crate::record::source::{about_cpu, about_pauses, of_process, source};
 use crate::record::stop_and_read::{Reading, Wanted, Watched, read};
 use crate::record::stride::Stride;
-use crate::stack::frames::Cut;
+use crate::recorded::result::Tick;
+use crate::recorded::settings::{Clock, Settings};
+use crate::recorded::source::{attribute, declare_types};
+use crate::recorded::states::{Activity, State};
 use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
@@ -65,25 +65,6 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     is_unread: bool,
     /// How long the process was stopped, each time, in nanoseconds.
     pauses: Vec<u32>,
-}
-
-/// What happened at a tick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tick {
-    /// There is no sample, because the process does not compute.
-    Idle,
-    Taken {
-        /// Why outer calls are missing.
-        cut: Option<Cut>,
-        /// Why the process was not kept where it was.
-        free: Option<WhyFree>,
-    },
-    /// The stack could not be read, see [`Session::why_missing()`].
-    Unread,
-    /// The process has ended.
-    Ended,
-    /// The process runs another program.
-    Left,
 }
 
 impl<'s> Session<'s> {

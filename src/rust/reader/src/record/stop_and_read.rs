@@ -7,7 +7,8 @@
 //! ```
 
 use crate::process::computing::Evidence;
-use crate::process::{Activity, Found, Held, NativeReader, State, Thread, WhyFree};
+use crate::process::{Held, NativeReader, Thread};
+use crate::recorded::states::{Activity, Found, State, WhyFree};
 use crate::stack::reader::{Motion, StackReader};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;

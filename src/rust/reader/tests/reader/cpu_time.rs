@@ -7,9 +7,9 @@ use crate::fake::process::{At, FakeR, variable};
 use crate::fake::recording::{MS, Recording, WHOLE, now, process, settings};
 use profile_core::model::Profile;
 use profile_reader::process::computing::{Call, Evidence};
-use profile_reader::process::{State, WhyFree};
-use profile_reader::record::session::Tick;
-use profile_reader::record::settings::Clock;
+use profile_reader::recorded::result::Tick;
+use profile_reader::recorded::settings::Clock;
+use profile_reader::recorded::states::{State, WhyFree};
 use profile_runtime::contexts::Layout;
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use super::folder::{file, file_of};
 use super::memory::ProcessMemory;
 use super::memory::maps::{FileMapping, file_mapping, mapping, page_size};
 use super::permission::{gone, not_permitted};
-use crate::process::states::State;
+use crate::recorded::states::State;
 use crate::running_r::Named;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned, sort_by_key};

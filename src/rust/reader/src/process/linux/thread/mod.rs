@@ -21,7 +21,7 @@ pub(super) mod system_calls;
 use super::permission::gone;
 use super::proc::{Execution, Process, Status};
 use crate::process::computing::{Call, Evidence};
-use crate::process::states::{Activity, Found, State, Stops, WhyFree};
+use crate::recorded::states::{Activity, Found, State, Stops, WhyFree};
 use hold::{Hold, Holder};
 use pause::{Failure, Pause, Stopper};
 use profile_core::error::Result;

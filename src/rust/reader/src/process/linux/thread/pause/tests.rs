@@ -4,7 +4,7 @@ use super::super::super::proc::Process;
 use super::super::{Held, Thread, clock_of_thread, is_on_processor};
 use super::*;
 use crate::process::computing::Evidence;
-use crate::process::states::{State, Stops};
+use crate::recorded::states::{State, Stops};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::channel;

@@ -2,8 +2,8 @@
 
 use super::super::super::folder::{Entry, Scripted};
 use super::*;
-use crate::process::states::Stops;
 use crate::process::{Process, Thread};
+use crate::recorded::states::Stops;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
