@@ -71,7 +71,7 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
         )));
     };
     let mut stack = reader.stack().clone();
-    let labels = take_labels(&mut stack, &reader.texts)?;
+    let labels = take_labels(&mut stack, reader.texts())?;
     Ok(Dump {
         pid,
         command: process.command()?,
@@ -80,7 +80,7 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
         stack,
         labels,
         unknown: reader.r().unknown(),
-        texts: reader.texts,
+        texts: reader.into_texts(),
         state: state.in_a_word(),
         system_call,
         signal: None,

@@ -378,7 +378,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             state,
             computes,
         };
-        let (stack, texts) = (self.reader.stack(), &self.reader.texts);
+        let (stack, texts) = (self.reader.stack(), self.reader.texts());
         if let Some(native) = &mut self.native {
             let recording = self.number;
             let found = match native.unwind(self.reader.r(), stack)? {

@@ -96,7 +96,7 @@ fn stack_in(core: &mut CoreFile) -> Result<InCore> {
         return Err(Error::Process(message!("R's stack cannot be read: {why}.")));
     }
     let mut stack = reader.stack().clone();
-    let labels = take_labels(&mut stack, &reader.texts)?;
+    let labels = take_labels(&mut stack, reader.texts())?;
     let place = reader.locate(|r, memory| r.whereabouts(memory));
     Ok(InCore {
         stack,
@@ -104,7 +104,7 @@ fn stack_in(core: &mut CoreFile) -> Result<InCore> {
         unknown: reader.r().unknown(),
         c_stack: reader.r().stack.clone(),
         address: place.map(Whereabouts::address),
-        texts: reader.texts,
+        texts: reader.into_texts(),
     })
 }
 

@@ -336,7 +336,7 @@ pub fn frames_in(motion: Motion, reader: &mut StackReader<FakeMemory>) -> Option
 }
 
 pub fn as_text(stack: &Stack, reader: &StackReader<FakeMemory>) -> Vec<String> {
-    let text = |id| reader.texts.get(id);
+    let text = |id| reader.texts().get(id);
     let frames = stack.frames.iter().map(|frame| match frame.place {
         Some(place) => format!("{} {}#{}", text(frame.name), text(place.file), place.line),
         None => text(frame.name).to_owned(),

@@ -84,7 +84,7 @@ fn packages_are_known_without_the_names_of_variables() {
         let (_, mut reader) = r.reader();
         assert_eq!(frames(&mut reader).unwrap(), ["f"]);
         let package = reader.stack().frames[0].package;
-        let mine = reader.texts.find("mine").unwrap();
+        let mine = reader.texts().find("mine").unwrap();
         assert_eq!(package, Package::Named(mine), "{hidden:?}");
     }
 }
