@@ -70,14 +70,14 @@ impl Found {
 type Variable = (u64, u64);
 
 /// The variables of R that may be addresses of something, sorted by their values.
-#[derive(Debug)]
-pub struct Variables<'v> {
+#[derive(Debug, Default)]
+pub struct Hidden<'v> {
     ranges: &'v [Range<u64>],
     words: Vec<Variable>,
 }
 
-impl<'v> Variables<'v> {
-    pub fn read(memory: &mut impl Memory, ranges: &'v [Range<u64>]) -> Result<Variables<'v>> {
+impl<'v> Hidden<'v> {
+    pub fn read(memory: &mut impl Memory, ranges: &'v [Range<u64>]) -> Result<Hidden<'v>> {
         let mut words = Vec::new();
         let mut left = MOST_BYTES;
         let mut page = [0; MEMORY_PAGE as usize];
@@ -99,7 +99,7 @@ impl<'v> Variables<'v> {
             }
         }
         words.sort_unstable();
-        Ok(Variables { ranges, words })
+        Ok(Hidden { ranges, words })
     }
 
     /// The variables with this value.
