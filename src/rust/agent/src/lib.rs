@@ -48,8 +48,6 @@ pub mod own_session;
 pub mod recorder;
 pub mod rprof;
 pub mod run;
-#[cfg(test)]
-mod script;
 pub mod serve;
 pub mod session;
 pub mod sink;
@@ -58,4 +56,6 @@ pub mod source;
 pub mod spool;
 pub mod state;
 pub mod system;
+#[cfg(test)]
+mod testing;
 pub mod watch;

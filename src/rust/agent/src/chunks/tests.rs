@@ -1,5 +1,5 @@
 use super::*;
-use crate::script::{
+use crate::testing::{
     Folder, Script, Scripted, Shared, TAKEN, begin_profile, beginning, checked, encoder,
     last_error, next_profile, seconds, spooled, sum,
 };

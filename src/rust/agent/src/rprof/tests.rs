@@ -1,5 +1,5 @@
 use super::*;
-use crate::script::{
+use crate::testing::{
     DATE, Folder, beginning, checked, encoder, next_profile, seconds, spooled, sum,
 };
 use profile_reader::recorded::settings::Clock;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::forward::Settings;
-use crate::script::{
+use crate::testing::{
     Folder, Shared, beginning, checked, files, last_error, rename, seconds, spooled,
 };
 use profile_core::error::Error;

@@ -4,7 +4,7 @@ use crate::process::apart;
 use crate::process::{Process, ProcessMemory, system_call_name};
 use crate::record::follow::{self, Followed};
 use crate::record::source::of_process;
-use crate::record::stop_and_read::{Reading, Wanted, read};
+use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::recorded::dump::{Dump, take_labels};
 use crate::recorded::states::Stops;
 use crate::stack::reader::StackReader;
@@ -49,12 +49,12 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
             let reading = read(
                 &mut thread,
                 activity.state,
-                Wanted::All,
+                Which::All,
                 &mut reader,
                 None,
                 &mut Vec::new(),
             )?;
-            if matches!(reading, Reading::Stack { .. }) {
+            if matches!(reading, Outcome::Stack { .. }) {
                 last = Some((activity.state, system_call));
                 break;
             }

@@ -16,7 +16,7 @@ use crate::record::follow::{self, Followed};
 use crate::record::role::Role;
 use crate::record::samples::{AtTick, Samples};
 use crate::record::source::{about_cpu, about_pauses, of_process, source};
-use crate::record::stop_and_read::{Reading, Wanted, Watched, read};
+use crate::record::stop_and_read::{Outcome, Watched, Which, read};
 use crate::record::stride::Stride;
 use crate::recorded::result::Tick;
 use crate::recorded::settings::{Clock, Settings};
@@ -358,18 +358,18 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         profile: &mut Profile,
         natives: &mut Vec<NativeStack>,
     ) -> Result<Tick> {
-        let wanted = match settings.clock {
+        let which = match settings.clock {
             Clock::Cpu if state != State::Running => return Ok(Tick::Idle),
-            Clock::Cpu => Wanted::Computing,
-            Clock::Wall => Wanted::All,
+            Clock::Cpu => Which::Computing,
+            Clock::Wall => Which::All,
         };
         let native = self.native.as_mut();
         let native = native.filter(|native| native.size() < MOST_NATIVE);
         let (thread, reader, pauses) = (&mut self.thread, &mut self.reader, &mut self.pauses);
-        let (computes, free) = match read(thread, state, wanted, reader, native, pauses)? {
-            Reading::Stack { computes, free } => (computes, free),
-            Reading::Idle => return Ok(Tick::Idle),
-            Reading::Nothing => return Ok(Tick::Unread),
+        let (computes, free) = match read(thread, state, which, reader, native, pauses)? {
+            Outcome::Stack { computes, free } => (computes, free),
+            Outcome::Idle => return Ok(Tick::Idle),
+            Outcome::Nothing => return Ok(Tick::Unread),
         };
         let tick = AtTick {
             time: i64::try_from((self.interval * ticks).as_nanos()).unwrap_or(i64::MAX),

@@ -8,7 +8,7 @@
 
 use crate::process::computing::Evidence;
 use crate::process::{Held, NativeReader, Thread};
-use crate::recorded::states::{Activity, Found, State, WhyFree};
+use crate::recorded::states::{Activity, FoundThread, State, WhyFree};
 use crate::stack::reader::{Motion, StackReader};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -26,7 +26,7 @@ pub trait Watched {
     fn has_left(&self) -> bool;
 
     /// Follows R to the thread on whose stack this address is; `None` if there is none.
-    fn follow(&mut self, address: u64) -> Result<Option<Found>>;
+    fn follow(&mut self, address: u64) -> Result<Option<FoundThread>>;
 
     /// Keeps it where it is, given its state.
     fn hold(&mut self, state: State) -> Held;
@@ -51,7 +51,7 @@ impl Watched for Thread {
         self.has_left()
     }
 
-    fn follow(&mut self, address: u64) -> Result<Option<Found>> {
+    fn follow(&mut self, address: u64) -> Result<Option<FoundThread>> {
         self.follow(address)
     }
 
@@ -70,7 +70,7 @@ impl Watched for Thread {
 
 /// What was read of a thread at a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum Outcome {
     Stack {
         /// Whether the thread computes.
         computes: bool,
@@ -85,7 +85,7 @@ pub enum Reading {
 
 /// Which stacks are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Which {
     All,
     /// Those of threads that compute.
     Computing,
@@ -95,11 +95,11 @@ pub enum Wanted {
 pub fn read<M: Memory>(
     thread: &mut impl Watched,
     state: State,
-    wanted: Wanted,
+    which: Which,
     reader: &mut StackReader<M>,
     mut native: Option<&mut NativeReader>,
     pauses: &mut Vec<u32>,
-) -> Result<Reading> {
+) -> Result<Outcome> {
     reader.plan()?;
     let (mut why, mut at_tick) = (WhyFree::Slow, None);
     // A thread that has woken up meanwhile is stopped.
@@ -108,11 +108,11 @@ pub fn read<M: Memory>(
         let is_running = state == State::Running;
         let computes =
             *at_tick.get_or_insert_with(|| is_running && thread.evidence(&held).computes());
-        if !computes && wanted == Wanted::Computing {
+        if !computes && which == Which::Computing {
             release(held, pauses)?;
-            return Ok(Reading::Idle);
+            return Ok(Outcome::Idle);
         }
-        let stack = Reading::Stack {
+        let stack = Outcome::Stack {
             computes,
             free: None,
         };
@@ -156,11 +156,11 @@ pub fn read<M: Memory>(
     }
     let free = Some(why).filter(|why| *why != WhyFree::Unwanted);
     Ok(match reader.read(Motion::Free)? {
-        Some(_) => Reading::Stack {
+        Some(_) => Outcome::Stack {
             computes: at_tick.unwrap_or(false),
             free,
         },
-        None => Reading::Nothing,
+        None => Outcome::Nothing,
     })
 }
 

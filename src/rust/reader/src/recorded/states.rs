@@ -45,7 +45,7 @@ pub struct Activity {
 
 /// Where R runs now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundThread {
     /// The stack of its thread.
     pub stack: Range<u64>,
     /// Whether this is another thread than before.

@@ -17,7 +17,7 @@ use crate::stack::missing::{Missing, Read, split_missing};
 use crate::stack::names::Found;
 use crate::stack::packages::Packages;
 use crate::stack::places::Root;
-use crate::stack::trunk::{Known, NEAR};
+use crate::stack::trunk::{KnownCall, NEAR};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::StringId;
@@ -58,7 +58,7 @@ pub struct Bounds {
 pub struct Attempt {
     pub calls: Calls,
     /// The calls that were looked up, innermost first.
-    known: Vec<Known>,
+    known: Vec<KnownCall>,
     /// Where the innermost function is, and the builtin that it calls.
     inside: (Option<Place>, Option<StringId>),
     /// The row of the seam among the calls, if the stack lacks outer calls that can be read later.
@@ -247,7 +247,7 @@ impl Attempt {
             if is_late || kept.snapshot.is_exhausted() {
                 break;
             }
-            self.known.try_push(Known {
+            self.known.try_push(KnownCall {
                 record: call.record,
                 identity: call.identity,
                 name,

@@ -20,8 +20,8 @@ pub(super) mod system_calls;
 
 use super::permission::gone;
 use super::proc::{Execution, Process, Status};
-use crate::process::computing::{Call, Evidence};
-use crate::recorded::states::{Activity, Found, State, Stops, WhyFree};
+use crate::process::computing::{Evidence, SystemCall};
+use crate::recorded::states::{Activity, FoundThread, State, Stops, WhyFree};
 use hold::{Hold, Holder};
 use pause::{Failure, Pause, Stopper};
 use profile_core::error::Result;
@@ -133,7 +133,7 @@ impl Thread {
     }
 
     /// Follows R to the thread on whose stack this address is. `None` if there is none, and nothing is changed.
-    pub fn follow(&mut self, address: u64) -> Result<Option<Found>> {
+    pub fn follow(&mut self, address: u64) -> Result<Option<FoundThread>> {
         let Some(runner) = runner::find(self.pid, address)? else {
             return Ok(None);
         };
@@ -141,7 +141,7 @@ impl Thread {
         if is_other && self.change(runner.thread).is_none() {
             return Ok(None);
         }
-        Ok(Some(Found {
+        Ok(Some(FoundThread {
             stack: runner.stack,
             is_other,
         }))
@@ -227,13 +227,13 @@ impl Thread {
         let call = match held {
             Held::Stopped(pause) => pause.call(),
             Held::InHandler(hold) => hold.call(),
-            Held::Asleep(_) => Call::Waits,
-            Held::Free(_) => Call::Unknown,
+            Held::Asleep(_) => SystemCall::Waits,
+            Held::Free(_) => SystemCall::Unknown,
         };
         let on_processor = match (self.clock, held) {
             (Some(_), _) => Some(self.on_processor),
             // If it had no processor, it needed a time slice to get where it was stopped.
-            (None, Held::Stopped(_)) if call == Call::Waits => {
+            (None, Held::Stopped(_)) if call == SystemCall::Waits => {
                 let now = self.times().map(|times| times.1);
                 Some(now.is_some() && now == self.slices)
             }
