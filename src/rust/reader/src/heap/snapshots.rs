@@ -14,7 +14,7 @@ use crate::heap::snapshot::{About, Snapshot, take};
 use crate::memory::symbols::Module;
 use crate::process::apart;
 use crate::process::{
-    Held, Image, OwnView, Pause, Process, ProcessMemory, Thread, is_traced, release_memory,
+    Held, Image, OwnView, Pause, Process, ProcessMemory, Thread, Watched, is_traced, release_memory,
 };
 use crate::record::follow::{self, Followed};
 use crate::record::source::{of_process, process_source};

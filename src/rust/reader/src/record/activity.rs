@@ -1,6 +1,6 @@
 //! The processes that run R, and what they do now.
 
-use crate::process::{Process, ProcessMemory, Thread, r_processes};
+use crate::process::{Process, ProcessMemory, Thread, Watched, r_processes};
 use crate::record::follow;
 use crate::recorded::result::Listed;
 use crate::recorded::states::{State, Stops};

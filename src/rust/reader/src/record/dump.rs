@@ -1,7 +1,7 @@
 //! Reads the stack of a running process at one moment.
 
 use crate::process::apart;
-use crate::process::{Process, ProcessMemory, system_call_name};
+use crate::process::{Process, ProcessMemory, Watched, system_call_name};
 use crate::record::follow::{self, Followed};
 use crate::record::source::of_process;
 use crate::record::stop_and_read::{Outcome, Which, read};

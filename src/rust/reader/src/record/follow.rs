@@ -1,7 +1,7 @@
 //! Follows R from one thread of its process to another: a program that embeds R may call it from any of them.
 
+use crate::process::Watched;
 use crate::process::{Process, Thread};
-use crate::record::stop_and_read::Watched;
 use crate::recorded::states::Stops;
 use crate::running_r::RunningR;
 use crate::running_r::c_stack::Whereabouts;

@@ -9,6 +9,7 @@
 //! moment: a process that sleeps at a tick may have used CPU time since the last one, but not where it stands now. At the
 //! end, all CPU times get the factor by which their sum equals the CPU clock ([`crate::record::cpu_clock`]).
 
+use crate::process::Watched;
 use crate::process::{NativeReader, Placement, Process, ProcessMemory, Thread};
 use crate::record::changed::Done;
 use crate::record::cpu_clock::CpuClock;
@@ -16,7 +17,7 @@ use crate::record::follow::{self, Followed};
 use crate::record::role::Role;
 use crate::record::samples::{AtTick, Samples};
 use crate::record::source::{about_cpu, about_pauses, of_process, source};
-use crate::record::stop_and_read::{Outcome, Watched, Which, read};
+use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::record::stride::Stride;
 use crate::recorded::result::Tick;
 use crate::recorded::settings::{Clock, Settings};

@@ -6,67 +6,12 @@
 //! runs, and belongs to this process ──► hold ──► ──┘
 //! ```
 
-use crate::process::computing::Evidence;
-use crate::process::{Held, NativeReader, Thread};
-use crate::recorded::states::{Activity, FoundThread, State, WhyFree};
+use crate::process::{Held, NativeReader, Watched};
+use crate::recorded::states::{State, WhyFree};
 use crate::stack::reader::{Motion, StackReader};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::memory::Memory;
-
-/// What the system knows and does about the thread that is recorded.
-pub trait Watched {
-    /// Its CPU time in nanoseconds, if it is known.
-    fn cpu_time(&self) -> Option<u64>;
-
-    /// What it does at a tick; `None` if it has ended.
-    fn activity(&mut self) -> Option<Activity>;
-
-    /// Whether its process was seen to run another program than when this began.
-    fn has_left(&self) -> bool;
-
-    /// Follows R to the thread on whose stack this address is; `None` if there is none.
-    fn follow(&mut self, address: u64) -> Result<Option<FoundThread>>;
-
-    /// Keeps it where it is, given its state.
-    fn hold(&mut self, state: State) -> Held;
-
-    /// What is known about it, if it was running at the tick and is held now.
-    fn evidence(&self, held: &Held) -> Evidence;
-
-    /// Whether it has been where it was since then.
-    fn is_still(&self, held: &Held) -> bool;
-}
-
-impl Watched for Thread {
-    fn cpu_time(&self) -> Option<u64> {
-        self.cpu_time()
-    }
-
-    fn activity(&mut self) -> Option<Activity> {
-        self.activity()
-    }
-
-    fn has_left(&self) -> bool {
-        self.has_left()
-    }
-
-    fn follow(&mut self, address: u64) -> Result<Option<FoundThread>> {
-        self.follow(address)
-    }
-
-    fn hold(&mut self, state: State) -> Held {
-        self.hold(state)
-    }
-
-    fn evidence(&self, held: &Held) -> Evidence {
-        self.evidence(held)
-    }
-
-    fn is_still(&self, held: &Held) -> bool {
-        self.is_still(held)
-    }
-}
 
 /// What was read of a thread at a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

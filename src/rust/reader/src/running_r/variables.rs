@@ -3,7 +3,7 @@
 use super::constants::{Constants, Environments};
 use super::exports::Exports;
 use super::head::Head;
-use super::search::{Found, Hidden};
+use super::search::Hidden;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
@@ -18,11 +18,12 @@ type OfCalls = Exports<{ OF_CALLS.len() }>;
 
 pub struct Variables<'e> {
     exports: &'e OfCalls,
-    /// The values of those that R exports, in the order of [`OF_CALLS`].
+    /// Their values, in the order of [`OF_CALLS`].
     values: [Option<u64>; OF_CALLS.len()],
     /// Empty if R exports all.
     hidden: Hidden<'e>,
-    by_value: Found,
+    /// The outermost record, if it was searched.
+    toplevel: u64,
 }
 
 impl<'e> Variables<'e> {
@@ -44,7 +45,7 @@ impl<'e> Variables<'e> {
             exports,
             values,
             hidden: Hidden::default(),
-            by_value: Found::default(),
+            toplevel: 0,
         };
         let needed = [NIL, IN_BYTE_CODE, SRCFILE_SYMBOL, GLOBAL_CONTEXT];
         if needed.iter().any(|name| variables.get(name) == Some(0)) {
@@ -52,7 +53,13 @@ impl<'e> Variables<'e> {
         }
         if !are_all {
             variables.hidden = Hidden::read(memory, &exports.variables)?;
-            variables.by_value = variables.hidden.constants(memory, mappings);
+            let found = variables.hidden.constants(memory, mappings);
+            variables.toplevel = found.toplevel;
+            for (value, name) in variables.values.iter_mut().zip(OF_CALLS) {
+                let known = found.values.iter();
+                let known = known.filter(|(known, value)| *known == name && *value != 0);
+                *value = value.or(known.map(|(_, value)| *value).next());
+            }
         }
         Ok(Some(variables))
     }
@@ -60,7 +67,7 @@ impl<'e> Variables<'e> {
     /// The value of a variable that does not change while R runs.
     pub fn get(&self, name: &str) -> Option<u64> {
         let row = OF_CALLS.iter().position(|known| *known == name)?;
-        self.values[row].or_else(|| self.by_value.get(name))
+        self.values[row]
     }
 
     /// `R_GlobalContext`. See [`Hidden::heads()`].
@@ -72,10 +79,7 @@ impl<'e> Variables<'e> {
     ) -> Result<Head> {
         match self.exports.get(GLOBAL_CONTEXT) {
             Some(address) => Head::new(address),
-            None => {
-                let toplevel = self.by_value.toplevel;
-                self.hidden.heads(memory, toplevel, records, mappings)
-            }
+            None => self.hidden.heads(memory, self.toplevel, records, mappings),
         }
     }
 

@@ -5,47 +5,33 @@
 //! objects that it needs. Only the names of namespaces are cached: R frees these if at all when they are unloaded.
 
 use crate::running_r::RunningR;
+use crate::stack::cache::Cache;
 use crate::stack::frames::Package;
 use crate::stack::names::text;
 use crate::stack::snapshot::Snapshot;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::{StringId, Strings};
 use profile_runtime::environments::{BASE_NAME, name_of_namespace};
 use profile_runtime::memory::{Memory, at};
 use profile_runtime::objects::{
     BUILTINSXP, CELL, CLOSXP, ENCLOSING, ENVIRONMENT, ENVSXP, HASHTAB, SPECIALSXP, Type,
 };
-use std::collections::HashMap;
 
 /// The maximum number of enclosing environments that are followed. Functions inside functions and methods of R6 have
 /// fewer than ten.
 const MOST_ENCLOSING: usize = 20;
-/// The maximum number of namespaces that are cached.
-const MOST_NAMESPACES: usize = 1 << 16;
 
 /// The names of namespaces, by address.
 #[derive(Debug, Default)]
-pub struct Packages {
-    namespaces: HashMap<u64, StringId, foldhash::fast::RandomState>,
-    /// Namespaces that were added since the last `keep()`.
-    new: Vec<u64>,
-}
+pub struct Packages(Cache<u64, StringId>);
 
 impl Packages {
-    /// Keeps the results that were added since the last call, because nothing changed while they were read.
     pub fn keep(&mut self) {
-        self.new.clear();
-        if self.namespaces.len() > MOST_NAMESPACES {
-            self.namespaces.clear();
-        }
+        self.0.keep();
     }
 
-    /// Discards the results that were added since the last call of `keep()`.
     pub fn forget(&mut self) {
-        for namespace in self.new.drain(..) {
-            self.namespaces.remove(&namespace);
-        }
+        self.0.forget();
     }
 
     /// The package of R's builtin functions.
@@ -80,7 +66,7 @@ impl Packages {
             if address == environments.global {
                 return Ok(Package::None);
             }
-            if let Some(&name) = self.namespaces.get(&address) {
+            if let Some(name) = self.0.get(address) {
                 return Ok(Package::Named(name));
             }
             if address == environments.base || address == environments.base_namespace {
@@ -120,8 +106,7 @@ impl Packages {
             return Ok(Package::Unknown);
         };
         let name = texts.intern(&name)?;
-        self.namespaces.try_put(address, name)?;
-        self.new.try_push(address)?;
+        self.0.put(address, name)?;
         Ok(Package::Named(name))
     }
 }

@@ -3,12 +3,12 @@
 
 use crate::running_r::RunningR;
 use crate::stack::builtin::Builtin;
+use crate::stack::cache::Cache;
 use crate::stack::frames::Place;
 use crate::stack::names::{Found, Names, text};
-use crate::stack::positions::{MOST_POSITIONS, Positions};
+use crate::stack::positions::Positions;
 use crate::stack::snapshot::Snapshot;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::{StringId, Strings};
 use profile_runtime::byte_code::Code;
 use profile_runtime::contexts::Site;
@@ -18,7 +18,6 @@ use profile_runtime::objects::{
     ATTRIBUTES, CAR, CDR, CELL, CLOSXP, DATA, ENVSXP, INTSXP, LENGTH, LISTSXP, TAG, Type, object_of,
 };
 use profile_runtime::variables::{FILENAME, SRCREF_NAME};
-use std::collections::HashMap;
 
 /// A `srcref` has two or three attributes.
 const MOST_ATTRIBUTES: usize = 8;
@@ -66,14 +65,11 @@ fn is_object(address: u64, r: &RunningR) -> bool {
     address != 0 && address != r.values.nil
 }
 
-type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
-
 /// Results, cached by address. R may free these objects and reuse their addresses, so each entry contains data that
 /// identifies the object. For each sample, this data is read again and compared.
 #[derive(Debug, Default)]
 pub struct Places {
-    srcrefs: Map<u64, Srcref>,
-    new_srcrefs: Vec<u64>,
+    srcrefs: Cache<u64, Srcref>,
     positions: Positions,
 }
 
@@ -85,20 +81,13 @@ struct Srcref {
 }
 
 impl Places {
-    /// Keeps the results that were added since the last call, because nothing changed while they were read.
     pub fn keep(&mut self) {
-        self.new_srcrefs.clear();
-        if self.srcrefs.len() > MOST_POSITIONS {
-            self.srcrefs.clear();
-        }
+        self.srcrefs.keep();
         self.positions.keep();
     }
 
-    /// Discards the results that were added since the last call of `keep()`.
     pub fn forget(&mut self) {
-        for address in self.new_srcrefs.drain(..) {
-            self.srcrefs.remove(&address);
-        }
+        self.srcrefs.forget();
         self.positions.forget();
     }
 
@@ -169,7 +158,7 @@ impl Places {
         }
         let line = half_at(&object, DATA) as i32;
         let attributes = at(&object, ATTRIBUTES);
-        let known = self.srcrefs.get(&address);
+        let known = self.srcrefs.get(address);
         let known = known.filter(|known| (known.line, known.attributes) == (line, attributes));
         let file = match known {
             Some(known) => known.file,
@@ -180,8 +169,7 @@ impl Places {
                     attributes,
                     file,
                 };
-                self.srcrefs.try_put(address, srcref)?;
-                self.new_srcrefs.try_push(address)?;
+                self.srcrefs.put(address, srcref)?;
                 file
             }
         };

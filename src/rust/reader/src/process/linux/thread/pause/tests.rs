@@ -1,7 +1,7 @@
 //! Stops, signals and ends of processes: shells that this process has started.
 
 use super::super::super::proc::Process;
-use super::super::{Held, Thread, clock_of_thread, is_on_processor};
+use super::super::{Held, Thread, Watched, clock_of_thread, is_on_processor};
 use super::*;
 use crate::process::computing::{Evidence, SystemCall};
 use crate::recorded::states::{State, Stops};

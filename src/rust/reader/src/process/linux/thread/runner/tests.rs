@@ -1,6 +1,7 @@
 //! Processes in a folder that the tests write, and threads of this process.
 
 use super::super::super::folder::{Entry, Scripted};
+use super::super::watched::Watched;
 use super::*;
 use crate::process::{Process, Thread};
 use crate::recorded::states::Stops;
