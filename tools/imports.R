@@ -16,7 +16,7 @@ layers <- list(
     "schema", "tables", "analysis",
     "formats", "joint", "page"
   ),
-  reader = c("memory", "target", "stack", "process", "record", "heap")
+  reader = c("memory", "running_r", "stack", "recorded", "process", "record", "heap", "live")
 )
 
 crates <- c(
@@ -41,9 +41,11 @@ code_of <- function(file) {
   replace(paste0("(?s)", test_attribute, "mod \\w+ \\{.*"), " ", text)
 }
 
-# The files of modules that an attribute names, such as `#[cfg_attr(..., path = "linux/mod.rs")]`. The first one counts.
+# The files of modules that an attribute names, such as `#[cfg_attr(..., path = "linux/mod.rs")]`. The first one counts, and
+# none of those for systems on which something is refused: `#[cfg_attr(not(...), path = "unsupported.rs")]`.
 named_files <- function(file) {
   text <- paste(readLines(file, encoding = "UTF-8", warn = FALSE), collapse = "\n")
+  text <- replace("#\\[cfg_attr\\(\\s*not\\((?:[^\\]\"]|\"[^\"]*\")*\\)\\]\\s*", "", text)
   found <- matches("(?:#\\[cfg_attr\\((?:[^\\]\"]|\"[^\"]*\")*\\)\\]\\s*)+(?:pub )?mod \\w+;", text)
   paths <- sub("(?s)^.*?path = \"([^\"]+)\".*", "\\1", found, perl = TRUE)
   stats::setNames(paths, sub("(?s).*mod (\\w+);", "\\1", found, perl = TRUE))
@@ -193,7 +195,7 @@ of_runtime <- c(
 )
 # Other parts of the reader have the offsets of core files and libraries.
 offset_in_r <- "\\b(?:half_at|at|word)\\((?:&?[\\w.]+,\\s*)?[1-9][0-9]*\\)"
-reads_r <- "reader/src/(target|stack|heap)/"
+reads_r <- "reader/src/(running_r|stack|heap)/"
 names_of_r <- "\"(?:R|Rf)_[A-Za-z]+\""
 
 # Lines for modules of these crates that contain it.

@@ -1,36 +1,44 @@
-# Counts the lines of code: without comments, blank lines, help and tests.
+# Counts the lines of code, without comments, blank lines and help; those of tests are counted apart.
 #
 #   Rscript tools/lines.R [FOLDER]    of this checkout, or of another one, by crate and language
 
 folder <- c(commandArgs(TRUE), ".")[[1]]
 
-files_in <- function(path, pattern) {
-  files <- list.files(file.path(folder, path), pattern, recursive = TRUE, full.names = TRUE)
-  files[!grepl("/(tests|target|examples)/|/testing[.]rs$|/tests[.]rs$|_tests[.]rs$|_tests/|extendr-wrappers[.]R$", files)]
-}
+tests <- "/tests/|/testing[.]rs$|/tests[.]rs$|_tests[.]rs$|_tests/"
+other <- "/examples/|/node_modules/|extendr-wrappers[.]R$"
 
-# Lines of a file that are code. `comment` is a pattern of lines that are not.
-code_lines <- function(file, comment) {
+# For each language: its files, and the lines that are not code.
+languages <- list(
+  Rust = c(files = "[.]rs$", comment = "^//"), R = c(files = "[.]R$", comment = "^#"),
+  C = c(files = "[.][ch]$", comment = "^(//|/?\\*)"), page = c(files = "[.](js|mjs|css|html)$", comment = "^(//|/?\\*)")
+)
+
+# The lines of code of a file, and those of its tests: in Rust, tests are the last module of a file.
+lines_of <- function(file, comment) {
   lines <- trimws(readLines(file, warn = FALSE))
-  # In Rust, tests are the last module of a file.
-  tests <- which(grepl("^#\\[cfg\\(.*\\btest\\b", lines) & grepl("^(pub )?mod tests \\{", c(lines[-1], "")))
-  if (length(tests) > 0) {
-    lines <- lines[seq_len(tests[[1]] - 1)]
-  }
-  sum(lines != "" & !grepl(comment, lines))
+  first <- which(grepl("^#\\[cfg\\(.*\\btest\\b", lines) & grepl("^(pub )?mod tests \\{", c(lines[-1], "")))
+  is_test <- grepl(tests, file) | seq_along(lines) >= c(first, Inf)[[1]]
+  is_code <- lines != "" & !grepl(comment, lines)
+  c(code = sum(is_code & !is_test), tests = sum(is_code & is_test))
 }
 
-count <- function(files, comment) sum(vapply(files, code_lines, 0L, comment = comment))
+# The same for all files of folders, without their subfolders unless `recursive`.
+count <- function(language, paths, recursive = TRUE) {
+  language <- languages[[language]]
+  files <- list.files(file.path(folder, paths), language[["files"]], recursive = recursive, full.names = TRUE)
+  rowSums(vapply(files[!grepl(other, files)], lines_of, c(code = 0L, tests = 0L), comment = language[["comment"]]))
+}
 
-rust <- c(
-  core = "core/src", reader = "reader/src", runtime = "runtime/src", unwind = "unwind/src", sampler = "sampler/src",
-  agent = "agent/src", binding = "src"
-)
-counts <- vapply(file.path("src/rust", rust), function(path) count(files_in(path, "[.]rs$"), "^//"), 0L)
-names(counts) <- names(rust)
+crates <- c("core", "reader", "runtime", "unwind", "sampler", "agent")
+rust <- lapply(crates, function(crate) count("Rust", file.path("src/rust", crate, c("src", "tests"))))
+rust <- c(stats::setNames(rust, crates), list(binding = count("Rust", "src/rust/src")))
 counts <- c(
-  counts, Rust = sum(counts), R = count(c(files_in("R", "[.]R$"), files_in("inst/record", "[.]R$")), "^#"),
-  C = count(list.files(file.path(folder, "src"), "[.][ch]$", full.names = TRUE), "^(//|/?\\*)"),
-  page = count(files_in("inst/page", "[.](js|css|html)$"), "^(//|/?\\*)")
+  rust, list(
+    Rust = Reduce(`+`, rust), R = count("R", c("R", "inst/record", "tests/testthat")),
+    C = count("C", "src", recursive = FALSE), page = count("page", c("inst/page", "tests/page"))
+  )
 )
-cat(sprintf("%8s  %s\n", format(counts, big.mark = ","), names(counts)), sep = "")
+table <- do.call(rbind, counts)
+table <- rbind(table, all = colSums(table[c("Rust", "R", "C", "page"), ]))
+cells <- format(rbind(colnames(table), format(table, big.mark = ",")), justify = "right")
+cat(paste0("  ", cells[, "code"], "  ", cells[, "tests"], "  ", c("", rownames(table))), sep = "\n")

@@ -9,8 +9,10 @@ use extendr_api::Robj;
 use profile_agent::counts::Counts;
 use profile_agent::forward;
 use profile_agent::handle;
+pub use profile_agent::handle::{abandon, clear};
 use profile_agent::recorder::Timing;
 use profile_agent::run::{Job, Lease};
+pub use profile_agent::serve::serve;
 use profile_agent::sink::To;
 use profile_agent::source::Source;
 use profile_agent::spool::read;
@@ -23,21 +25,24 @@ use profile_core::message;
 use profile_core::model::heap::SNAPSHOT;
 use profile_core::model::known_types::INUSE_SPACE;
 use profile_reader::heap::counts::Allocated;
-use profile_reader::heap::gauge::Gauge;
-use profile_reader::heap::snapshots::check_own_heap;
-use profile_reader::record::settings::Clock;
-use profile_reader::record::source::KIND;
+use profile_reader::live::{Gauge, check_own_heap};
+use profile_reader::recorded::settings::Clock;
+use profile_reader::recorded::source::KIND;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Reads the settings from a list: `method`, "reader" (or "auto", the same here) or "rprof"; `interval` and `every` in
+/// Starts the agent, with settings from a list: `method`, "reader" (or "auto", the same here) or "rprof"; `interval` and `every` in
 /// seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `kind`, "folder", "function" or
 /// "forward"; and `path`, the folder, or the spool. For a folder: `name`, the prefix of file names. For a spool: `limit`,
 /// its maximum size in bytes; and for a forwarder: `target`, `command` and `environment` (bytes). `memory`, the seconds
 /// between two snapshots of R's heap, or NULL. `lease`, two files: the agent records as long as the first one exists, and
 /// removes the second one at the end; or NULL.
-pub fn job(list: &Robj) -> Result<Job> {
+pub fn start(list: &Robj) -> Result<()> {
+    handle::start(job(list)?)
+}
+
+fn job(list: &Robj) -> Result<Job> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;
     for (key, value) in keys.iter().zip(option(list, "values")?.elements()?) {
@@ -133,7 +138,16 @@ fn duration(list: &Robj, name: &str) -> Result<Duration> {
 }
 
 /// The status of the agent as a list; NULL if there is no agent.
-pub fn status(arena: Arena<'_>, counts: Option<Counts>) -> Result<RObject<'_>> {
+pub fn status(arena: Arena<'_>) -> Result<RObject<'_>> {
+    in_list(arena, handle::status())
+}
+
+/// Stops the agent, which tries to send queued chunks meanwhile, and returns its status.
+pub fn stop_within(arena: Arena<'_>, timeout: Duration) -> Result<RObject<'_>> {
+    in_list(arena, handle::stop(timeout))
+}
+
+fn in_list(arena: Arena<'_>, counts: Option<Counts>) -> Result<RObject<'_>> {
     let Some(counts) = counts else {
         return Ok(RObject::null());
     };

@@ -345,7 +345,8 @@ impl TextSlots<'_> {
     }
 }
 
-/// Allocates so many vectors of doubles, and nothing else. They are garbage at once.
+/// Allocates so many vectors of doubles, and nothing else. They are garbage at once. The agent needs this.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub fn allocate_vectors(count: u32, len: u32) -> Result<()> {
     // SAFETY: a vector type; nothing uses the vectors.
     let made = guarded(|| unsafe {

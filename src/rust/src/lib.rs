@@ -17,6 +17,10 @@
 #[allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod entry;
 
+#[cfg_attr(
+    not(all(target_os = "linux", target_pointer_width = "64")),
+    path = "agent_unsupported.rs"
+)]
 mod agent;
 mod altrep;
 mod arena;
@@ -35,7 +39,6 @@ mod to_r;
 mod vector_data;
 
 use extendr_api::prelude::Robj;
-use profile_agent::handle;
 use profile_sampler as sampler;
 use std::ffi::c_int;
 
@@ -52,5 +55,5 @@ pub extern "C" fn profile_rust_load() {
 pub extern "C" fn profile_rust_unload() -> c_int {
     sampler::abandon();
     entry::abandon();
-    c_int::from(handle::abandon())
+    c_int::from(agent::abandon())
 }

@@ -14,7 +14,7 @@ use profile_core::model::{Payload, Profile};
 use profile_core::page::{self, Comparison, Page, SourceText};
 use profile_core::retry::{self, Outcome};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
-use profile_reader::record::settings;
+use profile_reader::recorded::settings;
 use profile_sampler as sampler;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

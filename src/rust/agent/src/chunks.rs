@@ -8,8 +8,8 @@ use crate::state::State;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::model::Profile;
-use profile_reader::record::session::Tick;
-use profile_reader::record::ticks;
+use profile_reader::recorded::result::Tick;
+use profile_reader::recorded::ticks;
 use std::time::{Duration, Instant};
 
 /// How often the session is reopened.

@@ -1,10 +1,9 @@
 //! How much memory R and its process use: a few figures that are added to each chunk, so that a leak is seen before
 //! anybody takes a snapshot.
 
-use profile_reader::heap::gauge::{Gauge, Usage};
-use profile_reader::process::Process;
+use profile_reader::heap::counts::Usage;
+use profile_reader::live::{Gauge, resident};
 use std::cell::{Cell, RefCell};
-use std::process;
 
 /// The keys of the figures. Those of the heap are the same as in a snapshot, where they are exact.
 const KEYS: [&str; 6] = [
@@ -65,10 +64,5 @@ impl Figures {
     }
 }
 
-fn resident() -> Option<u64> {
-    let pid = i32::try_from(process::id()).ok()?;
-    Process::find(pid).ok()?.resident()
-}
-
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(test)]
 mod tests;

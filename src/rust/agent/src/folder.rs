@@ -5,7 +5,7 @@ use crate::now::Now;
 use profile_core::error::Result;
 use profile_core::io::save;
 use profile_core::message;
-use profile_reader::record::source::utc;
+use profile_reader::recorded::source::utc;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::path::PathBuf;
@@ -64,5 +64,5 @@ impl Folder {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(test)]
 mod tests;

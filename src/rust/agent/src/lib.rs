@@ -14,7 +14,7 @@
 //! - [`handle`]: the only agent of a process: start, stop and status; a forked process does not inherit it;
 //! - [`run`]: the main loop of the thread; [`now`]: the time, which it passes to everything else;
 //! - [`source`]: where samples come from; [`recorder`]: what takes them: [`chunks`] makes chunks of the samples of a
-//!   [`session`] of the reader, [`rprof`] of those of R's own profiler;
+//!   [`session`] of the reader (`own_session`), [`rprof`] of those of R's own profiler;
 //! - [`figures`]: about memory, in each chunk; [`snapshots`]: of R's heap;
 //! - [`state`]: what both threads know, with the [`counts`]: each sample is open, in the spool, sent or dropped;
 //! - [`spool`]: the folder with the chunks that wait to be sent, the only queue; [`names`]: of its files; [`lock`]: shows
@@ -23,6 +23,8 @@
 //!   it starts when [`watch`] says so;
 //! - [`system`]: what the standard library lacks: clocks, signals, file locks, the file of R's profiler.
 
+// The binding crate refuses to start an agent elsewhere.
+#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod chunks;
@@ -34,11 +36,18 @@ pub mod handle;
 pub mod lock;
 pub mod names;
 pub mod now;
+#[cfg_attr(
+    not(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
+    path = "no_session.rs"
+)]
+pub mod own_session;
 pub mod recorder;
 pub mod rprof;
 pub mod run;
-#[cfg(test)]
-mod script;
 pub mod serve;
 pub mod session;
 pub mod sink;
@@ -46,13 +55,7 @@ pub mod snapshots;
 pub mod source;
 pub mod spool;
 pub mod state;
-#[cfg_attr(
-    all(target_os = "linux", target_pointer_width = "64"),
-    path = "linux/mod.rs"
-)]
-#[cfg_attr(
-    not(all(target_os = "linux", target_pointer_width = "64")),
-    path = "unsupported.rs"
-)]
 pub mod system;
+#[cfg(test)]
+mod testing;
 pub mod watch;

@@ -2,7 +2,7 @@
 
 use crate::now::Now;
 use profile_core::error::{Error, Result};
-use profile_reader::record::settings::Clock;
+use profile_reader::recorded::settings::Clock;
 use std::time::Duration;
 
 /// If more time passes between two ticks, the system was suspended or the process was stopped, and it is unknown what

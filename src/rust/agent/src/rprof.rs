@@ -16,7 +16,7 @@ use profile_core::limits::memory::{TryGrow, filled};
 use profile_core::message;
 use profile_core::model::known_types::SAMPLES;
 use profile_core::model::{Period, Profile, Values};
-use profile_reader::record::source::own_source;
+use profile_reader::recorded::source::own_source;
 use std::process;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -216,5 +216,5 @@ impl Drop for Rprof<'_> {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(test)]
 mod tests;

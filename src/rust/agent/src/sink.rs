@@ -12,7 +12,7 @@ use profile_core::io::gzip;
 use profile_core::limits::memory::{Growing, TryGrow};
 use profile_core::message;
 use profile_core::model::{Profile, Source};
-use profile_reader::record::source::add_numbers;
+use profile_reader::recorded::source::add_numbers;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 

@@ -9,7 +9,7 @@ use profile_core::limits::cancel::Stop;
 use profile_core::limits::thread::refused;
 use profile_core::message;
 use profile_core::model::Profile;
-use profile_reader::heap::snapshots::heap_of_image;
+use profile_reader::live::heap_of_image;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -101,5 +101,5 @@ impl Drop for Snapshots<'_> {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(test)]
 mod tests;

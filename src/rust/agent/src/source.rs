@@ -1,16 +1,14 @@
 //! Where samples come from.
 
-use crate::chunks::Chunks;
 use crate::now::Now;
+use crate::own_session;
 use crate::recorder::{Recorder, Timing};
 use crate::rprof::Rprof;
-use crate::session::OwnSession;
 use crate::sink::Encoder;
 use crate::state::State;
 use crate::system::Log;
 use profile_core::error::Result;
 use profile_core::joint::Files;
-use profile_core::model::Profile;
 use std::sync::Arc;
 
 #[derive(Debug, Clone)]
@@ -32,11 +30,7 @@ impl Source {
         now: Now,
     ) -> Result<Box<dyn Recorder + 'a>> {
         Ok(match self {
-            Source::Reader => {
-                let mut profile = Profile::default();
-                let session = OwnSession::open(timing, files, &mut profile)?;
-                Box::new(Chunks::new(timing, state, encoder, session, profile, now))
-            }
+            Source::Reader => own_session::open(timing, state, encoder, files, now)?,
             Source::Rprof(log) => {
                 Box::new(Rprof::open(timing, state, encoder, Arc::clone(log), now))
             }

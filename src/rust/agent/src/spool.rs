@@ -315,5 +315,5 @@ pub fn read(path: &Path, most: u64) -> io::Result<Result<Vec<u8>>> {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(test)]
 mod tests;

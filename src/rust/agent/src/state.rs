@@ -172,5 +172,5 @@ impl State {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(test)]
 mod tests;

@@ -60,7 +60,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::{beginning, seconds};
+    use crate::testing::{beginning, seconds};
 
     struct World {
         watch: Watch,

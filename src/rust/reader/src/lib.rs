@@ -9,11 +9,13 @@
 //! The rooms of this crate, of which each uses only those above it:
 //!
 //! - [`memory`]: how memory is read, core files, and the modules that are mapped in it;
-//! - [`target`]: R in a process;
+//! - [`running_r`]: R in a process;
 //! - [`stack`]: R's stack at one moment;
+//! - [`recorded`]: what a recording is asked for, and what it returns;
 //! - [`process`]: running processes: their memory, how a thread is kept still, and its native stack;
 //! - [`record`]: the samples of a recording;
-//! - [`heap`]: all objects of R, and what holds them.
+//! - [`heap`]: all objects of R, and what holds them;
+//! - [`live`]: what looks into running processes, which is refused on systems where this is impossible.
 //!
 //! A tick goes through them like this:
 //!
@@ -28,8 +30,28 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod heap;
+#[cfg_attr(
+    not(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
+    path = "unsupported.rs"
+)]
+pub mod live;
 pub mod memory;
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub mod process;
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub mod record;
+pub mod recorded;
+pub mod running_r;
 pub mod stack;
-pub mod target;

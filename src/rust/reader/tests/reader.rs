@@ -26,6 +26,7 @@ mod reader {
     mod names;
     mod packages;
     mod places;
+    mod running_r;
     #[cfg(all(
         target_os = "linux",
         target_env = "gnu",
@@ -36,7 +37,6 @@ mod reader {
     mod spans;
     mod stack;
     mod symbols;
-    mod target;
     #[cfg(not(all(
         target_os = "linux",
         target_env = "gnu",

@@ -9,16 +9,15 @@ use crate::program;
 use crate::progress::stop_and_report;
 use crate::to_r;
 use extendr_api::prelude::{Robj, extendr, extendr_module};
-use profile_core::error::Error;
+use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryCollect;
 use profile_core::message;
-use profile_reader::heap::snapshots::{heap_of, own_heap};
-use profile_reader::process::{count_forks, forked, needs_permission, permit_process, r_processes};
-use profile_reader::record::dump::{dump, dump_core};
-use profile_reader::record::family::members;
-use profile_reader::record::lookout::{Lookout, Seen};
-use profile_reader::record::recorded::Recorded;
-use profile_reader::record::recorder::{self, Asked, Wanted};
+use profile_reader::live::{
+    self, Lookout, count_forks, dump, dump_core, forked, heap_of, members, needs_permission,
+    own_heap, permit_process,
+};
+use profile_reader::recorded::result::Recorded;
+use profile_reader::recorded::settings::{Asked, Wanted};
 use profile_runtime::{IS_LIVE, LIVE_PLATFORMS};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,8 +42,10 @@ pub fn abandon() {
     drop(lookout().take().map(Lookout::end));
 }
 
-fn seconds_used(seen: &Seen) -> f64 {
-    seen.used() as f64 / 1e9
+/// CPU times in seconds, if processes could be looked at.
+fn cpu_seconds(seen: Option<Vec<u64>>) -> Result<Vec<f64>> {
+    let seen = seen.iter().flatten();
+    seen.map(|&time| time as f64 / 1e9).try_vec()
 }
 
 thread_local! {
@@ -86,7 +87,7 @@ fn rust_processes_record(
             workers: argument(workers).integers()?,
             master: None,
         };
-        let recorded = recorder::record(&wanted, &settings, &stop)?;
+        let recorded = live::record(&wanted, &settings, &stop)?;
         if recorded.was_stopped {
             STOPPED.set(Some(recorded));
             return Err(Error::Interrupted);
@@ -118,7 +119,7 @@ fn rust_family_record(asked: &Robj, settings: &Robj) -> Robj {
             master: Some(master),
         };
         program::leave_terminal();
-        let recorded = recorder::record(&wanted, &settings, &stop)?;
+        let recorded = live::record(&wanted, &settings, &stop)?;
         to_r::recorded(arena, &recorded, false, &stop)
     })
 }
@@ -142,7 +143,7 @@ fn rust_lookout_start() -> Robj {
     outcome(|_| {
         // Without it, only a hint is missing.
         drop(lookout().take().map(Lookout::end));
-        *lookout() = Lookout::start(std::process::id() as i32).ok().flatten();
+        *lookout() = Lookout::start(std::process::id() as i32).ok();
         FORKS.store(count_forks(), Ordering::Relaxed);
         Ok(RObject::null())
     })
@@ -155,13 +156,9 @@ fn rust_lookout_end() -> Robj {
     outcome(|arena| {
         let lookout = lookout().take();
         let seen = lookout.and_then(|lookout| lookout.end().ok());
-        let seen = seen.unwrap_or_default();
         let forks = count_forks().saturating_sub(FORKS.load(Ordering::Relaxed));
         arena.list(&[
-            (
-                "cpu",
-                arena.numbers(&seen.iter().map(seconds_used).try_vec()?)?,
-            ),
+            ("cpu", arena.numbers(&cpu_seconds(seen)?)?),
             ("forks", arena.number(forks as f64)?),
         ])
     })
@@ -252,7 +249,7 @@ fn rust_family(pid: &Robj, workers: &Robj) -> Robj {
 // Returns the processes that run R.
 #[extendr]
 fn rust_processes() -> Robj {
-    outcome(|arena| to_r::processes(arena, &r_processes()?))
+    outcome(|arena| to_r::processes(arena, &live::list()?))
 }
 
 // Runs a program (its path and its arguments) in the place of this process and returns `status`, its exit status, see
@@ -263,13 +260,12 @@ fn rust_run_program(command: &Robj) -> Robj {
         let mut lookout = None;
         let status = program::run(&argument(command).paths()?, |pid| {
             // Without it, only a hint is missing.
-            lookout = Lookout::start(pid).ok().flatten();
+            lookout = Lookout::start(pid).ok();
         })?;
-        let seen = lookout.map(Lookout::end).transpose().ok().flatten();
-        let cpu = seen.iter().flatten().map(seconds_used).try_vec()?;
+        let seen = lookout.and_then(|lookout| lookout.end().ok());
         arena.list(&[
             ("status", arena.number(f64::from(status))?),
-            ("cpu", arena.numbers(&cpu)?),
+            ("cpu", arena.numbers(&cpu_seconds(seen)?)?),
         ])
     })
 }

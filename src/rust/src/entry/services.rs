@@ -7,15 +7,13 @@ use crate::argument::argument;
 use crate::options::option;
 use crate::outcome::outcome;
 use extendr_api::prelude::{Robj, extendr, extendr_module};
-use profile_agent::handle;
-use profile_agent::serve::serve;
 use profile_core::error::Error;
 use profile_core::limits::memory::{TryGrow, copied};
 use profile_core::message;
-use profile_reader::record::dump::dump;
+use profile_reader::live::dump;
 use std::time::Duration;
 
-// Starts the agent. `settings` is a list, see `agent::job()`. R's memory is read once first, unless the method is
+// Starts the agent. `settings` is a list, see `agent::start()`. R's memory is read once first, unless the method is
 // "rprof", since the thread could not distinguish a failure of this from others. If that is not possible and the method
 // is "auto", the agent is not started, and the reason is returned; otherwise NULL.
 #[extendr]
@@ -32,7 +30,7 @@ fn rust_agent_start(settings: &Robj) -> Robj {
                 found => found.map(drop)?,
             }
         }
-        handle::start(agent::job(settings)?)?;
+        agent::start(settings)?;
         Ok(RObject::null())
     })
 }
@@ -40,7 +38,7 @@ fn rust_agent_start(settings: &Robj) -> Robj {
 // Returns the status of the agent, also after it was stopped; NULL if there was none in this process.
 #[extendr]
 fn rust_agent_status() -> Robj {
-    outcome(|arena| agent::status(arena, handle::status()))
+    outcome(agent::status)
 }
 
 // Returns who uses R's profiler, see `agent::rprof()`.
@@ -55,7 +53,7 @@ fn rust_agent_stop(seconds: &Robj) -> Robj {
     outcome(|arena| {
         let seconds = argument(seconds).doubles()?.first().copied();
         let timeout = Duration::try_from_secs_f64(seconds.unwrap_or(0.0)).unwrap_or_default();
-        agent::status(arena, handle::stop(timeout))
+        agent::stop_within(arena, timeout)
     })
 }
 
@@ -72,17 +70,17 @@ fn rust_agent_chunk(path: &Robj, lazy: &Robj) -> Robj {
 #[extendr]
 fn rust_agent_clear() -> Robj {
     outcome(|_| {
-        handle::clear();
+        agent::clear();
         Ok(RObject::null())
     })
 }
 
-// Returns how the forwarder of a folder continues, see `serve()`.
+// Returns how the forwarder of a folder continues, see `agent::serve()`.
 #[extendr]
 fn rust_forwarder(folder: &Robj, is_last: &Robj) -> Robj {
     outcome(|arena| {
         let folder = argument(folder).file()?;
-        arena.text(serve(folder.path, argument(is_last).flag()?)?)
+        arena.text(agent::serve(folder.path, argument(is_last).flag()?)?)
     })
 }
 

@@ -6,14 +6,11 @@ use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
 use profile_core::formats::problems::Problems;
 use profile_core::limits::cancel::Stop;
-use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::limits::memory::TryCollect;
 use profile_reader::heap::snapshot::Snapshot;
-use profile_reader::process::Process;
-use profile_reader::record::activity::of_r;
-use profile_reader::record::dump::Dump;
-use profile_reader::record::family::Members;
-use profile_reader::record::recorded::Recorded;
-use profile_reader::record::samples::in_a_word;
+use profile_reader::recorded::dump::Dump;
+use profile_reader::recorded::result::{Listed, Members, Recorded};
+use profile_reader::recorded::states::State;
 use profile_reader::stack::frames::{Frame, Package};
 
 /// `list(tables, counts, unread, traced, unstopped, why_unstopped, pauses, ended, left, programs, starts, refused,
@@ -154,31 +151,24 @@ pub fn members<'call>(arena: Arena<'call>, members: &Members) -> Result<RObject<
 }
 
 /// A row for each process.
-pub fn processes<'call>(arena: Arena<'call>, processes: &[Process]) -> Result<RObject<'call>> {
+pub fn processes<'call>(arena: Arena<'call>, processes: &[Listed]) -> Result<RObject<'call>> {
     let all = || processes.iter();
-    let mut commands = Vec::new();
-    let mut scripts = Vec::new();
-    for process in all() {
-        commands.try_push(process.command()?)?;
-        scripts.try_push(process.script()?)?;
-    }
     let mut table = Tibble::new(arena, processes.len())?;
     table.integers("pid", all().map(|process| process.pid))?;
-    let activities = all().map(of_r).try_vec()?;
-    let states = activities.iter().map(|(state, _)| state.map(in_a_word));
-    table.texts("state", states)?;
-    let times = activities
-        .iter()
-        .map(|(_, cpu)| cpu.map_or(f64::NAN, |time| time as f64 / 1e9));
-    table.doubles("cpu_time", times)?;
+    table.texts(
+        "state",
+        all().map(|process| process.state.map(State::in_a_word)),
+    )?;
+    let seconds = |time: Option<u64>| time.map_or(f64::NAN, |time| time as f64 / 1e9);
+    table.doubles("cpu_time", all().map(|process| seconds(process.cpu_time)))?;
     table.doubles(
         "start",
-        all().map(|process| process.start().unwrap_or(f64::NAN)),
+        all().map(|process| process.start.unwrap_or(f64::NAN)),
     )?;
-    table.texts("script", scripts.iter().map(Option::as_deref))?;
+    table.texts("script", all().map(|process| process.script.as_deref()))?;
     table.texts(
         "command",
-        commands.iter().map(|command| Some(command.as_str())),
+        all().map(|process| Some(process.command.as_str())),
     )?;
     table.finish()
 }

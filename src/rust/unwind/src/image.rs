@@ -1,18 +1,19 @@
 //! The parts of a module in memory, as described by the ELF headers at its start.
 
+use object::LittleEndian;
+use object::elf::{
+    ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, PF_R, PF_X, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE,
+    ProgramHeader64,
+};
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader};
 use std::ops::Range;
+
+type Segment = ProgramHeader64<LittleEndian>;
+const LE: LittleEndian = LittleEndian;
 
 /// The number of bytes at the start of a module that contain its headers, in practice. No system has smaller pages.
 pub const HEAD: u64 = 4096;
 
-/// The fields of ELF headers, for 64 bits: <https://refspecs.linuxfoundation.org/elf/gabi4+/ch5.pheader.html>.
-const HEADER: usize = 64;
-const SEGMENT: u64 = 56;
-const LOAD: u32 = 1;
-const NOTE: u32 = 4;
-const EH_FRAME_HDR: u32 = 0x6474_e550;
-const EXECUTABLE: u32 = 1;
-const READABLE: u32 = 4;
 /// More segments with notes than a module has.
 const MOST_NOTES: usize = 4;
 
@@ -31,67 +32,37 @@ pub struct Image {
     pub notes: [Range<u64>; MOST_NOTES],
 }
 
-/// A program header.
-struct Segment {
-    kind: u32,
-    flags: u32,
-    offset: u64,
-    address: u64,
-    size: u64,
+/// The program headers at the start of a module; `None` if it is not the start of an ELF file for 64 bits, little-endian.
+fn segments(head: &[u8]) -> Option<&[Segment]> {
+    let header = FileHeader64::<LittleEndian>::parse(head).ok()?;
+    header.program_headers(header.endian().ok()?, head).ok()
 }
 
-impl Segment {
-    /// Its addresses in memory.
-    fn at(&self, bias: u64) -> Option<Range<u64>> {
-        let start = bias.wrapping_add(self.address);
-        Some(start..start.checked_add(self.size)?)
-    }
+/// The addresses of a segment in memory.
+fn addresses(segment: &Segment, bias: u64) -> Option<Range<u64>> {
+    let start = bias.wrapping_add(segment.p_vaddr(LE));
+    Some(start..start.checked_add(segment.p_memsz(LE))?)
 }
 
-/// The program headers at the start of a module; `None` if it is not the start of an ELF file.
-fn segments(head: &[u8]) -> Option<impl Iterator<Item = Segment> + Clone> {
-    let word = |at: usize| Some(u64::from_le_bytes(*head.get(at..)?.first_chunk()?));
-    let half = |at: usize| Some(u16::from_le_bytes(*head.get(at..)?.first_chunk()?));
-    // 64 bits, little-endian.
-    if head.len() < HEADER || !head.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let (start, size, count) = (word(32)?, half(54)?, half(56)?);
-    let end = start.checked_add(SEGMENT * u64::from(count))?;
-    if u64::from(size) != SEGMENT || end > HEAD.min(head.len() as u64) {
-        return None;
-    }
-    let headers = head.get(start as usize..end as usize)?;
-    Some(headers.chunks_exact(SEGMENT as usize).map(|header| {
-        let word = |at: usize| {
-            let bytes = header.get(at..).and_then(<[u8]>::first_chunk);
-            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
-        };
-        Segment {
-            kind: word(0) as u32,
-            flags: (word(0) >> 32) as u32,
-            offset: word(8),
-            address: word(16),
-            size: word(40),
-        }
-    }))
+/// The segments of a module that are loaded.
+fn loaded(segments: &[Segment]) -> impl Iterator<Item = &Segment> {
+    let all = segments.iter();
+    all.filter(|segment| segment.p_type(LE) == PT_LOAD)
 }
 
 /// The difference between addresses in memory and in the file, of a module that begins at `start`.
-fn bias(start: u64, mut segments: impl Iterator<Item = Segment>) -> Option<u64> {
-    let first = segments.find(|segment| segment.kind == LOAD)?;
+fn bias(start: u64, segments: &[Segment]) -> Option<u64> {
+    let first = loaded(segments).next()?;
     // Linkers align this address to the largest page of any system with the processor.
-    Some(start.wrapping_sub(first.address / HEAD * HEAD))
+    Some(start.wrapping_sub(first.p_vaddr(LE) / HEAD * HEAD))
 }
 
 /// The extent in memory of the module that begins at `start` with these bytes.
 pub fn extent(start: u64, head: &[u8]) -> Option<Range<u64>> {
     let segments = segments(head)?;
-    let bias = bias(start, segments.clone())?;
-    let loaded = segments.filter(|segment| segment.kind == LOAD);
-    let end = loaded
-        .filter_map(|segment| Some(segment.at(bias)?.end))
-        .max()?;
+    let bias = bias(start, segments)?;
+    let ends = loaded(segments).filter_map(|segment| Some(addresses(segment, bias)?.end));
+    let end = ends.max()?;
     (start < end).then_some(start..end)
 }
 
@@ -100,39 +71,39 @@ impl Image {
     /// headers. `page` is the size of a page of this system, which maps whole pages.
     pub fn read(map: &Range<u64>, head: &[u8], page: u64) -> Option<Image> {
         let segments = segments(head)?;
-        let bias = bias(map.start, segments.clone())?;
+        let bias = bias(map.start, segments)?;
         let memory_of = |segment: &Segment| {
-            let range = segment.at(bias)?;
+            let range = addresses(segment, bias)?;
             (map.start <= range.start && range.end <= map.end).then_some(range)
         };
-        let loaded = |range: &Range<u64>| {
-            segments
-                .clone()
-                .filter(|segment| segment.kind == LOAD && segment.flags & READABLE != 0)
-                .filter_map(|segment| memory_of(&segment))
+        // The loaded segment that contains a range.
+        let around = |range: &Range<u64>| {
+            loaded(segments)
+                .filter(|segment| segment.p_flags(LE).contains(PF_R))
+                .filter_map(memory_of)
                 .find(|segment| segment.start <= range.start && range.end <= segment.end)
         };
         let mut image = Image {
             bias,
             ..Image::default()
         };
-        for segment in segments.clone() {
-            let Some(range) = memory_of(&segment) else {
+        for segment in segments {
+            let Some(range) = memory_of(segment) else {
                 continue;
             };
-            match segment.kind {
-                LOAD if segment.flags & EXECUTABLE != 0 && image.code.is_empty() => {
+            match segment.p_type(LE) {
+                PT_LOAD if segment.p_flags(LE).contains(PF_X) && image.code.is_empty() => {
                     let before = range.start % page;
                     image.code = range.start - before..range.end;
-                    image.offset = segment.offset.saturating_sub(before);
+                    image.offset = segment.p_offset(LE).saturating_sub(before);
                 }
-                EH_FRAME_HDR => {
-                    if let Some(segment) = loaded(&range) {
+                PT_GNU_EH_FRAME => {
+                    if let Some(segment) = around(&range) {
                         image.unwind = range;
                         image.unwind_end = segment.end;
                     }
                 }
-                NOTE if loaded(&range).is_some() => {
+                PT_NOTE if around(&range).is_some() => {
                     let free = image.notes.iter_mut().find(|notes| notes.is_empty());
                     if let Some(slot) = free {
                         *slot = range;
@@ -145,28 +116,15 @@ impl Image {
     }
 }
 
-/// Finds the build id in the notes of a module, `bytes`, which are at `start`. A note consists of three numbers of
-/// four bytes (length of the name, length of the content, type), the name and the content, both padded to
-/// a multiple of four bytes.
+/// Finds the build id in the notes of a module, `bytes`, which are at `start`.
 pub fn build_id(start: u64, bytes: &[u8]) -> Option<Range<u64>> {
-    const GNU_BUILD_ID: u32 = 3;
-    let mut at = 0;
-    loop {
-        let note = bytes.get(at..)?;
-        let number = |i: usize| {
-            let four = note.get(i * 4..i * 4 + 4)?;
-            Some(u32::from_ne_bytes(four.try_into().ok()?))
-        };
-        let (name, content, kind) = (number(0)? as usize, number(1)? as usize, number(2)?);
-        let first = 12 + name.next_multiple_of(4);
-        let end = first.checked_add(content)?;
-        if end > note.len() {
-            return None;
+    let mut notes = NoteIterator::<FileHeader64<LittleEndian>>::new(LE, 4, bytes).ok()?;
+    while let Some(note) = notes.next().ok()? {
+        if note.n_type(LE) == NT_GNU_BUILD_ID && note.name() == ELF_NOTE_GNU {
+            let id = note.desc();
+            let from = start.checked_add((id.as_ptr().addr() - bytes.as_ptr().addr()) as u64)?;
+            return Some(from..from.checked_add(id.len() as u64)?);
         }
-        if kind == GNU_BUILD_ID && note.get(12..12 + name) == Some(b"GNU\0") {
-            let base = start.checked_add(at as u64)?;
-            return Some(base + first as u64..base.checked_add(end as u64)?);
-        }
-        at += end.next_multiple_of(4);
     }
+    None
 }

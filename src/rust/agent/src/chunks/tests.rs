@@ -1,9 +1,9 @@
 use super::*;
-use crate::script::{
+use crate::testing::{
     Folder, Script, Scripted, Shared, TAKEN, begin_profile, beginning, checked, encoder,
     last_error, next_profile, seconds, spooled, sum,
 };
-use profile_reader::record::settings::Clock;
+use profile_reader::recorded::settings::Clock;
 use profile_reader::stack::frames::Cut;
 
 const INTERVAL: f64 = 0.01;

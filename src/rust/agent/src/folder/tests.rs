@@ -1,6 +1,6 @@
 use super::*;
-use crate::script::{add_chunk, beginning, checked, last_error, temporary};
 use crate::state::{State, Store};
+use crate::testing::{add_chunk, beginning, checked, last_error, temporary};
 use std::fs;
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::script::{add_chunk, beginning, checked, last_error, spooled};
+use crate::testing::{add_chunk, beginning, checked, last_error, spooled};
 
 #[test]
 fn a_forwarder_is_started_and_its_results_are_counted() {

@@ -1,8 +1,8 @@
 use super::*;
-use crate::script::{
+use crate::testing::{
     DATE, Folder, beginning, checked, encoder, next_profile, seconds, spooled, sum,
 };
-use profile_reader::record::settings::Clock;
+use profile_reader::recorded::settings::Clock;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 

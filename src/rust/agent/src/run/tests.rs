@@ -1,6 +1,6 @@
 use super::*;
 use crate::forward::Settings;
-use crate::script::{
+use crate::testing::{
     Folder, Shared, beginning, checked, files, last_error, rename, seconds, spooled,
 };
 use profile_core::error::Error;
@@ -222,34 +222,38 @@ impl World {
     }
 }
 
-#[test]
-fn ticks_that_were_missed_are_skipped() {
+/// What the recorder is asked for, if a world is prepared like this and the agent is asked to stop at this time.
+fn calls(prepare: impl FnOnce(&mut World), stop: f64, expected: &[&str]) -> World {
     let mut world = World::new();
-    // The third tick takes longer than two intervals.
-    let ticks = [(0.0, false), (0.001, false), (0.05, false)];
-    world.calls.borrow_mut().ticks.extend(ticks);
-    let calls = world.record(0.125, 0.0);
-    let expected = [
-        "prepare 0",
-        "tick 0",
-        "tick 0.02",
-        "tick 0.04",
-        "tick 0.09",
-        "tick 0.11",
-        // The one at which it is asked to stop.
-        "tick 0.13",
-        "finish 0.13",
-    ];
-    assert_eq!(calls, expected);
-    assert_eq!(checked(&world.state).cpu, 130);
+    prepare(&mut world);
+    assert_eq!(world.record(stop, 0.0), expected);
+    world
 }
 
 #[test]
-fn the_agent_ends_with_what_it_records_for() {
-    let mut world = World::new();
-    let is_over = world.is_over.clone();
-    world.at(0.03, move || *is_over.borrow_mut() = true);
-    let calls = world.record(1.0, 0.0);
+fn ticks_are_at_their_times_until_the_end() {
+    // The third tick takes longer than two intervals, so ticks are missed. The last one is at the time of the stop.
+    let late = [(0.0, false), (0.001, false), (0.05, false)];
+    let world = calls(
+        |world| world.calls.borrow_mut().ticks.extend(late),
+        0.125,
+        &[
+            "prepare 0",
+            "tick 0",
+            "tick 0.02",
+            "tick 0.04",
+            "tick 0.09",
+            "tick 0.11",
+            "tick 0.13",
+            "finish 0.13",
+        ],
+    );
+    assert_eq!(checked(&world.state).cpu, 130);
+    // What the agent records for has ended.
+    let end = |world: &mut World| {
+        let is_over = world.is_over.clone();
+        world.at(0.03, move || *is_over.borrow_mut() = true);
+    };
     let expected = [
         "prepare 0",
         "tick 0",
@@ -257,14 +261,9 @@ fn the_agent_ends_with_what_it_records_for() {
         "tick 0.04",
         "finish 0.04",
     ];
-    assert_eq!(calls, expected);
-}
-
-#[test]
-fn the_time_between_two_ticks_is_random() {
-    let mut world = World::new();
-    world.clock.chances.borrow_mut().extend([0.4, 0.6, 0.9]);
-    let calls = world.record(0.07, 0.0);
+    calls(end, 1.0, &expected);
+    // The time between two ticks is random.
+    let chances = [0.4, 0.6, 0.9];
     let expected = [
         "prepare 0",
         "tick 0",
@@ -273,19 +272,17 @@ fn the_time_between_two_ticks_is_random() {
         "tick 0.076",
         "finish 0.076",
     ];
-    assert_eq!(calls, expected);
+    let random = |world: &mut World| world.clock.chances.borrow_mut().extend(chances);
+    calls(random, 0.07, &expected);
 }
 
 #[test]
 fn after_an_error_it_rests_and_tries_again() {
-    let mut world = World::new();
-    world
-        .calls
-        .borrow_mut()
-        .ticks
-        .extend([(0.0, false), (0.0, true)]);
-    world.calls.borrow_mut().recoveries.extend([true, false]);
-    let calls = world.record(10.03, 0.0);
+    let fail = |world: &mut World| {
+        let mut calls = world.calls.borrow_mut();
+        calls.ticks.extend([(0.0, false), (0.0, true)]);
+        calls.recoveries.extend([true, false]);
+    };
     let expected = [
         "prepare 0",
         "tick 0",
@@ -296,7 +293,7 @@ fn after_an_error_it_rests_and_tries_again() {
         "tick 10.04",
         "finish 10.04",
     ];
-    assert_eq!(calls, expected);
+    let world = calls(fail, 10.03, &expected);
     // Chunks are sent meanwhile: the loop looks every 50 milliseconds.
     assert!(world.clock.waits.get() >= 200);
     let counts = checked(&world.state);
@@ -306,42 +303,36 @@ fn after_an_error_it_rests_and_tries_again() {
 
 #[test]
 fn a_failed_preparation_is_an_error_that_passes() {
-    let mut world = World::new();
-    world.calls.borrow_mut().preparation = Some(Error::Process("a preparation".into()));
-    let calls = world.record(5.01, 0.0);
-    assert_eq!(
-        calls,
-        [
-            "prepare 0",
-            "recover 5",
-            "tick 5",
-            "tick 5.02",
-            "finish 5.02"
-        ]
-    );
+    let fail = |world: &mut World| {
+        world.calls.borrow_mut().preparation = Some(Error::Process("a preparation".into()));
+    };
+    let expected = [
+        "prepare 0",
+        "recover 5",
+        "tick 5",
+        "tick 5.02",
+        "finish 5.02",
+    ];
+    let world = calls(fail, 5.01, &expected);
     assert!(last_error(&world.state).contains("a preparation"));
 }
 
 #[test]
 fn it_can_be_stopped_at_any_moment() {
+    let tick = |time, fails| {
+        move |world: &mut World| world.calls.borrow_mut().ticks.push_back((time, fails))
+    };
     // During a rest after an error.
-    let mut world = World::new();
-    world.calls.borrow_mut().ticks.push_back((0.0, true));
-    assert_eq!(
-        world.record(1.01, 0.0),
-        ["prepare 0", "tick 0", "recover 1.05", "finish 1.05"]
-    );
+    let expected = ["prepare 0", "tick 0", "recover 1.05", "finish 1.05"];
+    calls(tick(0.0, true), 1.01, &expected);
     // At an error.
-    let mut world = World::new();
-    world.calls.borrow_mut().ticks.push_back((0.01, true));
-    assert_eq!(world.record(0.005, 0.0), ["prepare 0", "tick 0"]);
+    let world = calls(tick(0.01, true), 0.005, &["prepare 0", "tick 0"]);
     let counts = checked(&world.state);
     assert_eq!((counts.taken, counts.moves.lost), (1, 1));
     assert!(last_error(&world.state).contains("a tick"));
     // Before it starts.
-    let mut world = World::new();
-    world.state.stop(world.clock.now().instant);
-    assert_eq!(world.record(9.0, 0.0), ["prepare 0", "finish 0"]);
+    let stop = |world: &mut World| world.state.stop(world.clock.now().instant);
+    calls(stop, 9.0, &["prepare 0", "finish 0"]);
     // The last chunk fails.
     let mut world = World::new();
     world.calls.borrow_mut().end = Some(Error::Process("the end".into()));

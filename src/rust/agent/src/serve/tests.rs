@@ -1,5 +1,5 @@
 use super::*;
-use crate::script::temporary;
+use crate::testing::temporary;
 use std::fs;
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::script::{
+use crate::testing::{
     Folder, add_chunk, begin_profile, beginning, checked, encoder, files, last_error, seconds,
     spooled,
 };

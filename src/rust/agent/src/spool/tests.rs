@@ -1,5 +1,5 @@
 use super::*;
-use crate::script::{
+use crate::testing::{
     add_chunk, again, beginning, checked, files, last_error, rename, scan, spooled,
 };
 use std::os::unix::fs::PermissionsExt;

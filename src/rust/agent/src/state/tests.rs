@@ -1,5 +1,5 @@
 use super::*;
-use crate::script::{add_chunk, beginning, checked, spooled};
+use crate::testing::{add_chunk, beginning, checked, spooled};
 use profile_core::error::Error;
 
 #[test]

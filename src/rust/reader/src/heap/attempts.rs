@@ -6,7 +6,7 @@
 
 use super::snapshot::Snapshot;
 use super::wrong::Wrong;
-use crate::record::source::add_numbers_to_all;
+use crate::recorded::source::add_numbers_to_all;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::message;

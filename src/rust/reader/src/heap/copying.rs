@@ -8,7 +8,7 @@ use super::damage::Damage;
 use super::known::Known;
 use super::lists::{Lists, MOST_VARIABLES};
 use super::roots::Library;
-use crate::target::Target;
+use crate::running_r::RunningR;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, filled};
 use profile_runtime::allocation::HEADER;
@@ -46,7 +46,7 @@ struct Copy<'c, M> {
 pub fn copy(
     memory: &mut impl Memory,
     mappings: &[Mapping],
-    target: &Target,
+    r: &RunningR,
     known: &Known,
     lists: &Lists,
     libraries: &[Library],
@@ -59,9 +59,9 @@ pub fn copy(
         chunks: Vec::new(),
     };
     // The roots change fastest.
-    copy.records(target)?;
+    copy.records(r)?;
     copy.range(known.protected.clone())?;
-    copy.range(target.node_stack.start..known.node_stack_top.min(target.node_stack.end))?;
+    copy.range(r.node_stack.start..known.node_stack_top.min(r.node_stack.end))?;
     for class in lists.layout.large_classes() {
         let class = lists.class(copy.memory, class)?;
         let is_complete = copy.large(&class)?;
@@ -79,10 +79,10 @@ pub fn copy(
             copy.range(range.clone())?;
         }
     }
-    for range in &target.variables {
+    for range in &r.variables {
         let before = copy.copied.parts.len();
         copy.range(range.clone())?;
-        copy.tables(before, &target.variables, known.release)?;
+        copy.tables(before, &r.variables, known.release)?;
     }
     let mut copied = copy.copied;
     copied.drop_contained();
@@ -115,17 +115,17 @@ impl<M: Memory> Copy<'_, M> {
         Ok(())
     }
 
-    fn records(&mut self, target: &Target) -> Result<()> {
-        for &head in target.head.addresses() {
+    fn records(&mut self, r: &RunningR) -> Result<()> {
+        for &head in r.head.addresses() {
             self.range(head..head + 8)?;
         }
-        let (_, innermost) = target.head.read(self.memory).ok_or(Damage::Calls)?;
+        let (_, innermost) = r.head.read(self.memory).ok_or(Damage::Calls)?;
         let mut walk = Walk::new(innermost);
         while let Some((address, record)) = walk.next(self.memory) {
             let mut bytes = Vec::new();
             bytes.try_extend(&record.0)?;
             self.copied.parts.try_push(Part { address, bytes })?;
-            if let Some(place) = target.layout.and_then(|layout| layout.return_value) {
+            if let Some(place) = r.layout.and_then(|layout| layout.return_value) {
                 let value = address.saturating_add(place);
                 self.range(value..value.saturating_add(8))?;
             }

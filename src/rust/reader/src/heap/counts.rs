@@ -124,5 +124,17 @@ fn grown(variables: &[Range<u64>], before: &[u8], after: &[u8], growth: u64) -> 
     Ok(found)
 }
 
+/// How much memory R uses, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The number of objects, and the data of vectors, as `gc()` reports them, but including garbage.
+    pub objects: u64,
+    pub data: u64,
+    /// Both together. For `gc()`, each object takes a cell in addition to its data.
+    pub used: u64,
+    /// What R has allocated beyond that. It is a little more, since the header of a vector is smaller than a cell.
+    pub free: u64,
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
 //! How much memory this process and its R use, from a few variables. This is cheap enough for the agent to look at all
 //! the time, while R runs.
 
-use crate::heap::counts::{Allocated, Counts, InUse};
+use crate::heap::counts::{Allocated, Counts, InUse, Usage};
 use crate::heap::lists::Lists;
 use crate::process::{Process, ProcessMemory};
-use crate::target::{MOST_TO_OPEN, Target};
+use crate::running_r::{MOST_TO_OPEN, RunningR};
 use profile_core::error::Result;
 use profile_runtime::heap::Layout;
 use profile_runtime::memory::{Limited, Memory};
@@ -12,18 +12,6 @@ use std::process;
 
 /// How often to try to find R's counts. An attempt fails if R collects garbage meanwhile.
 const TRIES: u32 = 3;
-
-/// Sizes are in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// The number of objects, and the data of vectors, as `gc()` reports them, but including garbage.
-    pub objects: u64,
-    pub data: u64,
-    /// Both together. For `gc()`, each object takes a cell in addition to its data.
-    pub used: u64,
-    /// What R has allocated beyond that. It is a little more, since the header of a vector is smaller than a cell.
-    pub free: u64,
-}
 
 pub struct Gauge {
     memory: ProcessMemory,
@@ -39,14 +27,14 @@ impl Gauge {
         let mut memory = ProcessMemory::new(pid);
         let process = Process::find(pid)?;
         let mut limited = Limited::new(memory.clone(), MOST_TO_OPEN);
-        let target = Target::open(&mut limited, &process.mappings()?, &process.named()?)?;
-        let Some(lists) = Lists::find(&mut memory, &target.variables, Layout::ALL)? else {
+        let r = RunningR::open(&mut limited, &process.mappings()?, &process.named()?)?;
+        let Some(lists) = Lists::find(&mut memory, &r.variables, Layout::ALL)? else {
             return Ok(None);
         };
         for _ in 0..TRIES {
-            let counts = Counts::find(&mut memory, &target.variables, &mut allocate)?;
+            let counts = Counts::find(&mut memory, &r.variables, &mut allocate)?;
             if let Some(counts) = counts {
-                memory.keep_at_hand(&target.variables)?;
+                memory.keep_at_hand(&r.variables)?;
                 return Ok(Some(Gauge {
                     memory,
                     counts,
@@ -80,4 +68,10 @@ impl Gauge {
             free: size.saturating_sub(used),
         })
     }
+}
+
+/// The memory of this process that is in RAM, in bytes.
+pub fn resident() -> Option<u64> {
+    let pid = i32::try_from(process::id()).ok()?;
+    Process::find(pid).ok()?.resident()
 }

@@ -2,8 +2,8 @@
 
 use super::damage::Damage;
 use super::objects::Objects;
-use crate::target::Named;
-use crate::target::exports::Exports;
+use crate::running_r::Named;
+use crate::running_r::exports::Exports;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
@@ -71,7 +71,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// `modules` are [`Target::modules`].
+    /// `modules` are [`RunningR::modules`].
     pub fn find(memory: &mut impl Memory, modules: &[u64], named: &Named) -> Result<Places> {
         let mut names = [variables::RELEASE; 1 + STACKS.len() + NAMES.len()];
         names[1..=STACKS.len()].copy_from_slice(&STACKS);

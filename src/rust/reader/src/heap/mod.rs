@@ -26,6 +26,11 @@ pub mod copying;
 pub mod counts;
 pub mod damage;
 pub mod dominators;
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub mod gauge;
 pub mod graph;
 pub mod known;
@@ -36,6 +41,11 @@ pub mod paths;
 pub mod roots;
 pub mod running;
 pub mod snapshot;
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub mod snapshots;
 pub mod steps;
 pub mod sums;

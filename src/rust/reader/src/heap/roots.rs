@@ -27,7 +27,7 @@ use super::lists::Lists;
 use super::objects::Objects;
 use super::running::calls;
 use super::variables::{held_by_r, without, words};
-use crate::target::Target;
+use crate::running_r::RunningR;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
@@ -98,7 +98,7 @@ pub struct Library {
 /// Finds all roots, in the order of their phases.
 pub fn find(
     memory: &mut impl Memory,
-    target: &Target,
+    r: &RunningR,
     known: &Known,
     libraries: &[Library],
     objects: &Objects,
@@ -112,7 +112,7 @@ pub fn find(
     let (symbols, last_values) = finder.special_symbols()?;
     let namespaces = finder.namespaces()?;
     finder.add_names(&namespaces)?;
-    let calls = calls(memory, target, known, objects)?;
+    let calls = calls(memory, r, known, objects)?;
     for call in &calls {
         // The environment of the outermost code is the global one.
         let is_own = call.environment != known.global && call.environment != 0;
@@ -125,8 +125,8 @@ pub fn find(
     }
     finder.add_copies(&namespaces)?;
     finder.add(Phase::Copies, LAST_VALUE.text(), &[], last_values)?;
-    finder.add_stacks(memory, target)?;
-    let variables = without(&target.variables, &lists.variable())?;
+    finder.add_stacks(memory, r)?;
+    let variables = without(&r.variables, &lists.variable())?;
     let by_r = held_by_r(memory, &variables, known, objects)?;
     for callback in by_r.callbacks {
         let name = TASK_CALLBACK.of(&callback.name)?;
@@ -275,11 +275,11 @@ impl Finder<'_, '_> {
         }
     }
 
-    fn add_stacks(&mut self, memory: &mut impl Memory, target: &Target) -> Result<()> {
+    fn add_stacks(&mut self, memory: &mut impl Memory, r: &RunningR) -> Result<()> {
         let protected = words(memory, self.known.protected.clone())?;
         self.add(Phase::Stacks, PROTECT_STACK.text(), &[], protected)?;
-        let end = self.known.node_stack_top.min(target.node_stack.end);
-        let nodes = words(memory, target.node_stack.start..end)?;
+        let end = self.known.node_stack_top.min(r.node_stack.end);
+        let nodes = words(memory, r.node_stack.start..end)?;
         let name = BYTE_CODE_STACK.text();
         self.add_holder(Phase::Stacks, name, objects_on_node_stack(&nodes))
     }

@@ -3,7 +3,7 @@
 use super::damage::Damage;
 use super::known::Known;
 use super::objects::Objects;
-use crate::target::Target;
+use crate::running_r::RunningR;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::model::heap as names;
@@ -21,12 +21,12 @@ pub struct Call {
 /// The calls, outermost first.
 pub fn calls(
     memory: &mut impl Memory,
-    target: &Target,
+    r: &RunningR,
     known: &Known,
     objects: &Objects,
 ) -> Result<Vec<Call>> {
     let mut calls = Vec::new();
-    let (_, innermost) = target.head.read(memory).ok_or(Damage::Calls)?;
+    let (_, innermost) = r.head.read(memory).ok_or(Damage::Calls)?;
     let mut walk = Walk::new(innermost);
     while let Some((address, record)) = walk.next(memory) {
         let mut call = Call {
@@ -38,7 +38,7 @@ pub fn calls(
             call.environment = record.environment();
             call.name = name_of_call(known, objects, record.call())?;
         }
-        let place = target.layout.and_then(|layout| layout.return_value);
+        let place = r.layout.and_then(|layout| layout.return_value);
         let returned = place.and_then(|place| memory::word(memory, address.wrapping_add(place)));
         let words = record.words().chain(returned);
         for word in words.filter(|&word| objects.is_used_at(word)) {

@@ -13,8 +13,8 @@ use super::steps::Kind;
 use super::sums::Sum;
 use super::walk::walk;
 use super::wrong::Wrong;
-use crate::record::source::add_numbers;
-use crate::target::Target;
+use crate::recorded::source::add_numbers;
+use crate::running_r::RunningR;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow, TryPut, owned};
 use profile_core::model::heap::{FREE, NOT_R, RootName, SEVERAL};
@@ -62,7 +62,7 @@ pub struct Heap {
 
 /// What is known about R in a process before its heap is read.
 pub struct About<'a> {
-    pub target: &'a Target,
+    pub r: &'a RunningR,
     pub known: &'a Known,
     pub lists: &'a Lists,
     pub libraries: &'a [Library],
@@ -84,14 +84,7 @@ pub fn take<'m>(
     let known = about.known;
     let objects = Objects::read(memory, about.lists, known.nil)?;
     let libraries = about.libraries;
-    let (roots, symbols) = roots::find(
-        memory,
-        about.target,
-        known,
-        libraries,
-        &objects,
-        about.lists,
-    )?;
+    let (roots, symbols) = roots::find(memory, about.r, known, libraries, &objects, about.lists)?;
     let (named, heap, wrong) = name(about, &objects, &roots, &symbols)?;
     source.default_type = Some(owned(TYPES[0].0)?);
     let numbers = [

@@ -14,12 +14,13 @@ use crate::heap::snapshot::{About, Snapshot, take};
 use crate::memory::symbols::Module;
 use crate::process::apart;
 use crate::process::{
-    Held, Image, OwnView, Pause, Process, ProcessMemory, Stops, Thread, is_traced, release_memory,
+    Held, Image, OwnView, Pause, Process, ProcessMemory, Thread, Watched, is_traced, release_memory,
 };
 use crate::record::follow::{self, Followed};
 use crate::record::source::{of_process, process_source};
-use crate::target::c_stack::Whereabouts;
-use crate::target::{MOST_TO_OPEN, Target};
+use crate::recorded::states::Stops;
+use crate::running_r::c_stack::Whereabouts;
+use crate::running_r::{MOST_TO_OPEN, RunningR};
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryGrow, owned};
@@ -37,7 +38,7 @@ pub fn own_heap(least: Option<u64>, is_collected: bool) -> Result<Snapshot> {
     let unheld = if is_collected { NO_HOLDER } else { GARBAGE };
     let process = own_process()?;
     let found = Found::find(&process)?;
-    let taken = OwnView::look(&found.target, |mut view| {
+    let taken = OwnView::look(&found.r, |mut view| {
         let resident = process.resident();
         let known = Known::read(&mut view, &found.places)?;
         found.take(&mut view, &process, &known, resident, (least, unheld))
@@ -172,7 +173,7 @@ impl Subject for Stopped {
 impl Stopped {
     /// Stops the thread that runs R.
     fn stop(&mut self, memory: &mut ProcessMemory) -> Result<Pause> {
-        if follow::follow(&mut self.thread, &mut self.found.target, memory)? == Followed::Lost {
+        if follow::follow(&mut self.thread, &mut self.found.r, memory)? == Followed::Lost {
             return Err(lost());
         }
         let activity = self.thread.activity();
@@ -194,7 +195,7 @@ fn lost() -> Error {
 /// What is found in a process before its heap is read.
 struct Found {
     mappings: Vec<Mapping>,
-    target: Target,
+    r: RunningR,
     places: Places,
     lists: Lists,
     libraries: Vec<Library>,
@@ -207,9 +208,9 @@ impl Found {
         let about = process.named()?;
         let mut memory = ProcessMemory::new(process.pid);
         let mut limited = Limited::new(memory.clone(), MOST_TO_OPEN);
-        let target = Target::open(&mut limited, &mappings, &about).map_err(named)?;
-        let places = Places::find(&mut memory, &target.modules, &about).map_err(named)?;
-        let lists = Lists::find(&mut memory, &target.variables, Layout::ALL)?;
+        let r = RunningR::open(&mut limited, &mappings, &about).map_err(named)?;
+        let places = Places::find(&mut memory, &r.modules, &about).map_err(named)?;
+        let lists = Lists::find(&mut memory, &r.variables, Layout::ALL)?;
         let lists = lists.ok_or_else(|| {
             let why = "no variable of R looks like its lists of objects (`R_GenHeap`)";
             named(about.unknown("objects", why))
@@ -217,7 +218,7 @@ impl Found {
         let libraries = libraries(process, &mut memory)?;
         Ok(Found {
             mappings,
-            target,
+            r,
             places,
             lists,
             libraries,
@@ -235,7 +236,7 @@ impl Found {
         let mut pauses = PAUSES.into_iter().cycle().take(LIMITS.attempts);
         loop {
             cancel::check(stop)?;
-            let opened = follow::open(process, &mut self.target, &mut memory, Stops::Always);
+            let opened = follow::open(process, &mut self.r, &mut memory, Stops::Always);
             let may_wait =
                 opened.is_err() && is_traced(process.pid)? && begin.elapsed() < LIMITS.time;
             match pauses.next().filter(|_| may_wait) {
@@ -247,9 +248,9 @@ impl Found {
 
     /// Whether the thread that was found is the one that runs R, while it is stopped.
     fn is_in_thread(&self, memory: &mut ProcessMemory) -> bool {
-        let place = self.target.whereabouts(memory);
+        let place = self.r.whereabouts(memory);
         place.is_none_or(|place| match place {
-            Whereabouts::Record(address) => self.target.stack.contains(&address),
+            Whereabouts::Record(address) => self.r.stack.contains(&address),
             Whereabouts::Position(_) => true,
         })
     }
@@ -264,7 +265,7 @@ impl Found {
         let copied = copy(
             memory,
             &self.mappings,
-            &self.target,
+            &self.r,
             &known,
             &self.lists,
             &self.libraries,
@@ -299,7 +300,7 @@ impl Found {
         let mut profile = Profile::default();
         let source = process_source(process, SNAPSHOT, &mut profile)?;
         let about = About {
-            target: &self.target,
+            r: &self.r,
             known,
             lists: &self.lists,
             libraries: &self.libraries,

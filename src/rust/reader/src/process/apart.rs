@@ -7,7 +7,6 @@ use crate::process::prepare_thread;
 use profile_core::error::Result;
 use profile_core::limits::cancel::Stop;
 use profile_core::limits::thread::refused;
-use profile_runtime::IS_LIVE;
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -19,10 +18,6 @@ const STEP: Duration = Duration::from_millis(50);
 
 /// Returns the result of the work, and whether it was asked to stop.
 pub fn run<T: Send>(stop: Stop, work: impl FnOnce(Stop) -> Result<T> + Send) -> (Result<T>, bool) {
-    if !IS_LIVE {
-        // The work is refused, also where there are no threads.
-        return (work(stop), false);
-    }
     let was_stopped = AtomicBool::new(false);
     let is_stopped = || was_stopped.load(Ordering::Relaxed);
     let result = thread::scope(|scope| {

@@ -13,7 +13,7 @@
 
 /// The system call that a thread is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
+pub enum SystemCall {
     /// It is not in a system call.
     None,
     /// In one that works, such as one that returns memory to the system.
@@ -27,7 +27,7 @@ pub enum Call {
 /// What is known about a thread whose state is `running`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evidence {
-    pub call: Call,
+    pub call: SystemCall,
     /// Whether it was on a processor at the tick, if that is known.
     pub on_processor: Option<bool>,
 }
@@ -35,12 +35,12 @@ pub struct Evidence {
 impl Evidence {
     pub fn computes(self) -> bool {
         match (self.call, self.on_processor) {
-            (Call::None | Call::Works, _) | (_, Some(true)) => true,
-            (Call::Waits, _) => false,
+            (SystemCall::None | SystemCall::Works, _) | (_, Some(true)) => true,
+            (SystemCall::Waits, _) => false,
             // It may have lost its processor while it computed, or it may still have to wake up. Nothing is recorded of
             // it, which affects all code alike.
-            (Call::Unknown, Some(false)) => false,
-            (Call::Unknown, None) => true,
+            (SystemCall::Unknown, Some(false)) => false,
+            (SystemCall::Unknown, None) => true,
         }
     }
 }
@@ -56,9 +56,9 @@ mod tests {
                 .map(|on_processor| Evidence { call, on_processor }.computes())
         };
         // Its processor is unknown; it has none; it has one.
-        assert_eq!(computes(Call::None), [true, true, true]);
-        assert_eq!(computes(Call::Works), [true, true, true]);
-        assert_eq!(computes(Call::Waits), [false, false, true]);
-        assert_eq!(computes(Call::Unknown), [true, false, true]);
+        assert_eq!(computes(SystemCall::None), [true, true, true]);
+        assert_eq!(computes(SystemCall::Works), [true, true, true]);
+        assert_eq!(computes(SystemCall::Waits), [false, false, true]);
+        assert_eq!(computes(SystemCall::Unknown), [true, false, true]);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::process::{Process, STARTING, Sign, Workers, last_created};
 use crate::record::role::{self, Role};
+use crate::recorded::result::Members;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use std::time::{Duration, Instant};
@@ -10,16 +11,6 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(500);
 /// The most processes that are recorded without being named.
 const MOST: usize = 256;
-
-/// R processes that belong together.
-#[derive(Debug, Default)]
-pub struct Members {
-    pub pids: Vec<i32>,
-    /// The role of each in words, as in [`role::in_words`].
-    pub roles: Vec<Option<String>>,
-    /// The number of processes that are missing, since there are too many.
-    pub left_out: usize,
-}
 
 /// A process, which comes first, these workers of it, and all that belong to them now.
 pub fn members(pid: i32, workers: &[i32]) -> Result<Members> {

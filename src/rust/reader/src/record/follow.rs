@@ -1,9 +1,10 @@
 //! Follows R from one thread of its process to another: a program that embeds R may call it from any of them.
 
-use crate::process::{Process, Stops, Thread};
-use crate::record::stop_and_read::Watched;
-use crate::target::Target;
-use crate::target::c_stack::Whereabouts;
+use crate::process::Watched;
+use crate::process::{Process, Thread};
+use crate::recorded::states::Stops;
+use crate::running_r::RunningR;
+use crate::running_r::c_stack::Whereabouts;
 use profile_core::error::Result;
 use profile_runtime::memory::Memory;
 
@@ -20,14 +21,14 @@ pub enum Followed {
 /// Opens the thread that runs R; if R runs no function, the first thread of the process.
 pub fn open(
     process: &Process,
-    target: &mut Target,
+    r: &mut RunningR,
     memory: &mut impl Memory,
     stops: Stops,
 ) -> Result<Thread> {
     let mut thread = Thread::open(process, stops)?;
-    if let Some(place) = target.whereabouts(memory) {
+    if let Some(place) = r.whereabouts(memory) {
         if let Some(found) = thread.follow(place.address())? {
-            target.stack = found.stack;
+            r.stack = found.stack;
         }
     }
     thread.check()?;
@@ -37,12 +38,12 @@ pub fn open(
 /// Follows R to another thread, if it is not on the stack of this one any more.
 pub fn follow(
     thread: &mut impl Watched,
-    target: &mut Target,
+    r: &mut RunningR,
     memory: &mut impl Memory,
 ) -> Result<Followed> {
     let mut elsewhere = || {
-        let place = target.whereabouts(memory);
-        place.filter(|place| !target.stack.contains(&place.address()))
+        let place = r.whereabouts(memory);
+        place.filter(|place| !r.stack.contains(&place.address()))
     };
     // R may have changed its records while they were followed for the first time.
     let Some(place) = elsewhere().and_then(|_| elsewhere()) else {
@@ -50,7 +51,7 @@ pub fn follow(
     };
     match thread.follow(place.address())? {
         Some(found) => {
-            target.stack = found.stack;
+            r.stack = found.stack;
             Ok(if found.is_other {
                 Followed::Other
             } else {

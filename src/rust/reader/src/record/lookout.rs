@@ -7,7 +7,6 @@ use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::limits::thread::refused;
 use profile_core::message;
-use profile_runtime::IS_LIVE;
 use std::process;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -18,7 +17,7 @@ const EVERY: Duration = Duration::from_millis(250);
 
 /// The recorded process, or one that belongs to it.
 #[derive(Debug)]
-pub struct Seen {
+struct Seen {
     process: Process,
     /// Its CPU time when it was first seen, or 0 if it started later than the lookout, and when it was last seen, in
     /// nanoseconds.
@@ -37,7 +36,7 @@ impl Seen {
     }
 
     /// The CPU time that it has used meanwhile, in nanoseconds.
-    pub fn used(&self) -> u64 {
+    fn used(&self) -> u64 {
         self.last.saturating_sub(self.first)
     }
 }
@@ -52,11 +51,8 @@ pub struct Lookout {
 }
 
 impl Lookout {
-    /// Looks out for processes that belong to this one. On systems without support for processes there are none.
-    pub fn start(pid: i32) -> Result<Option<Lookout>> {
-        if !IS_LIVE {
-            return Ok(None);
-        }
+    /// Looks out for processes that belong to this one.
+    pub fn start(pid: i32) -> Result<Lookout> {
         let of = Process::find(pid)?;
         let (end, ended) = channel();
         let look_out = move || {
@@ -75,11 +71,11 @@ impl Lookout {
             Ok(seen)
         };
         let thread = Builder::new().spawn(look_out).map_err(refused)?;
-        Ok(Some(Lookout {
+        Ok(Lookout {
             home: process::id(),
             end,
             thread,
-        }))
+        })
     }
 
     /// Whether the thread runs in this process, and not in its parent, of which this is a fork.
@@ -87,12 +83,14 @@ impl Lookout {
         self.home == process::id()
     }
 
-    /// Ends, and returns the processes that were seen; the recorded one is the first.
-    pub fn end(self) -> Result<Vec<Seen>> {
+    /// Ends, and returns the CPU time that each process that was seen has used meanwhile, in nanoseconds; the recorded one is
+    /// the first.
+    pub fn end(self) -> Result<Vec<u64>> {
         drop(self.end);
         let panicked =
             |_| Error::Process(message!("The thread that looks for processes has failed."));
-        self.thread.join().map_err(panicked)?
+        let seen = self.thread.join().map_err(panicked)??;
+        seen.iter().map(Seen::used).try_vec()
     }
 }
 

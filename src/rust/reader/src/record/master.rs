@@ -4,26 +4,21 @@
 use crate::process::{Process, ProcessMemory, cpu_time_of_process};
 use crate::record::role;
 use crate::record::session::open_reader;
-use crate::record::settings::Settings;
-use crate::record::source::{attribute, source};
+use crate::record::source::source;
+use crate::recorded::result::ClockReading;
+use crate::recorded::settings::Settings;
+use crate::recorded::source::attribute;
 use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::{PROCESS_ROLE, Profile, ValueKind};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A reading of its clock: the time, in nanoseconds since 1970, and the CPU time, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
-    pub date: i64,
-    pub cpu: u64,
-}
-
 pub struct Master {
     process: Process,
     /// It is not used to record this process, but to open its forks.
     reader: Option<StackReader<ProcessMemory>>,
-    readings: Vec<Reading>,
+    readings: Vec<ClockReading>,
 }
 
 impl Master {
@@ -63,14 +58,14 @@ impl Master {
         self.process.state().is_none()
     }
 
-    /// Reads its clock. Readings between which it has not run are left out.
+    /// Reads its clock. ClockReadings between which it has not run are left out.
     pub fn tick(&mut self) -> Result<()> {
         let date = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let date = date.and_then(|date| i64::try_from(date.as_nanos()).ok());
         let (Some(date), Some(cpu)) = (date, cpu_time_of_process(self.process.pid)) else {
             return Ok(());
         };
-        let reading = Reading { date, cpu };
+        let reading = ClockReading { date, cpu };
         match &mut self.readings[..] {
             [.., before, last] if before.cpu == cpu && last.cpu == cpu => *last = reading,
             _ => self.readings.try_push(reading)?,
@@ -78,7 +73,7 @@ impl Master {
         Ok(())
     }
 
-    pub fn readings(self) -> Vec<Reading> {
+    pub fn readings(self) -> Vec<ClockReading> {
         self.readings
     }
 }

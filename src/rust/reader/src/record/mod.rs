@@ -1,14 +1,13 @@
 //! Recordings of running processes: samples at random moments, as a profile.
 //!
-//! - [`recorder`]: records processes into a profile, in which each process is a [`source`] and has a [`role`]; [`settings`]:
-//!   how; [`recorded`]: the result;
+//! - [`recorder`]: records processes into a profile, in which each process is a [`source`] and has a [`role`];
 //! - [`family`]: which processes belong to them; [`changed`]: those that execute another program; [`master`]: one of them
 //!   that records itself; [`lookout`]: which there are while one is recorded alone;
-//! - [`session`]: takes a sample of a process at each of the [`ticks`]; [`stride`]: which ticks are used;
+//! - [`session`]: takes a sample of a process at each tick; [`stride`]: which ticks are used;
 //! - [`stop_and_read`]: keeps a thread where it is while its stack is read; [`samples`]: adds the stack to the profile;
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
 //! - [`follow`]: which thread of a process runs R; [`activity`]: what it does, for lists of processes;
-//! - [`dump`]: reads one stack of a process, or the stack in a core file.
+//! - [`dump`]: reads one stack of a process.
 
 pub mod activity;
 pub mod changed;
@@ -18,13 +17,10 @@ pub mod family;
 pub mod follow;
 pub mod lookout;
 pub mod master;
-pub mod recorded;
 pub mod recorder;
 pub mod role;
 pub mod samples;
 pub mod session;
-pub mod settings;
 pub mod source;
 pub mod stop_and_read;
 mod stride;
-pub mod ticks;

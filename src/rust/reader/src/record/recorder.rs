@@ -1,16 +1,16 @@
 //! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::process::apart;
-use crate::process::{Placement, Process, ProcessMemory};
+use crate::process::{Placement, Process, ProcessMemory, why_refused};
 use crate::record::changed::Named;
 use crate::record::family::Family;
 use crate::record::master::Master;
-use crate::record::recorded::Recorded;
 use crate::record::role::{self, Role};
-use crate::record::samples::declare_types;
-use crate::record::session::{Session, Tick};
-use crate::record::settings::Settings;
-use crate::record::ticks::{next_tick, until_next};
+use crate::record::session::Session;
+use crate::recorded::result::{Recorded, Tick};
+use crate::recorded::settings::{Asked, Settings, Wanted};
+use crate::recorded::source::declare_types;
+use crate::recorded::ticks::{next_tick, until_next};
 use crate::stack::reader::StackReader;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
@@ -21,7 +21,7 @@ use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::retry::chance;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,28 +31,6 @@ const STEP: Duration = Duration::from_millis(50);
 const SOON: Duration = Duration::from_millis(1);
 /// The time between two searches for child processes, and two checks whether those that are recorded have ended.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// What to record.
-#[derive(Debug, Default)]
-pub struct Wanted<'a> {
-    /// Processes that the user has named.
-    pub pids: &'a [i32],
-    /// Their workers that the user has named.
-    pub workers: &'a [i32],
-    /// A process that records itself, and asks for the recording of those that belong to it.
-    pub master: Option<Asked<'a>>,
-}
-
-/// What a process asks for that records itself.
-#[derive(Debug)]
-pub struct Asked<'a> {
-    pub pid: i32,
-    /// The variable that it sets in the environment, `NAME=VALUE`.
-    pub variable: String,
-    /// This file is created when the recording begins, and goes on as long as it exists. Its text is `refused` if this
-    /// process may not look into the one that asks.
-    pub file: &'a Path,
-}
 
 /// Records processes for the set duration, or until all have ended.
 pub fn record(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Recorded> {
@@ -283,7 +261,7 @@ impl<'s> Recorder<'s> {
                 let recorded = &mut self.recorded;
                 let (profile, natives) = (&mut recorded.profile, &mut self.natives);
                 let tick = session.tick(self.settings, profile, natives, &placement)?;
-                recorded.count(tick, session.pid())?;
+                recorded.count(tick, session.pid(), why_refused)?;
                 if tick == Tick::Unread {
                     recorded.note(ProblemKind::UnreadSample, &session.why_missing()?);
                 }

@@ -1,14 +1,13 @@
 //! Adds the samples of a process to a profile.
 
-use crate::process::State;
-use crate::record::source::TYPES;
+use crate::recorded::states::State;
 use crate::stack::frames::{Cut, Frame, Package, Stack};
 use crate::stack::spans::SpanIds;
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, written};
 use profile_core::model::{
-    Function, Label, Link, LocationId, Profile, Source, SourceId, Strings, Toplevel, Values,
+    Function, Label, Link, LocationId, Profile, Source, SourceId, Strings, Toplevel,
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,15 +19,6 @@ const INNER: usize = 1000;
 
 /// How packages are known, or that a function has none.
 const FROM_PROCESS: &str = "process";
-
-/// Adds the columns of values to a new profile.
-pub fn declare_types(profile: &mut Profile) -> Result<()> {
-    for (name, unit) in TYPES {
-        let column = Values::absent(name, unit, 0)?;
-        profile.values.try_push(column)?;
-    }
-    Ok(())
-}
 
 /// What samples of a process refer to in their profile.
 pub struct Samples {
@@ -134,7 +124,7 @@ impl Samples {
             State::Running if !tick.computes => State::Sleeping,
             state => state,
         };
-        add_label(sample, "state", in_a_word(state), profile)?;
+        add_label(sample, "state", state.in_a_word(), profile)?;
         Ok(cut)
     }
 
@@ -194,16 +184,4 @@ fn location(frame: Frame, texts: &Strings, profile: &mut Profile) -> Result<Loca
         function.package = Some(profile.strings.intern(texts.get(package))?);
     }
     profile.frame_of(function, line)
-}
-
-/// The state of a thread as the value of a label.
-pub fn in_a_word(state: State) -> &'static str {
-    match state {
-        State::Running => "running",
-        State::Sleeping => "sleeping",
-        State::WaitsForDevice => "waiting",
-        State::Stopped => "stopped",
-        State::Ended => "ended",
-        State::Other(_) => "other",
-    }
 }

@@ -9,19 +9,20 @@
 //! moment: a process that sleeps at a tick may have used CPU time since the last one, but not where it stands now. At the
 //! end, all CPU times get the factor by which their sum equals the CPU clock ([`crate::record::cpu_clock`]).
 
-use crate::process::{
-    Activity, NativeReader, Placement, Process, ProcessMemory, State, Thread, WhyFree,
-};
+use crate::process::Watched;
+use crate::process::{NativeReader, Placement, Process, ProcessMemory, Thread};
 use crate::record::changed::Done;
 use crate::record::cpu_clock::CpuClock;
 use crate::record::follow::{self, Followed};
 use crate::record::role::Role;
-use crate::record::samples::{AtTick, Samples, declare_types};
-use crate::record::settings::{Clock, Settings};
-use crate::record::source::{about_cpu, about_pauses, attribute, of_process, source};
-use crate::record::stop_and_read::{Reading, Wanted, Watched, read};
+use crate::record::samples::{AtTick, Samples};
+use crate::record::source::{about_cpu, about_pauses, of_process, source};
+use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::record::stride::Stride;
-use crate::stack::frames::Cut;
+use crate::recorded::result::Tick;
+use crate::recorded::settings::{Clock, Settings};
+use crate::recorded::source::{attribute, declare_types};
+use crate::recorded::states::{Activity, State};
 use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
@@ -67,25 +68,6 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     pauses: Vec<u32>,
 }
 
-/// What happened at a tick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tick {
-    /// There is no sample, because the process does not compute.
-    Idle,
-    Taken {
-        /// Why outer calls are missing.
-        cut: Option<Cut>,
-        /// Why the process was not kept where it was.
-        free: Option<WhyFree>,
-    },
-    /// The stack could not be read, see [`Session::why_missing()`].
-    Unread,
-    /// The process has ended.
-    Ended,
-    /// The process runs another program.
-    Left,
-}
-
 impl<'s> Session<'s> {
     /// Opens a process, which becomes a source of the profile. `number` identifies its native stacks. A fork may have a
     /// reader already.
@@ -103,10 +85,10 @@ impl<'s> Session<'s> {
             None => open_reader(process, &mappings)?,
         };
         let has_span = reader.find_span(&mappings)?;
-        let thread = reader
-            .locate(|target, memory| follow::open(process, target, memory, settings.stops()))?;
+        let thread =
+            reader.locate(|r, memory| follow::open(process, r, memory, settings.stops()))?;
         let native = if settings.native {
-            let native = NativeReader::open(process, reader.target(), files);
+            let native = NativeReader::open(process, reader.r(), files);
             Some(native.map_err(|error| of_process(process.pid, error))?)
         } else {
             None
@@ -241,8 +223,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
     /// clock. Samples that this has not finished are lost.
     pub fn succeed(&mut self, before: &mut Session<'s, M, T>) {
         std::mem::swap(&mut self.thread, &mut before.thread);
-        let stack = before.reader.target().stack.clone();
-        self.reader.locate(|target, _| target.stack = stack);
+        let stack = before.reader.r().stack.clone();
+        self.reader.locate(|r, _| r.stack = stack);
         self.cpu = std::mem::take(&mut before.cpu);
         self.cpu.discard();
     }
@@ -283,9 +265,9 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.process.pid
     }
 
-    /// See [`crate::target::Target::unknown()`].
+    /// See [`crate::running_r::RunningR::unknown()`].
     pub fn unknown(&self) -> Option<String> {
-        self.reader.target().unknown()
+        self.reader.r().unknown()
     }
 
     pub fn process(&self) -> &Process {
@@ -377,18 +359,18 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         profile: &mut Profile,
         natives: &mut Vec<NativeStack>,
     ) -> Result<Tick> {
-        let wanted = match settings.clock {
+        let which = match settings.clock {
             Clock::Cpu if state != State::Running => return Ok(Tick::Idle),
-            Clock::Cpu => Wanted::Computing,
-            Clock::Wall => Wanted::All,
+            Clock::Cpu => Which::Computing,
+            Clock::Wall => Which::All,
         };
         let native = self.native.as_mut();
         let native = native.filter(|native| native.size() < MOST_NATIVE);
         let (thread, reader, pauses) = (&mut self.thread, &mut self.reader, &mut self.pauses);
-        let (computes, free) = match read(thread, state, wanted, reader, native, pauses)? {
-            Reading::Stack { computes, free } => (computes, free),
-            Reading::Idle => return Ok(Tick::Idle),
-            Reading::Nothing => return Ok(Tick::Unread),
+        let (computes, free) = match read(thread, state, which, reader, native, pauses)? {
+            Outcome::Stack { computes, free } => (computes, free),
+            Outcome::Idle => return Ok(Tick::Idle),
+            Outcome::Nothing => return Ok(Tick::Unread),
         };
         let tick = AtTick {
             time: i64::try_from((self.interval * ticks).as_nanos()).unwrap_or(i64::MAX),
@@ -397,10 +379,10 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             state,
             computes,
         };
-        let (stack, texts) = (self.reader.stack(), &self.reader.texts);
+        let (stack, texts) = (self.reader.stack(), self.reader.texts());
         if let Some(native) = &mut self.native {
             let recording = self.number;
-            let found = match native.unwind(self.reader.target(), stack)? {
+            let found = match native.unwind(self.reader.r(), stack)? {
                 Some(word) => NativeStack::At { recording, word },
                 None if native.size() >= MOST_NATIVE => NativeStack::Full,
                 None => NativeStack::Unknown,
@@ -420,7 +402,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
     /// used before is not part of the recording.
     fn follow(&mut self, activity: &mut Activity) -> Result<bool> {
         let (thread, reader) = (&mut self.thread, &mut self.reader);
-        match reader.locate(|target, memory| follow::follow(thread, target, memory))? {
+        match reader.locate(|r, memory| follow::follow(thread, r, memory))? {
             Followed::Same => Ok(true),
             Followed::Lost => Ok(false),
             Followed::Other => {

@@ -6,70 +6,16 @@
 //! runs, and belongs to this process ──► hold ──► ──┘
 //! ```
 
-use crate::process::computing::Evidence;
-use crate::process::{Activity, Found, Held, NativeReader, State, Thread, WhyFree};
+use crate::process::{Held, NativeReader, Watched};
+use crate::recorded::states::{State, WhyFree};
 use crate::stack::reader::{Motion, StackReader};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::memory::Memory;
 
-/// What the system knows and does about the thread that is recorded.
-pub trait Watched {
-    /// Its CPU time in nanoseconds, if it is known.
-    fn cpu_time(&self) -> Option<u64>;
-
-    /// What it does at a tick; `None` if it has ended.
-    fn activity(&mut self) -> Option<Activity>;
-
-    /// Whether its process was seen to run another program than when this began.
-    fn has_left(&self) -> bool;
-
-    /// Follows R to the thread on whose stack this address is; `None` if there is none.
-    fn follow(&mut self, address: u64) -> Result<Option<Found>>;
-
-    /// Keeps it where it is, given its state.
-    fn hold(&mut self, state: State) -> Held;
-
-    /// What is known about it, if it was running at the tick and is held now.
-    fn evidence(&self, held: &Held) -> Evidence;
-
-    /// Whether it has been where it was since then.
-    fn is_still(&self, held: &Held) -> bool;
-}
-
-impl Watched for Thread {
-    fn cpu_time(&self) -> Option<u64> {
-        self.cpu_time()
-    }
-
-    fn activity(&mut self) -> Option<Activity> {
-        self.activity()
-    }
-
-    fn has_left(&self) -> bool {
-        self.has_left()
-    }
-
-    fn follow(&mut self, address: u64) -> Result<Option<Found>> {
-        self.follow(address)
-    }
-
-    fn hold(&mut self, state: State) -> Held {
-        self.hold(state)
-    }
-
-    fn evidence(&self, held: &Held) -> Evidence {
-        self.evidence(held)
-    }
-
-    fn is_still(&self, held: &Held) -> bool {
-        self.is_still(held)
-    }
-}
-
 /// What was read of a thread at a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum Outcome {
     Stack {
         /// Whether the thread computes.
         computes: bool,
@@ -84,7 +30,7 @@ pub enum Reading {
 
 /// Which stacks are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Which {
     All,
     /// Those of threads that compute.
     Computing,
@@ -94,11 +40,11 @@ pub enum Wanted {
 pub fn read<M: Memory>(
     thread: &mut impl Watched,
     state: State,
-    wanted: Wanted,
+    which: Which,
     reader: &mut StackReader<M>,
     mut native: Option<&mut NativeReader>,
     pauses: &mut Vec<u32>,
-) -> Result<Reading> {
+) -> Result<Outcome> {
     reader.plan()?;
     let (mut why, mut at_tick) = (WhyFree::Slow, None);
     // A thread that has woken up meanwhile is stopped.
@@ -107,11 +53,11 @@ pub fn read<M: Memory>(
         let is_running = state == State::Running;
         let computes =
             *at_tick.get_or_insert_with(|| is_running && thread.evidence(&held).computes());
-        if !computes && wanted == Wanted::Computing {
+        if !computes && which == Which::Computing {
             release(held, pauses)?;
-            return Ok(Reading::Idle);
+            return Ok(Outcome::Idle);
         }
-        let stack = Reading::Stack {
+        let stack = Outcome::Stack {
             computes,
             free: None,
         };
@@ -127,7 +73,7 @@ pub fn read<M: Memory>(
             held => held,
         };
         if let (Some(native), Held::Stopped(pause)) = (&mut native, &held) {
-            native.copy(pause, reader.target())?;
+            native.copy(pause, reader.r())?;
         }
         let motion = match held {
             Held::Asleep(_) => Motion::Asleep,
@@ -137,7 +83,7 @@ pub fn read<M: Memory>(
             .read_while(motion, || thread.is_still(&held))?
             .is_some();
         if let (Some(native), true) = (&mut native, is_read) {
-            native.copy_nodes(reader.target(), reader.stack())?;
+            native.copy_nodes(reader.r(), reader.stack())?;
         }
         release(held, pauses)?;
         if is_read {
@@ -155,11 +101,11 @@ pub fn read<M: Memory>(
     }
     let free = Some(why).filter(|why| *why != WhyFree::Unwanted);
     Ok(match reader.read(Motion::Free)? {
-        Some(_) => Reading::Stack {
+        Some(_) => Outcome::Stack {
             computes: at_tick.unwrap_or(false),
             free,
         },
-        None => Reading::Nothing,
+        None => Outcome::Nothing,
     })
 }
 

@@ -1,10 +1,10 @@
 //! R's calls, as its list of records has them, from the innermost to the outermost one.
 
+use crate::running_r::RunningR;
 use crate::stack::frames::{MOST_CALLS, OnStack};
 use crate::stack::missing::{Missing, Read};
 use crate::stack::snapshot::Snapshot;
 use crate::stack::trunk::Trunk;
-use crate::target::Target;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{Identity, Record, Site};
 use profile_runtime::memory::Memory;
@@ -69,7 +69,7 @@ impl Calls {
     pub fn read<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
-        target: &Target,
+        r: &RunningR,
         registers: Option<PositionVariables>,
         (near, most): (usize, usize),
         trunk: &mut Trunk,
@@ -78,13 +78,13 @@ impl Calls {
         let head = head.ok_or(Missing::Variable(GLOBAL_CONTEXT))?;
         self.calls.clear();
         self.next = head;
-        self.order = Order::new(target);
+        self.order = Order::new(r);
         self.records = 0;
         self.near = near;
-        self.read_on(snapshot, target, most, trunk)?;
-        let marker = target.values.in_byte_code;
-        let mut srcref = target.values.nil;
-        for (number, &address) in target.srcrefs.iter().enumerate() {
+        self.read_on(snapshot, r, most, trunk)?;
+        let marker = r.values.in_byte_code;
+        let mut srcref = r.values.nil;
+        for (number, &address) in r.srcrefs.iter().enumerate() {
             let value = snapshot.variable(address)?;
             let value = value.ok_or(Missing::Variable(SRCREF))?;
             // Of two variables, one always has the marker.
@@ -118,14 +118,14 @@ impl Calls {
     pub fn read_on<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
-        target: &Target,
+        r: &RunningR,
         most: usize,
         trunk: &mut Trunk,
     ) -> Read<()> {
         self.end = End::More;
         let more = most.saturating_sub(self.calls.len());
         let most_records = MOST_RECORDS.min(self.records + 3 * more);
-        while self.next != target.toplevel {
+        while self.next != r.toplevel {
             let is_enough = self.calls.len() >= most && !trunk.has(self.next);
             if is_enough || self.records == most_records {
                 return Ok(());
@@ -146,7 +146,7 @@ impl Calls {
                 return Err(missing.into());
             }
             if head.is_call() {
-                self.calls.try_push(Call::new(self.next, &record, target))?;
+                self.calls.try_push(Call::new(self.next, &record, r))?;
             }
             self.next = head.next;
             self.records += 1;
@@ -163,19 +163,19 @@ impl Calls {
 
 impl Call {
     /// The call of the record at an address.
-    fn new(address: u64, record: &Record, target: &Target) -> Call {
+    fn new(address: u64, record: &Record, r: &RunningR) -> Call {
         Call {
             record: OnStack {
                 address,
                 flags: record.head().flags as u16,
-                promises: target.layout.map_or(0, |layout| record.promises(layout)),
+                promises: r.layout.map_or(0, |layout| record.promises(layout)),
             },
             identity: Identity::parse(&record.0),
             call: record.call(),
             function: record.function(),
-            site: match target.layout {
-                Some(layout) => record.site(layout, target.values.in_byte_code),
-                None => Site::Srcref(target.values.nil),
+            site: match r.layout {
+                Some(layout) => record.site(layout, r.values.in_byte_code),
+                None => Site::Srcref(r.values.nil),
             },
         }
     }
@@ -193,10 +193,10 @@ struct Order {
 }
 
 impl Order {
-    fn new(target: &Target) -> Order {
+    fn new(r: &RunningR) -> Order {
         Order {
-            stack: target.stack.clone(),
-            node_stack: target.node_stack.clone(),
+            stack: r.stack.clone(),
+            node_stack: r.node_stack.clone(),
             last: 0,
             last_node: u64::MAX,
         }

@@ -7,9 +7,9 @@
 //! candidates are read, together with the calls, and those with such values get a vote. Without a clear majority,
 //! the line of the innermost function is left out.
 
+use crate::running_r::RunningR;
 use crate::stack::calls::{Calls, PositionVariables};
 use crate::stack::snapshot::Snapshot;
-use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::byte_code::code_of_closure;
@@ -84,11 +84,7 @@ impl Candidates {
 
 impl PositionSearch {
     /// Notes the values that the candidates have at the moment of the snapshot.
-    pub fn observe<M: Memory>(
-        &mut self,
-        snapshot: &mut Snapshot<M>,
-        target: &Target,
-    ) -> Result<()> {
+    pub fn observe<M: Memory>(&mut self, snapshot: &mut Snapshot<M>, r: &RunningR) -> Result<()> {
         self.codes.clear();
         self.pcs.clear();
         for candidate in &self.code.0 {
@@ -96,7 +92,7 @@ impl PositionSearch {
         }
         for candidate in &self.pc.0 {
             let variable = snapshot.variable(candidate.0)?;
-            let pc = match variable.filter(|variable| may_be_position(*variable, target)) {
+            let pc = match variable.filter(|variable| may_be_position(*variable, r)) {
                 Some(variable) => snapshot.variable(variable)?,
                 None => None,
             };
@@ -110,7 +106,7 @@ impl PositionSearch {
     pub fn look(
         &mut self,
         memory: &mut impl Memory,
-        target: &Target,
+        r: &RunningR,
         calls: &Calls,
     ) -> Result<Option<PositionVariables>> {
         let Some(function) = calls.calls.first().map(|call| call.function) else {
@@ -135,7 +131,7 @@ impl PositionSearch {
             SCAN_WITHOUT
         };
         if self.looks < SCANS || self.looks % again == 0 {
-            self.scan(memory, target, &code)?;
+            self.scan(memory, r, &code)?;
         }
         self.looks = self.looks.wrapping_add(1);
         Ok(self.result())
@@ -143,10 +139,10 @@ impl PositionSearch {
 
     /// Searches all variables for candidates. This takes longer than many functions run, so the function may have
     /// returned meanwhile.
-    fn scan(&mut self, memory: &mut impl Memory, target: &Target, code: &Code) -> Result<()> {
+    fn scan(&mut self, memory: &mut impl Memory, r: &RunningR, code: &Code) -> Result<()> {
         let (mut codes, mut pcs) = (Vec::new(), Vec::new());
         let mut left = MOST_BYTES;
-        for variables in &target.variables {
+        for variables in &r.variables {
             let size = variables.end.saturating_sub(variables.start).min(left);
             left -= size;
             self.bytes.clear();
@@ -163,7 +159,7 @@ impl PositionSearch {
                 if value == code.object {
                     codes.try_push(address)?;
                 }
-                if code.has_position_at(memory, target, value) {
+                if code.has_position_at(memory, r, value) {
                     pcs.try_push(address)?;
                 }
             }
@@ -206,13 +202,13 @@ impl Code {
     }
 
     /// Whether this is the address of a variable on the stack that points to an instruction.
-    fn has_position_at(&self, memory: &mut impl Memory, target: &Target, address: u64) -> bool {
-        may_be_position(address, target)
+    fn has_position_at(&self, memory: &mut impl Memory, r: &RunningR, address: u64) -> bool {
+        may_be_position(address, r)
             && memory::word(memory, address).is_some_and(|pc| self.instructions.contains(&pc))
     }
 }
 
 /// Whether it may be the address of a variable on the stack.
-fn may_be_position(address: u64, target: &Target) -> bool {
-    address % 8 == 0 && target.stack.contains(&address)
+fn may_be_position(address: u64, r: &RunningR) -> bool {
+    address % 8 == 0 && r.stack.contains(&address)
 }

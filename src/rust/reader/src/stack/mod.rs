@@ -4,19 +4,22 @@
 //! Memory ──► Snapshot ──► Calls ──► Names, Places, Packages ──► Stack
 //! ```
 //!
-//! - [`reader`]: reads a stack, in one [`attempt`] or several; [`frames`]: the result;
-//!   [`missing`]: what could not be read;
+//! - [`reader`]: reads a stack, in one [`attempt`] or several; what it has [`kept`] from the last one; [`frames`]: the
+//!   result; [`missing`]: what could not be read;
 //! - [`snapshot`]: what one stack needs, of one [`moment`]; [`spans`]: the active span;
 //! - [`calls`]: R's calls; [`trunk`]: those that the last stack had, too;
-//! - [`names`], [`places`], [`packages`]: the functions, files and lines of calls, and the packages of functions;
+//! - [`names`], [`places`], [`packages`]: the functions, files and lines of calls, and the packages of functions, each with a
+//!   `cache`;
 //! - [`positions`]: the source reference of a position in byte code; [`builtin`]: the builtin that is called there;
 //! - [`innermost`]: the position of the innermost function in its byte code.
 
 pub mod attempt;
 pub mod builtin;
+mod cache;
 pub mod calls;
 pub mod frames;
 pub mod innermost;
+pub mod kept;
 pub mod missing;
 pub mod moment;
 pub mod names;

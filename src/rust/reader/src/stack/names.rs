@@ -2,10 +2,11 @@
 //! `object$name` or `object[[name]]`, else `<Anonymous>`. Names that many functions have are followed by the place where
 //! the function was defined, if that is known.
 
+use crate::stack::cache::Cache;
 use crate::stack::frames::Place;
 use crate::stack::snapshot::Snapshot;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, TryPut, filled, owned, written};
+use profile_core::limits::memory::{filled, owned, written};
 use profile_core::model::{StringId, Strings};
 use profile_core::text::decode;
 use profile_runtime::memory::{self, Memory, at, half_at};
@@ -13,12 +14,9 @@ use profile_runtime::objects::{
     CAR, CDR, CELL, CHARSXP, DATA, INTSXP, LANGSXP, LENGTH, PRINTNAME, REALSXP, STRSXP, SYMSXP,
     Type,
 };
-use std::collections::HashMap;
 
 /// Longer than a name of R can be.
 const LONGEST_NAME: u64 = 10_000;
-
-type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// The names under which functions call those that they were given as an argument.
 const COMMON: [&str; 8] = [
@@ -32,17 +30,12 @@ const COMMON: [&str; 8] = [
     ".fun",
 ];
 
-/// The maximum number of names with places that are cached.
-const MOST_PLACED: usize = 1 << 16;
-
 /// The names of symbols, by address. R never frees a symbol.
 #[derive(Debug, Default)]
 pub struct Names {
-    symbols: Map<u64, StringId>,
-    /// Symbols that were added since the last `keep()`.
-    new: Vec<u64>,
+    symbols: Cache<u64, StringId>,
     /// Names with the places of definitions.
-    placed: Map<(StringId, Place), StringId>,
+    placed: Cache<(StringId, Place), StringId>,
 }
 
 /// The result of a lookup.
@@ -56,19 +49,14 @@ pub enum Found {
 }
 
 impl Names {
-    /// Keeps the results that were added since the last call, because nothing changed while they were read.
     pub fn keep(&mut self) {
-        self.new.clear();
-        if self.placed.len() > MOST_PLACED {
-            self.placed.clear();
-        }
+        self.symbols.keep();
+        self.placed.keep();
     }
 
-    /// Discards the results that were added since the last call of `keep()`.
     pub fn forget(&mut self) {
-        for symbol in self.new.drain(..) {
-            self.symbols.remove(&symbol);
-        }
+        self.symbols.forget();
+        self.placed.forget();
     }
 
     /// The name of the function that is called, given the address of the call.
@@ -85,7 +73,7 @@ impl Names {
             return Ok(Found::Nothing);
         }
         let head = at(&cell, CAR);
-        if let Some(&name) = self.symbols.get(&head) {
+        if let Some(name) = self.symbols.get(head) {
             return Ok(Found::Name(name));
         }
         let Some(object) = snapshot.object(head)? else {
@@ -108,7 +96,7 @@ impl Names {
 
     /// The name with the place of the definition, such as `FUN (report.R:12)`.
     pub fn at(&mut self, place: Place, name: StringId, texts: &mut Strings) -> Result<StringId> {
-        if let Some(&known) = self.placed.get(&(name, place)) {
+        if let Some(known) = self.placed.get((name, place)) {
             return Ok(known);
         }
         let file = texts
@@ -122,7 +110,7 @@ impl Names {
         }
         let text = written(format_args!("{} ({file}:{})", texts.get(name), place.line))?;
         let placed = texts.intern(&text)?;
-        self.placed.try_put((name, place), placed)?;
+        self.placed.put((name, place), placed)?;
         Ok(placed)
     }
 
@@ -133,7 +121,7 @@ impl Names {
         address: u64,
         texts: &mut Strings,
     ) -> Result<Found> {
-        if let Some(&name) = self.symbols.get(&address) {
+        if let Some(name) = self.symbols.get(address) {
             return Ok(Found::Name(name));
         }
         let Some(object) = memory::array::<CELL>(memory, address) else {
@@ -146,8 +134,7 @@ impl Names {
             return Ok(Found::Damaged);
         };
         let name = texts.intern(&name)?;
-        self.symbols.try_put(address, name)?;
-        self.new.try_push(address)?;
+        self.symbols.put(address, name)?;
         Ok(Found::Name(name))
     }
 

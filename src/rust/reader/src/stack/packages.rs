@@ -4,48 +4,34 @@
 //! R frees functions and environments and uses their addresses again, so they are read for each stack, with the other
 //! objects that it needs. Only the names of namespaces are cached: R frees these if at all when they are unloaded.
 
+use crate::running_r::RunningR;
+use crate::stack::cache::Cache;
 use crate::stack::frames::Package;
 use crate::stack::names::text;
 use crate::stack::snapshot::Snapshot;
-use crate::target::Target;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::{StringId, Strings};
 use profile_runtime::environments::{BASE_NAME, name_of_namespace};
 use profile_runtime::memory::{Memory, at};
 use profile_runtime::objects::{
     BUILTINSXP, CELL, CLOSXP, ENCLOSING, ENVIRONMENT, ENVSXP, HASHTAB, SPECIALSXP, Type,
 };
-use std::collections::HashMap;
 
 /// The maximum number of enclosing environments that are followed. Functions inside functions and methods of R6 have
 /// fewer than ten.
 const MOST_ENCLOSING: usize = 20;
-/// The maximum number of namespaces that are cached.
-const MOST_NAMESPACES: usize = 1 << 16;
 
 /// The names of namespaces, by address.
 #[derive(Debug, Default)]
-pub struct Packages {
-    namespaces: HashMap<u64, StringId, foldhash::fast::RandomState>,
-    /// Namespaces that were added since the last `keep()`.
-    new: Vec<u64>,
-}
+pub struct Packages(Cache<u64, StringId>);
 
 impl Packages {
-    /// Keeps the results that were added since the last call, because nothing changed while they were read.
     pub fn keep(&mut self) {
-        self.new.clear();
-        if self.namespaces.len() > MOST_NAMESPACES {
-            self.namespaces.clear();
-        }
+        self.0.keep();
     }
 
-    /// Discards the results that were added since the last call of `keep()`.
     pub fn forget(&mut self) {
-        for namespace in self.new.drain(..) {
-            self.namespaces.remove(&namespace);
-        }
+        self.0.forget();
     }
 
     /// The package of R's builtin functions.
@@ -57,11 +43,11 @@ impl Packages {
     pub fn find<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
-        target: &Target,
+        r: &RunningR,
         function: u64,
         texts: &mut Strings,
     ) -> Result<Package> {
-        let Some(environments) = target.environments else {
+        let Some(environments) = r.environments else {
             return Ok(Package::Unknown);
         };
         let Some(object) = snapshot.object(function)? else {
@@ -80,7 +66,7 @@ impl Packages {
             if address == environments.global {
                 return Ok(Package::None);
             }
-            if let Some(&name) = self.namespaces.get(&address) {
+            if let Some(name) = self.0.get(address) {
                 return Ok(Package::Named(name));
             }
             if address == environments.base || address == environments.base_namespace {
@@ -88,7 +74,7 @@ impl Packages {
                 return match passed {
                     _ if are_of_calls => Packages::of_builtins(texts),
                     [Some((namespace, object)), Some(_)] => {
-                        self.add(snapshot, target, namespace, &object, texts)
+                        self.add(snapshot, r, namespace, &object, texts)
                     }
                     _ => Ok(Package::Unknown),
                 };
@@ -97,7 +83,7 @@ impl Packages {
             let Some(object) = object.filter(|object| Type::of(at(object, 0)) == ENVSXP) else {
                 return Ok(Package::Unknown);
             };
-            are_of_calls &= at(&object, HASHTAB) == target.values.nil;
+            are_of_calls &= at(&object, HASHTAB) == r.values.nil;
             passed = [passed[1], Some((address, object))];
             address = at(&object, ENCLOSING);
         }
@@ -108,20 +94,19 @@ impl Packages {
     fn add(
         &mut self,
         memory: &mut impl Memory,
-        target: &Target,
+        r: &RunningR,
         address: u64,
         object: &[u8; CELL],
         texts: &mut Strings,
     ) -> Result<Package> {
-        let Some(name) = name_of_namespace(memory, target.values.nil, object) else {
+        let Some(name) = name_of_namespace(memory, r.values.nil, object) else {
             return Ok(Package::Unknown);
         };
         let Some(name) = text(memory, name)?.filter(|name| !name.is_empty()) else {
             return Ok(Package::Unknown);
         };
         let name = texts.intern(&name)?;
-        self.namespaces.try_put(address, name)?;
-        self.new.try_push(address)?;
+        self.0.put(address, name)?;
         Ok(Package::Named(name))
     }
 }

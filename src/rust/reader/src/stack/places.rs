@@ -1,14 +1,14 @@
 //! Finds places in source files by their `srcref`: an integer vector that begins with the line and has an attribute
 //! with the file. For positions in byte code, the compiler keeps a table of such objects.
 
+use crate::running_r::RunningR;
 use crate::stack::builtin::Builtin;
+use crate::stack::cache::Cache;
 use crate::stack::frames::Place;
 use crate::stack::names::{Found, Names, text};
-use crate::stack::positions::{MOST_POSITIONS, Positions};
+use crate::stack::positions::Positions;
 use crate::stack::snapshot::Snapshot;
-use crate::target::Target;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::{StringId, Strings};
 use profile_runtime::byte_code::Code;
 use profile_runtime::contexts::Site;
@@ -18,7 +18,6 @@ use profile_runtime::objects::{
     ATTRIBUTES, CAR, CDR, CELL, CLOSXP, DATA, ENVSXP, INTSXP, LENGTH, LISTSXP, TAG, Type, object_of,
 };
 use profile_runtime::variables::{FILENAME, SRCREF_NAME};
-use std::collections::HashMap;
 
 /// A `srcref` has two or three attributes.
 const MOST_ATTRIBUTES: usize = 8;
@@ -37,13 +36,9 @@ pub enum Root {
 }
 
 impl Root {
-    pub fn find<M: Memory>(
-        snapshot: &mut Snapshot<M>,
-        target: &Target,
-        site: Site,
-    ) -> Result<Root> {
+    pub fn find<M: Memory>(snapshot: &mut Snapshot<M>, r: &RunningR, site: Site) -> Result<Root> {
         let (object, position) = match site {
-            Site::Srcref(address) if !is_object(address, target) => return Ok(Root::Nothing),
+            Site::Srcref(address) if !is_object(address, r) => return Ok(Root::Nothing),
             Site::Srcref(address) => return Ok(Root::Srcref(address)),
             Site::Relative { code, words } => (code, Ok(words)),
             Site::Absolute { code, variable } => (code, Err(variable)),
@@ -66,18 +61,15 @@ impl Root {
 }
 
 /// Whether it may be the address of a `srcref`.
-fn is_object(address: u64, target: &Target) -> bool {
-    address != 0 && address != target.values.nil
+fn is_object(address: u64, r: &RunningR) -> bool {
+    address != 0 && address != r.values.nil
 }
-
-type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Results, cached by address. R may free these objects and reuse their addresses, so each entry contains data that
 /// identifies the object. For each sample, this data is read again and compared.
 #[derive(Debug, Default)]
 pub struct Places {
-    srcrefs: Map<u64, Srcref>,
-    new_srcrefs: Vec<u64>,
+    srcrefs: Cache<u64, Srcref>,
     positions: Positions,
 }
 
@@ -89,20 +81,13 @@ struct Srcref {
 }
 
 impl Places {
-    /// Keeps the results that were added since the last call, because nothing changed while they were read.
     pub fn keep(&mut self) {
-        self.new_srcrefs.clear();
-        if self.srcrefs.len() > MOST_POSITIONS {
-            self.srcrefs.clear();
-        }
+        self.srcrefs.keep();
         self.positions.keep();
     }
 
-    /// Discards the results that were added since the last call of `keep()`.
     pub fn forget(&mut self) {
-        for address in self.new_srcrefs.drain(..) {
-            self.srcrefs.remove(&address);
-        }
+        self.srcrefs.forget();
         self.positions.forget();
     }
 
@@ -110,7 +95,7 @@ impl Places {
     pub fn find<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
-        target: &Target,
+        r: &RunningR,
         root: Root,
         names: &mut Names,
         texts: &mut Strings,
@@ -125,8 +110,8 @@ impl Places {
                 (found.srcref, found.builtin)
             }
         };
-        let place = match address.filter(|&address| is_object(address, target)) {
-            Some(address) => self.find_srcref(snapshot, target, address, texts)?,
+        let place = match address.filter(|&address| is_object(address, r)) {
+            Some(address) => self.find_srcref(snapshot, r, address, texts)?,
             None => None,
         };
         Ok((place, builtin))
@@ -136,7 +121,7 @@ impl Places {
     pub fn find_definition<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
-        target: &Target,
+        r: &RunningR,
         closure: u64,
         names: &mut Names,
         texts: &mut Strings,
@@ -150,7 +135,7 @@ impl Places {
             if kind == LISTSXP {
                 let tag = names.symbol(snapshot, at(&object, TAG), texts)?;
                 if matches!(tag, Found::Name(tag) if texts.get(tag) == SRCREF_NAME) {
-                    return self.find_srcref(snapshot, target, at(&object, CAR), texts);
+                    return self.find_srcref(snapshot, r, at(&object, CAR), texts);
                 }
             }
             (address, kind, next) = (at(&object, next), LISTSXP, CDR);
@@ -161,7 +146,7 @@ impl Places {
     fn find_srcref<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
-        target: &Target,
+        r: &RunningR,
         address: u64,
         texts: &mut Strings,
     ) -> Result<Option<Place>> {
@@ -173,19 +158,18 @@ impl Places {
         }
         let line = half_at(&object, DATA) as i32;
         let attributes = at(&object, ATTRIBUTES);
-        let known = self.srcrefs.get(&address);
+        let known = self.srcrefs.get(address);
         let known = known.filter(|known| (known.line, known.attributes) == (line, attributes));
         let file = match known {
             Some(known) => known.file,
             None => {
-                let file = file_of(snapshot, target, attributes, texts)?;
+                let file = file_of(snapshot, r, attributes, texts)?;
                 let srcref = Srcref {
                     line,
                     attributes,
                     file,
                 };
-                self.srcrefs.try_put(address, srcref)?;
-                self.new_srcrefs.try_push(address)?;
+                self.srcrefs.put(address, srcref)?;
                 file
             }
         };
@@ -196,7 +180,7 @@ impl Places {
 /// The name of the file in the attribute `srcfile`, an environment with a variable `filename`.
 fn file_of(
     memory: &mut impl Memory,
-    target: &Target,
+    r: &RunningR,
     attributes: u64,
     texts: &mut Strings,
 ) -> Result<Option<StringId>> {
@@ -208,8 +192,8 @@ fn file_of(
         if Type::of(at(&object, 0)) != LISTSXP {
             return Ok(None);
         }
-        if at(&object, TAG) == target.values.srcfile {
-            return filename(memory, target, at(&object, CAR), texts);
+        if at(&object, TAG) == r.values.srcfile {
+            return filename(memory, r, at(&object, CAR), texts);
         }
         cell = at(&object, CDR);
     }
@@ -218,14 +202,14 @@ fn file_of(
 
 fn filename(
     memory: &mut impl Memory,
-    target: &Target,
+    r: &RunningR,
     environment: u64,
     texts: &mut Strings,
 ) -> Result<Option<StringId>> {
     let Some(environment) = object_of(memory, environment, ENVSXP) else {
         return Ok(None);
     };
-    let name = text_variable(memory, target.values.nil, &environment, FILENAME);
+    let name = text_variable(memory, r.values.nil, &environment, FILENAME);
     let name = match name {
         Some(name) => text(memory, name)?,
         None => None,

@@ -1,27 +1,24 @@
 //! Reads R's stack at one moment: in one attempt (`attempt.rs`) if the process is kept where it is, and in several if it
 //! goes on.
 
-use crate::stack::attempt::{Bounds, OneMoment};
-use crate::stack::calls::{Calls, PositionVariables};
+use crate::running_r::{MOST_TO_OPEN, Named, RunningR};
+use crate::stack::attempt::{Attempt, Bounds, OneMoment};
+use crate::stack::calls::PositionVariables;
 use crate::stack::frames::{MOST_CALLS, Stack};
 use crate::stack::innermost::PositionSearch;
+use crate::stack::kept::Kept;
 use crate::stack::missing::{Missing, split_missing};
 use crate::stack::moment::Moment;
-use crate::stack::names::{Found, Names};
-use crate::stack::packages::Packages;
-use crate::stack::places::Places;
+use crate::stack::names::Found;
 use crate::stack::snapshot::Snapshot;
 use crate::stack::spans;
-use crate::stack::trunk::{NEAR, Trunk};
-use crate::target::{MOST_TO_OPEN, Named, Target};
+use crate::stack::trunk::NEAR;
 use profile_core::error::Result;
 use profile_core::model::{StringId, Strings};
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Limited, Memory};
 use std::thread;
 use std::time::Duration;
-
-pub use crate::stack::attempt::StackReader;
 
 /// The maximum number of attempts to read a stack of a process that goes on.
 const TRIES: usize = 5;
@@ -58,76 +55,93 @@ pub enum Motion {
     Free,
 }
 
+/// Reads the stack of R in a process, repeatedly.
+#[derive(Debug)]
+pub struct StackReader<M> {
+    kept: Kept<M>,
+    attempt: Attempt,
+    /// What was missing in the last attempt.
+    missing: Option<Missing>,
+    /// The last stack that was read.
+    stack: Stack,
+    /// The search for the position of the innermost function.
+    search: PositionSearch,
+    /// The number of stacks for which the variable `R_Srcref` was unknown.
+    without_srcref: u32,
+    /// See [`Bounds::collection`].
+    pub shortest_collection: Duration,
+}
+
 impl<M: Memory> StackReader<M> {
     /// Finds R in a process.
     pub fn open(memory: M, mappings: &[Mapping], named: &Named) -> Result<StackReader<M>> {
         let mut memory = Limited::new(memory, MOST_TO_OPEN);
-        let target = Target::open(&mut memory, mappings, named)?;
-        StackReader::of(target, None, memory)
+        let r = RunningR::open(&mut memory, mappings, named)?;
+        StackReader::of(r, None, memory)
     }
 
     /// A reader of a fork of this process, or of another fork of the same one, which has R at the same addresses: so nothing
     /// has to be searched again. `None` if it has not, because the memory is of another process.
     pub fn of_fork(&self, memory: M) -> Result<Option<StackReader<M>>> {
         let mut memory = Limited::new(memory, MOST_TO_OPEN);
-        if !self.target.is_there(&mut memory) {
+        if !self.kept.r.is_there(&mut memory) {
             return Ok(None);
         }
-        StackReader::of(self.target.clone(), self.registers, memory).map(Some)
+        StackReader::of(self.kept.r.clone(), self.kept.registers, memory).map(Some)
     }
 
     fn of(
-        target: Target,
+        r: RunningR,
         registers: Option<PositionVariables>,
         mut memory: Limited<M>,
     ) -> Result<StackReader<M>> {
-        memory.inner().keep_at_hand(&target.variables)?;
+        memory.inner().keep_at_hand(&r.variables)?;
         memory
             .inner()
-            .keep_at_hand(std::slice::from_ref(&target.node_stack))?;
+            .keep_at_hand(std::slice::from_ref(&r.node_stack))?;
+        let snapshot = Snapshot::new(memory, r.head.clone());
         Ok(StackReader {
-            snapshot: Snapshot::new(memory, target.head.clone()),
-            target,
-            calls: Calls::default(),
-            known: Vec::new(),
-            inside: (None, None),
-            trunk: Trunk::default(),
-            seam: None,
-            names: Names::default(),
-            places: Places::default(),
-            packages: Packages::default(),
-            search: PositionSearch::default(),
+            kept: Kept::new(snapshot, r, registers),
+            attempt: Attempt::default(),
             missing: None,
-            registers,
-            without_srcref: 0,
             stack: Stack::default(),
-            texts: Strings::default(),
+            search: PositionSearch::default(),
+            without_srcref: 0,
             shortest_collection: SHORTEST_COLLECTION,
         })
     }
 
     /// Finds the record of the active span, if the process uses this package. Its library may be loaded later.
     pub fn find_span(&mut self, mappings: &[Mapping]) -> Result<bool> {
-        self.snapshot.limit(MOST_TO_OPEN);
-        let found = spans::find(&mut self.snapshot, mappings)?;
-        self.snapshot.set_span(found);
+        self.kept.snapshot.limit(MOST_TO_OPEN);
+        let found = spans::find(&mut self.kept.snapshot, mappings)?;
+        self.kept.snapshot.set_span(found);
         Ok(found.is_some())
     }
 
     /// R in the process.
-    pub fn target(&self) -> &Target {
-        &self.target
+    pub fn r(&self) -> &RunningR {
+        &self.kept.r
     }
 
-    /// Finds out where R runs, with its target and its memory.
-    pub fn locate<T>(&mut self, locate: impl FnOnce(&mut Target, &mut Snapshot<M>) -> T) -> T {
-        self.snapshot.limit(MOST_TO_LOCATE);
-        locate(&mut self.target, &mut self.snapshot)
+    /// Finds out where R runs, with its R and its memory.
+    pub fn locate<T>(&mut self, locate: impl FnOnce(&mut RunningR, &mut Snapshot<M>) -> T) -> T {
+        self.kept.snapshot.limit(MOST_TO_LOCATE);
+        locate(&mut self.kept.r, &mut self.kept.snapshot)
     }
 
     /// Notes that no stack can be read, since the thread that runs R was not found.
     pub fn lose_thread(&mut self) {
         self.missing = Some(Missing::Thread);
+    }
+
+    /// The names of functions and files in stacks.
+    pub fn texts(&self) -> &Strings {
+        &self.kept.texts
+    }
+
+    pub fn into_texts(self) -> Strings {
+        self.kept.texts
     }
 
     /// The last stack that was read.
@@ -137,16 +151,16 @@ impl<M: Memory> StackReader<M> {
 
     /// Sets another clock than that of the system.
     pub fn set_clock(&mut self, clock: fn() -> Moment) {
-        self.snapshot.set_clock(clock);
+        self.kept.snapshot.set_clock(clock);
     }
 
     pub fn now(&self) -> Moment {
-        self.snapshot.now()
+        self.kept.snapshot.now()
     }
 
     /// A moment at which the process had the stack that was last read.
     pub fn moment(&self) -> Moment {
-        self.snapshot.moment()
+        self.kept.snapshot.moment()
     }
 
     /// Finds the variables in which R keeps the position of the innermost function, if its code is byte code. Without
@@ -157,11 +171,14 @@ impl<M: Memory> StackReader<M> {
 
     /// Like `prepare()`, but calls `pause` between two attempts.
     pub fn prepare_with(&mut self, mut pause: impl FnMut()) -> Result<()> {
-        self.snapshot.limit(MOST_TO_PREPARE);
+        self.kept.snapshot.limit(MOST_TO_PREPARE);
         let mut unneeded = 0;
         for _ in 0..PREPARATIONS {
-            unneeded += usize::from(self.search()? && self.calls.innermost.is_some());
-            if self.registers.is_some() || unneeded == UNNEEDED || self.snapshot.is_exhausted() {
+            unneeded += usize::from(self.search()? && self.attempt.calls.innermost.is_some());
+            if self.kept.registers.is_some()
+                || unneeded == UNNEEDED
+                || self.kept.snapshot.is_exhausted()
+            {
                 break;
             }
             pause();
@@ -172,16 +189,16 @@ impl<M: Memory> StackReader<M> {
     /// Continues the search for these variables, if the last stack lacks the position of the innermost function. The
     /// process may go on meanwhile.
     pub fn search_further(&mut self) -> Result<()> {
-        if self.target.srcrefs.is_empty() && !self.calls.calls.is_empty() {
+        if self.kept.r.srcrefs.is_empty() && !self.attempt.calls.calls.is_empty() {
             // All variables are read for this, so it is done less and less often.
             self.without_srcref += 1;
             if self.without_srcref.is_power_of_two() {
-                self.snapshot.limit(MOST_TO_PREPARE);
-                self.target.find_srcref(&mut self.snapshot)?;
+                self.kept.snapshot.limit(MOST_TO_PREPARE);
+                self.kept.r.find_srcref(&mut self.kept.snapshot)?;
             }
         }
-        if self.registers.is_none() && self.calls.innermost.is_none() {
-            self.snapshot.limit(MOST_TO_PREPARE);
+        if self.kept.registers.is_none() && self.attempt.calls.innermost.is_none() {
+            self.kept.snapshot.limit(MOST_TO_PREPARE);
             self.search()?;
         }
         Ok(())
@@ -189,26 +206,24 @@ impl<M: Memory> StackReader<M> {
 
     /// Returns whether the innermost calls were read.
     fn search(&mut self) -> Result<bool> {
-        let (snapshot, target) = (&mut self.snapshot, &self.target);
-        let (registers, calls) = (self.registers, &mut self.calls);
-        let depth = (FEW_CALLS, FEW_CALLS);
-        let are_read = calls.read(snapshot, target, registers, depth, &mut self.trunk);
+        let (kept, calls) = (&mut self.kept, &mut self.attempt.calls);
+        let are_read = kept.read_calls(calls, (FEW_CALLS, FEW_CALLS));
         if split_missing(are_read)?.is_err() {
             return Ok(false);
         }
-        self.search.observe(snapshot, target)?;
-        if !snapshot.is_unchanged()? {
+        self.search.observe(&mut kept.snapshot, &kept.r)?;
+        if !kept.snapshot.is_unchanged()? {
             return Ok(false);
         }
-        if registers.is_none() && calls.innermost.is_none() {
-            self.registers = self.search.look(snapshot, target, calls)?;
+        if kept.registers.is_none() && calls.innermost.is_none() {
+            kept.registers = self.search.look(&mut kept.snapshot, &kept.r, calls)?;
         }
         Ok(true)
     }
 
     /// Prepares to read the next stack, so that this takes less time.
     pub fn plan(&mut self) -> Result<()> {
-        self.snapshot.plan()
+        self.kept.snapshot.plan()
     }
 
     /// The current stack; `None` if a part of it is missing, see [`StackReader::why_missing()`]. If the process goes on, it is
@@ -235,13 +250,13 @@ impl<M: Memory> StackReader<M> {
                 Motion::Still | Motion::Asleep => OneMoment::Still(&mut is_still),
                 Motion::Free => OneMoment::Twice,
             };
-            if self.attempt(moment, Bounds { calls, memory })? {
+            if self.attempt(moment, calls, memory)? {
                 if motion != Motion::Still {
                     self.finish()?;
                 }
                 return Ok(Some(&self.stack));
             }
-            if self.snapshot.is_exhausted() {
+            if self.kept.snapshot.is_exhausted() {
                 break;
             }
         }
@@ -254,15 +269,34 @@ impl<M: Memory> StackReader<M> {
     pub fn read_held(&mut self, let_go: impl FnOnce() -> bool) -> Result<Option<&Stack>> {
         let mut let_go = Some(let_go);
         let mut let_go = || let_go.take().is_some_and(|let_go| let_go());
-        let bounds = Bounds {
-            calls: NEAR,
-            memory: MOST_TO_READ,
-        };
-        if !self.attempt(OneMoment::Held(&mut let_go), bounds)? {
+        if !self.attempt(OneMoment::Held(&mut let_go), NEAR, MOST_TO_READ)? {
             return Ok(None);
         }
         self.finish()?;
         Ok(Some(&self.stack))
+    }
+
+    /// Returns whether the stack, or its inner calls, could be read.
+    fn attempt(&mut self, moment: OneMoment, calls: usize, memory: u64) -> Result<bool> {
+        let bounds = Bounds {
+            calls,
+            memory,
+            collection: self.shortest_collection,
+        };
+        self.missing = self.attempt.read(&mut self.kept, moment, bounds)?;
+        if self.missing.is_some() {
+            return Ok(false);
+        }
+        self.attempt.assemble(&mut self.kept, &mut self.stack)?;
+        Ok(true)
+    }
+
+    /// Adds the outer calls that the last stack lacks, if they are still those of that moment. The process may go on.
+    pub fn finish(&mut self) -> Result<()> {
+        if self.attempt.finish(&mut self.kept)? {
+            self.attempt.assemble(&mut self.kept, &mut self.stack)?;
+        }
+        Ok(())
     }
 
     /// Whether the last stack could not be read because the process did not stand still.
@@ -277,20 +311,18 @@ impl<M: Memory> StackReader<M> {
             Missing::Context(count) | Missing::Call(count) => self.name_of_call(count)?,
             _ => None,
         };
-        Ok(missing.in_words(inner.map(|name| self.texts.get(name))))
+        Ok(missing.in_words(inner.map(|name| self.kept.texts.get(name))))
     }
 
     /// The name of the last one of so many calls.
     fn name_of_call(&mut self, count: usize) -> Result<Option<StringId>> {
-        let Some(call) = self.calls.calls.get(count.wrapping_sub(1)).copied() else {
+        let Some(call) = self.attempt.calls.calls.get(count.wrapping_sub(1)).copied() else {
             return Ok(None);
         };
-        self.snapshot.limit(MOST_TO_READ);
-        let found = self
-            .names
-            .name_of_call(&mut self.snapshot, call.call, &mut self.texts);
+        self.kept.snapshot.limit(MOST_TO_READ);
+        let found = self.kept.name_of_call(call.call);
         // The process may have gone on, so these names are not kept.
-        self.names.forget();
+        self.kept.forget();
         match found? {
             Found::Name(name) => Ok(Some(name)),
             Found::Nothing | Found::Damaged => Ok(None),

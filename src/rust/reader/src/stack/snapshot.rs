@@ -12,9 +12,9 @@
 //! of R's stacks and variables in this process, which are always mapped.
 
 use crate::memory::copies::Copies;
+use crate::running_r::head::Head;
 use crate::stack::moment::Moment;
 use crate::stack::spans;
-use crate::target::head::Head;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{Identity, RECORD, Record};

@@ -4,7 +4,7 @@
 //! an attribute, which is a label of samples: the name of the span. Other libraries may publish such a record only in a thread-local variable, whose
 //! address cannot be found without knowing the C library of the process; they are not read.
 
-use crate::target::exports::{Exports, modules};
+use crate::running_r::exports::{Exports, modules};
 use profile_core::analysis::label_frames::{OVERFLOW_KEY, SPAN_NAME};
 use profile_core::error::Result;
 use profile_core::model::{StringId, Strings};

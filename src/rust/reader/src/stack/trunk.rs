@@ -28,7 +28,7 @@ const COMPARED: usize = 128;
 
 /// A call whose function and place were looked up.
 #[derive(Debug, Clone, Copy)]
-pub struct Known {
+pub struct KnownCall {
     pub record: OnStack,
     pub identity: Identity,
     /// The name of the function; `None` if it is not a call of a function.
@@ -44,7 +44,7 @@ pub struct Known {
 #[derive(Debug, Default)]
 pub struct Trunk {
     /// Outermost first.
-    calls: Vec<Known>,
+    calls: Vec<KnownCall>,
     /// Their rows, by the addresses of their records.
     rows: HashMap<u64, usize, foldhash::fast::RandomState>,
     /// Whether outer calls are missing, because the stack is too deep.
@@ -76,7 +76,7 @@ impl Trunk {
         }
         let step = (row / COMPARED + 1).next_power_of_two();
         for outer in (0..row).step_by(step) {
-            let Known {
+            let KnownCall {
                 record, identity, ..
             } = self.calls[outer];
             let copy = snapshot.record(record.address)?;
@@ -102,7 +102,7 @@ impl Trunk {
     }
 
     /// Adds a call inside the others.
-    pub fn push(&mut self, call: Known) -> Result<()> {
+    pub fn push(&mut self, call: KnownCall) -> Result<()> {
         self.rows.try_put(call.record.address, self.calls.len())?;
         self.calls.try_push(call)
     }
@@ -121,7 +121,7 @@ impl Trunk {
     }
 
     /// Innermost first.
-    pub fn calls(&self) -> impl Iterator<Item = &Known> {
+    pub fn calls(&self) -> impl Iterator<Item = &KnownCall> {
         self.calls.iter().rev()
     }
 }

@@ -4,9 +4,9 @@ use super::module::{Hash, Module, SIZE, VARIABLES, WRITABLE};
 use super::objects::Code;
 use super::{FakeMemory, Space};
 use profile_core::error::Result;
+use profile_reader::running_r::Named;
 use profile_reader::stack::frames::Stack;
 use profile_reader::stack::reader::{Motion, StackReader};
-use profile_reader::target::Named;
 use profile_runtime::contexts::{
     BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD, SYSPARENT,
 };
@@ -336,7 +336,7 @@ pub fn frames_in(motion: Motion, reader: &mut StackReader<FakeMemory>) -> Option
 }
 
 pub fn as_text(stack: &Stack, reader: &StackReader<FakeMemory>) -> Vec<String> {
-    let text = |id| reader.texts.get(id);
+    let text = |id| reader.texts().get(id);
     let frames = stack.frames.iter().map(|frame| match frame.place {
         Some(place) => format!("{} {}#{}", text(frame.name), text(place.file), place.line),
         None => text(frame.name).to_owned(),

@@ -4,12 +4,14 @@ use crate::fake::FakeMemory;
 use crate::fake::process::{At, FakeR};
 use profile_core::error::Result;
 use profile_core::model::Profile;
-use profile_reader::process::computing::{Call, Evidence};
-use profile_reader::process::{Activity, Found, Held, Placement, Process, State, WhyFree};
-use profile_reader::record::samples::declare_types;
-use profile_reader::record::session::{Session, Tick};
-use profile_reader::record::settings::{Clock, Settings};
-use profile_reader::record::stop_and_read::Watched;
+use profile_reader::process::Watched;
+use profile_reader::process::computing::{Evidence, SystemCall};
+use profile_reader::process::{Held, Placement, Process};
+use profile_reader::record::session::Session;
+use profile_reader::recorded::result::Tick;
+use profile_reader::recorded::settings::{Clock, Settings};
+use profile_reader::recorded::source::declare_types;
+use profile_reader::recorded::states::{Activity, FoundThread, State, WhyFree};
 use profile_reader::stack::moment::Moment;
 use profile_runtime::contexts::Layout;
 use std::cell::{Cell, RefCell};
@@ -84,7 +86,7 @@ pub struct FakeThread {
 
 /// What a thread does that is on a processor.
 pub const COMPUTES: Evidence = Evidence {
-    call: Call::None,
+    call: SystemCall::None,
     on_processor: Some(true),
 };
 
@@ -107,10 +109,10 @@ impl Watched for FakeThread {
         self.has_left.get()
     }
 
-    fn follow(&mut self, address: u64) -> Result<Option<Found>> {
+    fn follow(&mut self, address: u64) -> Result<Option<FoundThread>> {
         let stacks = self.stacks.borrow();
         let found = stacks.iter().position(|stack| stack.contains(&address));
-        Ok(found.map(|number| Found {
+        Ok(found.map(|number| FoundThread {
             stack: stacks[number].clone(),
             is_other: self.current.replace(number) != number,
         }))

@@ -3,8 +3,8 @@
 
 use crate::fake::process::{At, FakeR, On, frames};
 use crate::fake::{FakeMemory, Space};
+use profile_reader::running_r::Named;
 use profile_reader::stack::reader::{Motion, StackReader};
-use profile_reader::target::Named;
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
 use profile_runtime::objects::ENVIRONMENT;
 use std::alloc::{GlobalAlloc, Layout as Size, System};
@@ -12,6 +12,10 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::fake::module::Hash;
+
+#[path = "../../src/heap/tests/random.rs"]
+mod random;
+pub use random::Random;
 
 /// The limits for one call. Reading a piece of another process takes about a microsecond.
 const MOST_READS: u64 = 2_000_000;
@@ -21,33 +25,6 @@ const MOST_MEMORY: usize = 256 << 20;
 /// The maximum number of frames of a stack, and the numbers of changes that are made at a time.
 const MOST_FRAMES: usize = 1000;
 const COUNTS: [usize; 6] = [1, 1, 1, 2, 5, 30];
-
-/// A random number generator (xorshift64*) with the same results on every platform.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        random.next();
-        random.next();
-        random
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        ((self.next() >> 11) % n.max(1) as u64) as usize
-    }
-
-    pub fn pick<T: Copy>(&mut self, values: &[T]) -> T {
-        values[self.below(values.len())]
-    }
-}
 
 /// The results of the calls.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-# A program that stops at places where its stack is known. `examples/record_image.rs` runs it, and records the memory
+# A program that stops at places where its stack is known. `examples/record_image` runs it, and records the memory
 # that a reader needs at each stop; `tools/record-images` does so for several versions of R.
 #
 # The stack comes from R itself, by `sys.calls()`. `gate` is a connection: whoever reads a line from it stops until the

@@ -6,10 +6,10 @@
 use crate::fake::process::{At, FakeR, variable};
 use crate::fake::recording::{MS, Recording, WHOLE, now, process, settings};
 use profile_core::model::Profile;
-use profile_reader::process::computing::{Call, Evidence};
-use profile_reader::process::{State, WhyFree};
-use profile_reader::record::session::Tick;
-use profile_reader::record::settings::Clock;
+use profile_reader::process::computing::{Evidence, SystemCall};
+use profile_reader::recorded::result::Tick;
+use profile_reader::recorded::settings::Clock;
+use profile_reader::recorded::states::{State, WhyFree};
 use profile_runtime::contexts::Layout;
 use std::collections::BTreeMap;
 
@@ -40,10 +40,10 @@ impl Does {
 
     fn evidence(self) -> Evidence {
         let (call, on_processor) = match self {
-            Computes => (Call::None, Some(true)),
-            IsPreempted => (Call::None, Some(false)),
-            Writes => (Call::Works, None),
-            Sleeps | Wakes | WaitsForDisk => (Call::Waits, Some(false)),
+            Computes => (SystemCall::None, Some(true)),
+            IsPreempted => (SystemCall::None, Some(false)),
+            Writes => (SystemCall::Works, None),
+            Sleeps | Wakes | WaitsForDisk => (SystemCall::Waits, Some(false)),
         };
         Evidence { call, on_processor }
     }
@@ -212,14 +212,14 @@ fn a_thread_that_is_not_held_computes_as_its_state_says() {
     service.recording.thread.free.set(Some(WhyFree::Unwanted));
     service.tick(10, 4, Computes, "a");
     service.recording.thread.evidence.set(Evidence {
-        call: Call::Unknown,
+        call: SystemCall::Unknown,
         on_processor: None,
     });
     service.recording.pass(10, 4);
     assert_eq!(service.recording.tick(), WHOLE);
     // It has no processor, which is known of a thread of this process.
     service.recording.thread.evidence.set(Evidence {
-        call: Call::Unknown,
+        call: SystemCall::Unknown,
         on_processor: Some(false),
     });
     assert_eq!(service.recording.tick(), Tick::Idle);

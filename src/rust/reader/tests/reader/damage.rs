@@ -4,9 +4,9 @@ use crate::fake::Space;
 use crate::fake::module::{Hash, Module};
 use crate::fake::process::{At, FakeR, MODULE, as_text};
 use crate::fuzz::{self, Random};
+use profile_reader::running_r::Named;
 use profile_reader::stack::frames::Cut;
 use profile_reader::stack::reader::{Motion, StackReader};
-use profile_reader::target::Named;
 use profile_runtime::contexts::Layout;
 use profile_runtime::objects::{CDR, ENVSXP};
 

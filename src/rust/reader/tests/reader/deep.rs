@@ -78,7 +78,7 @@ impl Deep {
 }
 
 fn names(reader: &StackReader<FakeMemory>) -> Vec<String> {
-    let name = |frame: &Frame| reader.texts.get(frame.name).to_owned();
+    let name = |frame: &Frame| reader.texts().get(frame.name).to_owned();
     reader.stack().frames.iter().map(name).collect()
 }
 

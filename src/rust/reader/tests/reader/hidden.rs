@@ -3,8 +3,8 @@
 use crate::fake::Space;
 use crate::fake::module::{Hash, Module, VARIABLES};
 use crate::fake::process::{At, EXPORTED, FakeR, MODULE, On, TOPLEVEL, frames, variable};
+use profile_reader::running_r::{Named, RunningR};
 use profile_reader::stack::frames::Package;
-use profile_reader::target::{Named, Target};
 use profile_runtime::contexts::{CLOSURE, Layout};
 use profile_runtime::variables::{
     GLOBAL_CONTEXT, IN_BYTE_CODE, NAMESPACES, NIL, OF_CALLS, SRCREF, STACK_START,
@@ -84,7 +84,7 @@ fn packages_are_known_without_the_names_of_variables() {
         let (_, mut reader) = r.reader();
         assert_eq!(frames(&mut reader).unwrap(), ["f"]);
         let package = reader.stack().frames[0].package;
-        let mine = reader.texts.find("mine").unwrap();
+        let mine = reader.texts().find("mine").unwrap();
         assert_eq!(package, Package::Named(mine), "{hidden:?}");
     }
 }
@@ -160,10 +160,10 @@ fn variables_are_found_while_r_goes_on() {
         memory.before_read(move |space, reads| {
             space.set(head, if reads % 7 < 3 { inner } else { outer });
         });
-        let target =
-            Target::open(&mut memory.clone(), &busy.mappings(), &Named::default()).unwrap();
-        assert_eq!(target.head.read(&mut busy.memory()), Some((head, inner)));
-        assert_eq!(target.layout, Some(layout));
+        let found =
+            RunningR::open(&mut memory.clone(), &busy.mappings(), &Named::default()).unwrap();
+        assert_eq!(found.head.read(&mut busy.memory()), Some((head, inner)));
+        assert_eq!(found.layout, Some(layout));
     }
 }
 
@@ -177,7 +177,7 @@ fn what_is_not_found_is_named() {
             r.space.set(TOPLEVEL_CONTEXT, 0);
             r.space.set(SESSION_CONTEXT, 0);
         }
-        match Target::open(&mut r.memory(), &r.mappings(), &Named::default()) {
+        match RunningR::open(&mut r.memory(), &r.mappings(), &Named::default()) {
             // Any address on the stack shows where it is.
             Ok(_) if name == STACK_START => {}
             // Only the line of the innermost function is missing.

@@ -8,8 +8,8 @@ use crate::fuzz::Random;
 use crate::image::processor::{DIFFERENT, VERSIONS};
 use crate::image::{Image, Stop};
 use profile_core::error::Result;
+use profile_reader::running_r::Named;
 use profile_reader::stack::reader::{Motion, StackReader};
-use profile_reader::target::Named;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -63,7 +63,7 @@ fn every_frame_is_the_one_that_r_reported() {
             for way in WAYS {
                 let memory = FakeMemory::new(space.clone());
                 let mut reader = open(&image, &memory, way).unwrap();
-                assert_eq!(reader.target().layout, Some(layout));
+                assert_eq!(reader.r().layout, Some(layout));
                 reader.prepare_with(|| {}).unwrap();
                 let read = frames(&mut reader, way).unwrap();
                 assert_eq!(read, stop.frames, "R {version}, {}, {way:?}", stop.name);
@@ -240,10 +240,9 @@ fn with_wrong_words_it_ends() {
                 .iter()
                 .map(|(&address, &word)| (address, word))
                 .collect();
-            let target = reader.target();
-            let is_on_stack = |address: &u64| {
-                target.stack.contains(address) || target.node_stack.contains(address)
-            };
+            let found = reader.r();
+            let is_on_stack =
+                |address: &u64| found.stack.contains(address) || found.node_stack.contains(address);
             let on_stack: Vec<_> = words
                 .iter()
                 .copied()

@@ -1,26 +1,27 @@
 //! The position of the innermost function in its byte code.
 
 use crate::fake::FakeMemory;
+use crate::fake::module::Hash;
 use crate::fake::objects::Code;
-use crate::fake::process::{At, BC_BODY, BC_PC, FakeR, TOPLEVEL, frames, variable};
+use crate::fake::process::{At, BC_BODY, BC_PC, FakeR, On, TOPLEVEL, frames, variable};
 use profile_reader::stack::reader::StackReader;
 use profile_runtime::contexts::{CLOSURE, Layout};
 use profile_runtime::objects::{BODY, CODE, LENGTH};
 
 /// A function that is in its byte code at a.R#12.
 fn r(layout: Layout) -> (FakeR, Code) {
-    let mut r = FakeR::new(layout);
+    called(FakeR::new(layout), 1)
+}
+
+/// The same function, which has called itself so many times.
+fn called(mut r: FakeR, calls: usize) -> (FakeR, Code) {
     let file = r.srcfile("a.R");
     let srcrefs: Vec<_> = (10..15).map(|line| r.srcref(line, file)).collect();
     let code = r.byte_code(&srcrefs);
     let f = r.call_of("f");
-    r.record(
-        crate::fake::process::On::C,
-        CLOSURE,
-        f,
-        code.closure,
-        At::Nowhere,
-    );
+    for _ in 0..calls {
+        r.record(On::C, CLOSURE, f, code.closure, At::Nowhere);
+    }
     r.is_at(At::Absolute(code, 2));
     (r, code)
 }
@@ -209,21 +210,7 @@ fn many_variables_with_the_values_do_not_take_long() {
 
 #[test]
 fn the_preparation_reads_few_calls_of_a_deep_stack() {
-    let mut r = FakeR::with(Layout::R_4_4, crate::fake::module::Hash::Gnu, 600);
-    let file = r.srcfile("a.R");
-    let srcrefs: Vec<_> = (10..15).map(|line| r.srcref(line, file)).collect();
-    let code = r.byte_code(&srcrefs);
-    let f = r.call_of("f");
-    for _ in 0..500 {
-        r.record(
-            crate::fake::process::On::C,
-            CLOSURE,
-            f,
-            code.closure,
-            At::Nowhere,
-        );
-    }
-    r.is_at(At::Absolute(code, 2));
+    let (r, _) = called(FakeR::with(Layout::R_4_4, Hash::Gnu, 600), 500);
     let (memory, mut reader) = r.reader();
     let before = memory.reads();
     let looks = prepare(&mut reader, || {}) as u64 + 1;

@@ -21,7 +21,7 @@ fn packages(reader: &mut StackReader<FakeMemory>) -> Vec<String> {
     let each = frames.map(|frame| match frame.package {
         Package::Unknown => UNKNOWN,
         Package::None => NONE,
-        Package::Named(name) => reader.texts.get(name),
+        Package::Named(name) => reader.texts().get(name),
     });
     each.map(str::to_owned).collect()
 }

@@ -57,7 +57,7 @@ fn span(reader: &mut StackReader<FakeMemory>, motion: Motion) -> Option<SpanIds>
 fn label(reader: &mut StackReader<FakeMemory>, motion: Motion) -> Option<(&'static str, String)> {
     let stack = reader.read(motion).unwrap().unwrap();
     let (key, text) = stack.span?.label?;
-    Some((key, reader.texts.get(text).to_owned()))
+    Some((key, reader.texts().get(text).to_owned()))
 }
 
 /// A record with an attribute.
@@ -208,7 +208,7 @@ fn the_name_and_the_ids_are_of_one_moment() {
         let span = reader.read(Motion::Free).unwrap().unwrap().span.unwrap();
         let name = span
             .label
-            .map(|(_, text)| reader.texts.get(text).to_owned());
+            .map(|(_, text)| reader.texts().get(text).to_owned());
         let is_late = span.ids.trace_id == [3; 16];
         let expected = if is_late { "b" } else { "a" }.repeat(40);
         assert_eq!(name, Some(expected), "{number}");

@@ -1,11 +1,8 @@
 //! Where the memory of processes cannot be read, all functions refuse, and name the platforms where it can.
 
 use profile_core::error::Result;
-use profile_reader::heap::snapshots::{heap_of, own_heap};
-use profile_reader::process::r_processes;
-use profile_reader::record::dump::dump;
-use profile_reader::record::recorder::{Wanted, record};
-use profile_reader::record::settings::{Clock, Settings};
+use profile_reader::live::{dump, heap_of, list, own_heap, record};
+use profile_reader::recorded::settings::{Clock, Settings, Wanted};
 use profile_runtime::LIVE_PLATFORMS;
 use std::time::Duration;
 
@@ -18,7 +15,7 @@ fn expect_refusal<T>(result: Result<T>) {
 #[test]
 fn processes_are_refused() {
     let pid = std::process::id() as i32;
-    expect_refusal(r_processes());
+    expect_refusal(list());
     expect_refusal(dump(pid, &|| false));
     expect_refusal(own_heap(None, true));
     expect_refusal(heap_of(pid, &|| false));

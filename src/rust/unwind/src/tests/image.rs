@@ -9,7 +9,7 @@ const EH_FRAME_HDR: u32 = 0x6474_e550;
 
 /// The start of a file with these segments: kind, flags, offset, address, size.
 fn head(segments: &[(u32, u32, u64, u64, u64)]) -> Vec<u8> {
-    let mut head = b"\x7fELF\x02\x01".to_vec();
+    let mut head = b"\x7fELF\x02\x01\x01".to_vec();
     head.resize(64, 0);
     head[32..40].copy_from_slice(&64_u64.to_le_bytes());
     head[54..56].copy_from_slice(&56_u16.to_le_bytes());

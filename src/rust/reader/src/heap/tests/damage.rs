@@ -96,7 +96,7 @@ fn round(heap: &FakeHeap, words: &[u64], number: u64) -> bool {
             _ => change(random, &mut space, words),
         }
     }
-    let variables = &heap.target.variables;
+    let variables = &heap.r.variables;
     let _ = Lists::find(&mut SpaceView(&space), variables, Layout::ALL);
     let least = random.pick(&[None, Some(0), Some(1), Some(200), Some(u64::MAX)]);
     match random.below(2) {
@@ -105,12 +105,12 @@ fn round(heap: &FakeHeap, words: &[u64], number: u64) -> bool {
         }),
         _ => taken(heap, &known, least, |about, profile| {
             let mut view = SpaceView(&space);
-            let (target, libraries) = (&heap.target, &heap.libraries);
+            let (r, libraries) = (&heap.r, &heap.libraries);
             let mappings = space.mappings();
             let copied = copy(
                 &mut view,
                 &mappings,
-                target,
+                r,
                 &known,
                 &heap.lists,
                 libraries,
@@ -134,7 +134,7 @@ fn taken(
     take: impl FnOnce(&About, Profile) -> Result<Snapshot>,
 ) -> bool {
     let about = About {
-        target: &heap.target,
+        r: &heap.r,
         known,
         lists: &heap.lists,
         libraries: &heap.libraries,

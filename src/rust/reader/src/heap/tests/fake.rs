@@ -4,8 +4,8 @@ use super::space::{Space, SpaceView};
 use crate::heap::known::Known;
 use crate::heap::lists::Lists;
 use crate::heap::roots::Library;
-use crate::target::head::Head;
-use crate::target::{Constants, Target};
+use crate::running_r::head::Head;
+use crate::running_r::{Constants, RunningR};
 use profile_runtime::contexts::{
     CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NODE, NODE_VALUE, RECORD,
 };
@@ -37,7 +37,7 @@ const RECORDS_SIZE: usize = 1 << 19;
 pub struct FakeHeap {
     pub space: Space,
     pub known: Known,
-    pub target: Target,
+    pub r: RunningR,
     pub libraries: Vec<Library>,
     pub lists: Lists,
     /// For each class: its pages, and their free slots.
@@ -93,7 +93,7 @@ impl FakeHeap {
                 node_stack_top: NODES,
                 release: RELEASE,
             },
-            target: target(),
+            r: r(),
             libraries: vec![library],
             lists: Lists {
                 address: HEAP,
@@ -292,8 +292,8 @@ impl FakeHeap {
     }
 }
 
-fn target() -> Target {
-    Target {
+fn r() -> RunningR {
+    RunningR {
         environments: None,
         head: Head::new(HEAD).unwrap(),
         srcrefs: Vec::new(),

@@ -9,7 +9,7 @@ use std::iter::once;
 use std::ops::Range;
 
 fn found(heap: &FakeHeap) -> Option<u64> {
-    let found = Lists::find(&mut heap.view(), &heap.target.variables, Layout::ALL);
+    let found = Lists::find(&mut heap.view(), &heap.r.variables, Layout::ALL);
     found.unwrap().map(|lists| lists.address)
 }
 
@@ -41,9 +41,9 @@ fn a_heap_with_other_pointers_is_not_found() {
 fn a_heap_that_ends_with_the_variables_is_found() {
     let mut heap = finished();
     let end = heap.lists.variable().end;
-    heap.target.variables = once(VARIABLES..end).collect();
+    heap.r.variables = once(VARIABLES..end).collect();
     assert_eq!(found(&heap), Some(HEAP));
-    heap.target.variables = once(VARIABLES..end - 8).collect();
+    heap.r.variables = once(VARIABLES..end - 8).collect();
     assert_eq!(found(&heap), None);
 }
 
@@ -55,7 +55,7 @@ fn variables_that_cannot_be_read_have_no_heap() {
         end: VARIABLES,
     };
     let wrong = [0..4096, reversed, u64::MAX - 4096..u64::MAX, 0..1 << 40];
-    heap.target.variables = Vec::from(wrong);
+    heap.r.variables = Vec::from(wrong);
     assert_eq!(found(&heap), None);
 }
 

@@ -41,7 +41,7 @@ fn the_layout_of_a_heap_is_found_by_its_memory() {
         let mut heap = cases::filled(FakeHeap::laid_out(layout), true);
         heap.finish();
         let mut view = heap.view();
-        let found = Lists::find(&mut view, &heap.target.variables, &LAYOUTS).unwrap();
+        let found = Lists::find(&mut view, &heap.r.variables, &LAYOUTS).unwrap();
         let found = found.unwrap();
         assert_eq!((found.address, found.layout), (heap.lists.address, layout));
     }

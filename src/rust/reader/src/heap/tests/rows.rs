@@ -20,14 +20,7 @@ impl Rows {
         let mut view = heap.view();
         let objects = Objects::read(&mut view, &heap.lists, known.nil).unwrap();
         let libraries = &heap.libraries;
-        let found = roots::find(
-            &mut view,
-            &heap.target,
-            known,
-            libraries,
-            &objects,
-            &heap.lists,
-        );
+        let found = roots::find(&mut view, &heap.r, known, libraries, &objects, &heap.lists);
         let (roots, symbols) = found.unwrap();
         let (graph, parents) = walk(&objects, &symbols, &roots).unwrap();
         let dominators = Dominators::find(&graph, parents).unwrap();

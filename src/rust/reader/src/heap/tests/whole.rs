@@ -24,7 +24,7 @@ pub fn taken<'m>(
     least: Option<u64>,
 ) -> Result<Snapshot> {
     let about = About {
-        target: &heap.target,
+        r: &heap.r,
         known: &heap.known,
         lists: &heap.lists,
         libraries: &heap.libraries,
@@ -64,12 +64,12 @@ pub fn copied(heap: &FakeHeap) -> Result<Option<Copied>> {
 }
 
 pub fn copied_while(heap: &FakeHeap, may_collect: bool) -> Result<Option<Copied>> {
-    let (target, libraries) = (&heap.target, &heap.libraries);
+    let (r, libraries) = (&heap.r, &heap.libraries);
     let mappings = heap.space.mappings();
     copy(
         &mut heap.view(),
         &mappings,
-        target,
+        r,
         &heap.known,
         &heap.lists,
         libraries,
@@ -134,7 +134,7 @@ fn endless_lists_are_not_copied() {
     assert_eq!(refused(&heap), "the list of objects of class 7");
 
     let mut heap = finished();
-    let head = heap.space.word(heap.target.head.addresses()[0]);
+    let head = heap.space.word(heap.r.head.addresses()[0]);
     heap.space.set(head, head);
     assert_eq!(refused(&heap), "the list of calls");
 }

@@ -6,7 +6,7 @@
 //!
 //! The kernel leaves out what it could read from files again: the code and the constants of programs and libraries,
 //! among them the symbols of R's variables. But these files may be missing, or have been replaced, where the core file
-//! is read. So R's variables are found by their values ([`crate::target`]). Core files by `gcore` contain the symbols.
+//! is read. So R's variables are found by their values ([`crate::running_r`]). Core files by `gcore` contain the symbols.
 //!
 //! - [`input`]: a file that is too large to be read into memory;
 //! - [`elf`]: the header and the segments;

@@ -34,5 +34,6 @@ pub use proc::{Process, last_created, r_processes};
 pub use thread::hold::Hold;
 pub use thread::pause::{Pause, is_traced, prepare_thread};
 pub use thread::system_calls::system_call_name;
+pub use thread::watched::Watched;
 pub use thread::{Held, Thread, clock_of_thread, cpu_time_of_process};
 pub use workers::{STARTING, Sign, Workers};

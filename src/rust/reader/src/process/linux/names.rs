@@ -85,8 +85,8 @@ fn script_in(command_line: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use crate::process::{Entry, Scripted};
-    use crate::record::settings::{Clock, Settings};
     use crate::record::source::{process_source, source};
+    use crate::recorded::settings::{Clock, Settings};
     use profile_core::model::{Profile, Source, SourceKind};
     use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use super::super::caller;
 use super::ProcessMemory;
 use super::own::readable;
-use crate::target::Target;
-use crate::target::c_stack::stack_at;
+use crate::running_r::RunningR;
+use crate::running_r::c_stack::stack_at;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
@@ -27,14 +27,11 @@ pub struct OwnView<'m> {
 impl OwnView<'_> {
     /// Looks at the memory. What was seen does not outlive `look`, so R does not change it meanwhile: only the thread that
     /// runs R may look, and `look` calls no function of R.
-    pub fn look<T>(
-        target: &Target,
-        look: impl for<'m> FnOnce(OwnView<'m>) -> Result<T>,
-    ) -> Result<T> {
+    pub fn look<T>(r: &RunningR, look: impl for<'m> FnOnce(OwnView<'m>) -> Result<T>) -> Result<T> {
         let pid = libc::pid_t::try_from(process::id()).unwrap_or(0);
         let mut memory = ProcessMemory::new(pid);
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        if !runs_r(target, &mut memory, &maps) {
+        if !runs_r(r, &mut memory, &maps) {
             return Err(Error::Unsupported(message!(
                 "Only the thread that runs R can take a snapshot of its memory."
             )));
@@ -56,8 +53,8 @@ impl OwnView<'_> {
 }
 
 /// Whether the calling thread runs R: R's records are on its stack. If there are none, it must be the first thread.
-fn runs_r(target: &Target, memory: &mut ProcessMemory, maps: &str) -> bool {
-    let Some(place) = target.whereabouts(memory) else {
+fn runs_r(r: &RunningR, memory: &mut ProcessMemory, maps: &str) -> bool {
+    let Some(place) = r.whereabouts(memory) else {
         return u32::try_from(caller::id()) == Ok(process::id());
     };
     let local = 0_u8;

@@ -11,9 +11,9 @@ mod modules;
 use super::memory::ProcessMemory;
 use super::proc::Process;
 use super::thread::pause::Pause;
+use crate::running_r::RunningR;
+use crate::running_r::exports::Exports;
 use crate::stack::frames::Stack;
-use crate::target::Target;
-use crate::target::exports::Exports;
 use modules::RemoteModules;
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{HEADER, NO_CONTEXT, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
@@ -91,10 +91,10 @@ impl profile_unwind::Stack for &StackCopy {
 
 impl<'f> NativeReader<'f> {
     /// Fails with the reason if the process lacks what is needed.
-    pub fn open(process: &Process, target: &Target, files: &'f Files) -> Result<NativeReader<'f>> {
+    pub fn open(process: &Process, r: &RunningR, files: &'f Files) -> Result<NativeReader<'f>> {
         let mut memory = ProcessMemory::new(process.pid);
-        let r = target.modules.iter().copied();
-        let eval = Exports::find(&mut memory, r, [variables::EVAL])?.get(variables::EVAL);
+        let modules = r.modules.iter().copied();
+        let eval = Exports::find(&mut memory, modules, [variables::EVAL])?.get(variables::EVAL);
         let eval =
             eval.ok_or_else(|| Error::Process(message!("It has no function `Rf_eval()`.")))?;
         let mut modules = RemoteModules::new(memory.clone(), process.pid, files);
@@ -106,7 +106,7 @@ impl<'f> NativeReader<'f> {
             memory,
             unwinder: Unwinder::new(modules)?,
             eval,
-            stack_top: target.stack.end,
+            stack_top: r.stack.end,
             registers: None,
             stack: StackCopy::default(),
             nodes: StackCopy::default(),
@@ -117,13 +117,13 @@ impl<'f> NativeReader<'f> {
     }
 
     /// Copies the C stack of R's thread while it is stopped.
-    pub fn copy(&mut self, pause: &Pause, target: &Target) -> Result<()> {
+    pub fn copy(&mut self, pause: &Pause, r: &RunningR) -> Result<()> {
         self.registers = None;
         // All ticks are on the same stack, by which records on the C stack are known. If R has run in several threads, those
         // on others have no native frames.
         if self.words.is_empty() {
-            self.stack_top = target.stack.end;
-        } else if self.stack_top != target.stack.end {
+            self.stack_top = r.stack.end;
+        } else if self.stack_top != r.stack.end {
             return Ok(());
         }
         let Some(registers) = pause.registers() else {
@@ -150,17 +150,15 @@ impl<'f> NativeReader<'f> {
     }
 
     /// Copies the used part of R's node stack, given R's stack, while the process is still stopped.
-    pub fn copy_nodes(&mut self, target: &Target, stack: &Stack) -> Result<()> {
+    pub fn copy_nodes(&mut self, r: &RunningR, stack: &Stack) -> Result<()> {
         let records = stack.records.iter().map(|record| record.address);
-        let height = records.filter(|address| target.node_stack.contains(address));
+        let height = records.filter(|address| r.node_stack.contains(address));
         self.nodes.addresses = 0..0;
-        let height = height.max().filter(|_| {
-            target
-                .layout
-                .is_none_or(|layout| layout.calls_on_node_stack)
-        });
+        let height = height
+            .max()
+            .filter(|_| r.layout.is_none_or(|layout| layout.calls_on_node_stack));
         if let Some(height) = height {
-            let nodes = target.node_stack.start..height.saturating_add(RECORD as u64);
+            let nodes = r.node_stack.start..height.saturating_add(RECORD as u64);
             if nodes.end - nodes.start > MOST_NODES || !self.nodes.take(&mut self.memory, nodes)? {
                 self.registers = None;
             }
@@ -170,7 +168,7 @@ impl<'f> NativeReader<'f> {
 
     /// Finds the native frames of what was copied. The process may go on. Returns the number of the first word of the
     /// tick; `None` if the frames cannot be found.
-    pub fn unwind(&mut self, target: &Target, stack: &Stack) -> Result<Option<usize>> {
+    pub fn unwind(&mut self, r: &RunningR, stack: &Stack) -> Result<Option<usize>> {
         let Some(registers) = self.registers.take().filter(|_| stack.cut.is_none()) else {
             return Ok(None);
         };
@@ -187,7 +185,7 @@ impl<'f> NativeReader<'f> {
             let pair = match record.address {
                 0 => NO_CONTEXT,
                 address => {
-                    let promise = if target.node_stack.contains(&address) {
+                    let promise = if r.node_stack.contains(&address) {
                         self.promise(record.promises, &registers, &mut promises)?
                     } else {
                         0

@@ -4,7 +4,7 @@ use super::super::memory::maps::FileMapping;
 use super::super::thread::Thread;
 use super::super::thread::pause::Stopper;
 use super::*;
-use crate::process::states::Stops;
+use crate::recorded::states::Stops;
 use profile_core::joint::Role;
 use profile_unwind::Modules;
 use std::process::{Child, Command};

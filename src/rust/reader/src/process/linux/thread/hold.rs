@@ -8,7 +8,7 @@
 
 use super::interrupted::Interrupted;
 use super::{processor, system_calls};
-use crate::process::computing::Call;
+use crate::process::computing::SystemCall;
 use std::mem::zeroed;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
@@ -132,11 +132,11 @@ impl Drop for Holder {
 
 impl Hold {
     /// The system call that R's thread is in.
-    pub fn call(&self) -> Call {
+    pub fn call(&self) -> SystemCall {
         match Interrupted::from_number(INTERRUPTED.load(Ordering::Acquire)) {
-            Interrupted::Elsewhere => Call::None,
+            Interrupted::Elsewhere => SystemCall::None,
             Interrupted::InCall(number) => system_calls::call(number),
-            Interrupted::InSomeCall => Call::Waits,
+            Interrupted::InSomeCall => SystemCall::Waits,
         }
     }
 
@@ -237,7 +237,7 @@ mod tests {
         while held == 0 || waited == 0 {
             assert!(begin.elapsed() < Duration::from_secs(300));
             if let Some(hold) = holder.hold(first) {
-                waited += u32::from(hold.call() == Call::Waits);
+                waited += u32::from(hold.call() == SystemCall::Waits);
                 held += u32::from(hold.end());
             }
         }
@@ -253,7 +253,7 @@ mod tests {
         });
         let id = told.recv().unwrap();
         let begin = Instant::now();
-        let computes = |hold: Hold| hold.call() == Call::None && hold.end();
+        let computes = |hold: Hold| hold.call() == SystemCall::None && hold.end();
         while !holder.hold(id).is_some_and(computes) {
             assert!(begin.elapsed() < Duration::from_secs(300));
         }

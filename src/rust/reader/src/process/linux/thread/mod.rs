@@ -5,7 +5,7 @@
 //! that runs is stopped ([`pause`]), or held by a signal in this process ([`hold`]). The number of its time slices shows whether a sleeping thread has run
 //! meanwhile after all, and whether one that was stopped has had a processor until then.
 //!
-//! [`system_calls`] tells those that wait from those that work. [`processor`] is the part that depends on the processor; it
+//! [`watched`]: what the recorder asks of a thread. [`system_calls`] tells those that wait from those that work. [`processor`] is the part that depends on the processor; it
 //! uses [`register_set`], and describes where a signal has [`interrupted`] the thread.
 
 pub(super) mod hold;
@@ -17,32 +17,21 @@ mod processor;
 mod register_set;
 pub(super) mod runner;
 pub(super) mod system_calls;
+pub(super) mod watched;
 
 use super::permission::gone;
 use super::proc::{Execution, Process, Status};
-use crate::process::computing::{Call, Evidence};
-use crate::process::states::{Activity, Found, State, Stops, WhyFree};
-use hold::{Hold, Holder};
-use pause::{Failure, Pause, Stopper};
+use crate::process::computing::{Evidence, SystemCall};
+use crate::recorded::states::{Activity, FoundThread, State, Stops, WhyFree};
+use hold::Holder;
+use pause::{Failure, Stopper};
 use profile_core::error::Result;
 use profile_core::message;
 use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 use std::process;
-
-/// How a thread is kept where it is.
-#[derive(Debug)]
-pub enum Held {
-    /// It is stopped as long as this exists.
-    Stopped(Pause),
-    /// It belongs to this process, and waits in the handler of a signal for a moment.
-    InHandler(Hold),
-    /// It sleeps, and has had this number of time slices.
-    Asleep(u64),
-    /// It is not kept, and may go on.
-    Free(WhyFree),
-}
+pub use watched::{Held, Watched};
 
 /// The thread of a process that runs R. Its files remain open, since they are read often. After the thread has ended, they
 /// cannot be read.
@@ -132,21 +121,6 @@ impl Thread {
         })
     }
 
-    /// Follows R to the thread on whose stack this address is. `None` if there is none, and nothing is changed.
-    pub fn follow(&mut self, address: u64) -> Result<Option<Found>> {
-        let Some(runner) = runner::find(self.pid, address)? else {
-            return Ok(None);
-        };
-        let is_other = runner.thread != self.id;
-        if is_other && self.change(runner.thread).is_none() {
-            return Ok(None);
-        }
-        Ok(Some(Found {
-            stack: runner.stack,
-            is_other,
-        }))
-    }
-
     /// Changes to another thread of the process; `None` if it has ended.
     fn change(&mut self, id: i32) -> Option<()> {
         let mut thread = Thread::of(self.pid, id, self.stops, self.execution).ok()?;
@@ -162,8 +136,69 @@ impl Thread {
         Some(call.number).filter(|number| *number >= 0)
     }
 
-    /// What it does at a tick; `None` if it has ended.
-    pub fn activity(&mut self) -> Option<Activity> {
+    fn status(&self) -> Option<Status> {
+        let mut bytes = [0; 1024];
+        let length = self.status.read_at(&mut bytes, 0).ok()?;
+        let status = Status::parse(bytes.get(..length)?)?;
+        (status.state != State::Ended).then_some(status)
+    }
+
+    /// Its CPU time in nanoseconds, and the number of its time slices so far. A thread that is not on a processor has
+    /// not run as long as this number is the same.
+    fn times(&self) -> Option<(u64, u64)> {
+        let mut bytes = [0; 128];
+        let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        // Time on a processor, time waiting for one, number of time slices.
+        let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
+        let mut fields = text.split_ascii_whitespace();
+        Some((fields.next()?.parse().ok()?, fields.nth(1)?.parse().ok()?))
+    }
+
+    /// The number of its time slices so far, if it sleeps and need not be stopped.
+    fn slices_if_asleep(&self, state: State) -> Option<u64> {
+        let sleeps = |state| match state {
+            State::WaitsForDevice => true,
+            State::Sleeping | State::Stopped => self.stops != Stops::Always,
+            State::Running | State::Ended | State::Other(_) => false,
+        };
+        if !sleeps(state) {
+            return None;
+        }
+        // They are counted first. A thread that sleeps after that, and has had no other time slice later, has not run
+        // in between.
+        let (_, slices) = self.times()?;
+        sleeps(self.status()?.state).then_some(slices)
+    }
+
+    /// Holds the thread of this process, if it runs.
+    fn hold_own(&mut self, state: State) -> Held {
+        if self.stops == Stops::Never || state != State::Running {
+            return Held::Free(WhyFree::Unwanted);
+        }
+        if self.holder.is_none() {
+            self.holder = Holder::new();
+        }
+        match self.holder.as_mut().and_then(|holder| holder.hold(self.id)) {
+            Some(hold) => Held::InHandler(hold),
+            None => Held::Free(WhyFree::Late),
+        }
+    }
+
+    /// Lets the thread go on if it has stopped later than was waited for it. Returns whether it still has not stopped.
+    pub fn is_pending(&mut self) -> bool {
+        self.stopper.as_mut().is_some_and(Stopper::is_pending)
+    }
+}
+
+impl Watched for Thread {
+    fn cpu_time(&self) -> Option<u64> {
+        match self.clock {
+            Some(clock) => time_of(clock),
+            None => Some(self.times()?.0),
+        }
+    }
+
+    fn activity(&mut self) -> Option<Activity> {
         let cpu = self.clock.and_then(time_of);
         self.on_processor = self.clock.is_some_and(is_on_processor);
         if self.on_processor {
@@ -210,59 +245,25 @@ impl Thread {
         })
     }
 
-    /// Whether its process was seen to run another program than when this was opened.
-    pub fn has_left(&self) -> bool {
+    fn has_left(&self) -> bool {
         self.has_left
     }
 
-    fn status(&self) -> Option<Status> {
-        let mut bytes = [0; 1024];
-        let length = self.status.read_at(&mut bytes, 0).ok()?;
-        let status = Status::parse(bytes.get(..length)?)?;
-        (status.state != State::Ended).then_some(status)
-    }
-
-    /// What is known about it, if it was running at the tick and is held now.
-    pub fn evidence(&self, held: &Held) -> Evidence {
-        let call = match held {
-            Held::Stopped(pause) => pause.call(),
-            Held::InHandler(hold) => hold.call(),
-            Held::Asleep(_) => Call::Waits,
-            Held::Free(_) => Call::Unknown,
+    fn follow(&mut self, address: u64) -> Result<Option<FoundThread>> {
+        let Some(runner) = runner::find(self.pid, address)? else {
+            return Ok(None);
         };
-        let on_processor = match (self.clock, held) {
-            (Some(_), _) => Some(self.on_processor),
-            // If it had no processor, it needed a time slice to get where it was stopped.
-            (None, Held::Stopped(_)) if call == Call::Waits => {
-                let now = self.times().map(|times| times.1);
-                Some(now.is_some() && now == self.slices)
-            }
-            (None, _) => None,
-        };
-        Evidence { call, on_processor }
-    }
-
-    /// Its CPU time in nanoseconds.
-    pub fn cpu_time(&self) -> Option<u64> {
-        match self.clock {
-            Some(clock) => time_of(clock),
-            None => Some(self.times()?.0),
+        let is_other = runner.thread != self.id;
+        if is_other && self.change(runner.thread).is_none() {
+            return Ok(None);
         }
+        Ok(Some(FoundThread {
+            stack: runner.stack,
+            is_other,
+        }))
     }
 
-    /// Its CPU time in nanoseconds, and the number of its time slices so far. A thread that is not on a processor has
-    /// not run as long as this number is the same.
-    fn times(&self) -> Option<(u64, u64)> {
-        let mut bytes = [0; 128];
-        let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
-        // Time on a processor, time waiting for one, number of time slices.
-        let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
-        let mut fields = text.split_ascii_whitespace();
-        Some((fields.next()?.parse().ok()?, fields.nth(1)?.parse().ok()?))
-    }
-
-    /// Keeps the thread where it is, given its state.
-    pub fn hold(&mut self, state: State) -> Held {
+    fn hold(&mut self, state: State) -> Held {
         if self.clock.is_some() {
             return self.hold_own(state);
         }
@@ -282,48 +283,31 @@ impl Thread {
         }
     }
 
-    /// The number of its time slices so far, if it sleeps and need not be stopped.
-    fn slices_if_asleep(&self, state: State) -> Option<u64> {
-        let sleeps = |state| match state {
-            State::WaitsForDevice => true,
-            State::Sleeping | State::Stopped => self.stops != Stops::Always,
-            State::Running | State::Ended | State::Other(_) => false,
+    fn evidence(&self, held: &Held) -> Evidence {
+        let call = match held {
+            Held::Stopped(pause) => pause.call(),
+            Held::InHandler(hold) => hold.call(),
+            Held::Asleep(_) => SystemCall::Waits,
+            Held::Free(_) => SystemCall::Unknown,
         };
-        if !sleeps(state) {
-            return None;
-        }
-        // They are counted first. A thread that sleeps after that, and has had no other time slice later, has not run
-        // in between.
-        let (_, slices) = self.times()?;
-        sleeps(self.status()?.state).then_some(slices)
+        let on_processor = match (self.clock, held) {
+            (Some(_), _) => Some(self.on_processor),
+            // If it had no processor, it needed a time slice to get where it was stopped.
+            (None, Held::Stopped(_)) if call == SystemCall::Waits => {
+                let now = self.times().map(|times| times.1);
+                Some(now.is_some() && now == self.slices)
+            }
+            (None, _) => None,
+        };
+        Evidence { call, on_processor }
     }
 
-    /// Holds the thread of this process, if it runs.
-    fn hold_own(&mut self, state: State) -> Held {
-        if self.stops == Stops::Never || state != State::Running {
-            return Held::Free(WhyFree::Unwanted);
-        }
-        if self.holder.is_none() {
-            self.holder = Holder::new();
-        }
-        match self.holder.as_mut().and_then(|holder| holder.hold(self.id)) {
-            Some(hold) => Held::InHandler(hold),
-            None => Held::Free(WhyFree::Late),
-        }
-    }
-
-    /// Whether the thread has been where it was since then.
-    pub fn is_still(&self, held: &Held) -> bool {
+    fn is_still(&self, held: &Held) -> bool {
         match held {
             Held::Stopped(_) => true,
             Held::Asleep(slices) => self.times().is_some_and(|times| times.1 == *slices),
             Held::InHandler(_) | Held::Free(_) => false,
         }
-    }
-
-    /// Lets the thread go on if it has stopped later than was waited for it. Returns whether it still has not stopped.
-    pub fn is_pending(&mut self) -> bool {
-        self.stopper.as_mut().is_some_and(Stopper::is_pending)
     }
 }
 

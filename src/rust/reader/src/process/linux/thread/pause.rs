@@ -10,7 +10,7 @@
 use super::super::permission::{gone, why_refused};
 use super::runner::threads;
 use super::{processor, system_calls};
-use crate::process::computing::Call;
+use crate::process::computing::SystemCall;
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_unwind::Registers;
@@ -192,11 +192,11 @@ impl Pause {
     }
 
     /// The system call that it is in.
-    pub fn call(&self) -> Call {
+    pub fn call(&self) -> SystemCall {
         match processor::system_call(self.thread) {
-            Some(None) => Call::None,
+            Some(None) => SystemCall::None,
             Some(Some(number)) => system_calls::call(number),
-            None => Call::Unknown,
+            None => SystemCall::Unknown,
         }
     }
 }

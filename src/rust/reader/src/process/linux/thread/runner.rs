@@ -13,7 +13,7 @@
 use super::super::caller;
 use super::super::folder::file_of;
 use super::super::memory::maps::mapping;
-use crate::target::c_stack::stack_at;
+use crate::running_r::c_stack::stack_at;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;

@@ -1,7 +1,7 @@
 //! The names of system calls in which a program may spend time, and which of them wait.
 
 use super::processor;
-use crate::process::computing::Call;
+use crate::process::computing::SystemCall;
 
 fn name_in(table: &[(i64, &'static str)], number: i64) -> Option<&'static str> {
     let known = table.iter().find(|known| known.0 == number);
@@ -17,10 +17,10 @@ pub fn system_call_name(number: i64) -> Option<&'static str> {
 }
 
 /// What a thread does that is in this system call.
-pub fn call(number: i64) -> Call {
+pub fn call(number: i64) -> SystemCall {
     match waiting(number) {
-        Some(_) => Call::Waits,
-        None => Call::Works,
+        Some(_) => SystemCall::Waits,
+        None => SystemCall::Works,
     }
 }
 

@@ -1,10 +1,10 @@
 //! Stops, signals and ends of processes: shells that this process has started.
 
 use super::super::super::proc::Process;
-use super::super::{Held, Thread, clock_of_thread, is_on_processor};
+use super::super::{Held, Thread, Watched, clock_of_thread, is_on_processor};
 use super::*;
-use crate::process::computing::Evidence;
-use crate::process::states::{State, Stops};
+use crate::process::computing::{Evidence, SystemCall};
+use crate::recorded::states::{State, Stops};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::channel;
@@ -243,7 +243,7 @@ fn a_stopped_thread_shows_whether_it_waits_in_a_system_call() {
     while thread.activity().unwrap().state != State::Sleeping {}
     let held = thread.hold(State::Running);
     let waits = Evidence {
-        call: Call::Waits,
+        call: SystemCall::Waits,
         on_processor: Some(false),
     };
     assert_eq!(thread.evidence(&held), waits);
@@ -252,7 +252,7 @@ fn a_stopped_thread_shows_whether_it_waits_in_a_system_call() {
     let shell = Shell::start(LOOP);
     let mut stopper = Stopper::new(shell.pid());
     let begin = Instant::now();
-    while stop(&mut stopper).call() != Call::None {
+    while stop(&mut stopper).call() != SystemCall::None {
         assert!(begin.elapsed() < Duration::from_secs(300));
     }
 }

@@ -1,9 +1,10 @@
 //! Processes in a folder that the tests write, and threads of this process.
 
 use super::super::super::folder::{Entry, Scripted};
+use super::super::watched::Watched;
 use super::*;
-use crate::process::states::Stops;
 use crate::process::{Process, Thread};
+use crate::recorded::states::Stops;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};

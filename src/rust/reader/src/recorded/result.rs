@@ -1,14 +1,61 @@
-//! What was recorded of processes: a profile, and what is missing in it.
+//! What is returned about processes: a profile of them with what is missing in it, and lists.
 
-use crate::process::{WhyFree, why_refused};
-use crate::record::master::Reading;
-use crate::record::session::Tick;
+use crate::recorded::states::{State, WhyFree};
 use crate::stack::frames::Cut;
 use profile_core::error::{Position, Result};
 use profile_core::formats::problems::{ProblemKind, Problems};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_core::model::{Profile, SourceId};
+
+/// What happened at a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tick {
+    /// There is no sample, because the process does not compute.
+    Idle,
+    Taken {
+        /// Why outer calls are missing.
+        cut: Option<Cut>,
+        /// Why the process was not kept where it was.
+        free: Option<WhyFree>,
+    },
+    /// The stack could not be read, see `Session::why_missing()`.
+    Unread,
+    /// The process has ended.
+    Ended,
+    /// The process runs another program.
+    Left,
+}
+
+/// A reading of the CPU clock of a process: the time, in nanoseconds since 1970, and the CPU time, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockReading {
+    pub date: i64,
+    pub cpu: u64,
+}
+
+/// R processes that belong together.
+#[derive(Debug, Default)]
+pub struct Members {
+    pub pids: Vec<i32>,
+    /// The role of each in words.
+    pub roles: Vec<Option<String>>,
+    /// The number of processes that are missing, since there are too many.
+    pub left_out: usize,
+}
+
+/// A process that runs R.
+#[derive(Debug)]
+pub struct Listed {
+    pub pid: i32,
+    /// The state of the thread that runs R, and its CPU time in nanoseconds.
+    pub state: Option<State>,
+    pub cpu_time: Option<u64>,
+    /// When it started, in seconds since 1970.
+    pub start: Option<f64>,
+    pub script: Option<String>,
+    pub command: String,
+}
 
 /// What was recorded.
 #[derive(Debug, Default)]
@@ -39,12 +86,12 @@ pub struct Recorded {
     /// R processes into which this one may not look, their roles, and why.
     pub refused: Vec<(i32, String, String)>,
     /// Readings of the clock of the process that asked for the recording.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<ClockReading>,
 }
 
 impl Recorded {
-    /// Counts what happened at a tick.
-    pub fn count(&mut self, tick: Tick, pid: i32) -> Result<()> {
+    /// Counts what happened at a tick. `why_refused` explains why a process cannot be stopped.
+    pub fn count(&mut self, tick: Tick, pid: i32, why_refused: fn(i32) -> String) -> Result<()> {
         match tick {
             Tick::Idle | Tick::Left => {}
             Tick::Taken { cut, free } => {
@@ -103,7 +150,7 @@ mod tests {
             Tick::Ended,
             Tick::Left,
         ] {
-            recorded.count(tick, 7).unwrap();
+            recorded.count(tick, 7, |_| String::new()).unwrap();
         }
         let counts = [recorded.traced, recorded.unstopped, recorded.unread];
         assert_eq!((counts, recorded.ended), ([3, 1, 1], vec![7]));

@@ -1,16 +1,9 @@
-//! Records images of R's memory, see `tests/image/mod.rs` for what they are. `tools/record-images` calls it:
-//!
-//! ```sh
-//! cargo run -p profile-reader --example record_image -- PATH COMMAND...
-//! ```
-//!
-//! COMMAND is Rscript with options, of any version of R. It runs `tests/images/stops.R`, which stops now and then to
-//! wait for its input, and reports its stack then. At each stop, the reader reads the stack, and the memory that it
-//! needs is recorded.
+//! Runs the program, and notes which memory the reader needs at each stop.
 
-use profile_reader::process::{Process, ProcessMemory, State, Stops, Thread, system_call_name};
+use profile_reader::process::{Process, ProcessMemory, Thread, system_call_name};
+use profile_reader::recorded::states::{State, Stops};
+use profile_reader::running_r::Named;
 use profile_reader::stack::reader::{Motion, StackReader};
-use profile_reader::target::Named;
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Memory, at, word};
 use std::cell::RefCell;
@@ -20,20 +13,20 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-#[path = "../tests/image/mod.rs"]
+#[path = "../../tests/image/mod.rs"]
 mod image;
 use image::{Image, Stop, WORD, Words};
 
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const PROGRAMS: [(&str, &str); 2] = [
-    ("other.R", include_str!("../tests/images/other.R")),
-    ("stops.R", include_str!("../tests/images/stops.R")),
+    ("other.R", include_str!("../../tests/images/other.R")),
+    ("stops.R", include_str!("../../tests/images/stops.R")),
 ];
 
 /// Runs the programs, whose names and lines come from the input.
@@ -137,22 +130,7 @@ impl Program {
     }
 }
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((path, command)) = arguments.split_first() else {
-        eprintln!("Arguments: PATH COMMAND...");
-        return ExitCode::FAILURE;
-    };
-    match record(Path::new(path), command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn record(path: &Path, command: &[String]) -> Result<()> {
+pub fn record(path: &Path, command: &[String]) -> Result<()> {
     let mut program = Program::start(command)?;
     let pid = i32::try_from(program.child.id())?;
     let mut image = Image::default();

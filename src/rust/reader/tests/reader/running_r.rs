@@ -6,17 +6,17 @@ use crate::fake::process::{
 };
 use crate::fake::{FakeMemory, Space};
 use profile_core::error::Error;
-use profile_reader::target::c_stack::{Whereabouts, stack_at};
-use profile_reader::target::{Named, Target};
+use profile_reader::running_r::c_stack::{Whereabouts, stack_at};
+use profile_reader::running_r::{Named, RunningR};
 use profile_runtime::contexts::{BCPC, CALLFLAG, CLOSURE, Layout, NEXT};
 use profile_runtime::memory::Mapping;
 
-fn open(r: &FakeR) -> Result<Target, String> {
+fn open(r: &FakeR) -> Result<RunningR, String> {
     open_memory(&r.memory(), &r.mappings())
 }
 
-fn open_memory(memory: &FakeMemory, mappings: &[Mapping]) -> Result<Target, String> {
-    Target::open(&mut memory.clone(), mappings, &Named::default()).map_err(|error| {
+fn open_memory(memory: &FakeMemory, mappings: &[Mapping]) -> Result<RunningR, String> {
+    RunningR::open(&mut memory.clone(), mappings, &Named::default()).map_err(|error| {
         assert!(matches!(error, Error::Process(_)), "{error:?}");
         error.to_string()
     })
@@ -42,14 +42,14 @@ fn the_layouts_of_versions_are_told_apart() {
         for hash in [Hash::Gnu, Hash::SystemV] {
             let idle = FakeR::with(layout, hash, 8);
             for r in [idle, busy(layout)] {
-                let target = open(&r).unwrap();
-                assert_eq!(target.layout, Some(layout));
-                assert_eq!(target.toplevel, TOPLEVEL);
-                assert_eq!(target.node_stack, NODE_STACK..NODE_STACK + NODE_STACK_SIZE);
-                assert_eq!(target.stack.end, STACK_END);
-                assert!(target.stack.contains(&(STACK_END - (8 << 20))));
-                assert_eq!(target.values.nil, r.nil);
-                assert_eq!(target.head.addresses(), [variable("R_GlobalContext")]);
+                let found = open(&r).unwrap();
+                assert_eq!(found.layout, Some(layout));
+                assert_eq!(found.toplevel, TOPLEVEL);
+                assert_eq!(found.node_stack, NODE_STACK..NODE_STACK + NODE_STACK_SIZE);
+                assert_eq!(found.stack.end, STACK_END);
+                assert!(found.stack.contains(&(STACK_END - (8 << 20))));
+                assert_eq!(found.values.nil, r.nil);
+                assert_eq!(found.head.addresses(), [variable("R_GlobalContext")]);
             }
         }
     }
@@ -114,9 +114,9 @@ fn of_several_libraries_the_one_that_runs_is_found() {
         }
         copy.lay_out(&mut r.space);
         let mappings = with_module(&r, start);
-        let target = open_memory(&r.memory(), &mappings).unwrap();
-        assert_eq!(target.head.addresses(), [variable("R_GlobalContext")]);
-        assert_eq!(target.modules, [MODULE]);
+        let found = open_memory(&r.memory(), &mappings).unwrap();
+        assert_eq!(found.head.addresses(), [variable("R_GlobalContext")]);
+        assert_eq!(found.modules, [MODULE]);
         // Neither of them runs.
         r.space.set(variable("R_GlobalContext"), 0);
         let error = open_memory(&r.memory(), &mappings).unwrap_err();
@@ -151,10 +151,10 @@ fn a_program_may_have_copies_of_variables() {
             starts_file: true,
         },
     );
-    let target = open_memory(&r.memory(), &mappings).unwrap();
-    assert_eq!(target.toplevel, TOPLEVEL);
-    assert_eq!(target.head.addresses(), [copies + VARIABLES + 0x20]);
-    assert_eq!(target.values.nil, r.nil);
+    let found = open_memory(&r.memory(), &mappings).unwrap();
+    assert_eq!(found.toplevel, TOPLEVEL);
+    assert_eq!(found.head.addresses(), [copies + VARIABLES + 0x20]);
+    assert_eq!(found.values.nil, r.nil);
     // Without the program, R seems to be starting.
     assert!(open(&r).unwrap_err().contains("only starting"));
 }
@@ -272,7 +272,7 @@ fn a_list_that_changes_is_read_again() {
 #[test]
 fn what_cannot_be_read_is_an_error() {
     let r = busy(Layout::R_4_4);
-    let whole = open(&r).map(|target| target.toplevel);
+    let whole = open(&r).map(|found| found.toplevel);
     assert_eq!(whole, Ok(TOPLEVEL));
     let outer = r.space.word(r.head + NEXT);
     for address in [
@@ -295,8 +295,8 @@ fn a_call_by_native_code_may_have_a_null_pointer_as_srcref() {
         let mut r = busy(layout);
         let h = r.call_of("h");
         r.enter(h, At::Srcref(0));
-        let target = open(&r).unwrap();
-        assert_eq!(target.layout, Some(layout));
+        let found = open(&r).unwrap();
+        assert_eq!(found.layout, Some(layout));
     }
 }
 
@@ -306,8 +306,8 @@ fn r_runs_on_the_stack_of_its_innermost_record() {
         let mut r = FakeR::new(layout);
         let f = r.call_of("f");
         let place = |r: &FakeR| {
-            let target = open(r).unwrap();
-            (target.stack.clone(), target.whereabouts(&mut r.memory()))
+            let found = open(r).unwrap();
+            (found.stack.clone(), found.whereabouts(&mut r.memory()))
         };
         // It runs no function, so only R's own variable is known.
         let (idle, nowhere) = place(&r);

@@ -1,7 +1,30 @@
-//! How processes are recorded.
+//! Which processes are recorded, and how.
 
-use crate::process::Stops;
+use crate::recorded::states::Stops;
+use std::path::Path;
 use std::time::Duration;
+
+/// What to record.
+#[derive(Debug, Default)]
+pub struct Wanted<'a> {
+    /// Processes that the user has named.
+    pub pids: &'a [i32],
+    /// Their workers that the user has named.
+    pub workers: &'a [i32],
+    /// A process that records itself, and asks for the recording of those that belong to it.
+    pub master: Option<Asked<'a>>,
+}
+
+/// What a process asks for that records itself.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    pub pid: i32,
+    /// The variable that it sets in the environment, `NAME=VALUE`.
+    pub variable: String,
+    /// This file is created when the recording begins, and goes on as long as it exists. Its text is `refused` if this
+    /// process may not look into the one that asks.
+    pub file: &'a Path,
+}
 
 /// When a sample is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,6 +17,20 @@ pub enum State {
     Other(char),
 }
 
+impl State {
+    /// The state of a thread as the value of a label.
+    pub fn in_a_word(self) -> &'static str {
+        match self {
+            State::Running => "running",
+            State::Sleeping => "sleeping",
+            State::WaitsForDevice => "waiting",
+            State::Stopped => "stopped",
+            State::Ended => "ended",
+            State::Other(_) => "other",
+        }
+    }
+}
+
 /// What a thread does at a tick.
 #[derive(Debug, Clone, Copy)]
 pub struct Activity {
@@ -31,7 +45,7 @@ pub struct Activity {
 
 /// Where R runs now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundThread {
     /// The stack of its thread.
     pub stack: Range<u64>,
     /// Whether this is another thread than before.

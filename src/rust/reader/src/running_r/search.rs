@@ -40,44 +40,25 @@ const MOST_ABOVE_STACK: u64 = 8 << 20;
 const ROUNDS: usize = 20;
 
 /// The values of variables that do not change; 0 if one was not found.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Found {
-    nil: u64,
-    in_byte_code: u64,
-    srcfile: u64,
-    node_stack_end: u64,
-    stack_start: u64,
+    pub values: [(&'static str, u64); 5],
     /// The outermost record.
     pub toplevel: u64,
-}
-
-impl Found {
-    /// The value of the variable with this name.
-    pub fn get(&self, name: &str) -> Option<u64> {
-        let value = match name {
-            NIL => self.nil,
-            IN_BYTE_CODE => self.in_byte_code,
-            SRCFILE_SYMBOL => self.srcfile,
-            NODE_STACK_END => self.node_stack_end,
-            STACK_START => self.stack_start,
-            _ => 0,
-        };
-        Some(value).filter(|value| *value != 0)
-    }
 }
 
 /// A variable: its value, and its address.
 type Variable = (u64, u64);
 
 /// The variables of R that may be addresses of something, sorted by their values.
-#[derive(Debug)]
-pub struct Variables<'v> {
+#[derive(Debug, Default)]
+pub struct Hidden<'v> {
     ranges: &'v [Range<u64>],
     words: Vec<Variable>,
 }
 
-impl<'v> Variables<'v> {
-    pub fn read(memory: &mut impl Memory, ranges: &'v [Range<u64>]) -> Result<Variables<'v>> {
+impl<'v> Hidden<'v> {
+    pub fn read(memory: &mut impl Memory, ranges: &'v [Range<u64>]) -> Result<Hidden<'v>> {
         let mut words = Vec::new();
         let mut left = MOST_BYTES;
         let mut page = [0; MEMORY_PAGE as usize];
@@ -99,7 +80,7 @@ impl<'v> Variables<'v> {
             }
         }
         words.sort_unstable();
-        Ok(Variables { ranges, words })
+        Ok(Hidden { ranges, words })
     }
 
     /// The variables with this value.
@@ -119,32 +100,39 @@ impl<'v> Variables<'v> {
     }
 
     pub fn constants(&self, memory: &mut impl Memory, mappings: &[Mapping]) -> Found {
-        let mut found = Found::default();
+        let (mut nil, mut in_byte_code, mut srcfile) = (0, 0, 0);
+        let (mut toplevel, mut node_stack_end) = (0, 0);
         for word in self.values() {
             let Some(cell) = memory::array::<CELL>(memory, word) else {
                 continue;
             };
             let pointers = [ATTRIBUTES, CAR, CDR, TAG].map(|offset| at(&cell, offset));
             match Type::of(at(&cell, 0)) {
-                NILSXP if pointers == [word; 4] => found.nil = word,
+                NILSXP if pointers == [word; 4] => nil = word,
                 SYMSXP => {
                     let name = at(&cell, PRINTNAME);
                     if has_text(memory, name, IN_BYTE_CODE_NAME.as_bytes()) {
-                        found.in_byte_code = word;
+                        in_byte_code = word;
                     } else if has_text(memory, name, SRCFILE_NAME.as_bytes()) {
-                        found.srcfile = word;
+                        srcfile = word;
                     }
                 }
                 _ => {}
             }
-            if found.toplevel == 0 {
-                if let Some((toplevel, end)) = self.outermost(memory, word) {
-                    (found.toplevel, found.node_stack_end) = (toplevel, end);
-                }
+            if toplevel == 0 {
+                (toplevel, node_stack_end) = self.outermost(memory, word).unwrap_or_default();
             }
         }
-        found.stack_start = self.stack_start(mappings);
-        found
+        Found {
+            values: [
+                (NIL, nil),
+                (IN_BYTE_CODE, in_byte_code),
+                (SRCFILE_SYMBOL, srcfile),
+                (NODE_STACK_END, node_stack_end),
+                (STACK_START, self.stack_start(mappings)),
+            ],
+            toplevel,
+        }
     }
 
     /// The outermost record of the list that starts at an address, if that is a variable, and the end of the node stack.

@@ -1,7 +1,7 @@
 //! R in a process: its variables, and the layout of its records.
 //!
-//! - [`exports`]: the variables that R's library or program exports; [`constants`]: those that do not change;
-//! - [`search`]: finds those that it does not export by their values; [`head`] is the one that points to the innermost
+//! - [`variables`]: R's variables by their names, which its library or program [`exports`], or which [`search`] finds by their
+//!   values; [`constants`]: those that do not change; [`head`]: the one that points to the innermost
 //!   record;
 //! - [`c_stack`]: the stack on which R runs.
 
@@ -10,6 +10,7 @@ mod constants;
 pub mod exports;
 pub mod head;
 mod search;
+mod variables;
 
 pub use constants::{Constants, Environments};
 
@@ -21,17 +22,17 @@ use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_runtime::contexts::{Layout, NODE_STACK_SIZES, Walk};
 use profile_runtime::fit::Fit;
-use profile_runtime::memory::{self, Mapping, Memory, Piece, at};
+use profile_runtime::memory::{Mapping, Memory, Piece, at};
 use profile_runtime::variables::{
-    GLOBAL_CONTEXT, IN_BYTE_CODE, NAMESPACES, NIL, NODE_STACK_END, OF_CALLS, SRCFILE_SYMBOL,
-    SRCREF, STACK_START,
+    GLOBAL_CONTEXT, IN_BYTE_CODE, NIL, NODE_STACK_END, OF_CALLS, SRCFILE_SYMBOL, STACK_START,
 };
-use search::Variables;
+use search::Hidden;
 use std::ops::Range;
+use variables::{Variables, unreadable};
 
 /// What this crate knows about R in a process.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct RunningR {
     /// `R_GlobalContext`, which points to the innermost record.
     pub head: Head,
     /// `R_Srcref`, the position of the innermost function: the address of this variable, of two variables, one of which always
@@ -98,10 +99,10 @@ pub const MOST_TO_OPEN: u64 = 2 << 20;
 /// The maximum number of attempts to read the records until all of them are valid.
 const TRIES: usize = 200;
 
-impl Target {
+impl RunningR {
     /// Finds R. `mappings` are in the order of their addresses. If several libraries of R are loaded,
     /// it is the one that runs: the other one may be a copy that a package or another language has loaded.
-    pub fn open(memory: &mut impl Memory, mappings: &[Mapping], named: &Named) -> Result<Target> {
+    pub fn open(memory: &mut impl Memory, mappings: &[Mapping], named: &Named) -> Result<RunningR> {
         let mut idle = Vec::new();
         let mut first = None;
         loop {
@@ -119,8 +120,8 @@ impl Target {
                     ))
                 }));
             };
-            match Target::at(memory, mappings, found, named)? {
-                Some(target) => return Ok(target),
+            match RunningR::at(memory, mappings, found, named)? {
+                Some(r) => return Ok(r),
                 None => idle.try_push(library)?,
             }
             first.get_or_insert(Error::Process(message!("R is only starting there.")));
@@ -133,45 +134,19 @@ impl Target {
         mappings: &[Mapping],
         found: Exports<{ OF_CALLS.len() }>,
         named: &Named,
-    ) -> Result<Option<Target>> {
-        let mut exported = |name| match found.get(name) {
-            Some(address) => memory::word(memory, address)
-                .map(Some)
-                .ok_or_else(|| unreadable(&message!("R's variable `{name}`"))),
-            None => Ok(None),
-        };
-        let known = [
-            (NIL, exported(NIL)?),
-            (IN_BYTE_CODE, exported(IN_BYTE_CODE)?),
-            (SRCFILE_SYMBOL, exported(SRCFILE_SYMBOL)?),
-            (NODE_STACK_END, exported(NODE_STACK_END)?),
-            (STACK_START, exported(STACK_START)?),
-        ];
-        let starts = known[..3].iter().any(|(_, value)| *value == Some(0));
-        if starts || exported(GLOBAL_CONTEXT)? == Some(0) {
+    ) -> Result<Option<RunningR>> {
+        let Some(variables) = Variables::find(memory, mappings, &found)? else {
             return Ok(None);
-        }
-        let hidden = OF_CALLS.iter().any(|name| found.get(name).is_none());
-        let variables = if hidden {
-            Some(Variables::read(memory, &found.variables)?)
-        } else {
-            None
         };
-        let by_value = variables
-            .as_ref()
-            .map(|variables| variables.constants(memory, mappings));
-        let by_value = by_value.unwrap_or_default();
-        let [nil, in_byte_code, srcfile, node_stack_end, stack_start] =
-            known.map(|(name, value)| {
-                value
-                    .or_else(|| by_value.get(name))
-                    .ok_or_else(|| named.hidden_variable(name))
-            });
+        let constant = |name| {
+            let value = variables.get(name);
+            value.ok_or_else(|| named.hidden_variable(name))
+        };
         let values = Constants {
-            nil: nil?,
-            in_byte_code: in_byte_code?,
-            srcfile: srcfile?,
-            node_stack_end: node_stack_end?,
+            nil: constant(NIL)?,
+            in_byte_code: constant(IN_BYTE_CODE)?,
+            srcfile: constant(SRCFILE_SYMBOL)?,
+            node_stack_end: constant(NODE_STACK_END)?,
         };
         let stack_of = |address| {
             let mapped = mappings.iter().map(|mapping| mapping.addresses.clone());
@@ -179,41 +154,20 @@ impl Target {
         };
         // R determines this address for the first thread. It may be outside of the mapping by the size of the arguments. A
         // program that runs R in another thread may have changed it. Then the stack is known as soon as R runs a function.
-        let start = stack_start.unwrap_or(0).wrapping_sub(8);
+        let start = variables.get(STACK_START).unwrap_or(0).wrapping_sub(8);
         let stack = stack_of(start).unwrap_or_default();
-        let marker = found.get(IN_BYTE_CODE);
-        let head = match (found.get(GLOBAL_CONTEXT), &variables) {
-            (Some(address), _) => Head::new(address)?,
-            (None, Some(variables)) => {
-                let end = values.node_stack_end;
-                let nodes = end.saturating_sub(MOST_NODES)..end;
-                let records = [stack.clone(), nodes];
-                variables.heads(memory, by_value.toplevel, &records, mappings)?
-            }
-            (None, None) => Head::default(),
-        };
+        let end = values.node_stack_end;
+        let nodes = end.saturating_sub(MOST_NODES)..end;
+        let head = variables.head(memory, &[stack.clone(), nodes], mappings)?;
         if head.addresses().is_empty() {
             return Err(named.hidden_variable(GLOBAL_CONTEXT));
         }
-        let mut srcrefs = Vec::new();
-        match (found.get(SRCREF), &variables) {
-            (Some(address), _) => srcrefs.try_push(address)?,
-            (None, Some(variables)) => srcrefs = variables.srcrefs(memory, &values, marker)?,
-            (None, None) => {}
-        }
-        let registry = Exports::find(memory, found.modules.iter().copied(), [NAMESPACES])?;
-        let environments = match (registry.get(NAMESPACES), &variables) {
-            (Some(address), _) => memory::word(memory, address)
-                .and_then(|registry| Environments::find(memory, values.nil, registry)),
-            (None, Some(variables)) => variables.environments(memory, values.nil),
-            (None, None) => None,
-        };
-        let mut target = Target {
+        let mut r = RunningR {
             head,
-            srcrefs,
-            marker,
+            srcrefs: variables.srcrefs(memory, &values)?,
+            marker: found.get(IN_BYTE_CODE),
             values,
-            environments,
+            environments: variables.environments(memory, values.nil)?,
             landmarks: values.landmarks(memory, &found),
             layout: None,
             version: named.version.clone(),
@@ -223,12 +177,12 @@ impl Target {
             modules: found.modules,
             variables: found.variables,
         };
-        target.settle(memory, named)?;
-        let place = target.whereabouts(memory).map(Whereabouts::address);
+        r.settle(memory, named)?;
+        let place = r.whereabouts(memory).map(Whereabouts::address);
         if let Some(stack) = place.and_then(stack_of) {
-            target.stack = stack;
+            r.stack = stack;
         }
-        Ok(Some(target))
+        Ok(Some(r))
     }
 
     /// Where R runs; `None` if it runs no function, or has changed its records meanwhile.
@@ -257,8 +211,8 @@ impl Target {
     /// Searches `R_Srcref` once more, if it is not known: while R runs no function, nothing distinguishes it.
     pub fn find_srcref(&mut self, memory: &mut impl Memory) -> Result<()> {
         if self.srcrefs.is_empty() {
-            let variables = Variables::read(memory, &self.variables)?;
-            self.srcrefs = variables.srcrefs(memory, &self.values, self.marker)?;
+            let hidden = Hidden::read(memory, &self.variables)?;
+            self.srcrefs = hidden.srcrefs(memory, &self.values, self.marker)?;
         }
         Ok(())
     }
@@ -328,7 +282,3 @@ impl Target {
 
 /// The size of the largest node stack.
 const MOST_NODES: u64 = NODE_STACK_SIZES[1];
-
-fn unreadable(what: &str) -> Error {
-    Error::Process(message!("Its memory cannot be read: {what}."))
-}

@@ -1,0 +1,102 @@
+//! The place of `live.rs` on systems where no process can be looked into: this is refused. Core files can be read.
+
+use crate::heap::counts::{Allocated, Usage};
+use crate::heap::snapshot::Snapshot;
+use crate::recorded::dump::{Dump, of_core_file};
+use crate::recorded::result::{Listed, Members, Recorded};
+use crate::recorded::settings::{Settings, Wanted};
+use profile_core::error::{Error, Result};
+use profile_core::limits::cancel::Stop;
+use profile_core::message;
+use profile_runtime::LIVE_PLATFORMS;
+use std::path::Path;
+
+pub fn refused<T>() -> Result<T> {
+    Err(Error::Unsupported(message!(
+        "The memory of processes can be looked into only on {LIVE_PLATFORMS}."
+    )))
+}
+
+pub fn list() -> Result<Vec<Listed>> {
+    refused()
+}
+
+pub fn members(_: i32, _: &[i32]) -> Result<Members> {
+    refused()
+}
+
+pub fn record(_: &Wanted, _: &Settings, _: Stop) -> Result<Recorded> {
+    refused()
+}
+
+pub fn dump(_: i32, _: Stop) -> Result<Dump> {
+    refused()
+}
+
+pub fn dump_core(path: &Path, shown: &str) -> Result<Dump> {
+    of_core_file(path, shown, |_| None)
+}
+
+pub fn own_heap(_: Option<u64>, _: bool) -> Result<Snapshot> {
+    refused()
+}
+
+pub fn heap_of(_: i32, _: Stop) -> Result<Snapshot> {
+    refused()
+}
+
+pub fn heap_of_image(_: Stop) -> Result<Snapshot> {
+    refused()
+}
+
+pub fn check_own_heap() -> Result<()> {
+    refused()
+}
+
+pub fn resident() -> Option<u64> {
+    None
+}
+
+/// The type has no values.
+pub enum Gauge {}
+
+impl Gauge {
+    pub fn find(_: impl FnMut(u32) -> Result<Allocated>) -> Result<Option<Gauge>> {
+        refused()
+    }
+
+    pub fn look(&mut self) -> Option<Usage> {
+        match *self {}
+    }
+}
+
+/// The type has no values.
+pub enum Lookout {}
+
+impl Lookout {
+    pub fn start(_: i32) -> Result<Lookout> {
+        refused()
+    }
+
+    pub fn is_here(&self) -> bool {
+        match *self {}
+    }
+
+    pub fn end(self) -> Result<Vec<u64>> {
+        match self {}
+    }
+}
+
+pub fn count_forks() -> u64 {
+    0
+}
+
+pub fn forked(_: u64) -> Result<Option<Vec<i32>>> {
+    Ok(None)
+}
+
+pub fn needs_permission() -> bool {
+    false
+}
+
+pub fn permit_process(_: i32) {}
