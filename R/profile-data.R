@@ -150,8 +150,8 @@ summary.profile_data <- function(object, ..., type = NULL, by = NULL) {
   )
 }
 
-# `by`: "file" or "package" instead of functions.
-summary_of <- function(x, type, call, by = NULL) {
+# `by`: "function", "file" or "package".
+summary_of <- function(x, type, call, by = "function") {
   new_summary(rust(rust_summarise(x, type, by), call))
 }
 

@@ -78,7 +78,7 @@ add_source_text <- function(x, ..., directory = NULL, outside = FALSE) {
   check_flag(outside, "outside", call)
   x <- as_unchecked_v2(x, call)
   # This also checks the profile, so it is not left to the evaluation of an argument.
-  sampled <- rust(rust_summarise(x, NULL, NULL), call)$time
+  sampled <- rust(rust_summarise(x, NULL, "function"), call)$time
   ended <- end_of_recording(x, sampled)
   # Files in `directory` need no message, since the user has named this folder.
   with_source_text(x, ended, call, directory, outside, embeds = is.null(directory) || outside)

@@ -14,19 +14,14 @@ use profile_core::analysis::{call_tree, description, flat, holders, runs, summar
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::{SourceId, conversion};
 
-// `sample_type` is the name of the sample type to sum, or NULL for the default. `by` is "file" or "package", NULL for
-// functions.
+// `sample_type` is the name of the sample type to sum, or NULL for the default. `by` is "function", "file" or "package".
 #[extendr]
 fn rust_summarise(x: &Robj, sample_type: &Robj, by: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::analysed(argument(x), &stop)?;
         let wanted = argument(sample_type).text()?;
         let names = FrameNames::new(&profile)?;
-        if argument(by).text()?.is_some() {
-            let summary = summary::summarise_by(&profile, &names, groups(by)?, wanted, &stop)?;
-            return to_r::summary(arena, &profile, &summary);
-        }
-        let summary = summary::summarise(&profile, &names, wanted, &stop)?;
+        let summary = summary::summarise(&profile, &names, groups(by)?, wanted, &stop)?;
         to_r::summary(arena, &profile, &summary)
     })
 }

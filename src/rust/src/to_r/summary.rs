@@ -12,14 +12,14 @@ use profile_core::model::Profile;
 /// time, used, at_least,
 /// sum_at_least, since_previous)`. `types` contains all sample types; finding them in
 /// R would mean searching millions of rows.
-pub fn summary<'call, 'p, Name: Copy + Into<Option<&'p str>>>(
+pub fn summary<'call>(
     arena: Arena<'call>,
     profile: &Profile,
-    summary: &Summary<'p, Name>,
+    summary: &Summary,
 ) -> Result<RObject<'call>> {
     let functions = &summary.functions;
     let mut table = Tibble::new(arena, functions.keys.len())?;
-    table.texts("name", functions.keys.iter().map(|&name| name.into()))?;
+    table.texts("name", functions.keys.iter().copied())?;
     add_figures(&mut table, functions, summary)?;
     let by_function = table.finish()?;
 
@@ -89,11 +89,7 @@ pub fn counted<'call>(arena: Arena<'call>, counted: &Counted) -> Result<RObject<
     ])
 }
 
-fn add_figures<Key, Name>(
-    table: &mut Tibble,
-    figures: &Figures<Key>,
-    summary: &Summary<Name>,
-) -> Result<()> {
+fn add_figures<Key>(table: &mut Tibble, figures: &Figures<Key>, summary: &Summary) -> Result<()> {
     // If the whole is 0, shares are 0.
     let whole = summary.counted.whole.get();
     let share = |value: &f64| if whole > 0.0 { value / whole } else { 0.0 };

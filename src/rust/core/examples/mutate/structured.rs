@@ -7,6 +7,7 @@
 use super::tree::Tree;
 use super::{Random, is_small, lines, origin, pages};
 use profile_core::analysis::frame_names::FrameNames;
+use profile_core::analysis::groups::By;
 use profile_core::analysis::summary::summarise;
 use profile_core::error::Error;
 use profile_core::formats::{
@@ -272,7 +273,7 @@ fn check_writers(profile: &Profile) -> Checked {
         }
     }
     let names = FrameNames::new(profile).map_err(|error| format!("names: {error}"))?;
-    match summarise(profile, &names, None, &|| false) {
+    match summarise(profile, &names, By::Function, None, &|| false) {
         Ok(summary) => {
             let sums = summary.functions.values;
             let mut sums = sums.self_.iter().chain(&sums.total);

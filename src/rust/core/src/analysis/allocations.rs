@@ -161,9 +161,9 @@ mod tests {
         let never = &|| false;
 
         // Samples, with allocations beside them.
-        let found = summarise(&profile, &names, None, never).unwrap();
+        let found = summarise(&profile, &names, By::Function, None, never).unwrap();
         let (values, bytes) = (found.functions.values, found.functions.allocated.unwrap());
-        let keys = found.functions.keys.iter();
+        let keys = found.functions.keys.iter().flatten();
         let rows = keys.enumerate().map(|(i, name)| {
             let of = |sums: &Vec<f64>| sums[i];
             let [a, b] = [&values, &bytes].map(|both| [of(&both.self_), of(&both.total)]);
@@ -186,7 +186,10 @@ mod tests {
         // Allocations alone.
         let wanted = Some(ALLOC_SIZE.name);
         let found = describe(&profile, &names, wanted, never).unwrap();
-        assert_eq!(found.summary.functions.keys, [COLLECTION, "p.f", "g"]);
+        assert_eq!(
+            found.summary.functions.keys,
+            [COLLECTION, "p.f", "g"].map(Some)
+        );
         assert_eq!(found.summary.functions.values.self_, [1600.0, 800.0, 700.0]);
         assert_eq!(
             found.packages,
@@ -263,25 +266,26 @@ mod tests {
         );
         let names = FrameNames::new(&profile).unwrap();
         let own = |wanted: &KnownType| {
-            let found = summarise(&profile, &names, Some(wanted.name), &|| false).unwrap();
-            let keys = found.functions.keys.iter().copied();
+            let found =
+                summarise(&profile, &names, By::Function, Some(wanted.name), &|| false).unwrap();
+            let keys = found.functions.keys.iter().flatten().copied();
             let rows = keys.zip(found.functions.values.self_);
             rows.filter(|(_, value)| *value != 0.0).collect::<Vec<_>>()
         };
         let of_r = [("g", 35.0), ("native2", 16.0), ("f", 12.0)];
         assert_eq!(own(&ALLOC_SIZE), of_r);
         assert_eq!(own(&RPROF_COPIES), of_r);
-        let samples = summarise(&profile, &names, None, &|| false).unwrap();
+        let samples = summarise(&profile, &names, By::Function, None, &|| false).unwrap();
         let bytes = samples.functions.allocated.unwrap().self_;
-        let rows = samples.functions.keys.iter().copied().zip(bytes);
+        let rows = samples.functions.keys.iter().flatten().copied().zip(bytes);
         let mut rows: Vec<_> = rows.filter(|(_, value)| *value != 0.0).collect();
         rows.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         assert_eq!(rows, of_r);
 
         // Alone, what a profiler has seen at each allocation stays where it is.
         profile.values.retain(|values| ALLOC_SPACE == values.type_);
-        let found = summarise(&profile, &names, None, &|| false).unwrap();
-        let keys = found.functions.keys.iter().copied();
+        let found = summarise(&profile, &names, By::Function, None, &|| false).unwrap();
+        let keys = found.functions.keys.iter().flatten().copied();
         let own: Vec<_> = keys.zip(found.functions.values.self_).collect();
         assert!(own.contains(&("native2", 18.0)), "{own:?}");
         assert!(own.contains(&("native", 1.0)), "{own:?}");

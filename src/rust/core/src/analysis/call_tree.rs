@@ -70,7 +70,7 @@ pub fn call_tree<'p>(
 ) -> Result<CallTree<'p>> {
     let summed = summed_type(profile, wanted)?;
     let weights = [Weight::column(summed)];
-    let ([counted], by_stack) = sum_by_stack::<1, 1>(profile, &weights, is_wanted, stop)?;
+    let ([counted], by_stack) = sum_by_stack(profile, &weights, is_wanted, stop)?;
     let groups = FrameGroups::new(profile, names, by)?;
     let mut is_chosen = with_room(profile.locations.len())?;
     for location in profile.locations.ids() {

@@ -54,7 +54,7 @@ pub fn describe<'p>(
     wanted: Option<&str>,
     stop: Stop,
 ) -> Result<Description<'p>> {
-    let summary = summarise(profile, names, wanted, stop)?;
+    let summary = summarise(profile, names, By::Function, wanted, stop)?;
     let (by, part) = (By::Function, TreePart::Whole);
     let tree = call_tree(profile, names, wanted, by, part, |_| true, stop)?;
     let mut callers: HashMap<&str, MainCaller, RandomState> = HashMap::default();
@@ -62,10 +62,10 @@ pub fn describe<'p>(
         callers.try_put(callee, caller)?;
     }
     let weights = [Weight::column(summed_type(profile, wanted)?)];
-    let (_, by_stack) = sum_by_stack::<1, 1>(profile, &weights, |_| true, stop)?;
+    let (_, by_stack) = sum_by_stack(profile, &weights, |_| true, stop)?;
     let (plumbing_share, plumbing_rows) = plumbing(profile, &by_stack, stop)?;
     let functions = summary.functions.keys.iter();
-    let callers = functions.map(|name| callers.get(name).copied());
+    let callers = functions.map(|name| callers.get((*name)?).copied());
     Ok(Description {
         callers: callers.try_vec()?,
         packages: packages(profile, names, wanted, &by_stack, stop)?,
@@ -76,7 +76,13 @@ pub fn describe<'p>(
                 .iter()
                 .all(|known| profile.known(known).is_some())
         {
-            Some(summarise(profile, names, Some(ALLOC_SPACE.name), stop)?)
+            Some(summarise(
+                profile,
+                names,
+                By::Function,
+                Some(ALLOC_SPACE.name),
+                stop,
+            )?)
         } else {
             None
         },
@@ -214,6 +220,7 @@ mod tests {
         let found = describe(&profile, &names, None, &|| false).unwrap();
         let shown = found.summary.functions.keys.iter().zip(&found.callers);
         let shown = shown.filter_map(|(name, caller)| {
+            let name = (*name)?;
             let MainCaller {
                 name: caller,
                 total,

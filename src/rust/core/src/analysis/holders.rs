@@ -100,7 +100,7 @@ pub fn holders<'p>(
     let is_base = |source: SourceId| source.row() < request.base;
     let sums = |of_base: bool| {
         let is_wanted = |source| is_base(source) == of_base;
-        sum_by_stack::<2, 2>(profile, &weights, is_wanted, stop)
+        sum_by_stack(profile, &weights, is_wanted, stop)
     };
     let (new, new_by_stack) = sums(false)?;
     let (base, base_by_stack) = match request.base {

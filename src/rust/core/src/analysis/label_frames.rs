@@ -32,7 +32,9 @@ use crate::collections::{Interner, Lists};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
-use crate::model::{Label, Location, LocationId, Locations, Profile, StackId, Stacks, StringId};
+use crate::model::{
+    Label, Location, LocationId, Locations, Profile, Renumbering, StackId, Stacks, StringId,
+};
 use stack::{Clean, Merged, Role};
 
 /// The number of a list of labels.
@@ -266,47 +268,32 @@ fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
         }
     }
     // The order is kept.
-    let mut new_functions = with_room(functions.len())?;
-    for (function, &is_used) in functions.iter().zip(&is_used) {
-        let new = if is_used {
-            Some(profile.functions.intern(*function)?)
-        } else {
-            None
-        };
-        new_functions.try_push(new)?;
-    }
-    let mut new_locations = with_room(locations.len())?;
+    let new_functions = functions.iter().zip(&is_used).map(|(function, &is_used)| {
+        let new = is_used.then(|| profile.functions.intern(*function));
+        new.transpose()
+    });
+    let new_functions = new_functions.try_vec_of()?;
     let mut kept = Locations::default();
-    for (location, &used) in locations.iter().zip(&used) {
-        let new = if used {
-            Some(kept.intern(Location {
-                function: location.function.and_then(|f| new_functions[f.row()]),
-                ..*location
-            })?)
-        } else {
-            None
+    let new_locations = locations.iter().zip(&used).map(|(location, &used)| {
+        let function = location.function.and_then(|f| new_functions[f.row()]);
+        let location = Location {
+            function,
+            ..*location
         };
-        new_locations.try_push(new)?;
-    }
+        used.then(|| kept.intern(location)).transpose()
+    });
+    let new_locations = new_locations.try_vec_of()?;
     profile.locations = kept;
     profile.location_attributes.retain_mut(|(location, _)| {
         let new = new_locations[location.row()];
         *location = new.unwrap_or(*location);
         new.is_some()
     });
+    // Unused locations are in no stack, so any row will do.
+    let rows = new_locations.iter().map(|new| new.unwrap_or(LocationId(0)));
+    let numbers = Renumbering::new(rows.try_vec()?)?;
     let old = std::mem::take(&mut profile.stacks);
-    let mut new = with_room(old.len())?;
-    let mut frames = Vec::new();
-    for (row, id) in old.ids().enumerate() {
-        cancel::at_row(row, stop)?;
-        frames.clear();
-        old.get(id).append_to(&mut frames)?;
-        for frame in &mut frames {
-            // All locations of stacks are used.
-            *frame = new_locations[frame.row()].unwrap_or(*frame);
-        }
-        new.try_push(profile.stacks.intern(&frames)?)?;
-    }
+    let new = profile.stacks.add_renumbered(&old, &numbers, stop)?;
     for stack in &mut profile.samples.stack {
         *stack = new[stack.row()];
     }

@@ -31,9 +31,6 @@ pub struct Counted {
     pub without_value: u64,
 }
 
-/// `N` sums: of a stack, a function or a line.
-pub type Sums<const N: usize> = [f64; N];
-
 /// A number for each sample.
 pub enum Weight<'p> {
     /// The profile has no such values.
@@ -94,14 +91,14 @@ impl Counted {
     }
 }
 
-/// The sums of the first `N` weights for each distinct stack, of the samples of some sources.
-pub fn sum_by_stack<const M: usize, const N: usize>(
+/// The sums of the weights for each distinct stack, of the samples of some sources.
+pub fn sum_by_stack<const N: usize>(
     profile: &Profile,
-    weights: &[Weight; M],
+    weights: &[Weight; N],
     is_wanted: impl Fn(SourceId) -> bool,
     stop: Stop,
-) -> Result<([Counted; M], Vec<Sums<N>>)> {
-    let mut counted = [Counted::default(); M];
+) -> Result<([Counted; N], Vec<[f64; N]>)> {
+    let mut counted = [Counted::default(); N];
     let ids = profile.stacks.ids();
     let has_frames = ids.map(|id| !profile.stacks.get(id).is_empty());
     let has_frames = has_frames.try_vec()?;
@@ -125,7 +122,7 @@ pub fn sum_by_stack<const M: usize, const N: usize>(
 }
 
 #[inline]
-pub fn add<const N: usize>(to: &mut Sums<N>, sums: &Sums<N>) {
+pub fn add<const N: usize>(to: &mut [f64; N], sums: &[f64; N]) {
     for (to, sum) in to.iter_mut().zip(sums) {
         *to += sum;
     }

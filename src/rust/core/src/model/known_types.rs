@@ -68,28 +68,6 @@ pub struct KnownType {
 }
 
 impl KnownType {
-    const fn new(
-        name: &'static str,
-        unit: &'static str,
-        role: Role,
-        doc: &'static str,
-    ) -> KnownType {
-        KnownType {
-            name,
-            unit,
-            role,
-            doc,
-            alias: None,
-        }
-    }
-
-    const fn known_as(self, alias: &'static str) -> KnownType {
-        KnownType {
-            alias: Some(alias),
-            ..self
-        }
-    }
-
     pub const fn key(&self) -> (&'static str, &'static str) {
         (self.name, self.unit)
     }
@@ -129,129 +107,57 @@ impl PartialEq<ValueType> for KnownType {
     }
 }
 
-use Role::{Allocated, Copies, Count, Freed, InUse, Level, Time};
+/// Declares types, each as a constant, and the list of all of them.
+macro_rules! known_types {
+    ($(
+        $(#[$about:meta])*
+        $constant:ident $name:literal $unit:literal $role:ident $doc:literal $($alias:expr)?;
+    )*) => {
+        $($(#[$about])* pub const $constant: KnownType = KnownType {
+            name: $name,
+            unit: $unit,
+            role: Role::$role,
+            doc: $doc,
+            alias: [$(Some($alias),)? None][0],
+        };)*
 
-pub const SAMPLES: KnownType = KnownType::new("samples", "count", Count, "number of samples");
-pub const CPU: KnownType = KnownType::new(
-    "cpu",
-    "nanoseconds",
-    Time,
-    "CPU time; `process_cpu` in Pyroscope",
-)
-.known_as("process_cpu");
-pub const WALL: KnownType = KnownType::new("wall", "nanoseconds", Time, "elapsed time");
+        /// All known types. If a profile has several types of a role, the first one in this order is shown.
+        pub const KNOWN_TYPES: &[KnownType] = &[$($constant),*];
+    };
+}
+
+known_types! {
+    SAMPLES "samples" "count" Count "number of samples";
+    CPU "cpu" "nanoseconds" Time "CPU time; `process_cpu` in Pyroscope" "process_cpu";
+    WALL "wall" "nanoseconds" Time "elapsed time";
+    RPROF_SMALL "vsize_small" "bytes" Level "memory of small vectors in use, `Rprof()`";
+    RPROF_LARGE "vsize_large" "bytes" Level "memory of large vectors in use, `Rprof()`";
+    RPROF_NODES "nodes" "bytes" Level "memory of all other objects in use, `Rprof()`";
+    RPROF_COPIES "duplications" "count" Copies "vectors copied since the previous sample, `Rprof()`";
+    /// Computed from the levels of `Rprof()`.
+    ALLOC_SIZE "alloc_size" "bytes" Allocated
+        "increase of memory in use since the previous sample, `Rprof()`; written as `alloc_space`" ALLOC_SPACE.name;
+    DEALLOC_SIZE "dealloc_size" "bytes" Freed "decrease of memory in use since the previous sample, `Rprof()`";
+    /// The name that tools for pprof know, under which `ALLOC_SIZE` is written.
+    ALLOC_SPACE "alloc_space" "bytes" Allocated "allocated memory, `Rprofmem()`, Go, Pyroscope, Firefox";
+    ALLOC_OBJECTS "alloc_objects" "count" Allocated "allocated objects, `Rprofmem()`, Go, Pyroscope";
+    DEALLOC_SPACE "dealloc_space" "bytes" Freed "freed memory, Firefox";
+    /// The types of heap snapshots.
+    INUSE_SPACE "inuse_space" "bytes" InUse "memory in use, `snapshot_memory()`, Go, Pyroscope";
+    INUSE_OBJECTS "inuse_objects" "count" InUse "objects in use, `snapshot_memory()`, Go, Pyroscope";
+    DATADOG_CPU "cpu-time" "nanoseconds" Time "CPU time, Datadog";
+    DATADOG_WALL "wall-time" "nanoseconds" Time "elapsed time, Datadog";
+    DATADOG_SPACE "alloc-space" "bytes" Allocated "allocated memory, Datadog";
+    DATADOG_OBJECTS "alloc-samples" "count" Allocated "allocated objects, Datadog";
+    DATADOG_HEAP "heap-space" "bytes" InUse "memory in use, Datadog";
+}
 
 /// The memory figures that `Rprof()` records, in the order of its lines. Names and units are as in `summaryRprof(memory
 /// = "tseries")`.
-pub const RPROF_MEMORY: [KnownType; 4] = [
-    KnownType::new(
-        "vsize_small",
-        "bytes",
-        Level,
-        "memory of small vectors in use, `Rprof()`",
-    ),
-    KnownType::new(
-        "vsize_large",
-        "bytes",
-        Level,
-        "memory of large vectors in use, `Rprof()`",
-    ),
-    KnownType::new(
-        "nodes",
-        "bytes",
-        Level,
-        "memory of all other objects in use, `Rprof()`",
-    ),
-    RPROF_COPIES,
-];
-
-pub const RPROF_COPIES: KnownType = KnownType::new(
-    "duplications",
-    "count",
-    Copies,
-    "vectors copied since the previous sample, `Rprof()`",
-);
-
-/// The types that are computed from the levels of `Rprof()`.
-pub const ALLOC_SIZE: KnownType = KnownType::new(
-    "alloc_size",
-    "bytes",
-    Allocated,
-    "increase of memory in use since the previous sample, `Rprof()`; written as `alloc_space`",
-)
-.known_as(ALLOC_SPACE.name);
-pub const DEALLOC_SIZE: KnownType = KnownType::new(
-    "dealloc_size",
-    "bytes",
-    Freed,
-    "decrease of memory in use since the previous sample, `Rprof()`",
-);
-
-/// The name that tools for pprof know, under which `ALLOC_SIZE` is written.
-pub const ALLOC_SPACE: KnownType = KnownType::new(
-    "alloc_space",
-    "bytes",
-    Allocated,
-    "allocated memory, `Rprofmem()`, Go, Pyroscope, Firefox",
-);
-pub const ALLOC_OBJECTS: KnownType = KnownType::new(
-    "alloc_objects",
-    "count",
-    Allocated,
-    "allocated objects, `Rprofmem()`, Go, Pyroscope",
-);
-pub const DEALLOC_SPACE: KnownType =
-    KnownType::new("dealloc_space", "bytes", Freed, "freed memory, Firefox");
-
-/// The types of heap snapshots.
-pub const INUSE_SPACE: KnownType = KnownType::new(
-    "inuse_space",
-    "bytes",
-    InUse,
-    "memory in use, `snapshot_memory()`, Go, Pyroscope",
-);
-pub const INUSE_OBJECTS: KnownType = KnownType::new(
-    "inuse_objects",
-    "count",
-    InUse,
-    "objects in use, `snapshot_memory()`, Go, Pyroscope",
-);
+pub const RPROF_MEMORY: [KnownType; 4] = [RPROF_SMALL, RPROF_LARGE, RPROF_NODES, RPROF_COPIES];
 
 /// The type of values of formats that have bytes as a unit, and no names. It may be any kind of memory.
 pub const MEMORY: (&str, &str) = ("memory", "bytes");
-
-/// All known types. If a profile has several types of a role, the first one in this order is shown.
-pub const KNOWN_TYPES: [KnownType; 19] = [
-    SAMPLES,
-    CPU,
-    WALL,
-    RPROF_MEMORY[0],
-    RPROF_MEMORY[1],
-    RPROF_MEMORY[2],
-    RPROF_MEMORY[3],
-    ALLOC_SIZE,
-    DEALLOC_SIZE,
-    ALLOC_SPACE,
-    ALLOC_OBJECTS,
-    DEALLOC_SPACE,
-    INUSE_SPACE,
-    INUSE_OBJECTS,
-    KnownType::new("cpu-time", "nanoseconds", Time, "CPU time, Datadog"),
-    KnownType::new("wall-time", "nanoseconds", Time, "elapsed time, Datadog"),
-    KnownType::new(
-        "alloc-space",
-        "bytes",
-        Allocated,
-        "allocated memory, Datadog",
-    ),
-    KnownType::new(
-        "alloc-samples",
-        "count",
-        Allocated,
-        "allocated objects, Datadog",
-    ),
-    KnownType::new("heap-space", "bytes", InUse, "memory in use, Datadog"),
-];
 
 /// The row of the table for a type, if it is known.
 pub fn known_type(name: &str, unit: &str) -> Option<&'static KnownType> {

@@ -4,8 +4,7 @@
 //! [`attribute_value`](crate::attribute_value).
 
 use super::cells::exact_double;
-use super::column::Column;
-use super::key::Key;
+use super::columns::columns;
 use super::reading::{EMPTY, Reading, known};
 use super::row_table::RowTable;
 use super::table::TableInfo;
@@ -19,9 +18,6 @@ use crate::model::{
     inexact,
 };
 use std::borrow::Cow;
-
-type AttributeColumn = Column<OwnedAttribute, AttributeDraft>;
-type LabelColumn = Column<Label, LabelDraft>;
 
 /// The row that has an attribute, and the attribute.
 type OwnedAttribute = (usize, Attribute);
@@ -37,40 +33,19 @@ pub struct AttributeDraft {
 
 macro_rules! attributes {
     (
-        $key:expr, $name:literal, $doc:literal, $owner_doc:literal, [$($unit:expr)?],
+        $table:literal, $key:ident, $id:literal, $doc:literal, $owner_doc:literal, [$($unit:literal)?],
         $rows:expr, $store:expr
     ) => {
         RowTable {
-            info: TableInfo::new($name, $doc),
-            columns: &[
-                AttributeColumn::reference(
-                    $key.name(),
-                    $key,
-                    $owner_doc,
-                    |_, (owner, _)| Some(*owner),
-                    |a, row| a.owner = row,
-                ),
-                AttributeColumn::text(
-                    "key",
-                    "the name of the attribute",
-                    |_, (_, a)| Some(a.key),
-                    |a, key| a.key = key,
-                )
-                .not_na(),
-                AttributeColumn::kind(
-                    "type",
-                    "the type of its value",
-                    |_, (_, a)| Some(a.value.kind),
-                    |a, kind| a.kind = Some(kind),
-                ),
-                AttributeColumn::text(
-                    "value",
-                    "the value, as a text of that type",
-                    |_, (_, a)| Some(a.value.text),
-                    |a, text| a.text = Some(text),
-                ),
-                $($unit)?
-            ],
+            info: TableInfo::new($table, $doc),
+            columns: columns! {
+                (p, a: OwnedAttribute, a: AttributeDraft)
+                Reference $id $key(Some(a.0), |row| a.owner = row) $owner_doc;
+                Text "key" (Some(a.1.key), |key| a.key = key) "the name of the attribute" .not_na();
+                Kind "type" (Some(a.1.value.kind), |kind| a.kind = Some(kind)) "the type of its value";
+                Text "value" (Some(a.1.value.text), |text| a.text = Some(text)) "the value, as a text of that type";
+                $(Text "unit" (a.1.unit, |unit| a.unit = known(unit)) $unit;)?
+            },
             rows: $rows,
             blank: || AttributeDraft {
                 owner: 0,
@@ -85,16 +60,10 @@ macro_rules! attributes {
     };
 }
 
-const UNIT: AttributeColumn = AttributeColumn::text(
-    "unit",
-    "the unit of the value",
-    |_, (_, a)| a.unit,
-    |a, unit| a.unit = known(unit),
-);
-
 pub static RESOURCE_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attributes!(
-    Key::Resource,
     ".resource_attributes",
+    Resource,
+    "resource_id",
     "an attribute of a resource",
     "the resource",
     [],
@@ -103,8 +72,9 @@ pub static RESOURCE_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attri
 );
 
 pub static SCOPE_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attributes!(
-    Key::Scope,
     ".scope_attributes",
+    Scope,
+    "scope_id",
     "an attribute of a scope",
     "the scope",
     [],
@@ -113,21 +83,23 @@ pub static SCOPE_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attribut
 );
 
 pub static SOURCE_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attributes!(
-    Key::Source,
     ".source_attributes",
+    Source,
+    "source_id",
     "an attribute of a source",
     "the source",
-    [UNIT],
+    ["the unit of the value"],
     |profile| rows_of_all(profile.sources.iter().map(|s| &s.attributes)),
     |reading, rows| give(rows, reading, |p, owner| &mut p.sources[owner].attributes)
 );
 
 pub static MAPPING_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attributes!(
-    Key::Mapping,
     ".mapping_attributes",
+    Mapping,
+    "mapping_id",
     "an attribute of a mapping",
     "the mapping",
-    [UNIT],
+    ["the unit of the value"],
     |profile| rows_of(
         profile
             .mapping_attributes
@@ -145,11 +117,12 @@ pub static MAPPING_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attrib
 );
 
 pub static LOCATION_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attributes!(
-    Key::Location,
     ".location_attributes",
+    Location,
+    "location_id",
     "an attribute of a location",
     "the location",
-    [UNIT],
+    ["the unit of the value"],
     |profile| rows_of(
         profile
             .location_attributes
@@ -249,68 +222,28 @@ pub static LABELS: RowTable<Label, LabelDraft> = RowTable {
         ".labels",
         "a label of a sample: a text, a number with a unit, or a value of another type",
     ),
-    columns: &[
-        LabelColumn::reference(
-            "sample_id",
-            Key::Sample,
-            "the sample",
-            |_, l| Some(l.sample),
-            |l, row| l.label.sample = row,
-        ),
-        LabelColumn::text(
-            "key",
-            "its name",
-            |_, l| Some(l.key),
-            |l, key| l.label.key = key,
-        )
-        .not_na(),
-        LabelColumn::text(
-            "str",
-            "its text",
-            |_, l| l.str,
-            |l, str| l.label.str = Some(str),
-        ),
-        LabelColumn::whole(
-            "num",
-            "its number",
-            |_, l| l.num,
-            |l, num| {
-                l.num = Some(num);
-                l.label.num = Some(num as i64);
-            },
-        ),
-        LabelColumn::text(
-            "unit",
-            "the unit of the number",
-            |_, l| l.unit,
-            |l, unit| l.label.unit = Some(unit),
-        ),
-        LabelColumn::decimal(
-            "num_exact",
-            "`num`, if a double cannot represent it",
-            |_, l| l.num.and_then(inexact),
-            |l, exact| {
-                if let Some(exact) = l.num.and_then(|num| exact_double(exact, num)) {
-                    l.label.num = Some(exact);
-                }
-            },
-        )
-        .optional(),
-        LabelColumn::kind(
-            "type",
-            "the type of a value that is neither text nor integer, as for attributes",
-            |_, l| l.other.map(|value| value.kind),
-            |l, kind| l.kind = Some(kind),
-        )
-        .optional(),
-        LabelColumn::text(
-            "value",
-            "that value, as a text of its type",
-            |_, l| l.other.map(|value| value.text),
-            |l, text| l.text = Some(text),
-        )
-        .optional(),
-    ],
+    columns: columns! {
+        (p, l: Label, l.label: LabelDraft)
+        Reference "sample_id" Sample(l.sample) "the sample";
+        Text "key" (l.key) "its name" .not_na();
+        Text "str" (l.str) "its text";
+        Whole "num" (l.num, |num| {
+            l.num = Some(num);
+            l.label.num = Some(num as i64);
+        })
+            "its number";
+        Text "unit" (l.unit) "the unit of the number";
+        Decimal "num_exact" (l.num.and_then(inexact), |exact| {
+            if let Some(exact) = l.num.and_then(|num| exact_double(exact, num)) {
+                l.label.num = Some(exact);
+            }
+        })
+            "`num`, if a double cannot represent it" .optional();
+        Kind "type" (l.other.map(|value| value.kind), |kind| l.kind = Some(kind))
+            "the type of a value that is neither text nor integer, as for attributes" .optional();
+        Text "value" (l.other.map(|value| value.text), |text| l.text = Some(text))
+            "that value, as a text of its type" .optional();
+    },
     rows: |profile| Ok(Cow::Borrowed(&profile.labels)),
     blank: || LabelDraft {
         label: Label::new(0, EMPTY),

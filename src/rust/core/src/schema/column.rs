@@ -79,6 +79,8 @@ impl ColumnInfo {
 }
 
 pub(super) type Get<R, T> = fn(&Profile, &R) -> Option<T>;
+/// For what the model owns.
+pub(super) type GetPart<R, T> = for<'a> fn(&Profile, &'a R) -> Option<&'a T>;
 pub(super) type Set<D, T> = fn(&mut D, T);
 
 /// The content of the cells of a column, with the functions that get it from a row of the model and
@@ -102,19 +104,19 @@ pub(super) enum Access<R: 'static, D: 'static> {
     Count(Get<R, u32>, Set<D, u32>),
     Flag(Get<R, bool>, Set<D, bool>),
     Text(Get<R, StringId>, Set<D, StringId>),
-    OwnText(for<'a> fn(&'a R) -> Option<&'a str>, Set<D, String>),
+    OwnText(GetPart<R, str>, Set<D, String>),
     /// A whole number of 64 bits, in decimal.
     Decimal(Get<R, i64>, Set<D, i64>),
     Hexadecimal(Get<R, u64>, Set<D, u64>),
     NativeId(Get<R, NativeId>, Set<D, NativeId>),
     /// Bytes, in base64.
-    Bytes(for<'a> fn(&'a R) -> Option<&'a [u8]>, Set<D, Vec<u8>>),
+    Bytes(GetPart<R, [u8]>, Set<D, Vec<u8>>),
     /// Bytes, in hexadecimal. The functions use the digits.
-    HexDigits(for<'a> fn(&'a R) -> Option<&'a str>, Set<D, String>),
+    HexDigits(GetPart<R, str>, Set<D, String>),
     /// The type of the value in another column.
     Kind(Get<R, ValueKind>, Set<D, ValueKind>),
     /// Texts, as a JSON array; no texts are NA.
-    Texts(for<'a> fn(&'a R) -> &'a [StringId], Set<D, Vec<StringId>>),
+    Texts(GetPart<R, [StringId]>, Set<D, Vec<StringId>>),
 }
 
 /// When an optional column is written.
@@ -134,65 +136,35 @@ pub struct Column<R: 'static, D: 'static = R> {
     pub(super) allows_empty: bool,
 }
 
-macro_rules! constructors {
-    ($($(#[$doc:meta])* $name:ident $variant:ident $type_:ident ($get:ty, $set:ty);)*) => {
-        $($(#[$doc])* pub(super) const fn $name(
-            name: &'static str,
-            doc: &'static str,
-            get: $get,
-            set: $set,
-        ) -> Column<R, D> {
-            Column::new(ColumnInfo::new(name, Type::$type_, doc), Access::$variant(get, set))
-        })*
-    };
+impl<R, D> Access<R, D> {
+    const fn type_(&self) -> Type {
+        match self {
+            Access::Key | Access::Reference(..) | Access::Id(..) => Type::Integer,
+            Access::Integer(..) | Access::Line(..) => Type::Integer,
+            Access::Double(..) | Access::Whole(..) | Access::Count(..) => Type::Double,
+            Access::Flag(..) => Type::Logical,
+            Access::Text(..) | Access::OwnText(..) | Access::Texts(..) => Type::Text,
+            Access::Decimal(..) | Access::ExactLine(..) | Access::NativeId(..) => Type::Text,
+            Access::Hexadecimal(..) | Access::HexDigits(..) | Access::Bytes(..) => Type::Text,
+            Access::Kind(..) => Type::Text,
+        }
+    }
 }
 
 impl<R, D> Column<R, D> {
-    const fn new(info: ColumnInfo, access: Access<R, D>) -> Column<R, D> {
+    /// Keys and references must not be NA, unless [`Column::or_na`] is called.
+    pub(super) const fn new(
+        name: &'static str,
+        access: Access<R, D>,
+        doc: &'static str,
+    ) -> Column<R, D> {
         Column {
-            info,
+            info: ColumnInfo::new(name, access.type_(), doc),
+            allows_na: !matches!(access, Access::Key | Access::Reference(..)),
             access,
             given: Given::Always,
-            allows_na: true,
             allows_empty: true,
         }
-    }
-
-    pub(super) const fn key(key: Key, doc: &'static str) -> Column<R, D> {
-        let info = ColumnInfo::new(key.name(), Type::Integer, doc);
-        Column::new(info, Access::Key).not_na()
-    }
-
-    /// NA is not allowed unless [`Column::or_na`] is called.
-    pub(super) const fn reference(
-        name: &'static str,
-        key: Key,
-        doc: &'static str,
-        get: Get<R, usize>,
-        set: Set<D, usize>,
-    ) -> Column<R, D> {
-        let info = ColumnInfo::new(name, Type::Integer, doc);
-        Column::new(info, Access::Reference(key, get, set)).not_na()
-    }
-
-    constructors! {
-        id Id Integer (Get<R, usize>, Set<D, i32>);
-        integer Integer Integer (Get<R, i32>, Set<D, i32>);
-        line Line Integer (Get<R, i64>, Set<D, i64>);
-        exact_line ExactLine Text (Get<R, i64>, Set<D, i64>);
-        double Double Double (Get<R, f64>, Set<D, f64>);
-        whole Whole Double (Get<R, i64>, Set<D, f64>);
-        count Count Double (Get<R, u32>, Set<D, u32>);
-        flag Flag Logical (Get<R, bool>, Set<D, bool>);
-        text Text Text (Get<R, StringId>, Set<D, StringId>);
-        own_text OwnText Text (for<'a> fn(&'a R) -> Option<&'a str>, Set<D, String>);
-        decimal Decimal Text (Get<R, i64>, Set<D, i64>);
-        hexadecimal Hexadecimal Text (Get<R, u64>, Set<D, u64>);
-        native_id NativeId Text (Get<R, NativeId>, Set<D, NativeId>);
-        bytes Bytes Text (for<'a> fn(&'a R) -> Option<&'a [u8]>, Set<D, Vec<u8>>);
-        hex_digits HexDigits Text (for<'a> fn(&'a R) -> Option<&'a str>, Set<D, String>);
-        kind Kind Text (Get<R, ValueKind>, Set<D, ValueKind>);
-        texts Texts Text (for<'a> fn(&'a R) -> &'a [StringId], Set<D, Vec<StringId>>);
     }
 
     pub(super) const fn unit(mut self, unit: &'static str) -> Column<R, D> {

@@ -1,7 +1,8 @@
 //! `meta`: information about the whole profile. One row contains the version of the tables; users may
 //! add other rows, which are not in the model.
 
-use super::column;
+use super::column::Column;
+use super::columns::columns;
 use super::input::{Text, invalid, invalid_column};
 use super::row_table::RowTable;
 use super::table::TableInfo;
@@ -10,8 +11,6 @@ use crate::limits::memory::owned;
 use crate::message;
 use std::borrow::Cow;
 
-type Column = column::Column<MetaRow>;
-
 /// A key and its value.
 #[derive(Debug, Clone, Default)]
 pub struct MetaRow {
@@ -19,16 +18,11 @@ pub struct MetaRow {
     value: &'static str,
 }
 
-const COLUMNS: &[Column] = &[
-    Column::own_text(
-        "key",
-        "what the fact is about",
-        |row| Some(row.key),
-        |_, _| {},
-    )
-    .not_na(),
-    Column::own_text("value", "the fact", |row| Some(row.value), |_, _| {}),
-];
+const COLUMNS: &[Column<MetaRow>] = columns! {
+    (p, m: MetaRow, m: MetaRow)
+    OwnText "key" (Some(m.key), _) "what the fact is about" .not_na();
+    OwnText "value" (Some(m.value), _) "the fact";
+};
 
 const INFO: TableInfo = TableInfo {
     key: &[],

@@ -32,6 +32,7 @@
 mod attributes;
 mod cells;
 mod column;
+mod columns;
 mod functions;
 mod ids;
 mod input;

@@ -1,11 +1,9 @@
 //! `.problems`: irregularities of the input. The table is written, but not read.
 
-use super::column;
+use super::columns::columns;
 use super::row_table::RowTable;
 use super::table::TableInfo;
 use std::borrow::Cow;
-
-type Column = column::Column<ProblemRow>;
 
 /// A row of the table.
 #[derive(Debug, Clone, Default)]
@@ -28,47 +26,16 @@ pub static PROBLEMS: RowTable<ProblemRow> = RowTable {
             "an irregularity of the input, see [profile_problems()]",
         )
     },
-    columns: &[
-        Column::id(
-            "source_id",
-            "the first source of the input",
-            |_, p| p.source?,
-            |_, _| {},
-        )
-        .optional_where(|_, p| p.source.is_some()),
-        Column::double("line", "the line, in text", |_, p| p.line, |_, _| {}),
-        Column::double(
-            "byte",
-            "the offset, in binary data",
-            |_, p| p.byte,
-            |_, _| {},
-        )
-        .unit("bytes"),
-        Column::own_text(
-            "problem",
-            "the kind of problem",
-            |p| Some(p.problem),
-            |_, _| {},
-        ),
-        Column::flag(
-            "lost",
-            "whether data were lost",
-            |_, p| Some(p.lost),
-            |_, _| {},
-        ),
-        Column::own_text(
-            "description",
-            "what was found and how it was read",
-            |p| Some(p.description),
-            |_, _| {},
-        ),
-        Column::own_text(
-            "text",
-            "the start of the text",
-            |p| Some(&p.text),
-            |_, _| {},
-        ),
-    ],
+    columns: columns! {
+        (p, r: ProblemRow, r: ProblemRow)
+        Id "source_id" (r.source?, _) "the first source of the input" .optional_where(|_, r| r.source.is_some());
+        Double "line" (r.line) "the line, in text";
+        Double "byte" (r.byte) "the offset, in binary data" .unit("bytes");
+        OwnText "problem" (Some(r.problem), _) "the kind of problem";
+        Flag "lost" (r.lost) "whether data were lost";
+        OwnText "description" (Some(r.description), _) "what was found and how it was read";
+        OwnText "text" (r.text) "the start of the text";
+    },
     // Problems are not in the model; readers return them in addition to it.
     rows: |_| Ok(Cow::Borrowed(&[])),
     blank: ProblemRow::default,

@@ -100,19 +100,10 @@ impl<R, D> Column<R, D> {
     ) -> Result<()> {
         let column = self.info.name;
         let broken = |row, rule: &'static str| Err(invalid(table, column, row, rule));
-        if let Access::Reference(key, _, set) = self.access {
-            let ids = reading.ids(key);
-            for (row, (draft, &id)) in rows.iter_mut().zip(values).enumerate() {
-                if id == NA && self.allows_na {
-                    continue;
-                }
-                match ids.and_then(|ids| ids.row(id)) {
-                    Some(found) => set(draft, found),
-                    None => return Err(unresolved(table, column, row, id, key)),
-                }
-            }
-            return Ok(());
-        }
+        let ids = match self.access {
+            Access::Reference(key, ..) => reading.ids(key),
+            _ => None,
+        };
         for (row, (draft, &value)) in rows.iter_mut().zip(values).enumerate() {
             if value == NA {
                 if !self.allows_na {
@@ -121,6 +112,10 @@ impl<R, D> Column<R, D> {
                 continue;
             }
             match self.access {
+                Access::Reference(key, _, set) => match ids.and_then(|ids| ids.row(value)) {
+                    Some(found) => set(draft, found),
+                    None => return Err(unresolved(table, column, row, value, key)),
+                },
                 Access::Id(_, set) => set(draft, value),
                 Access::Integer(_, set) if value >= 0 => set(draft, value),
                 Access::Line(_, set) if value >= 0 => set(draft, value.into()),
@@ -159,43 +154,37 @@ impl<R, D> Column<R, D> {
             Access::Text(_, set) => {
                 let ids = reading.intern(text)?;
                 parsing.set(&ids, rows, set);
+                Ok(())
             }
             Access::OwnText(_, set) => {
-                return parsing.set_each(rows, "", set, &mut |text| owned(text).map(Some));
+                parsing.set_each(rows, "", set, &mut |text| owned(text).map(Some))
             }
             Access::HexDigits(_, set) => {
-                return parsing.set_each(rows, cells::HEX_DIGITS, set, &mut cells::hex_digits);
+                parsing.set_each(rows, cells::HEX_DIGITS, set, &mut cells::hex_digits)
             }
-            Access::Bytes(_, set) => {
-                return parsing.set_each(rows, cells::BASE64, set, &mut |text| {
-                    decoded(&cells::ENCODING, text.as_bytes())
-                });
-            }
-            Access::Decimal(_, set) | Access::ExactLine(_, set) => {
-                let numbers = parsing.parse(cells::DECIMAL, &|t| Ok(cells::decimal(t)))?;
-                parsing.set(&numbers, rows, set);
-            }
-            Access::Hexadecimal(_, set) => {
-                let numbers = parsing.parse(cells::HEXADECIMAL, &|t| Ok(cells::hexadecimal(t)))?;
-                parsing.set(&numbers, rows, set);
-            }
-            Access::NativeId(_, set) => {
-                let ids = parsing.parse(cells::NATIVE_ID, &|t| Ok(cells::native_id(t)))?;
-                parsing.set(&ids, rows, set);
-            }
-            Access::Kind(_, set) => {
-                let kinds = parsing.parse(cells::KIND, &|t| Ok(ValueKind::from_name(t)))?;
-                parsing.set(&kinds, rows, set);
-            }
+            Access::Bytes(_, set) => parsing.set_each(rows, cells::BASE64, set, &mut |text| {
+                decoded(&cells::ENCODING, text.as_bytes())
+            }),
             Access::Texts(_, set) => {
                 let strings = &mut reading.profile.strings;
-                return parsing.set_each(rows, cells::TEXTS, set, &mut |text| {
+                parsing.set_each(rows, cells::TEXTS, set, &mut |text| {
                     cells::texts(text, strings)
-                });
+                })
             }
-            _ => {}
+            Access::Decimal(_, set) | Access::ExactLine(_, set) => {
+                parsing.set_parsed(rows, cells::DECIMAL, set, cells::decimal)
+            }
+            Access::Hexadecimal(_, set) => {
+                parsing.set_parsed(rows, cells::HEXADECIMAL, set, cells::hexadecimal)
+            }
+            Access::NativeId(_, set) => {
+                parsing.set_parsed(rows, cells::NATIVE_ID, set, cells::native_id)
+            }
+            Access::Kind(_, set) => {
+                parsing.set_parsed(rows, cells::KIND, set, ValueKind::from_name)
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -208,14 +197,10 @@ struct Parsing<'t, 'a> {
 
 impl Parsing<'_, '_> {
     /// The parsed values of the distinct texts.
-    fn parse<T>(
-        &self,
-        rule: &'static str,
-        parse: &dyn Fn(&str) -> Result<Option<T>>,
-    ) -> Result<Vec<T>> {
+    fn parse<T>(&self, rule: &'static str, parse: fn(&str) -> Option<T>) -> Result<Vec<T>> {
         let mut parsed = with_room(self.text.distinct.len())?;
         for (at, text) in (0..).zip(&self.text.distinct) {
-            match parse(text)? {
+            match parse(text) {
                 Some(value) => parsed.try_push(value)?,
                 None => {
                     let row = self.text.first_row(at);
@@ -224,6 +209,17 @@ impl Parsing<'_, '_> {
             }
         }
         Ok(parsed)
+    }
+
+    fn set_parsed<D, T: Copy>(
+        &self,
+        rows: &mut [D],
+        rule: &'static str,
+        set: fn(&mut D, T),
+        parse: fn(&str) -> Option<T>,
+    ) -> Result<()> {
+        self.set(&self.parse(rule, parse)?, rows, set);
+        Ok(())
     }
 
     fn set<D, T: Copy>(&self, values: &[T], rows: &mut [D], set: fn(&mut D, T)) {

@@ -1,8 +1,7 @@
 //! `.resources`, `.resource_entities` and `.scopes`: what was profiled, and by what, in
 //! OpenTelemetry.
 
-use super::column::Column;
-use super::key::Key;
+use super::columns::columns;
 use super::reading::{EMPTY, known};
 use super::row_table::RowTable;
 use super::table::TableInfo;
@@ -10,12 +9,6 @@ use crate::error::Result;
 use crate::limits::memory::{TryGrow, copied};
 use crate::model::{Entity, Profile, Resource, ResourceId, Scope};
 use std::borrow::Cow;
-
-type ResourceColumn = Column<Resource>;
-type EntityColumn = Column<OwnedEntity>;
-type ScopeColumn = Column<Scope>;
-
-const DROPPED: &str = "the number of attributes that the recorder omitted";
 
 pub static RESOURCES: RowTable<Resource> = RowTable {
     info: TableInfo {
@@ -26,21 +19,13 @@ pub static RESOURCES: RowTable<Resource> = RowTable {
             "what was profiled, such as a service on a host",
         )
     },
-    columns: &[
-        ResourceColumn::key(Key::Resource, "its id"),
-        ResourceColumn::text(
-            "schema_url",
-            "which conventions its attributes follow",
-            |_, r| r.schema_url,
-            |r, url| r.schema_url = known(url),
-        ),
-        ResourceColumn::count(
-            "dropped_attributes_count",
-            DROPPED,
-            |_, r| Some(r.dropped_attributes),
-            |r, count| r.dropped_attributes = count,
-        ),
-    ],
+    columns: columns! {
+        (p, r: Resource, r: Resource)
+        Key "resource_id" () "its id";
+        Text "schema_url" (r.schema_url, |url| r.schema_url = known(url)) "which conventions its attributes follow";
+        Count "dropped_attributes_count" (r.dropped_attributes)
+            "the number of attributes that the recorder omitted";
+    },
     rows: |profile| Ok(Cow::Borrowed(&profile.resources)),
     blank: Resource::default,
     rules: &[],
@@ -60,39 +45,17 @@ pub static RESOURCE_ENTITIES: RowTable<OwnedEntity> = RowTable {
         ".resource_entities",
         "an entity, such as a host, that attributes of a resource describe",
     ),
-    columns: &[
-        EntityColumn::reference(
-            "resource_id",
-            Key::Resource,
-            "the resource",
-            |_, (resource, _)| Some(*resource),
-            |(resource, _), row| *resource = row,
-        ),
-        EntityColumn::text(
-            "schema_url",
-            "which conventions its attributes follow",
-            |p, (_, e)| Some(e.schema_url).filter(|&url| !p.strings.get(url).is_empty()),
-            |(_, e), url| e.schema_url = url,
-        ),
-        EntityColumn::text(
-            "type",
-            "the type of the entity",
-            |_, (_, e)| Some(e.type_),
-            |(_, e), type_| e.type_ = type_,
-        ),
-        EntityColumn::texts(
-            "id_keys",
-            "the keys of attributes that identify it",
-            |(_, e)| &e.id_keys,
-            |(_, e), keys| e.id_keys = keys,
-        ),
-        EntityColumn::texts(
-            "description_keys",
-            "the keys of attributes that describe it",
-            |(_, e)| &e.description_keys,
-            |(_, e), keys| e.description_keys = keys,
-        ),
-    ],
+    columns: columns! {
+        (p, e: OwnedEntity, e: OwnedEntity)
+        Reference "resource_id" Resource(e.0) "the resource";
+        Text "schema_url" (
+            Some(e.1.schema_url).filter(|&url| !p.strings.get(url).is_empty()), |url| e.1.schema_url = url
+        )
+            "which conventions its attributes follow";
+        Text "type" (e.1.type_) "the type of the entity";
+        Texts "id_keys" (e.1.id_keys) "the keys of attributes that identify it";
+        Texts "description_keys" (e.1.description_keys) "the keys of attributes that describe it";
+    },
     rows: |profile| entities(profile),
     blank: || {
         let entity = Entity {
@@ -119,40 +82,16 @@ pub static SCOPES: RowTable<Scope> = RowTable {
         used_by: Some(("sources", ".scope_id")),
         ..TableInfo::new(".scopes", "what recorded profiles of a resource")
     },
-    columns: &[
-        ScopeColumn::key(Key::Scope, "its id"),
-        ScopeColumn::reference(
-            "resource_id",
-            Key::Resource,
-            "the resource",
-            |_, s| Some(s.resource.row()),
-            |s, row| s.resource = ResourceId(row as u32),
-        ),
-        ScopeColumn::text(
-            "name",
-            "its name",
-            |_, s| s.name,
-            |s, name| s.name = known(name),
-        ),
-        ScopeColumn::text(
-            "version",
-            "its version",
-            |_, s| s.version,
-            |s, version| s.version = known(version),
-        ),
-        ScopeColumn::text(
-            "schema_url",
-            "which conventions its attributes follow",
-            |_, s| s.schema_url,
-            |s, url| s.schema_url = known(url),
-        ),
-        ScopeColumn::count(
-            "dropped_attributes_count",
-            DROPPED,
-            |_, s| Some(s.dropped_attributes),
-            |s, count| s.dropped_attributes = count,
-        ),
-    ],
+    columns: columns! {
+        (p, s: Scope, s: Scope)
+        Key "scope_id" () "its id";
+        Reference "resource_id" Resource(s.resource) "the resource";
+        Text "name" (s.name, |name| s.name = known(name)) "its name";
+        Text "version" (s.version, |version| s.version = known(version)) "its version";
+        Text "schema_url" (s.schema_url, |url| s.schema_url = known(url)) "which conventions its attributes follow";
+        Count "dropped_attributes_count" (s.dropped_attributes)
+            "the number of attributes that the recorder omitted";
+    },
     rows: |profile| Ok(Cow::Borrowed(&profile.scopes)),
     blank: || Scope::of(ResourceId(0)),
     rules: &[],

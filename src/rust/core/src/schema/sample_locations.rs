@@ -1,23 +1,20 @@
 //! `sample_locations`: the stacks of samples, a row for each frame. This is the largest table; in
 //! the model, each distinct stack is stored once.
 
-mod halves;
-
-use self::halves::{Half, ROWS_FOR_TWO, fill_both};
 use super::column::{ColumnInfo, Type};
 use super::ids::Ids;
 use super::input::{TableInput, find, integers, invalid};
 use super::key::Key;
 use super::read::unresolved;
 use super::reading::{Reading, Runs, SampleStacks};
-use super::sink::{Computed, Sink};
+use super::sink::{Computed, Sink, fill};
 use super::table::{Declared, Table, TableInfo, Version};
 use super::write::id_of;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
 use crate::message;
-use crate::model::{self, Profile, StackId};
+use crate::model::{self, Profile};
 
 const TABLE: &str = "sample_locations";
 
@@ -58,11 +55,8 @@ impl Declared for SampleLocationTable {
 impl Table for SampleLocationTable {
     fn write(&self, profile: &Profile, _: Version, sink: &mut dyn Sink, stop: Stop) -> Result<()> {
         let stacks = &profile.stacks;
-        let length = |stack: &StackId| stacks.get(*stack).len();
         let samples = &profile.samples.stack;
-        let (first, second) = samples.split_at(samples.len() / 2);
-        let half: usize = first.iter().map(length).sum();
-        let rows = half + second.iter().map(length).sum::<usize>();
+        let rows = samples.iter().map(|stack| stacks.get(*stack).len()).sum();
         sink.start(TABLE, rows)?;
         let locations = profile.locations.len();
         let mut make = || model::Frames::new(stacks, samples, locations, stop);
@@ -73,30 +67,19 @@ impl Table for SampleLocationTable {
             let [sample_id, depth, location_id] = columns else {
                 return Ok(());
             };
-            let sample_id = sample_id.split_at_mut(half);
-            let depth = depth.split_at_mut(half);
-            let location_id = location_id.split_at_mut(half);
-            let first = Half {
-                stacks: first,
-                first_id: 1,
-                sample_id: sample_id.0,
-                depth: depth.0,
-                location_id: location_id.0,
-            };
-            let second = Half {
-                stacks: second,
-                first_id: id_of(first.stacks.len()),
-                sample_id: sample_id.1,
-                depth: depth.1,
-                location_id: location_id.1,
-            };
-            if rows < ROWS_FOR_TWO {
-                first
-                    .fill(stacks, stop)
-                    .and_then(|()| second.fill(stacks, stop))
-            } else {
-                fill_both(first, second, stacks, stop)
+            let mut space = Vec::new();
+            let mut end = 0;
+            for (sample, &stack) in samples.iter().enumerate() {
+                cancel::at_row(sample, stop)?;
+                let frames = stacks.get(stack).unpacked(&mut space)?;
+                let rows = end..end + frames.len();
+                end = rows.end;
+                sample_id[rows.clone()].fill(id_of(sample));
+                fill(&mut depth[rows.clone()], 1..)?;
+                let ids = frames.iter().map(|frame| id_of(frame.row()));
+                fill(&mut location_id[rows], ids)?;
             }
+            Ok(())
         })?;
         sink.finish()
     }

@@ -63,12 +63,6 @@ impl Table for SampleValueTable {
         let rows = rows.sum();
         sink.start(TABLE, rows)?;
         let [sample_id, type_, unit, value, value_exact] = COLUMNS.map(|column| column.name);
-        if let [only] = values.as_slice() {
-            if rows == profile.samples.len() {
-                write_each(only, sink)?;
-                return sink.finish();
-            }
-        }
         let types = values.iter().map(|v| v.type_.name.as_str());
         let types = types.try_vec()?;
         let units = values.iter().map(|v| v.type_.unit.as_str());
@@ -99,7 +93,7 @@ impl Table for SampleValueTable {
             sink.texts(type_, &types, &type_of)?;
             sink.texts(unit, &units, &type_of)?;
         }
-        let width = values.len();
+        let width = values.len().max(1);
         let at = |row: usize| {
             if is_complete {
                 (&values[row % width], row / width)
@@ -107,17 +101,22 @@ impl Table for SampleValueTable {
                 (&values[type_of[row] as usize], sample_of[row] as usize)
             }
         };
-        sink.doubles(value, &mut |column| {
-            if is_complete {
-                let samples = column.chunks_mut(width.max(1)).zip(0..);
-                for (slots, row) in samples {
+        let only = match values.as_slice() {
+            [values] if is_complete => values.column.the_only(),
+            _ => None,
+        };
+        match only {
+            Some(only) => constant_double(sink, value, only)?,
+            None => sink.doubles(value, &mut |column| {
+                if !is_complete {
+                    return fill(column, (0..rows).map(at).map(|(v, row)| v.column[row]));
+                }
+                for (slots, row) in column.chunks_mut(width).zip(0..) {
                     fill(slots, values.iter().map(|v| v.column[row]))?;
                 }
                 Ok(())
-            } else {
-                fill(column, (0..rows).map(at).map(|(v, row)| v.column[row]))
-            }
-        })?;
+            })?,
+        }
         if values.iter().any(|values| !values.exact.is_empty()) {
             let mut numbers = (0..rows).map(at).map(|(v, row)| v.exact(row));
             formatted(sink, value_exact, &mut numbers)?;
@@ -206,30 +205,6 @@ impl Table for SampleValueTable {
         check_units(&columns, sample_ids, [&types, &units], samples)?;
         reading.profile.values = columns;
         Ok(())
-    }
-}
-
-/// Writes the columns of a table in which each sample has a value of the same type.
-fn write_each(values: &Values, sink: &mut dyn Sink) -> Result<()> {
-    let [sample_id, type_, unit, value, value_exact] = COLUMNS.map(|column| column.name);
-    let rows = values.column.len();
-    counted(sink, sample_id, 1)?;
-    repeated_texts(sink, type_, &[&values.type_.name], rows)?;
-    repeated_texts(sink, unit, &[&values.type_.unit], rows)?;
-    match values.column.the_only() {
-        Some(only) => constant_double(sink, value, only)?,
-        None => sink.doubles(value, &mut |column| {
-            fill(column, values.column.iter().copied())
-        })?,
-    }
-    if values.exact.is_empty() {
-        Ok(())
-    } else {
-        formatted(
-            sink,
-            value_exact,
-            &mut (0..rows).map(|row| values.exact(row)),
-        )
     }
 }
 

@@ -1,9 +1,8 @@
 //! `.sample_types`, `.files` and `.comments`: the information about a source that may have several
 //! items.
 
-use super::column::Column;
+use super::columns::columns;
 use super::input::NA;
-use super::key::Key;
 use super::reading::EMPTY;
 use super::row_table::RowTable;
 use super::table::TableInfo;
@@ -11,10 +10,6 @@ use crate::error::Result;
 use crate::limits::memory::{TryGrow, owned};
 use crate::model::{Profile, SampleType, Source, SourceFile, StringId, ValueType};
 use std::borrow::Cow;
-
-type TypeColumn = Column<Owned<SampleType>>;
-type FileColumn = Column<Owned<SourceFile>, FileDraft>;
-type CommentColumn = Column<Owned<StringId>, Owned<Option<StringId>>>;
 
 /// The row of a source, and one of its items.
 type Owned<T> = (usize, T);
@@ -24,38 +19,16 @@ pub static SAMPLE_TYPES: RowTable<Owned<SampleType>> = RowTable {
         ".sample_types",
         "a sample type of a source, also of one without samples, in the order of its file",
     ),
-    columns: &[
-        TypeColumn::reference(
-            "source_id",
-            Key::Source,
-            "the source",
-            |_, (source, _)| Some(*source),
-            |(source, _), row| *source = row,
-        ),
-        TypeColumn::own_text(
-            "type",
-            "the type, as in `sample_values`",
-            |(_, t)| Some(&t.type_.name),
-            |(_, t), name| t.type_.name = name,
-        )
-        .not_na()
-        .not_empty(),
-        TypeColumn::own_text(
-            "unit",
-            "the unit, as in `sample_values`",
-            |(_, t)| Some(&t.type_.unit),
-            |(_, t), unit| t.type_.unit = unit,
-        )
-        .not_na(),
-        TypeColumn::own_text(
-            "recorded",
+    columns: columns! {
+        (p, t: Owned<SampleType>, t: Owned<SampleType>)
+        Reference "source_id" Source(t.0) "the source";
+        OwnText "type" (t.1.type_.name) "the type, as in `sample_values`" .not_na().not_empty();
+        OwnText "unit" (t.1.type_.unit) "the unit, as in `sample_values`" .not_na();
+        OwnText "recorded" (t.1.recorded)
             "the name of the type in the file; if two types have the same name, the unit is added \
-             to the `type` of the second one",
-            |(_, t)| Some(&t.recorded),
-            |(_, t), recorded| t.recorded = recorded,
-        )
-        .not_na(),
-    ],
+             to the `type` of the second one"
+            .not_na();
+    },
     rows: |profile| rows_of_sources(profile, |source| &source.types, copy_of_type),
     blank: || {
         let type_ = SampleType {
@@ -83,36 +56,16 @@ pub struct FileDraft {
 
 pub static FILES: RowTable<Owned<SourceFile>, FileDraft> = RowTable {
     info: TableInfo::new(".files", "a `#File` line of an Rprof run"),
-    columns: &[
-        FileColumn::reference(
-            "source_id",
-            Key::Source,
-            "the run",
-            |_, (source, _)| Some(*source),
-            |f, row| f.source = row,
-        ),
-        FileColumn::integer(
-            "number",
-            "the number that stands for the file in the run",
-            |_, (_, f)| i32::try_from(f.number).ok(),
-            |f, number| f.file.number = number.unsigned_abs(),
-        )
-        .not_na(),
-        FileColumn::text(
-            "filename",
-            "the file",
-            |_, (_, f)| Some(f.filename),
-            |f, name| f.file.filename = name,
-        )
-        .not_na(),
+    columns: columns! {
+        (p, f: Owned<SourceFile>, f: FileDraft)
+        Reference "source_id" Source(Some(f.0), |row| f.source = row) "the run";
+        Integer "number" (i32::try_from(f.1.number).ok(), |number| f.file.number = number.unsigned_abs())
+            "the number that stands for the file in the run" .not_na();
+        Text "filename" (Some(f.1.filename), |name| f.file.filename = name) "the file" .not_na();
         // If the sample was removed, the line belongs to the next one.
-        FileColumn::id(
-            "sample_id",
-            "the sample that follows the line; `NA` at the end",
-            |p, (_, f)| Some(f.before).filter(|&before| before < p.samples.len()),
-            |f, id| f.before = id,
-        ),
-    ],
+        Id "sample_id" (Some(f.1.before).filter(|&before| before < p.samples.len()), |id| f.before = id)
+            "the sample that follows the line; `NA` at the end";
+    },
     rows: |profile| rows_of_sources(profile, |source| &source.files, |file| Ok(*file)),
     blank: || FileDraft {
         source: 0,
@@ -139,21 +92,11 @@ pub static FILES: RowTable<Owned<SourceFile>, FileDraft> = RowTable {
 
 pub static COMMENTS: RowTable<Owned<StringId>, Owned<Option<StringId>>> = RowTable {
     info: TableInfo::new(".comments", "a comment of a source"),
-    columns: &[
-        CommentColumn::reference(
-            "source_id",
-            Key::Source,
-            "the source",
-            |_, (source, _)| Some(*source),
-            |(source, _), row| *source = row,
-        ),
-        CommentColumn::text(
-            "comment",
-            "the comment",
-            |_, (_, comment)| Some(*comment),
-            |(_, own), comment| *own = Some(comment),
-        ),
-    ],
+    columns: columns! {
+        (p, c: Owned<StringId>, c: Owned<Option<StringId>>)
+        Reference "source_id" Source(c.0) "the source";
+        Text "comment" (Some(c.1), |comment| c.1 = Some(comment)) "the comment";
+    },
     rows: |profile| rows_of_sources(profile, |source| &source.comments, |&comment| Ok(comment)),
     blank: || (0, None),
     rules: &[],

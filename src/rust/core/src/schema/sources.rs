@@ -1,19 +1,16 @@
 //! `sources`: the recorded runs. Lists of information about a run, such as its sample types, are in `source_lists.rs`.
 
 use super::cells::exact_double;
-use super::column::Column;
-use super::key::Key;
+use super::columns::columns;
 use super::row_table::RowTable;
 use super::table::TableInfo;
 use crate::error::Result;
 use crate::message;
 use crate::model::{
-    Payload, Period, RprofOptions, ScopeId, Source, SourceKind, Strings, ValueType, inexact,
-    nearest, seconds,
+    Payload, Period, RprofOptions, Source, SourceKind, Strings, ValueType, inexact, nearest,
+    seconds,
 };
 use std::borrow::Cow;
-
-type SourceColumn = Column<Source, SourceDraft>;
 
 /// A source while it is read: some fields of the model are composed of several columns.
 #[derive(Default)]
@@ -37,178 +34,62 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
             "a recorded run: a file, or a block of an Rprof file written with `append = TRUE`",
         )
     },
-    columns: &[
-        SourceColumn::key(Key::Source, "its id"),
-        SourceColumn::own_text(
-            "source_type",
-            "what recorded it: `rprof`, `pprof`, `otlp`, or another word",
-            |s| Some(s.kind.as_str()),
-            |s, kind| s.source.kind = SourceKind::from_owned(kind),
-        )
-        .not_na()
-        .not_empty(),
-        SourceColumn::own_text(
-            "source_uri",
-            "the path of the file",
-            |s| s.uri.as_deref(),
-            |s, uri| s.source.uri = Some(uri),
-        ),
-        SourceColumn::double(
-            "source_timestamp",
+    columns: columns! {
+        (p, s: Source, s.source: SourceDraft)
+        Key "source_id" () "its id";
+        OwnText "source_type" (Some(s.kind.as_str()), |kind| s.source.kind = SourceKind::from_owned(kind))
+            "what recorded it: `rprof`, `pprof`, `otlp`, or another word" .not_na().not_empty();
+        OwnText "source_uri" (s.uri) "the path of the file";
+        Double "source_timestamp" (s.timestamp)
             "when the run began; for an Rprof file, which does not record this, the latest possible \
-             time, see [read_rprof()]",
-            |_, s| s.timestamp,
-            |s, time| s.source.timestamp = Some(time),
+             time, see [read_rprof()]"
+            .unit("seconds since 1970");
+        // If the seconds were edited, they are used.
+        Decimal ".time_nanos" (
+            s.time, |time| s.source.time = Some(time).filter(|_| s.source.timestamp == Some(seconds(time)))
         )
-        .unit("seconds since 1970"),
-        SourceColumn::decimal(
-            ".time_nanos",
-            "the time stamp, if seconds cannot represent it exactly",
-            |_, s| s.time,
-            // If the seconds were edited, they are used.
-            |s, time| {
-                s.source.time = Some(time).filter(|_| s.source.timestamp == Some(seconds(time)))
-            },
+            "the time stamp, if seconds cannot represent it exactly" .unit("nanoseconds since 1970").optional();
+        Double ".period" (s.period.as_ref().map(|p| p.value), |period| s.period = Some(period))
+            "the interval between two samples, such as 20000" .unit("`.period_unit`").optional();
+        Decimal ".period_exact" (
+            s.period.as_ref()?.exact,
+            |exact| s.period_exact = s.period.and_then(|period| exact_double(exact, period))
         )
-        .unit("nanoseconds since 1970")
-        .optional(),
-        SourceColumn::double(
-            ".period",
-            "the interval between two samples, such as 20000",
-            |_, s| s.period.as_ref().map(|p| p.value),
-            |s, period| s.period = Some(period),
+            "`.period`, if a double cannot represent it" .optional();
+        OwnText ".period_type" (Some(&s.period.as_ref()?.type_.as_ref()?.name), |type_| s.period_type = Some(type_))
+            "what the period counts, such as `cpu`" .optional_where(|_, s| s.period.is_some());
+        OwnText ".period_unit" (Some(&s.period.as_ref()?.type_.as_ref()?.unit), |unit| s.period_unit = Some(unit))
+            "the unit of the period, such as `microseconds`" .optional_where(|_, s| s.period.is_some());
+        Double ".duration_nanos" (s.duration.map(|duration| duration as f64), |duration| {
+            s.duration = Some(duration);
+            s.source.duration = nearest(duration);
+        })
+            "how long the run took, below 2^63" .unit("nanoseconds").optional();
+        Decimal ".duration_nanos_exact" (s.duration.and_then(inexact), |exact| {
+            let exact = s.duration.and_then(|plain| exact_double(exact, plain));
+            s.source.duration = exact.or(s.source.duration);
+        })
+            "`.duration_nanos`, if a double cannot represent it" .optional();
+        OwnText ".default_type" (s.default_type) "the type of values that a viewer shows first" .optional();
+        OwnText ".drop_frames" (s.drop_frames) "a regular expression for `drop` of [filter_profile()]" .optional();
+        OwnText ".keep_frames" (s.keep_frames)
+            "a regular expression of exceptions from `.drop_frames`" .optional();
+        OwnText ".doc_url" (s.doc_url) "where such profiles are documented" .optional();
+        HexDigits ".profile_id" (s.profile_id) "what identifies the profile, in OpenTelemetry" .optional();
+        Reference ".scope_id" Scope(s.scope) "what recorded it" .or_na().optional();
+        Count ".dropped_attributes_count" (s.dropped_attributes)
+            "the number of attributes that the recorder omitted" .optional_where(|_, s| s.dropped_attributes > 0);
+        OwnText ".original_payload_format" (
+            Some(&s.payload.as_ref()?.format), |format| s.payload_format = Some(format)
         )
-        .unit("`.period_unit`")
-        .optional(),
-        SourceColumn::decimal(
-            ".period_exact",
-            "`.period`, if a double cannot represent it",
-            |_, s| s.period.as_ref()?.exact,
-            |s, exact| s.period_exact = s.period.and_then(|period| exact_double(exact, period)),
-        )
-        .optional(),
-        SourceColumn::own_text(
-            ".period_type",
-            "what the period counts, such as `cpu`",
-            |s| Some(&s.period.as_ref()?.type_.as_ref()?.name),
-            |s, type_| s.period_type = Some(type_),
-        )
-        .optional_where(|_, s| s.period.is_some()),
-        SourceColumn::own_text(
-            ".period_unit",
-            "the unit of the period, such as `microseconds`",
-            |s| Some(&s.period.as_ref()?.type_.as_ref()?.unit),
-            |s, unit| s.period_unit = Some(unit),
-        )
-        .optional_where(|_, s| s.period.is_some()),
-        SourceColumn::double(
-            ".duration_nanos",
-            "how long the run took, below 2^63",
-            |_, s| s.duration.map(|duration| duration as f64),
-            |s, duration| {
-                s.duration = Some(duration);
-                s.source.duration = nearest(duration);
-            },
-        )
-        .unit("nanoseconds")
-        .optional(),
-        SourceColumn::decimal(
-            ".duration_nanos_exact",
-            "`.duration_nanos`, if a double cannot represent it",
-            |_, s| s.duration.and_then(inexact),
-            |s, exact| {
-                let exact = s.duration.and_then(|plain| exact_double(exact, plain));
-                s.source.duration = exact.or(s.source.duration);
-            },
-        )
-        .optional(),
-        SourceColumn::own_text(
-            ".default_type",
-            "the type of values that a viewer shows first",
-            |s| s.default_type.as_deref(),
-            |s, type_| s.source.default_type = Some(type_),
-        )
-        .optional(),
-        SourceColumn::own_text(
-            ".drop_frames",
-            "a regular expression for `drop` of [filter_profile()]",
-            |s| s.drop_frames.as_deref(),
-            |s, expression| s.source.drop_frames = Some(expression),
-        )
-        .optional(),
-        SourceColumn::own_text(
-            ".keep_frames",
-            "a regular expression of exceptions from `.drop_frames`",
-            |s| s.keep_frames.as_deref(),
-            |s, expression| s.source.keep_frames = Some(expression),
-        )
-        .optional(),
-        SourceColumn::own_text(
-            ".doc_url",
-            "where such profiles are documented",
-            |s| s.doc_url.as_deref(),
-            |s, url| s.source.doc_url = Some(url),
-        )
-        .optional(),
-        SourceColumn::hex_digits(
-            ".profile_id",
-            "what identifies the profile, in OpenTelemetry",
-            |s| s.profile_id.as_deref(),
-            |s, id| s.source.profile_id = Some(id),
-        )
-        .optional(),
-        SourceColumn::reference(
-            ".scope_id",
-            Key::Scope,
-            "what recorded it",
-            |_, s| s.scope.map(|scope| scope.row()),
-            |s, row| s.source.scope = Some(ScopeId(row as u32)),
-        )
-        .or_na()
-        .optional(),
-        SourceColumn::count(
-            ".dropped_attributes_count",
-            "the number of attributes that the recorder omitted",
-            |_, s| Some(s.dropped_attributes),
-            |s, count| s.source.dropped_attributes = count,
-        )
-        .optional_where(|_, s| s.dropped_attributes > 0),
-        SourceColumn::own_text(
-            ".original_payload_format",
-            "the format of `.original_payload`, such as `pprof`",
-            |s| Some(&s.payload.as_ref()?.format),
-            |s, format| s.payload_format = Some(format),
-        )
-        .optional(),
-        SourceColumn::bytes(
-            ".original_payload",
-            "the file from which the profile was made, in base64",
-            |s| Some(&s.payload.as_ref()?.bytes),
-            |s, bytes| s.payload = Some(bytes),
-        )
-        .optional(),
-        SourceColumn::flag(
-            ".memory_profiling",
-            "an option of `Rprof()`",
-            |_, s| Some(s.options?.memory),
-            |s, on| options(s).memory = on,
-        )
-        .optional(),
-        SourceColumn::flag(
-            ".gc_profiling",
-            "an option of `Rprof()`",
-            |_, s| Some(s.options?.gc),
-            |s, on| options(s).gc = on,
-        )
-        .optional(),
-        SourceColumn::flag(
-            ".line_profiling",
-            "an option of `Rprof()`",
-            |_, s| Some(s.options?.line),
-            |s, on| options(s).line = on,
-        )
-        .optional(),
-    ],
+            "the format of `.original_payload`, such as `pprof`" .optional();
+        Bytes ".original_payload" (Some(&s.payload.as_ref()?.bytes), |bytes| s.payload = Some(bytes))
+            "the file from which the profile was made, in base64" .optional();
+        Flag ".memory_profiling" (Some(s.options?.memory), |on| options(s).memory = on)
+            "an option of `Rprof()`" .optional();
+        Flag ".gc_profiling" (Some(s.options?.gc), |on| options(s).gc = on) "an option of `Rprof()`" .optional();
+        Flag ".line_profiling" (Some(s.options?.line), |on| options(s).line = on) "an option of `Rprof()`" .optional();
+    },
     rows: |profile| Ok(Cow::Borrowed(&profile.sources)),
     blank: SourceDraft::default,
     rules: &[duration_fits, payload_and_format],

@@ -1,7 +1,7 @@
 //! Checks that a new column requires only one entry: adds a column to a table that exists only in
 //! this test.
 
-use super::column::Column;
+use super::columns::columns;
 use super::key::Key;
 use super::memory_tables::{MemoryColumn, MemoryTable, MemoryTables};
 use super::reading::EMPTY;
@@ -13,32 +13,19 @@ use crate::model::{Mapping, Profile};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-type PageColumn = Column<Mapping>;
-
 static PAGES: RowTable<Mapping> = RowTable {
     info: TableInfo {
         key: &["mapping_id"],
         ..TableInfo::new(".mappings", "pages of a mapping")
     },
-    columns: &[
-        PageColumn::key(Key::Mapping, "its id"),
-        PageColumn::reference(
-            ".scope_id",
-            Key::Scope,
-            "who mapped it",
-            |_, m| usize::try_from(m.start).ok(),
-            |m, row| m.start = row as u64,
-        ),
+    columns: columns! {
+        (p, m: Mapping, m: Mapping)
+        Key "mapping_id" () "its id";
+        Reference ".scope_id" Scope(usize::try_from(m.start).ok(), |row| m.start = row as u64) "who mapped it";
         // The new column.
-        PageColumn::hexadecimal(
-            ".page_size",
-            "the size of its pages",
-            |_, m| Some(m.offset).filter(|&size| size > 0),
-            |m, size| m.offset = size,
-        )
-        .unit("bytes")
-        .optional(),
-    ],
+        Hexadecimal ".page_size" (Some(m.offset).filter(|&size| size > 0), |size| m.offset = size)
+            "the size of its pages" .unit("bytes").optional();
+    },
     rows: |profile| Ok(Cow::Borrowed(&profile.mappings)),
     blank: || Mapping::of_file(EMPTY, EMPTY),
     rules: &[],

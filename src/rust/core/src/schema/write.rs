@@ -40,25 +40,28 @@ impl<R, D> Column<R, D> {
         }
         match self.access {
             Access::Key => true,
-            Access::Reference(_, get, _) => any(rows, |r| get(p, r).is_some()),
-            Access::Id(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Reference(_, get, _) | Access::Id(get, _) => any(rows, |r| get(p, r).is_some()),
             Access::Integer(get, _) => any(rows, |r| get(p, r).is_some()),
-            Access::Line(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Line(get, _) | Access::Whole(get, _) | Access::Decimal(get, _) => {
+                any(rows, |r| get(p, r).is_some())
+            }
             Access::ExactLine(get, _) => any(rows, |r| {
                 get(p, r).and_then(cells::line_beyond_integer).is_some()
             }),
             Access::Double(get, _) => any(rows, |r| get(p, r).is_some()),
-            Access::Whole(get, _) => any(rows, |r| get(p, r).is_some()),
             Access::Count(get, _) => any(rows, |r| get(p, r).is_some()),
             Access::Flag(get, _) => any(rows, |r| get(p, r).is_some()),
             Access::Text(get, _) => any(rows, |r| get(p, r).is_some()),
-            Access::OwnText(get, _) | Access::HexDigits(get, _) => any(rows, |r| get(r).is_some()),
-            Access::Decimal(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::OwnText(get, _) | Access::HexDigits(get, _) => {
+                any(rows, |r| get(p, r).is_some())
+            }
             Access::Hexadecimal(get, _) => any(rows, |r| get(p, r).is_some()),
             Access::NativeId(get, _) => any(rows, |r| get(p, r).is_some()),
-            Access::Bytes(get, _) => any(rows, |r| get(r).is_some()),
+            Access::Bytes(get, _) => any(rows, |r| get(p, r).is_some()),
             Access::Kind(get, _) => any(rows, |r| get(p, r).is_some()),
-            Access::Texts(get, _) => any(rows, |r| !get(r).is_empty()),
+            Access::Texts(get, _) => {
+                any(rows, |r| get(p, r).is_some_and(|texts| !texts.is_empty()))
+            }
         }
     }
 
@@ -89,7 +92,7 @@ impl<R, D> Column<R, D> {
             }
             Access::Text(get, _) => strings(sink, name, &mut all.map(|r| get(p, r)), &p.strings),
             Access::OwnText(get, _) | Access::HexDigits(get, _) => {
-                texts(sink, name, &mut all.map(get))
+                texts(sink, name, &mut all.map(|r| get(p, r)))
             }
             Access::ExactLine(get, _) => formatted(
                 sink,
@@ -104,7 +107,7 @@ impl<R, D> Column<R, D> {
             Access::Bytes(get, _) => formatted(
                 sink,
                 name,
-                &mut all.map(|r| get(r).map(|bytes| cells::ENCODING.encode_display(bytes))),
+                &mut all.map(|r| get(p, r).map(|bytes| cells::ENCODING.encode_display(bytes))),
             ),
             Access::Kind(get, _) => texts(
                 sink,
@@ -112,7 +115,8 @@ impl<R, D> Column<R, D> {
                 &mut all.map(|r| get(p, r).map(|kind| kind.name())),
             ),
             Access::Texts(get, _) => {
-                let json = all.map(|r| cells::json_texts(get(r), &p.strings));
+                let json =
+                    all.map(|r| cells::json_texts(get(p, r).unwrap_or_default(), &p.strings));
                 let json = json.try_vec_of()?;
                 texts(sink, name, &mut json.iter().map(Option::as_deref))
             }

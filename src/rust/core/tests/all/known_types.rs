@@ -49,7 +49,7 @@ fn no_other_place_names_them() {
 
 #[test]
 fn each_type_is_found_by_its_name_and_unit() {
-    for known in &KNOWN_TYPES {
+    for known in KNOWN_TYPES {
         assert_eq!(known_type(known.name, known.unit), Some(known));
         assert_eq!(known_type(known.name, "other"), None);
     }

@@ -10,6 +10,7 @@ use crate::schema::{
     ColumnInfo, Data, FILES, Key, NA, NA_REAL, SAMPLE_VALUES, Sink, TableInfo, TableInput, Type,
     constant, constant_double, counted, find,
 };
+use std::borrow::Cow;
 
 const DEPTH: &str = "depth";
 /// Tables that may have millions of rows.
@@ -31,25 +32,22 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         Ok(match (data, reference) {
             (None, _) => Cells::Missing(part.rows()),
             (Some(Data::Integers(ids)), Some(key)) => {
-                match self.numbered.iter().zip(Key::ALL).find(|(_, k)| *k == key) {
-                    Some((numbered, _)) if numbered[profile].is_same() && name != FILES => {
+                let ids = match self.numbered.get(key as usize) {
+                    Some(numbered) if numbered[profile].is_same() && name != FILES => {
                         check_resolved(ids, &numbered[profile], name, column, key)?;
-                        Cells::Integers(ids)
+                        Cow::Borrowed(ids)
                     }
-                    Some((numbered, _)) => Cells::Ids(renamed(
-                        ids,
-                        &numbered[profile],
-                        name,
-                        column,
-                        key,
-                        self.stop,
-                    )?),
+                    Some(numbered) => {
+                        let numbered = &numbered[profile];
+                        Cow::Owned(renamed(ids, numbered, name, column, key, self.stop)?)
+                    }
                     // Attributes are compared before their owners have new ids.
-                    None => Cells::Integers(ids),
-                }
+                    None => Cow::Borrowed(ids),
+                };
+                Cells::Integers(ids)
             }
-            (Some(Data::Integers(values)), None) => Cells::Integers(values),
-            (Some(Data::Doubles(values)), _) => Cells::Doubles(values),
+            (Some(Data::Integers(values)), None) => Cells::Integers(Cow::Borrowed(values)),
+            (Some(Data::Doubles(values)), _) => Cells::Doubles(Cow::Borrowed(values)),
             (Some(Data::Texts(text)), _) => Cells::Texts(text),
             (Some(Data::Stacks(..) | Data::Other(_)), _) => Cells::Missing(part.rows()),
         })

@@ -69,11 +69,10 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         let mut more = Vec::new();
         for &(profile, part) in &parts.parts {
             match self.cells(parts.info, column, profile, part)? {
-                Cells::Integers(values) => codes.try_extend(values)?,
-                Cells::Ids(values) => codes.try_extend(&values)?,
-                cells @ (Cells::Doubles(_) | Cells::Converted(_)) => {
+                Cells::Integers(values) => codes.try_extend(&values)?,
+                Cells::Doubles(values) => {
                     more.try_fill(codes.len(), NA)?;
-                    for value in cells.doubles().unwrap_or_default() {
+                    for value in values.iter() {
                         let bits = if value.is_nan() {
                             NA_REAL.to_bits()
                         } else {

@@ -6,6 +6,7 @@ use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::model::{Conversion, conversion};
 use crate::schema::{Data, SAMPLE_VALUES, TableInput, Text, Type};
 use crate::tables::{TableList, get};
+use std::borrow::Cow;
 
 /// The tables with types and units.
 const TABLES: [&str; 2] = [SAMPLE_VALUES, ".sample_types"];
@@ -89,7 +90,7 @@ impl<'a> Units<'a> {
                         None => value,
                     })?;
                 }
-                Cells::Converted(converted)
+                Cells::Doubles(Cow::Owned(converted))
             }
             Cells::Texts(mut text) => {
                 let first = text.distinct.len();
