@@ -76,7 +76,7 @@ rust_processes_record <- function(pids, workers, settings, lazy, report) .Call(w
 
 rust_processes_recorded <- function(lazy) .Call(wrap__rust_processes_recorded, lazy)
 
-rust_family_record <- function(asked, settings) .Call(wrap__rust_family_record, asked, settings)
+rust_family_record <- function(asked, settings, goes_on) .Call(wrap__rust_family_record, asked, settings, goes_on)
 
 rust_lookout_start <- function() .Call(wrap__rust_lookout_start)
 

@@ -161,7 +161,7 @@ test_that("what this process is recorded with is kept if the helper is killed", 
   expect_warning(
     x <- record_profile({
       folder <- in_folder(dirname(tempdir()), Sys.getenv(variable_of_recording))
-      tools::pskill(as.integer(readLines(file.path(folder, "children", "pid"))), tools::SIGKILL)
+      tools::pskill(readRDS(file.path(folder, "children", "pid.rds")), tools::SIGKILL)
       compute(1e7)
     }, children = TRUE),
     "has ended", class = "profile_warning_incomplete"
@@ -338,6 +338,17 @@ test_that("existing workers record themselves if their cluster is named", {
   expect_false("running" %in% states)
 })
 
+test_that("existing workers of a named cluster permit the helper to look into them", {
+  skip_without_children()
+  cluster <- parallel::makeCluster(1)
+  withr::defer(parallel::stopCluster(cluster))
+  # As on a system that requires it.
+  local_mocked_bindings(permit_helper = function(pid) TRUE)
+  x <- record_profile(1, children = cluster)
+  expect_identical(roles(x), c("master", "worker 1 of 1"))
+  expect_identical(parallel::clusterCall(cluster, isNamespaceLoaded, "profile"), list(TRUE))
+})
+
 test_that("forks are missed if nobody may look into them", {
   skip_without_children()
   local_refusal()
@@ -353,9 +364,7 @@ test_that("a process that starts after the recording has the user's profile", {
   writeLines("cat('own profile\\n')", own)
   run <- function(user_profile) {
     withr::local_envvar(R_PROFILE_USER = user_profile)
-    variables <- variables_of_hook(folder, list(recording = file.path(folder, "gone")))
-    unlink(file.path(folder, "join.rds"))
-    withr::local_envvar(variables)
+    withr::local_envvar(variables_of_hook(file.path(folder, "gone")))
     code <- "cat(Sys.getenv('R_PROFILE_USER', 'none'), isNamespaceLoaded('profile'), ls(), '\\n')
       cat(grep('^R_PROFILE', names(Sys.getenv()), value = TRUE))"
     system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE)
@@ -368,9 +377,8 @@ test_that("a process that starts after the recording has the user's profile", {
 
 test_that("a process that cannot record itself says why", {
   folder <- withr::local_tempdir()
-  file.create(file.path(folder, "recording"))
-  settings <- list(recording = file.path(folder, "recording"), is_refused = TRUE, library = file.path(folder, "none"))
-  variables <- variables_of_hook(folder, settings)
+  save_complete(list(folder = folder, is_refused = TRUE, library = file.path(folder, "none")), folder, "recording.rds")
+  variables <- variables_of_hook(file.path(folder, "recording.rds"))
   code <- "cat('done', Sys.getpid())"
   said <- withr::with_envvar(c(variables, R_LIBS = "", R_LIBS_SITE = "", R_LIBS_USER = ""), {
     system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE)

@@ -20,8 +20,7 @@ use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::retry::chance;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -43,15 +42,14 @@ pub struct Wanted<'a> {
     pub master: Option<Asked<'a>>,
 }
 
-/// What a process asks for that records itself.
+/// What a process asks for that records itself. `stop` ends the recording.
 #[derive(Debug)]
 pub struct Asked<'a> {
     pub pid: i32,
     /// The variable that it sets in the environment, `NAME=VALUE`.
     pub variable: String,
-    /// This file is created when the recording begins, and goes on as long as it exists. Its text is `refused` if this
-    /// process may not look into the one that asks.
-    pub file: &'a Path,
+    /// Set when the recording begins: whether this process may look into the one that asks.
+    pub begun: &'a OnceLock<bool>,
 }
 
 /// Records processes for the set duration, or until all have ended.
@@ -62,7 +60,8 @@ pub fn record(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Record
             recorded.was_stopped |= was_stopped;
             Ok(recorded)
         }
-        Err(_) if was_stopped => Err(Error::Interrupted),
+        // The user has pressed Ctrl-C.
+        Err(_) if was_stopped && wanted.master.is_none() => Err(Error::Interrupted),
         Err(error) => Err(error),
     }
 }
@@ -82,7 +81,7 @@ fn record_here(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Recor
     for (&pid, master) in wanted.workers.iter().zip(master.into_iter().cycle()) {
         recorder.attach_worker(Process::find(pid)?, Role::Worker(master))?;
     }
-    match recorder.run(stop) {
+    match recorder.run(wanted.master.as_ref(), stop) {
         Err(Error::Interrupted) => recorder.recorded.was_stopped = true,
         other => other?,
     }
@@ -105,8 +104,8 @@ struct Recorder<'s> {
     named: Named,
     /// When the first processes had been found. Forks that are found later are new.
     begin: Option<Instant>,
-    /// A process that records itself, and the file that exists until it ends the recording.
-    master: Option<(Master, PathBuf)>,
+    /// A process that records itself.
+    master: Option<Master>,
 }
 
 impl<'s> Recorder<'s> {
@@ -163,7 +162,7 @@ impl<'s> Recorder<'s> {
             }
         }
         match &self.master {
-            Some((master, _)) => master.reader_of_fork(fork),
+            Some(master) => master.reader_of_fork(fork),
             None => Ok(None),
         }
     }
@@ -172,7 +171,7 @@ impl<'s> Recorder<'s> {
     fn serve(&mut self, asked: &Asked) -> Result<()> {
         let process = Process::find(asked.pid)?;
         let master = Master::open(process.clone(), self.settings, &mut self.recorded.profile)?;
-        self.master = Some((master, asked.file.to_path_buf()));
+        self.master = Some(master);
         self.family = Family::of(process, asked.variable.clone());
         Ok(())
     }
@@ -234,30 +233,18 @@ impl<'s> Recorder<'s> {
     /// Whether the recording is to end before its time.
     fn is_complete(&self) -> bool {
         match &self.master {
-            Some((master, file)) => !file.exists() || master.has_ended(),
+            Some(master) => master.has_ended(),
             None => self.named.is_empty() && self.sessions.iter().all(Session::has_ended),
         }
     }
 
-    fn run(&mut self, stop: Stop) -> Result<()> {
+    fn run(&mut self, asked: Option<&Asked>, stop: Stop) -> Result<()> {
         let placement = Placement::current();
         if self.settings.children {
             self.attach_family()?;
         }
-        if let Some((master, file)) = &self.master {
-            let failed = |source| Error::Write {
-                path: file.clone(),
-                source,
-            };
-            let text = if master.may_be_read() {
-                ""
-            } else {
-                "refused\n"
-            };
-            let new = file.with_extension("new");
-            fs::write(&new, text)
-                .and_then(|()| fs::rename(&new, file))
-                .map_err(failed)?;
+        if let (Some(asked), Some(master)) = (asked, &self.master) {
+            asked.begun.get_or_init(|| master.may_be_read());
         }
         let begin = Instant::now();
         self.begin = Some(begin);
@@ -275,7 +262,7 @@ impl<'s> Recorder<'s> {
                 look = Instant::now();
             }
             self.wait(next, stop)?;
-            if let Some((master, _)) = &mut self.master {
+            if let Some(master) = &mut self.master {
                 master.tick()?;
             }
             placement.begin_tick();
@@ -325,10 +312,7 @@ impl<'s> Recorder<'s> {
     /// Notes which processes have executed a program that is not R, and which did nothing else.
     fn note_programs(&mut self) -> Result<()> {
         // A process that records itself knows its forks.
-        let master = self
-            .master
-            .as_ref()
-            .map(|(master, _)| Role::Fork(master.pid()));
+        let master = self.master.as_ref().map(|master| Role::Fork(master.pid()));
         for (row, (session, role)) in self.sessions.iter().zip(&self.roles).enumerate() {
             let done = session.done(*role);
             let done = done.filter(|done| done.has_left || Some(*role) != master);
@@ -353,7 +337,7 @@ impl<'s> Recorder<'s> {
     /// Adds the duration of each recording, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
         self.note_programs()?;
-        if let Some((master, _)) = self.master.take() {
+        if let Some(master) = self.master.take() {
             self.recorded.readings = master.readings();
         }
         let (refused, left_out) = (&self.family.refused, &self.family.left_out);
