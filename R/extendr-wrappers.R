@@ -24,6 +24,8 @@ rust_validate <- function(x) .Call(wrap__rust_validate, x)
 
 rust_packages <- function(x, as_stacks, lazy) .Call(wrap__rust_packages, x, as_stacks, lazy)
 
+rust_by_clock <- function(x, clock, duration, dates, cpu, lazy) .Call(wrap__rust_by_clock, x, clock, duration, dates, cpu, lazy)
+
 rust_convert <- function(x, version, lazy) .Call(wrap__rust_convert, x, version, lazy)
 
 rust_combine <- function(profiles, groups, close_gaps, lazy) .Call(wrap__rust_combine, profiles, groups, close_gaps, lazy)

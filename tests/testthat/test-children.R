@@ -343,7 +343,7 @@ test_that("existing workers of a named cluster permit the helper to look into th
   cluster <- parallel::makeCluster(1)
   withr::defer(parallel::stopCluster(cluster))
   # As on a system that requires it.
-  local_mocked_bindings(permit_helper = function(pid) TRUE)
+  replace_function("permit_helper", function(pid) TRUE)
   x <- record_profile(1, children = cluster)
   expect_identical(roles(x), c("master", "worker 1 of 1"))
   expect_identical(parallel::clusterCall(cluster, isNamespaceLoaded, "profile"), list(TRUE))
@@ -495,35 +495,23 @@ test_that("what is missing is said", {
   expect_snapshot(cat(format_missing_children(recorded), sep = "\n"))
 })
 
-test_that("samples of R's profiler get the times of its clock", {
+test_that("samples of R's profiler get the times and amounts of its clock", {
   x <- read_rprof(textConnection(c("sample.interval=10000", rep("\"f\" ", 4))), source_uri = NA)
+  x$sources$source_timestamp <- 1000
   # 10 ms of CPU time in the first 10 ms, then 20 ms of waiting, then 30 ms of CPU time.
   readings <- list(date = c(0, 10, 30, 60) * 1e6 + 1e12, cpu = c(0, 10, 10, 40) * 1e6)
-  expect_equal(times_of_samples(x, 1L, "cpu", readings) - 1000, c(0.01, 0.04, 0.05, 0.06), tolerance = 1e-6)
-  expect_equal(times_of_samples(x, 1L, "wall", readings) - 1000, c(0.015, 0.03, 0.045, 0.06), tolerance = 1e-6)
-  expect_identical(times_of_samples(x, 2L, "cpu", readings), rep(NA_real_, 4))
-  expect_identical(times_of_samples(x, 1L, "cpu", list(date = 1, cpu = 1)), rep(NA_real_, 4))
+  timed <- by_clock(x, "cpu", 0.06, readings, NULL)
+  expect_equal(timed$samples$.timestamp - 1000, c(0.01, 0.04, 0.05, 0.06), tolerance = 1e-6)
+  expect_s3_class(validate_profile(timed), "profile_data")
+  expect_identical(unique(timed$sample_values[-1]), tibble::tibble(type = "cpu", unit = "nanoseconds", value = 1e7))
+  by_wall <- by_clock(x, "wall", 0.06, readings, NULL)
+  expect_identical(unique(by_wall$sample_values$type), "wall")
   # Others, such as allocations, keep their type.
-  two <- with_amounts_of_time(combine_profiles(x, x), 1L, "cpu")
-  expect_identical(two$sources$.default_type, c("cpu", NA))
+  two <- by_clock(combine_profiles(x, x), "cpu", 0.04, readings, NULL)
   expect_setequal(two$sample_values$type, c("cpu", "samples"))
-  # The part between 5 and 50 ms.
-  within <- readings_within(readings, 1000.005, 0.045)
-  expect_equal(within$date - 1e12, c(5, 10, 30, 50) * 1e6, tolerance = 1e-6)
-  expect_equal(within$cpu, c(5, 10, 10, 30) * 1e6, tolerance = 1e-6)
-  expect_identical(readings_within(list(date = 1, cpu = 1), 0, 1), list(date = numeric(), cpu = numeric()))
-  x <- with_amounts_of_time(x, 1L, "cpu")
-  expect_identical(unique(x$sample_values[-1]), tibble::tibble(type = "cpu", unit = "nanoseconds", value = 1e7))
-  expect_s3_class(validate_profile(x), "profile_data")
-  expect_equal(summary(x)$by_function$self, 4e7)
-  # Four ticks in 25 ms of CPU time.
-  x <- scaled_to_clock(x, 1L, within)
-  expect_equal(summary(x)$by_function$self, 2.5e7)
-  attribute <- function(key) as.numeric(source_attribute(x, key))
-  expect_identical(attribute("profile.cpu.ticks"), 4)
-  expect_equal(attribute("profile.cpu.clock"), 2.5e7)
-  expect_equal(attribute("profile.cpu.factor"), 0.625)
-  expect_s3_class(validate_profile(x), "profile_data")
+  expect_identical(two$sources$.duration_nanos, c(4e7, NA))
+  attribute <- function(key) as.numeric(source_attribute(two, key)[[1]])
+  expect_identical(attribute("profile.cpu.factor") * 4e7, attribute("profile.cpu.clock"))
 })
 
 test_that("there is a hint if others have worked meanwhile", {

@@ -3,6 +3,7 @@
 use crate::process::Process;
 use crate::record::cpu_clock::Balance;
 use crate::record::settings::{Clock, Settings};
+use profile_core::analysis::cpu_clock;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;
@@ -160,9 +161,9 @@ pub fn about_cpu(balance: Balance, profile: &mut Profile) -> Result<Vec<Attribut
     let int = |value: u64| (ValueKind::Int, message!("{value}"));
     let factor = || (ValueKind::Double, message!("{}", balance.factor));
     let all = [
-        Some(("profile.cpu.ticks", int(balance.ticks))),
-        balance.clock.map(|clock| ("profile.cpu.clock", int(clock))),
-        balance.clock.map(|_| ("profile.cpu.factor", factor())),
+        Some((cpu_clock::TICKS, int(balance.ticks))),
+        balance.clock.map(|clock| (cpu_clock::CLOCK, int(clock))),
+        balance.clock.map(|_| (cpu_clock::FACTOR, factor())),
         (balance.missed > 0).then(|| ("profile.cpu.missed", int(balance.missed))),
     ];
     let mut about = Vec::new();
