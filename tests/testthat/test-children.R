@@ -38,7 +38,7 @@ functions_by_source <- function(x) {
   lapply(x$sources$source_id, function(id) unique(frames$name[frames$source_id == id]))
 }
 
-test_that("forks are recorded, without the callers of the master", {
+test_that("forks are recorded, without the callers of the master, and keep their names in pprof files", {
   skip_without_children()
   x <- children_recorded(function(n) {
     parallel::mclapply(1:2, function(i) if (i == 1) work_one(n) else work_two(n), mc.cores = 2)
@@ -61,18 +61,11 @@ test_that("forks are recorded, without the callers of the master", {
   expect_identical(unique(types$unit), "nanoseconds")
   expect_identical(unique(x$sources$.default_type), "cpu")
   expect_gte(as.numeric(source_attribute(x, "profile.process.forks")[[1]]), 2)
-  expect_setequal(summary(x, by = "process")$process, names_of_processes(x)[x$sources$source_id %in% x$samples$source_id])
-})
-
-test_that("processes keep their names in pprof files", {
-  skip_without_children()
-  x <- children_recorded(function(n) parallel::mclapply(c(n, n), work_one, mc.cores = 2), 3)
+  before <- summary(x, by = "process")
+  expect_setequal(before$process, names_of_processes(x)[x$sources$source_id %in% x$samples$source_id])
   path <- withr::local_tempfile(fileext = ".pb.gz")
   write_pprof(x, path)
-  before <- summary(x, by = "process")
-  after <- summary(read_pprof(path), by = "process")
-  expect_identical(after$process, before$process)
-  expect_identical(after$total, before$total)
+  expect_identical(summary(read_pprof(path), by = "process")[c("process", "total")], before[c("process", "total")])
 })
 
 test_that("workers of a cluster are recorded that start before and during the recording", {
@@ -196,24 +189,34 @@ test_that("a script is recorded with its children, also if it is killed", {
   program <- file.path(dirname(getNamespaceInfo("profile", "path")), "profile", "exec", "profile")
   skip_if_not(file.exists(program))
   withr::local_envvar(R_LIBS = paste(.libPaths(), collapse = ":"))
-  run <- function(...) {
-    script <- file.path(folder, "script.R")
-    writeLines(c(
-      "work <- function(n) {", "  x <- 0", "  for (i in seq_len(n)) x <- x + sqrt(i)", "  x", "}",
-      "y <- parallel::mclapply(c(5e7, 5e7), work, mc.cores = 2)", ...
-    ), script)
-    system2("sh", c("-c", shQuote(paste("exec", shQuote(program), "record --children -o", shQuote(output), shQuote(script)))),
-      stdout = FALSE, stderr = file.path(folder, "err"))
+  script <- file.path(folder, "script.R")
+  # Records again with more work until each process has samples.
+  run <- function(status, ...) {
+    n <- 2e6
+    repeat {
+      writeLines(c(
+        "work <- function(n) {", "  x <- 0", "  for (i in seq_len(n)) x <- x + sqrt(i)", "  x", "}",
+        sprintf("y <- parallel::mclapply(c(%.0f, %.0f), work, mc.cores = 2)", n, n), ...
+      ), script)
+      command <- paste("exec", shQuote(program), "record --children -o", shQuote(output), shQuote(script))
+      expect_identical(
+        system2("sh", c("-c", shQuote(command)), stdout = FALSE, stderr = file.path(folder, "err")), status
+      )
+      x <- read_pprof(output)
+      unlink(output)
+      if (length(grep("^fork of [0-9]+, pid", summary(x, by = "process")$process)) == 2 || n > 1e9) {
+        return(x)
+      }
+      n <- 2 * n
+    }
   }
-  expect_identical(run("quit(status = 3)"), 3L)
-  x <- read_pprof(output)
+  x <- run(3L, "quit(status = 3)")
   processes <- summary(x, by = "process")$process
   expect_length(grep("^fork of [0-9]+, pid", processes), 2)
   lines <- as_tibble(x)
   expect_true(any(lines$line %in% 3 & grepl("script.R$", lines$filename)))
-  unlink(output)
-  expect_identical(run("tools::pskill(Sys.getpid(), tools::SIGKILL)"), 137L)
-  expect_length(grep("^fork of [0-9]+, pid", summary(read_pprof(output), by = "process")$process), 2)
+  x <- run(137L, "tools::pskill(Sys.getpid(), tools::SIGKILL)")
+  expect_length(grep("^fork of [0-9]+, pid", summary(x, by = "process")$process), 2)
 })
 
 test_that("a fork that executes R is recorded from there on", {
@@ -273,14 +276,15 @@ test_that("a recording survives that a fork removes the session's folder, and le
 # Programs that are started by `env`, such as the helper, may not look into other processes.
 local_refusal <- function(envir = parent.frame()) {
   skip_without_native()
-  folder <- withr::local_tempdir(.local_envir = envir)
-  refuse <- file.path(folder, "refuse")
-  compiler <- strsplit(system2(file.path(R.home("bin"), "R"), c("CMD", "config", "CC"), stdout = TRUE), " ")[[1]]
-  system2(compiler[[1]], c(compiler[-1], "-o", shQuote(refuse), shQuote(test_path("processes", "refuse.c"))))
-  writeLines(c("#!/bin/sh", sprintf("exec %s %s \"$@\"", shQuote(refuse), Sys.which("env"))), file.path(folder, "env"))
-  Sys.chmod(file.path(folder, "env"), "755")
+  folder <- built_once("refuse", function(folder) {
+    refuse <- file.path(folder, "refuse")
+    compiler <- strsplit(system2(file.path(R.home("bin"), "R"), c("CMD", "config", "CC"), stdout = TRUE), " ")[[1]]
+    system2(compiler[[1]], c(compiler[-1], "-o", shQuote(refuse), shQuote(test_path("processes", "refuse.c"))))
+    writeLines(c("#!/bin/sh", sprintf('exec "$(dirname "$0")/refuse" %s "$@"', Sys.which("env"))), file.path(folder, "env"))
+    Sys.chmod(file.path(folder, "env"), "755")
+  })
   withr::local_path(folder, .local_envir = envir)
-  refuse
+  file.path(folder, "refuse")
 }
 
 test_that("workers that cannot even record themselves are named with the reason", {
@@ -338,15 +342,16 @@ test_that("existing workers record themselves if their cluster is named", {
   expect_false("running" %in% states)
 })
 
-test_that("existing workers of a named cluster permit the helper to look into them", {
+test_that("existing workers of a named cluster permit the helper to look into them, where the system requires that", {
   skip_without_children()
   cluster <- parallel::makeCluster(1)
   withr::defer(parallel::stopCluster(cluster))
-  # As on a system that requires it.
+  has_loaded <- function() parallel::clusterCall(cluster, isNamespaceLoaded, "profile")[[1]]
+  expect_false(has_loaded())
   replace_function("permit_helper", function(pid) TRUE)
   x <- record_profile(1, children = cluster)
   expect_identical(roles(x), c("master", "worker 1 of 1"))
-  expect_identical(parallel::clusterCall(cluster, isNamespaceLoaded, "profile"), list(TRUE))
+  expect_true(has_loaded())
 })
 
 test_that("forks are missed if nobody may look into them", {
