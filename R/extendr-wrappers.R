@@ -16,8 +16,6 @@ rust_source_file <- function(file, directories, anywhere, wanted) .Call(wrap__ru
 
 rust_otlp_answer <- function(body, coding, success) .Call(wrap__rust_otlp_answer, body, coding, success)
 
-rust_retry <- function(result, status, attempt, first, asked, now) .Call(wrap__rust_retry, result, status, attempt, first, asked, now)
-
 rust_schema <- function() .Call(wrap__rust_schema)
 
 rust_validate <- function(x) .Call(wrap__rust_validate, x)
