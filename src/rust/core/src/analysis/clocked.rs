@@ -60,14 +60,14 @@ impl Readings {
         let (first, last) = (first.copied().unwrap_or(0.0), last.copied().unwrap_or(0.0));
         let times = (1..=count).map(|number| {
             let at = first + (last - first) * number as f64 / count as f64;
-            // One nanosecond earlier, it was not waiting yet.
-            interpolated(at - 1.0, passed, &self.dates) as i64
+            interpolated(at, passed, &self.dates) as i64
         });
         times.try_vec()
     }
 }
 
-/// The value of `to` where `from`, which does not decrease, has this one.
+/// The value of `to` where `from`, which does not decrease, first has this one: a process that begins to wait has stopped to
+/// compute then, not when it goes on.
 fn interpolated(at: f64, from: &[f64], to: &[f64]) -> f64 {
     let next = from.partition_point(|&one| one < at);
     let value = |of: &[f64], row: usize| of.get(row).copied();
@@ -324,10 +324,16 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_is_not_believed() {
-        let mut profile = recorded();
-        let dates = [0.0, 40.0, 20.0, 60.0].map(|ms| ms * MS);
-        let used = [0.0, 20.0, 10.0, 40.0].map(|ms| ms * MS);
-        by_clock(&mut profile, &CPU, 60_000_000, &dates, &used).unwrap();
-        assert_eq!(milliseconds(&profile), [(0, 20), (1, 40), (3, 50), (4, 60)]);
+        let readings = [
+            ([0.0, 40.0, 20.0, 60.0], [0.0, 20.0, 10.0, 40.0]),
+            ([0.0, 40.0, 50.0, 60.0], [0.0, 20.0, 10.0, 40.0]),
+        ];
+        for (dates, used) in readings {
+            let mut profile = recorded();
+            let [dates, used] = [dates, used].map(|all| all.map(|ms| ms * MS));
+            by_clock(&mut profile, &CPU, 60_000_000, &dates, &used).unwrap();
+            let times = [(0, 20), (1, 40), (3, 50), (4, 60)];
+            assert_eq!(milliseconds(&profile), times);
+        }
     }
 }
