@@ -11,22 +11,16 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
   recorded$profile <- without_programs(recorded, x$sources$source_timestamp[[1]], call)
   family <- recorded$profile
   own <- x$sources$source_id[[1]]
-  readings <- readings_within(recorded$readings, x$sources$source_timestamp[[1]], duration)
-  x <- with_amounts_of_time(x, own, clock)
-  x$samples$.timestamp <- times_of_samples(x, own, clock, readings)
   about <- family$.source_attributes
   x$.source_attributes <- about[about$source_id == family$sources$source_id[[1]], ]
   x$.source_attributes$source_id <- rep(own, nrow(x$.source_attributes))
-  if (clock == "cpu") {
-    x <- scaled_to_clock(x, own, readings)
-  }
+  x <- by_clock(x, clock, duration, recorded$readings, call)
   counts <- count_missed_forks(recorded, x$sources$source_timestamp[[1]])
   if (!is.null(counts)) {
     about <- c(profile.process.forks = counts$forks, profile.process.forks.missed = counts$missed)
     x <- with_attributes(x, own, about)
   }
   x$sources$source_uri[[1]] <- family$sources$source_uri[[1]]
-  x$sources$.duration_nanos <- c(duration * 1e9, rep(NA, nrow(x$sources) - 1))
   # Forks have the frames of the master's callers as well.
   forks <- forks_since(family, x$sources$source_timestamp[[1]])
   others <- setdiff(family$sources$source_id[-1], forks)
@@ -162,84 +156,19 @@ part_with <- function(x, sources, call) {
   x
 }
 
-# A sample of R's profiler is a count; samples of processes are times.
-with_amounts_of_time <- function(x, source, clock) {
-  row <- match(source, x$sources$source_id)
-  # Periods are whole numbers of microseconds.
-  nanoseconds <- round(x$sources$.period[[row]] * seconds_in[[x$sources$.period_unit[[row]]]] * 1e9)
-  values <- x$sample_values
-  of_source <- x$samples$source_id[match(values$sample_id, x$samples$sample_id)] == source
-  counts <- which(of_source & values$type == "samples")
-  values$type[counts] <- clock
-  values$unit[counts] <- "nanoseconds"
-  values$value[counts] <- values$value[counts] * nanoseconds
-  x$sample_values <- values
-  x$sources$.period[[row]] <- nanoseconds
-  x$sources$.period_type[[row]] <- clock
-  x$sources$.period_unit[[row]] <- "nanoseconds"
-  default <- x$sources[[".default_type"]] %||% rep(NA_character_, nrow(x$sources))
-  default[[row]] <- clock
-  x$sources$.default_type <- default
-  x
+# A sample of R's profiler is a count; samples of other processes are times. `readings`: of the master's clock, by the helper.
+by_clock <- function(x, clock, duration, readings, call) {
+  tables <- rust_by_clock(x, clock, duration, as.numeric(readings$date), as.numeric(readings$cpu), lazy_columns(call))
+  new_profile_data(rust(tables, call), "2.0")
 }
 
-# The readings of the master's clock between the start and the end of the recording.
-readings_within <- function(readings, started, duration) {
-  if (length(readings$date) < 2) {
-    return(list(date = numeric(), cpu = numeric()))
-  }
-  ends <- (started + c(0, duration)) * 1e9
-  cpu <- stats::approx(readings$date, readings$cpu, ends, rule = 2, ties = "ordered")$y
-  within <- readings$date > ends[[1]] & readings$date < ends[[2]]
-  list(date = c(ends[[1]], readings$date[within], ends[[2]]), cpu = c(cpu[[1]], readings$cpu[within], cpu[[2]]))
-}
-
-# R's profiler loses ticks if all processors are busy. As in recordings from outside, one factor makes the sum of the
-# samples the CPU time by the clock, unless the recorded code has stopped the profiler.
-scaled_to_clock <- function(x, source, readings) {
-  values <- x$sample_values
-  of_source <- x$samples$source_id[match(values$sample_id, x$samples$sample_id)] == source
-  rows <- which(of_source & values$type == "cpu")
-  if (length(rows) == 0 || length(readings$cpu) == 0) {
-    return(x)
-  }
-  clock <- readings$cpu[[length(readings$cpu)]] - readings$cpu[[1]]
-  factor <- clock / sum(values$value[rows])
-  # The profiler did not run all the time.
-  if (factor > 3) {
-    return(x)
-  }
-  x$sample_values$value[rows] <- round(values$value[rows] * factor)
-  with_attributes(x, source, c(
-    profile.cpu.ticks = length(rows), profile.cpu.clock = round(clock), profile.cpu.factor = factor
-  ))
-}
-
-# Adds numbers to what is known about a source.
+# Adds whole numbers to what is known about a source.
 with_attributes <- function(x, source, values) {
-  is_whole <- unname(values == round(values))
   rows <- tibble::tibble(
-    source_id = source, key = names(values),
-    value = ifelse(is_whole, sprintf("%.0f", values), format(values, digits = 15, trim = TRUE)),
-    type = ifelse(is_whole, "int", "double"), unit = NA_character_
+    source_id = source, key = names(values), value = sprintf("%.0f", values), type = "int", unit = NA_character_
   )
   x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
   x
-}
-
-# When the samples were taken, in seconds since 1970: R's profiler takes them at equal distances of its clock, whose
-# readings the helper has noted.
-times_of_samples <- function(x, source, clock, readings) {
-  times <- rep(NA_real_, nrow(x$samples))
-  rows <- which(x$samples$source_id == source)
-  if (length(rows) == 0 || length(readings$date) < 2) {
-    return(times)
-  }
-  passed <- if (clock == "cpu") readings$cpu else readings$date
-  at <- seq(passed[[1]], passed[[length(passed)]], length.out = length(rows) + 1)[-1]
-  # One nanosecond earlier, it was not waiting yet.
-  times[rows] <- stats::approx(passed, readings$date, at - 1, ties = "ordered")$y / 1e9
-  times
 }
 
 # ---- Without them ------------------------------------------------------------------

@@ -1,27 +1,33 @@
 # The processes that work for this session, for `record_profile(children = TRUE)` and `snapshot_memory(children = TRUE)`.
 #
-# A helper, another R process, reads them from outside. This session must not do that: if it stopped its own children,
-# each stop would be reported to all that wait for them, so that system(), parallel and processx would be confused.
+# A helper, another R process, reads them from outside (R/children-helper.R). This session must not do that: if it stopped
+# its own children, each stop would be reported to all that wait for them, so that system(), parallel and processx would be
+# confused.
 #
 # Processes that are started during the recording inherit an environment variable with the name of the recording's folder,
 # by which the helper finds those that have another parent, such as the workers of parallel and future.
 #
-# Where the system forbids the helper to look into them, workers permit it (Yama), or record themselves. Existing ones are
-# asked to (`join_cluster()`); for those that are started, R evaluates inst/record/hook.R.
+# Where the system forbids the helper to look into them, workers permit it (Yama), or record themselves: they evaluate
+# inst/record/worker.R. Existing ones are asked to (`join_cluster()`); for those that are started, R evaluates
+# inst/record/hook.R.
 #
-# All of them speak by files of the folder, which are complete when they have these names:
+# All of them communicate by files in the folder `children` of the recording, in this order. Files of R objects are written
+# under another name first, so that they are complete.
 #
-# | file            | by          | what                                                                              |
-# |-----------------|-------------|-----------------------------------------------------------------------------------|
-# | request.rds     | the session | what to record, or of which heaps to take snapshots: `run_helper()`                |
-# | pid             | the helper  | its process id                                                                    |
-# | permitted       | the session | the helper may begin: the session has permitted it to look                        |
-# | recording       | the helper  | the recording has begun ("refused": it may not look); the session ends it by removing this |
-# | join.rds        | the session | how workers join, for inst/record/worker.R                                        |
-# | own-PID/about.rds, open, spool | a worker | it records itself, its agent has not ended, its chunks                  |
-# | own-PID/refused | a worker    | why it does not record itself                                                     |
-# | result.rds      | the helper  | the result, or an error                                                           |
-# | log, ended      | a shell     | output of the helper; it has ended                                                |
+# | file                | written by  | when                                  | content             | read by                    |
+# |---------------------|-------------|---------------------------------------|---------------------|----------------------------|
+# | `log`               | a shell     | it starts the helper                  | the helper's output | nobody                     |
+# | `pid.rds`           | the helper  | it has started                        | its process id      | the session                |
+# | `request.rds`       | the session | it has permitted the helper to look   | see `run_helper()`  | the helper                 |
+# | `recording.rds`     | the helper  | the recording has begun               | how workers join    | the session, workers       |
+# | `own-PID/open`      | a worker    | it begins to record itself            | nothing             | the collector              |
+# | `own-PID/about.rds` | a worker    | it begins to record itself, or cannot | its names, or why   | the collector              |
+# | `own-PID/spool/`    | a worker    | it records itself                     | chunks of its agent | the collector              |
+# | `result.rds`        | the helper  | the recording has ended               | a list, or an error | the collector              |
+# | `ended`             | a shell     | the helper has ended, for any reason  | `log`, renamed      | the session, the collector |
+#
+# The session ends the recording by removing `recording.rds`; an agent removes `open` when it has ended.
+# The collector is the process that returns the profile: the session or, for a script, `profile record`.
 
 variable_of_recording <- "R_PROFILE_RECORDING"
 # For inst/record/hook.R.
@@ -67,37 +73,32 @@ call_workers <- function(cluster, what, call, ...) {
 # ids of the forks of this process that go on with R, and of their forks (NULL if they are unknown), and `cpu`, the CPU time
 # of its children that have ended, in seconds. The process `collector` then calls `result_of_helper()`.
 start_helper <- function(children, settings, call, folder, collector = Sys.getpid()) {
-  force(call)
+  name <- basename(folder)
   folder <- new_private_folder(in_folder(folder, "children"))
-  recording <- in_folder(folder, "recording")
-  asked <- list(
-    pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", basename(dirname(folder))), workers = children$pids,
-    file = c(recording, shown_text(recording))
-  )
+  recording <- in_folder(folder, "recording.rds")
   is_ready <- FALSE
   on.exit(if (!is_ready) {
     permit_helper(0L)
     remove_folder_of_helper(folder)
   })
-  joining <- list(
-    recording = recording, is_refused = FALSE, interval = settings$interval, clock = settings$clock,
-    library = dirname(getNamespaceInfo("profile", "path"))
-  )
-  joining$helper <- ask_helper(folder, list(asked = asked, settings = settings, collector = collector), call)
-  must_permit <- permit_helper(joining$helper)
+  helper <- run_helper_beside(folder, collector, call)
+  must_permit <- permit_helper(helper)
   if (must_permit) {
+    # The helper finds out whether that suffices.
+    join_cluster(children$cluster, list(helper = helper, is_refused = FALSE, library = own_library()), call)
+  }
+  asked <- list(
+    pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", name), workers = children$pids
+  )
+  save_complete(list(asked = asked, settings = settings), folder, "request.rds")
+  stop_if_failed(wait_for_helper(folder, function() file.exists(recording)), call)
+  joining <- readRDS(recording)
+  if (joining$is_refused) {
     join_cluster(children$cluster, joining, call)
   }
-  file.create(in_folder(folder, "permitted"))
-  stop_if_failed(wait_for_helper(folder, function() file.exists(recording)), call)
-  is_refused <- identical(readLines(recording), "refused")
-  variables <- rlang::set_names(basename(dirname(folder)), variable_of_recording)
-  if (is_refused || must_permit) {
-    joining$is_refused <- is_refused
-    if (is_refused) {
-      join_cluster(children$cluster, joining, call)
-    }
-    variables <- c(variables, variables_of_hook(folder, joining))
+  variables <- rlang::set_names(name, variable_of_recording)
+  if (joining$is_refused || must_permit) {
+    variables <- c(variables, variables_of_hook(recording))
   }
   restore <- set_variables(variables)
   cpu <- function() sum(proc.time()[c("user.child", "sys.child")])
@@ -111,15 +112,12 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
   }
 }
 
-# The environment variables with which workers that are started join the recording. The recording may have ended when they
-# read them.
-variables_of_hook <- function(folder, joining) {
-  join <- in_folder(folder, "join.rds")
-  saveRDS(joining, join)
+# The environment variables with which workers that are started join the recording. It may have ended when they read them.
+variables_of_hook <- function(recording) {
   user_profile <- environment_values("R_PROFILE_USER", NA)
   names <- c("R_PROFILE_USER", variable_of_joining, if (!is.na(user_profile)) variable_of_profile)
   hook <- system.file("record", "hook.R", package = "profile", mustWork = TRUE)
-  rlang::set_names(c(hook, join, if (!is.na(user_profile)) user_profile), names)
+  rlang::set_names(c(hook, recording, if (!is.na(user_profile)) user_profile), names)
 }
 
 helper_settings <- function(interval, clock, native) {
@@ -195,20 +193,27 @@ result_of_helper <- function(folder, master) {
 heaps_by_helper <- function(pids, call) {
   folder <- new_recording_folder()
   on.exit(remove_folder_of_helper(folder))
-  ask_helper(folder, list(heaps = pids, collector = Sys.getpid()), call)
+  run_helper_beside(folder, Sys.getpid(), call)
+  save_complete(list(heaps = pids), folder, "request.rds")
   stop_if_failed(wait_for_helper(folder, function() FALSE), call)
 }
 
-# Starts a helper, and returns its process id. `request` is what `run_helper()` reads.
-ask_helper <- function(folder, request, call) {
+# Starts a helper that waits for a request, and returns its process id.
+run_helper_beside <- function(folder, collector, call) {
   if (!is_live_platform()) {
     abort_unsupported(paste0("Other processes can be read only on ", live_platforms(), "."), call)
   }
-  saveRDS(request, in_folder(folder, "request.rds"))
-  run_in_background("profile:::run_helper(commandArgs(TRUE)[[1]])", folder)
-  file <- in_folder(folder, "pid")
+  run_in_background("profile:::run_helper(commandArgs(TRUE))", folder, collector)
+  file <- in_folder(folder, "pid.rds")
   stop_if_failed(wait_for_helper(folder, function() file.exists(file)), call)
-  as.integer(readLines(file))
+  readRDS(file)
+}
+
+# Writes an R object to a file, which is complete when it has this name.
+save_complete <- function(value, folder, name) {
+  new <- in_folder(folder, paste0(name, ".new"))
+  saveRDS(value, new, compress = FALSE)
+  file.rename(new, in_folder(folder, name))
 }
 
 stop_if_failed <- function(result, call) {
@@ -222,9 +227,10 @@ stop_if_failed <- function(result, call) {
 # Waits until there is a result of the helper, which is returned, or `is_done()`.
 wait_for_helper <- function(folder, is_done) {
   result <- in_folder(folder, "result.rds")
+  ended <- in_folder(folder, "ended")
   repeat {
     # It writes the result before it ends.
-    has_ended <- file.exists(in_folder(folder, "ended")) || !dir.exists(folder)
+    has_ended <- file.exists(ended) || !dir.exists(folder)
     if (file.exists(result)) {
       return(readRDS(result))
     }
@@ -232,8 +238,7 @@ wait_for_helper <- function(folder, is_done) {
       return(NULL)
     }
     if (has_ended) {
-      log <- in_folder(folder, "log")
-      said <- if (file.exists(log)) utils::tail(readLines(log, warn = FALSE), 3)
+      said <- if (file.exists(ended)) utils::tail(readLines(ended, warn = FALSE), 3)
       return(rlang::error_cnd(
         c("profile_error_process", "profile_error"),
         message = paste(
@@ -246,116 +251,20 @@ wait_for_helper <- function(folder, is_done) {
   }
 }
 
-# Runs code in a new R process beside this one. When it has ended, for any reason, there is the file `ended`.
-run_in_background <- function(code, folder) {
+# Runs code in a new R process beside this one, with the folder and another argument. When it has ended, for any reason,
+# its output is the file `ended`.
+run_in_background <- function(code, folder, argument) {
   # Variables that would configure R differently, start an agent, or have the process recorded.
   others <- c("R_PROFILE_AGENT", "R_TESTS", "OTEL_R_TRACES_EXPORTER", variable_of_recording)
-  libraries <- c(dirname(getNamespaceInfo("profile", "path")), .libPaths())
+  libraries <- c(own_library(), .libPaths())
   command <- c(
     "env", paste0("-u", others), paste0("R_LIBS=", paste(unique(libraries), collapse = .Platform$path.sep)),
-    "R_DEFAULT_PACKAGES=NULL", file.path(R.home("bin"), "Rscript"), "--vanilla", "-e", code, folder
+    "R_DEFAULT_PACKAGES=NULL", file.path(R.home("bin"), "Rscript"), "--vanilla", "-e", code, folder, argument
   )
-  file <- function(name) shQuote(in_folder(folder, name))
-  run <- paste(paste(shQuote(command), collapse = " "), "</dev/null >", file("log"), "2>&1")
-  system(paste0("{ ", run, "; test -d ", shQuote(folder), " && : >", file("ended"), "; }"), wait = FALSE)
+  log <- shQuote(in_folder(folder, "log"))
+  run <- paste(paste(shQuote(command), collapse = " "), "</dev/null >", log, "2>&1")
+  # The folder may have been removed.
+  system(paste("{", run, "; mv", log, shQuote(in_folder(folder, "ended")), "2>/dev/null; }"), wait = FALSE)
 }
 
-# ---- The helper --------------------------------------------------------------------
-
-run_helper <- function(folder) {
-  new <- in_folder(folder, "pid.new")
-  writeLines(as.character(Sys.getpid()), new)
-  file.rename(new, in_folder(folder, "pid"))
-  request <- readRDS(in_folder(folder, "request.rds"))
-  while (is.null(request$heaps) && !file.exists(in_folder(folder, "permitted"))) {
-    if (!dir.exists(folder) || !tools::pskill(request$collector, 0L)) {
-      return(invisible())
-    }
-    Sys.sleep(0.005)
-  }
-  result <- tryCatch(
-    if (is.null(request$heaps)) {
-      recorded_of(rust(rust_family_record(request$asked, request$settings), NULL), TRUE, FALSE)
-    } else {
-      # The folder is removed when the user presses Ctrl-C.
-      lapply(request$heaps, function(pid) if (dir.exists(folder)) heap_or_error(pid, FALSE))
-    },
-    error = identity
-  )
-  if (!dir.exists(folder)) {
-    return(invisible())
-  }
-  if (!tools::pskill(request$collector, 0L)) {
-    # It was killed, and nobody else removes this.
-    unlink(folder, recursive = TRUE)
-    return(invisible())
-  }
-  new <- in_folder(folder, "result.new")
-  saveRDS(result, new, compress = FALSE)
-  file.rename(new, in_folder(folder, "result.rds"))
-  invisible()
-}
-
-# ---- Workers that record themselves ------------------------------------------------
-
-# Called by inst/record/worker.R: starts the agent for the time of the recording, into a folder of its own. Its chunks are
-# kept there as for a function.
-record_itself <- function(joining) {
-  folder <- new_private_folder(in_folder(dirname(joining$recording), paste0("own-", Sys.getpid())))
-  mark <- in_folder(folder, "open")
-  file.create(mark)
-  spool <- rep(in_folder(folder, "spool"), 2)
-  new <- in_folder(folder, "about.new")
-  saveRDS(list(pid = Sys.getpid(), names = names_of_process(commandArgs())), new)
-  file.rename(new, in_folder(folder, "about.rds"))
-  settings <- list(
-    interval = joining$interval, every = 2, memory = numeric(), clock = joining$clock, keys = list(), values = list(),
-    lease = c(joining$recording, mark), kind = "function", shown = "a recording", path = spool, limit = 512 * 2^20
-  )
-  run_agent(settings, "auto", NULL, NULL, NULL)
-}
-
-# A list with a list for each process that was to record itself, with its id as the name: its `profile` and the `names` of
-# its program and script, or `why` there is no profile.
-recorded_by_themselves <- function(folder) {
-  folders <- list.files(folder, "^own-", full.names = TRUE)
-  since <- proc.time()[["elapsed"]]
-  lapply(rlang::set_names(folders, sub(".*/own-", "", folders)), function(own) {
-    refused <- in_folder(own, "refused")
-    if (file.exists(refused)) {
-      # A message of rlang, whose bullets are two characters wide.
-      lines <- readLines(refused, warn = FALSE, encoding = "UTF-8")
-      return(list(why = shown_text(paste(c(lines[1], substring(lines[-1], 3)), collapse = " "))))
-    }
-    if (!file.exists(in_folder(own, "about.rds"))) {
-      return(list(why = "It was just about to begin when the recording ended."))
-    }
-    about <- readRDS(in_folder(own, "about.rds"))
-    mark <- in_folder(own, "open")
-    # Its thread needs a moment for the last chunk.
-    while (file.exists(mark) && tools::pskill(about$pid, 0L) && proc.time()[["elapsed"]] - since < longest_end) {
-      Sys.sleep(0.01)
-    }
-    chunks <- lapply(spooled_files(in_folder(own, "spool")), function(path) {
-      new_profile_data(rust(rust_agent_chunk(c(path, path), FALSE), NULL), "2.0")
-    })
-    if (length(chunks) == 0) {
-      return(list(why = "It has ended, or did not answer, before it had written any samples."))
-    }
-    list(profile = as_one_source(bind_profiles(chunks, NULL)), names = about$names)
-  })
-}
-
-# How long workers may take to write their last chunks, in seconds.
-longest_end <- 5
-
-# The chunks of one agent as one source.
-as_one_source <- function(x) {
-  first <- x$sources$source_id[[1]]
-  x$samples$source_id <- rep(first, nrow(x$samples))
-  x$sources$.duration_nanos[[1]] <- sum(x$sources$.duration_nanos)
-  x[] <- lapply(x, function(table) {
-    if ("source_id" %in% names(table)) table[table$source_id == first, ] else table
-  })
-  x
-}
+own_library <- function() dirname(getNamespaceInfo("profile", "path"))

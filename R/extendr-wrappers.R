@@ -16,13 +16,13 @@ rust_source_file <- function(file, directories, anywhere, wanted) .Call(wrap__ru
 
 rust_otlp_answer <- function(body, coding, success) .Call(wrap__rust_otlp_answer, body, coding, success)
 
-rust_retry <- function(result, status, attempt, first, asked, now) .Call(wrap__rust_retry, result, status, attempt, first, asked, now)
-
 rust_schema <- function() .Call(wrap__rust_schema)
 
 rust_validate <- function(x) .Call(wrap__rust_validate, x)
 
 rust_packages <- function(x, as_stacks, lazy) .Call(wrap__rust_packages, x, as_stacks, lazy)
+
+rust_by_clock <- function(x, clock, duration, dates, cpu, lazy) .Call(wrap__rust_by_clock, x, clock, duration, dates, cpu, lazy)
 
 rust_convert <- function(x, version, lazy) .Call(wrap__rust_convert, x, version, lazy)
 
@@ -76,7 +76,7 @@ rust_processes_record <- function(pids, workers, settings, lazy, report) .Call(w
 
 rust_processes_recorded <- function(lazy) .Call(wrap__rust_processes_recorded, lazy)
 
-rust_family_record <- function(asked, settings) .Call(wrap__rust_family_record, asked, settings)
+rust_family_record <- function(asked, settings, goes_on) .Call(wrap__rust_family_record, asked, settings, goes_on)
 
 rust_lookout_start <- function() .Call(wrap__rust_lookout_start)
 

@@ -185,11 +185,35 @@ status_problem <- function(answer, request, call) {
 
 # ---- Whether to try again, and when ------------------------------------------
 
-# The rules of the core, which `forward_profiles()` uses as well. `first`: the delay after the first attempt.
+# OpenTelemetry's rules, <https://opentelemetry.io/docs/specs/otlp/#otlphttp-response>, for all that sends profiles. A request
+# that is answered too late may have arrived.
+transient_results <- c("not_sent", "closed")
+transient_statuses <- c(429, 502, 503, 504)
+# The longest delay before it is varied, and the longest one that a server may request while a user waits, in seconds.
+longest_delay <- 30
+longest_patience <- 60
+
+# A list: whether to try `again`; after how many seconds, `wait`; the delay that the server has `asked` for, if any; and the
+# `longest` one that a user accepts. `first`: the delay after the first attempt, which doubles each time.
 retry_rule <- function(result, answer, attempt, first, call) {
-  asked <- answer_header(answer, "retry-after", call)
-  status <- as.numeric(answer$status)
-  rust(rust_retry(result, status, as.numeric(attempt), as.numeric(first), asked, current_time()), call)
+  # Up to half shorter or longer, so that not all clients retry at the same time. R's generator is not used, since that would
+  # change the random numbers of the user.
+  chance <- (as.numeric(Sys.time()) * 1e4) %% 1
+  list(
+    again = if (result == "status") answer$status %in% transient_statuses else result %in% transient_results,
+    wait = min(first * 2^(attempt - 1), longest_delay) * (0.5 + chance),
+    asked = requested_delay(answer_header(answer, "retry-after", call)),
+    longest = longest_patience
+  )
+}
+
+# The delay in seconds that the header `Retry-After` requests: a number of seconds or a date, which may have passed.
+requested_delay <- function(header) {
+  if (grepl("^[0-9]+$", header)) {
+    return(as.numeric(header))
+  }
+  date <- as.numeric(curl::parse_date(header))
+  date[!is.na(date)] - current_time()
 }
 
 # The clock. Tests replace it, so that they need not wait.
@@ -216,7 +240,7 @@ answer_header <- function(answer, name, call) {
   lines <- strsplit(text, "\r?\n", useBytes = TRUE)[[1]]
   field <- paste0("^", name, ":")
   found <- grep(field, lines, ignore.case = TRUE, useBytes = TRUE, value = TRUE)
-  as_line(sub(field, "", utils::tail(c("", found), 1), ignore.case = TRUE, useBytes = TRUE), call)
+  trimws(as_line(sub(field, "", utils::tail(c("", found), 1), ignore.case = TRUE, useBytes = TRUE), call))
 }
 
 # Any bytes as text without control characters.

@@ -107,7 +107,7 @@ record_target <- function(options, name) {
 # Runs the script and returns its exit `status`, and `cpu`, the CPU time of its process and of others that worked for it.
 run_recorded <- function(script, args, folder, settings) {
   user_profile <- environment_values("R_PROFILE_USER", NA)
-  library <- dirname(getNamespaceInfo("profile", "path"))
+  library <- own_library()
   settings <- c(
     settings, folder = folder, library = library, script = script, user_profile = user_profile, collector = Sys.getpid()
   )

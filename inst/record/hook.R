@@ -9,15 +9,15 @@ local({
     value
   }
   folder <- dirname(Sys.getenv("R_PROFILE_USER"))
-  join <- take("R_PROFILE_RECORDING_JOIN")
+  recording <- take("R_PROFILE_RECORDING_JOIN")
   hook <- new.env(parent = baseenv())
-  hook$settings <- list(recording = "", user_profile = take("R_PROFILE_RECORDING_USER"))
-  if (file.exists(join)) {
-    hook$settings <- c(hook$settings["user_profile"], readRDS(join))
-  }
   # sys.source() would restore the options that these set.
-  for (file in c("user-profile.R", "worker.R")) {
-    eval(parse(file.path(folder, file), keep.source = FALSE), hook)
+  evaluate <- function(file) eval(parse(file.path(folder, file), keep.source = FALSE), hook)
+  hook$settings <- list(user_profile = take("R_PROFILE_RECORDING_USER"))
+  evaluate("user-profile.R")
+  hook$settings <- tryCatch(readRDS(recording), error = identity, warning = identity)
+  if (!inherits(hook$settings, "condition")) {
+    evaluate("worker.R")
   }
   invisible()
 })

@@ -2,23 +2,22 @@
 # records them may not look into others: permits it to do so, or lets this process record itself. Whatever happens here, the
 # process goes on as without it; why it does not record itself is written to a file.
 #
-# `settings`: recording (the file that exists as long as the recording), helper (its process id), is_refused (whether its
-# permission would not suffice), library (of this package), interval, clock.
+# `settings`: helper (its process id), is_refused (whether its permission would not suffice), library (of this package); and
+# folder (of the recording), interval, clock to record itself.
 
-if (file.exists(settings$recording)) {
-  tryCatch(
-    {
-      profile <- loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
-      if (settings$is_refused) profile$record_itself(settings) else profile$permit_helper(settings$helper)
-    },
-    error = function(error) {
-      # Otherwise the helper knows the reason.
-      if (settings$is_refused) {
-        own <- file.path(dirname(settings$recording), paste0("own-", Sys.getpid()))
-        dir.create(own, showWarnings = FALSE, mode = "0700")
-        try(writeLines(conditionMessage(error), file.path(own, "refused.new")), silent = TRUE)
-        file.rename(file.path(own, "refused.new"), file.path(own, "refused"))
-      }
+tryCatch(
+  {
+    profile <- loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
+    if (settings$is_refused) profile$record_itself(settings) else profile$permit_helper(settings$helper)
+  },
+  error = function(error) {
+    # Otherwise the helper knows the reason.
+    if (settings$is_refused) {
+      own <- file.path(settings$folder, paste0("own-", Sys.getpid()))
+      dir.create(own, showWarnings = FALSE, mode = "0700")
+      new <- file.path(own, "about.rds.new")
+      try(saveRDS(list(why = conditionMessage(error)), new), silent = TRUE)
+      file.rename(new, file.path(own, "about.rds"))
     }
-  )
-}
+  }
+)

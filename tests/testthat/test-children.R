@@ -38,7 +38,7 @@ functions_by_source <- function(x) {
   lapply(x$sources$source_id, function(id) unique(frames$name[frames$source_id == id]))
 }
 
-test_that("forks are recorded, without the callers of the master", {
+test_that("forks are recorded, without the callers of the master, and keep their names in pprof files", {
   skip_without_children()
   x <- children_recorded(function(n) {
     parallel::mclapply(1:2, function(i) if (i == 1) work_one(n) else work_two(n), mc.cores = 2)
@@ -61,18 +61,11 @@ test_that("forks are recorded, without the callers of the master", {
   expect_identical(unique(types$unit), "nanoseconds")
   expect_identical(unique(x$sources$.default_type), "cpu")
   expect_gte(as.numeric(source_attribute(x, "profile.process.forks")[[1]]), 2)
-  expect_setequal(summary(x, by = "process")$process, names_of_processes(x)[x$sources$source_id %in% x$samples$source_id])
-})
-
-test_that("processes keep their names in pprof files", {
-  skip_without_children()
-  x <- children_recorded(function(n) parallel::mclapply(c(n, n), work_one, mc.cores = 2), 3)
+  before <- summary(x, by = "process")
+  expect_setequal(before$process, names_of_processes(x)[x$sources$source_id %in% x$samples$source_id])
   path <- withr::local_tempfile(fileext = ".pb.gz")
   write_pprof(x, path)
-  before <- summary(x, by = "process")
-  after <- summary(read_pprof(path), by = "process")
-  expect_identical(after$process, before$process)
-  expect_identical(after$total, before$total)
+  expect_identical(summary(read_pprof(path), by = "process")[c("process", "total")], before[c("process", "total")])
 })
 
 test_that("workers of a cluster are recorded that start before and during the recording", {
@@ -161,7 +154,7 @@ test_that("what this process is recorded with is kept if the helper is killed", 
   expect_warning(
     x <- record_profile({
       folder <- in_folder(dirname(tempdir()), Sys.getenv(variable_of_recording))
-      tools::pskill(as.integer(readLines(file.path(folder, "children", "pid"))), tools::SIGKILL)
+      tools::pskill(readRDS(file.path(folder, "children", "pid.rds")), tools::SIGKILL)
       compute(1e7)
     }, children = TRUE),
     "has ended", class = "profile_warning_incomplete"
@@ -196,24 +189,34 @@ test_that("a script is recorded with its children, also if it is killed", {
   program <- file.path(dirname(getNamespaceInfo("profile", "path")), "profile", "exec", "profile")
   skip_if_not(file.exists(program))
   withr::local_envvar(R_LIBS = paste(.libPaths(), collapse = ":"))
-  run <- function(...) {
-    script <- file.path(folder, "script.R")
-    writeLines(c(
-      "work <- function(n) {", "  x <- 0", "  for (i in seq_len(n)) x <- x + sqrt(i)", "  x", "}",
-      "y <- parallel::mclapply(c(5e7, 5e7), work, mc.cores = 2)", ...
-    ), script)
-    system2("sh", c("-c", shQuote(paste("exec", shQuote(program), "record --children -o", shQuote(output), shQuote(script)))),
-      stdout = FALSE, stderr = file.path(folder, "err"))
+  script <- file.path(folder, "script.R")
+  # Records again with more work until each process has samples.
+  run <- function(status, ...) {
+    n <- 2e6
+    repeat {
+      writeLines(c(
+        "work <- function(n) {", "  x <- 0", "  for (i in seq_len(n)) x <- x + sqrt(i)", "  x", "}",
+        sprintf("y <- parallel::mclapply(c(%.0f, %.0f), work, mc.cores = 2)", n, n), ...
+      ), script)
+      command <- paste("exec", shQuote(program), "record --children -o", shQuote(output), shQuote(script))
+      expect_identical(
+        system2("sh", c("-c", shQuote(command)), stdout = FALSE, stderr = file.path(folder, "err")), status
+      )
+      x <- read_pprof(output)
+      unlink(output)
+      if (length(grep("^fork of [0-9]+, pid", summary(x, by = "process")$process)) == 2 || n > 1e9) {
+        return(x)
+      }
+      n <- 2 * n
+    }
   }
-  expect_identical(run("quit(status = 3)"), 3L)
-  x <- read_pprof(output)
+  x <- run(3L, "quit(status = 3)")
   processes <- summary(x, by = "process")$process
   expect_length(grep("^fork of [0-9]+, pid", processes), 2)
   lines <- as_tibble(x)
   expect_true(any(lines$line %in% 3 & grepl("script.R$", lines$filename)))
-  unlink(output)
-  expect_identical(run("tools::pskill(Sys.getpid(), tools::SIGKILL)"), 137L)
-  expect_length(grep("^fork of [0-9]+, pid", summary(read_pprof(output), by = "process")$process), 2)
+  x <- run(137L, "tools::pskill(Sys.getpid(), tools::SIGKILL)")
+  expect_length(grep("^fork of [0-9]+, pid", summary(x, by = "process")$process), 2)
 })
 
 test_that("a fork that executes R is recorded from there on", {
@@ -273,14 +276,15 @@ test_that("a recording survives that a fork removes the session's folder, and le
 # Programs that are started by `env`, such as the helper, may not look into other processes.
 local_refusal <- function(envir = parent.frame()) {
   skip_without_native()
-  folder <- withr::local_tempdir(.local_envir = envir)
-  refuse <- file.path(folder, "refuse")
-  compiler <- strsplit(system2(file.path(R.home("bin"), "R"), c("CMD", "config", "CC"), stdout = TRUE), " ")[[1]]
-  system2(compiler[[1]], c(compiler[-1], "-o", shQuote(refuse), shQuote(test_path("processes", "refuse.c"))))
-  writeLines(c("#!/bin/sh", sprintf("exec %s %s \"$@\"", shQuote(refuse), Sys.which("env"))), file.path(folder, "env"))
-  Sys.chmod(file.path(folder, "env"), "755")
+  folder <- built_once("refuse", function(folder) {
+    refuse <- file.path(folder, "refuse")
+    compiler <- strsplit(system2(file.path(R.home("bin"), "R"), c("CMD", "config", "CC"), stdout = TRUE), " ")[[1]]
+    system2(compiler[[1]], c(compiler[-1], "-o", shQuote(refuse), shQuote(test_path("processes", "refuse.c"))))
+    writeLines(c("#!/bin/sh", sprintf('exec "$(dirname "$0")/refuse" %s "$@"', Sys.which("env"))), file.path(folder, "env"))
+    Sys.chmod(file.path(folder, "env"), "755")
+  })
   withr::local_path(folder, .local_envir = envir)
-  refuse
+  file.path(folder, "refuse")
 }
 
 test_that("workers that cannot even record themselves are named with the reason", {
@@ -338,6 +342,18 @@ test_that("existing workers record themselves if their cluster is named", {
   expect_false("running" %in% states)
 })
 
+test_that("existing workers of a named cluster permit the helper to look into them, where the system requires that", {
+  skip_without_children()
+  cluster <- parallel::makeCluster(1)
+  withr::defer(parallel::stopCluster(cluster))
+  has_loaded <- function() parallel::clusterCall(cluster, isNamespaceLoaded, "profile")[[1]]
+  expect_false(has_loaded())
+  replace_function("permit_helper", function(pid) TRUE)
+  x <- record_profile(1, children = cluster)
+  expect_identical(roles(x), c("master", "worker 1 of 1"))
+  expect_true(has_loaded())
+})
+
 test_that("forks are missed if nobody may look into them", {
   skip_without_children()
   local_refusal()
@@ -353,9 +369,7 @@ test_that("a process that starts after the recording has the user's profile", {
   writeLines("cat('own profile\\n')", own)
   run <- function(user_profile) {
     withr::local_envvar(R_PROFILE_USER = user_profile)
-    variables <- variables_of_hook(folder, list(recording = file.path(folder, "gone")))
-    unlink(file.path(folder, "join.rds"))
-    withr::local_envvar(variables)
+    withr::local_envvar(variables_of_hook(file.path(folder, "gone")))
     code <- "cat(Sys.getenv('R_PROFILE_USER', 'none'), isNamespaceLoaded('profile'), ls(), '\\n')
       cat(grep('^R_PROFILE', names(Sys.getenv()), value = TRUE))"
     system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE)
@@ -368,9 +382,8 @@ test_that("a process that starts after the recording has the user's profile", {
 
 test_that("a process that cannot record itself says why", {
   folder <- withr::local_tempdir()
-  file.create(file.path(folder, "recording"))
-  settings <- list(recording = file.path(folder, "recording"), is_refused = TRUE, library = file.path(folder, "none"))
-  variables <- variables_of_hook(folder, settings)
+  save_complete(list(folder = folder, is_refused = TRUE, library = file.path(folder, "none")), folder, "recording.rds")
+  variables <- variables_of_hook(file.path(folder, "recording.rds"))
   code <- "cat('done', Sys.getpid())"
   said <- withr::with_envvar(c(variables, R_LIBS = "", R_LIBS_SITE = "", R_LIBS_USER = ""), {
     system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE)
@@ -487,35 +500,23 @@ test_that("what is missing is said", {
   expect_snapshot(cat(format_missing_children(recorded), sep = "\n"))
 })
 
-test_that("samples of R's profiler get the times of its clock", {
+test_that("samples of R's profiler get the times and amounts of its clock", {
   x <- read_rprof(textConnection(c("sample.interval=10000", rep("\"f\" ", 4))), source_uri = NA)
+  x$sources$source_timestamp <- 1000
   # 10 ms of CPU time in the first 10 ms, then 20 ms of waiting, then 30 ms of CPU time.
   readings <- list(date = c(0, 10, 30, 60) * 1e6 + 1e12, cpu = c(0, 10, 10, 40) * 1e6)
-  expect_equal(times_of_samples(x, 1L, "cpu", readings) - 1000, c(0.01, 0.04, 0.05, 0.06), tolerance = 1e-6)
-  expect_equal(times_of_samples(x, 1L, "wall", readings) - 1000, c(0.015, 0.03, 0.045, 0.06), tolerance = 1e-6)
-  expect_identical(times_of_samples(x, 2L, "cpu", readings), rep(NA_real_, 4))
-  expect_identical(times_of_samples(x, 1L, "cpu", list(date = 1, cpu = 1)), rep(NA_real_, 4))
+  timed <- by_clock(x, "cpu", 0.06, readings, NULL)
+  expect_equal(timed$samples$.timestamp - 1000, c(0.01, 0.04, 0.05, 0.06), tolerance = 1e-6)
+  expect_s3_class(validate_profile(timed), "profile_data")
+  expect_identical(unique(timed$sample_values[-1]), tibble::tibble(type = "cpu", unit = "nanoseconds", value = 1e7))
+  by_wall <- by_clock(x, "wall", 0.06, readings, NULL)
+  expect_identical(unique(by_wall$sample_values$type), "wall")
   # Others, such as allocations, keep their type.
-  two <- with_amounts_of_time(combine_profiles(x, x), 1L, "cpu")
-  expect_identical(two$sources$.default_type, c("cpu", NA))
+  two <- by_clock(combine_profiles(x, x), "cpu", 0.04, readings, NULL)
   expect_setequal(two$sample_values$type, c("cpu", "samples"))
-  # The part between 5 and 50 ms.
-  within <- readings_within(readings, 1000.005, 0.045)
-  expect_equal(within$date - 1e12, c(5, 10, 30, 50) * 1e6, tolerance = 1e-6)
-  expect_equal(within$cpu, c(5, 10, 10, 30) * 1e6, tolerance = 1e-6)
-  expect_identical(readings_within(list(date = 1, cpu = 1), 0, 1), list(date = numeric(), cpu = numeric()))
-  x <- with_amounts_of_time(x, 1L, "cpu")
-  expect_identical(unique(x$sample_values[-1]), tibble::tibble(type = "cpu", unit = "nanoseconds", value = 1e7))
-  expect_s3_class(validate_profile(x), "profile_data")
-  expect_equal(summary(x)$by_function$self, 4e7)
-  # Four ticks in 25 ms of CPU time.
-  x <- scaled_to_clock(x, 1L, within)
-  expect_equal(summary(x)$by_function$self, 2.5e7)
-  attribute <- function(key) as.numeric(source_attribute(x, key))
-  expect_identical(attribute("profile.cpu.ticks"), 4)
-  expect_equal(attribute("profile.cpu.clock"), 2.5e7)
-  expect_equal(attribute("profile.cpu.factor"), 0.625)
-  expect_s3_class(validate_profile(x), "profile_data")
+  expect_identical(two$sources$.duration_nanos, c(4e7, NA))
+  attribute <- function(key) as.numeric(source_attribute(two, key)[[1]])
+  expect_identical(attribute("profile.cpu.factor") * 4e7, attribute("profile.cpu.clock"))
 })
 
 test_that("there is a hint if others have worked meanwhile", {

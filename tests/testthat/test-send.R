@@ -95,6 +95,14 @@ test_that("delays grow to a limit, vary randomly, and do not change R's random n
   expect_lte(backoff(1000), 45)
 })
 
+test_that("only transient errors are retried", {
+  again <- function(result, status = 0) retry_rule(result, list(status = status, headers = raw()), 1, 1, NULL)$again
+  results <- c(not_sent = TRUE, closed = TRUE, late = FALSE, tls = FALSE, not_http = FALSE, too_large = FALSE)
+  expect_identical(vapply(names(results), again, NA), results)
+  statuses <- c(0, 100, 301, 400, 401, 404, 408, 413, 429, 500:505, 600)
+  expect_identical(statuses[vapply(statuses, function(status) again("status", status), NA)], c(429, 502, 503, 504))
+})
+
 test_that("the number of retries is limited", {
   server <- http_server(list(status = 503, headers = protobuf(), body = status_response))
   cnd <- failed(server$url, retries = 2)
@@ -138,10 +146,15 @@ test_that("the server determines how long to wait", {
     answer <- list(status = 503, headers = charToRaw(paste0("HTTP/1.1 503 \r\nRetry-After: ", value, "\r\n\r\n")))
     retry_rule("status", answer, 1, 1, NULL)$asked
   }
-  expect_identical(asked("007"), 7)
-  expect_identical(asked(http_date(30)), 30)
-  expect_identical(asked(http_date(30, "%A, %d-%b-%y %T GMT")), 30)
-  for (value in c("", "soon", "-5", "1.5", "\xff")) {
+  expect_identical(asked(" 007 "), 7)
+  # 1994-11-06 08:49:07 UTC, by `date -u -d @784111747`.
+  time <- 784111747
+  dates <- c("Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994")
+  expect_identical(vapply(dates, asked, 0, USE.NAMES = FALSE), c(30, 30, 30))
+  expect_identical(asked("Sat, 05 Nov 1994 08:49:07 GMT"), -86400)
+  expect_identical(asked("Thu, 29 Feb 1996 00:00:00 GMT"), 41440253)
+  time <- 1.8e9
+  for (value in c("", "soon", "-5", "1.5", "1e5", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nav 1994 08:49:37 GMT", "\xff")) {
     expect_identical(asked(value), numeric())
   }
 

@@ -12,11 +12,10 @@ use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use profile_core::model::{Payload, Profile};
 use profile_core::page::{self, Comparison, Page, SourceText};
-use profile_core::retry::{self, Outcome};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
 use profile_reader::recorded::settings;
 use profile_sampler as sampler;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The writer of a format.
 pub fn writer<'call>(
@@ -248,41 +247,6 @@ impl MatchingLocations<'_> {
             prune_from: matching("prune_from"),
         })
     }
-}
-
-/// A request to a server that has been made.
-pub struct Request<'call> {
-    pub outcome: Outcome,
-    /// How often it was made.
-    pub attempt: u32,
-    /// The delay before the second attempt.
-    pub first: Duration,
-    /// The header `Retry-After`, empty if there is none.
-    pub asked: &'call str,
-    pub now: SystemTime,
-}
-
-/// Reads the arguments of `rust_retry()`.
-pub fn request<'call>(
-    result: &Robj,
-    status: &Robj,
-    attempt: &Robj,
-    first: &Robj,
-    asked: &'call Robj,
-    now: &Robj,
-) -> Result<Request<'call>> {
-    let number = |value| Ok::<_, Error>(argument(value).doubles()?.first().copied());
-    let seconds =
-        |value| Ok::<_, Error>(Duration::try_from_secs_f64(number(value)?.unwrap_or(0.0)));
-    let status = number(status)?.unwrap_or(0.0) as u16;
-    let now = UNIX_EPOCH.checked_add(seconds(now)?.unwrap_or_default());
-    Ok(Request {
-        outcome: Outcome::named(text(result)?).unwrap_or(Outcome::Status(status)),
-        attempt: number(attempt)?.unwrap_or(1.0) as u32,
-        first: seconds(first)?.unwrap_or(retry::FIRST),
-        asked: text(asked)?,
-        now: now.unwrap_or(UNIX_EPOCH),
-    })
 }
 
 /// What frames are grouped by: "function", "line", "file" or "package".

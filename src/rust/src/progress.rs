@@ -1,12 +1,14 @@
-//! Reports the progress of long operations to R, which shows a progress bar.
+//! Reports the progress of long operations to R, which shows a progress bar, or knows when they are to end.
 //!
 //! Loops of the core check regularly whether to stop. This check also calls an R function, a few times in a second.
 
 use crate::argument::SEXPTYPE::REALSXP;
-use crate::argument::Sexp;
+use crate::argument::{LGLSXP, Sexp};
 use crate::guard::{call_function, guarded, stop};
 use extendr_api::SEXP;
-use extendr_ffi::{R_NaReal, R_NilValue, REAL, Rf_allocVector, Rf_protect, Rf_unprotect};
+use extendr_ffi::{
+    LOGICAL, R_NaInt, R_NaReal, R_NilValue, REAL, Rf_allocVector, Rf_protect, Rf_unprotect,
+};
 use profile_core::error::Result;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -45,4 +47,20 @@ fn call(function: SEXP, progress: Option<(f64, f64)>) -> Result<SEXP> {
         Rf_unprotect(1);
         R_NilValue
     })
+}
+
+/// Whether an operation goes on, by an R function that is called with a logical value, NA for `None`. If it jumps, this is
+/// an error, and R continues the jump after the entry point has returned.
+pub fn goes_on(function: Sexp, about: Option<bool>) -> Result<bool> {
+    let function = function.object();
+    // SAFETY: a live function; the vector has one element and is protected during the call. No object is created while the
+    // answer is read.
+    let answer = guarded(|| unsafe {
+        let value = Rf_protect(Rf_allocVector(LGLSXP, 1));
+        *LOGICAL(value) = about.map_or(R_NaInt, i32::from);
+        let answer = call_function(function, value);
+        Rf_unprotect(1);
+        answer
+    })?;
+    Sexp::of(answer).flag()
 }

@@ -245,7 +245,9 @@ retained <- function() {
     values <- x$sample_values[x$sample_values$unit == unit, ]
     values$value[match(frames$sample_id[last], values$sample_id)]
   }
-  data.frame(path = paste(step(0), step(1), step(2), sep = " > "), bytes = of("bytes"), objects = of("count"))
+  # Once for each path, since they are searched for each kind.
+  sums <- rowsum(cbind(bytes = of("bytes"), objects = of("count")), paste(step(0), step(1), step(2), sep = " > "))
+  data.frame(path = rownames(sums), sums)
 }
 
 # What R counts: cells, units of 8 bytes of the data of vectors, cells that are vectors, and weak references.
@@ -258,9 +260,9 @@ used <- function() {
 
 invisible(gc())
 snapshot <- retained()
+before <- used()
 # For the first ones, R allocates more.
 for (kind in c("nothing", "nothing", names(kinds))) {
-  before <- used()
   suppressMessages(kinds[[kind]]$remove(kind))
   # Finalizers run, and in the next collection what they released is freed.
   gc(full = TRUE)
@@ -273,4 +275,6 @@ for (kind in c("nothing", "nothing", names(kinds))) {
     "kind", kind, sum(snapshot$objects[at]), freed[[1]], sum(snapshot$bytes[at]), bytes, freed[[4]], named[[kind]],
     "\n"
   )
+  # Each collection of all garbage takes a while.
+  before <- after
 }

@@ -6,7 +6,7 @@ use crate::guard::stop;
 use crate::options::{option, recorder_settings};
 use crate::outcome::outcome;
 use crate::program;
-use crate::progress::stop_and_report;
+use crate::progress::{self, stop_and_report};
 use crate::to_r;
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::{Error, Result};
@@ -19,9 +19,9 @@ use profile_reader::live::{
 use profile_reader::recorded::result::Recorded;
 use profile_reader::recorded::settings::{Asked, Wanted};
 use profile_runtime::{IS_LIVE, LIVE_PLATFORMS};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 static LOOKOUT: Mutex<Option<Lookout>> = Mutex::new(None);
@@ -98,12 +98,14 @@ fn rust_processes_record(
 
 // Records the processes that belong to another R process, which records itself, and returns the same as
 // `rust_processes_recorded()`. `asked` is a list: `pid` of that process, `variable`, which it has set in its environment,
-// as NAME=VALUE, `workers` that the user has named, and `file`, which is created when the recording begins and which ends
-// it when it is removed.
+// as NAME=VALUE, and `workers` that the user has named. `goes_on` is an R function that is called again and again, with NA
+// until the recording begins, and then with whether this process may look into the other one. It returns whether the
+// recording goes on.
 #[extendr]
-fn rust_family_record(asked: &Robj, settings: &Robj) -> Robj {
+fn rust_family_record(asked: &Robj, settings: &Robj, goes_on: &Robj) -> Robj {
     outcome(|arena| {
         let settings = recorder_settings(settings)?;
+        let begun = OnceLock::new();
         let master = Asked {
             pid: option(asked, "pid")?
                 .integers()?
@@ -111,7 +113,7 @@ fn rust_family_record(asked: &Robj, settings: &Robj) -> Robj {
                 .copied()
                 .unwrap_or(0),
             variable: option(asked, "variable")?.owned_text()?.unwrap_or_default(),
-            file: option(asked, "file")?.file()?.path,
+            begun: &begun,
         };
         let wanted = Wanted {
             pids: &[],
@@ -119,8 +121,19 @@ fn rust_family_record(asked: &Robj, settings: &Robj) -> Robj {
             master: Some(master),
         };
         program::leave_terminal();
-        let recorded = live::record(&wanted, &settings, &stop)?;
-        to_r::recorded(arena, &recorded, false, &stop)
+        let failed = Cell::new(None);
+        let is_over = || match progress::goes_on(argument(goes_on), begun.get().copied()) {
+            Ok(goes_on) => !goes_on,
+            Err(error) => {
+                failed.set(Some(error));
+                true
+            }
+        };
+        let recorded = live::record(&wanted, &settings, &is_over);
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
+        to_r::recorded(arena, &recorded?, false, &stop)
     })
 }
 

@@ -4,7 +4,7 @@ use crate::arena::RObject;
 use crate::argument::{argument, text};
 use crate::files;
 use crate::guard::stop;
-use crate::options::{WriterOptions, page, request, writer};
+use crate::options::{WriterOptions, page, writer};
 use crate::outcome::outcome;
 use crate::pool::pooled;
 use crate::progress::stop_and_report;
@@ -21,7 +21,6 @@ use profile_core::io::input::Origin;
 use profile_core::io::save;
 use profile_core::io::source_file::{Found, Places, Wanted};
 use profile_core::limits::memory::{Growing, written};
-use profile_core::retry::{self, Verdict};
 use std::time::UNIX_EPOCH;
 
 // `input` is a result of `profile_input()` in R/read.R. `format` is the name of a format; if it is
@@ -169,36 +168,6 @@ fn rust_otlp_answer(body: &Robj, coding: &Robj, success: &Robj) -> Robj {
     })
 }
 
-// Determines what to do after a request was sent `attempt` times. `result` is the name of an outcome, or "status"
-// with an HTTP `status`. `first` is the first delay in seconds, `asked` the header `Retry-After`, empty if there is
-// none, and `now` the time in seconds since 1970. Returns `list(again, wait, asked, longest)`: whether to retry, after
-// how many seconds, the delay that the server requests (empty if there is no valid one), and the longest delay that a
-// user accepts.
-#[extendr]
-fn rust_retry(
-    result: &Robj,
-    status: &Robj,
-    attempt: &Robj,
-    first: &Robj,
-    asked: &Robj,
-    now: &Robj,
-) -> Robj {
-    outcome(|arena| {
-        let request = request(result, status, attempt, first, asked, now)?;
-        let wait = retry::delay(request.attempt, request.first, retry::chance());
-        let asked = retry::requested(request.asked, request.now);
-        arena.list(&[
-            (
-                "again",
-                arena.flag(request.outcome.verdict() == Verdict::Again)?,
-            ),
-            ("wait", arena.number(wait.as_secs_f64())?),
-            ("asked", arena.numbers(asked.as_slice())?),
-            ("longest", arena.number(retry::PATIENCE.as_secs_f64())?),
-        ])
-    })
-}
-
 // Finds and reads a source file that a profile names, see the core's `source_file`. `file` and `directories` are paths
 // as R would open them. `anywhere`: whether files outside of the working directory and of these directories may be
 // read. `wanted`: "source" for source code, or "description" for the file `DESCRIPTION` of a package. Returns
@@ -241,5 +210,4 @@ extendr_module! {
     fn rust_check_target;
     fn rust_source_file;
     fn rust_otlp_answer;
-    fn rust_retry;
 }

@@ -7,12 +7,14 @@ use crate::options::Matches;
 use crate::outcome::outcome;
 use crate::{from_r, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
+use profile_core::analysis::clocked::by_clock;
 use profile_core::analysis::compact;
 use profile_core::analysis::content_keys::content_keys;
 use profile_core::error::Error;
 use profile_core::formats::Problems;
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::message;
+use profile_core::model::known_types::{CPU, WALL};
 use profile_core::schema::Key;
 use profile_core::tables::{Renamed, filter, remap, rows_of_samples};
 
@@ -40,6 +42,33 @@ fn rust_packages(x: &Robj, as_stacks: &Robj, lazy: &Robj) -> Robj {
             Some(found) => to_r::packages(arena, reading, found, as_stacks, lazy, &stop),
             None => Ok(RObject::null()),
         })
+    })
+}
+
+// Converts the samples of the first source, counts of ticks of R's profiler, to amounts of time with times. `clock`: "cpu"
+// or "wall"; `duration`: of the recording, in seconds; `dates` and `cpu`: readings of clocks, in nanoseconds.
+#[extendr]
+fn rust_by_clock(
+    x: &Robj,
+    clock: &Robj,
+    duration: &Robj,
+    dates: &Robj,
+    cpu: &Robj,
+    lazy: &Robj,
+) -> Robj {
+    outcome(|arena| {
+        let mut profile = from_r::recorded(argument(x), &stop)?;
+        let clock = if text(clock)? == WALL.name {
+            &WALL
+        } else {
+            &CPU
+        };
+        let duration = argument(duration).doubles()?.first().copied();
+        let duration = (duration.unwrap_or(0.0) * 1e9) as i64;
+        let (dates, cpu) = (argument(dates).doubles()?, argument(cpu).doubles()?);
+        by_clock(&mut profile, clock, duration, dates, cpu)?;
+        let lazy = argument(lazy).flag()?;
+        to_r::tables(arena, &profile, &Problems::default(), "2.0", lazy, &stop)
     })
 }
 
@@ -186,6 +215,7 @@ extendr_module! {
     fn rust_schema;
     fn rust_validate;
     fn rust_packages;
+    fn rust_by_clock;
     fn rust_convert;
     fn rust_combine;
     fn rust_filter;

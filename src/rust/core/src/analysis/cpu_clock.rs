@@ -15,7 +15,13 @@ use crate::model::{Period, Profile, Source};
 pub const TICKS: &str = "profile.cpu.ticks";
 pub const CLOCK: &str = "profile.cpu.clock";
 /// What a tick stands for, in intervals, if the values of the samples were already multiplied by it.
-const FACTOR: &str = "profile.cpu.factor";
+pub const FACTOR: &str = "profile.cpu.factor";
+
+/// What a tick stands for, in intervals, if the clock shows so many nanoseconds. A process that had no processor at all may
+/// have been met where it computes. A tick stands for a nanosecond at least, so that no share is lost.
+pub fn factor(clock: u64, ticks: u64, interval: f64) -> f64 {
+    clock.max(ticks) as f64 / (ticks as f64 * interval)
+}
 
 /// The time of samples differs from the clock if it does by more than this part of it,
 const TOLERANCE: f64 = 0.1;

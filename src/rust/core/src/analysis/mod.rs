@@ -6,6 +6,7 @@
 //! - [`inlining`]: groups the locations of a stack that have the same address;
 //! - [`source_facts`]: time, period and duration of a source;
 //! - [`cpu_clock`]: the CPU time that R's thread used, beside the time of the samples;
+//! - [`clocked`]: samples of R's profiler as amounts of time, by readings of clocks;
 //! - [`weights`]: the values of samples, summed for each distinct stack;
 //! - [`differences`]: what shares are relative to if values are negative;
 //! - [`summary`]: self and total values by function and by line;
@@ -34,6 +35,7 @@
 pub(crate) mod aggregate;
 pub mod allocations;
 pub mod call_tree;
+pub mod clocked;
 pub mod combine;
 pub mod compact;
 pub mod content_keys;

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The time between two checks whether to stop.
-const STEP: Duration = Duration::from_millis(50);
+const STEP: Duration = Duration::from_millis(20);
 
 /// Returns the result of the work, and whether it was asked to stop.
 pub fn run<T: Send>(stop: Stop, work: impl FnOnce(Stop) -> Result<T> + Send) -> (Result<T>, bool) {

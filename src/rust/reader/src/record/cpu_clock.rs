@@ -5,6 +5,7 @@
 //! clock, divided by the time of the ticks. It is computed from a whole recording, or from enough of its parts: if each
 //! part had a factor of its own, code that is rare in most parts would shrink or grow with the chance of a few ticks.
 
+use profile_core::analysis::cpu_clock;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use std::time::{Duration, Instant};
@@ -105,10 +106,8 @@ impl CpuClock {
         }
         let clock: u64 = self.past.iter().map(|part| part.clock).sum();
         let ticks = sum(&self.past);
-        // A process that had no processor at all may have been met where it computes. A tick stands for a nanosecond at
-        // least, so that no share is lost.
         let factor = if self.is_known && ticks > 0 {
-            clock.max(ticks) as f64 / (ticks as f64 * interval.as_nanos() as f64)
+            cpu_clock::factor(clock, ticks, interval.as_nanos() as f64)
         } else {
             1.0
         };

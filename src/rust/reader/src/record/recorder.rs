@@ -20,8 +20,6 @@ use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::retry::chance;
-use std::fs;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -40,7 +38,8 @@ pub fn record(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Record
             recorded.was_stopped |= was_stopped;
             Ok(recorded)
         }
-        Err(_) if was_stopped => Err(Error::Interrupted),
+        // The user has pressed Ctrl-C.
+        Err(_) if was_stopped && wanted.master.is_none() => Err(Error::Interrupted),
         Err(error) => Err(error),
     }
 }
@@ -60,7 +59,7 @@ fn record_here(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Recor
     for (&pid, master) in wanted.workers.iter().zip(master.into_iter().cycle()) {
         recorder.attach_worker(Process::find(pid)?, Role::Worker(master))?;
     }
-    match recorder.run(stop) {
+    match recorder.run(wanted.master.as_ref(), stop) {
         Err(Error::Interrupted) => recorder.recorded.was_stopped = true,
         other => other?,
     }
@@ -83,8 +82,8 @@ struct Recorder<'s> {
     named: Named,
     /// When the first processes had been found. Forks that are found later are new.
     begin: Option<Instant>,
-    /// A process that records itself, and the file that exists until it ends the recording.
-    master: Option<(Master, PathBuf)>,
+    /// A process that records itself.
+    master: Option<Master>,
 }
 
 impl<'s> Recorder<'s> {
@@ -141,7 +140,7 @@ impl<'s> Recorder<'s> {
             }
         }
         match &self.master {
-            Some((master, _)) => master.reader_of_fork(fork),
+            Some(master) => master.reader_of_fork(fork),
             None => Ok(None),
         }
     }
@@ -150,7 +149,7 @@ impl<'s> Recorder<'s> {
     fn serve(&mut self, asked: &Asked) -> Result<()> {
         let process = Process::find(asked.pid)?;
         let master = Master::open(process.clone(), self.settings, &mut self.recorded.profile)?;
-        self.master = Some((master, asked.file.to_path_buf()));
+        self.master = Some(master);
         self.family = Family::of(process, asked.variable.clone());
         Ok(())
     }
@@ -212,30 +211,18 @@ impl<'s> Recorder<'s> {
     /// Whether the recording is to end before its time.
     fn is_complete(&self) -> bool {
         match &self.master {
-            Some((master, file)) => !file.exists() || master.has_ended(),
+            Some(master) => master.has_ended(),
             None => self.named.is_empty() && self.sessions.iter().all(Session::has_ended),
         }
     }
 
-    fn run(&mut self, stop: Stop) -> Result<()> {
+    fn run(&mut self, asked: Option<&Asked>, stop: Stop) -> Result<()> {
         let placement = Placement::current();
         if self.settings.children {
             self.attach_family()?;
         }
-        if let Some((master, file)) = &self.master {
-            let failed = |source| Error::Write {
-                path: file.clone(),
-                source,
-            };
-            let text = if master.may_be_read() {
-                ""
-            } else {
-                "refused\n"
-            };
-            let new = file.with_extension("new");
-            fs::write(&new, text)
-                .and_then(|()| fs::rename(&new, file))
-                .map_err(failed)?;
+        if let (Some(asked), Some(master)) = (asked, &self.master) {
+            asked.begun.get_or_init(|| master.may_be_read());
         }
         let begin = Instant::now();
         self.begin = Some(begin);
@@ -253,7 +240,7 @@ impl<'s> Recorder<'s> {
                 look = Instant::now();
             }
             self.wait(next, stop)?;
-            if let Some((master, _)) = &mut self.master {
+            if let Some(master) = &mut self.master {
                 master.tick()?;
             }
             placement.begin_tick();
@@ -303,10 +290,7 @@ impl<'s> Recorder<'s> {
     /// Notes which processes have executed a program that is not R, and which did nothing else.
     fn note_programs(&mut self) -> Result<()> {
         // A process that records itself knows its forks.
-        let master = self
-            .master
-            .as_ref()
-            .map(|(master, _)| Role::Fork(master.pid()));
+        let master = self.master.as_ref().map(|master| Role::Fork(master.pid()));
         for (row, (session, role)) in self.sessions.iter().zip(&self.roles).enumerate() {
             let done = session.done(*role);
             let done = done.filter(|done| done.has_left || Some(*role) != master);
@@ -331,7 +315,7 @@ impl<'s> Recorder<'s> {
     /// Adds the duration of each recording, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
         self.note_programs()?;
-        if let Some((master, _)) = self.master.take() {
+        if let Some(master) = self.master.take() {
             self.recorded.readings = master.readings();
         }
         let (refused, left_out) = (&self.family.refused, &self.family.left_out);

@@ -4,6 +4,7 @@ use crate::process::Process;
 use crate::record::cpu_clock::Balance;
 use crate::recorded::settings::Settings;
 use crate::recorded::source::{TYPES, attribute, bare_source, own_source, utc};
+use profile_core::analysis::cpu_clock;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
@@ -87,9 +88,9 @@ pub fn about_cpu(balance: Balance, profile: &mut Profile) -> Result<Vec<Attribut
     let int = |value: u64| (ValueKind::Int, message!("{value}"));
     let factor = || (ValueKind::Double, message!("{}", balance.factor));
     let all = [
-        Some(("profile.cpu.ticks", int(balance.ticks))),
-        balance.clock.map(|clock| ("profile.cpu.clock", int(clock))),
-        balance.clock.map(|_| ("profile.cpu.factor", factor())),
+        Some((cpu_clock::TICKS, int(balance.ticks))),
+        balance.clock.map(|clock| (cpu_clock::CLOCK, int(clock))),
+        balance.clock.map(|_| (cpu_clock::FACTOR, factor())),
         (balance.missed > 0).then(|| ("profile.cpu.missed", int(balance.missed))),
     ];
     let mut about = Vec::new();

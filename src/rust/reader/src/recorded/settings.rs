@@ -1,7 +1,7 @@
 //! Which processes are recorded, and how.
 
 use crate::recorded::states::Stops;
-use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// What to record.
@@ -15,15 +15,14 @@ pub struct Wanted<'a> {
     pub master: Option<Asked<'a>>,
 }
 
-/// What a process asks for that records itself.
+/// What a process asks for that records itself. `stop` ends the recording.
 #[derive(Debug)]
 pub struct Asked<'a> {
     pub pid: i32,
     /// The variable that it sets in the environment, `NAME=VALUE`.
     pub variable: String,
-    /// This file is created when the recording begins, and goes on as long as it exists. Its text is `refused` if this
-    /// process may not look into the one that asks.
-    pub file: &'a Path,
+    /// Set when the recording begins: whether this process may look into the one that asks.
+    pub begun: &'a OnceLock<bool>,
 }
 
 /// When a sample is taken.
