@@ -1,5 +1,6 @@
 //! Damaged messages: for any bytes, the reader returns a profile or an error with its position.
 
+use super::broken::edited;
 use super::message::*;
 use super::wire::{Form, Packing, decode, encode, encode_as, mistyped};
 use super::{read, refused, try_read, try_write, whole, write, writer};
@@ -201,6 +202,17 @@ fn an_index_that_is_out_of_range_is_told_with_its_table_and_place() {
         count += 1;
     }
     assert!(count > 40, "{count}");
+}
+
+#[test]
+fn values_and_times_have_the_same_length() {
+    for (edit, told) in [
+        ("sample/values += \"1\"", "has 3 values, but 2 times."),
+        ("sample/values -= 1", "has 1 values, but 2 times."),
+    ] {
+        let (_, message) = refused(&encode(&edited(edit), Layout::V11));
+        assert!(message.ends_with(told), "{message}");
+    }
 }
 
 #[test]

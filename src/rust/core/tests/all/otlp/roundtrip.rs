@@ -276,6 +276,26 @@ fn a_type_of_one_source_is_none_of_another() {
     }
 }
 
+/// Profiles of two types are one source if their samples differ only in their values.
+#[test]
+fn profiles_with_the_same_samples_are_one_source() {
+    let two = "scope/scope/attributes = [] ; profile/sampleType/unitStrindex = 10";
+    for (edits, sources) in [
+        ("sample/values = [\"7\", \"8\"]", 1),
+        ("sample/linkIndex = 0", 2),
+        ("sample/stackIndex = 0", 2),
+        ("sample/attributeIndices -= 1", 2),
+        ("sample/timestampsUnixNano/0 = \"101\"", 2),
+    ] {
+        let data = whole_without_payload(&format!("{two} ; {edits}"));
+        assert_eq!(
+            read(&encode(&data, Layout::V11)).sources.len(),
+            sources,
+            "{edits}"
+        );
+    }
+}
+
 fn whole_without_payload(edits: &str) -> Value {
     let mut data = edited(edits);
     for profile in data["resourceProfiles"][0]["scopeProfiles"][0]["profiles"]
