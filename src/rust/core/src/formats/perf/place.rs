@@ -156,30 +156,19 @@ mod tests {
 
     #[test]
     fn the_frame_is_found_among_other_fields() {
-        for (line, expected) in [
+        #[rustfmt::skip]
+        let cases = [
             ("c:  7f0 f+0x1 (/bin/a)", "7f0 f+0x1 (/bin/a)"),
-            (
-                "c:  7f0 f (int) (/a (deleted))",
-                "7f0 f (int) (/a (deleted))",
-            ),
+            ("c:  7f0 f (int) (/a (deleted))", "7f0 f (int) (/a (deleted))"),
             ("c:  7f0 (m)", "7f0 (m)"),
             // The address of data: with its symbol and module, without them, and without the spaces of perf.
             (
                 "c:           a84278 [unknown] (/bin/a) ffffffff81775b9a elf_load+0x28a ([kernel.kallsyms])",
                 "ffffffff81775b9a elf_load+0x28a ([kernel.kallsyms])",
             ),
-            (
-                "c:     7f2eb9548120     7f2eb9540000 main+0x4 (/bin/a)",
-                "7f2eb9540000 main+0x4 (/bin/a)",
-            ),
-            (
-                "c:     7f2eb9548120 401000 main (/bin/a)",
-                "401000 main (/bin/a)",
-            ),
-            (
-                "c:     7fca10648010 [unknown]     55a0355b7153 inner+0x1a",
-                "55a0355b7153 inner+0x1a",
-            ),
+            ("c:     7f2eb9548120     7f2eb9540000 main+0x4 (/bin/a)", "7f2eb9540000 main+0x4 (/bin/a)"),
+            ("c:     7f2eb9548120 401000 main (/bin/a)", "401000 main (/bin/a)"),
+            ("c:     7fca10648010 [unknown]     55a0355b7153 inner+0x1a", "55a0355b7153 inner+0x1a"),
             // Sources of data, weights and control groups.
             (
                 "c:     88000182 |OP LOAD|LVL L1 miss|SNP N/A|TLB Walker hit|LCK No|BLK  N/A ffffa7c22b4b2a00 [unknown] ([k])",
@@ -199,49 +188,19 @@ mod tests {
                 "c:      55a0355b7153 inner+0x1a (/t) ABI:2    AX:0x1    IP:0x55a0355b7153                0 4K",
                 "55a0355b7153 inner+0x1a (/t)",
             ),
-            (
-                "c:      55a0355b7153 inner+0x1a (/t)               0",
-                "55a0355b7153 inner+0x1a (/t)",
-            ),
-            (
-                "c:      55a0355b7153 inner+0x1a (/t) ilen: 2 insn: 88 02",
-                "55a0355b7153 inner+0x1a (/t)",
-            ),
-            (
-                "c:      55a0355b7153 inner (/t) insn: 88 02",
-                "55a0355b7153 inner (/t)",
-            ),
-            (
-                "c:      55a0355b7153 inner insn: 88 02",
-                "55a0355b7153 inner",
-            ),
-            (
-                "c:      55a0355b7153 inner+0x1a  0x7f0/0x7f8/P/-/-/0 ",
-                "55a0355b7153 inner+0x1a",
-            ),
-            (
-                "c:      55a0355b7153 inner  f(int)+0x0/g+0x1/P/-/-/0//- ",
-                "55a0355b7153 inner",
-            ),
-            (
-                "c:      55a0355b7153 inner (/t)  0x7f0(/t)/0x7f8(/t)/P/-/-/0 ",
-                "55a0355b7153 inner (/t)",
-            ),
-            (
-                "c:            401000 [unknown] (/t)           addb %al, (%rax)",
-                "401000 [unknown] (/t)",
-            ),
+            ("c:      55a0355b7153 inner+0x1a (/t)               0", "55a0355b7153 inner+0x1a (/t)"),
+            ("c:      55a0355b7153 inner+0x1a (/t) ilen: 2 insn: 88 02", "55a0355b7153 inner+0x1a (/t)"),
+            ("c:      55a0355b7153 inner (/t) insn: 88 02", "55a0355b7153 inner (/t)"),
+            ("c:      55a0355b7153 inner insn: 88 02", "55a0355b7153 inner"),
+            ("c:      55a0355b7153 inner+0x1a  0x7f0/0x7f8/P/-/-/0 ", "55a0355b7153 inner+0x1a"),
+            ("c:      55a0355b7153 inner  f(int)+0x0/g+0x1/P/-/-/0//- ", "55a0355b7153 inner"),
+            ("c:      55a0355b7153 inner (/t)  0x7f0(/t)/0x7f8(/t)/P/-/-/0 ", "55a0355b7153 inner (/t)"),
+            ("c:            401000 [unknown] (/t)           addb %al, (%rax)", "401000 [unknown] (/t)"),
             // Branches, with and without fields.
-            (
-                "c:   call       7f2f93 f+0x143 (/a) =>     7f3aa0 brk+0x0 (/a)",
-                "7f2f93 f+0x143 (/a)",
-            ),
+            ("c:   call       7f2f93 f+0x143 (/a) =>     7f3aa0 brk+0x0 (/a)", "7f2f93 f+0x143 (/a)"),
             ("c:   tr end  syscall   24 => 0", "24"),
             ("c:   jmp  400008 => 600000", "400008"),
-            (
-                "c:   tr strt               0 [unknown] ([unknown]) =>     7f2e85 f+0x35 (/a)",
-                "0 [unknown] ([unknown])",
-            ),
+            ("c:   tr strt               0 [unknown] ([unknown]) =>     7f2e85 f+0x35 (/a)", "0 [unknown] ([unknown])"),
             (
                 "c:   call      strcmp                   ffffad807888 check_match+0x70 (/lib/ld.so)",
                 "ffffad807888 check_match+0x70 (/lib/ld.so)",
@@ -253,7 +212,8 @@ mod tests {
             ("c:               47", "-"),
             ("c: ", "-"),
             ("c: 7f0 f", "-"),
-        ] {
+        ];
+        for (line, expected) in cases {
             assert_eq!(found(line), expected, "{line}");
         }
     }

@@ -322,6 +322,8 @@ fn what_is_there_twice_or_is_zeros_is_refused() {
     assert_eq!(place, Position::Line(1));
     assert!(message.contains("`dictionary` occurs twice"), "{message}");
     assert!(try_read(&[0; 4000]).is_err());
+    // A message with only an unknown field.
+    assert!(try_read(&[0x7a, 0x01, 0x02]).is_err());
     // Zeros after a message are invalid, too.
     let bytes = frame(&bytes);
     read(&bytes);
