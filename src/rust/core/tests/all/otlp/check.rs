@@ -22,47 +22,19 @@ pub struct Violation {
 
 /// The rules that are a "must". A rule that is stated without "must" and "should" is here if a reader could not interpret
 /// the message otherwise.
+#[rustfmt::skip]
 pub const MUST: [&str; 19] = [
-    "index-range",
-    "zero-first",
-    "function-named",
-    "link-ids",
-    "mapping-build-id",
-    "entity-type",
-    "entity-id",
-    "entity-keys",
-    "profile-id",
-    "original-payload",
-    "sample-empty",
-    "sample-lengths",
-    "key-twice",
-    "key-empty",
-    "key-unique",
-    "scope-attribute",
-    "attribute-type",
-    "frame-type",
-    "sample-type-order",
+    "index-range", "zero-first", "function-named", "link-ids", "mapping-build-id", "entity-type", "entity-id",
+    "entity-keys", "profile-id", "original-payload", "sample-empty", "sample-lengths", "key-twice",
+    "key-empty", "key-unique", "scope-attribute", "attribute-type", "frame-type", "sample-type-order",
 ];
 
 /// The rules that are a "should".
+#[rustfmt::skip]
 pub const SHOULD: [&str; 17] = [
-    "null-index",
-    "link-zero",
-    "duplicate",
-    "orphan",
-    "line-negative",
-    "address-in-mapping",
-    "empty-envelope",
-    "schema-url",
-    "payload-format",
-    "sample-combined",
-    "sample-shape",
-    "timestamp-range",
-    "unit-ucum",
-    "attribute-place",
-    "comment-form",
-    "doc-url",
-    "build-id-form",
+    "null-index", "link-zero", "duplicate", "orphan", "line-negative", "address-in-mapping", "empty-envelope",
+    "schema-url", "payload-format", "sample-combined", "sample-shape", "timestamp-range", "unit-ucum",
+    "attribute-place", "comment-form", "doc-url", "build-id-form",
 ];
 
 /// Attributes whose type is fixed by the semantic conventions.

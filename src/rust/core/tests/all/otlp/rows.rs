@@ -10,34 +10,16 @@ use std::collections::BTreeMap;
 pub const EXTREME: [i64; 8] = [0, 1, -1, 7, 1 << 53, (1 << 53) + 1, i64::MAX, i64::MIN];
 
 // Not NUL, since strings in R cannot contain it.
+#[rustfmt::skip]
 const TEXTS: [&str; 14] = [
-    "main",
-    "read",
-    "f",
-    "g(x)",
-    "",
-    "lib.so",
-    "/usr/lib/日本.so",
-    "naïve",
-    "a b",
-    "line\nfeed",
-    "\u{1}",
-    "\"quoted\\",
-    "🙂",
-    "[vdso]",
+    "main", "read", "f", "g(x)", "", "lib.so", "/usr/lib/日本.so", "naïve", "a b", "line\nfeed", "\u{1}",
+    "\"quoted\\", "🙂", "[vdso]",
 ];
 
 /// Keys for which the semantic conventions do not define a type or the kind of record.
+#[rustfmt::skip]
 const KEYS: [&str; 9] = [
-    "thread.id",
-    "request",
-    "alignment",
-    "bytes",
-    "ключ",
-    "a key",
-    "pprof",
-    "service.name",
-    "x",
+    "thread.id", "request", "alignment", "bytes", "ключ", "a key", "pprof", "service.name", "x",
 ];
 
 /// The random number generator (splitmix64), and the dictionary of the message so far.
