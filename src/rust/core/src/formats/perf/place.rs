@@ -28,26 +28,22 @@ pub fn place<'l>(line: &'l [u8], rest: &'l [u8]) -> Option<&'l [u8]> {
     let first = line.len() - rest.len();
     let arrow = memmem::find(rest, b" => ");
     let line = &line[..arrow.map_or(line.len(), |at| first + at)];
+    let line = &line[..first + before_other_fields(&line[first..])];
     let is_branch =
         arrow.is_some_and(|at| hexadecimal(word(rest[at + 4..].trim_ascii_start())).is_some());
     match module(&line[first..]) {
         Some((start, end)) => {
-            let address = address(
-                &line[..first + start],
-                first,
-                is_branch,
-                |is_aligned, is_plausible| is_aligned || is_plausible,
-            )?;
+            let before = &line[..first + start];
+            let accepts = |is_aligned, is_plausible| is_aligned || is_plausible;
+            let address = address(before, first, is_branch, accepts)?;
             Some(&line[address..first + end])
         }
         None => {
             let address = address(line, first, is_branch, |is_aligned, _| {
                 is_aligned || is_branch
             })?;
-            let length = word(&line[address..]).len();
-            let text =
-                &line[address..address + length + before_other_fields(&line[address + length..])];
-            (is_branch || text.len() > length).then_some(text)
+            let text = line[address..].trim_ascii_end();
+            (is_branch || text.len() > word(text).len()).then_some(text)
         }
     }
 }
@@ -96,7 +92,7 @@ fn module(text: &[u8]) -> Option<(usize, usize)> {
     modules.find(|&(start, end)| start + 2 < end && text[start + 1] != b'%')
 }
 
-/// The length of a symbol before registers, instructions or branches.
+/// The length of a text before registers, instructions or branches.
 fn before_other_fields(text: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -190,6 +186,8 @@ mod tests {
             ),
             ("c:      55a0355b7153 inner+0x1a (/t)               0", "55a0355b7153 inner+0x1a (/t)"),
             ("c:      55a0355b7153 inner+0x1a (/t) ilen: 2 insn: 88 02", "55a0355b7153 inner+0x1a (/t)"),
+            ("c:      55a0355b7153 inner+0x1a (/t)\t IPC: 0.50 (1/2) ", "55a0355b7153 inner+0x1a (/t)"),
+            ("c:      55a0355b7153 inner+0x1a\t IPC: 0.50 (1/2) ", "55a0355b7153 inner+0x1a"),
             ("c:      55a0355b7153 inner (/t) insn: 88 02", "55a0355b7153 inner (/t)"),
             ("c:      55a0355b7153 inner insn: 88 02", "55a0355b7153 inner"),
             ("c:      55a0355b7153 inner+0x1a  0x7f0/0x7f8/P/-/-/0 ", "55a0355b7153 inner+0x1a"),
