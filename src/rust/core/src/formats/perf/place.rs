@@ -39,10 +39,17 @@ pub fn place<'l>(line: &'l [u8], rest: &'l [u8]) -> Option<&'l [u8]> {
             Some(&line[address..first + end])
         }
         None => {
-            let address = address(line, first, is_branch, |is_aligned, _| {
+            // A number at the end is another field.
+            let until = if is_branch {
+                line.len()
+            } else {
+                line.len() - last_word(line.trim_ascii_end()).len()
+            };
+            let address = address(&line[..until], first, is_branch, |is_aligned, _| {
                 is_aligned || is_branch
             })?;
             let text = line[address..].trim_ascii_end();
+            let text = &text[..end_of_symbol(text).unwrap_or(text.len())];
             (is_branch || text.len() > word(text).len()).then_some(text)
         }
     }
@@ -74,12 +81,19 @@ fn address(
             || has_bars
             || before.ends_with(b")")
             || last_word(before).starts_with(b"/");
-        let is_long = is_branch || word.len() >= DIGITS && word.iter().any(u8::is_ascii_digit);
+        let is_long = (is_branch || word.len() >= DIGITS) && word.iter().any(u8::is_ascii_digit);
         let is_aligned = next - before.len() >= COLUMNS;
         if is_number && accepts(is_aligned, start == first || may_follow && is_long) {
             found = Some(start);
         }
     }
+}
+
+/// Where a symbol ends that is unknown or has an offset.
+fn end_of_symbol(text: &[u8]) -> Option<usize> {
+    const UNKNOWN: &[u8] = b" [unknown]";
+    let offset = memmem::find(text, b"+0x").map(|at| at + word(&text[at..]).len());
+    offset.or_else(|| memmem::find(text, UNKNOWN).map(|at| at + UNKNOWN.len()))
 }
 
 /// The last module, from its opening parenthesis on. An operand of an instruction, such as `(%rax)`, is none.
@@ -89,7 +103,11 @@ fn module(text: &[u8]) -> Option<(usize, usize)> {
     let mut modules = closing
         .take(CLOSING)
         .filter_map(|end| Some((last_parenthesis(&text[..end])?, end)));
-    modules.find(|&(start, end)| start + 2 < end && text[start + 1] != b'%')
+    modules.find(|&(start, end)| {
+        // Parameters, as in `f(int, (x) y)+0x0`, are none either.
+        let is_of_symbol = memmem::find(&text[end..], b"+0x").is_some();
+        start + 2 < end && text[start + 1] != b'%' && !is_of_symbol
+    })
 }
 
 /// The length of a text before registers, instructions or branches.
@@ -188,6 +206,10 @@ mod tests {
             ("c:      55a0355b7153 inner+0x1a (/t) ilen: 2 insn: 88 02", "55a0355b7153 inner+0x1a (/t)"),
             ("c:      55a0355b7153 inner+0x1a (/t)\t IPC: 0.50 (1/2) ", "55a0355b7153 inner+0x1a (/t)"),
             ("c:      55a0355b7153 inner+0x1a\t IPC: 0.50 (1/2) ", "55a0355b7153 inner+0x1a"),
+            ("c:      55a0355b7153 f(int, (x) y)+0x1a", "55a0355b7153 f(int, (x) y)+0x1a"),
+            ("c:      55a0355b7153 [unknown]               0", "55a0355b7153 [unknown]"),
+            ("c:      55a0355b7153 inner+0x1a 4K 4K", "55a0355b7153 inner+0x1a"),
+            ("c:      55a0355b7153 f (int) (/t) =>     7f85a9a0f010 g+0x0 (/t)", "55a0355b7153 f (int) (/t)"),
             ("c:      55a0355b7153 inner (/t) insn: 88 02", "55a0355b7153 inner (/t)"),
             ("c:      55a0355b7153 inner insn: 88 02", "55a0355b7153 inner"),
             ("c:      55a0355b7153 inner+0x1a  0x7f0/0x7f8/P/-/-/0 ", "55a0355b7153 inner+0x1a"),
