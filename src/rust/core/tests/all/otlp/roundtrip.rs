@@ -9,10 +9,20 @@ use super::irregular::irregular;
 use super::message::*;
 use super::wire::{Form, Packing, decode, encode, encode_as, without_nothing};
 use super::{read, read_until, try_write, write, writer};
+use profile_core::formats::problems::ProblemKind;
+use profile_core::model::Profile;
 use serde_json::{Value, json};
 
 /// How many messages the tests use.
 const SEEDS: u64 = 150;
+
+/// Reads an irregular message, unless it may be of two versions, which the reader reports.
+fn read_certain(bytes: &[u8]) -> Option<Profile> {
+    let (profile, problems) = read_until(bytes, &|| false).unwrap();
+    let mut kinds = problems.kept().iter().map(|problem| problem.kind);
+    let is_certain = kinds.all(|kind| kind != ProblemKind::AmbiguousLayout);
+    is_certain.then_some(profile)
+}
 
 fn decoded(bytes: &[u8]) -> Value {
     decode(bytes, Layout::V11).unwrap()
@@ -98,7 +108,11 @@ fn come_back(seeds: std::ops::Range<u64>) {
     {
         println!("seed {seed}, {layout:?}");
         let data = irregular(seed, layout, true);
-        let back = decoded(&write(&read(&encode(&data, layout))));
+        let Some(profile) = read_certain(&encode(&data, layout)) else {
+            assert!(seed >= SEEDS);
+            continue;
+        };
+        let back = decoded(&write(&profile));
         assert_eq!(grave(&back), []);
         assert_same(&settled(content(&data)), &settled(content(&back)));
     }
@@ -188,7 +202,11 @@ fn are_mended(seeds: std::ops::Range<u64>) {
             // An empty file is not read as a message, since it may be truncated.
             continue;
         }
-        let back = decoded(&write(&read(&bytes)));
+        let Some(profile) = read_certain(&bytes) else {
+            assert!(seed >= SEEDS);
+            continue;
+        };
+        let back = decoded(&write(&profile));
         // The writer creates the tables and distributes samples over profiles, so it must not break
         // the rules for them.
         let own = ["duplicate", "orphan", "link-zero", "sample-shape"];
