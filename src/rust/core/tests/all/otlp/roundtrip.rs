@@ -114,7 +114,16 @@ fn come_back(seeds: std::ops::Range<u64>) {
         };
         let back = decoded(&write(&profile));
         assert_eq!(grave(&back), []);
-        assert_same(&settled(content(&data)), &settled(content(&back)));
+        let mut both = [&data, &back].map(|data| settled(content(data)));
+        if seed >= SEEDS {
+            // CPU time that is written as counts may come before other types of its source.
+            for content in &mut both {
+                each_scope(content, |_, profiles| {
+                    profiles.sort_by_cached_key(|p| without_nothing(p.clone()).to_string())
+                });
+            }
+        }
+        assert_same(&both[0], &both[1]);
     }
 }
 
