@@ -59,8 +59,8 @@
 #' samples without a call graph. The output of simpleperf's `report_sample.py`, which has tabs between fields, is
 #' supported as well. Addresses and sources of data (`perf mem`), weights, branches, registers, instructions, the fields
 #' of trace points, and events such as mappings and new processes are not kept. A sample of a branch, `A => B`, has the
-#' frame `A`. Call chains that the kernel deferred (`--no-merge-callchains`) are joined with their samples. Errors in
-#' traces of instructions and lost records are reported as irregularities.
+#' frame `A`. Call chains apart from their samples (`--no-merge-callchains`) are not supported. Errors in traces of
+#' instructions and lost records are reported as irregularities.
 #' @rdname read_speedscope
 #' @order 4
 #' @export

@@ -272,12 +272,3 @@ test_that("print() shows where it is from", {
   expect_snapshot(print(read_otlp(otlp_path("fleet.pb"), source_uri = "fleet.pb")))
   expect_snapshot(print(read_otlp_quietly(otlp_path("rust-0.33.1.pb"), source_uri = "rust.pb")))
 })
-
-test_that("names of fields with underscores are an error", {
-  path <- data_path("found", "otlp-snake-case.json")
-  for (read in list(read_profile, read_otlp)) {
-    error <- expect_error(read(path), class = "profile_error_parse")
-    expect_match(conditionMessage(error), "the field `resource_profiles` must be `resourceProfiles`", fixed = TRUE)
-    expect_match(conditionMessage(error), "lowerCamelCase", fixed = TRUE)
-  }
-})

@@ -1,13 +1,14 @@
 //! The inputs and checks of the fuzzer for OTLP messages.
 
-use super::otlp::message::{LAYOUTS, Layout, Slot, walk};
-use super::otlp::{irregular::irregular, json::to_json, references::each_index, wire};
+use super::otlp::message::{Field, LAYOUTS, Layout, each_index, walk};
+use super::otlp::{irregular::irregular, wire};
 use super::{Random, origin, samples};
 use profile_core::error::{Error, Result};
 use profile_core::formats::otlp;
 use profile_core::formats::problems::Problems;
 use profile_core::formats::{self, Input, Writer as _};
 use profile_core::model::Profile;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 pub fn read_otlp(bytes: &[u8]) -> Result<(Profile, Problems)> {
@@ -22,20 +23,20 @@ pub fn irregular_message(random: &mut Random) -> Vec<u8> {
     let mut data = irregular(random.next(), layout, random.below(2) == 0);
     let (mut seen, at) = (0, random.below(300));
     if layout == Layout::V11 {
-        each_index(&mut data, "", &mut |_, index, _| {
+        each_index(&mut data, "Data", "", &mut |_, _, index| {
             if seen % 300 == at {
-                *index = [0, 1, 2, 3, -1, 1000][random.below(6)];
+                *index = json!([0, 1, 2, 3, -1, 1000][random.below(6)]);
             }
             seen += 1;
         });
-        walk(&mut data, "", &mut |_, _, slot| {
+        walk(&mut data, "Data", "", &mut |_, field, value| {
             seen += 1;
             if seen % 300 == at {
-                change(slot, random);
+                change(field, value, random);
             }
         });
         if random.below(3) == 0 {
-            return to_json(&data).to_string().into_bytes();
+            return data.to_string().into_bytes();
         }
     }
     let forms = wire::Form::all(layout);
@@ -49,7 +50,7 @@ pub fn irregular_message(random: &mut Random) -> Vec<u8> {
     }
 }
 
-fn change(slot: Slot, random: &mut Random) {
+fn change(field: &Field, value: &mut Value, random: &mut Random) {
     let number = match random.below(6) {
         0 => 0,
         1 => u64::MAX,
@@ -57,22 +58,25 @@ fn change(slot: Slot, random: &mut Random) {
         3 => 1 << 53 | 1,
         _ => random.next() >> random.below(64),
     };
-    match slot {
-        Slot::Int64(v) => *v = number as i64,
-        Slot::Uint32(v) => *v = number as u32,
-        Slot::Uint64(v) | Slot::Fixed64(v) => *v = number,
-        Slot::Int64s(v) if !v.is_empty() => {
-            let at = random.below(v.len());
-            v[at] = number as i64;
+    let value = match value {
+        Value::Array(items) if items.is_empty() => return,
+        Value::Array(items) => {
+            let at = random.below(items.len());
+            &mut items[at]
         }
-        Slot::Fixed64s(v) if !v.is_empty() => {
-            let at = random.below(v.len());
-            v[at] = number;
-        }
-        Slot::String(v) => v.push_str("\u{0}\u{7f}\u{e9}\u{2028}\"\\"),
-        Slot::Bytes(v) | Slot::Id(v) => v.push(number as u8),
-        _ => {}
-    }
+        Value::Null if field.repeated => return,
+        value => value,
+    };
+    let text = value.as_str().unwrap_or_default();
+    *value = match field.kind {
+        "int64" => json!((number as i64).to_string()),
+        "uint32" => json!(number as u32),
+        "uint64" | "fixed64" => json!(number.to_string()),
+        "string" if !field.repeated => json!(format!("{text}\u{0}\u{7f}\u{e9}\u{2028}\"\\")),
+        "bytes" => json!("AQID"),
+        "id" => json!(format!("{text}{:02x}", number as u8)),
+        _ => return,
+    };
 }
 
 /// Checks round trips as bytes and JSON, with and without merged samples.

@@ -34,6 +34,20 @@ use crate::model::SourceKind;
 /// The number of bytes from which the format is detected.
 const START: u64 = 1 << 16;
 
+/// Reads an object: the values of these fields, of which there may be any, in any order. Others are skipped.
+macro_rules! fields {
+    ($json:ident, $($name:pat $(if $when:expr)? => $read:expr,)*) => {
+        $json.begin_object()?;
+        while let Some(key) = $json.key()? {
+            match key.as_str() {
+                $($name $(if $when)? => $read,)*
+                _ => $json.skip()?,
+            }
+        }
+    };
+}
+pub(crate) use fields;
+
 /// Calls `work` with a reader for the content.
 pub fn read<'env, T>(
     mut opened: Opened<'env>,

@@ -211,6 +211,7 @@ mod tests {
 
     #[test]
     fn formats_are_distinguished() {
+        #[rustfmt::skip]
         let tables: Vec<(&[u8], Option<&Format>)> = vec![
             (b"sample.interval=20000\n", Some(&rprof::FORMAT)),
             (b"\"f\" \"g\" \n", Some(&rprof::FORMAT)),
@@ -220,10 +221,7 @@ mod tests {
             (b"\"a\",\"b\"\n1,2\n", None),
             (b"hello\n", None),
             (b"", None),
-            (
-                b"\xef\xbb\xbf {\n \"resourceProfiles\": []}",
-                Some(&otlp::FORMAT),
-            ),
+            (b"\xef\xbb\xbf {\n \"resourceProfiles\": []}", Some(&otlp::FORMAT)),
             (b"{\"dictionary\": \"\x7f\"}", Some(&otlp::FORMAT)),
             (b"{\"a\": 1}", None),
             // A sample type; a resource; a string table; only a dictionary.
@@ -231,43 +229,16 @@ mod tests {
             (b"\x0a\x04\x12\x02\x12\x00", Some(&otlp::FORMAT)),
             (b"\x0a\x00\x32\x00", Some(&pprof::FORMAT)),
             (b"\x12\x02\x2a\x00", Some(&otlp::FORMAT)),
-            (
-                b"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"}",
-                Some(&speedscope::FORMAT),
-            ),
+            (b"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"}", Some(&speedscope::FORMAT)),
             // A function whose name is a field of another format.
-            (
-                b"{\"shared\":{\"frames\":[{\"name\":\"dictionary\"}]}}",
-                Some(&speedscope::FORMAT),
-            ),
-            (
-                b"{\"profiles\":[{\"type\":\"evented\",\"unit\":\"none\"",
-                Some(&speedscope::FORMAT),
-            ),
-            (
-                b"{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"}}",
-                Some(&cpuprofile::FORMAT),
-            ),
-            (
-                b"{\"head\":{\"functionName\":\"(root)\"",
-                Some(&cpuprofile::FORMAT),
-            ),
-            (
-                b"{\"metadata\":{},\"traceEvents\":[",
-                Some(&cpuprofile::FORMAT),
-            ),
-            (
-                b"[{\"args\":{\"shared\":{}},\"ph\":\"P\"}",
-                Some(&cpuprofile::FORMAT),
-            ),
-            (
-                b"{\"meta\":{\"interval\":1,\"preprocessedProfileVersion\":66}}",
-                Some(&firefox::FORMAT),
-            ),
-            (
-                b"{\"shared\":{\"stackTable\":{\"frame\":[]}}}",
-                Some(&firefox::FORMAT),
-            ),
+            (b"{\"shared\":{\"frames\":[{\"name\":\"dictionary\"}]}}", Some(&speedscope::FORMAT)),
+            (b"{\"profiles\":[{\"type\":\"evented\",\"unit\":\"none\"", Some(&speedscope::FORMAT)),
+            (b"{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"}}", Some(&cpuprofile::FORMAT)),
+            (b"{\"head\":{\"functionName\":\"(root)\"", Some(&cpuprofile::FORMAT)),
+            (b"{\"metadata\":{},\"traceEvents\":[", Some(&cpuprofile::FORMAT)),
+            (b"[{\"args\":{\"shared\":{}},\"ph\":\"P\"}", Some(&cpuprofile::FORMAT)),
+            (b"{\"meta\":{\"interval\":1,\"preprocessedProfileVersion\":66}}", Some(&firefox::FORMAT)),
+            (b"{\"shared\":{\"stackTable\":{\"frame\":[]}}}", Some(&firefox::FORMAT)),
             // The files that Firefox itself records cannot be read.
             (b"{\"threads\":[{\"frameTable\":{\"schema\":{}}}]}", None),
             (b"{\"a\":{\"resourceProfiles\":[]}}", None),
@@ -294,10 +265,7 @@ mod tests {
             (b"\xef\xbb\xbfa;b 5\n", Some(&collapsed::FORMAT)),
             (b"hello\na;b 5\n", Some(&collapsed::FORMAT)),
             (b"a;b 5\nhello\na;c 5\nworld\n", Some(&collapsed::FORMAT)),
-            (
-                b"f 5\n<module> (a.py:3) 2\nvoid g<int>(int, x) 7\n",
-                Some(&collapsed::FORMAT),
-            ),
+            (b"f 5\n<module> (a.py:3) 2\nvoid g<int>(int, x) 7\n", Some(&collapsed::FORMAT)),
             (b"f 5\nf 5\n", None),
             (b"f 5\nhello\n", None),
             (b"key: 5\nother: 6\n", None),
@@ -313,50 +281,23 @@ mod tests {
             (b"x = 1; y = 2\n", None),
             (b"x <- 1; y <- c(1,\n2)\nprint(x)\n", None),
             (b"#define A 1\n#define B 2\nint x;\n", None),
-            (
-                b"R 12 3.4: 250000 cpu-clock: \n\t 7f0 f (m)\n\n",
-                Some(&perf::FORMAT),
-            ),
+            (b"R 12 3.4: 250000 cpu-clock: \n\t 7f0 f (m)\n\n", Some(&perf::FORMAT)),
             (b"# ========\n# captured on : x\n", Some(&perf::FORMAT)),
-            (
-                b"a b 1/2 [003] 3.4: sched:x: a=1\na 1 3.4: c: \n",
-                Some(&perf::FORMAT),
-            ),
+            (b"a b 1/2 [003] 3.4: sched:x: a=1\na 1 3.4: c: \n", Some(&perf::FORMAT)),
             (b"# a comment\n\nR 12 3.4: 5 c: \n", Some(&perf::FORMAT)),
-            (
-                b"R\t12 [001] 3.4:\t\t5 c:\n 10a4\tf (m)\n",
-                Some(&perf::FORMAT),
-            ),
+            (b"R\t12 [001] 3.4:\t\t5 c:\n 10a4\tf (m)\n", Some(&perf::FORMAT)),
             (b"R 12 c: \n\t    f (/bin/a)\n", Some(&perf::FORMAT)),
             (b"     12 c: \n\t            dd777 f\n", Some(&perf::FORMAT)),
             (b"  3.4: c: \n\tf\n", Some(&perf::FORMAT)),
             (b"R 12 3.4:  7f0 f (/bin/a)\n", Some(&perf::FORMAT)),
-            (
-                b"c: \n\t            dd777 f (/bin/a)\n",
-                Some(&perf::FORMAT),
-            ),
-            (
-                b"Warning: a 1\nx\nR 12 3.4: 5 c: \n\t    7f0 f (/bin/a)\n",
-                Some(&perf::FORMAT),
-            ),
+            (b"c: \n\t            dd777 f (/bin/a)\n", Some(&perf::FORMAT)),
+            (b"Warning: a 1\nx\nR 12 3.4: 5 c: \n\t    7f0 f (/bin/a)\n", Some(&perf::FORMAT)),
             // Collapsed stacks with names like lines of perf.
-            (
-                b"R 1 2.0: 3 c: x;f 1\nR 1 2.0: 3 c: x;g 2\n",
-                Some(&collapsed::FORMAT),
-            ),
-            (
-                b"R 1/1 2.0: 3 c: 7f0 f (/a);f 1\n\t   7f0 f (/a) 2\n",
-                Some(&collapsed::FORMAT),
-            ),
-            (
-                b"R 1 2.0: 3 c: x;f 1.5\n\t   7f0 f (/a);g 1e3\n",
-                Some(&collapsed::FORMAT),
-            ),
+            (b"R 1 2.0: 3 c: x;f 1\nR 1 2.0: 3 c: x;g 2\n", Some(&collapsed::FORMAT)),
+            (b"R 1/1 2.0: 3 c: 7f0 f (/a);f 1\n\t   7f0 f (/a) 2\n", Some(&collapsed::FORMAT)),
+            (b"R 1 2.0: 3 c: x;f 1.5\n\t   7f0 f (/a);g 1e3\n", Some(&collapsed::FORMAT)),
             (b"a;b 1 2.0: 3 c: 7f0 f (/a)\n", Some(&perf::FORMAT)),
-            (
-                b"a;b 1 2.0: 3 c: \n\t     7f0 f (/a)\n",
-                Some(&perf::FORMAT),
-            ),
+            (b"a;b 1 2.0: 3 c: \n\t     7f0 f (/a)\n", Some(&perf::FORMAT)),
             (b"error 12 in line: x\n", None),
             (b"Chapter 1 Words:\n\tadd (more)\n", None),
             (b"all:\n\tcc main.c\n", None),

@@ -10,6 +10,9 @@ mod legacy;
 pub mod pages;
 mod traces;
 
+use super::bytes::{is_json, text_lines};
+use crate::json::keys;
+
 /// The name of pages without a profile.
 pub const HTML: &str = "html";
 
@@ -32,6 +35,10 @@ enum Mark {
     Start(&'static [&'static [u8]]),
     /// It contains this at an offset.
     At(usize, &'static [u8]),
+    /// One of the first lines starts with one of these, after blanks. Empty lines do not count.
+    Line(usize, &'static [&'static [u8]]),
+    /// It is a JSON object with one of these fields, and contains this text.
+    Json(&'static [&'static str], &'static str),
     Is(fn(&[u8]) -> bool),
 }
 
@@ -40,6 +47,13 @@ impl FileKind {
         match self.mark {
             Mark::Start(starts) => starts.iter().any(|bytes| start.starts_with(bytes)),
             Mark::At(at, bytes) => start.get(at..).is_some_and(|rest| rest.starts_with(bytes)),
+            Mark::Line(count, starts) => {
+                let mut lines = text_lines(start).take(count).map(<[u8]>::trim_ascii_start);
+                lines.any(|line| starts.iter().any(|text| line.starts_with(text)))
+            }
+            Mark::Json(names, text) => {
+                is_json(start) && keys::has_any(start, names) && json::has(start, text)
+            }
             Mark::Is(is) => is(start),
         }
     }
@@ -55,7 +69,7 @@ pub fn find_syntax(start: &[u8]) -> Option<&'static FileKind> {
     SYNTAXES.iter().find(|kind| kind.recognises(start))
 }
 
-use Mark::{At, Is, Start};
+use Mark::{At, Is, Json, Line, Start};
 
 const fn kind(
     name: &'static str,
@@ -134,15 +148,17 @@ static KINDS: &[FileKind] = &[
     kind("gperftools", "a profile in the legacy pprof format (gperftools, CPU)", PPROF, Is(legacy::is_gperftools)),
     kind("pprof_heap", "a profile in the legacy pprof format (heap, text)", PPROF, Is(legacy::is_heap)),
     kind("pprof_count", "a profile in the legacy pprof format (counts, text)", PPROF, Is(legacy::is_count)),
-    kind("pprof_threadz", "a profile in the legacy pprof format (threads, text)", PPROF, Is(legacy::is_threadz)),
-    kind("pprof_contention", "a profile in the legacy pprof format (contention, text)", PPROF, Is(legacy::is_contention)),
+    kind("pprof_threadz", "a profile in the legacy pprof format (threads, text)", PPROF,
+        Line(5, &[b"--- threadz ", b"--- Thread "])),
+    kind("pprof_contention", "a profile in the legacy pprof format (contention, text)", PPROF,
+        Line(5, &[b"--- contentionz ", b"--- contention:", b"--- mutex:"])),
     kind("pprof_symbols", "a profile in the legacy pprof format (with symbols)", PPROF, Is(legacy::is_symbolized)),
-    kind("pprof_report", "a report of pprof", "Read the profile itself.", Is(legacy::is_report)),
+    kind("pprof_report", "a report of pprof", "Read the profile itself.", Line(10, &[b"PeriodType: ", b"Showing nodes accounting for ", b"-----------+----------"])),
     kind("goroutines", "a dump of goroutines",
         "Get `/debug/pprof/goroutine` without `debug=2`, which returns a profile.", Is(legacy::is_dump)),
     kind("jemalloc", "a heap profile of jemalloc", "Convert it with `jeprof --collapsed program file`.",
         Start(&[b"heap_v2/"])),
-    kind("perf_report", "a report of perf", "Print the samples with `perf script`.", Is(legacy::is_perf_report)),
+    kind("perf_report", "a report of perf", "Print the samples with `perf script`.", Line(100, &[b"# Overhead ", b"# Children "])),
     kind("bpftrace", "an output of bpftrace", "Convert it with `stackcollapse-bpftrace.pl` of FlameGraph.",
         Is(legacy::is_bpftrace)),
     kind("austin_full", "a file of Austin with several metrics", "Convert it with `austin2speedscope`.",
@@ -157,7 +173,7 @@ static KINDS: &[FileKind] = &[
     kind("cprofile", "statistics of Python's cProfile", "They have no stacks. Record with a tool such as py-spy.",
         Is(traces::is_cprofile)),
     kind("pstats", "a report of Python's cProfile", "It has no stacks. Record with a tool such as py-spy.",
-        Is(legacy::is_pstats)),
+        Line(10, &[b"ncalls  tottime  percall  cumtime"])),
     kind("gprof", "a report of gprof", "It has no stacks. Record with a tool such as perf.", Start(&[b"Flat profile:"])),
     kind("summary_rprof", "a printed result of `summaryRprof()`", "Read the file of `Rprof()` itself.",
         Is(legacy::is_summary_of_rprof)),
@@ -166,9 +182,9 @@ static KINDS: &[FileKind] = &[
     kind("tachyon", "a binary file of Python's profiling.sampling",
         "Convert it with `python -m profiling.sampling replay --gecko -o x.json file`.", Is(traces::is_tachyon)),
     kind("pyinstrument", "a report of pyinstrument", "Write it with `pyinstrument -r speedscope -o x.json`.",
-        Is(json::is_pyinstrument)),
+        Json(&["root_frame"], "\"sample_count\"")),
     kind("pyisession", "a session of pyinstrument", "Convert it with `pyinstrument --load file -r speedscope -o x.json`.",
-        Is(json::is_pyinstrument_session)),
+        Json(&["start_call_stack"], "")),
     kind("go_trace", "an execution trace of Go",
         "Get a profile with `go tool trace -pprof=TYPE file > x.pb`, where TYPE is net, sync, syscall or sched.",
         Is(traces::is_go)),
@@ -185,26 +201,26 @@ static KINDS: &[FileKind] = &[
         Start(&[b"\xef\xbb\xbfLevel,Function Name,", b"Level,Function Name,"])),
     kind("art", "a method trace of Android", "Open it at profiler.firefox.com and save it there.",
         Start(&[b"*version\n", b"SLOW\xf2\0", b"SLOW\xf3\0"])),
-    kind("dhat", "a file of DHAT", "Open it with `dh_view.html` of valgrind.", Is(json::is_dhat)),
+    kind("dhat", "a file of DHAT", "Open it with `dh_view.html` of valgrind.", Json(&["dhatFileVersion"], "")),
     kind("callgrind", "a callgrind file, which can only be written", "", Is(legacy::is_callgrind)),
     kind("massif", "a file of massif", "Print it with `ms_print`.", Is(legacy::is_massif)),
     kind("jsonslabs", "a profile that the Firefox Profiler saved as JsonSlabs",
         "Open it at profiler.firefox.com and save it there as JSON.", Start(&[b"\xdc\xdfJSLB"])),
     GECKO,
     kind("devtools", "a recording of the old performance panel of Firefox", SPEEDSCOPE, Is(json::is_devtools)),
-    kind("safari", "a recording of a timeline of Safari", SPEEDSCOPE, Is(json::is_safari)),
-    kind("ghc_json", "a profile of GHC in JSON", SPEEDSCOPE, Is(json::is_ghc)),
+    kind("safari", "a recording of a timeline of Safari", SPEEDSCOPE, Json(&["recording"], "\"instrumentTypes\"")),
+    kind("ghc_json", "a profile of GHC in JSON", SPEEDSCOPE, Json(&["cost_centres"], "")),
     kind("stackprof_json", "a report of stackprof in JSON", "Convert it with `stackprof --stackcollapse`.",
-        Is(json::is_stackprof)),
-    kind("flamebearer", "a flame graph of Pyroscope", "Download the profile as pprof instead.", Is(json::is_flamebearer)),
+        Json(&["gc_samples"], "\"missed_samples\"")),
+    kind("flamebearer", "a flame graph of Pyroscope", "Download the profile as pprof instead.", Json(&["flamebearer"], "")),
     kind("v8_log", "a log of V8", "Record with `node --cpu-prof` instead of `--prof`.", Start(&[b"v8-version,"])),
     kind("instruments", "a call tree that was copied from Instruments", SPEEDSCOPE,
         Start(&[b"Running Time\tSelf (ms)\t", b"Weight\tSelf Weight\t", b"Bytes Used\tCount\t"])),
     kind("heapprofile", "a heap profile of Chrome or Node", "Only their CPU profiles can be read.",
-        Is(json::is_heap_profile)),
+        Json(&["head"], "\"selfSize\"")),
     kind("heapsnapshot", "a heap snapshot of Chrome or Node", "Only their CPU profiles can be read.",
-        Is(json::is_heap_snapshot)),
-    kind("otlp_other", "OpenTelemetry data that are not profiles", "", Is(json::is_other_signal)),
+        Json(&["snapshot"], "\"node_fields\"")),
+    kind("otlp_other", "OpenTelemetry data that are not profiles", "", Json(&["resourceSpans", "resourceMetrics", "resourceLogs"], "")),
     // Documents and programs.
     kind("utf16", "UTF-16 text", SAVE_AS_UTF8, Is(archives::is_utf16)),
     kind(HTML, "HTML or XML", DOWNLOADED, Is(|start| archives::is_markup(start) && !pages::holds_profile(start))),

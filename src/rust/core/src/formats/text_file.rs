@@ -68,11 +68,6 @@ impl File {
         self.problems.note(kind, self.position(), text);
     }
 
-    /// The number of the current line, from 1.
-    pub fn line_number(&self) -> u64 {
-        self.number
-    }
-
     fn position(&self) -> Position {
         Position::Line(self.number)
     }
@@ -117,11 +112,6 @@ impl File {
     /// Takes memory from the budget for data that are not samples.
     pub fn take_memory(&mut self, bytes: usize) -> Result<()> {
         self.budget.take(bytes as u64, &self.origin.name)
-    }
-
-    /// Takes memory from the budget for frames that are added to a sample.
-    pub fn take_frames(&mut self, frames: usize) -> Result<()> {
-        self.budget.frames(frames, &self.origin.name)
     }
 
     /// Checks that enough memory is left for a sample with this many frames.

@@ -82,12 +82,6 @@ impl Budget {
         self.take(each.saturating_mul(count as u64), input)
     }
 
-    /// Takes the memory of further frames of a sample.
-    #[inline]
-    pub fn frames(&mut self, frames: usize, input: &str) -> Result<()> {
-        self.take(ROW.saturating_mul(frames as u64), input)
-    }
-
     /// Checks that enough memory is left for one sample with `frames` frames.
     #[inline]
     pub fn check(&self, frames: usize, input: &str) -> Result<()> {

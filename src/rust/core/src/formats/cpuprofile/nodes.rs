@@ -2,7 +2,7 @@
 
 use super::names::{ANONYMOUS, ROOT};
 use crate::error::Result;
-use crate::formats::json_file::{JsonKind, Reader};
+use crate::formats::json_file::{JsonKind, Reader, fields};
 use crate::formats::problems::ProblemKind;
 use crate::json::Number;
 use crate::limits::memory::{TryGrow, TryPut};
@@ -124,16 +124,12 @@ impl Nodes {
                 self.parents.try_push((row, parent))?;
             }
             "callFrame" => {
-                json.begin_object()?;
-                while let Some(key) = json.key()? {
-                    match key.as_str() {
-                        "lineNumber" => {
-                            node.line = json.number_if_any()?.and_then(Number::whole);
-                        }
-                        "functionName" => node.name = Some(strings.intern(json.text()?)?),
-                        "url" => node.url = Some(strings.intern(json.text()?)?),
-                        _ => json.skip()?,
-                    }
+                fields! { json,
+                    "lineNumber" => {
+                        node.line = json.number_if_any()?.and_then(Number::whole);
+                    },
+                    "functionName" => node.name = Some(strings.intern(json.text()?)?),
+                    "url" => node.url = Some(strings.intern(json.text()?)?),
                 }
             }
             "functionName" => node.name = Some(strings.intern(json.text()?)?),
@@ -157,13 +153,9 @@ impl Nodes {
         json.begin_array()?;
         while json.element()? {
             let (mut line, mut ticks) = (0, 0);
-            json.begin_object()?;
-            while let Some(key) = json.key()? {
-                match key.as_str() {
-                    "line" => line = json.number()?.whole().unwrap_or(0),
-                    "ticks" => ticks = count(json)?,
-                    _ => json.skip()?,
-                }
+            fields! { json,
+                "line" => line = json.number()?.whole().unwrap_or(0),
+                "ticks" => ticks = count(json)?,
             }
             let at = json.position() as usize;
             let line = json.problems.line_number(line, at);

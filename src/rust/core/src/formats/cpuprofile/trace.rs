@@ -7,7 +7,7 @@
 
 use super::run::{Run, SortedTime};
 use crate::error::Result;
-use crate::formats::json_file::{JsonKind, Reader};
+use crate::formats::json_file::{JsonKind, Reader, fields};
 use crate::json::Number;
 use crate::limits::memory::{TryGrow, TryPut, owned, sort_by_key, written};
 use crate::model::{StringId, Strings};
@@ -150,45 +150,33 @@ impl Trace {
 impl Event {
     fn read(json: &mut Reader, strings: &mut Strings) -> Result<Event> {
         let mut event = Event::default();
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "name" => event.name = own(json.text_if_any()?)?,
-                "id" => event.id = id(json)?,
-                // An id of this process or of all processes.
-                "id2" if json.peek()? == JsonKind::Object => {
-                    json.begin_object()?;
-                    while let Some(key) = json.key()? {
-                        match key.as_str() {
-                            "local" | "global" => event.id = id(json)?,
-                            _ => json.skip()?,
-                        }
-                    }
+        fields! { json,
+            "name" => event.name = own(json.text_if_any()?)?,
+            "id" => event.id = id(json)?,
+            // An id of this process or of all processes.
+            "id2" if json.peek()? == JsonKind::Object => {
+                fields! { json,
+                    "local" | "global" => event.id = id(json)?,
                 }
-                "ph" => event.is_span = matches!(json.text_if_any()?, Some("B" | "E" | "X")),
-                "ts" => event.time = time(json)?,
-                "pid" => event.process = whole(json)?,
-                "tid" => event.thread = whole(json)?,
-                "args" if json.peek()? == JsonKind::Object => {
-                    event.read_arguments(json, strings)?
-                }
-                _ => json.skip()?,
-            }
+            },
+            "ph" => event.is_span = matches!(json.text_if_any()?, Some("B" | "E" | "X")),
+            "ts" => event.time = time(json)?,
+            "pid" => event.process = whole(json)?,
+            "tid" => event.thread = whole(json)?,
+            "args" if json.peek()? == JsonKind::Object => {
+                event.read_arguments(json, strings)?
+            },
         }
         Ok(event)
     }
 
     fn read_arguments(&mut self, json: &mut Reader, strings: &mut Strings) -> Result<()> {
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "data" if json.peek()? == JsonKind::Object => self.read_data(json, strings)?,
-                "name" => {
-                    let text = json.text_if_any()?;
-                    self.text = text.map(|text| strings.intern(text)).transpose()?;
-                }
-                _ => json.skip()?,
-            }
+        fields! { json,
+            "data" if json.peek()? == JsonKind::Object => self.read_data(json, strings)?,
+            "name" => {
+                let text = json.text_if_any()?;
+                self.text = text.map(|text| strings.intern(text)).transpose()?;
+            },
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::columns::text;
 use crate::error::Result;
-use crate::formats::json_file::{JsonKind, Reader};
+use crate::formats::json_file::{JsonKind, Reader, fields};
 use crate::json::Number;
 use crate::limits::memory::owned;
 use crate::model::{Period, ValueType};
@@ -22,24 +22,16 @@ pub struct Meta {
 
 impl Meta {
     pub fn read(&mut self, json: &mut Reader) -> Result<()> {
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "interval" => self.interval = number(json)?,
-                "startTime" => self.origin = number(json)?.filter(|&start| start > 0.0),
-                "profilingStartTime" => self.recording = number(json)?,
-                "product" => self.product = text(json)?,
-                "sampleUnits" if json.peek()? == JsonKind::Object => {
-                    json.begin_object()?;
-                    while let Some(key) = json.key()? {
-                        match key.as_str() {
-                            "threadCPUDelta" => self.cpu_unit = text(json)?,
-                            _ => json.skip()?,
-                        }
-                    }
+        fields! { json,
+            "interval" => self.interval = number(json)?,
+            "startTime" => self.origin = number(json)?.filter(|&start| start > 0.0),
+            "profilingStartTime" => self.recording = number(json)?,
+            "product" => self.product = text(json)?,
+            "sampleUnits" if json.peek()? == JsonKind::Object => {
+                fields! { json,
+                    "threadCPUDelta" => self.cpu_unit = text(json)?,
                 }
-                _ => json.skip()?,
-            }
+            },
         }
         Ok(())
     }

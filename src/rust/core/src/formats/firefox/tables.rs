@@ -3,7 +3,7 @@
 
 use super::columns::{self, Column, get, index, refer, row_of, whole};
 use crate::error::{Error, Result};
-use crate::formats::json_file::{JsonKind, Reader};
+use crate::formats::json_file::{JsonKind, Reader, fields};
 use crate::limits::memory::{TryGrow, TryPut};
 use crate::message;
 use crate::model::{
@@ -70,12 +70,8 @@ impl TableSet {
         match key {
             "stackTable" | "frameTable" | "funcTable" | "resourceTable" => self.table(key, json)?,
             "sources" if json.peek()? == JsonKind::Object => {
-                json.begin_object()?;
-                while let Some(key) = json.key()? {
-                    match key.as_str() {
-                        "filename" => columns::read(json, &mut self.lists.source_file)?,
-                        _ => json.skip()?,
-                    }
+                fields! { json,
+                    "filename" => columns::read(json, &mut self.lists.source_file)?,
                 }
             }
             "stringArray" | "stringTable" if json.peek()? == JsonKind::Array => {

@@ -5,7 +5,7 @@ use super::samples::{Order, Samples, Sums, add_to_sets};
 use super::tree::Tree;
 use crate::analysis::cpu_clock::{CLOCK, TICKS};
 use crate::error::{Error, Result};
-use crate::formats::json_file::Reader;
+use crate::formats::json_file::{Reader, fields};
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
 use crate::model::heap::SNAPSHOT;
@@ -45,19 +45,15 @@ struct PageSource {
 impl PageSource {
     fn read(json: &mut Reader) -> Result<PageSource> {
         let mut source = PageSource::default();
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "name" => source.name = owned(json.text()?)?,
-                "type" => source.kind = owned(json.text()?)?,
-                "period" => source.period = number(json)?,
-                "start" => source.start = number(json)?,
-                "seconds" => source.seconds = number(json)?,
-                "samples" => source.samples = number(json)?,
-                "clock" => source.clock = number(json)?,
-                "base" => source.is_base = json.is_true()?,
-                _ => json.skip()?,
-            }
+        fields! { json,
+            "name" => source.name = owned(json.text()?)?,
+            "type" => source.kind = owned(json.text()?)?,
+            "period" => source.period = number(json)?,
+            "start" => source.start = number(json)?,
+            "seconds" => source.seconds = number(json)?,
+            "samples" => source.samples = number(json)?,
+            "clock" => source.clock = number(json)?,
+            "base" => source.is_base = json.is_true()?,
         }
         Ok(source)
     }
@@ -84,45 +80,41 @@ impl Data {
             ..Data::default()
         };
         let mut version = None;
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "format" => {
-                    version = json.number()?.whole();
-                    if version != Some(VERSION) {
-                        return Err(Error::Unsupported(message!(
-                            "{}: a page whose data have another layout, of another version of this package.",
-                            json.input
-                        )));
-                    }
+        fields! { json,
+            "format" => {
+                version = json.number()?.whole();
+                if version != Some(VERSION) {
+                    return Err(Error::Unsupported(message!(
+                        "{}: a page whose data have another layout, of another version of this package.",
+                        json.input
+                    )));
                 }
-                "strings" => each(json, |json| {
-                    let text = data.profile.strings.intern(json.text()?)?;
-                    data.tree.strings.try_push(text)
-                })?,
-                "functions" => data.tree.read_functions(json)?,
-                "frames" => data.tree.read_frames(json)?,
-                "nodes" => data.tree.read_nodes(json)?,
-                "types" => each(json, |json| {
-                    let type_ = read_type(json)?;
-                    data.types.try_push(type_)
-                })?,
-                "type" => data.default = json.number()?.real(),
-                "sources" => each(json, |json| {
-                    let source = PageSource::read(json)?;
-                    data.sources.try_push(source)
-                })?,
-                "labels" => each(json, |json| data.read_label(json))?,
-                "values" => each(json, |json| {
-                    let sums = Sums::read(json)?;
-                    data.samples.sums.try_push(sums)
-                })?,
-                "order" => each(json, |json| {
-                    let order = Order::read(json)?;
-                    data.samples.orders.try_push(order)
-                })?,
-                _ => json.skip()?,
-            }
+            },
+            "strings" => each(json, |json| {
+                let text = data.profile.strings.intern(json.text()?)?;
+                data.tree.strings.try_push(text)
+            })?,
+            "functions" => data.tree.read_functions(json)?,
+            "frames" => data.tree.read_frames(json)?,
+            "nodes" => data.tree.read_nodes(json)?,
+            "types" => each(json, |json| {
+                let type_ = read_type(json)?;
+                data.types.try_push(type_)
+            })?,
+            "type" => data.default = json.number()?.real(),
+            "sources" => each(json, |json| {
+                let source = PageSource::read(json)?;
+                data.sources.try_push(source)
+            })?,
+            "labels" => each(json, |json| data.read_label(json))?,
+            "values" => each(json, |json| {
+                let sums = Sums::read(json)?;
+                data.samples.sums.try_push(sums)
+            })?,
+            "order" => each(json, |json| {
+                let order = Order::read(json)?;
+                data.samples.orders.try_push(order)
+            })?,
         }
         json.finish()?;
         if version.is_none() {
@@ -135,14 +127,10 @@ impl Data {
         let strings = &mut self.profile.strings;
         let [mut label_key, mut value] = [strings.intern("")?; 2];
         let mut sets = Vec::new();
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "key" => label_key = strings.intern(json.text()?)?,
-                "value" => value = strings.intern(json.text()?)?,
-                "set" => sets = deltas(json)?,
-                _ => json.skip()?,
-            }
+        fields! { json,
+            "key" => label_key = strings.intern(json.text()?)?,
+            "value" => value = strings.intern(json.text()?)?,
+            "set" => sets = deltas(json)?,
         }
         add_to_sets(&mut self.samples.sets, (label_key, value), &sets, json)
     }
@@ -233,13 +221,9 @@ impl Data {
 
 fn read_type(json: &mut Reader) -> Result<ValueType> {
     let mut type_ = ValueType::default();
-    json.begin_object()?;
-    while let Some(key) = json.key()? {
-        match key.as_str() {
-            "name" => type_.name = owned(json.text()?)?,
-            "unit" => type_.unit = owned(json.text()?)?,
-            _ => json.skip()?,
-        }
+    fields! { json,
+        "name" => type_.name = owned(json.text()?)?,
+        "unit" => type_.unit = owned(json.text()?)?,
     }
     Ok(type_)
 }

@@ -3,7 +3,7 @@
 use super::numbers::{column, deltas, row as row_of, same_length};
 use super::tree::Nodes;
 use crate::error::Result;
-use crate::formats::json_file::Reader;
+use crate::formats::json_file::{Reader, fields};
 use crate::formats::samples::next_row;
 use crate::limits::memory::{TryGrow, sort_by_key};
 use crate::model::{Label, Profile, SourceId, StackId, StringId, whole};
@@ -24,16 +24,12 @@ pub struct Sums {
 impl Sums {
     pub fn read(json: &mut Reader) -> Result<Sums> {
         let mut sums = Sums::default();
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "source" => sums.source = json.number()?.real(),
-                "set" => sums.set = json.number()?.real(),
-                "type" => sums.type_ = json.number()?.real(),
-                "node" => sums.node = deltas(json)?,
-                "value" => sums.value = column(json)?,
-                _ => json.skip()?,
-            }
+        fields! { json,
+            "source" => sums.source = json.number()?.real(),
+            "set" => sums.set = json.number()?.real(),
+            "type" => sums.type_ = json.number()?.real(),
+            "node" => sums.node = deltas(json)?,
+            "value" => sums.value = column(json)?,
         }
         Ok(sums)
     }
@@ -71,23 +67,19 @@ struct Times {
 impl Order {
     pub fn read(json: &mut Reader) -> Result<Order> {
         let mut order = Order::default();
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "source" => order.source = json.number()?.real(),
-                "node" => order.node = deltas(json)?,
-                "run" => order.run = column(json)?,
-                "set" => order.set = column(json)?,
-                "times" => order.times = Some(Times::read(json)?),
-                "values" => {
-                    json.begin_array()?;
-                    while json.element()? {
-                        json.take(2 * size_of::<OrderValues>())?;
-                        order.values.try_push(OrderValues::read(json)?)?;
-                    }
+        fields! { json,
+            "source" => order.source = json.number()?.real(),
+            "node" => order.node = deltas(json)?,
+            "run" => order.run = column(json)?,
+            "set" => order.set = column(json)?,
+            "times" => order.times = Some(Times::read(json)?),
+            "values" => {
+                json.begin_array()?;
+                while json.element()? {
+                    json.take(2 * size_of::<OrderValues>())?;
+                    order.values.try_push(OrderValues::read(json)?)?;
                 }
-                _ => json.skip()?,
-            }
+            },
         }
         Ok(order)
     }
@@ -96,15 +88,11 @@ impl Order {
 impl OrderValues {
     fn read(json: &mut Reader) -> Result<OrderValues> {
         let mut values = OrderValues::default();
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "type" => values.type_ = json.number()?.real(),
-                "constant" => values.constant = json.number()?.real(),
-                "sample" => values.sample = deltas(json)?,
-                "value" => values.value = column(json)?,
-                _ => json.skip()?,
-            }
+        fields! { json,
+            "type" => values.type_ = json.number()?.real(),
+            "constant" => values.constant = json.number()?.real(),
+            "sample" => values.sample = deltas(json)?,
+            "value" => values.value = column(json)?,
         }
         Ok(values)
     }
@@ -113,16 +101,12 @@ impl OrderValues {
 impl Times {
     fn read(json: &mut Reader) -> Result<Times> {
         let mut times = Times::default();
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "start" => times.start = json.number()?.real(),
-                "step" => times.step = json.number()?.real(),
-                "sample" => times.sample = deltas(json)?,
-                "at" => times.at = column(json)?,
-                "each" => times.each = column(json)?,
-                _ => json.skip()?,
-            }
+        fields! { json,
+            "start" => times.start = json.number()?.real(),
+            "step" => times.step = json.number()?.real(),
+            "sample" => times.sample = deltas(json)?,
+            "at" => times.at = column(json)?,
+            "each" => times.each = column(json)?,
         }
         Ok(times)
     }

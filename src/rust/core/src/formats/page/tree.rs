@@ -2,7 +2,7 @@
 
 use super::numbers::{column, deltas, refer, row, same_length};
 use crate::error::Result;
-use crate::formats::json_file::Reader;
+use crate::formats::json_file::{Reader, fields};
 use crate::limits::memory::{TryGrow, filled};
 use crate::message;
 use crate::model::{Function, Location, LocationId, Profile, StackId, StringId};
@@ -24,40 +24,28 @@ pub struct Tree {
 
 impl Tree {
     pub fn read_functions(&mut self, json: &mut Reader) -> Result<()> {
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "name" => self.name = column(json)?,
-                "file" => self.file = column(json)?,
-                "line" => self.start = column(json)?,
-                "package" => self.package = column(json)?,
-                _ => json.skip()?,
-            }
+        fields! { json,
+            "name" => self.name = column(json)?,
+            "file" => self.file = column(json)?,
+            "line" => self.start = column(json)?,
+            "package" => self.package = column(json)?,
         }
         Ok(())
     }
 
     pub fn read_frames(&mut self, json: &mut Reader) -> Result<()> {
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "function" => self.function = column(json)?,
-                "line" => self.line = column(json)?,
-                "kind" => self.kind = column(json)?,
-                _ => json.skip()?,
-            }
+        fields! { json,
+            "function" => self.function = column(json)?,
+            "line" => self.line = column(json)?,
+            "kind" => self.kind = column(json)?,
         }
         Ok(())
     }
 
     pub fn read_nodes(&mut self, json: &mut Reader) -> Result<()> {
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "depth" => self.depth = deltas(json)?,
-                "frame" => self.frame = column(json)?,
-                _ => json.skip()?,
-            }
+        fields! { json,
+            "depth" => self.depth = deltas(json)?,
+            "frame" => self.frame = column(json)?,
         }
         Ok(())
     }

@@ -12,8 +12,6 @@ pub struct Block {
     pub period: Option<u64>,
     /// The row of its event.
     pub event: Option<usize>,
-    /// The cookie of outer frames of previous samples, see `deferred.rs`: they are not a sample.
-    pub deferred: Option<u64>,
     /// Whether a line with a tab has followed.
     pub has_tabs: bool,
 }

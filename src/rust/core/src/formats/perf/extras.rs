@@ -1,6 +1,6 @@
 //! Lines of a sample that are not frames: branches, registers, instructions, and code.
 
-use super::frame::is_blank;
+use super::frame::{frame, is_blank};
 use super::place::is_other_field;
 
 /// Whether a line that starts with a tab or a blank is not a frame. `after_tabs` tells whether frames of the sample
@@ -54,4 +54,15 @@ pub fn is_trace_error(text: &[u8]) -> bool {
         b"unknown error name trace error type ",
     ];
     STARTS.iter().any(|start| text.starts_with(start))
+}
+
+/// Removes the last line of a stack if it is the number of a part that is missing, which it returns.
+pub fn remove_cookie(text: &mut Vec<u8>) -> Option<u64> {
+    let lines = text.strip_suffix(b"\n")?;
+    let start = memchr::memrchr(b'\n', lines).map_or(0, |at| at + 1);
+    let last = frame(&lines[start..]);
+    let is_cookie = last.symbol == Some(b"(cookie)") && last.module.is_none();
+    let cookie = last.address.filter(|_| is_cookie)?;
+    text.truncate(start);
+    Some(cookie)
 }

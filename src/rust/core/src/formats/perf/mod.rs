@@ -15,7 +15,6 @@
 //! Sources: perf's `builtin-script.c`, and the files that it writes.
 
 mod block;
-mod deferred;
 mod detect;
 mod events;
 mod extras;

@@ -3,10 +3,9 @@
 //! The frames of a sample are collected as text, by which equal stacks are found (`stacks.rs`).
 
 use super::block::Block;
-use super::deferred::{Deferred, deferred, remove_cookie};
 use super::detect::{has_place, is_header};
 use super::events::Events;
-use super::extras::{is_code, is_extra, is_source_line, is_trace_error};
+use super::extras::{is_code, is_extra, is_source_line, is_trace_error, remove_cookie};
 use super::head::{Head, head};
 use super::labels::Labels;
 use super::place::place;
@@ -17,11 +16,15 @@ use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::text_file::{self, File, Grammar};
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryGrow;
+use crate::message;
 use crate::model::Profile;
 use memchr::memmem;
 
 /// The number of frames of a sample between two checks of the memory that they take.
 const FRAMES: usize = 10_000;
+/// The user part of a call chain, which newer kernels record later than its sample. perf joins them unless it is told not
+/// to. A sample whose part is missing ends in a `(cookie)`.
+const DEFERRED: &[u8] = b"DEFERRED CALLCHAIN";
 
 pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     text_file::read(opened, PerfScript::default(), stop)
@@ -44,7 +47,6 @@ struct PerfScript {
     stacks: Stacks,
     events: Events,
     labels: Labels,
-    deferred: Deferred,
     /// Whether samples have call graphs, so that a sample without frames has an empty one.
     has_call_graphs: bool,
 }
@@ -147,7 +149,6 @@ impl Grammar for PerfScript {
 
     fn finish(self, file: &mut File) -> Result<()> {
         self.events.finish(file)?;
-        self.deferred.finish(file)?;
         if let Some(duration) = self.labels.duration() {
             file.source().duration = Some(duration);
         }
@@ -205,6 +206,11 @@ impl PerfScript {
             }
             return Ok(());
         }
+        if head.event.is_none() && head.rest.starts_with(DEFERRED) {
+            return Err(file.unsupported(
+                "call chains apart from their samples; print it without `--no-merge-callchains`",
+            ));
+        }
         let event = match head.event {
             Some(event) => Some(self.events.row(event, file)?),
             None => None,
@@ -224,7 +230,6 @@ impl PerfScript {
             time: head.time,
             period: head.period,
             event,
-            deferred: deferred(head.rest).filter(|_| event.is_none()),
             has_tabs: false,
         });
         self.text.clear();
@@ -246,16 +251,14 @@ impl PerfScript {
         let cookie = remove_cookie(&mut self.text);
         let known = self.stacks.of(&self.text, file)?;
         self.add(&block, known, file)?;
-        match cookie.filter(|_| block.deferred.is_none()) {
-            Some(cookie) => self.deferred.wait(block.tid, cookie, file),
-            None => Ok(()),
+        if let Some(cookie) = cookie {
+            let text = message!("cookie {cookie:x}");
+            file.note(ProblemKind::NoCallChain, text.as_bytes());
         }
+        Ok(())
     }
 
     fn add(&mut self, block: &Block, known: Known, file: &mut File) -> Result<()> {
-        if let Some(cookie) = block.deferred {
-            return self.deferred.join(block.tid, cookie, known.stack, file);
-        }
         let row = file.profile.samples.len();
         file.add_sample(known.stack, known.frames)?;
         self.labels.add(row, block, file)?;

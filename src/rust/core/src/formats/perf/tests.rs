@@ -200,44 +200,18 @@ fn frames_may_be_on_the_first_line() {
 
 #[test]
 fn irregular_files_are_read_as_far_as_possible() {
-    for (text, samples, problem) in [
-        (
-            "a 1 1.0: c: \n\tf (m)",
-            &["f native 0@m"][..],
-            &["no_final_line_feed"][..],
-        ),
-        (
-            "a 1 1.0: c: \n\tf (m)\n\tg (",
-            &["f native 0@m"],
-            &["cut_sample"],
-        ),
-        (
-            "a 1 1.0: c: \n\tf (m)\n\na 1 2.",
-            &["f native 0@m"],
-            &["cut_line"],
-        ),
-        (
-            "a 1 1.0: c: \n\tf (m)\nhello\n\tg (m)\n",
-            &["f native 0@m"],
-            &["stray_text"],
-        ),
-        (
-            "a 1 1.0: c: \r\n\tf (m)\r\n\r\n",
-            &["f native 0@m"],
-            &["carriage_returns"],
-        ),
-        (
-            "a 1 1.0: PERF_RECORD_COMM exec: sh:1/1\na 1 1.0: c: \n",
-            &[""],
-            &[],
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("a 1 1.0: c: \n\tf (m)", &["f native 0@m"][..], &["no_final_line_feed"][..]),
+        ("a 1 1.0: c: \n\tf (m)\n\tg (", &["f native 0@m"], &["cut_sample"]),
+        ("a 1 1.0: c: \n\tf (m)\n\na 1 2.", &["f native 0@m"], &["cut_line"]),
+        ("a 1 1.0: c: \n\tf (m)\nhello\n\tg (m)\n", &["f native 0@m"], &["stray_text"]),
+        ("a 1 1.0: c: \r\n\tf (m)\r\n\r\n", &["f native 0@m"], &["carriage_returns"]),
+        ("a 1 1.0: PERF_RECORD_COMM exec: sh:1/1\na 1 1.0: c: \n", &[""], &[]),
         // No blank line between samples, and no time.
-        (
-            "a 1 c: \n\tf (m)\nb 2 c: \n\tg (m)\n",
-            &["f native 0@m", "g native 0@m"],
-            &[],
-        ),
-    ] {
+        ("a 1 c: \n\tf (m)\nb 2 c: \n\tg (m)\n", &["f native 0@m", "g native 0@m"], &[]),
+    ];
+    for (text, samples, problem) in cases {
         let (profile, problems) = profile(text);
         assert_eq!(stacks(&profile), samples, "{text}");
         assert_eq!(problems, problem, "{text}");

@@ -4,7 +4,7 @@
 //! one, with the code of that line as its label.
 
 use crate::error::Result;
-use crate::formats::json_file::{JsonKind, Reader};
+use crate::formats::json_file::{JsonKind, Reader, fields};
 use crate::limits::memory::{Growing, TryGrow, owned, sort_by_key};
 use crate::message;
 use std::cmp::Reverse;
@@ -69,42 +69,34 @@ fn column(json: &mut Reader) -> Result<Vec<f64>> {
 
 impl Profvis {
     fn read_message(&mut self, json: &mut Reader) -> Result<()> {
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "prof" => self.read_rows(json)?,
-                "interval" => self.interval = json.number_if_any()?.map(|number| number.real()),
-                "files" if json.peek()? == JsonKind::Array => {
-                    json.begin_array()?;
-                    while json.element()? {
-                        let file = File::read(json)?;
-                        self.files.try_push(file)?;
-                    }
+        fields! { json,
+            "prof" => self.read_rows(json)?,
+            "interval" => self.interval = json.number_if_any()?.map(|number| number.real()),
+            "files" if json.peek()? == JsonKind::Array => {
+                json.begin_array()?;
+                while json.element()? {
+                    let file = File::read(json)?;
+                    self.files.try_push(file)?;
                 }
-                _ => json.skip()?,
-            }
+            },
         }
         Ok(())
     }
 
     fn read_rows(&mut self, json: &mut Reader) -> Result<()> {
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "time" => self.time = column(json)?,
-                "depth" => self.depth = column(json)?,
-                "filenum" => self.file = column(json)?,
-                "linenum" => self.line = column(json)?,
-                "label" => {
-                    json.begin_array()?;
-                    while json.element()? {
-                        let label = owned(json.text_if_any()?.unwrap_or_default())?;
-                        json.take(2 * (size_of::<String>() + label.len()))?;
-                        self.label.try_push(label)?;
-                    }
+        fields! { json,
+            "time" => self.time = column(json)?,
+            "depth" => self.depth = column(json)?,
+            "filenum" => self.file = column(json)?,
+            "linenum" => self.line = column(json)?,
+            "label" => {
+                json.begin_array()?;
+                while json.element()? {
+                    let label = owned(json.text_if_any()?.unwrap_or_default())?;
+                    json.take(2 * (size_of::<String>() + label.len()))?;
+                    self.label.try_push(label)?;
                 }
-                _ => json.skip()?,
-            }
+            },
         }
         Ok(())
     }
@@ -174,13 +166,9 @@ impl Profvis {
 impl File {
     fn read(json: &mut Reader) -> Result<File> {
         let mut file = File::default();
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "filename" => file.name = owned(json.text_if_any()?.unwrap_or_default())?,
-                "content" => file.content = owned(json.text_if_any()?.unwrap_or_default())?,
-                _ => json.skip()?,
-            }
+        fields! { json,
+            "filename" => file.name = owned(json.text_if_any()?.unwrap_or_default())?,
+            "content" => file.content = owned(json.text_if_any()?.unwrap_or_default())?,
         }
         json.take(2 * (file.name.len() + file.content.len()) + 64)?;
         Ok(file)

@@ -62,28 +62,18 @@ fn names_are_not_escaped() {
 
 #[test]
 fn truncated_lines_are_read_as_far_as_possible() {
-    for (text, samples, problem) in [
-        (
-            &b"48 :\"f\" \"ma"[..],
-            &["48 1: f"][..],
-            &["cut_sample"][..],
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        (&b"48 :\"f\" \"ma"[..], &["48 1: f"][..], &["cut_sample"][..]),
         (b"48 :\"f\" ", &["48 1: f"], &["no_final_line_feed"]),
         (b"48 :\n4", &["48 1: "], &["stray_text"]),
-        (
-            b"48 :\"f\" \"ma\n56 :\"g\" \n",
-            &["48 1: f", "56 1: g"],
-            &["torn_sample"],
-        ),
+        (b"48 :\"f\" \"ma\n56 :\"g\" \n", &["48 1: f", "56 1: g"], &["torn_sample"]),
         (b"48 :\"f\" x\n", &["48 1: "], &["torn_sample"]),
         (b"48 :x \"f\" \n", &["48 1: "], &["torn_sample"]),
-        (
-            b"48 :\"f\" \nhello\n\n",
-            &["48 1: f"],
-            &["stray_text", "blank_line"],
-        ),
+        (b"48 :\"f\" \nhello\n\n", &["48 1: f"], &["stray_text", "blank_line"]),
         (b"48 :\"f\" \r\n", &["48 1: f"], &["carriage_returns"]),
-    ] {
+    ];
+    for (text, samples, problem) in cases {
         let (found, problems) = shown(text);
         assert_eq!(found, samples);
         assert_eq!(problems, problem);

@@ -51,33 +51,12 @@ pub fn is_count(start: &[u8]) -> bool {
     !name.is_empty() && total.is_some_and(is_number)
 }
 
-pub fn is_threadz(start: &[u8]) -> bool {
-    let line = first_line(start);
-    line.starts_with(b"--- threadz ") || line.starts_with(b"--- Thread ")
-}
-
-pub fn is_contention(start: &[u8]) -> bool {
-    const STARTS: [&[u8]; 3] = [b"--- contentionz ", b"--- contention:", b"--- mutex:"];
-    let line = first_line(start);
-    STARTS.iter().any(|text| line.starts_with(text))
-}
-
 /// The output of `pprof --raw` of gperftools.
 pub fn is_symbolized(start: &[u8]) -> bool {
     matches!(
         first_line(start),
         b"--- symbol" | b"--- profile" | b"--- heap" | b"--- cpu"
     )
-}
-
-/// The output of `pprof -top` and `pprof -raw`.
-pub fn is_report(start: &[u8]) -> bool {
-    let mut lines = text_lines(start).take(10);
-    first_line(start).starts_with(b"PeriodType: ")
-        || lines.any(|line| {
-            line.starts_with(b"Showing nodes accounting for ")
-                || line.starts_with(b"-----------+----------")
-        })
 }
 
 /// The column headers in the output of DTrace.
@@ -92,15 +71,6 @@ pub fn is_ghc(start: &[u8]) -> bool {
     memchr::memmem::find(first_line(start), title).is_some()
 }
 
-/// The report that Python's `pstats` prints, after a line with a date and a file name if it was read from a file.
-pub fn is_pstats(start: &[u8]) -> bool {
-    let mut lines = text_lines(start).take(10);
-    lines.any(|line| {
-        line.trim_ascii_start()
-            .starts_with(b"ncalls  tottime  percall  cumtime")
-    })
-}
-
 /// What R prints of a result of `summaryRprof()`, or its first part.
 pub fn is_summary_of_rprof(start: &[u8]) -> bool {
     let mut lines = text_lines(start).take(2);
@@ -108,12 +78,6 @@ pub fn is_summary_of_rprof(start: &[u8]) -> bool {
     let columns = lines.next().unwrap_or_default().trim_ascii_start();
     title.starts_with(b"$by.")
         && (columns.starts_with(b"self.time") || columns.starts_with(b"total.time"))
-}
-
-/// The output of `perf report` in a file.
-pub fn is_perf_report(start: &[u8]) -> bool {
-    let mut comments = text_lines(start).take_while(|line| line.starts_with(b"#"));
-    comments.any(|line| line.starts_with(b"# Overhead ") || line.starts_with(b"# Children "))
 }
 
 /// Stacks of addresses or names, each in brackets: `@[`, after the line about attached probes.

@@ -6,7 +6,7 @@
 use super::recorded::Recorded;
 use super::stacks::RawStacks;
 use crate::error::Result;
-use crate::formats::json_file::Reader;
+use crate::formats::json_file::{Reader, fields};
 use crate::formats::problems::ProblemKind;
 use crate::json::Number;
 use crate::limits::memory::TryGrow;
@@ -102,20 +102,16 @@ struct Event {
 impl Event {
     fn read(json: &mut Reader) -> Result<Event> {
         let mut event = Event::default();
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "frame" => event.frame = json.number()?.index(),
-                "at" => event.at = Some(json.number()?),
-                "type" => {
-                    event.opens = match json.text()? {
-                        "O" => Some(true),
-                        "C" => Some(false),
-                        _ => None,
-                    }
+        fields! { json,
+            "frame" => event.frame = json.number()?.index(),
+            "at" => event.at = Some(json.number()?),
+            "type" => {
+                event.opens = match json.text()? {
+                    "O" => Some(true),
+                    "C" => Some(false),
+                    _ => None,
                 }
-                _ => json.skip()?,
-            }
+            },
         }
         Ok(event)
     }

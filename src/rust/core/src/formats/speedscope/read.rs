@@ -11,7 +11,7 @@ use super::stacks::RawStacks;
 use crate::error::Result;
 use crate::formats::bytes::is_json;
 use crate::formats::format::Opened;
-use crate::formats::json_file::{self, JsonKind, Reader};
+use crate::formats::json_file::{self, JsonKind, Reader, fields};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::json::{Number, keys};
 use crate::limits::cancel::Stop;
@@ -74,35 +74,31 @@ impl Recorded {
 
     fn read_fields(&mut self, json: &mut Reader, stacks: &mut RawStacks) -> Result<()> {
         let mut open = None;
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "name" => self.name = own_text(json)?,
-                "unit" => self.unit = own_text(json)?,
-                "sampleType" if json.peek()? == JsonKind::Array => {
-                    self.sample_type = read_type(json)?;
+        fields! { json,
+            "name" => self.name = own_text(json)?,
+            "unit" => self.unit = own_text(json)?,
+            "sampleType" if json.peek()? == JsonKind::Array => {
+                self.sample_type = read_type(json)?;
+            },
+            "run" => self.run = json.number_if_any()?.and_then(Number::index),
+            "period" if json.peek()? == JsonKind::Array => self.period = read_period(json)?,
+            "startValue" => self.start = json.number_if_any()?,
+            "endValue" => self.end = json.number_if_any()?,
+            "samples" => {
+                json.begin_array()?;
+                while json.element()? {
+                    let stack = stacks.read(json)?;
+                    self.add(stack, stacks.depth(stack), json)?;
                 }
-                "run" => self.run = json.number_if_any()?.and_then(Number::index),
-                "period" if json.peek()? == JsonKind::Array => self.period = read_period(json)?,
-                "startValue" => self.start = json.number_if_any()?,
-                "endValue" => self.end = json.number_if_any()?,
-                "samples" => {
-                    json.begin_array()?;
-                    while json.element()? {
-                        let stack = stacks.read(json)?;
-                        self.add(stack, stacks.depth(stack), json)?;
-                    }
+            },
+            "weights" => {
+                json.begin_array()?;
+                while json.element()? {
+                    let weight = json.number()?;
+                    self.weigh(weight, json)?;
                 }
-                "weights" => {
-                    json.begin_array()?;
-                    while json.element()? {
-                        let weight = json.number()?;
-                        self.weigh(weight, json)?;
-                    }
-                }
-                "events" => open = Some(events::read(json, stacks, self)?),
-                _ => json.skip()?,
-            }
+            },
+            "events" => open = Some(events::read(json, stacks, self)?),
         }
         match open {
             Some(open) => {
@@ -162,35 +158,27 @@ fn own_text(json: &mut Reader) -> Result<Option<String>> {
 
 impl File {
     fn read(&mut self, json: &mut Reader) -> Result<()> {
-        json.begin_object()?;
-        while let Some(key) = json.key()? {
-            match key.as_str() {
-                "shared" => {
-                    self.is_known = true;
-                    json.begin_object()?;
-                    while let Some(key) = json.key()? {
-                        match key.as_str() {
-                            "frames" => self.read_frames(json)?,
-                            _ => json.skip()?,
-                        }
-                    }
+        fields! { json,
+            "shared" => {
+                self.is_known = true;
+                fields! { json,
+                    "frames" => self.read_frames(json)?,
                 }
-                "profiles" => {
-                    self.is_known = true;
-                    json.begin_array()?;
-                    while json.element()? {
-                        let recorded = Recorded::read(json, &mut self.stacks)?;
-                        self.recorded.try_push(recorded)?;
-                        json.take(size_of::<Recorded>() + size_of::<Source>())?;
-                    }
+            },
+            "profiles" => {
+                self.is_known = true;
+                json.begin_array()?;
+                while json.element()? {
+                    let recorded = Recorded::read(json, &mut self.stacks)?;
+                    self.recorded.try_push(recorded)?;
+                    json.take(size_of::<Recorded>() + size_of::<Source>())?;
                 }
-                "activeProfileIndex" => {
-                    self.active = json.number_if_any()?.and_then(Number::index);
-                }
-                "name" => self.name = own_text(json)?,
-                "exporter" => self.exporter = own_text(json)?,
-                _ => json.skip()?,
-            }
+            },
+            "activeProfileIndex" => {
+                self.active = json.number_if_any()?.and_then(Number::index);
+            },
+            "name" => self.name = own_text(json)?,
+            "exporter" => self.exporter = own_text(json)?,
         }
         Ok(())
     }
@@ -201,15 +189,11 @@ impl File {
             let strings = &mut self.profile.strings;
             let [mut name, mut file] = [strings.intern("")?; 2];
             let (mut line, mut column) = (None, 0);
-            json.begin_object()?;
-            while let Some(key) = json.key()? {
-                match key.as_str() {
-                    "name" => name = strings.intern(json.text()?)?,
-                    "file" => file = strings.intern(json.text_if_any()?.unwrap_or_default())?,
-                    "line" => line = json.number_if_any()?.and_then(Number::whole),
-                    "col" => column = json.number_if_any()?.and_then(Number::whole).unwrap_or(0),
-                    _ => json.skip()?,
-                }
+            fields! { json,
+                "name" => name = strings.intern(json.text()?)?,
+                "file" => file = strings.intern(json.text_if_any()?.unwrap_or_default())?,
+                "line" => line = json.number_if_any()?.and_then(Number::whole),
+                "col" => column = json.number_if_any()?.and_then(Number::whole).unwrap_or(0),
             }
             json.take(size_of::<LocationId>() + 64)?;
             let at = json.position() as usize;

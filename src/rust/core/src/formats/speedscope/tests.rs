@@ -148,34 +148,16 @@ fn frames_that_are_not_closed_end_with_the_profile() {
         (times.collect::<Vec<_>>(), kinds(&problems))
     };
     let closed = open.replace("}]", r#"},{"type":"C","frame":0,"at":30}]"#);
-    for (fields, times, problems) in [
-        (
-            format!(r#"{open},"endValue":100"#),
-            vec![10.0, 20.0, 70.0],
-            vec!["open_frame"],
-        ),
-        (
-            format!(r#""endValue":100,{open}"#),
-            vec![10.0, 20.0, 70.0],
-            vec!["open_frame"],
-        ),
-        (
-            format!(r#"{open},"endValue":30"#),
-            vec![10.0, 20.0],
-            vec!["open_frame"],
-        ),
-        (
-            format!(r#"{open},"endValue":29"#),
-            vec![10.0, 20.0],
-            vec!["unknown_end"],
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        (format!(r#"{open},"endValue":100"#), vec![10.0, 20.0, 70.0], vec!["open_frame"]),
+        (format!(r#""endValue":100,{open}"#), vec![10.0, 20.0, 70.0], vec!["open_frame"]),
+        (format!(r#"{open},"endValue":30"#), vec![10.0, 20.0], vec!["open_frame"]),
+        (format!(r#"{open},"endValue":29"#), vec![10.0, 20.0], vec!["unknown_end"]),
         (open.to_owned(), vec![10.0, 20.0], vec!["unknown_end"]),
-        (
-            format!(r#"{closed},"endValue":100"#),
-            vec![10.0, 20.0],
-            vec![],
-        ),
-    ] {
+        (format!(r#"{closed},"endValue":100"#), vec![10.0, 20.0], vec![]),
+    ];
+    for (fields, times, problems) in cases {
         assert_eq!(found(&fields), (times, problems), "{fields}");
     }
     // A truncated file may have closed it.

@@ -1,81 +1,75 @@
-//! Small messages that could expand to a lot of data, and large messages that could take quadratic
-//! time: time and memory must stay proportional to the number of bytes.
+//! Small messages that could expand to a lot of data, and large messages that could take quadratic time: time and memory
+//! must stay proportional to the number of bytes.
 
-use super::damaged::{frame, refused, try_read};
-use super::message::*;
-use super::whole::{attribute, pair, text};
-use super::wire::encode;
+use super::damaged::frame;
+use super::wire::{delimited, part};
+use super::{read, read_until, refused, try_read, try_write, writer};
 use profile_core::error::{Error, Position};
-use profile_core::formats::otlp::{self, Writer};
-use profile_core::formats::{self, Input, Writer as _};
-use profile_core::io::input::Origin;
-use profile_core::model::Profile as Model;
+use profile_core::model::Profile;
+use serde_json::{Value, json};
 
 const TOO_MANY: &str =
     "The content up to here has too many frames, attributes, texts and sources for a";
 const TOO_LONG: &str = "The strings up to here are too long for this file.";
 
-pub fn strings(texts: &[&str]) -> Vec<String> {
-    let all = ["", "samples", "count"].iter().chain(texts);
-    all.map(|text| text.to_string()).collect()
+/// Parts of a message, as their encoded fields: `samples` of a profile, `profiles` of a scope, `rows` of the dictionary.
+fn profile(samples: &[u8]) -> Vec<u8> {
+    let types = part(
+        1,
+        "ValueType",
+        &json!({"typeStrindex": 1, "unitStrindex": 2}),
+    );
+    delimited(2, &[&types, samples].concat())
 }
 
-pub fn profile(samples: Vec<Sample>) -> Profile {
-    Profile {
-        sample_type: ValueType {
-            type_strindex: 1,
-            unit_strindex: 2,
-        },
-        samples,
-        ..Profile::default()
-    }
+fn message(profiles: &[u8], rows: &[u8]) -> Vec<u8> {
+    [delimited(1, &delimited(2, profiles)), delimited(2, rows)].concat()
 }
 
-pub fn sample(values: usize) -> Sample {
-    Sample {
-        values: vec![1; values],
-        ..Sample::default()
-    }
+fn sample(value: Value) -> Vec<u8> {
+    part(2, "Sample", &value)
 }
 
-pub fn data(profiles: Vec<Profile>, dictionary: Dictionary) -> Data {
-    let scope = ScopeProfiles {
-        profiles,
-        ..ScopeProfiles::default()
-    };
-    Data {
-        resource_profiles: vec![ResourceProfiles {
-            scope_profiles: vec![scope],
-            ..ResourceProfiles::default()
-        }],
-        dictionary,
-    }
+/// A profile that differs from others by its duration.
+fn one_of_many(i: usize) -> Vec<u8> {
+    let sample = json!({"values": ["1"]});
+    part(
+        2,
+        "Profile",
+        &json!({"durationNano": i.to_string(), "samples": [sample]}),
+    )
 }
 
-fn bytes(profiles: Vec<Profile>, dictionary: Dictionary) -> Vec<u8> {
-    encode(&data(profiles, dictionary), Layout::V11)
+fn strings(texts: &[&str]) -> Vec<u8> {
+    ["", "samples", "count"]
+        .iter()
+        .chain(texts)
+        .flat_map(|text| delimited(5, text.as_bytes()))
+        .collect()
 }
 
-/// Expects an error for a message, at one of its bytes, and returns the error message.
+fn attribute(value: &Value) -> Vec<u8> {
+    [
+        part(6, "KeyValueAndUnit", &json!({})),
+        part(6, "KeyValueAndUnit", value),
+    ]
+    .concat()
+}
+
+/// Expects an error for a message, at one of its bytes.
 #[track_caller]
-fn too_much(bytes: &[u8]) -> String {
+fn too_much(bytes: &[u8], told: &str) {
     let (place, message) = refused(bytes);
     assert!(matches!(place, Position::Byte(at) if at < bytes.len() as u64));
-    message
+    assert!(message.starts_with(told), "{message}");
 }
 
 /// Reads and writes a message that does not expand much.
 #[track_caller]
-fn soon(bytes: &[u8]) -> Model {
-    let profile = try_read(bytes).unwrap();
-    for (aggregate, json) in [(false, false), (true, true)] {
-        let options = Writer {
-            aggregate,
-            json,
-            ..Writer::default()
-        };
-        let mut out = Vec::new();
-        options.write(&profile, &mut out, &|| false).unwrap();
+fn soon(bytes: &[u8]) -> Profile {
+    let profile = read(bytes);
+    for flag in [false, true] {
+        let out = try_write(&profile, &writer(flag, flag)).unwrap();
         // A value of one byte may become a sample.
         assert!(out.len() < 12 * bytes.len() + 1000, "{}", out.len());
     }
@@ -84,101 +78,76 @@ fn soon(bytes: &[u8]) -> Model {
 
 #[test]
 fn stacks_are_not_written_out_without_end() {
-    let stack = |count| Stack {
-        location_indices: vec![1; count],
+    let rows = |frames: usize, lines: usize| {
+        let location = json!({"address": "7", "lines": vec![json!({}); lines]});
+        let stack = json!({"locationIndices": vec![1; frames]});
+        [
+            strings(&[]),
+            part(2, "Location", &json!({})),
+            part(2, "Location", &location),
+            part(7, "Stack", &json!({})),
+            part(7, "Stack", &stack),
+        ]
+        .concat()
     };
-    let far = Location {
-        address: 7,
-        ..Location::default()
-    };
-    let mut dictionary = Dictionary {
-        string_table: strings(&[]),
-        location_table: vec![Location::default(), far.clone()],
-        stack_table: vec![Stack::default(), stack(100_000)],
-        ..Dictionary::default()
-    };
-    let one = Sample {
-        stack_index: 1,
-        ..sample(1)
-    };
+    let one = sample(json!({"stackIndex": 1, "values": ["1"]}));
+    let many = sample(json!({"stackIndex": 1, "values": vec!["1"; 100_000]}));
     // A stack is repeated by many samples, by many observations of one sample, and by inlined calls.
-    let samples = vec![one.clone(); 100_000];
-    let message = too_much(&bytes(vec![profile(samples)], dictionary.clone()));
-    assert!(message.starts_with(TOO_MANY), "{message}");
-    let many = Sample {
-        stack_index: 1,
-        ..sample(100_000)
-    };
-    let message = too_much(&bytes(vec![profile(vec![many])], dictionary.clone()));
-    assert!(message.starts_with(TOO_MANY), "{message}");
-    dictionary.location_table[1].lines = vec![Line::default(); 10_000];
-    let message = too_much(&bytes(vec![profile(vec![one.clone()])], dictionary.clone()));
-    assert!(message.starts_with(TOO_MANY), "{message}");
+    for (samples, lines) in [(&one.repeat(100_000), 0), (&many, 0), (&one, 10_000)] {
+        too_much(&message(&profile(samples), &rows(100_000, lines)), TOO_MANY);
+    }
     // A thousand samples with a thousand frames are accepted.
-    dictionary.location_table[1] = far;
-    dictionary.stack_table[1] = stack(1000);
-    let profile = soon(&bytes(vec![profile(vec![one; 1000])], dictionary));
-    assert_eq!(profile.samples.len(), 1000);
+    let read = soon(&message(&profile(&one.repeat(1000)), &rows(1000, 0)));
+    assert_eq!(read.samples.len(), 1000);
 }
 
 #[test]
 fn observations_have_their_attributes_but_not_without_end() {
-    let dictionary = Dictionary {
-        string_table: strings(&["key"]),
-        attribute_table: vec![
-            KeyValueAndUnit::default(),
-            attribute(3, AnyValue::Int(5), 0),
-        ],
-        ..Dictionary::default()
+    let rows = [
+        strings(&["key"]),
+        attribute(&json!({"keyStrindex": 3, "value": {"intValue": "5"}})),
+    ]
+    .concat();
+    let with = |index: i32, indices: usize, values: usize| {
+        let sample =
+            sample(json!({"attributeIndices": vec![index; indices], "values": vec!["1"; values]}));
+        message(&profile(&sample), &rows)
     };
-    let with = |attributes: Vec<i32>, values| {
-        let sample = Sample {
-            attribute_indices: attributes,
-            ..sample(values)
-        };
-        bytes(vec![profile(vec![sample])], dictionary.clone())
-    };
-    let message = too_much(&with(vec![1; 100_000], 1_000_000));
-    assert!(message.starts_with(TOO_MANY), "{message}");
-    assert_eq!(soon(&with(vec![1], 1_000_000)).labels.len(), 1_000_000);
+    too_much(&with(1, 100_000, 1_000_000), TOO_MANY);
+    assert_eq!(soon(&with(1, 1, 1_000_000)).labels.len(), 1_000_000);
     // Index 0 means "no attribute", so any number of them is accepted.
-    assert!(soon(&with(vec![0; 300_000], 300_000)).labels.is_empty());
+    assert!(soon(&with(0, 300_000, 300_000)).labels.is_empty());
 }
 
 #[test]
 fn types_of_few_samples_make_no_columns_without_end() {
     let names: Vec<_> = (0..900).map(|i| format!("type {i}")).collect();
-    let mut texts = strings(&[]);
-    texts.extend(names);
-    let dictionary = Dictionary {
-        string_table: texts,
-        ..Dictionary::default()
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let profile = |type_: usize, values: usize| {
+        let samples = json!([{"values": vec!["1"; values]}]);
+        part(
+            2,
+            "Profile",
+            &json!({"sampleType": {"typeStrindex": type_, "unitStrindex": 2}, "samples": samples}),
+        )
     };
-    let mut profiles: Vec<_> = (0..900).map(|i| profile(vec![sample(1 + i % 2)])).collect();
-    for (profile, i) in profiles.iter_mut().zip(3..) {
-        profile.sample_type.type_strindex = i;
-    }
-    let read = soon(&bytes(profiles.clone(), dictionary.clone()));
-    assert_eq!(read.values.len(), 900);
-    for at in [0, 899] {
-        profiles[at].samples = vec![sample(1_000_000)];
-        let message = too_much(&bytes(profiles.clone(), dictionary.clone()));
-        assert!(message.starts_with(TOO_MANY), "{message}");
-        profiles[at].samples = vec![sample(1)];
-    }
+    let with = |large: Option<usize>| {
+        let values = |i: usize| {
+            if large == Some(i) {
+                1_000_000
+            } else {
+                1 + i % 2
+            }
+        };
+        let profiles: Vec<_> = (0..900).flat_map(|i| profile(i + 3, values(i))).collect();
+        message(&profiles, &strings(&names))
+    };
+    assert_eq!(soon(&with(None)).values.len(), 900);
+    too_much(&with(Some(0)), TOO_MANY);
+    too_much(&with(Some(899)), TOO_MANY);
     // More types than allowed, each in a profile with the same samples.
-    let profiles: Vec<_> = (0..30_000)
-        .map(|i| {
-            let mut profile = profile(vec![sample(1)]);
-            profile.sample_type.type_strindex = i;
-            profile
-        })
-        .collect();
-    let dictionary = Dictionary {
-        string_table: vec![String::new(); 30_000],
-        ..Dictionary::default()
-    };
-    match try_read(&bytes(profiles, dictionary)) {
+    let profiles: Vec<_> = (0..30_000).flat_map(|i| profile(i, 1)).collect();
+    match try_read(&message(&profiles, &delimited(5, b"").repeat(30_000))) {
         Err(Error::Unsupported(message)) => assert!(message.contains("1000 sample types")),
         other => panic!("{other:?}"),
     }
@@ -187,183 +156,173 @@ fn types_of_few_samples_make_no_columns_without_end() {
 #[test]
 fn a_long_text_is_not_copied_without_end() {
     let long = "x".repeat(400_000);
-    let dictionary = |attributes: Vec<KeyValueAndUnit>| Dictionary {
-        string_table: strings(&[&long, "key"]),
-        attribute_table: attributes,
-        ..Dictionary::default()
-    };
-    let none = KeyValueAndUnit::default;
+    let rows = |key: &str, attributes: &[u8]| [&strings(&[&long, key]), attributes].concat();
     // The long string as the key of all attributes is stored once.
-    let keys = vec![attribute(3, AnyValue::Empty, 0); 50_000];
-    let strings = soon(&bytes(vec![profile(vec![sample(1)])], dictionary(keys))).strings;
+    let keys = part(6, "KeyValueAndUnit", &json!({"keyStrindex": 3})).repeat(50_000);
+    let strings = soon(&message(
+        &profile(&sample(json!({"values": ["1"]}))),
+        &rows("key", &keys),
+    ))
+    .strings;
     assert!(strings.iter().map(str::len).sum::<usize>() < 2 * long.len());
     // As an element of an array it is copied each time.
-    let values = vec![AnyValue::StringStrindex(3); 50_000];
-    let table = vec![none(), attribute(4, AnyValue::Array(values), 0)];
-    let message = too_much(&bytes(Vec::new(), dictionary(table)));
-    assert_eq!(message, TOO_LONG);
+    let values = vec![json!({"stringValueStrindex": 3}); 50_000];
+    let array = attribute(&json!({"keyStrindex": 4, "value": {"arrayValue": {"values": values}}}));
+    too_much(&message(b"", &rows("key", &array)), TOO_LONG);
     // As the name of a type it is copied, too.
-    let profiles: Vec<_> = (0..20_000)
-        .map(|i| {
-            let mut profile = profile(Vec::new());
-            (profile.sample_type.type_strindex, profile.duration_nano) = (3, i);
-            profile
-        })
-        .collect();
-    let message = too_much(&bytes(profiles, dictionary(Vec::new())));
+    let profiles = |fields: &Value| {
+        let of = |i: usize| {
+            let mut fields = fields.clone();
+            fields["durationNano"] = json!(i.to_string());
+            part(2, "Profile", &fields)
+        };
+        (0..20_000).flat_map(of).collect::<Vec<_>>()
+    };
+    let message_ = refused(&message(
+        &profiles(&json!({"sampleType": {"typeStrindex": 3}})),
+        &rows("key", b""),
+    ))
+    .1;
     assert!(
-        message == TOO_LONG || message.starts_with(TOO_MANY),
-        "{message}"
+        message_ == TOO_LONG || message_.starts_with(TOO_MANY),
+        "{message_}"
     );
     // The same for the metadata of sources, which is stored for each source.
+    let text = attribute(&json!({"keyStrindex": 4, "value": {"stringValue": long}}));
     for key in [
         "pprof.profile.doc_url",
         "r.rprof.file",
         "pprof.profile.comment",
     ] {
-        let mut dictionary = dictionary(vec![none(), attribute(4, text(&long), 0)]);
-        dictionary.string_table[4] = key.to_owned();
-        let profiles: Vec<_> = (0..20_000)
-            .map(|i| Profile {
-                duration_nano: i,
-                attribute_indices: vec![1; 3],
-                ..Profile::default()
-            })
-            .collect();
-        let message = too_much(&bytes(profiles, dictionary));
-        assert!(message.starts_with(TOO_MANY), "{message}");
+        too_much(
+            &message(
+                &profiles(&json!({"attributeIndices": [1, 1, 1]})),
+                &rows(key, &text),
+            ),
+            TOO_MANY,
+        );
     }
 }
 
 #[test]
 fn a_long_attribute_may_be_of_many() {
     let long = "x".repeat(400_000);
-    let keys = [
+    let values = [
+        json!({"stringValue": long}),
+        json!({"bytesValue": "eHh4".repeat(100_000)}),
+        json!({"arrayValue": {"values": [{"stringValue": long}, {"intValue": "1"}]}}),
+    ];
+    let location = |i: usize, attributes: usize| {
+        part(
+            2,
+            "Location",
+            &json!({"address": i.to_string(), "attributeIndices": vec![1; attributes]}),
+        )
+    };
+    let locations: Vec<_> = (0..20_000)
+        .flat_map(|i| location(i, if i == 1 { 20_000 } else { 1 }))
+        .collect();
+    let stack: Vec<_> = (0..20_000).collect();
+    let with =
+        |stack: i32| sample(json!({"stackIndex": stack, "attributeIndices": [1], "values": ["1"]}));
+    let samples = [with(1), with(0).repeat(19_999)].concat();
+    for key in [
         "key",
         "profile.frame.type",
         "process.executable.build_id.gnu",
-    ];
-    let values = [
-        text(&long),
-        AnyValue::Bytes(long.clone().into_bytes()),
-        AnyValue::Array(vec![text(&long), AnyValue::Int(1)]),
-    ];
-    for (key, value) in keys
-        .iter()
-        .flat_map(|key| values.iter().map(move |v| (key, v)))
-    {
-        let with = vec![1; 20_000];
-        let location = Location {
-            address: 7,
-            attribute_indices: with.clone(),
-            ..Location::default()
-        };
-        let mut locations = vec![
-            Location {
-                attribute_indices: vec![1],
-                ..location.clone()
-            };
-            20_000
-        ];
-        locations
-            .iter_mut()
-            .zip(0..)
-            .for_each(|(l, i)| l.address = i);
-        locations[1] = location;
-        let mapping = Mapping {
-            attribute_indices: vec![1],
-            ..Mapping::default()
-        };
-        let dictionary = Dictionary {
-            string_table: strings(&[key]),
-            attribute_table: vec![KeyValueAndUnit::default(), attribute(3, value.clone(), 0)],
-            mapping_table: vec![mapping; 20_000],
-            stack_table: vec![
-                Stack::default(),
-                Stack {
-                    location_indices: (0..20_000).collect(),
-                },
-            ],
-            location_table: locations,
-            ..Dictionary::default()
-        };
-        let one = Sample {
-            attribute_indices: vec![1],
-            ..sample(1)
-        };
-        let mut samples = vec![one; 20_000];
-        samples[0].stack_index = 1;
-        soon(&bytes(vec![profile(samples)], dictionary));
+    ] {
+        for value in &values {
+            let rows = [
+                &strings(&[key])[..],
+                &attribute(&json!({"keyStrindex": 3, "value": value})),
+                &part(1, "Mapping", &json!({"attributeIndices": [1]})).repeat(20_000),
+                &part(7, "Stack", &json!({})),
+                &part(7, "Stack", &json!({"locationIndices": stack})),
+                &locations,
+            ];
+            soon(&message(&profile(&samples), &rows.concat()));
+        }
     }
 }
 
 #[test]
 fn many_keys_resources_scopes_and_profiles_take_no_longer_than_few() {
-    let keys: Vec<_> = (0..60_000).map(|i| format!("key {i}")).collect();
-    let mut texts = strings(&[]);
-    texts.extend(keys.iter().cloned());
-    let numbers = (0..60_000).map(|i| attribute(3 + i, AnyValue::Int(1), 0));
-    let dictionary = Dictionary {
-        string_table: texts,
-        attribute_table: std::iter::once(KeyValueAndUnit::default())
-            .chain(numbers)
-            .collect(),
-        ..Dictionary::default()
+    const MANY: usize = 60_000;
+    let keys: Vec<_> = (0..MANY).map(|i| format!("key {i}")).collect();
+    let texts: Vec<_> = keys.iter().map(String::as_str).collect();
+    let row = |i: usize| {
+        part(
+            6,
+            "KeyValueAndUnit",
+            &json!({"keyStrindex": 3 + i, "value": {"intValue": "1"}}),
+        )
     };
-    let with_all = Sample {
-        attribute_indices: (1..60_000).collect(),
-        ..sample(1)
-    };
-    let mut message = data(vec![profile(vec![with_all])], dictionary.clone());
-    message.resource_profiles[0].resource.attributes =
-        keys.iter().map(|key| pair(key, AnyValue::Empty)).collect();
-    soon(&encode(&message, Layout::V11));
-
-    let profiles: Vec<_> = (0..60_000)
-        .map(|i| Profile {
-            duration_nano: i,
-            ..profile(vec![sample(1)])
-        })
+    let rows: Vec<_> = (0..MANY).flat_map(row).collect();
+    let rows = [
+        strings(&texts),
+        part(6, "KeyValueAndUnit", &json!({})),
+        rows,
+    ]
+    .concat();
+    let indices: Vec<_> = (1..MANY).collect();
+    let with_all = profile(&sample(
+        json!({"attributeIndices": indices, "values": ["1"]}),
+    ));
+    let resource: Vec<_> = keys
+        .iter()
+        .flat_map(|key| part(1, "KeyValue", &json!({"key": key})))
         .collect();
-    let mut message = data(
-        profiles.clone(),
-        Dictionary {
-            string_table: strings(&[]),
-            ..Dictionary::default()
-        },
+    let resource = [delimited(1, &resource), delimited(2, &with_all)].concat();
+    soon(&[delimited(1, &resource), delimited(2, &rows)].concat());
+
+    // As many profiles, each in a scope of its own, each in a resource of its own.
+    let all = |wrap: &dyn Fn(Vec<u8>) -> Vec<u8>| {
+        (0..MANY)
+            .flat_map(|i| wrap(one_of_many(i)))
+            .collect::<Vec<_>>()
+    };
+    let rows = delimited(2, &strings(&[]));
+    let soon = |resources: Vec<u8>| soon(&[resources, rows.clone()].concat());
+    assert_eq!(
+        soon(delimited(1, &delimited(2, &all(&|profile| profile))))
+            .sources
+            .len(),
+        MANY
     );
-    assert_eq!(soon(&encode(&message, Layout::V11)).sources.len(), 60_000);
-    let scope = |profile: &Profile| ScopeProfiles {
-        profiles: vec![profile.clone()],
-        ..ScopeProfiles::default()
-    };
-    message.resource_profiles[0].scope_profiles = profiles.iter().map(scope).collect();
-    assert_eq!(soon(&encode(&message, Layout::V11)).scopes.len(), 60_000);
-    let resource = |profile: &Profile| ResourceProfiles {
-        scope_profiles: vec![scope(profile)],
-        ..ResourceProfiles::default()
-    };
-    message.resource_profiles = profiles.iter().map(resource).collect();
-    assert_eq!(soon(&encode(&message, Layout::V11)).resources.len(), 60_000);
+    assert_eq!(
+        soon(delimited(1, &all(&|profile| delimited(2, &profile))))
+            .scopes
+            .len(),
+        MANY
+    );
+    assert_eq!(
+        soon(all(&|profile| delimited(1, &delimited(2, &profile))))
+            .resources
+            .len(),
+        MANY
+    );
 }
 
 #[test]
 fn what_says_nothing_may_be_there_a_million_times() {
-    let empty = bytes(vec![Profile::default(); 1_000_000], Dictionary::default());
-    match try_read(&empty) {
+    match try_read(&message(&delimited(2, b"").repeat(1_000_000), b"")) {
         Ok(profile) => assert_eq!(profile.sources.len(), 1_000_000),
         Err(error) => assert!(error.to_string().contains(TOO_MANY), "{error}"),
     }
-    let frames = frame(&[0x12, 0x00]).repeat(300_000);
-    assert!(try_read(&frames).unwrap().sources.is_empty());
+    assert!(
+        read(&frame(&[0x12, 0x00]).repeat(300_000))
+            .sources
+            .is_empty()
+    );
     let lines = "{\"resourceProfiles\":[]}\n".repeat(300_000);
-    assert!(try_read(lines.as_bytes()).unwrap().sources.is_empty());
+    assert!(read(lines.as_bytes()).sources.is_empty());
     // Each attribute claims to be the order of all profiles of the scope.
-    let order = pair("pprof.scope.sample_type_order", AnyValue::Array(Vec::new()));
-    let mut message = data(vec![Profile::default(); 100_000], Dictionary::default());
-    let scope = &mut message.resource_profiles[0].scope_profiles[0].scope;
-    scope.attributes = vec![order; 20_000];
-    assert!(try_read(&encode(&message, Layout::V11)).is_ok());
+    let order = json!({"key": "pprof.scope.sample_type_order", "value": {"arrayValue": {}}});
+    let scope = delimited(1, &part(3, "KeyValue", &order).repeat(20_000));
+    read(&message(
+        &[scope, delimited(2, b"").repeat(100_000)].concat(),
+        b"",
+    ));
 }
 
 #[test]
@@ -373,14 +332,7 @@ fn problems_of_a_large_json_message_have_their_places() {
     let json = format!(
         r#"{{"dictionary":{{"stringTable":[{texts}""],"locationTable":[{{}},{irregular}{{}}]}}}}"#
     );
-    let origin = Origin::default();
-    let (_, problems) = formats::read(
-        Input::Bytes(json.as_bytes()),
-        Some(&otlp::FORMAT),
-        origin,
-        &|| false,
-    )
-    .unwrap();
+    let (_, problems) = read_until(json.as_bytes(), &|| false).unwrap();
     let places: Vec<_> = problems
         .kept()
         .iter()

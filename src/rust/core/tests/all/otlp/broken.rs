@@ -1,402 +1,255 @@
-//! Tests of `check.rs`: for each rule, messages that break only this rule.
+//! Tests of the test code: encoders and decoders (`wire.rs`), content (`content.rs`), and rules (`check.rs`).
 
-use super::check::{RULES, violations};
+use super::check::{MUST, SHOULD, violations};
+use super::content::{assert_same, content, difference};
 use super::message::*;
-use super::whole::{attribute, pair, text, whole};
+use super::whole;
+use super::wire::{Form, decode, encode, encode_as, without_nothing};
+use data_encoding::HEXLOWER;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Access to the parts of a message that are changed.
-struct Parts<'a> {
-    resource: &'a mut ResourceProfiles,
-    d: &'a mut Dictionary,
-}
-
-impl Parts<'_> {
-    fn scope(&mut self) -> &mut ScopeProfiles {
-        &mut self.resource.scope_profiles[0]
-    }
-
-    fn profile(&mut self) -> &mut Profile {
-        &mut self.scope().profiles[1]
-    }
-
-    fn sample(&mut self) -> &mut Sample {
-        &mut self.profile().samples[1]
-    }
-
-    fn entity(&mut self) -> &mut EntityRef {
-        &mut self.resource.resource.entity_refs[0]
-    }
-
-    fn resource_pair(&mut self, key: &str, value: AnyValue) {
-        self.resource.resource.attributes.push(pair(key, value));
-    }
-
-    fn scope_pair(&mut self, key: &str, value: AnyValue) {
-        self.scope().scope.attributes.push(pair(key, value));
-    }
-
-    /// Adds an attribute to a profile.
-    fn profile_pair(&mut self, key: &str, value: AnyValue) {
-        let strings = &mut self.d.string_table;
-        let known = strings.iter().position(|string| string == key);
-        let key = known.unwrap_or_else(|| {
-            strings.push(key.to_string());
-            strings.len() - 1
-        });
-        let row = self.d.attribute_table.len() as i32;
-        self.d.attribute_table.push(attribute(key as i32, value, 0));
-        self.profile().attribute_indices.push(row);
-    }
-}
-
-type Break = fn(&mut Parts);
-
-/// The rules, and changes that break them.
-const BREAKS: &[(&str, &[Break])] = &[
-    (
-        "index-range",
-        &[
-            |p| p.sample().stack_index = 2,
-            |p| p.sample().stack_index = -1,
-            |p| p.sample().link_index = 2,
-            |p| p.sample().attribute_indices.push(99),
-            |p| p.profile().attribute_indices.push(-1),
-            |p| p.profile().period_type.unit_strindex = 99,
-            |p| p.d.stack_table[1].location_indices.push(2),
-            |p| p.d.location_table[1].mapping_index = 2,
-            |p| p.d.location_table[1].lines[0].function_index = 2,
-            |p| p.d.function_table[1].system_name_strindex = 99,
-            |p| p.d.mapping_table[1].attribute_indices.push(99),
-            |p| p.d.attribute_table[1].unit_strindex = 99,
-            |p| p.d.attribute_table[1].value = AnyValue::StringStrindex(99),
-            |p| p.resource.resource.attributes[0].key_strindex = 99,
-            |p| p.resource_pair("a", AnyValue::Array(vec![AnyValue::StringStrindex(-2)])),
-        ],
-    ),
-    (
-        "null-index",
-        &[
-            |p| p.sample().attribute_indices.push(0),
-            |p| p.d.stack_table[1].location_indices.push(0),
-        ],
-    ),
-    (
-        "zero-first",
-        &[
-            |p| p.d.mapping_table[0].memory_start = 1,
-            |p| p.d.location_table[0].address = 1,
-            |p| p.d.function_table[0].start_line = 1,
-            |p| p.d.link_table[0].trace_id = vec![3; 16],
-            |p| p.d.link_table[0].trace_id = vec![0; 15],
-            |p| p.d.string_table[0] = "no".to_string(),
-            |p| p.d.attribute_table[0].value = AnyValue::Int(0),
-            |p| p.d.stack_table[0].location_indices.push(1),
-            |p| {
-                *p.d = Dictionary::default();
-                let profiles = &mut p.resource.scope_profiles[0].profiles;
-                profiles.iter_mut().for_each(|p| *p = Profile::default());
-            },
-        ],
-    ),
-    ("link-zero", &[|p| p.d.link_table[0] = Link::default()]),
-    (
-        "duplicate",
-        &[
-            // A used row that equals another row by value.
-            |p| {
-                p.d.string_table.push("f".to_string());
-                p.d.function_table.push(p.d.function_table[1].clone());
-                p.d.function_table[2].name_strindex = 16;
-                let lines = &mut p.d.location_table[1].lines;
-                lines.push(lines[0].clone());
-                lines[1].function_index = 2;
-            },
-            |p| {
-                p.d.stack_table.push(p.d.stack_table[1].clone());
-                p.sample().stack_index = 2;
-            },
-            |p| {
-                p.d.attribute_table.push(p.d.attribute_table[6].clone());
-                p.d.attribute_table[9].value = AnyValue::Array(vec![text("note")]);
-                p.profile().attribute_indices[0] = 9;
-            },
-            |p| {
-                p.d.string_table.push(String::new());
-                p.profile().period_type.unit_strindex = 16;
-            },
-        ],
-    ),
-    (
-        "orphan",
-        &[
-            |p| p.d.string_table.push("alone".to_string()),
-            |p| {
-                p.d.stack_table.push(Stack {
-                    location_indices: vec![1],
-                });
-            },
-        ],
-    ),
-    (
-        "function-named",
-        &[|p| {
-            p.d.function_table.push(Function {
-                start_line: 7,
-                ..Function::default()
-            });
-            p.d.location_table[1].lines.push(Line {
-                function_index: 2,
-                ..Line::default()
-            });
-        }],
-    ),
-    (
-        "line-negative",
-        &[
-            |p| p.d.function_table[1].start_line = -1,
-            |p| p.d.location_table[1].lines[0].line = -1,
-            |p| p.d.location_table[1].lines[0].column = i64::MIN,
-        ],
-    ),
-    (
-        "link-ids",
-        &[
-            |p| p.d.link_table[1].trace_id = vec![1; 15],
-            |p| p.d.link_table[1].span_id.clear(),
-            |p| p.d.link_table[1].span_id = vec![0; 8],
-        ],
-    ),
-    (
-        "address-in-mapping",
-        &[
-            |p| p.d.location_table[1].address = 0xfff,
-            |p| p.d.location_table[1].address = 0x2001,
-        ],
-    ),
-    (
-        "mapping-build-id",
-        &[|p| p.d.string_table[6] = "process.executable.build_id".to_string()],
-    ),
-    (
-        "empty-envelope",
-        &[
-            |p| p.resource.scope_profiles.push(ScopeProfiles::default()),
-            |p| {
-                p.resource.scope_profiles.clear();
-                *p.d = Dictionary::default();
-            },
-        ],
-    ),
-    (
-        "schema-url",
-        &[
-            |p| p.resource.schema_url = "1.37.0".to_string(),
-            |p| p.scope().schema_url = "http:///1.37.0".to_string(),
-            |p| p.entity().schema_url = "https://opentelemetry.io".to_string(),
-        ],
-    ),
-    ("entity-type", &[|p| p.entity().type_.clear()]),
-    ("entity-id", &[|p| p.entity().id_keys.clear()]),
-    (
-        "entity-keys",
-        &[
-            |p| p.entity().id_keys.push("other".to_string()),
-            |p| p.entity().description_keys.push("other".to_string()),
-        ],
-    ),
-    (
-        "profile-id",
-        &[
-            |p| p.profile().profile_id = vec![1; 8],
-            |p| p.profile().profile_id = vec![0; 16],
-        ],
-    ),
-    (
-        "original-payload",
-        &[
-            |p| p.profile().original_payload.clear(),
-            |p| p.profile().original_payload_format.clear(),
-        ],
-    ),
-    (
-        "payload-format",
-        &[|p| p.profile().original_payload_format = "Rprof".to_string()],
-    ),
-    (
-        "sample-empty",
-        &[|p| {
-            for sample in &mut p.profile().samples {
-                sample.values.clear();
-                sample.timestamps_unix_nano.clear();
-            }
-        }],
-    ),
-    ("sample-lengths", &[|p| p.sample().values.push(1)]),
-    (
-        "sample-combined",
-        &[|p| p.sample().attribute_indices = vec![5, 4]],
-    ),
-    (
-        "sample-shape",
-        &[
-            |p| p.sample().values.clear(),
-            |p| p.sample().timestamps_unix_nano.clear(),
-        ],
-    ),
-    (
-        "timestamp-range",
-        &[
-            |p| p.sample().timestamps_unix_nano[0] = 99,
-            |p| p.sample().timestamps_unix_nano[1] = 110,
-            |p| p.profile().duration_nano = 9,
-        ],
-    ),
-    (
-        "key-twice",
-        &[
-            |p| {
-                p.resource.resource.attributes.push(KeyValue {
-                    key_strindex: 9,
-                    ..pair("a", AnyValue::Empty)
-                })
-            },
-            |p| match &mut p.d.attribute_table[8].value {
-                AnyValue::Kvlist(pairs) => pairs[0].key_strindex = 9,
-                _ => unreachable!(),
-            },
-        ],
-    ),
-    (
-        "key-empty",
-        &[
-            |p| p.scope_pair("", AnyValue::Empty),
-            |p| {
-                p.d.attribute_table.push(attribute(0, AnyValue::Int(1), 0));
-                p.profile().attribute_indices.push(9);
-            },
-        ],
-    ),
-    (
-        "key-unique",
-        &[
-            |p| p.resource_pair("service.name", AnyValue::Empty),
-            |p| {
-                p.scope_pair("a", AnyValue::Int(1));
-                p.scope_pair("a", AnyValue::Int(1));
-            },
-            |p| p.profile_pair("pprof.profile.doc_url", text("a:b")),
-            |p| p.d.mapping_table[1].attribute_indices.push(2),
-            |p| p.d.location_table[1].attribute_indices.push(3),
-            |p| {
-                p.d.attribute_table.push(attribute(9, AnyValue::Int(8), 0));
-                p.sample().attribute_indices.push(9);
-            },
-            |p| {
-                let twice = vec![pair("a", AnyValue::Int(1)), pair("a", AnyValue::Int(2))];
-                p.resource_pair("map", AnyValue::Array(vec![AnyValue::Kvlist(twice)]));
-            },
-            |p| match &mut p.d.attribute_table[8].value {
-                AnyValue::Kvlist(pairs) => pairs[1].key = "a".to_string(),
-                _ => unreachable!(),
-            },
-        ],
-    ),
-    (
-        "unit-ucum",
-        &[
-            |p| p.d.string_table[10] = "µs".to_string(),
-            |p| p.d.string_table[10] = "per second".to_string(),
-        ],
-    ),
-    (
-        "scope-attribute",
-        &[
-            |p| p.profile_pair("pprof.scope.default_sample_type", text("cpu")),
-            |p| p.resource_pair("pprof.scope.default_sample_type", text("cpu")),
-        ],
-    ),
-    (
-        "attribute-place",
-        &[
-            |p| p.scope_pair("pprof.profile.drop_frames", text("f")),
-            |p| p.sample().attribute_indices.push(2),
-            |p| p.profile_pair("pprof.location.is_folded", AnyValue::Bool(true)),
-            |p| p.sample().attribute_indices.push(3),
-        ],
-    ),
-    (
-        "attribute-type",
-        &[
-            |p| p.d.attribute_table[1].value = AnyValue::Bytes(vec![1]),
-            |p| p.d.attribute_table[2].value = AnyValue::Int(1),
-            |p| p.d.attribute_table[3].value = AnyValue::Empty,
-            |p| p.d.attribute_table[6].value = AnyValue::StringStrindex(12),
-            |p| p.d.attribute_table[7].value = AnyValue::Int(1),
-            |p| p.scope_pair("pprof.scope.default_sample_type", AnyValue::Int(1)),
-            |p| p.scope().scope.attributes[0].value = AnyValue::Array(vec![text("0")]),
-        ],
-    ),
-    (
-        "frame-type",
-        &[
-            |p| p.d.attribute_table[3].value = text(""),
-            |p| p.d.attribute_table[3].value = text("Native"),
-        ],
-    ),
-    (
-        "sample-type-order",
-        &[
-            |p| p.scope().scope.attributes[0].value = AnyValue::Array(Vec::new()),
-            |p| p.scope().scope.attributes[0].value = AnyValue::Array(vec![AnyValue::Int(0); 2]),
-            |p| drop(p.scope().profiles.pop()),
-        ],
-    ),
-    (
-        "comment-form",
-        &[|p| p.profile_pair("pprof.profile.comment.0", text("note"))],
-    ),
-    (
-        "doc-url",
-        &[|p| p.d.attribute_table[7].value = text("/docs")],
-    ),
-    (
-        "build-id-form",
-        &[
-            |p| p.d.attribute_table[1].value = text(""),
-            |p| p.d.attribute_table[1].value = text("foh3mEXu7BLZjsN9pOwG/kATc"),
-            |p| p.resource_pair("process.executable.build_id.htlhash", text("abcd")),
-        ],
-    ),
-];
-
+/// The golden files contain a message of each layout in which every field has a different value, as bytes and as
+/// OTLP/JSON. They were created by Google's protobuf from the published definitions, except that ids are hexadecimal.
 #[test]
-fn a_whole_message_breaks_no_rule() {
-    assert_eq!(violations(&whole()), []);
-    // A message that does not use the dictionary may omit it.
-    let rules: Vec<_> = violations(&Data::default())
-        .into_iter()
-        .map(|v| v.rule)
-        .collect();
-    assert_eq!(rules, ["empty-envelope"]);
-}
-
-#[test]
-fn each_rule_is_noticed_alone() {
-    for (rule, breaks) in BREAKS {
-        for (i, apply) in breaks.iter().enumerate() {
-            let mut data = whole();
-            let Data {
-                resource_profiles,
-                dictionary: d,
-            } = &mut data;
-            let resource = &mut resource_profiles[0];
-            apply(&mut Parts { resource, d });
-            let found: Vec<_> = violations(&data);
-            let rules: BTreeSet<_> = found.iter().map(|v| v.rule).collect();
-            assert_eq!(rules, BTreeSet::from([*rule]), "{rule} {i}: {found:#?}");
+fn bytes_and_json_are_those_of_protobuf() {
+    let golden = [
+        include_str!("golden/v9.txt"),
+        include_str!("golden/v11.txt"),
+    ];
+    for (layout, golden) in LAYOUTS.into_iter().zip(golden) {
+        let (hex, json) = golden.split_once('\n').unwrap();
+        let bytes = HEXLOWER.decode(hex.as_bytes()).unwrap();
+        let data = decode(&bytes, layout).unwrap();
+        assert_eq!(data, serde_json::from_str::<Value>(json).unwrap());
+        assert_eq!(encode(&data, layout), bytes, "{layout:?}");
+        for form in Form::all(layout) {
+            assert_eq!(
+                decode(&encode_as(&data, form), layout).as_ref(),
+                Ok(&data),
+                "{form:?}"
+            );
         }
     }
-    let broken: BTreeSet<_> = BREAKS.iter().map(|b| b.0).collect();
-    assert_eq!(broken, RULES.iter().map(|rule| rule.0).collect());
+}
+
+#[test]
+fn damaged_bytes_are_refused() {
+    let bytes = encode(&whole(), Layout::V11);
+    let wrong = (1..bytes.len()).filter(|end| decode(&bytes[..*end], Layout::V11).is_err());
+    assert!(wrong.count() > bytes.len() - 10);
+    for wrong in [
+        &b"\x08\x01"[..],
+        b"\x03",
+        b"\x12\x03\x2a\x01\xff",
+        &[0xff; 11],
+    ] {
+        assert!(decode(wrong, Layout::V11).is_err(), "{wrong:?}");
+    }
+}
+
+/// The place with a path whose first word is one of those below.
+fn place<'a>(data: &'a mut Value, path: &str) -> &'a mut Value {
+    const RESOURCE: &str = "resourceProfiles/0";
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    let start = match first {
+        "d" => "dictionary".to_owned(),
+        "resource" => RESOURCE.to_owned(),
+        "entity" => format!("{RESOURCE}/resource/entityRefs/0"),
+        "scope" => format!("{RESOURCE}/scopeProfiles/0"),
+        "profile" => format!("{RESOURCE}/scopeProfiles/0/profiles/1"),
+        "sample" => format!("{RESOURCE}/scopeProfiles/0/profiles/1/samples/1"),
+        other => panic!("{other}"),
+    };
+    let steps = start
+        .split('/')
+        .chain(rest.split('/'))
+        .filter(|step| !step.is_empty());
+    steps.fold(data, |at, step| match step.parse::<usize>() {
+        Ok(index) => &mut at[index],
+        Err(_) => &mut at[step],
+    })
+}
+
+/// Changes the whole message: sets a value, adds an item to a list, or takes the last one away.
+pub fn edited(edits: &str) -> Value {
+    let mut data = whole();
+    for edit in edits.split(" ; ") {
+        let [path, operator, value] = edit.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+            panic!("{edit}")
+        };
+        let (at, value) = (place(&mut data, path), serde_json::from_str(value).unwrap());
+        match operator {
+            "=" => *at = value,
+            "-=" => drop(at.as_array_mut().unwrap().pop()),
+            _ if at.is_null() => *at = json!([value]),
+            _ => at.as_array_mut().unwrap().push(value),
+        }
+    }
+    data
+}
+
+/// Each line has a rule, and changes that break this rule and no other.
+#[test]
+fn each_rule_is_noticed_alone() {
+    assert_eq!(violations(&whole()), []);
+    // A message that does not use the dictionary may omit it.
+    let rules: Vec<_> = violations(&json!({})).into_iter().map(|v| v.rule).collect();
+    assert_eq!(rules, ["empty-envelope"]);
+    let mut broken = BTreeSet::new();
+    for line in include_str!("golden/broken.txt").lines() {
+        let (rule, edits) = line.split_once(": ").unwrap();
+        let found = violations(&edited(edits));
+        let rules: BTreeSet<_> = found.iter().map(|v| v.rule).collect();
+        assert_eq!(rules, BTreeSet::from([rule]), "{line}: {found:#?}");
+        broken.insert(rule);
+    }
+    assert_eq!(broken, MUST.into_iter().chain(SHOULD).collect());
+}
+
+/// Changes a field. Returns false if it has no value that can be changed.
+fn change(field: &Field, value: &mut Value) -> bool {
+    let value = match value {
+        Value::Array(items) if items.is_empty() => return false,
+        Value::Array(items) => items.last_mut().unwrap(),
+        Value::Null if field.repeated => return false,
+        value => value,
+    };
+    *value = match (field.kind, &*value) {
+        ("string", text) => json!(format!("{}x", text.as_str().unwrap_or_default())),
+        ("bytes", _) => json!("AgI="),
+        ("id", id) => json!(format!("{}01", id.as_str().unwrap_or_default())),
+        ("bool", flag) => json!(!flag.as_bool().unwrap()),
+        (_, index) if field.table().is_some() => json!(i32::from(number(index) == 0)),
+        ("uint32", count) => json!(number(count) + 1),
+        (_, count) => json!((number(count) + 1).to_string()),
+    };
+    true
+}
+
+#[test]
+fn every_field_matters() {
+    let before = content(&whole());
+    let (mut changed, mut more) = (0, true);
+    for wanted in 0.. {
+        let mut data = whole();
+        let (mut count, mut found) = (0, None);
+        walk(&mut data, "Data", "", &mut |place, field, value| {
+            // The content of first rows does not matter.
+            if count == wanted && !place.contains("Table[0]") && change(field, value) {
+                found = Some(place.to_owned());
+            }
+            count += 1;
+        });
+        more &= count > wanted;
+        if !more {
+            break;
+        }
+        if let Some(place) = found {
+            changed += 1;
+            assert!(
+                difference(&before, &content(&without_nothing(data)), "").is_some(),
+                "{place}"
+            );
+        }
+    }
+    assert!(changed > 90, "{changed}");
+    for drops in [
+        "resource/scopeProfiles -= 1",
+        "scope/profiles -= 1",
+        "profile/samples -= 1",
+        "d/locationTable/1/lines = []",
+    ] {
+        assert!(
+            difference(&before, &content(&edited(drops)), "").is_some(),
+            "{drops}"
+        );
+    }
+}
+
+#[test]
+fn content_is_resolved() {
+    let content = content(&whole());
+    let profile = &content[0]["scopeProfiles"][0]["profiles"][1];
+    assert_eq!(
+        profile["sampleType"],
+        json!({"type": "samples", "unit": "count"})
+    );
+    assert_eq!(profile["comments"], json!(["note"]));
+    let url =
+        json!([{"key": "pprof.profile.doc_url", "value": {"stringValue": "https://a.test/"}}]);
+    assert_eq!(profile["attribute"], url);
+    let observations = list(profile, "observations").iter();
+    let seen: Vec<_> = observations
+        .map(|o| (&o["value"], &o["timestamp"], &o["attribute"][0]["key"]))
+        .collect();
+    let expected = json!([
+        ["3", "100", "allocation"],
+        ["4", "109", "allocation"],
+        ["3", "100", "nested"],
+        ["4", "109", "nested"]
+    ]);
+    assert_eq!(json!(seen), expected);
+    let observation = &profile["observations"][0];
+    assert_eq!(observation["attribute"][0]["unit"], "By");
+    assert_eq!(
+        observation["link"],
+        json!({"traceId": "01".repeat(16), "spanId": "02".repeat(8)})
+    );
+    let frame = &observation["stack"]["location"][1];
+    assert_eq!(
+        (&frame["address"], &frame["mapping"]["filename"]),
+        (&json!("6144"), &json!("lib.so"))
+    );
+    let code = json!({"name": "f", "filename": "f.c", "startLine": "2"});
+    assert_eq!(
+        frame["lines"],
+        json!([{"function": code, "line": "3", "column": "1"}])
+    );
+}
+
+#[test]
+fn what_is_the_same_has_the_same_content() {
+    let same =
+        |one: &str, other: &str| assert_same(&content(&edited(one)), &content(&edited(other)));
+    let unchanged = "sample/linkIndex = 1";
+    for edits in [
+        "sample/attributeIndices = [4, 8, 0]",
+        "d/stringTable += \"alone\" ; resource/scopeProfiles += {}",
+        "d/attributeTable/6/value = {\"arrayValue\": {\"values\": [{\"stringValue\": \"note\"}]}}",
+        "d/stackTable += {\"locationIndices\": [1, 1]} ; sample/stackIndex = 2",
+    ] {
+        same(edits, unchanged);
+    }
+    same("sample/values = []", "sample/values = [\"1\", \"1\"]");
+    // Comments have two forms. Keys are ordered by number, not as text.
+    let with = |pairs: &[(&str, Value)]| {
+        let mut edits = "profile/attributeIndices = []".to_owned();
+        for (i, (key, value)) in pairs.iter().enumerate() {
+            let row = json!({"keyStrindex": 16 + i, "value": value});
+            edits += &format!(
+                " ; d/stringTable += \"pprof.profile.comment{key}\" ; d/attributeTable += {row}"
+            );
+            edits += &format!(" ; profile/attributeIndices += {}", 9 + i);
+        }
+        let profile = content(&edited(&edits))[0]["scopeProfiles"][0]["profiles"][1].take();
+        [
+            profile["comments"].clone(),
+            json!(list(&profile, "attribute").len()),
+        ]
+    };
+    let text = |text: &str| json!({"stringValue": text});
+    let comments = [json!(["z", "a"]), json!(0)];
+    assert_eq!(
+        with(&[(
+            "",
+            json!({"arrayValue": {"values": [text("z"), text("a")]}})
+        )]),
+        comments
+    );
+    assert_eq!(with(&[(".10", text("a")), (".9", text("z"))]), comments);
+    assert_eq!(
+        with(&[("", json!({"intValue": "1"})), (".x", text("a"))]),
+        [json!([]), json!(2)]
+    );
 }

@@ -1,13 +1,12 @@
 //! Random messages that are valid, but irregular: they contain everything that a reader must accept.
 //!
-//! They break no rule of level "must". Strict messages do not break rules of level "should" either;
-//! others sometimes do.
+//! They break no rule of level "must". Strict messages do not break rules of level "should" either; others sometimes do.
 
-use super::check::{Level, RULES, grave, violations};
-use super::json::{from_json, to_json};
+use super::check::{SHOULD, grave, violations};
 use super::message::*;
 use super::rows::Maker;
-use super::wire::{Form, decode, encode_as};
+use super::wire::object;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 const TYPES: [(&str, &str); 6] = [
@@ -19,23 +18,20 @@ const TYPES: [(&str, &str); 6] = [
     ("", ""),
 ];
 
-/// Creates a message, which depends only on the arguments. In the layouts before v1.11 the first
-/// samples have values and no timestamps: a short message with timestamps would be ambiguous.
-pub fn irregular(seed: u64, layout: Layout, strict: bool) -> Data {
+/// Creates a message, which depends only on the arguments. In v1.9 the first samples have values and no timestamps: a short
+/// message with timestamps would be ambiguous.
+pub fn irregular(seed: u64, layout: Layout, strict: bool) -> Value {
     let mut maker = Maker::new(seed, layout, strict);
     let least = u64::from(strict || maker.chance(90));
     let count = maker.pick(&[1, 1, 1, 2, 3]) * least;
-    let resource_profiles: Vec<_> = (0..count).map(|_| maker.resource()).collect();
+    let resources: Vec<_> = (0..count).map(|_| maker.resource()).collect();
     if maker.rarely() {
         maker.orphans();
     }
-    if resource_profiles.is_empty() && maker.chance(50) {
-        maker.dictionary = Dictionary::default();
+    if resources.is_empty() && maker.chance(50) {
+        maker.d = json!({});
     }
-    Data {
-        resource_profiles,
-        dictionary: maker.dictionary,
-    }
+    object(json!({"resourceProfiles": resources, "dictionary": maker.d}))
 }
 
 /// The lists that samples have: values, timestamps, or both.
@@ -47,221 +43,196 @@ enum Shape {
 }
 
 impl Maker {
-    fn resource(&mut self) -> ResourceProfiles {
-        let (attributes, keys) = self.pairs_and_keys();
-        let mut entity_refs = Vec::new();
-        if !keys.is_empty() && self.chance(40) {
-            entity_refs.push(EntityRef {
-                schema_url: self.schema_url(),
-                type_: "service".to_string(),
-                id_keys: keys[..1].to_vec(),
-                description_keys: keys[1..].to_vec(),
-            });
-        }
-        let resource = Resource {
-            attributes,
-            dropped_attributes_count: self.dropped(),
-            entity_refs,
-        };
-        let count = if self.rarely() {
-            0
-        } else {
-            self.pick(&[1, 1, 2, 3])
-        };
-        ResourceProfiles {
-            resource,
-            schema_url: self.schema_url(),
-            scope_profiles: (0..count).map(|_| self.scope()).collect(),
-        }
-    }
-
-    fn pairs_and_keys(&mut self) -> (Vec<KeyValue>, Vec<String>) {
+    fn resource(&mut self) -> Value {
         let pairs = self.pairs(2);
-        let keys = pairs.iter().map(|pair| pair.key.clone()).collect();
-        (
-            pairs
-                .into_iter()
-                .map(|pair| self.shared_pair(pair))
-                .collect(),
-            keys,
+        let keys: Vec<_> = pairs
+            .iter()
+            .map(|pair| text(pair, "key").to_owned())
+            .collect();
+        let mut entities = Vec::new();
+        if !keys.is_empty() && self.chance(40) {
+            let keys = (&keys[..1], &keys[1..]);
+            let entity = json!({
+                "schemaUrl": self.schema_url(), "type": "service", "idKeys": keys.0, "descriptionKeys": keys.1,
+            });
+            entities.push(object(entity));
+        }
+        let count = self.few();
+        let scopes: Value = (0..count).map(|_| self.scope()).collect();
+        let resource = json!({
+            "attributes": self.shared_pairs(pairs),
+            "droppedAttributesCount": self.dropped(),
+            "entityRefs": entities,
+        });
+        object(
+            json!({"resource": object(resource), "schemaUrl": self.schema_url(), "scopeProfiles": scopes}),
         )
     }
 
-    fn schema_url(&mut self) -> String {
+    fn few(&mut self) -> u64 {
+        if self.rarely() {
+            0
+        } else {
+            self.pick(&[1, 1, 2, 3])
+        }
+    }
+
+    fn shared_pairs(&mut self, pairs: Vec<Value>) -> Vec<Value> {
+        pairs
+            .into_iter()
+            .map(|pair| self.shared_pair(pair))
+            .collect()
+    }
+
+    fn schema_url(&mut self) -> &'static str {
         let invalid = if self.rarely() { "not a url" } else { "" };
-        let url = self.pick(&[invalid, "", "https://opentelemetry.io/schemas/1.37.0"]);
-        url.to_string()
+        self.pick(&[invalid, "", "https://opentelemetry.io/schemas/1.37.0"])
     }
 
     fn dropped(&mut self) -> u32 {
         self.pick(&[0, 0, 0, 3, u32::MAX])
     }
 
-    fn scope(&mut self) -> ScopeProfiles {
+    fn scope(&mut self) -> Value {
         let together = self.chance(50);
-        let count = if self.rarely() {
-            0
-        } else {
-            self.pick(&[1, 1, 2, 3])
-        };
-        let profiles = if together {
+        let count = self.few();
+        let profiles: Vec<_> = if together {
             self.aligned(count)
         } else {
             (0..count).flat_map(|_| self.aligned(1)).collect()
         };
-        let (mut attributes, _) = self.pairs_and_keys();
+        let pairs = self.pairs(2);
+        let mut attributes = self.shared_pairs(pairs);
         if count > 0 && self.chance(50) {
-            attributes.push(self.order(count));
+            let (first, step) = (self.below(count), self.pick(&[1, count - 1]));
+            let order: Value = (0..count)
+                .map(|i| json!({"intValue": ((first + i * step) % count).to_string()}))
+                .collect();
+            let order = json!({"arrayValue": {"values": order}});
+            attributes.push(
+                self.shared_pair(json!({"key": "pprof.scope.sample_type_order", "value": order})),
+            );
         }
         if self.chance(30) {
-            attributes.push(KeyValue {
-                key: "pprof.scope.default_sample_type".to_string(),
-                value: AnyValue::String(self.pick(&TYPES).0.to_string()),
-                key_strindex: 0,
-            });
+            let value = json!({"stringValue": self.pick(&TYPES).0});
+            attributes.push(json!({"key": "pprof.scope.default_sample_type", "value": value}));
         }
-        let scope = InstrumentationScope {
-            name: self.text().to_string(),
-            version: self.pick(&["", "1.2.3"]).to_string(),
-            attributes,
-            dropped_attributes_count: self.dropped(),
-        };
-        ScopeProfiles {
-            scope,
-            profiles,
-            schema_url: self.schema_url(),
-        }
+        let scope = json!({
+            "name": self.text(),
+            "version": self.pick(&["", "1.2.3"]),
+            "attributes": attributes,
+            "droppedAttributesCount": self.dropped(),
+        });
+        object(
+            json!({"scope": object(scope), "profiles": profiles, "schemaUrl": self.schema_url()}),
+        )
     }
 
-    fn order(&mut self, count: u64) -> KeyValue {
-        let (first, step) = (self.below(count), self.pick(&[1, count - 1]));
-        let order = (0..count).map(|i| AnyValue::Int(((first + i * step) % count) as i64));
-        self.shared_pair(KeyValue {
-            key: "pprof.scope.sample_type_order".to_string(),
-            value: AnyValue::Array(if count < 2 {
-                vec![AnyValue::Int(0)]
-            } else {
-                order.collect()
-            }),
-            key_strindex: 0,
-        })
-    }
-
-    /// Profiles whose samples differ only in their values, like the profiles of one pprof file.
-    /// Sometimes the last sample is missing.
-    fn aligned(&mut self, count: u64) -> Vec<Profile> {
-        let first = self.layout != Layout::V11 && self.dictionary.stack_table.len() == 1;
+    /// Profiles whose samples differ only in their values, like the profiles of one pprof file. Sometimes the last sample is
+    /// missing.
+    fn aligned(&mut self, count: u64) -> Vec<Value> {
+        let first = self.layout != Layout::V11 && list(&self.d, "stackTable").len() == 1;
         let mut shape = self.pick(&[Shape::Values, Shape::Values, Shape::Times, Shape::Both]);
-        let mut samples = self.samples();
+        let samples = self.samples();
         if first {
             shape = Shape::Values;
         }
-        let frame = self.frame();
-        self.observe(&mut samples, shape, &frame);
+        // The end is before 2^63.
+        let time = self.pick(&[0, 1, 1_700_000_000_123_456_789, (1 << 63) - 2]);
+        let duration = self
+            .pick(&[1, 1_000_000_000, (1 << 53) + 1, 1 << 62])
+            .min((1 << 63) - 1 - time);
+        let samples: Vec<_> = samples
+            .into_iter()
+            .map(|sample| self.observed(sample, shape, time, duration))
+            .collect();
         let profiles = (0..count).map(|i| {
-            let mut profile = frame.clone();
-            profile.dropped_attributes_count = self.dropped();
-            profile.samples = samples.clone();
+            let mut samples = samples.clone();
             if i > 0 && self.chance(15) {
-                profile.samples.pop();
+                samples.pop();
             }
-            for value in profile
-                .samples
+            for value in samples
                 .iter_mut()
-                .flat_map(|sample| &mut sample.values)
+                .filter_map(|sample| sample["values"].as_array_mut())
+                .flatten()
             {
-                *value = self.extreme();
+                *value = json!(self.extreme().to_string());
             }
-            self.facts(&mut profile);
-            profile
+            let samples: Vec<_> = samples.into_iter().map(object).collect();
+            self.profile(samples, time, duration)
         });
         profiles.collect()
     }
 
     /// Samples with unique identities, without observations.
-    fn samples(&mut self) -> Vec<Sample> {
-        let mut samples: Vec<Sample> = Vec::new();
-        let mut identities = BTreeSet::new();
+    fn samples(&mut self) -> Vec<Value> {
+        let (mut samples, mut identities) = (Vec::new(), BTreeSet::new());
         for _ in 0..self.pick(&[0, 1, 2, 3, 5, 8]) {
-            let mut sample = Sample {
-                stack_index: self.stack(),
-                attribute_indices: self.attributes(),
-                link_index: if self.chance(20) { self.link() } else { 0 },
-                ..Sample::default()
-            };
+            let (stack, mut attributes) = (self.stack(), self.attributes());
+            let link = if self.chance(20) { self.link() } else { 0 };
             if self.rarely() {
-                let value = AnyValue::String("r".to_string());
-                let attribute = self.attribute("profile.frame.type", value, "");
-                sample.attribute_indices.push(attribute);
+                attributes.push(self.attribute(
+                    "profile.frame.type",
+                    json!({"stringValue": "r"}),
+                    "",
+                ));
             }
-            let attributes: BTreeSet<_> = sample.attribute_indices.iter().copied().collect();
-            let new = identities.insert((sample.stack_index, attributes, sample.link_index));
+            let all: BTreeSet<_> = attributes.iter().copied().collect();
+            let new = identities.insert((stack, all, link));
             if new || self.rarely() {
-                samples.push(sample);
+                samples.push(
+                    json!({"stackIndex": stack, "attributeIndices": attributes, "linkIndex": link}),
+                );
             }
         }
         samples
     }
 
-    /// A profile with a time and a duration, whose end is before 2^63.
-    fn frame(&mut self) -> Profile {
-        let time = self.pick(&[0, 1, 1_700_000_000_123_456_789, (1 << 63) - 2]);
-        let duration = self.pick(&[1, 1_000_000_000, (1 << 53) + 1, 1 << 62]);
-        Profile {
-            time_unix_nano: time,
-            duration_nano: duration.min((1 << 63) - 1 - time),
-            ..Profile::default()
+    fn observed(&mut self, mut sample: Value, shape: Shape, time: u64, duration: u64) -> Value {
+        let mixed = self.layout == Layout::V11 && self.rarely();
+        let shape = if mixed { Shape::Both } else { shape };
+        let count = self.pick(&[1, 1, 1, 2, 4]);
+        if shape != Shape::Times {
+            sample["values"] = json!(vec!["0"; count]);
         }
+        if shape != Shape::Values {
+            let outside = self.rarely();
+            let times = (0..count).map(|_| {
+                if outside {
+                    self.below(1 << 63)
+                } else {
+                    time + self.below(duration)
+                }
+            });
+            sample["timestampsUnixNano"] = times.map(|time| json!(time.to_string())).collect();
+        }
+        sample
     }
 
-    fn observe(&mut self, samples: &mut [Sample], shape: Shape, frame: &Profile) {
-        for sample in samples {
-            let mixed = self.layout == Layout::V11 && self.rarely();
-            let shape = if mixed { Shape::Both } else { shape };
-            let count = self.pick(&[1, 1, 1, 2, 4]) as usize;
-            if shape != Shape::Times {
-                sample.values = vec![0; count];
-            }
-            if shape != Shape::Values {
-                let outside = self.rarely();
-                let times = (0..count).map(|_| {
-                    if outside {
-                        self.below(1 << 63)
-                    } else {
-                        frame.time_unix_nano + self.below(frame.duration_nano)
-                    }
-                });
-                sample.timestamps_unix_nano = times.collect();
-            }
-        }
-    }
-
-    /// Sets all fields except samples and times.
-    fn facts(&mut self, profile: &mut Profile) {
-        profile.sample_type = self.value_type();
-        if self.chance(60) {
-            profile.period_type = self.value_type();
-            profile.period = self.extreme();
-        }
-        if profile
-            .samples
+    fn profile(&mut self, samples: Vec<Value>, time: u64, duration: u64) -> Value {
+        let untimed = samples
             .iter()
-            .all(|s| s.timestamps_unix_nano.is_empty())
-            && self.chance(20)
-        {
-            profile.time_unix_nano = 0;
-            profile.duration_nano = 0;
+            .all(|sample| sample["timestampsUnixNano"].is_null());
+        let mut profile = json!({"droppedAttributesCount": self.dropped(), "samples": samples});
+        profile["sampleType"] = self.value_type();
+        if self.chance(60) {
+            profile["periodType"] = self.value_type();
+            profile["period"] = json!(self.extreme().to_string());
+        }
+        if !(untimed && self.chance(20)) {
+            profile["timeUnixNano"] = json!(time.to_string());
+            profile["durationNano"] = json!(duration.to_string());
         }
         if self.chance(30) {
-            profile.profile_id = self.bytes(16);
+            profile["profileId"] = json!(self.hex(16));
         }
         if self.chance(15) {
             let other = if self.rarely() { "custom" } else { "pprof" };
-            profile.original_payload_format = self.pick(&["jfr", other]).to_string();
-            profile.original_payload = self.bytes(5);
+            profile["originalPayloadFormat"] = json!(self.pick(&["jfr", other]));
+            profile["originalPayload"] = json!(self.base64(5));
         }
-        profile.attribute_indices = self.attributes();
-        self.comments(profile);
+        let mut attributes = self.attributes();
+        self.comments(&mut attributes);
         for (name, text) in [
             ("drop_frames", "^f.*"),
             ("keep_frames", ""),
@@ -269,121 +240,58 @@ impl Maker {
         ] {
             if self.chance(15) {
                 let text = if self.rarely() { "?" } else { text };
-                let value = AnyValue::String(text.to_string());
-                let attribute = self.attribute(&format!("pprof.profile.{name}"), value, "");
-                profile.attribute_indices.push(attribute);
+                attributes.push(self.attribute(
+                    &format!("pprof.profile.{name}"),
+                    json!({"stringValue": text}),
+                    "",
+                ));
             }
         }
+        profile["attributeIndices"] = json!(attributes);
+        object(profile)
     }
 
-    fn value_type(&mut self) -> ValueType {
+    fn value_type(&mut self) -> Value {
         let (type_, unit) = self.pick(&TYPES);
-        ValueType {
-            type_strindex: self.string(type_),
-            unit_strindex: self.string(unit),
-        }
+        object(json!({"typeStrindex": self.string(type_), "unitStrindex": self.string(unit)}))
     }
 
     /// Adds comments in one of the two forms. The form of the Go collector breaks a rule.
-    fn comments(&mut self, profile: &mut Profile) {
+    fn comments(&mut self, attributes: &mut Vec<i64>) {
         if self.chance(70) {
             return;
         }
-        let texts: Vec<_> = (0..self.below(3)).map(|_| self.text()).collect();
+        let count = self.below(3);
+        let texts: Vec<_> = (0..count)
+            .map(|_| json!({"stringValue": self.text()}))
+            .collect();
         if !self.strict && self.chance(40) {
             // In reverse order, since the number in the key determines the order.
-            for (i, text) in texts.iter().enumerate().rev() {
-                let value = AnyValue::String(text.to_string());
-                let key = format!("pprof.profile.comment.{i}");
-                let attribute = self.attribute(&key, value, "");
-                profile.attribute_indices.push(attribute);
+            for (i, text) in texts.into_iter().enumerate().rev() {
+                attributes.push(self.attribute(&format!("pprof.profile.comment.{i}"), text, ""));
             }
         } else {
-            let texts = texts.iter().map(|text| AnyValue::String(text.to_string()));
-            let value = AnyValue::Array(texts.collect());
-            let attribute = self.attribute("pprof.profile.comment", value, "");
-            profile.attribute_indices.push(attribute);
+            let value = json!({"arrayValue": object(json!({"values": texts}))});
+            attributes.push(self.attribute("pprof.profile.comment", value, ""));
         }
     }
 }
 
+/// Between them, the messages break each rule of level "should", and no other.
 #[test]
-fn bytes_go_round_in_every_form() {
-    go_round_in_every_form(20);
-}
-
-#[test]
-#[ignore = "thorough"]
-fn bytes_of_many_messages_go_round_in_every_form() {
-    go_round_in_every_form(500);
-}
-
-fn go_round_in_every_form(seeds: u64) {
+fn irregular_messages_are_valid() {
+    let mut broken = BTreeSet::new();
     for layout in LAYOUTS {
-        for seed in 0..seeds {
-            let data = irregular(seed, layout, false);
-            for form in Form::all(layout) {
-                let again = decode(&encode_as(&data, form), layout);
-                assert_eq!(again.as_ref(), Ok(&data), "{seed} {form:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn json_goes_round() {
-    for seed in 0..100 {
-        let data = irregular(seed, Layout::V11, seed % 2 == 0);
-        let text = to_json(&data).to_string();
-        let again = from_json(&serde_json::from_str(&text).unwrap()).unwrap();
-        assert_eq!(again, data, "{seed}");
-    }
-}
-
-#[test]
-fn strict_messages_break_nothing() {
-    break_nothing(200);
-}
-
-#[test]
-#[ignore = "thorough"]
-fn many_strict_messages_break_nothing() {
-    break_nothing(5000);
-}
-
-fn break_nothing(seeds: u64) {
-    for layout in LAYOUTS {
-        for seed in 0..seeds {
+        for seed in 0..200 {
             assert_eq!(
                 violations(&irregular(seed, layout, true)),
                 [],
                 "{seed} {layout:?}"
             );
-        }
-    }
-}
-
-#[test]
-fn irregular_messages_break_no_must() {
-    break_no_must(200);
-}
-
-#[test]
-#[ignore = "thorough"]
-fn many_irregular_messages_break_no_must() {
-    break_no_must(5000);
-}
-
-/// Between them, the messages break each rule of level "should".
-fn break_no_must(seeds: u64) {
-    let mut broken = BTreeSet::new();
-    for layout in LAYOUTS {
-        for seed in 0..seeds {
             let data = irregular(seed, layout, false);
             assert_eq!(grave(&data), [], "{seed} {layout:?}");
             broken.extend(violations(&data).into_iter().map(|v| v.rule));
         }
     }
-    let all = RULES.iter().filter(|rule| rule.1 == Level::Should);
-    assert_eq!(broken, all.map(|rule| rule.0).collect());
+    assert_eq!(broken, SHOULD.into_iter().collect());
 }

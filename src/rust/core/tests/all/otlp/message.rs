@@ -1,8 +1,11 @@
 //! The messages of OTLP profiles, as opentelemetry-proto defines them.
 //!
-//! Each message lists its fields once: number, name in JSON, and a reference to the value. The
-//! encoders for protocol buffers (`wire.rs`) and JSON (`json.rs`) both use these lists. Nothing here
-//! comes from the crate under test, so that the tests are independent of it.
+//! Tests have a message as OTLP/JSON without the fields that have the default value. Nothing here comes from the crate
+//! under test, so that the tests are independent of it.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// The versions of the wire format that can be read: v1.9, and v1.10, which is the same as v1.11.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,274 +16,172 @@ pub enum Layout {
 
 pub const LAYOUTS: [Layout; 2] = [Layout::V9, Layout::V11];
 
-/// A reference to the value of a field; the variant is its type in protocol buffers. `Id` is
-/// `bytes`, too, but hexadecimal in JSON.
-pub enum Slot<'a> {
-    Int32(&'a mut i32),
-    Int64(&'a mut i64),
-    Uint32(&'a mut u32),
-    Uint64(&'a mut u64),
-    Fixed64(&'a mut u64),
-    String(&'a mut String),
-    Bytes(&'a mut Vec<u8>),
-    Id(&'a mut Vec<u8>),
-    Int32s(&'a mut Vec<i32>),
-    Int64s(&'a mut Vec<i64>),
-    Fixed64s(&'a mut Vec<u64>),
-    Strings(&'a mut Vec<String>),
-    One(&'a mut dyn Message),
-    Many(&'a mut dyn Messages),
-    Any(&'a mut AnyValue),
+/// A message on each line; of each field the number, the name in JSON and the type, with a star if it is repeated. Two
+/// numbers are those of v1.9 and v1.11; 0 if there is no such field.
+const SCHEMA: &str = "\
+Data: 1 resourceProfiles ResourceProfiles*, 2 dictionary Dictionary
+ResourceProfiles: 1 resource Resource, 2 scopeProfiles ScopeProfiles*, 3 schemaUrl string
+Resource: 1 attributes KeyValue*, 2 droppedAttributesCount uint32, 3 entityRefs EntityRef*
+EntityRef: 1 schemaUrl string, 2 type string, 3 idKeys string*, 4 descriptionKeys string*
+ScopeProfiles: 1 scope Scope, 2 profiles Profile*, 3 schemaUrl string
+Scope: 1 name string, 2 version string, 3 attributes KeyValue*, 4 droppedAttributesCount uint32
+Profile: 1 sampleType ValueType, 2 samples Sample*, 3 timeUnixNano fixed64, 4 durationNano uint64, 5 periodType ValueType, \
+6 period int64, 7 profileId id, 8 droppedAttributesCount uint32, 9 originalPayloadFormat string, 10 originalPayload bytes, \
+11 attributeIndices int32*
+ValueType: 1 typeStrindex int32, 2 unitStrindex int32
+Sample: 1 stackIndex int32, 3/2 attributeIndices int32*, 4/3 linkIndex int32, 2/4 values int64*, 5 timestampsUnixNano fixed64*
+Dictionary: 1 mappingTable Mapping*, 2 locationTable Location*, 3 functionTable Function*, 4 linkTable Link*, \
+5 stringTable string*, 6 attributeTable KeyValueAndUnit*, 7 stackTable Stack*
+Mapping: 1 memoryStart uint64, 2 memoryLimit uint64, 3 fileOffset uint64, 4 filenameStrindex int32, 5 attributeIndices int32*
+Location: 1 mappingIndex int32, 2 address uint64, 3 lines Line*, 4 attributeIndices int32*
+Line: 1 functionIndex int32, 2 line int64, 3 column int64
+Function: 1 nameStrindex int32, 2 systemNameStrindex int32, 3 filenameStrindex int32, 4 startLine int64
+Link: 1 traceId id, 2 spanId id
+Stack: 1 locationIndices int32*
+KeyValueAndUnit: 1 keyStrindex int32, 2 value AnyValue, 3 unitStrindex int32
+KeyValue: 1 key string, 2 value AnyValue, 0/3 keyStrindex int32
+AnyValue: 1 stringValue string, 2 boolValue bool, 3 intValue int64, 4 doubleValue double, 5 arrayValue Array, \
+6 kvlistValue KeyValueList, 7 bytesValue bytes, 0/8 stringValueStrindex int32
+Array: 1 values AnyValue*
+KeyValueList: 1 values KeyValue*";
+
+#[derive(Debug)]
+pub struct Field {
+    numbers: [u64; 2],
+    pub name: &'static str,
+    /// `id` is `bytes`, too, but hexadecimal in JSON.
+    pub kind: &'static str,
+    pub repeated: bool,
 }
 
-pub type Field<'a> = (u64, &'static str, Slot<'a>);
-
-pub trait Message {
-    /// The fields of a layout, sorted by number. Panics if a field that the layout does not have is
-    /// set.
-    fn fields(&mut self, layout: Layout) -> Vec<Field<'_>>;
-}
-
-/// A repeated field of messages.
-pub trait Messages {
-    fn add(&mut self) -> &mut dyn Message;
-    fn all(&mut self) -> Vec<&mut dyn Message>;
-}
-
-impl<M: Message + Default> Messages for Vec<M> {
-    fn add(&mut self) -> &mut dyn Message {
-        self.push(M::default());
-        self.last_mut().unwrap()
+impl Field {
+    pub fn number(&self, layout: Layout) -> u64 {
+        self.numbers[layout as usize]
     }
 
-    fn all(&mut self) -> Vec<&mut dyn Message> {
-        self.iter_mut().map(|m| m as &mut dyn Message).collect()
+    pub fn is_message(&self) -> bool {
+        self.kind.starts_with(|c: char| c.is_ascii_uppercase())
+    }
+
+    /// The wire type of a single value.
+    pub fn wire(&self) -> u64 {
+        match self.kind {
+            "int32" | "int64" | "uint32" | "uint64" | "bool" => 0,
+            "fixed64" | "double" => 1,
+            _ => 2,
+        }
+    }
+
+    /// Whether values may be packed.
+    pub fn is_packable(&self) -> bool {
+        self.repeated && self.wire() != 2
+    }
+
+    /// The table that the field refers to.
+    pub fn table(&self) -> Option<&'static str> {
+        table(self.name)
     }
 }
 
-/// Visits every field that is not a message, with the path of the message and the name of the field.
-pub fn walk(message: &mut dyn Message, place: &str, visit: &mut dyn FnMut(&str, &str, Slot)) {
-    for (_, name, slot) in message.fields(Layout::V11) {
-        match slot {
-            Slot::One(inner) => walk(inner, &format!("{place}.{name}"), visit),
-            Slot::Many(items) => {
-                for (i, item) in items.all().into_iter().enumerate() {
-                    walk(item, &format!("{place}.{name}[{i}]"), visit);
+static MESSAGES: LazyLock<BTreeMap<&str, Vec<Field>>> = LazyLock::new(|| {
+    let lines = SCHEMA.lines().map(|line| line.split_once(": ").unwrap());
+    let all = lines.map(|(name, fields)| (name, fields.split(", ").map(field).collect()));
+    all.collect()
+});
+
+fn field(text: &'static str) -> Field {
+    let words: Vec<_> = text.split(' ').collect();
+    let (old, new) = words[0].split_once('/').unwrap_or((words[0], words[0]));
+    Field {
+        numbers: [old, new].map(|number| number.parse().unwrap()),
+        name: words[1],
+        kind: words[2].trim_end_matches('*'),
+        repeated: words[2].ends_with('*'),
+    }
+}
+
+pub fn fields(message: &str) -> &'static [Field] {
+    &MESSAGES[message]
+}
+
+/// The table that a field with this name refers to.
+pub fn table(name: &str) -> Option<&'static str> {
+    match name {
+        "mappingIndex" => Some("mappingTable"),
+        "locationIndices" => Some("locationTable"),
+        "functionIndex" => Some("functionTable"),
+        "linkIndex" => Some("linkTable"),
+        "attributeIndices" => Some("attributeTable"),
+        "stackIndex" => Some("stackTable"),
+        _ if name.ends_with("Strindex") => Some("stringTable"),
+        _ => None,
+    }
+}
+
+pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+pub fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+/// A number, which may be written as a string; 0 if there is none.
+pub fn number(value: &Value) -> i128 {
+    match value {
+        Value::Null => 0,
+        Value::String(text) => text.parse().unwrap(),
+        value => value.as_number().unwrap().as_i128().unwrap(),
+    }
+}
+
+/// Visits every field that is not a message, also those without a value, which are then null.
+pub fn walk(
+    value: &mut Value,
+    type_: &str,
+    place: &str,
+    visit: &mut dyn FnMut(&str, &Field, &mut Value),
+) {
+    for field in fields(type_) {
+        // Of the fields of a value there is one.
+        if type_ == "AnyValue" && value[field.name].is_null() {
+            continue;
+        }
+        let inner = &mut value[field.name];
+        let place = format!("{place}.{}", field.name);
+        match inner {
+            Value::Array(items) if field.is_message() => {
+                for (i, item) in items.iter_mut().enumerate() {
+                    walk(item, field.kind, &format!("{place}[{i}]"), visit);
                 }
             }
-            slot => visit(place, name, slot),
+            _ if field.is_message() && field.repeated => {}
+            inner if field.is_message() => walk(inner, field.kind, &place, visit),
+            inner => visit(&place, field, inner),
         }
     }
 }
 
-/// Declares a message: `field: Type = Slot number "jsonName"`.
-macro_rules! message {
-    ($(#[$doc:meta])* $name:ident {
-        $($field:ident: $type:ty = $slot:ident $number:tt $json:literal),* $(,)?
-    }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-        pub struct $name {
-            $(pub $field: $type),*
-        }
-
-        impl Message for $name {
-            fn fields(&mut self, layout: Layout) -> Vec<Field<'_>> {
-                let mut fields: Vec<Field> = Vec::new();
-                $(match $number.number(layout) {
-                    0 => assert_eq!(self.$field, <$type>::default(), "no place for {}", $json),
-                    number => fields.push((number, $json, Slot::$slot(&mut self.$field))),
-                })*
-                fields.sort_by_key(|field| field.0);
-                fields
+/// Visits every index: its table, its path, and the index.
+pub fn each_index(
+    value: &mut Value,
+    type_: &str,
+    place: &str,
+    visit: &mut dyn FnMut(&'static str, &str, &mut Value),
+) {
+    walk(
+        value,
+        type_,
+        place,
+        &mut |place, field, value| match (field.table(), value) {
+            (None, _) => {}
+            (Some(table), Value::Array(indices)) => {
+                for (i, index) in indices.iter_mut().enumerate() {
+                    visit(table, &format!("{place}[{i}]"), index);
+                }
             }
-        }
-    };
-}
-
-/// The number of a field in each layout: a single number for all, or one each for v1.9 and v1.11,
-/// with 0 if the layout does not have the field.
-trait Number {
-    fn number(&self, layout: Layout) -> u64;
-}
-
-impl Number for u64 {
-    fn number(&self, _: Layout) -> u64 {
-        *self
-    }
-}
-
-impl Number for [u64; 2] {
-    fn number(&self, layout: Layout) -> u64 {
-        self[layout as usize]
-    }
-}
-
-message!(
-    /// `ProfilesData`, and `ExportProfilesServiceRequest`, which has the same fields.
-    Data {
-        resource_profiles: Vec<ResourceProfiles> = Many 1 "resourceProfiles",
-        dictionary: Dictionary = One 2 "dictionary",
-    }
-);
-
-message!(ResourceProfiles {
-    resource: Resource = One 1 "resource",
-    scope_profiles: Vec<ScopeProfiles> = Many 2 "scopeProfiles",
-    schema_url: String = String 3 "schemaUrl",
-});
-
-message!(Resource {
-    attributes: Vec<KeyValue> = Many 1 "attributes",
-    dropped_attributes_count: u32 = Uint32 2 "droppedAttributesCount",
-    entity_refs: Vec<EntityRef> = Many 3 "entityRefs",
-});
-
-message!(EntityRef {
-    schema_url: String = String 1 "schemaUrl",
-    type_: String = String 2 "type",
-    id_keys: Vec<String> = Strings 3 "idKeys",
-    description_keys: Vec<String> = Strings 4 "descriptionKeys",
-});
-
-message!(ScopeProfiles {
-    scope: InstrumentationScope = One 1 "scope",
-    profiles: Vec<Profile> = Many 2 "profiles",
-    schema_url: String = String 3 "schemaUrl",
-});
-
-message!(InstrumentationScope {
-    name: String = String 1 "name",
-    version: String = String 2 "version",
-    attributes: Vec<KeyValue> = Many 3 "attributes",
-    dropped_attributes_count: u32 = Uint32 4 "droppedAttributesCount",
-});
-
-message!(Profile {
-    sample_type: ValueType = One 1 "sampleType",
-    samples: Vec<Sample> = Many 2 "samples",
-    time_unix_nano: u64 = Fixed64 3 "timeUnixNano",
-    duration_nano: u64 = Uint64 4 "durationNano",
-    period_type: ValueType = One 5 "periodType",
-    period: i64 = Int64 6 "period",
-    profile_id: Vec<u8> = Id 7 "profileId",
-    dropped_attributes_count: u32 = Uint32 8 "droppedAttributesCount",
-    original_payload_format: String = String 9 "originalPayloadFormat",
-    original_payload: Vec<u8> = Bytes 10 "originalPayload",
-    attribute_indices: Vec<i32> = Int32s 11 "attributeIndices",
-});
-
-message!(ValueType {
-    type_strindex: i32 = Int32 1 "typeStrindex",
-    unit_strindex: i32 = Int32 2 "unitStrindex",
-});
-
-message!(Sample {
-    stack_index: i32 = Int32 1 "stackIndex",
-    attribute_indices: Vec<i32> = Int32s [3, 2] "attributeIndices",
-    link_index: i32 = Int32 [4, 3] "linkIndex",
-    values: Vec<i64> = Int64s [2, 4] "values",
-    timestamps_unix_nano: Vec<u64> = Fixed64s 5 "timestampsUnixNano",
-});
-
-message!(Dictionary {
-    mapping_table: Vec<Mapping> = Many 1 "mappingTable",
-    location_table: Vec<Location> = Many 2 "locationTable",
-    function_table: Vec<Function> = Many 3 "functionTable",
-    link_table: Vec<Link> = Many 4 "linkTable",
-    string_table: Vec<String> = Strings 5 "stringTable",
-    attribute_table: Vec<KeyValueAndUnit> = Many 6 "attributeTable",
-    stack_table: Vec<Stack> = Many 7 "stackTable",
-});
-
-message!(Mapping {
-    memory_start: u64 = Uint64 1 "memoryStart",
-    memory_limit: u64 = Uint64 2 "memoryLimit",
-    file_offset: u64 = Uint64 3 "fileOffset",
-    filename_strindex: i32 = Int32 4 "filenameStrindex",
-    attribute_indices: Vec<i32> = Int32s 5 "attributeIndices",
-});
-
-message!(Location {
-    mapping_index: i32 = Int32 1 "mappingIndex",
-    address: u64 = Uint64 2 "address",
-    lines: Vec<Line> = Many 3 "lines",
-    attribute_indices: Vec<i32> = Int32s 4 "attributeIndices",
-});
-
-message!(Line {
-    function_index: i32 = Int32 1 "functionIndex",
-    line: i64 = Int64 2 "line",
-    column: i64 = Int64 3 "column",
-});
-
-message!(Function {
-    name_strindex: i32 = Int32 1 "nameStrindex",
-    system_name_strindex: i32 = Int32 2 "systemNameStrindex",
-    filename_strindex: i32 = Int32 3 "filenameStrindex",
-    start_line: i64 = Int64 4 "startLine",
-});
-
-message!(Link {
-    trace_id: Vec<u8> = Id 1 "traceId",
-    span_id: Vec<u8> = Id 2 "spanId",
-});
-
-message!(Stack {
-    location_indices: Vec<i32> = Int32s 1 "locationIndices",
-});
-
-message!(KeyValueAndUnit {
-    key_strindex: i32 = Int32 1 "keyStrindex",
-    value: AnyValue = Any 2 "value",
-    unit_strindex: i32 = Int32 3 "unitStrindex",
-});
-
-message!(KeyValue {
-    key: String = String 1 "key",
-    value: AnyValue = Any 2 "value",
-    key_strindex: i32 = Int32 [0, 3] "keyStrindex",
-});
-
-message!(
-    /// The message of lists of keys and values. [`AnyValue`] contains the pairs directly, so this
-    /// message is used only for encoding and decoding.
-    KeyValueList {
-        values: Vec<KeyValue> = Many 1 "values",
-    }
-);
-
-/// A value of an attribute. A missing value is `Empty`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AnyValue {
-    #[default]
-    Empty,
-    String(String),
-    Bool(bool),
-    Int(i64),
-    Double(Double),
-    Array(Vec<AnyValue>),
-    Kvlist(Vec<KeyValue>),
-    Bytes(Vec<u8>),
-    StringStrindex(i32),
-}
-
-/// A double that is compared by its bits, so that NaN equals itself and -0 differs from 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Double(u64);
-
-impl Double {
-    pub fn new(value: f64) -> Double {
-        Double(value.to_bits())
-    }
-
-    pub fn get(self) -> f64 {
-        f64::from_bits(self.0)
-    }
-}
-
-impl std::fmt::Debug for Double {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(f, "{:?}", self.get())
-    }
+            (Some(_), Value::Null) if field.repeated => {}
+            (Some(table), index) => visit(table, place, index),
+        },
+    );
 }

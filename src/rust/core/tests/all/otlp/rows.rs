@@ -1,48 +1,35 @@
 //! Creates random rows of the dictionary, and attributes, for irregular messages (`irregular.rs`).
 
+use super::content::resolved;
 use super::message::*;
+use super::wire::{double, object};
+use data_encoding::{BASE64, HEXLOWER};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 pub const EXTREME: [i64; 8] = [0, 1, -1, 7, 1 << 53, (1 << 53) + 1, i64::MAX, i64::MIN];
 
+// Not NUL, since strings in R cannot contain it.
+#[rustfmt::skip]
 const TEXTS: [&str; 14] = [
-    "main",
-    "read",
-    "f",
-    "g(x)",
-    "",
-    "lib.so",
-    "/usr/lib/日本.so",
-    "naïve",
-    "a b",
-    "line\nfeed",
-    // Not NUL, since strings in R cannot contain it.
-    "\u{1}",
-    "\"quoted\\",
-    "🙂",
-    "[vdso]",
+    "main", "read", "f", "g(x)", "", "lib.so", "/usr/lib/日本.so", "naïve", "a b", "line\nfeed", "\u{1}",
+    "\"quoted\\", "🙂", "[vdso]",
 ];
 
 /// Keys for which the semantic conventions do not define a type or the kind of record.
+#[rustfmt::skip]
 const KEYS: [&str; 9] = [
-    "thread.id",
-    "request",
-    "alignment",
-    "bytes",
-    "ключ",
-    "a key",
-    "pprof",
-    "service.name",
-    "x",
+    "thread.id", "request", "alignment", "bytes", "ключ", "a key", "pprof", "service.name", "x",
 ];
-
-const UNITS: [&str; 5] = ["", "", "By", "ns", "{request}"];
 
 /// The random number generator (splitmix64), and the dictionary of the message so far.
 pub struct Maker {
     state: u64,
     pub layout: Layout,
     pub strict: bool,
-    pub dictionary: Dictionary,
+    pub d: Value,
+    /// The first row with each content, for each table.
+    known: BTreeMap<(&'static str, String), i64>,
 }
 
 impl Maker {
@@ -51,25 +38,20 @@ impl Maker {
             state: seed,
             layout,
             strict,
-            dictionary: Dictionary::default(),
+            d: json!({}),
+            known: BTreeMap::new(),
         };
-        let zeros = Link {
-            trace_id: vec![0; 16],
-            span_id: vec![0; 8],
-        };
-        maker.dictionary = Dictionary {
-            mapping_table: vec![Mapping::default()],
-            location_table: vec![Location::default()],
-            function_table: vec![Function::default()],
-            link_table: vec![if maker.rarely() {
-                Link::default()
-            } else {
-                zeros
-            }],
-            string_table: vec![String::new()],
-            attribute_table: vec![KeyValueAndUnit::default()],
-            stack_table: vec![Stack::default()],
-        };
+        for table in fields("Dictionary") {
+            let row = match table.kind {
+                "string" => json!(""),
+                "Link" if !maker.rarely() => {
+                    json!({"traceId": "0".repeat(32), "spanId": "0".repeat(16)})
+                }
+                _ => json!({}),
+            };
+            maker.known.insert((table.name, row.to_string()), 0);
+            maker.d[table.name] = json!([row]);
+        }
         maker
     }
 
@@ -110,90 +92,85 @@ impl Maker {
         }
     }
 
-    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+    fn bytes(&mut self, count: u64) -> Vec<u8> {
         (0..count).map(|_| self.any() as u8).collect()
     }
 
-    /// Returns the index of a row that is equal by value, or adds the row.
-    fn row<T, K: PartialEq>(
-        &mut self,
-        table: fn(&mut Dictionary) -> &mut Vec<T>,
-        value: fn(&Dictionary, &T) -> K,
-        row: T,
-    ) -> i32 {
+    pub fn hex(&mut self, bytes: u64) -> String {
+        HEXLOWER.encode(&self.bytes(bytes))
+    }
+
+    pub fn base64(&mut self, bytes: u64) -> String {
+        BASE64.encode(&self.bytes(bytes))
+    }
+
+    /// Returns the index of a row that has the same content, or adds the row.
+    fn row(&mut self, table: &'static str, row: Value) -> i64 {
         let again = self.rarely();
-        let wanted = value(&self.dictionary, &row);
-        let rows = std::mem::take(table(&mut self.dictionary));
-        let found = rows
-            .iter()
-            .position(|row| value(&self.dictionary, row) == wanted);
-        let rows_again = table(&mut self.dictionary);
-        *rows_again = rows;
-        match found {
+        let key = (table, resolved(&self.d, &row).to_string());
+        match self.known.get(&key) {
             Some(0) => 0,
-            Some(index) if !again => index as i32,
+            Some(index) if !again => *index,
             _ => {
-                rows_again.push(row);
-                rows_again.len() as i32 - 1
+                let rows = self.d[table].as_array_mut().unwrap();
+                rows.push(row);
+                let index = rows.len() as i64 - 1;
+                self.known.entry(key).or_insert(index);
+                index
             }
         }
     }
 
-    pub fn string(&mut self, text: &str) -> i32 {
-        self.row(
-            |d| &mut d.string_table,
-            |_, text| text.clone(),
-            text.to_string(),
-        )
+    pub fn string(&mut self, text: &str) -> i64 {
+        self.row("stringTable", json!(text))
     }
 
-    pub fn some_string(&mut self) -> i32 {
-        let text = self.text();
-        self.string(text)
-    }
-
-    pub fn link(&mut self) -> i32 {
-        let number = self.below(4) as u8 + 1;
-        let link = Link {
-            trace_id: vec![number; 16],
-            span_id: [0, 0, 0, 0, 0, 0, 0, number].to_vec(),
-        };
-        self.row(|d| &mut d.link_table, Dictionary::link, link)
-    }
-
-    fn function(&mut self) -> i32 {
-        let mut function = Function {
-            name_strindex: self.some_string(),
-            system_name_strindex: if self.chance(30) {
-                self.some_string()
-            } else {
-                0
-            },
-            filename_strindex: if self.chance(50) {
-                self.some_string()
-            } else {
-                0
-            },
-            start_line: self.line(),
-        };
-        if [function.system_name_strindex, function.filename_strindex] == [0, 0]
-            && function.name_strindex == 0
-        {
-            function.name_strindex = self.string("named");
+    /// A string, or 0.
+    fn string_in(&mut self, percent: u64) -> i64 {
+        if self.chance(percent) {
+            let text = self.text();
+            self.string(text)
+        } else {
+            0
         }
-        self.row(|d| &mut d.function_table, Dictionary::function, function)
+    }
+
+    pub fn link(&mut self) -> i64 {
+        let number = self.below(4) + 1;
+        let ids = json!({"traceId": format!("{number:02x}").repeat(16), "spanId": format!("{number:016x}")});
+        self.row("linkTable", ids)
+    }
+
+    fn function(&mut self) -> i64 {
+        let mut function = json!({
+            "nameStrindex": self.string_in(100),
+            "systemNameStrindex": self.string_in(30),
+            "filenameStrindex": self.string_in(50),
+            "startLine": self.line(),
+        });
+        function = object(function);
+        if !function
+            .as_object()
+            .unwrap()
+            .keys()
+            .any(|name| name.ends_with("Strindex"))
+        {
+            function["nameStrindex"] = json!(self.string("named"));
+        }
+        self.row("functionTable", function)
     }
 
     /// A line or column. They start at 1; 0 is unset.
-    fn line(&mut self) -> i64 {
-        if self.rarely() {
+    fn line(&mut self) -> String {
+        let line = if self.rarely() {
             self.extreme()
         } else {
             self.pick(&[0, 0, 1, 2, 40, 1 << 40, i64::MAX])
-        }
+        };
+        line.to_string()
     }
 
-    fn mapping(&mut self) -> i32 {
+    fn mapping(&mut self) -> i64 {
         let mut attributes = self.attributes();
         let mut ids = Vec::new();
         for kind in ["gnu", "go", "htlhash"] {
@@ -212,22 +189,22 @@ impl Maker {
             "has_inline_frames",
         ] {
             if self.chance(25) {
-                let value = AnyValue::Bool(self.chance(70));
+                let value = json!({"boolValue": self.chance(70)});
                 attributes.push(self.attribute(&format!("pprof.mapping.{has}"), value, ""));
             }
         }
         let start = self.pick(&[0, 0x1000, 1 << 47, u64::MAX - 0xffff]);
-        let mapping = Mapping {
-            memory_start: start,
-            memory_limit: start + self.pick(&[0, 0x1000, 0xffff]),
-            file_offset: self.pick(&[0, 0x1000, u64::MAX]),
-            filename_strindex: self.some_string(),
-            attribute_indices: attributes,
-        };
-        self.row(|d| &mut d.mapping_table, Dictionary::mapping, mapping)
+        let mapping = json!({
+            "memoryStart": start.to_string(),
+            "memoryLimit": (start + self.pick(&[0, 0x1000, 0xffff])).to_string(),
+            "fileOffset": self.pick(&[0, 0x1000, u64::MAX]).to_string(),
+            "filenameStrindex": self.string_in(100),
+            "attributeIndices": attributes,
+        });
+        self.row("mappingTable", object(mapping))
     }
 
-    fn build_id(&mut self, kind: &str) -> i32 {
+    fn build_id(&mut self, kind: &str) -> i64 {
         let irregular = self.rarely();
         let id = match kind {
             _ if irregular => "no known form",
@@ -235,46 +212,46 @@ impl Maker {
             "go" => "foh3mEXu7BLZjsN9pOwG/kATcXlYVCDEFouRMQed_",
             _ => "600DCAFE4A110000F2BF38C493F5FB92",
         };
-        let key = format!("process.executable.build_id.{kind}");
-        self.attribute(&key, AnyValue::String(id.to_string()), "")
+        self.attribute(
+            &format!("process.executable.build_id.{kind}"),
+            json!({"stringValue": id}),
+            "",
+        )
     }
 
-    fn location(&mut self) -> i32 {
-        let mut location = Location::default();
-        if self.chance(60) {
-            location.mapping_index = self.mapping();
-        }
-        let mapping = &self.dictionary.mapping_table[location.mapping_index as usize];
-        let (start, limit) = (mapping.memory_start, mapping.memory_limit);
-        if self.chance(70) {
-            location.address = match (start, limit) {
-                (0, 0) => self.pick(&[1, 0x401000, (1 << 53) + 1, u64::MAX]),
-                _ if self.rarely() => self.any(),
-                _ => self.pick(&[start, limit, start / 2 + limit / 2]),
-            };
-        }
-        for _ in 0..self.pick(&[0, 1, 1, 1, 2, 3]) {
-            location.lines.push(Line {
-                function_index: if self.chance(90) { self.function() } else { 0 },
-                line: self.line(),
-                column: self.line(),
-            });
-        }
-        location.attribute_indices = self.attributes();
+    fn location(&mut self) -> i64 {
+        let mapping = if self.chance(60) { self.mapping() } else { 0 };
+        let row = &self.d["mappingTable"][mapping as usize];
+        let [start, limit] = ["memoryStart", "memoryLimit"].map(|name| number(&row[name]) as u64);
+        let address = match (start, limit) {
+            _ if !self.chance(70) => 0,
+            (0, 0) => self.pick(&[1, 0x401000, (1 << 53) + 1, u64::MAX]),
+            _ if self.rarely() => self.any(),
+            _ => self.pick(&[start, limit, start / 2 + limit / 2]),
+        };
+        let count = self.pick(&[0, 1, 1, 1, 2, 3]);
+        let lines = (0..count).map(|_| {
+            let function = if self.chance(90) { self.function() } else { 0 };
+            object(json!({"functionIndex": function, "line": self.line(), "column": self.line()}))
+        });
+        let lines: Value = lines.collect();
+        let mut attributes = self.attributes();
         if self.chance(40) {
             let type_ = self.pick(&["native", "r", "cpython", "kernel", "go"]);
-            let value = AnyValue::String(type_.to_string());
-            location
-                .attribute_indices
-                .push(self.attribute("profile.frame.type", value, ""));
+            attributes.push(self.attribute(
+                "profile.frame.type",
+                json!({"stringValue": type_}),
+                "",
+            ));
         }
         if self.chance(10) {
-            let value = AnyValue::Bool(self.chance(50));
-            location
-                .attribute_indices
-                .push(self.attribute("pprof.location.is_folded", value, ""));
+            let value = json!({"boolValue": self.chance(50)});
+            attributes.push(self.attribute("pprof.location.is_folded", value, ""));
         }
-        let index = self.row(|d| &mut d.location_table, Dictionary::location, location);
+        let location = json!({
+            "mappingIndex": mapping, "address": address.to_string(), "lines": lines, "attributeIndices": attributes,
+        });
+        let index = self.row("locationTable", object(location));
         // An empty location is valid, but should not be written.
         if self.strict && index == 0 {
             self.location()
@@ -284,20 +261,18 @@ impl Maker {
     }
 
     /// Adds a stack. Stacks share locations, and may be recursive.
-    pub fn stack(&mut self) -> i32 {
-        let mut stack = Stack::default();
-        for _ in 0..self.pick(&[0, 1, 2, 3, 5]) {
-            let location = match self.dictionary.location_table.len() {
-                known if known > 1 && self.chance(60) => self.below(known as u64 - 1) as i32 + 1,
-                _ => self.location(),
-            };
-            stack.location_indices.push(location);
-        }
-        self.row(|d| &mut d.stack_table, Dictionary::stack, stack)
+    pub fn stack(&mut self) -> i64 {
+        let count = self.pick(&[0, 1, 2, 3, 5]);
+        let locations = (0..count).map(|_| match list(&self.d, "locationTable").len() as u64 {
+            known if known > 1 && self.chance(60) => self.below(known - 1) as i64 + 1,
+            _ => self.location(),
+        });
+        let locations: Vec<_> = locations.collect();
+        self.row("stackTable", object(json!({"locationIndices": locations})))
     }
 
     /// Adds attributes with different keys.
-    pub fn attributes(&mut self) -> Vec<i32> {
+    pub fn attributes(&mut self) -> Vec<i64> {
         let keys = self.keys();
         let mut indices: Vec<_> = keys
             .into_iter()
@@ -317,105 +292,112 @@ impl Maker {
             .collect()
     }
 
-    fn some_attribute(&mut self, key: &str) -> i32 {
+    fn some_attribute(&mut self, key: &str) -> i64 {
         let value = self.value(2);
         let unit = if self.rarely() {
             "µ units"
         } else {
-            self.pick(&UNITS)
+            self.pick(&["", "", "By", "ns", "{request}"])
         };
         self.attribute(key, value, unit)
     }
 
-    pub fn attribute(&mut self, key: &str, value: AnyValue, unit: &str) -> i32 {
-        let attribute = KeyValueAndUnit {
-            key_strindex: self.string(key),
-            value,
-            unit_strindex: self.string(unit),
-        };
-        let index = self.row(|d| &mut d.attribute_table, Dictionary::attribute, attribute);
+    pub fn attribute(&mut self, key: &str, value: Value, unit: &str) -> i64 {
+        let row = json!({"keyStrindex": self.string(key), "value": value, "unitStrindex": self.string(unit)});
+        let index = self.row("attributeTable", object(row));
         // Strings are moved to the table only now: an equal row may contain them inline.
-        let table = &mut self.dictionary.attribute_table;
-        if index as usize == table.len() - 1 {
-            let value = std::mem::take(&mut table[index as usize].value);
-            let value = self.shared(value);
-            self.dictionary.attribute_table[index as usize].value = value;
-        }
+        let place = index as usize;
+        let value = self.d["attributeTable"][place]["value"].take();
+        let value = self.shared(value);
+        let mut row = self.d["attributeTable"][place].take();
+        row["value"] = value;
+        self.d["attributeTable"][place] = object(row);
         index
     }
 
     /// Moves some strings of a value to the string table.
-    fn shared(&mut self, value: AnyValue) -> AnyValue {
+    fn shared(&mut self, value: Value) -> Value {
         if self.layout != Layout::V11 {
             return value;
         }
-        match value {
-            AnyValue::String(text) if self.chance(50) => {
-                AnyValue::StringStrindex(self.string(&text))
-            }
-            AnyValue::Array(v) => AnyValue::Array(v.into_iter().map(|v| self.shared(v)).collect()),
-            AnyValue::Kvlist(v) => {
-                AnyValue::Kvlist(v.into_iter().map(|v| self.shared_pair(v)).collect())
-            }
-            value => value,
+        let items = |name: &str| list(&value[name], "values").to_vec();
+        if let Some(text) = value["stringValue"].as_str().filter(|_| self.chance(50)) {
+            json!({"stringValueStrindex": self.string(text)})
+        } else if value["arrayValue"].is_object() {
+            let values: Value = items("arrayValue")
+                .into_iter()
+                .map(|value| self.shared(value))
+                .collect();
+            json!({"arrayValue": object(json!({"values": values}))})
+        } else if value["kvlistValue"].is_object() {
+            let values: Value = items("kvlistValue")
+                .into_iter()
+                .map(|pair| self.shared_pair(pair))
+                .collect();
+            json!({"kvlistValue": object(json!({"values": values}))})
+        } else {
+            value
         }
     }
 
-    pub fn shared_pair(&mut self, mut pair: KeyValue) -> KeyValue {
+    pub fn shared_pair(&mut self, pair: Value) -> Value {
+        let value = self.shared(pair["value"].clone());
+        let key = text(&pair, "key");
         if self.layout == Layout::V11 && self.chance(50) {
-            pair.key_strindex = self.string(&std::mem::take(&mut pair.key));
+            object(json!({"keyStrindex": self.string(key), "value": value}))
+        } else {
+            object(json!({"key": key, "value": value}))
         }
-        pair.value = self.shared(pair.value);
-        pair
     }
 
-    pub fn value(&mut self, depth: u32) -> AnyValue {
-        let kinds = if depth == 0 { 6 } else { 8 };
-        match self.below(kinds) {
-            0 => AnyValue::Empty,
-            1 => AnyValue::String(self.text().to_string()),
-            2 => AnyValue::Bool(self.chance(50)),
-            3 => AnyValue::Int(self.extreme()),
-            4 => AnyValue::Double(Double::new(self.double())),
-            5 => {
-                let count = self.below(4) as usize;
-                AnyValue::Bytes(self.bytes(count))
+    pub fn value(&mut self, depth: u32) -> Value {
+        match self.below(if depth == 0 { 6 } else { 8 }) {
+            0 => json!({}),
+            1 => json!({"stringValue": self.text()}),
+            2 => json!({"boolValue": self.chance(50)}),
+            3 => json!({"intValue": self.extreme().to_string()}),
+            4 => {
+                let irregular = [
+                    f64::NAN,
+                    f64::INFINITY,
+                    f64::NEG_INFINITY,
+                    -0.0,
+                    0.1,
+                    5e-324,
+                    f64::MAX,
+                    3.0,
+                ];
+                json!({"doubleValue": double(self.pick(&irregular))})
             }
-            6 => AnyValue::Array((0..self.below(4)).map(|_| self.value(depth - 1)).collect()),
-            _ => AnyValue::Kvlist(self.pairs(depth - 1)),
+            5 => {
+                let count = self.below(4);
+                json!({"bytesValue": self.base64(count)})
+            }
+            6 => {
+                let count = self.below(4);
+                let values: Value = (0..count).map(|_| self.value(depth - 1)).collect();
+                json!({"arrayValue": object(json!({"values": values}))})
+            }
+            _ => json!({"kvlistValue": object(json!({"values": self.pairs(depth - 1)}))}),
         }
-    }
-
-    fn double(&mut self) -> f64 {
-        let irregular = [
-            f64::NAN,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            -0.0,
-            0.1,
-            5e-324,
-            f64::MAX,
-            3.0,
-        ];
-        self.pick(&irregular)
     }
 
     /// Key-value pairs with different keys; all strings are inline.
-    pub fn pairs(&mut self, depth: u32) -> Vec<KeyValue> {
+    pub fn pairs(&mut self, depth: u32) -> Vec<Value> {
         let keys = self.keys();
-        let pairs = keys.into_iter().map(|key| KeyValue {
-            key: key.to_string(),
-            value: self.value(depth),
-            key_strindex: 0,
-        });
-        pairs.collect()
+        keys.into_iter()
+            .map(|key| object(json!({"key": key, "value": self.value(depth)})))
+            .collect()
     }
 
     /// Adds rows that are not used.
     pub fn orphans(&mut self) {
         for _ in 0..3 {
             match self.below(4) {
-                0 => self.dictionary.string_table.push("nobody's".to_string()),
+                0 => self.d["stringTable"]
+                    .as_array_mut()
+                    .unwrap()
+                    .push(json!("nobody's")),
                 1 => drop(self.attributes()),
                 2 => drop(self.stack()),
                 _ => drop(self.link()),

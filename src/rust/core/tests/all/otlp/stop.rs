@@ -1,129 +1,64 @@
 //! Interrupts: each phase of reading and writing checks whether to stop.
 
-use super::bombs::{data, profile, sample};
-use super::json::to_json;
-use super::message::*;
-use super::whole::attribute;
+use super::message::Layout;
 use super::wire::encode;
+use super::{read_until, writer};
 use profile_core::error::Error;
-use profile_core::formats::otlp::{self, Writer};
-use profile_core::formats::{self, Input, Writer as _};
-use profile_core::io::input::Origin;
+use profile_core::formats::Writer as _;
+use serde_json::{Value, json};
 use std::cell::Cell;
 
-/// Counts the checks for an interrupt, and requests one after `until` checks.
-struct Asked {
-    count: Cell<u64>,
-    until: u64,
-}
-
-impl Asked {
-    fn new(until: u64) -> Asked {
-        Asked {
-            count: Cell::new(0),
-            until,
-        }
-    }
-
-    fn ask(&self) -> bool {
-        self.count.set(self.count.get() + 1);
-        self.count.get() > self.until
-    }
+/// Runs something that is asked to stop after `until` checks. Returns its result and the number of checks.
+fn until<T>(until: u64, run: impl FnOnce(&dyn Fn() -> bool) -> T) -> (T, u64) {
+    let count = Cell::new(0);
+    let result = run(&|| {
+        count.set(count.get() + 1);
+        count.get() > until
+    });
+    (result, count.get())
 }
 
 #[test]
 fn a_wish_to_stop_is_heard_in_each_phase() {
-    let read = |bytes: &[u8], asked: &Asked| {
-        formats::read(
-            Input::Bytes(bytes),
-            Some(&otlp::FORMAT),
-            Origin::default(),
-            &|| asked.ask(),
-        )
-    };
     // Many rows in each table, and many samples.
-    let frames = 60_000;
-    let line = |i| Line {
-        function_index: i,
-        line: 1,
-        column: 0,
-    };
-    let dictionary = Dictionary {
-        string_table: (0..frames)
-            .map(|i| {
-                if i == 0 {
-                    String::new()
-                } else {
-                    format!("text {i}")
-                }
-            })
-            .collect(),
-        function_table: (0..frames)
-            .map(|i| Function {
-                name_strindex: i,
-                ..Function::default()
-            })
-            .collect(),
-        mapping_table: (0..frames)
-            .map(|i| Mapping {
-                filename_strindex: i,
-                ..Mapping::default()
-            })
-            .collect(),
-        location_table: (0..frames)
-            .map(|i| Location {
-                lines: vec![line(i)],
-                ..Location::default()
-            })
-            .collect(),
-        attribute_table: (0..frames)
-            .map(|i| attribute(i, AnyValue::Empty, 0))
-            .collect(),
-        link_table: vec![
-            Link {
-                trace_id: vec![1; 16],
-                span_id: vec![2; 8]
-            };
-            frames as usize
-        ],
-        stack_table: (0..frames)
-            .map(|i| Stack {
-                location_indices: vec![i],
-            })
-            .collect(),
-    };
-    let samples = (0..frames).map(|stack_index| Sample {
-        stack_index,
-        ..sample(1)
+    let rows = |row: &dyn Fn(usize) -> Value| (0..60_000).map(row).collect::<Value>();
+    let ids = json!({"traceId": "01".repeat(16), "spanId": "02".repeat(8)});
+    let dictionary = json!({
+        "stringTable": rows(&|i| json!(if i == 0 { String::new() } else { format!("text {i}") })),
+        "functionTable": rows(&|i| json!({"nameStrindex": i})),
+        "mappingTable": rows(&|i| json!({"filenameStrindex": i})),
+        "locationTable": rows(&|i| json!({"lines": [{"functionIndex": i, "line": "1"}]})),
+        "attributeTable": rows(&|i| json!({"keyStrindex": i})),
+        "linkTable": rows(&|_| ids.clone()),
+        "stackTable": rows(&|i| json!({"locationIndices": [i]})),
     });
-    let data = data(vec![profile(samples.collect())], dictionary);
-    let message = encode(&data, Layout::V11);
-    let json = to_json(&data).to_string().into_bytes();
-    for bytes in [message, json] {
-        let asked = Asked::new(u64::MAX);
-        let (profile, _) = read(&bytes, &asked).unwrap();
-        let most = asked.count.get();
+    let samples = rows(&|i| json!({"stackIndex": i, "values": ["1"]}));
+    let profile = json!({"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "samples": samples});
+    let data = json!({"resourceProfiles": [{"scopeProfiles": [{"profiles": [profile]}]}], "dictionary": dictionary});
+    for bytes in [encode(&data, Layout::V11), data.to_string().into_bytes()] {
+        let read = |most| {
+            until(most, |stop| {
+                read_until(&bytes, stop).map(|(profile, _)| profile)
+            })
+        };
+        let (profile, most) = read(u64::MAX);
+        let profile = profile.unwrap();
         assert!(most > 2 * bytes.len() as u64 / (1 << 20), "{most}");
         for until in (0..most).step_by(most as usize / 10 + 1) {
-            let asked = Asked::new(until);
-            assert!(
-                matches!(read(&bytes, &asked), Err(Error::Interrupted)),
-                "{until}"
-            );
-            assert_eq!(asked.count.get(), until + 1);
+            let (result, asked) = read(until);
+            assert!(matches!(result, Err(Error::Interrupted)), "{until}");
+            assert_eq!(asked, until + 1);
         }
         for json in [false, true] {
-            let options = Writer {
-                json,
-                aggregate: json,
-                ..Writer::default()
+            let write = |most| {
+                until(most, |stop| {
+                    writer(json, json).write(&profile, &mut Vec::new(), stop)
+                })
             };
-            let write = |asked: &Asked| options.write(&profile, &mut Vec::new(), &|| asked.ask());
-            let asked = Asked::new(u64::MAX);
-            write(&asked).unwrap();
-            let most = asked.count.get();
+            let (result, most) = write(u64::MAX);
+            result.unwrap();
             for until in (0..most).step_by(most as usize / 3 + 1) {
-                assert!(matches!(write(&Asked::new(until)), Err(Error::Interrupted)));
+                assert!(matches!(write(until).0, Err(Error::Interrupted)), "{until}");
             }
         }
     }

@@ -1,7 +1,9 @@
-//! Encodes and decodes messages as protocol buffers, independently of the crate, in each layout and
-//! in each form that protocol buffers allow.
+//! Encodes and decodes messages as protocol buffers, independently of the crate, in each layout and in each form that
+//! protocol buffers allow.
 
 use super::message::*;
+use data_encoding::{BASE64, HEXLOWER};
+use serde_json::{Map, Value, json};
 
 /// The choices that protocol buffers leave to writers.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +18,8 @@ pub struct Form {
     pub unknown: bool,
     /// Write each singular field twice, first with another value, which readers must ignore.
     pub again: bool,
+    /// The number of a field among all, and the wire type that it gets, which is wrong.
+    pub wrong: Option<(usize, u64)>,
 }
 
 /// How repeated numbers are written; `Mixed`: the first unpacked, the others packed.
@@ -35,227 +39,287 @@ impl Form {
             reversed: false,
             unknown: false,
             again: false,
+            wrong: None,
         }
     }
 
     /// All forms of a layout, starting with the plain one.
     pub fn all(layout: Layout) -> Vec<Form> {
-        let mut forms = Vec::new();
-        for packing in [Packing::Packed, Packing::Single, Packing::Mixed] {
-            for bits in 0..8 {
-                forms.push(Form {
-                    layout,
-                    packing,
-                    explicit: bits & 1 != 0,
-                    reversed: bits & 2 != 0,
-                    unknown: bits & 4 != 0,
-                    again: false,
-                });
-            }
-        }
-        forms
+        let packings = [Packing::Packed, Packing::Single, Packing::Mixed];
+        let forms = packings
+            .into_iter()
+            .flat_map(|packing| (0..8).map(move |bits| (packing, bits)));
+        let forms = forms.map(|(packing, bits)| Form {
+            packing,
+            explicit: bits & 1 != 0,
+            reversed: bits & 2 != 0,
+            unknown: bits & 4 != 0,
+            ..Form::plain(layout)
+        });
+        forms.collect()
     }
 }
 
-pub fn encode(data: &Data, layout: Layout) -> Vec<u8> {
+/// The field that got another type, and its position.
+#[derive(Debug)]
+pub struct Changed {
+    pub number: u64,
+    pub at: u64,
+    pub path: String,
+}
+
+struct Encoder {
+    form: Form,
+    fields: usize,
+    changed: Option<Changed>,
+}
+
+pub fn encode(data: &Value, layout: Layout) -> Vec<u8> {
     encode_as(data, Form::plain(layout))
 }
 
 /// Panics if `data` contains a field that the layout does not have.
-pub fn encode_as(data: &Data, form: Form) -> Vec<u8> {
-    let outermost = Form {
-        unknown: false,
-        ..form
-    };
-    message(&mut data.clone(), outermost, form).0
+pub fn encode_as(data: &Value, form: Form) -> Vec<u8> {
+    encoder(form).message(data, "Data", "")
 }
 
-pub fn decode(bytes: &[u8], layout: Layout) -> Result<Data, String> {
-    let mut data = Data::default();
-    read(bytes, &mut data, layout)?;
-    Ok(data)
+fn encoder(form: Form) -> Encoder {
+    Encoder {
+        form,
+        fields: 0,
+        changed: None,
+    }
 }
 
-#[derive(Default)]
-struct Bytes(Vec<u8>);
+/// Encodes the message with field number `at` of all fields as another wire type. Returns the bytes, and the changed
+/// field, or `None` if the field may have this type. `None` if there are fewer fields.
+pub fn mistyped(
+    data: &Value,
+    layout: Layout,
+    at: usize,
+    wire: u64,
+) -> Option<(Vec<u8>, Option<Changed>)> {
+    let mut encoder = encoder(Form {
+        explicit: true,
+        wrong: Some((at, wire)),
+        ..Form::plain(layout)
+    });
+    let bytes = encoder.message(data, "Data", "");
+    (at < encoder.fields).then_some((bytes, encoder.changed))
+}
 
-impl Bytes {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
+/// A field that contains a message of a type.
+pub fn part(number: u64, type_: &str, value: &Value) -> Vec<u8> {
+    delimited(
+        number,
+        &encoder(Form::plain(Layout::V11)).message(value, type_, ""),
+    )
+}
+
+pub fn delimited(number: u64, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put(&mut out, number, 2, bytes.len() as u64, bytes);
+    out
+}
+
+pub fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn put(out: &mut Vec<u8>, number: u64, wire: u64, value: u64, bytes: &[u8]) {
+    varint(out, number << 3 | wire);
+    scalar(out, wire, value);
+    out.extend(bytes);
+}
+
+fn scalar(out: &mut Vec<u8>, wire: u64, value: u64) {
+    if wire == 1 {
+        out.extend(value.to_le_bytes());
+    } else {
+        varint(out, value);
+    }
+}
+
+/// The bits of a number, and the bytes of other values.
+fn bits(kind: &str, value: &Value) -> u64 {
+    match (kind, value) {
+        ("bool", value) => u64::from(value.as_bool().unwrap_or_default()),
+        ("double", Value::String(word)) => word
+            .replace("Infinity", "inf")
+            .parse::<f64>()
+            .unwrap()
+            .to_bits(),
+        ("double", value) => value.as_f64().unwrap_or_default().to_bits(),
+        _ => number(value) as u64,
+    }
+}
+
+fn bytes(kind: &str, value: &Value) -> Vec<u8> {
+    let text = value.as_str().unwrap_or_default();
+    match kind {
+        "bytes" => BASE64.decode(text.as_bytes()).unwrap(),
+        "id" => HEXLOWER.decode(text.as_bytes()).unwrap(),
+        _ => text.as_bytes().to_vec(),
+    }
+}
+
+/// Whether a field is as if it were not there.
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields
+            .iter()
+            .all(|(name, v)| v.is_null() || !name.ends_with("Value") && says_nothing(v)),
+        _ => false,
+    }
+}
+
+impl Encoder {
+    fn message(&mut self, value: &Value, type_: &str, path: &str) -> Vec<u8> {
+        let form = self.form;
+        let mut out = Vec::new();
+        if form.unknown && !path.is_empty() {
+            put(&mut out, 2001, 0, 7, b"");
+            put(&mut out, 2002, 1, 7, b"");
+            put(&mut out, 2003, 2, 1, b"\xff");
+            put(&mut out, 2004, 5, 1, b"\x02\x03\x04");
         }
-        self.0.push(value as u8);
+        let mut all: Vec<_> = fields(type_)
+            .iter()
+            .map(|field| (field.number(form.layout), field))
+            .collect();
+        all.sort_by_key(|(number, _)| *number);
+        if form.reversed {
+            all.reverse();
+        }
+        for (number, field) in all {
+            let (given, path) = (&value[field.name], format!("{path}.{}", field.name));
+            if number == 0 {
+                assert!(given.is_null(), "no place for {path}");
+                continue;
+            }
+            let is_choice = type_ == "AnyValue";
+            if form.again && !field.repeated && !given.is_null() {
+                if is_choice {
+                    out.extend(delimited(1, b"caf\xe9"));
+                }
+                match field.kind {
+                    "AnyValue" => out.extend(delimited(number, &[8 << 3, 0x7f])),
+                    "string" | "bytes" | "id" => out.extend(delimited(number, b"caf\xe9")),
+                    _ if field.is_message() => {}
+                    _ => put(&mut out, number, field.wire(), u64::MAX - 7, b""),
+                }
+            }
+            if field.is_packable() {
+                self.numbers(&mut out, number, field, given, &path);
+            } else if field.repeated {
+                let items = given.as_array().map_or(&[][..], Vec::as_slice);
+                items
+                    .iter()
+                    .for_each(|item| self.one(&mut out, number, field, item, &path));
+            } else if if is_choice {
+                !given.is_null()
+            } else {
+                form.explicit || !says_nothing(given)
+            } {
+                self.one(&mut out, number, field, given, &path);
+            }
+        }
+        out
     }
 
-    fn uint(&mut self, number: u64, value: u64) {
-        self.varint(number << 3);
-        self.varint(value);
+    fn one(&mut self, out: &mut Vec<u8>, number: u64, field: &Field, value: &Value, path: &str) {
+        if self.is_wrong(out, number, field, path) {
+            return;
+        }
+        if field.wire() != 2 {
+            return put(out, number, field.wire(), bits(field.kind, value), b"");
+        }
+        if !field.is_message() {
+            return out.extend(delimited(number, &bytes(field.kind, value)));
+        }
+        let before = self.changed.is_some();
+        let body = self.message(value, field.kind, path);
+        put(out, number, 2, body.len() as u64, b"");
+        if let Some(changed) = self.changed.as_mut().filter(|_| !before) {
+            changed.at += out.len() as u64;
+        }
+        out.extend(body);
     }
 
-    fn fixed64(&mut self, number: u64, value: u64) {
-        self.varint(number << 3 | 1);
-        self.0.extend(value.to_le_bytes());
-    }
-
-    fn bytes(&mut self, number: u64, bytes: &[u8]) {
-        self.varint(number << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend(bytes);
-    }
-
-    fn repeated(&mut self, number: u64, values: &[u64], fixed: bool, form: Form) {
-        let single = match form.packing {
+    fn numbers(
+        &mut self,
+        out: &mut Vec<u8>,
+        number: u64,
+        field: &Field,
+        given: &Value,
+        path: &str,
+    ) {
+        if self.is_wrong(out, number, field, path) {
+            return;
+        }
+        let values: Vec<_> = given
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|v| bits(field.kind, v))
+            .collect();
+        let single = match self.form.packing {
             Packing::Packed => 0,
             Packing::Single => values.len(),
             Packing::Mixed => values.len().min(1),
         };
-        for value in &values[..single] {
-            if fixed {
-                self.fixed64(number, *value);
-            } else {
-                self.uint(number, *value);
-            }
-        }
-        let mut packed = Bytes::default();
-        for value in &values[single..] {
-            if fixed {
-                packed.0.extend(value.to_le_bytes());
-            } else {
-                packed.varint(*value);
-            }
-        }
-        if !packed.0.is_empty() || form.explicit {
-            self.bytes(number, &packed.0);
+        values[..single]
+            .iter()
+            .for_each(|value| put(out, number, field.wire(), *value, b""));
+        let mut packed = Vec::new();
+        values[single..]
+            .iter()
+            .for_each(|value| scalar(&mut packed, field.wire(), *value));
+        if !packed.is_empty() || self.form.explicit {
+            out.extend(delimited(number, &packed));
         }
     }
 
-    fn unknown(&mut self) {
-        self.uint(2001, 7);
-        self.fixed64(2002, 7);
-        self.bytes(2003, b"\xff");
-        self.varint(2004 << 3 | 5);
-        self.0.extend([1, 2, 3, 4]);
-    }
-}
-
-/// Encodes a message in form `form`, and the messages in it in form `inner`.
-fn message(message_: &mut dyn Message, form: Form, inner: Form) -> Bytes {
-    let mut out = Bytes::default();
-    if form.unknown {
-        out.unknown();
-    }
-    let mut fields = message_.fields(form.layout);
-    if form.reversed {
-        fields.reverse();
-    }
-    for (number, _, slot) in fields {
-        let written = form.explicit;
-        if form.again {
-            match &slot {
-                Slot::Int32(0) | Slot::Int64(0) | Slot::Uint32(0) | Slot::Uint64(0) => {}
-                Slot::Int32(_) | Slot::Int64(_) | Slot::Uint32(_) | Slot::Uint64(_) => {
-                    out.uint(number, u64::MAX - 7);
-                }
-                Slot::Fixed64(v) if **v != 0 => out.fixed64(number, u64::MAX),
-                Slot::String(v) if !v.is_empty() => out.bytes(number, b"caf\xe9"),
-                Slot::Bytes(v) | Slot::Id(v) if !v.is_empty() => out.bytes(number, b"caf\xe9"),
-                Slot::Any(v) if **v != AnyValue::Empty => out.bytes(number, &[8 << 3, 0x7f]),
-                _ => {}
-            }
+    /// Counts the field, and writes it with another type if it is the one that should have it.
+    fn is_wrong(&mut self, out: &mut Vec<u8>, number: u64, field: &Field, path: &str) -> bool {
+        self.fields += 1;
+        let Some((at, wire)) = self.form.wrong else {
+            return false;
+        };
+        if self.fields - 1 != at || wire == field.wire() || wire == 2 && field.is_packable() {
+            return false;
         }
-        match slot {
-            Slot::Int32(v) if *v != 0 || written => out.uint(number, *v as i64 as u64),
-            Slot::Int64(v) if *v != 0 || written => out.uint(number, *v as u64),
-            Slot::Uint32(v) if *v != 0 || written => out.uint(number, u64::from(*v)),
-            Slot::Uint64(v) if *v != 0 || written => out.uint(number, *v),
-            Slot::Fixed64(v) if *v != 0 || written => out.fixed64(number, *v),
-            Slot::String(v) if !v.is_empty() || written => out.bytes(number, v.as_bytes()),
-            Slot::Bytes(v) | Slot::Id(v) if !v.is_empty() || written => out.bytes(number, v),
-            Slot::Int32s(v) => {
-                let values: Vec<_> = v.iter().map(|v| i64::from(*v) as u64).collect();
-                out.repeated(number, &values, false, form);
-            }
-            Slot::Int64s(v) => {
-                let values: Vec<_> = v.iter().map(|v| *v as u64).collect();
-                out.repeated(number, &values, false, form);
-            }
-            Slot::Fixed64s(v) => out.repeated(number, v, true, form),
-            Slot::Strings(v) => v.iter().for_each(|v| out.bytes(number, v.as_bytes())),
-            Slot::Many(v) => {
-                for item in v.all() {
-                    out.bytes(number, &message(item, inner, inner).0);
-                }
-            }
-            Slot::One(v) => {
-                let body = message(v, inner, inner).0;
-                if !body.is_empty() || written {
-                    out.bytes(number, &body);
-                }
-            }
-            Slot::Any(v) => {
-                let body = any(v, inner).0;
-                if !body.is_empty() || written {
-                    out.bytes(number, &body);
-                }
-            }
-            _ => {}
-        }
+        self.changed = Some(Changed {
+            number,
+            at: out.len() as u64,
+            path: path.to_owned(),
+        });
+        put(out, number, wire, 1, if wire == 2 { b"\x01" } else { b"" });
+        true
     }
-    out
-}
-
-fn any(value: &mut AnyValue, form: Form) -> Bytes {
-    let mut out = Bytes::default();
-    if form.again && !matches!(value, AnyValue::Empty) {
-        out.bytes(1, b"caf\xe9");
-    }
-    match value {
-        AnyValue::Empty => {}
-        AnyValue::String(v) => out.bytes(1, v.as_bytes()),
-        AnyValue::Bool(v) => out.uint(2, u64::from(*v)),
-        AnyValue::Int(v) => out.uint(3, *v as u64),
-        AnyValue::Double(v) => out.fixed64(4, v.get().to_bits()),
-        AnyValue::Array(values) => {
-            let mut body = Bytes::default();
-            for value in values {
-                body.bytes(1, &any(value, form).0);
-            }
-            out.bytes(5, &body.0);
-        }
-        AnyValue::Kvlist(v) => {
-            let mut list = KeyValueList { values: v.clone() };
-            out.bytes(6, &message(&mut list, form, form).0);
-        }
-        AnyValue::Bytes(v) => out.bytes(7, v),
-        AnyValue::StringStrindex(v) => {
-            assert_eq!(form.layout, Layout::V11, "no such field");
-            out.uint(8, i64::from(*v) as u64);
-        }
-    }
-    out
-}
-
-enum Raw<'a> {
-    Varint(u64),
-    Fixed64(u64),
-    Bytes(&'a [u8]),
-    Fixed32,
 }
 
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
     fn take(&mut self, count: u64) -> Result<&'a [u8], String> {
-        let (taken, rest) = usize::try_from(count)
+        let parts = usize::try_from(count)
             .ok()
-            .and_then(|count| self.0.split_at_checked(count))
-            .ok_or("cut short")?;
+            .and_then(|count| self.0.split_at_checked(count));
+        let (taken, rest) = parts.ok_or("cut short")?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn varint(&mut self) -> Result<u64, String> {
+    fn scalar(&mut self, wire: u64) -> Result<u64, String> {
+        if wire == 1 {
+            return Ok(u64::from_le_bytes(self.take(8)?.try_into().unwrap()));
+        }
         let mut value = 0;
         for shift in (0..70).step_by(7) {
             let byte = self.take(1)?[0];
@@ -266,114 +330,140 @@ impl<'a> Reader<'a> {
         }
         Err("varint too long".into())
     }
-
-    fn fixed64(&mut self) -> Result<u64, String> {
-        Ok(u64::from_le_bytes(self.take(8)?.try_into().unwrap()))
-    }
-
-    fn field(&mut self) -> Result<(u64, Raw<'a>), String> {
-        let key = self.varint()?;
-        let raw = match key & 7 {
-            0 => Raw::Varint(self.varint()?),
-            1 => Raw::Fixed64(self.fixed64()?),
-            2 => {
-                let length = self.varint()?;
-                Raw::Bytes(self.take(length)?)
-            }
-            5 => self.take(4).map(|_| Raw::Fixed32)?,
-            other => return Err(format!("wire type {other}")),
-        };
-        match key >> 3 {
-            0 => Err("field number 0".into()),
-            number => Ok((number, raw)),
-        }
-    }
-
-    fn varints(mut self) -> Result<Vec<u64>, String> {
-        let mut values = Vec::new();
-        while !self.0.is_empty() {
-            values.push(self.varint()?);
-        }
-        Ok(values)
-    }
 }
 
-fn text(bytes: &[u8]) -> Result<String, String> {
-    String::from_utf8(bytes.to_vec()).map_err(|e| e.to_string())
+pub fn decode(bytes: &[u8], layout: Layout) -> Result<Value, String> {
+    let mut data = json!({});
+    read(bytes, "Data", &mut data, layout)?;
+    Ok(data)
 }
 
-fn read(bytes: &[u8], into: &mut dyn Message, layout: Layout) -> Result<(), String> {
+fn read(bytes: &[u8], type_: &str, into: &mut Value, layout: Layout) -> Result<(), String> {
     let mut reader = Reader(bytes);
     while !reader.0.is_empty() {
-        let (number, raw) = reader.field()?;
-        let fields = into.fields(layout);
-        let Some((_, name, slot)) = fields.into_iter().find(|field| field.0 == number) else {
+        let key = reader.scalar(0)?;
+        let (number, wire) = (key >> 3, key & 7);
+        let (value, bytes) = match wire {
+            0 | 1 => (reader.scalar(wire)?, &[][..]),
+            2 => {
+                let length = reader.scalar(0)?;
+                (0, reader.take(length)?)
+            }
+            5 => (0, reader.take(4)?),
+            other => return Err(format!("wire type {other}")),
+        };
+        let found = fields(type_)
+            .iter()
+            .find(|field| field.number(layout) == number);
+        let Some(field) = found.filter(|_| number != 0) else {
+            if number == 0 {
+                return Err("field number 0".into());
+            }
             continue;
         };
-        match (slot, raw) {
-            (Slot::Int32(v), Raw::Varint(raw)) => *v = raw as i32,
-            (Slot::Int64(v), Raw::Varint(raw)) => *v = raw as i64,
-            (Slot::Uint32(v), Raw::Varint(raw)) => *v = raw as u32,
-            (Slot::Uint64(v), Raw::Varint(raw)) => *v = raw,
-            (Slot::Fixed64(v), Raw::Fixed64(raw)) => *v = raw,
-            (Slot::String(v), Raw::Bytes(raw)) => *v = text(raw)?,
-            (Slot::Bytes(v) | Slot::Id(v), Raw::Bytes(raw)) => *v = raw.to_vec(),
-            (Slot::Int32s(v), Raw::Varint(raw)) => v.push(raw as i32),
-            (Slot::Int32s(v), Raw::Bytes(raw)) => {
-                v.extend(Reader(raw).varints()?.into_iter().map(|v| v as i32));
+        let is_packed = wire == 2 && field.is_packable();
+        if wire != field.wire() && !is_packed {
+            return Err(format!("wrong wire type for {}", field.name));
+        }
+        let is_choice = type_ == "AnyValue";
+        if is_choice {
+            *into = json!({});
+        }
+        let place = &mut into[field.name];
+        if field.repeated && place.is_null() {
+            *place = json!([]);
+        }
+        let mut packed = Reader(bytes);
+        while is_packed && !packed.0.is_empty() {
+            let value = decoded(field.kind, packed.scalar(field.wire())?, b"")?;
+            place.as_array_mut().unwrap().push(value);
+        }
+        if is_packed {
+        } else if field.is_message() && !field.repeated {
+            if place.is_null() {
+                *place = json!({});
             }
-            (Slot::Int64s(v), Raw::Varint(raw)) => v.push(raw as i64),
-            (Slot::Int64s(v), Raw::Bytes(raw)) => {
-                v.extend(Reader(raw).varints()?.into_iter().map(|v| v as i64));
+            read(bytes, field.kind, place, layout)?;
+        } else if field.repeated {
+            let mut item = json!({});
+            if field.is_message() {
+                read(bytes, field.kind, &mut item, layout)?;
+            } else {
+                item = decoded(field.kind, value, bytes)?;
             }
-            (Slot::Fixed64s(v), Raw::Fixed64(raw)) => v.push(raw),
-            (Slot::Fixed64s(v), Raw::Bytes(raw)) => {
-                let mut packed = Reader(raw);
-                while !packed.0.is_empty() {
-                    v.push(packed.fixed64()?);
-                }
-            }
-            (Slot::Strings(v), Raw::Bytes(raw)) => v.push(text(raw)?),
-            (Slot::One(v), Raw::Bytes(raw)) => read(raw, v, layout)?,
-            (Slot::Many(v), Raw::Bytes(raw)) => read(raw, v.add(), layout)?,
-            (Slot::Any(v), Raw::Bytes(raw)) => *v = read_any(raw, layout)?,
-            _ => return Err(format!("wrong wire type for {name}")),
+            place.as_array_mut().unwrap().push(item);
+        } else {
+            *place = decoded(field.kind, value, bytes)?;
+        }
+        if !is_choice && is_default(place) {
+            into.as_object_mut().unwrap().remove(field.name);
         }
     }
     Ok(())
 }
 
-fn read_any(bytes: &[u8], layout: Layout) -> Result<AnyValue, String> {
-    let mut value = AnyValue::Empty;
-    let mut reader = Reader(bytes);
-    while !reader.0.is_empty() {
-        value = match reader.field()? {
-            (1, Raw::Bytes(raw)) => AnyValue::String(text(raw)?),
-            (2, Raw::Varint(raw)) => AnyValue::Bool(raw != 0),
-            (3, Raw::Varint(raw)) => AnyValue::Int(raw as i64),
-            (4, Raw::Fixed64(raw)) => AnyValue::Double(Double::new(f64::from_bits(raw))),
-            (5, Raw::Bytes(raw)) => {
-                let mut values = Vec::new();
-                let mut items = Reader(raw);
-                while !items.0.is_empty() {
-                    match items.field()? {
-                        (1, Raw::Bytes(raw)) => values.push(read_any(raw, layout)?),
-                        (1, _) => return Err("wrong wire type in an array".into()),
-                        _ => {}
-                    }
-                }
-                AnyValue::Array(values)
-            }
-            (6, Raw::Bytes(raw)) => {
-                let mut list = KeyValueList::default();
-                read(raw, &mut list, layout)?;
-                AnyValue::Kvlist(list.values)
-            }
-            (7, Raw::Bytes(raw)) => AnyValue::Bytes(raw.to_vec()),
-            (8, Raw::Varint(raw)) if layout == Layout::V11 => AnyValue::StringStrindex(raw as i32),
-            (1..=7, _) => return Err("wrong wire type in a value".into()),
-            _ => value,
-        };
+fn decoded(kind: &str, value: u64, bytes: &[u8]) -> Result<Value, String> {
+    Ok(match kind {
+        "int32" => json!(value as i32),
+        "uint32" => json!(value as u32),
+        "int64" => json!((value as i64).to_string()),
+        "bool" => json!(value != 0),
+        "double" => double(f64::from_bits(value)),
+        "bytes" => json!(BASE64.encode(bytes)),
+        "id" => json!(HEXLOWER.encode(bytes)),
+        "string" => json!(std::str::from_utf8(bytes).map_err(|error| error.to_string())?),
+        _ => json!(value.to_string()),
+    })
+}
+
+pub fn double(value: f64) -> Value {
+    match value {
+        _ if value.is_nan() => json!("NaN"),
+        f64::INFINITY => json!("Infinity"),
+        f64::NEG_INFINITY => json!("-Infinity"),
+        _ => json!(value),
     }
-    Ok(value)
+}
+
+/// Whether a field that is not a choice has the value that it has if it is not there.
+pub fn is_default(value: &Value) -> bool {
+    [
+        json!(0),
+        json!("0"),
+        json!(""),
+        json!([]),
+        json!({}),
+        Value::Null,
+    ]
+    .contains(value)
+}
+
+/// A message without the fields that have the default value.
+pub fn object(fields: Value) -> Value {
+    let Value::Object(fields) = fields else {
+        panic!("{fields}")
+    };
+    let fields: Map<_, _> = fields
+        .into_iter()
+        .filter(|(_, value)| !is_default(value))
+        .collect();
+    Value::Object(fields)
+}
+
+/// A message as the decoder returns it.
+pub fn without_nothing(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(without_nothing).collect(),
+        Value::Object(fields) => {
+            let fields = fields
+                .into_iter()
+                .map(|(name, value)| (name, without_nothing(value)));
+            Value::Object(
+                fields
+                    .filter(|(name, value)| name.ends_with("Value") || !is_default(value))
+                    .collect(),
+            )
+        }
+        value => value,
+    }
 }

@@ -1,7 +1,8 @@
 //! Tests the fields that perf prints before, after and between frames. The texts are shortened outputs of perf 6.1 and
 //! examples of its authors.
 
-use super::{profile, stacks};
+use super::{FORMAT, profile, stacks};
+use crate::formats::testing::read_with;
 
 /// The names of the frames of each sample, and the kinds of problems.
 fn names(text: &str) -> (Vec<String>, Vec<&'static str>) {
@@ -89,37 +90,17 @@ fn errors_and_losses_of_perf_are_reported() {
 }
 
 #[test]
-fn deferred_call_chains_are_joined() {
-    let sample = |tid: u32, cookie: &str| {
-        format!(
-            "pwd {tid} 121.1: 249113 cycles:\n\tffffffff845e6692 do_syscall_64+0x62 ([kernel.kallsyms])\n\t {cookie} (cookie) ([unknown])\n\n"
-        )
-    };
-    let chain = |tid: u32, cookie: &str, name: &str| {
-        format!(
-            "pwd {tid} 121.2: DEFERRED CALLCHAIN [cookie: {cookie}]\n\t    7f18fe337fa7 {name}+0x7 (/lib/ld.so)\n\t    7f18fe337fa8 main (/bin/pwd)\n\n"
-        )
-    };
-    let first = sample(1, "b00000006");
-    let text = [
-        first.clone(),
-        first.clone(),
-        sample(2, "b00000006"),
-        chain(1, "b00000006", "mprotect"),
-        chain(2, "b00000006", "read"),
-        first,
-        chain(1, "b00000006", "write"),
-        sample(1, "b00000007"),
-        chain(1, "b00000008", "other"),
-    ];
-    let (names, problems) = names(&text.concat());
-    let expected = [
-        "do_syscall_64 mprotect main",
-        "do_syscall_64 mprotect main",
-        "do_syscall_64 read main",
-        "do_syscall_64 write main",
-        "do_syscall_64",
-    ];
-    assert_eq!(names, expected);
-    assert_eq!(problems, ["stray_text", "no_call_chain"]);
+fn call_chains_apart_from_their_samples_are_refused() {
+    let sample = "pwd 1 121.1: 249113 cycles:\n\tffffffff845e6692 do_syscall_64+0x62 ([kernel.kallsyms])\n\t       b00000006 (cookie) ([unknown])\n\n";
+    let chain = "pwd 1 121.2: DEFERRED CALLCHAIN [cookie: b00000006]\n\t    7f18fe337fa7 mprotect+0x7 (/lib/ld.so)\n\n";
+    // Without the chain, which perf may have lost.
+    let missing = (vec!["do_syscall_64".to_owned()], vec!["no_call_chain"]);
+    assert_eq!(names(sample), missing);
+    let error = read_with(&FORMAT, &[sample, chain].concat(), None).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("without `--no-merge-callchains`"),
+        "{error}"
+    );
 }
