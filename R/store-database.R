@@ -18,9 +18,11 @@ database_layout <- 2L
 # Columns and their types. `key` is a whole number below 2^53, which every driver can represent.
 store_tables <- list(
   profile_layout = c(version = "whole"),
+  # `period` and `apart` are NULL until samples are summed up.
   profile_origins = c(
     origin_key = "key", service = "text", version = "text", host = "text", run = "text", run_start = "double",
-    day = "text", period = "text", sample_type = "text", unit = "text"
+    day = "text", period = "text", apart = "text", sample_type = "text", unit = "text", sampling_period = "double",
+    sampling_type = "text", sampling_unit = "text", default_type = "text"
   ),
   # `minute` is in minutes since 1970. `period` is NULL until samples are summed up.
   profile_sums = c(
@@ -118,6 +120,7 @@ store_views <- list(
       "SELECT o.service, o.version, o.host, o.run,", sprintf(time, "o.run_start"), "AS run_start,",
       sprintf(time, "s.minute * 60"), "AS", paste0(DBI::dbQuoteIdentifier(con, "minute"), ","),
       "o.sample_type, o.unit, s.value, s.sample_count, s.stack_key, s.label_key, s.trace_id,",
+      "o.sampling_period, o.sampling_type, o.sampling_unit, o.default_type,",
       paste("o.day AS", DBI::dbQuoteIdentifier(con, "day")),
       "FROM", in_view(con, schema, "profile_sums"), "s JOIN", in_view(con, schema, "profile_origins"),
       "o ON o.origin_key = s.origin_key"
@@ -170,7 +173,7 @@ stored_rows <- function(tables, day, call) {
   origins <- samples[intersect(names(store_tables$profile_origins), names(samples))]
   origins$run_start <- as.numeric(origins$run_start)
   origins$day <- rep(day, nrow(origins))
-  origins$period <- rep(NA_character_, nrow(origins))
+  origins$period <- origins$apart <- rep(NA_character_, nrow(origins))
   origins[] <- lapply(origins, function(column) if (is.factor(column)) as.character(column) else column)
   distinct <- vctrs::vec_unique(origins)
   keys <- origin_keys(distinct, call)

@@ -196,6 +196,72 @@ test_that("keys are numbers that all drivers can represent", {
   expect_identical(number_of_key(factor(c("AAAAAAAAC", NA))), c(1, NA))
 })
 
+test_that("keys of stacks do not depend on the session that stores them", {
+  skip_if_not_installed("RSQLite")
+  # Guessing would find the package of base functions, and none for a function of nobody.
+  x <- small_profile()
+  x$functions$name[[1]] <- x$functions$system_name[[1]] <- "paste"
+  x$functions$filename <- ""
+  expect_true("base" %in% add_packages(x)$functions$.package)
+  frames <- flat_tables(x, character(), NULL)$frames
+  expect_true(all(is.na(frames$package)))
+  # What was recorded is kept, and the others are looked up by who reads it.
+  x$functions$.package <- rep(c("own", NA), length.out = nrow(x$functions))
+  con <- local_sqlite()
+  store_profiles(x, con)
+  y <- read_profile(tbl_profile(con))
+  expect_identical(sort(unique(y$functions$.package)), "own")
+  expect_identical(unique(y$functions$.package_from[!is.na(y$functions$.package)]), "store")
+  expect_false(has_packages(y))
+})
+
+test_that("runs without a time stay apart, whenever they are stored", {
+  skip_if_not_installed(c("RSQLite", "dbplyr"))
+  path <- withr::local_tempfile(fileext = ".folded", lines = "main;f 5")
+  con <- local_sqlite()
+  for (night in 1:3) store_profiles(path, con)
+  expect_identical(nrow(read_profile(tbl_profile(con))$sources), 3L)
+  x <- read_profile(path)
+  store_profiles(list(x, x), con)
+  y <- read_profile(tbl_profile(con))
+  expect_identical(nrow(y$sources), 5L)
+  # What a store has returned keeps its runs, and a time identifies a run.
+  store_profiles(y, con)
+  expect_identical(nrow(read_profile(tbl_profile(con))$sources), 5L)
+  x$sources$source_timestamp <- 1e9
+  for (i in 1:2) store_profiles(x, con)
+  expect_identical(nrow(read_profile(tbl_profile(con))$sources), 6L)
+})
+
+test_that("the sampling period and the default type come back", {
+  skip_if_not_installed("dbplyr")
+  x <- read_rprof(rprof_path("basic_all.out"))
+  go <- nights()[[1]]
+  for_each_database(function(con, schema, connect) {
+    for (i in 1:2) store_profiles(x, con, schema = schema)
+    y <- read_profile(tbl_profile(con, schema = schema))
+    expect_identical(describe_profile(y)$parts$run$interval, describe_profile(x)$parts$run$interval)
+    expect_identical(names(summary(y)$by_function), names(summary(x)$by_function))
+    expect_equal(sum(summary(y)$by_function$self_time), 2 * sum(summary(x)$by_function$self_time))
+    sums <- summary(tbl_profile(con, schema = schema))
+    expect_equal(sums$by_function$self_time, summary(y)$by_function$self_time)
+    # Sums of several runs keep it, too.
+    move_to(con, "2026-01-05", schema)
+    roll_up_profiles(con, as.POSIXct("2026-01-06", tz = "UTC"), apart = "none", schema = schema)
+    expect_equal(summary(tbl_profile(con, schema = schema))$by_function$self_time, sums$by_function$self_time)
+    # Another period is another source.
+    other <- x
+    other$sources$.period <- 2 * x$sources$.period
+    store_profiles(other, con, schema = schema)
+    y <- read_profile(tbl_profile(con, schema = schema))
+    expect_setequal(y$sources$.period, 1000 * c(x$sources$.period, other$sources$.period))
+    store_profiles(go, con, schema = schema, resource = c(service.name = "go"))
+    y <- read_profile(tbl_profile(con, service == "go", schema = schema))
+    expect_identical(attr(summary(y), "type"), attr(summary(go), "type"))
+    expect_identical(y$sources$.default_type, attr(summary(go), "type"))
+  })
+})
+
 test_that("tables of others are not touched", {
   for_each_database(function(con, schema, connect) {
     DBI::dbExecute(con, paste("CREATE TABLE", quoted(con, schema, "frames"), "(a INTEGER)"))
