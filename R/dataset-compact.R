@@ -270,9 +270,6 @@ parts_of_services <- function(services, rows, most = most_rows) {
   parts
 }
 
-# Keys are in base64 for URLs.
-letters_of_keys <- c(LETTERS, letters, 0:9, "-", "_")
-
 # ---- Removing --------------------------------------------------------------------------
 
 # A folder gets a hidden name first, so that no query sees a part of it.

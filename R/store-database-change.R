@@ -27,7 +27,7 @@ days_of_database <- function(con, schema) {
 sum_database_day <- function(con, schema, day, period, apart, call) {
   origins <- read_origins(con, schema, day)
   new <- summed_origins(origins, period, apart)
-  kept <- origin_keys(new, call)
+  kept <- keys_of_rows(new, call)
   if (identical(kept, origins$origin_key)) {
     return(FALSE)
   }
@@ -119,6 +119,7 @@ prune_database <- function(con, schema, before, call) {
       unused("profile_stacks", "stack_key", "profile_uses", "content_key")
       unused("profile_labels", "label_key", "profile_uses", "content_key")
       unused("profile_frames", "frame_key", "profile_stacks", "frame_key")
+      unused("profile_services", "service_key", "profile_uses", "service_key")
     }
   })
   invisible(length(days))

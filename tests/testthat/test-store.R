@@ -262,6 +262,26 @@ test_that("the sampling period and the default type come back", {
   })
 })
 
+test_that("views of others are not dropped, whatever the case of their names", {
+  skip_if_not_installed("RSQLite")
+  con <- local_sqlite()
+  DBI::dbExecute(con, "CREATE TABLE t (a INTEGER)")
+  DBI::dbExecute(con, "CREATE VIEW Samples AS SELECT a FROM t")
+  error <- expect_error(store_profiles(small_profile(), con), class = "profile_error_invalid")
+  expect_identical(error$table, "Samples")
+  expect_setequal(DBI::dbListTables(con), c("t", "Samples"))
+})
+
+test_that("a name of a service is stored once, whatever its length", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    long <- strrep("s", 1e5)
+    for (x in nights()[1:2]) store_profiles(x, con, schema = schema, resource = c(service.name = long))
+    expect_equal(count_rows(con, schema, "profile_services"), 1)
+    expect_identical(unique(as.data.frame(tbl_profile(con, schema = schema)$frames)$service), long)
+  })
+})
+
 test_that("tables of others are not touched", {
   for_each_database(function(con, schema, connect) {
     DBI::dbExecute(con, paste("CREATE TABLE", quoted(con, schema, "frames"), "(a INTEGER)"))
