@@ -226,7 +226,11 @@ put_rows <- function(store, rows, table, to, call, plan) {
     labels = c("service", "label_key", "label", "value")
   )
   rows <- dplyr::arrange(rows, !!!rlang::syms(order[[table]]))
-  put_table(store, to, reading(store, call, dplyr::compute(dplyr::select(rows, !!columns))), table, call)
+  rows <- reading(store, call, dplyr::compute(dplyr::select(rows, !!columns)))
+  if (table == "samples" && any(is.infinite(as.vector(rows$value)))) {
+    abort_sums(call)
+  }
+  put_table(store, to, rows, table, call)
 }
 
 # Sums have no trace, unless they are of one minute.

@@ -181,6 +181,9 @@ profile_of_dataset <- function(
   sums <- dplyr::group_by(tables$samples, dplyr::across(dplyr::all_of(!!by)))
   sums <- dplyr::summarise(sums, value = sum(.data$value, na.rm = TRUE), .groups = "drop")
   sums <- collected(sums, "samples", call)
+  if (any(is.infinite(sums$value))) {
+    abort_sums(call)
+  }
   for (column in setdiff(c(origin_columns, "label_key"), by)) {
     is_number <- column %in% c("run_start", "sampling_period")
     sums[[column]] <- rep(if (is_number) NA_real_ else NA_character_, nrow(sums))
@@ -353,7 +356,7 @@ format_dataset <- function(x, width, n) {
   more <- length(versions) - n
   c(
     if (isTRUE(attr(x, "last_day"))) "<profiles in a database>" else "<profiles in a data set>",
-    wrap("Values:    ", paste(sort(types, method = "radix"), collapse = ", "), width),
+    wrap("Values:    ", if (length(types) > 0) paste(sort(types, method = "radix"), collapse = ", ") else "none", width),
     paste0("Services:  ", format_count(length(unique(found$service)))),
     paste0("  ", vapply(utils::head(versions, n), shown_name, "", width = width), recycle0 = TRUE),
     if (more > 0) paste0("  and ", format_count(more), " more")

@@ -148,6 +148,8 @@ test_that("sums beyond the range of a double are an error, and change nothing", 
   x$sample_values$value <- 0
   x$sample_values$value[[1]] <- 1e308
   for (i in 1:3) store_profiles(x, con)
+  expect_error(read_profile(tbl_profile(con)), "beyond the range", class = "profile_error_unsupported")
+  expect_error(summary(tbl_profile(con)), "beyond the range", class = "profile_error_unsupported")
   move_to(con, "2026-01-01")
   counts <- stored_tables_of(con)
   expect_error(roll_up_profiles(con, Sys.time()), "beyond the range", class = "profile_error_unsupported")
@@ -272,6 +274,36 @@ test_that("views of others are not dropped, whatever the case of their names", {
   expect_setequal(DBI::dbListTables(con), c("t", "Samples"))
 })
 
+test_that("rows that come after their day was summed up are summed up like the others", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    before <- as.POSIXct("2026-01-06", tz = "UTC")
+    store_profiles(nights()[[1]], con, schema = schema, resource = service(host.name = "a"))
+    move_to(con, "2026-01-05", schema)
+    roll_up_profiles(con, before, apart = "none", schema = schema)
+    store_profiles(nights()[[2]], con, schema = schema, resource = service(host.name = "b"))
+    late <- paste(DBI::dbQuoteIdentifier(con, "day"), "=", quoted_text(con, "2026-01-05"))
+    DBI::dbExecute(con, paste("UPDATE", quoted(con, schema, "profile_origins"), "SET", late))
+    expect_identical(roll_up_profiles(con, before, period = "minute", apart = "run", schema = schema), 1)
+    x <- read_profile(tbl_profile(con, schema = schema))
+    expect_identical(nrow(x$sources), 1L)
+    expect_same_sums(con, nights()[1:2], schema = schema)
+  })
+})
+
+test_that("periods begin before their minutes, also before 1970", {
+  skip_if_not_installed("RSQLite")
+  con <- local_sqlite()
+  x <- nights()[[1]]
+  for (seconds in c(-60, -3600 - 60, 60)) {
+    x$sources$source_timestamp <- seconds
+    store_profiles(x, con)
+  }
+  move_to(con, "2026-01-05")
+  roll_up_profiles(con, as.POSIXct("2026-01-06", tz = "UTC"), period = "hour")
+  expect_setequal(DBI::dbReadTable(con, "profile_sums")$minute, c(-60, -120, 0))
+})
+
 test_that("a name of a service is stored once, whatever its length", {
   skip_if_not_installed("dbplyr")
   for_each_database(function(con, schema, connect) {
@@ -280,6 +312,13 @@ test_that("a name of a service is stored once, whatever its length", {
     expect_equal(count_rows(con, schema, "profile_services"), 1)
     expect_identical(unique(as.data.frame(tbl_profile(con, schema = schema)$frames)$service), long)
   })
+})
+
+test_that("a selection without rows is printed as empty", {
+  skip_if_not_installed(c("RSQLite", "dbplyr"))
+  con <- local_sqlite()
+  store_profiles(small_profile(), con)
+  expect_match(format(tbl_profile(con, service == "none")), "^Values: +none$", all = FALSE)
 })
 
 test_that("tables of others are not touched", {
