@@ -321,6 +321,19 @@ test_that("a selection without rows is printed as empty", {
   expect_match(format(tbl_profile(con, service == "none")), "^Values: +none$", all = FALSE)
 })
 
+test_that("texts that are invalid are errors", {
+  skip_if_not(l10n_info()[["UTF-8"]])
+  skip_if_not_installed("RSQLite")
+  con <- local_sqlite()
+  for (text in list("caf\xe9", `Encoding<-`("caf\xe9", "UTF-8"))) {
+    expect_error(
+      store_profiles(small_profile(), con, resource = c(service.name = text)), class = "profile_error_argument"
+    )
+  }
+  store_profiles(small_profile(), con, resource = c(service.name = `Encoding<-`("caf\xe9", "latin1")))
+  expect_identical(DBI::dbReadTable(con, "profile_services")$service, "caf\u00e9")
+})
+
 test_that("tables of others are not touched", {
   for_each_database(function(con, schema, connect) {
     DBI::dbExecute(con, paste("CREATE TABLE", quoted(con, schema, "frames"), "(a INTEGER)"))
