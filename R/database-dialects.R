@@ -1,8 +1,8 @@
 # What the engines of databases need beyond the SQL that all of them have.
 
 # `classes`: the classes of connections; with odbc, a class has the name of the engine.
-# `id`, `double`: types of ids, and of ids that are read. `text`: the type of texts, by default TEXT. `table`: what follows
-#   CREATE TABLE.
+# `id`, `double`: types of ids, and of ids that are read. `text`: the type of texts, by default TEXT. `table`: what
+#   follows CREATE TABLE.
 # `begin`: statements that begin a transaction, by default `dbBegin()`. `isolation`: its level, set after `dbBegin()`.
 # `is_transacting`: whether there is a transaction, whoever has begun it; DBI cannot report this, and drivers know only
 #   transactions that DBI has begun.

@@ -351,12 +351,13 @@ format_dataset <- function(x, width, n) {
   .data <- rlang::.data
   found <- dplyr::collect(dplyr::distinct(x$samples, .data$service, .data$version, .data$sample_type, .data$unit))
   found <- found[order(found$service, found$version, method = "radix"), ]
-  types <- unique(paste0(found$sample_type, " (", found$unit, ")", recycle0 = TRUE))
+  types <- sort(unique(paste0(found$sample_type, " (", found$unit, ")", recycle0 = TRUE)), method = "radix")
+  if (length(types) == 0) types <- "none"
   versions <- unique(ifelse(is.na(found$version), found$service, paste(found$service, found$version)))
   more <- length(versions) - n
   c(
     if (isTRUE(attr(x, "last_day"))) "<profiles in a database>" else "<profiles in a data set>",
-    wrap("Values:    ", if (length(types) > 0) paste(sort(types, method = "radix"), collapse = ", ") else "none", width),
+    wrap("Values:    ", paste(types, collapse = ", "), width),
     paste0("Services:  ", format_count(length(unique(found$service)))),
     paste0("  ", vapply(utils::head(versions, n), shown_name, "", width = width), recycle0 = TRUE),
     if (more > 0) paste0("  and ", format_count(more), " more")

@@ -279,8 +279,8 @@ note_day <- function(con, schema, uses) {
   }
 }
 
-# The keys of rows with the same `column` as `rows` that a table contains; of a stack or a set of labels, that of its first
-# row.
+# The keys of rows with the same `column` as `rows` that a table contains; of a stack or a set of labels, the key of its
+# first row.
 stored_keys_in <- function(con, schema, table, key, column, rows) {
   columns <- setdiff(key, c("depth", "position"))
   ids <- quoted_names(con, columns)

@@ -91,8 +91,8 @@ summary.tbl_profile <- function(object, ..., type = NULL) {
     object$samples <- dplyr::filter(object$samples, .data$sample_type == !!type)
   }
   # Neither labels nor runs matter, but the time of samples does.
-  by <- c(setdiff(origin_columns, c("service", "version", "host", "run_start", "run")), "sample_type", "unit", "stack_key")
-  x <- profile_of_dataset(object, call, by = by)
+  sampled <- setdiff(origin_columns, c("service", "version", "host", "run_start", "run"))
+  x <- profile_of_dataset(object, call, by = c(sampled, "sample_type", "unit", "stack_key"))
   summary(x, type = type)
 }
 

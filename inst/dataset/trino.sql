@@ -12,7 +12,8 @@ CREATE TABLE recent_samples (
 CREATE TABLE compact_samples (
   service varchar, version varchar, host varchar, run varchar, run_start timestamp, minute timestamp, sample_type varchar,
   unit varchar, value double, sample_count bigint, stack_key varchar, label_key varchar, trace_id varchar,
-  sampling_period double, sampling_type varchar, sampling_unit varchar, default_type varchar, day varchar, valid_from bigint
+  sampling_period double, sampling_type varchar, sampling_unit varchar, default_type varchar, day varchar,
+  valid_from bigint
 ) WITH (format = 'PARQUET', external_location = 'ROOT/compact/samples', partitioned_by = ARRAY['day', 'valid_from']);
 
 CREATE TABLE recent_frames (

@@ -17,7 +17,9 @@ expect_summed_after_error <- function(con) {
     expect_error(roll_up_profiles(con, Sys.time()), class = "profile_error_unsupported")
   })
   expect_identical(roll_up_profiles(con, Sys.time()), 1)
-  locked <- function(schema) DBI::dbGetQuery(con, sprintf("SELECT IS_USED_LOCK(CONCAT('profile ', MD5('%s'))) AS id", schema))$id
+  locked <- function(schema) {
+    DBI::dbGetQuery(con, sprintf("SELECT IS_USED_LOCK(CONCAT('profile ', MD5('%s'))) AS id", schema))$id
+  }
   creating(con, "other", expect_false(is.na(locked("other"))), NULL)
   creating(con, NULL, expect_false(is.na(locked("test"))), NULL)
 }

@@ -24,7 +24,7 @@ const UNKNOWN_SERVICE: &str = "unknown_service";
 /// The resource attribute of OpenTelemetry that differs between all processes of a service.
 const INSTANCE: &str = "service.instance.id";
 
-/// What was profiled: the attributes `service.name`, `service.version` and `host.name`, the run, and how it was sampled.
+/// What was profiled: the attributes `service.name`, `service.version` and `host.name`, the run, and its sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin<'p> {
     pub service: &'p str,
