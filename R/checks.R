@@ -9,7 +9,8 @@ call_without_dots <- function(env = rlang::caller_env()) {
 # Whether strings are valid in their encoding. Strings marked as bytes have none.
 is_valid_text <- function(x) {
   valid <- !is.na(x) & Encoding(x) != "bytes"
-  valid[valid] <- validUTF8(enc2utf8(x[valid]))
+  # enc2utf8() substitutes bytes that are invalid in the encoding of the session.
+  valid[valid] <- validEnc(x[valid]) & validUTF8(enc2utf8(x[valid]))
   valid
 }
 

@@ -1,19 +1,18 @@
 # What the engines of databases need beyond the SQL that all of them have.
 
 # `classes`: the classes of connections; with odbc, a class has the name of the engine.
-# `id`, `double`: types of ids, and of ids that are read. `text`, `key_text`, `blob`, `logical`: types of columns, by
-#   default as the driver has it. `constant`: an expression with the type of text. `table`: what follows CREATE TABLE.
-# `replace_view`: whether a view can be replaced. Otherwise it is dropped, which fails if views of users depend on it.
+# `id`, `double`: types of ids, and of ids that are read. `text`: the type of texts, by default TEXT. `table`: what
+#   follows CREATE TABLE.
 # `begin`: statements that begin a transaction, by default `dbBegin()`. `isolation`: its level, set after `dbBegin()`.
 # `is_transacting`: whether there is a transaction, whoever has begun it; DBI cannot report this, and drivers know only
 #   transactions that DBI has begun.
-# `savepoint`: whether a part of a transaction can be undone. `commits`: whether CREATE and ALTER end a transaction.
+# `savepoint`: whether a part of a transaction can be undone. `commits`: whether CREATE ends a transaction.
 # `catalogue`: the default schema, if information_schema lists tables and columns.
-# `drop_temporary`: drops a temporary table. `index`: whether an index is created for the samples of a run.
+# `drop_temporary`: drops a temporary table. `index`: whether there is an index of the sums of each origin.
 # `time`: seconds since 1970 as a timestamp in UTC.
 # `text_of_integer64`: whether integer64 is passed as text.
 standard_sql <- list(
-  id = "BIGINT", double = "DOUBLE PRECISION", constant = "CAST(%s AS TEXT)", table = "", replace_view = FALSE,
+  id = "BIGINT", double = "DOUBLE PRECISION", table = "",
   is_transacting = function(con) FALSE, savepoint = FALSE, commits = FALSE, drop_temporary = "DROP TABLE", index = TRUE,
   text_of_integer64 = FALSE, time = "%s"
 )
@@ -39,7 +38,6 @@ dialects <- list(
   ),
   postgres = list(
     classes = c("PqConnection", "PostgreSQLConnection", "PostgreSQL"),
-    replace_view = TRUE,
     # A writer that has waited must see what was written in the meantime.
     isolation = list(read = "REPEATABLE READ, READ ONLY", write = "READ COMMITTED"),
     is_transacting = function(con) {
@@ -54,11 +52,9 @@ dialects <- list(
   ),
   mysql = list(
     classes = c("MariaDBConnection", "MySQLConnection", "MariaDB", "MySQL"),
-    double = "DOUBLE", text = "LONGTEXT", key_text = "VARCHAR(255)", blob = "LONGBLOB", logical = "TINYINT",
+    double = "DOUBLE", text = "LONGTEXT",
     # Other collations take names for equal that differ in case, accents or trailing blanks.
-    constant = "CAST(%s AS CHAR CHARACTER SET utf8mb4) COLLATE utf8mb4_nopad_bin",
     table = " ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
-    replace_view = TRUE,
     # The level is the default, REPEATABLE READ: RMariaDB would reset another before the transaction begins. A writer
     # reads nothing before it has waited for others, so it sees what they have written.
     is_transacting = function(con) {
@@ -72,12 +68,11 @@ dialects <- list(
   ),
   duckdb = list(
     classes = "duckdb_connection",
-    replace_view = TRUE,
     is_transacting = function(con) {
       id <- function() DBI::dbGetQuery(con, "SELECT CAST(txid_current() AS VARCHAR) AS id")$id
       id() == id()
     },
-    # A table with an index cannot be altered, and finding the samples of a run needs none.
+    # Finding the sums of an origin needs none.
     index = FALSE,
     catalogue = "current_schema()", time = "TIMESTAMP '1970-01-01' + to_seconds(%s)",
     # The driver would store the bits of a double.
@@ -136,24 +131,12 @@ insert_rows <- function(con, schema, table, rows) {
 }
 
 literals <- function(x, con) {
-  text <- if (is.list(x)) {
-    if (is_postgres(con)) {
-      vapply(x, function(bytes) paste0("'\\x", paste(bytes, collapse = ""), "'"), "")
-    } else {
-      vapply(x, function(bytes) paste0("X'", paste(bytes, collapse = ""), "'"), "")
-    }
-  } else if (inherits(x, "integer64") || is.integer(x)) {
+  text <- if (inherits(x, "integer64") || is.integer(x)) {
     as.character(x)
-  } else if (inherits(x, "POSIXt")) {
-    DBI::dbQuoteString(con, format(x, "%Y-%m-%d %H:%M:%OS6", tz = "UTC"))
-  } else if (is.logical(x)) {
-    as.character(x)
-  } else if (is.double(x) && !is.object(x)) {
-    sprintf("%.17g", x)
   } else if (is.character(x)) {
     quoted_text(con, enc2utf8(x))
   } else {
-    DBI::dbQuoteLiteral(con, x)
+    sprintf("%.17g", x)
   }
   ifelse(is.na(x), "NULL", text)
 }

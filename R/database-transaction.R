@@ -102,12 +102,14 @@ savepoint_of <- function(con) {
   )
 }
 
-# Runs code that creates or alters tables, on engines that commit then. Other writers wait.
-altering <- function(con, code, call) {
+# Runs code that creates tables, on engines that commit then. Other writers wait.
+creating <- function(con, schema, code, call) {
   if (is_transacting(con)) {
     abort_transacting(call)
   }
-  lock <- "CONCAT('profile ', DATABASE())"
+  # Names of locks have up to 64 characters, as those of databases.
+  database <- if (is.null(schema)) "COALESCE(DATABASE(), '')" else quoted_text(con, schema)
+  lock <- paste0("CONCAT('profile ', MD5(", database, "))")
   DBI::dbGetQuery(con, paste0("SELECT GET_LOCK(", lock, ", 3600)"))
   # If the connection was lost, the server has released it.
   on.exit(try(DBI::dbGetQuery(con, paste0("SELECT RELEASE_LOCK(", lock, ")")), silent = TRUE))

@@ -93,15 +93,6 @@ delete_rows <- function(con, schema, table, where) {
   DBI::dbExecute(con, paste("DELETE FROM", quoted(con, schema, table), "WHERE", where))
 }
 
-create_view <- function(con, schema, table, select) {
-  name <- quoted(con, schema, table)
-  replace <- dialect(con)$replace_view
-  if (!replace) {
-    DBI::dbExecute(con, paste("DROP VIEW IF EXISTS", name))
-  }
-  DBI::dbExecute(con, paste("CREATE", if (replace) "OR REPLACE", "VIEW", name, "AS", select))
-}
-
 # The name of a table in a view. In SQLite, the schema is left out: SQLite would store its name, which changes when the
 # file is opened by itself. Without a schema, SQLite uses the tables in the file of the view.
 in_view <- function(con, schema, table) {

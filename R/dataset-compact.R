@@ -48,7 +48,7 @@ prune_dataset <- function(path, before, call) {
   for (day in days) {
     # Samples first, so that no samples are without frames, and their sums last, since they hide the files of writers.
     for (table in names(dataset_columns)) {
-      hide_and_remove(store, in_folder(c("", "compact/"), paste0(table, "/day=", day)), call)
+      hide_and_remove(store, paste0(c("", "compact/"), table, "/day=", day), call)
     }
   }
   invisible(length(days))
@@ -141,14 +141,14 @@ carry_out <- function(store, day, plan, call) {
   hide_and_remove(store, in_folder(paste0("compact/samples/day=", day), plan$obsolete), call)
   for (file in plan$done) {
     # Samples first, so that no samples are without frames.
-    unlink(in_folder(store$root, paste0(names(dataset_columns), "/day=", day, "/", file)))
+    unlink(in_folder(store$root, paste0(names(dataset_columns), "/day=", day, "/", file)), expand = FALSE)
   }
   !is.null(plan$period) && sum_day(store, day, plan, call)
 }
 
 sum_day <- function(store, day, plan, call) {
   hidden <- paste0(".compact-", unique_name())
-  on.exit(unlink(in_folder(store$root, hidden), recursive = TRUE))
+  on.exit(unlink(in_folder(store$root, hidden), recursive = TRUE, expand = FALSE))
   of_day <- paste0("compact/samples/day=", day)
   for (table in c("frames", "labels")) {
     files <- files_that_exist(store, in_folder(paste0(table, "/day=", day), plan$files))
@@ -161,8 +161,10 @@ sum_day <- function(store, day, plan, call) {
   if (!dir.exists(in_folder(store$root, hidden))) {
     return(FALSE)
   }
+  # What was summed is still there, unless another process has compacted or removed the day.
+  read <- c(new, if (length(plan$last) > 0) in_folder(store$root, sums))
   now <- list_folders(store, day)
-  if (!identical(last_folder(now), plan$last)) {
+  if (!identical(last_folder(now), plan$last) || !all(file.exists(read))) {
     return(FALSE)
   }
   before <- if (length(plan$last) > 0) now[[plan$last]]
@@ -173,7 +175,10 @@ sum_day <- function(store, day, plan, call) {
   valid_from <- max(ceiling(current_time() + dataset_delays[["valid"]]), before$valid_from + 1)
   to <- paste0(of_day, "/valid_from=", format(valid_from, scientific = FALSE))
   rename_into_place(store, in_folder(store$root, hidden), to, call)
-  TRUE
+  # If the day was removed in between, this has created it again. If it is removed from now on, so is this folder.
+  is_there <- all(file.exists(read))
+  if (!is_there) hide_and_remove(store, to, call)
+  is_there
 }
 
 # Samples without labels have no file of labels.
@@ -191,7 +196,7 @@ write_sorted <- function(store, files, table, to, call, plan = NULL) {
   }
   # Frames are far fewer when they are distinct.
   merged <- paste0(".compact-", unique_name())
-  on.exit(unlink(in_folder(store$root, merged), recursive = TRUE))
+  on.exit(unlink(in_folder(store$root, merged), recursive = TRUE, expand = FALSE))
   if (length(files) > many_files) {
     groups <- groups_of_files(files)
     for (i in seq_along(groups)) {
@@ -226,7 +231,11 @@ put_rows <- function(store, rows, table, to, call, plan) {
     labels = c("service", "label_key", "label", "value")
   )
   rows <- dplyr::arrange(rows, !!!rlang::syms(order[[table]]))
-  put_table(store, to, reading(store, call, dplyr::compute(dplyr::select(rows, !!columns))), table, call)
+  rows <- reading(store, call, dplyr::compute(dplyr::select(rows, !!columns)))
+  if (table == "samples" && any(is.infinite(as.vector(rows$value)))) {
+    abort_sums(call)
+  }
+  put_table(store, to, rows, table, call)
 }
 
 # Sums have no trace, unless they are of one minute.
@@ -270,9 +279,6 @@ parts_of_services <- function(services, rows, most = most_rows) {
   parts
 }
 
-# Keys are in base64 for URLs.
-letters_of_keys <- c(LETTERS, letters, 0:9, "-", "_")
-
 # ---- Removing --------------------------------------------------------------------------
 
 # A folder gets a hidden name first, so that no query sees a part of it.
@@ -281,7 +287,7 @@ hide_and_remove <- function(store, folders, call) {
   for (folder in folders[dir.exists(folders)]) {
     hidden <- paste0(".removed-", unique_name())
     rename_into_place(store, folder, hidden, call)
-    unlink(in_folder(store$root, hidden), recursive = TRUE)
+    unlink(in_folder(store$root, hidden), recursive = TRUE, expand = FALSE)
   }
 }
 
@@ -289,5 +295,5 @@ remove_leftovers <- function(store) {
   hidden <- list.files(store$root, "^[.]", all.files = TRUE, no.. = TRUE, full.names = TRUE)
   hidden <- grep("/[.](compact|removed)-[^/]*$|/[.][^/]*[.]new$", hidden, value = TRUE)
   age <- current_time() - as.numeric(file.mtime(hidden))
-  unlink(hidden[which(age > dataset_delays[["killed"]])], recursive = TRUE)
+  unlink(hidden[which(age > dataset_delays[["killed"]])], recursive = TRUE, expand = FALSE)
 }

@@ -152,7 +152,9 @@ dataset_parts <- c("run", "host", "none")
 # ---- To a profile ----------------------------------------------------------------------
 
 # What a source of the profile is: the runs that compare_profiles() counts.
-origin_columns <- c("service", "version", "host", "run_start", "run")
+origin_columns <- c(
+  "service", "version", "host", "run_start", "run", "sampling_period", "sampling_type", "sampling_unit", "default_type"
+)
 
 # Sums by stack, labels and what was profiled, computed by the engine, as a profile.
 profile_of_dataset <- function(tables, call, ...) {
@@ -170,8 +172,12 @@ summed_profile <- function(
   sums <- dplyr::group_by(tables$samples, dplyr::across(dplyr::all_of(!!by)))
   sums <- dplyr::summarise(sums, value = sum(.data$value, na.rm = TRUE), .groups = "drop")
   sums <- collected(sums, "samples", call)
+  if (any(is.infinite(sums$value))) {
+    abort_sums(call)
+  }
   for (column in setdiff(c(origin_columns, "label_key"), by)) {
-    sums[[column]] <- rep(if (column == "run_start") NA_real_ else NA_character_, nrow(sums))
+    is_number <- column %in% c("run_start", "sampling_period")
+    sums[[column]] <- rep(if (is_number) NA_real_ else NA_character_, nrow(sums))
   }
   frames <- collected(rows_in_use(tables$frames, tables$samples, "stack_key"), "frames", call)
   labels <- if (!is.null(tables$labels) && !all(is.na(sums$label_key))) {
@@ -243,8 +249,9 @@ profile_of_rows <- function(sums, frames, labels, call) {
 sources_of_dataset <- function(sources) {
   n <- nrow(sources)
   tibble::new_tibble(list(
-    source_id = seq_len(n), source_type = rep("dataset", n), source_uri = sources$service,
-    source_timestamp = sources$run_start, .scope_id = seq_len(n)
+    source_id = seq_len(n), source_type = rep("store", n), source_uri = sources$service,
+    source_timestamp = sources$run_start, .scope_id = seq_len(n), .period = sources$sampling_period,
+    .period_type = sources$sampling_type, .period_unit = sources$sampling_unit, .default_type = sources$default_type
   ), nrow = n)
 }
 
@@ -314,16 +321,20 @@ tables_of_frames <- function(stack_keys, frames) {
   lines[is.na(lines)] <- 0L
   files <- functions$file
   files[is.na(files)] <- ""
+  # Without these columns, the packages of all functions are looked up when they are needed.
+  packages <- if (!all(is.na(functions$package))) {
+    list(.package = functions$package, .package_from = ifelse(is.na(functions$package), NA_character_, "store"))
+  }
   list(
     sample_locations = rows_of_samples(seq_along(stack_keys), stack_keys, rows, "stack_key"),
     locations = tibble::new_tibble(list(
       location_id = seq_len(nrow(locations)), function_id = locations$function_id, line = lines,
       .frame_type = locations$frame_type
     ), nrow = nrow(locations)),
-    functions = tibble::new_tibble(list(
-      function_id = seq_len(n), name = functions$name, system_name = functions$name,
-      filename = files, start_line = rep(0L, n), .package = functions$package
-    ), nrow = n)
+    functions = tibble::new_tibble(c(list(
+      function_id = seq_len(n), name = functions$name, system_name = functions$name, filename = files,
+      start_line = rep(0L, n)
+    ), packages), nrow = n)
   )
 }
 
@@ -358,12 +369,13 @@ format_dataset <- function(x, width, n) {
   .data <- rlang::.data
   found <- dplyr::collect(dplyr::distinct(x$samples, .data$service, .data$version, .data$sample_type, .data$unit))
   found <- found[order(found$service, found$version, method = "radix"), ]
-  types <- unique(paste0(found$sample_type, " (", found$unit, ")", recycle0 = TRUE))
+  types <- sort(unique(paste0(found$sample_type, " (", found$unit, ")", recycle0 = TRUE)), method = "radix")
+  if (length(types) == 0) types <- "none"
   versions <- unique(ifelse(is.na(found$version), found$service, paste(found$service, found$version)))
   more <- length(versions) - n
   c(
     if (isTRUE(attr(x, "last_day"))) "<profiles in a database>" else "<profiles in a data set>",
-    wrap("Values:    ", paste(sort(types, method = "radix"), collapse = ", "), width),
+    wrap("Values:    ", paste(types, collapse = ", "), width),
     paste0("Services:  ", format_count(length(unique(found$service)))),
     paste0("  ", vapply(utils::head(versions, n), shown_name, "", width = width), recycle0 = TRUE),
     if (more > 0) paste0("  and ", format_count(more), " more")

@@ -29,27 +29,49 @@ open_store <- function(path, call) {
   list(root = root[[1]], fs = arrow::LocalFileSystem$create(), is_local = TRUE, shown = root[[2]])
 }
 
-# Whether this can be the path of a data set, and not a database.
-is_dataset_path <- function(x) {
-  is_path(x) && (grepl("^[a-z][a-z0-9+.-]+://", x) || dir.exists(path.expand(x)))
-}
-
 # Creates the layout, or checks its version. Empty files are added for all tables, since engines refuse to read a
 # table without a file. Several writers may do this at the same time.
 create_layout <- function(store, call) {
   if (check_dataset_layout(store, call)) {
     return(invisible())
   }
+  # Another writer may have created it meanwhile.
+  if (has_foreign_files(store, call) && !check_dataset_layout(store, call)) {
+    abort_profile(c(
+      paste0("The folder `", store$shown, "` is not empty, and not a data set of profiles."),
+      i = "Use an empty folder, or one that does not exist yet."
+    ), "profile_error_write", path = store$shown, call = call)
+  }
   for (table in names(dataset_columns)) {
-    day <- paste0(table, "/day=", empty_day, "/")
-    put_table(store, paste0(day, "empty.parquet"), empty_table(table), table, call)
-    name <- if (table == "samples") "valid_from=0/minute-run-1.parquet" else "empty.parquet"
-    put_table(store, paste0("compact/", day, name), empty_table(table), table, call)
+    for (file in empty_files(table)) put_table(store, file, empty_table(table), table, call)
   }
   put_file(store, layout_file, call, function(path, stream) {
     text <- charToRaw(paste0(dataset_layout, "\n"))
     if (is.null(stream)) writeBin(text, path) else stream$write(text)
   })
+}
+
+empty_files <- function(table) {
+  day <- paste0(table, "/day=", empty_day, "/")
+  name <- if (table == "samples") "valid_from=0/minute-run-1.parquet" else "empty.parquet"
+  c(paste0(day, "empty.parquet"), paste0("compact/", day, name))
+}
+
+# Whether a folder contains more than what is written before the version of the layout. Pruning would remove it.
+has_foreign_files <- function(store, call) {
+  paths <- function(folder, recursive) {
+    selector <- arrow::FileSelector$create(folder, allow_not_found = TRUE, recursive = recursive)
+    found <- reading(store, call, store$fs$GetFileInfo(selector))
+    if (recursive) found <- Filter(function(info) info$type == arrow::FileType$File, found)
+    vapply(found, function(info) info$path, "")
+  }
+  top <- basename(paths(store$root, FALSE))
+  folders <- intersect(top, c(names(dataset_columns), "compact"))
+  is_new <- grepl("^[.][^/]*[.]new$", top)
+  files <- unlist(lapply(in_folder(store$root, folders), paths, TRUE))
+  own <- unlist(lapply(names(dataset_columns), empty_files))
+  is_own <- vapply(files, function(file) any(endsWith(file, in_folder("", own))), NA)
+  !all(top[!is_new] %in% c(folders, layout_file)) || !all(is_own)
 }
 
 check_is_dataset <- function(store, call) {
@@ -161,7 +183,7 @@ put_tables <- function(store, tables, name, day, call) {
   }
   new <- in_folder(store$root, paste0(".", unique_name(), ".", names(tables), ".new"))
   names(new) <- names(tables)
-  on.exit(unlink(new))
+  on.exit(unlink(new, expand = FALSE))
   for (table in names(tables)) {
     failing(store, call, write_parquet(tables[[table]], table, new[[table]]))
   }
@@ -179,7 +201,7 @@ put_table <- function(store, to, rows, table, call) {
 put_file <- function(store, to, call, write) {
   if (store$is_local) {
     new <- in_folder(store$root, paste0(".", unique_name(), ".new"))
-    on.exit(unlink(new))
+    on.exit(unlink(new, expand = FALSE))
     failing(store, call, {
       dir.create(store$root, showWarnings = FALSE, recursive = TRUE)
       write(new, NULL)

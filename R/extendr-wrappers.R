@@ -44,7 +44,7 @@ rust_describe <- function(x, sample_type) .Call(wrap__rust_describe, x, sample_t
 
 rust_call_tree <- function(x, sample_type, by, sources, part, name) .Call(wrap__rust_call_tree, x, sample_type, by, sources, part, name)
 
-rust_flat <- function(x, keys, values) .Call(wrap__rust_flat, x, keys, values)
+rust_flat <- function(x, keys, values, call) .Call(wrap__rust_flat, x, keys, values, call)
 
 rust_frame_names <- function(x) .Call(wrap__rust_frame_names, x)
 

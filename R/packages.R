@@ -10,7 +10,8 @@
 #' @details
 #' [profile_process()], the agent (see [start_agent()]) and, for child processes, [record_profile()] read from the memory
 #' of the process to which package each function belongs. There `.package_from` is `"process"`; `.package` is `NA` if the
-#' function belongs to none, because it was defined in the global environment.
+#' function belongs to none, because it was defined in the global environment. In profiles from [tbl_profile()], it is
+#' `"store"` for packages that were known when the profile was stored.
 #'
 #' For all other functions, these rules are tried in this order:
 #'
@@ -59,10 +60,11 @@ add_packages <- function(x, ...) {
   checked_with_packages(as_unchecked_v2(x, call), call)
 }
 
-# Whether packages were determined by the rules of add_packages(): not only those that a process knows itself.
+# Whether packages were determined by the rules of add_packages(): not only those that a process knows itself, or that a
+# store has returned.
 has_packages <- function(x) {
   from <- setdiff(x$functions[[".package_from"]], NA)
-  !is.null(x$functions[[".package"]]) && !identical(from, "process")
+  !is.null(x$functions[[".package"]]) && (length(from) == 0 || !all(from %in% c("process", "store")))
 }
 
 # The packages of functions for which a rule needs the function only, and an attribute with which the core looks up

@@ -27,13 +27,15 @@ days_of_database <- function(con, schema) {
 sum_database_day <- function(con, schema, day, period, apart, call) {
   origins <- read_origins(con, schema, day)
   new <- summed_origins(origins, period, apart)
-  kept <- origin_keys(new, call)
+  kept <- keys_of_rows(new, call)
   if (identical(kept, origins$origin_key)) {
     return(FALSE)
   }
   # Minutes of the longest period that the day is summed up to.
   minutes <- max(dataset_periods[new$period]) / 60
   sums <- quoted(con, schema, "profile_sums")
+  # In these engines, temporary tables outlive a rollback.
+  if (dialect(con)$commits) DBI::dbExecute(con, "DROP TEMPORARY TABLE IF EXISTS profile_roll_up, profile_new")
   DBI::dbExecute(con, "CREATE TEMPORARY TABLE profile_roll_up (origin_key BIGINT, kept BIGINT)")
   keys <- data.frame(origin_key = wide_ids(origins$origin_key, call), kept = wide_ids(kept, call))
   insert_rows(con, NULL, "profile_roll_up", keys)
@@ -42,7 +44,9 @@ sum_database_day <- function(con, schema, day, period, apart, call) {
   minute <- DBI::dbQuoteIdentifier(con, "minute")
   # A NULL that has the type of the column.
   trace <- if (minutes == 1) "s.trace_id" else "NULLIF(s.trace_id, s.trace_id)"
-  by <- c("r.kept", paste0("s.", minute, " - (s.", minute, " % ", minutes, ")"), "s.stack_key", "s.label_key", trace)
+  # Before 1970, the remainder is negative.
+  start <- sprintf("s.%1$s - ((s.%1$s %% %2$d + %2$d) %% %2$d)", minute, as.integer(minutes))
+  by <- c("r.kept", start, "s.stack_key", "s.label_key", trace)
   columns <- names(store_tables$profile_sums)
   DBI::dbExecute(con, paste(
     "CREATE TEMPORARY TABLE profile_new AS SELECT", paste(by, "AS", quoted_names(con, columns[1:5]), collapse = ", "),
@@ -83,6 +87,9 @@ summed_origins <- function(origins, period, apart) {
   new$period[shorter] <- period
   # All samples of a day are summed up to the same period.
   new$period[] <- names(which.max(dataset_periods[unique(new$period)]))
+  # Also what came after the day was summed up, as in a data set: `plan_day()`.
+  apart <- dataset_parts[max(match(c(apart, origins$apart), dataset_parts), na.rm = TRUE)]
+  new$apart[] <- apart
   if (apart != "run") {
     new$run[] <- NA
     new$run_start[] <- NA
@@ -94,8 +101,12 @@ summed_origins <- function(origins, period, apart) {
 # Databases sum values beyond the range of a double to infinity, which no profile may contain.
 check_sums <- function(con, call) {
   if (any(is.infinite(DBI::dbGetQuery(con, "SELECT max(abs(value)) AS largest FROM profile_new")$largest))) {
-    abort_unsupported("The sums of values are beyond the range of a double.", call)
+    abort_sums(call)
   }
+}
+
+abort_sums <- function(call) {
+  abort_unsupported("The sums of values are beyond the range of a double.", call)
 }
 
 prune_database <- function(con, schema, before, call) {
@@ -119,6 +130,7 @@ prune_database <- function(con, schema, before, call) {
       unused("profile_stacks", "stack_key", "profile_uses", "content_key")
       unused("profile_labels", "label_key", "profile_uses", "content_key")
       unused("profile_frames", "frame_key", "profile_stacks", "frame_key")
+      unused("profile_services", "service_key", "profile_uses", "service_key")
     }
   })
   invisible(length(days))

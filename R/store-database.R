@@ -3,7 +3,8 @@
 #   profile_sums      origin_key ──► profile_origins     service, version, host, run, sample type; the day of writing
 #                     stack_key ───► profile_stacks ──► profile_frames
 #                     label_key ───► profile_labels
-#   profile_uses      the stacks and sets of labels of each service
+#   profile_uses      content_key: a stack or a set of labels of a service
+#                     service_key ─► profile_services
 #
 # All keys are hashes of content: the same stack has the same key in every profile, so no ids are allocated, and a writer
 # adds what is missing. Views show these tables with the columns of a data set, so that reading is the same for both
@@ -18,11 +19,13 @@ database_layout <- 2L
 # Columns and their types. `key` is a whole number below 2^53, which every driver can represent.
 store_tables <- list(
   profile_layout = c(version = "whole"),
+  # `period` and `apart` are NULL until samples are summed up.
   profile_origins = c(
     origin_key = "key", service = "text", version = "text", host = "text", run = "text", run_start = "double",
-    day = "text", period = "text", sample_type = "text", unit = "text"
+    day = "text", period = "text", apart = "text", sample_type = "text", unit = "text", sampling_period = "double",
+    sampling_type = "text", sampling_unit = "text", default_type = "text"
   ),
-  # `minute` is in minutes since 1970. `period` is NULL until samples are summed up.
+  # `minute` is in minutes since 1970.
   profile_sums = c(
     origin_key = "key", minute = "whole", stack_key = "key", label_key = "key", trace_id = "text", value = "double",
     sample_count = "whole"
@@ -34,13 +37,15 @@ store_tables <- list(
   profile_labels = c(
     label_key = "key", position = "whole", label = "text", value = "text", number = "double", unit = "text"
   ),
-  # `day` is the last one on which it was written.
-  profile_uses = c(service = "key_text", content_key = "key", day = "text")
+  # `day` is the last one on which it was written: conditions on the days of `frames` and `labels` must be `day >=`.
+  profile_services = c(service_key = "key", service = "text"),
+  profile_uses = c(service_key = "key", content_key = "key", day = "text")
 )
 
 store_primary_keys <- list(
   profile_layout = "version", profile_origins = "origin_key", profile_stacks = c("stack_key", "depth"),
-  profile_frames = "frame_key", profile_labels = c("label_key", "position"), profile_uses = c("service", "content_key")
+  profile_frames = "frame_key", profile_labels = c("label_key", "position"), profile_services = "service_key",
+  profile_uses = c("service_key", "content_key")
 )
 
 # ---- Tables and views ----------------------------------------------------------------
@@ -51,7 +56,9 @@ create_store <- function(con, schema, call) {
   if ("profile_layout" %in% there && check_database_layout(con, schema, call)) {
     return(invisible())
   }
-  taken <- intersect(c(names(store_tables), names(store_views)), there)
+  # Only PostgreSQL distinguishes `Samples` from `samples` on every machine.
+  same <- if (is_postgres(con)) identity else tolower
+  taken <- there[same(there) %in% c(names(store_tables), names(store_views))]
   # An engine that cannot undo CREATE may have been interrupted: the layout is noted last.
   if (length(taken) > 0 && !(dialect(con)$commits && "profile_layout" %in% there)) {
     abort_foreign(taken[[1]], call)
@@ -60,12 +67,12 @@ create_store <- function(con, schema, call) {
     in_transaction(con, call = call, {
       for (table in setdiff(names(store_tables), there)) {
         create_store_table(con, schema, table)
+        if (table == "profile_sums" && dialect(con)$index) {
+          create_index(con, schema, "profile_sums_of_origin", table, "origin_key")
+        }
       }
-      if (dialect(con)$index) {
-        create_index(con, schema, "profile_sums_of_origin", "profile_sums", "origin_key")
-      }
-      for (view in names(store_views)) {
-        create_view(con, schema, view, store_views[[view]](con, schema))
+      for (view in setdiff(names(store_views), there)) {
+        DBI::dbExecute(con, paste("CREATE VIEW", quoted(con, schema, view), "AS", store_views[[view]](con, schema)))
       }
       insert_rows(con, schema, "profile_layout", data.frame(version = database_layout))
     }),
@@ -80,8 +87,7 @@ create_store <- function(con, schema, call) {
 create_store_table <- function(con, schema, table) {
   engine <- dialect(con)
   types <- list(
-    key = engine$id, whole = engine$id, double = engine$double, text = engine[["text"]] %||% "TEXT",
-    key_text = engine[["key_text"]] %||% "TEXT"
+    key = engine$id, whole = engine$id, double = engine$double, text = engine[["text"]] %||% "TEXT"
   )
   columns <- store_tables[[table]]
   parts <- paste(quoted_names(con, names(columns)), unlist(types[columns]))
@@ -110,6 +116,11 @@ check_database_layout <- function(con, schema, call) {
   length(version) > 0
 }
 
+used_by_service <- function(con, schema) {
+  services <- in_view(con, schema, "profile_services")
+  paste(services, "v JOIN", in_view(con, schema, "profile_uses"), "u ON u.service_key = v.service_key")
+}
+
 # The queries of the views, which have the columns of a data set.
 store_views <- list(
   samples = function(con, schema) {
@@ -118,6 +129,7 @@ store_views <- list(
       "SELECT o.service, o.version, o.host, o.run,", sprintf(time, "o.run_start"), "AS run_start,",
       sprintf(time, "s.minute * 60"), "AS", paste0(DBI::dbQuoteIdentifier(con, "minute"), ","),
       "o.sample_type, o.unit, s.value, s.sample_count, s.stack_key, s.label_key, s.trace_id,",
+      "o.sampling_period, o.sampling_type, o.sampling_unit, o.default_type,",
       paste("o.day AS", DBI::dbQuoteIdentifier(con, "day")),
       "FROM", in_view(con, schema, "profile_sums"), "s JOIN", in_view(con, schema, "profile_origins"),
       "o ON o.origin_key = s.origin_key"
@@ -125,17 +137,17 @@ store_views <- list(
   },
   frames = function(con, schema) {
     paste(
-      "SELECT u.service, t.stack_key, t.depth, f.name, f.file, f.line, f.package, f.frame_type,",
+      "SELECT v.service, t.stack_key, t.depth, f.name, f.file, f.line, f.package, f.frame_type,",
       paste("u.day AS", DBI::dbQuoteIdentifier(con, "day")), "FROM",
-      in_view(con, schema, "profile_uses"), "u JOIN", in_view(con, schema, "profile_stacks"),
+      used_by_service(con, schema), "JOIN", in_view(con, schema, "profile_stacks"),
       "t ON t.stack_key = u.content_key JOIN", in_view(con, schema, "profile_frames"), "f ON f.frame_key = t.frame_key"
     )
   },
   labels = function(con, schema) {
     paste(
-      "SELECT u.service, l.label_key, l.label, l.value, l.number, l.unit,",
+      "SELECT v.service, l.label_key, l.label, l.value, l.number, l.unit,",
       paste("u.day AS", DBI::dbQuoteIdentifier(con, "day")), "FROM",
-      in_view(con, schema, "profile_uses"), "u JOIN", in_view(con, schema, "profile_labels"),
+      used_by_service(con, schema), "JOIN", in_view(con, schema, "profile_labels"),
       "l ON l.label_key = u.content_key"
     )
   }
@@ -147,7 +159,7 @@ store_views <- list(
 store_in_database <- function(con, schema, tables, call) {
   rows <- stored_rows(tables, today_in_utc(), call)
   commits <- dialect(con)$commits
-  if (commits) altering(con, create_store(con, schema, call), call)
+  if (commits) creating(con, schema, create_store(con, schema, call), call)
   in_transaction(con, call = call, {
     if (!commits) create_store(con, schema, call)
     store_lock(con, schema)
@@ -170,24 +182,27 @@ stored_rows <- function(tables, day, call) {
   origins <- samples[intersect(names(store_tables$profile_origins), names(samples))]
   origins$run_start <- as.numeric(origins$run_start)
   origins$day <- rep(day, nrow(origins))
-  origins$period <- rep(NA_character_, nrow(origins))
+  origins$period <- origins$apart <- rep(NA_character_, nrow(origins))
   origins[] <- lapply(origins, function(column) if (is.factor(column)) as.character(column) else column)
   distinct <- vctrs::vec_unique(origins)
-  keys <- origin_keys(distinct, call)
+  keys <- keys_of_rows(distinct, call)
   frames <- tables$frames
   stacks <- frames[!duplicated(frames[c("stack_key", "depth")]), ]
   labels <- tables$labels
   labels$position <- sequence(rle(paste(labels$service, labels$label_key))$lengths)
-  services <- vctrs::vec_rbind(!!!lapply(c("stack_key", "label_key"), function(key) {
+  services <- tibble::tibble(service = unique(as.character(samples$service)))
+  services$service_key <- keys_of_rows(services, call)
+  uses <- vctrs::vec_rbind(!!!lapply(c("stack_key", "label_key"), function(key) {
     uses <- vctrs::vec_unique(samples[c("service", key)])
     uses <- uses[!is.na(uses[[key]]), ]
-    tibble::tibble(service = as.character(uses$service), content_key = number_of_key(uses[[key]]), day = day)
+    of_service <- services$service_key[match(as.character(uses$service), services$service)]
+    tibble::tibble(service_key = of_service, content_key = number_of_key(uses[[key]]), day = day)
   }))
   rows <- list(
     profile_frames = with_number(frames[!duplicated(frames$frame_key), ], "frame_key"),
     profile_stacks = with_number(stacks, c("stack_key", "frame_key")),
     profile_labels = with_number(labels[!duplicated(labels[c("label_key", "position")]), ], "label_key"),
-    profile_uses = services, profile_origins = tibble::add_column(distinct, origin_key = keys),
+    profile_services = services, profile_uses = uses, profile_origins = tibble::add_column(distinct, origin_key = keys),
     profile_sums = with_number(tibble::tibble(
       origin_key = keys[vctrs::vec_match(origins, distinct)], minute = as.numeric(samples$minute) / 60,
       samples[c("stack_key", "label_key", "trace_id", "value", "sample_count")]
@@ -205,6 +220,9 @@ with_number <- function(rows, keys) {
   rows
 }
 
+# Keys are in base64 for URLs.
+letters_of_keys <- c(LETTERS, letters, 0:9, "-", "_")
+
 # The first 53 bits of a key: 8 characters of 6 bits, and 5 bits of the ninth. A million stacks have two equal ones with a
 # probability of 1 to 20,000.
 number_of_key <- function(keys) {
@@ -217,14 +235,14 @@ number_of_key <- function(keys) {
   if (is.factor(keys)) numbers[as.integer(keys)] else numbers[match(keys, texts)]
 }
 
-origin_keys <- function(origins, call) {
-  number_of_key(rust(rust_content_keys(as.list(origins), nrow(origins)), call))
+keys_of_rows <- function(rows, call) {
+  number_of_key(rust(rust_content_keys(as.list(rows), nrow(rows)), call))
 }
 
 # Whole numbers are integers if they fit, since some drivers write a double as 3e+09.
 database_column <- function(x, type, call) {
   switch(type,
-    text = , key_text = as.character(x),
+    text = as.character(x),
     double = as.numeric(x),
     key = , whole = wide_ids(as.numeric(x), call)
   )
@@ -234,9 +252,9 @@ database_column <- function(x, type, call) {
 append_missing <- function(con, schema, table, rows, call) {
   key <- store_primary_keys[[table]]
   if (!is.null(key) && nrow(rows) > 0) {
-    first <- setdiff(key, c("depth", "position", "service"))
-    found <- stored_keys_in(con, schema, table, key, first, unique(as.numeric(rows[[first]])))
-    known <- rlang::set_names(lapply(rows[names(found)], function(x) if (is.character(x)) x else as.numeric(x)), names(found))
+    first <- setdiff(key, c("depth", "position", "service_key"))
+    found <- stored_keys_in(con, schema, table, key, if (length(first) > 0) first else key, rows)
+    known <- lapply(rows[names(found)], as.numeric)
     rows <- rows[!vctrs::vec_in(tibble::as_tibble(known), found), ]
   }
   # In parts, since drivers copy all columns.
@@ -250,31 +268,31 @@ append_missing <- function(con, schema, table, rows, call) {
 # Sets the last day of stacks and sets of labels that were there.
 note_day <- function(con, schema, uses) {
   day <- DBI::dbQuoteIdentifier(con, "day")
-  for (of_service in split(uses, uses$service)) {
+  for (of_service in split(uses, as.numeric(uses$service_key))) {
     today <- quoted_text(con, of_service$day[[1]])
     for (by_key in lists_of_ids("content_key", unique(as.numeric(of_service$content_key)))) {
       DBI::dbExecute(con, paste(
-        "UPDATE", quoted(con, schema, "profile_uses"), "SET", day, "=", today, "WHERE service =",
-        quoted_text(con, of_service$service[[1]]), "AND", by_key, "AND", day, "<", today
+        "UPDATE", quoted(con, schema, "profile_uses"), "SET", day, "=", today, "WHERE",
+        lists_of_ids("service_key", as.numeric(of_service$service_key[[1]])), "AND", by_key, "AND", day, "<", today
       ))
     }
   }
 }
 
-# The keys among `wanted` that a table contains; of a stack or a set of labels, that of its first row.
-stored_keys_in <- function(con, schema, table, key, column, wanted) {
+# The keys of rows with the same `column` as `rows` that a table contains; of a stack or a set of labels, the key of its
+# first row.
+stored_keys_in <- function(con, schema, table, key, column, rows) {
   columns <- setdiff(key, c("depth", "position"))
-  id <- DBI::dbQuoteIdentifier(con, column)
-  select <- ifelse(columns == column, paste("CAST(", id, "AS", dialect(con)$double, ") AS", id), quoted_names(con, columns))
+  ids <- quoted_names(con, columns)
+  select <- paste("CAST(", ids, "AS", dialect(con)$double, ") AS", ids)
   first <- setdiff(key, columns)
   where <- if (length(first) > 0) paste("AND", DBI::dbQuoteIdentifier(con, first), "= 1")
-  found <- lapply(unname(lists_of_ids(id, wanted)), function(by_key) {
+  wanted <- lists_of_ids(quoted_names(con, column), unique(as.numeric(rows[[column]])))
+  found <- lapply(unname(wanted), function(by_key) {
     rows <- DBI::dbGetQuery(con, paste(
       "SELECT", paste(select, collapse = ", "), "FROM", quoted(con, schema, table), "WHERE", by_key, where
     ))
-    rows <- rlang::set_names(as.list(rows), columns)
-    rows[[column]] <- as.numeric(rows[[column]])
-    tibble::as_tibble(rows)
+    tibble::as_tibble(lapply(rlang::set_names(as.list(rows), columns), as.numeric))
   })
   vctrs::vec_rbind(!!!found)
 }

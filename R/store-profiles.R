@@ -16,21 +16,23 @@
 #' | `samples` | |
 #' |---|---|
 #' | `service`, `version`, `host` | the attributes `service.name`, `service.version` and `host.name` of what was profiled; `service` is `"unknown_service"` if it is not known |
-#' | `run`, `run_start` | the recorded run, and when it began, a timestamp in UTC; `NULL` if runs were summed up. A run is a source of a profile; all parts that an agent writes are one run |
+#' | `run`, `run_start` | the recorded run, and when it began, a timestamp in UTC; `NULL` if runs were summed up. A run is a source of a profile; all parts that an agent writes are one run. A source that contains no time, such as a file of collapsed stacks, is another run each time it is stored |
 #' | `minute` | the minute in which the samples were taken, or else their run began; a timestamp in UTC |
 #' | `sample_type`, `unit` | what was measured |
 #' | `value` | the sum of the values of all samples with the same other columns, a double |
 #' | `sample_count` | their number |
 #' | `stack_key`, `label_key` | refer to the other tables; `label_key` is `NULL` for samples without labels |
 #' | `trace_id` | the trace of OpenTelemetry to which the samples belong |
+#' | `sampling_period`, `sampling_type`, `sampling_unit` | what was counted between two samples, as `.period`, `.period_type` and `.period_unit` in [profile_data]; `NULL` if not known |
+#' | `default_type` | the sample type that [summary.profile_data()] sums by default |
 #' | `day` | the day in UTC on which the row was written, a text such as `2026-11-27`: not the day of the samples, which may arrive late |
 #'
 #' | `frames` | a row for each frame of each stack of a service |
 #' |---|---|
 #' | `service`, `stack_key` | the stack |
 #' | `depth` | 1 for the innermost frame |
-#' | `name`, `file`, `line`, `package`, `frame_type` | the frame, as in [as_tibble.profile_data()]; `NULL` if not known |
-#' | `day` | in a data set, each day with samples of this stack has its frames; in a database, the last day |
+#' | `name`, `file`, `line`, `package`, `frame_type` | the frame, as in [as_tibble.profile_data()]; `NULL` if not recorded. Packages are not looked up, see [add_packages()], which you can call before |
+#' | `day` | in a data set, each day with samples of this stack has its frames; in a database, only the last of these days: a condition on it must be `day >=` |
 #'
 #' | `labels` | a row for each label of each set of labels |
 #' |---|---|
@@ -104,7 +106,7 @@
 #' - `profile_error_invalid` if a profile is not valid, or the database has other tables with these names;
 #'   `profile_error_parse` and others of [read_profile()] for files;
 #' - `profile_error_write` if a file cannot be written. Parts of `x` before it then remain: about a quarter of a million
-#'   samples are written at a time.
+#'   samples are written at a time. Also if the folder contains other files and is not a data set.
 #'
 #' Errors of the database are passed on unchanged.
 #' @seealso [combine_profiles()]
@@ -237,11 +239,11 @@ write_batches <- function(inputs, resource, call, write) {
   flush()
 }
 
-# The tables of a store with the rows of a profile, and keys of frames. Texts are factors.
+# The tables of a store with the rows of a profile, and keys of frames. Texts are factors. Packages are not looked up:
+# the keys of stacks would depend on what the session has loaded.
 flat_tables <- function(x, resource, call) {
-  x <- with_packages_for(x, "package", call)
   keys <- enc2utf8(names(resource) %||% character())
-  tables <- rust(rust_flat(x, keys, enc2utf8(unname(resource))), call)
+  tables <- rust(rust_flat(x, keys, enc2utf8(unname(resource)), unique_name()), call)
   times <- c("run_start", "minute")
   tables$samples[times] <- lapply(tables$samples[times], .POSIXct, "UTC")
   tables
@@ -253,7 +255,8 @@ dataset_columns <- list(
   samples = c(
     service = "utf8", version = "utf8", host = "utf8", run = "utf8", run_start = "timestamp", minute = "timestamp",
     sample_type = "utf8", unit = "utf8", value = "float64", sample_count = "int64", stack_key = "utf8",
-    label_key = "utf8", trace_id = "utf8"
+    label_key = "utf8", trace_id = "utf8", sampling_period = "float64", sampling_type = "utf8", sampling_unit = "utf8",
+    default_type = "utf8"
   ),
   frames = c(
     service = "utf8", stack_key = "utf8", depth = "int32", name = "utf8", file = "utf8", line = "int32",

@@ -91,15 +91,14 @@ collect.tbl_profile <- function(x, ...) {
 #' @export
 summary.tbl_profile <- function(object, ..., type = NULL) {
   call <- call_without_dots()
-  if (!is.null(type) && !is_text(type)) {
-    abort_argument("`type` must be one string, the name of a sample type, or `NULL`.", call)
-  }
+  check_type(type, call)
   if (!is.null(type)) {
     .data <- rlang::.data
     object$samples <- dplyr::filter(object$samples, .data$sample_type == !!type)
   }
-  # Neither labels nor runs matter.
-  x <- profile_of_dataset(object, call, by = c("sample_type", "unit", "stack_key"))
+  # Neither labels nor runs matter, but the time of samples does.
+  sampled <- setdiff(origin_columns, c("service", "version", "host", "run_start", "run"))
+  x <- profile_of_dataset(object, call, by = c(sampled, "sample_type", "unit", "stack_key"))
   summary(x, type = type)
 }
 

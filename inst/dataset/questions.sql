@@ -1,6 +1,7 @@
 -- Questions about a data set of profiles. The views `samples`, `frames` and `labels` differ between engines (see
 -- duckdb.sql, clickhouse.sql, spark.sql and trino.sql in this folder), the questions do not. Replace the values in them.
--- A condition on the day is useful for `frames` and `labels`, too: each day contains what its samples refer to.
+-- A condition on the day is useful for `frames` and `labels`, too: each day contains what its samples refer to. In a
+-- database these have only the last day on which a stack was written, so the condition must be `day >=`.
 
 -- question: functions of a service
 SELECT f.name, sum(CASE WHEN f.innermost = 1 THEN s.size ELSE 0 END) AS self, sum(s.size) AS total

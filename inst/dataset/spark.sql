@@ -20,12 +20,12 @@ SELECT day, max(valid_from) AS last_valid FROM compact_samples WHERE valid_from 
 CREATE TEMPORARY VIEW samples AS
 SELECT
   service, version, host, run, run_start, minute, sample_type, unit, value, sample_count, stack_key, label_key, trace_id,
-  day
+  sampling_period, sampling_type, sampling_unit, default_type, day
 FROM recent_samples WHERE day NOT IN (SELECT day FROM valid_folders)
 UNION ALL
 SELECT
   c.service, c.version, c.host, c.run, c.run_start, c.minute, c.sample_type, c.unit, c.value, c.sample_count, c.stack_key,
-  c.label_key, c.trace_id, c.day
+  c.label_key, c.trace_id, c.sampling_period, c.sampling_type, c.sampling_unit, c.default_type, c.day
 FROM compact_samples c JOIN valid_folders v ON v.day = c.day AND v.last_valid = c.valid_from;
 
 -- Rows of these two may occur several times, also in different days.

@@ -44,6 +44,12 @@ for_each_database <- function(code) {
   }
 }
 
+local_sqlite <- function(.local_envir = parent.frame()) {
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  withr::defer(DBI::dbDisconnect(con), envir = .local_envir)
+  con
+}
+
 on_database <- function(connect, schema, code) {
   con <- eval(parse(text = connect))
   on.exit(DBI::dbDisconnect(con))

@@ -239,8 +239,11 @@ test_that("files that are cut are errors, and change nothing", {
 test_that("paths may be relative, and contain blanks, other letters, and what looks like a day", {
   folder <- local_dataset()
   withr::local_dir(folder)
-  for (path in c("a b/day=2020-01-01", enc2native("\u00e4%20+#"), ".hidden", "link")) {
-    if (path == "link") file.symlink("a b", "link")
+  for (path in c("a b/day=2020-01-01", enc2native("\u00e4%20+#"), "[x]*", ".hidden", "link")) {
+    if (path == "link") {
+      dir.create("empty")
+      file.symlink("empty", "link")
+    }
     store_profiles(small_profile(), path)
     store_profiles(small_profile(), file.path(folder, path), resource = versioned("2"))
     expect_identical(unique(sums_of_dataset(path)$version), c("2", NA))
@@ -249,7 +252,91 @@ test_that("paths may be relative, and contain blanks, other letters, and what lo
     expect_identical(sums_of_dataset(path), sums)
     days <- unique(dplyr::collect(tbl_profile(path)$samples)$day)
     expect_identical(days, format(Sys.time(), "%Y-%m-%d", tz = "UTC"))
+    # What was replaced is removed later, and the last day at the end.
+    compact_dataset(path, days = 2.1)
+    expect_identical(grep("^samples/day=20", files_of(path), value = TRUE), character())
+    local({
+      pretend_days(3, environment())
+      prune_dataset(path, as.numeric(days_later(2)), NULL)
+    })
+    expect_identical(grep("^[.]|day=20", files_of(path), value = TRUE), character())
   }
+})
+
+test_that("a folder of others does not become a data set, and one that was interrupted does", {
+  folder <- local_dataset()
+  foreign <- c("notes.txt", "samples/day=2024-01-01/mine.parquet", "compact/x", ".git/config", "frames/empty.parquet")
+  for (file in foreign) {
+    path <- file.path(folder, gsub("/", "-", file))
+    dir.create(dirname(file.path(path, file)), recursive = TRUE)
+    writeLines("mine", file.path(path, file))
+    expect_error(store_profiles(small_profile(), path), "is not empty", class = "profile_error_write")
+    expect_identical(files_of(path), file)
+  }
+  path <- file.path(folder, "interrupted")
+  store_profiles(small_profile(), path)
+  unlink(file.path(path, "_profile_dataset"))
+  unlink(list.files(path, "^day=20", recursive = TRUE, include.dirs = TRUE, full.names = TRUE), recursive = TRUE)
+  writeLines("", file.path(path, ".4a0b.new"))
+  store_profiles(small_profile(), path)
+  expect_gt(nrow(sums_of_dataset(path)), 0)
+})
+
+test_that("a day that is removed while it is compacted stays removed", {
+  path <- local_dataset()
+  rename <- rename_into_place
+  sort_rows <- write_sorted
+  # With the clock of this test, all hidden folders are old.
+  replace_function("remove_leftovers", function(store) NULL)
+  prune <- function() prune_dataset(path, as.numeric(days_later(1)), NULL)
+  # Either while rows are sorted, or at the last moment before the sums appear.
+  while_sorting <- function(store, rows, table, ...) {
+    sort_rows(store, rows, table, ...)
+    if (table == "samples") prune()
+  }
+  at_last <- function(store, new, to, call) {
+    if (grepl("valid_from", to)) prune()
+    rename(store, new, to, call)
+  }
+  for (has_sums in c(FALSE, TRUE)) {
+    for (moment in c("write_sorted", "rename_into_place")) {
+      store_profiles(small_profile(), path)
+      if (has_sums) expect_identical(compact_dataset(path), 1)
+      local({
+        replace_function(moment, if (moment == "write_sorted") while_sorting else at_last)
+        expect_identical(compact_dataset(path, "hour"), 0)
+      })
+      expect_identical(nrow(sums_of_dataset(path)), 0L)
+      expect_identical(grep("samples/day=20", files_of(path), value = TRUE), character())
+    }
+  }
+})
+
+test_that("sums beyond the range of a double are an error, and change nothing", {
+  path <- local_dataset()
+  x <- small_profile()
+  x$sample_values$type <- "size"
+  x$sample_values$value <- 0
+  x$sample_values$value[[1]] <- 1e308
+  x$sources$source_timestamp <- 1e9
+  for (i in 1:3) store_profiles(x, path)
+  written <- files_of(path)
+  expect_error(read_profile(tbl_profile(path)), "beyond the range", class = "profile_error_unsupported")
+  expect_error(compact_dataset(path), "beyond the range", class = "profile_error_unsupported")
+  left <- grep("^compact/samples|^samples|^[.]", files_of(path), value = TRUE)
+  expect_identical(left, grep("samples", written, value = TRUE))
+})
+
+test_that("the sampling period and the default type come back from files", {
+  path <- local_dataset()
+  x <- read_rprof(rprof_path("basic_all.out"))
+  store_profiles(x, path)
+  expected <- summary(x)$by_function
+  expect_equal(sum(summary(tbl_profile(path))$by_function$self_time), sum(expected$self_time))
+  expect_identical(compact_dataset(path, "day", apart = "none"), 1)
+  y <- read_profile(tbl_profile(path))
+  expect_equal(sum(summary(y)$by_function$self_time), sum(expected$self_time))
+  expect_identical(y$sources$.default_type, "samples")
 })
 
 test_that("files of others in the folders do no harm", {

@@ -148,6 +148,8 @@ test_that("sums beyond the range of a double are an error, and change nothing", 
   x$sample_values$value <- 0
   x$sample_values$value[[1]] <- 1e308
   for (i in 1:3) store_profiles(x, con)
+  expect_error(read_profile(tbl_profile(con)), "beyond the range", class = "profile_error_unsupported")
+  expect_error(summary(tbl_profile(con)), "beyond the range", class = "profile_error_unsupported")
   move_to(con, "2026-01-01")
   counts <- stored_tables_of(con)
   expect_error(roll_up_profiles(con, Sys.time()), "beyond the range", class = "profile_error_unsupported")
@@ -194,6 +196,142 @@ test_that("keys are numbers that all drivers can represent", {
   keys <- c("AAAAAAAAAAAAAAAAAAAAAA", "________AAAAAAAAAAAAAA", "_________AAAAAAAAAAAAA", "AAAAAAAAC", "AAAAAAAB_")
   expect_identical(number_of_key(keys), c(0, 2^53 - 32, 2^53 - 1, 1, 32 + 31))
   expect_identical(number_of_key(factor(c("AAAAAAAAC", NA))), c(1, NA))
+})
+
+test_that("keys of stacks do not depend on the session that stores them", {
+  skip_if_not_installed("RSQLite")
+  # Guessing would find the package of base functions, and none for a function of nobody.
+  x <- small_profile()
+  x$functions$name[[1]] <- x$functions$system_name[[1]] <- "paste"
+  x$functions$filename <- ""
+  expect_true("base" %in% add_packages(x)$functions$.package)
+  frames <- flat_tables(x, character(), NULL)$frames
+  expect_true(all(is.na(frames$package)))
+  # What was recorded is kept, and the others are looked up by who reads it.
+  x$functions$.package <- rep(c("own", NA), length.out = nrow(x$functions))
+  con <- local_sqlite()
+  store_profiles(x, con)
+  y <- read_profile(tbl_profile(con))
+  expect_identical(sort(unique(y$functions$.package)), "own")
+  expect_identical(unique(y$functions$.package_from[!is.na(y$functions$.package)]), "store")
+  expect_false(has_packages(y))
+})
+
+test_that("runs without a time stay apart, whenever they are stored", {
+  skip_if_not_installed(c("RSQLite", "dbplyr"))
+  path <- withr::local_tempfile(fileext = ".folded", lines = "main;f 5")
+  con <- local_sqlite()
+  for (night in 1:3) store_profiles(path, con)
+  expect_identical(nrow(read_profile(tbl_profile(con))$sources), 3L)
+  x <- read_profile(path)
+  store_profiles(list(x, x), con)
+  y <- read_profile(tbl_profile(con))
+  expect_identical(nrow(y$sources), 5L)
+  # What a store has returned keeps its runs, and a time identifies a run.
+  store_profiles(y, con)
+  expect_identical(nrow(read_profile(tbl_profile(con))$sources), 5L)
+  x$sources$source_timestamp <- 1e9
+  for (i in 1:2) store_profiles(x, con)
+  expect_identical(nrow(read_profile(tbl_profile(con))$sources), 6L)
+})
+
+test_that("the sampling period and the default type come back", {
+  skip_if_not_installed("dbplyr")
+  x <- read_rprof(rprof_path("basic_all.out"))
+  go <- nights()[[1]]
+  for_each_database(function(con, schema, connect) {
+    for (i in 1:2) store_profiles(x, con, schema = schema)
+    y <- read_profile(tbl_profile(con, schema = schema))
+    expect_identical(describe_profile(y)$parts$run$interval, describe_profile(x)$parts$run$interval)
+    expect_identical(names(summary(y)$by_function), names(summary(x)$by_function))
+    expect_equal(sum(summary(y)$by_function$self_time), 2 * sum(summary(x)$by_function$self_time))
+    sums <- summary(tbl_profile(con, schema = schema))
+    expect_equal(sums$by_function$self_time, summary(y)$by_function$self_time)
+    # Sums of several runs keep it, too.
+    move_to(con, "2026-01-05", schema)
+    roll_up_profiles(con, as.POSIXct("2026-01-06", tz = "UTC"), apart = "none", schema = schema)
+    expect_equal(summary(tbl_profile(con, schema = schema))$by_function$self_time, sums$by_function$self_time)
+    # Another period is another source.
+    other <- x
+    other$sources$.period <- 2 * x$sources$.period
+    store_profiles(other, con, schema = schema)
+    y <- read_profile(tbl_profile(con, schema = schema))
+    expect_setequal(y$sources$.period, 1000 * c(x$sources$.period, other$sources$.period))
+    store_profiles(go, con, schema = schema, resource = c(service.name = "go"))
+    y <- read_profile(tbl_profile(con, service == "go", schema = schema))
+    expect_identical(attr(summary(y), "type"), attr(summary(go), "type"))
+    expect_identical(y$sources$.default_type, attr(summary(go), "type"))
+  })
+})
+
+test_that("views of others are not dropped, whatever the case of their names", {
+  skip_if_not_installed("RSQLite")
+  con <- local_sqlite()
+  DBI::dbExecute(con, "CREATE TABLE t (a INTEGER)")
+  DBI::dbExecute(con, "CREATE VIEW Samples AS SELECT a FROM t")
+  error <- expect_error(store_profiles(small_profile(), con), class = "profile_error_invalid")
+  expect_identical(error$table, "Samples")
+  expect_setequal(DBI::dbListTables(con), c("t", "Samples"))
+})
+
+test_that("rows that come after their day was summed up are summed up like the others", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    before <- as.POSIXct("2026-01-06", tz = "UTC")
+    store_profiles(nights()[[1]], con, schema = schema, resource = service(host.name = "a"))
+    move_to(con, "2026-01-05", schema)
+    roll_up_profiles(con, before, apart = "none", schema = schema)
+    store_profiles(nights()[[2]], con, schema = schema, resource = service(host.name = "b"))
+    late <- paste(DBI::dbQuoteIdentifier(con, "day"), "=", quoted_text(con, "2026-01-05"))
+    DBI::dbExecute(con, paste("UPDATE", quoted(con, schema, "profile_origins"), "SET", late))
+    expect_identical(roll_up_profiles(con, before, period = "minute", apart = "run", schema = schema), 1)
+    x <- read_profile(tbl_profile(con, schema = schema))
+    expect_identical(nrow(x$sources), 1L)
+    expect_same_sums(con, nights()[1:2], schema = schema)
+  })
+})
+
+test_that("periods begin before their minutes, also before 1970", {
+  skip_if_not_installed("RSQLite")
+  con <- local_sqlite()
+  x <- nights()[[1]]
+  for (seconds in c(-60, -3600 - 60, 60)) {
+    x$sources$source_timestamp <- seconds
+    store_profiles(x, con)
+  }
+  move_to(con, "2026-01-05")
+  roll_up_profiles(con, as.POSIXct("2026-01-06", tz = "UTC"), period = "hour")
+  expect_setequal(DBI::dbReadTable(con, "profile_sums")$minute, c(-60, -120, 0))
+})
+
+test_that("a name of a service is stored once, whatever its length", {
+  skip_if_not_installed("dbplyr")
+  for_each_database(function(con, schema, connect) {
+    long <- strrep("s", 1e5)
+    for (x in nights()[1:2]) store_profiles(x, con, schema = schema, resource = c(service.name = long))
+    expect_equal(count_rows(con, schema, "profile_services"), 1)
+    expect_identical(unique(as.data.frame(tbl_profile(con, schema = schema)$frames)$service), long)
+  })
+})
+
+test_that("a selection without rows is printed as empty", {
+  skip_if_not_installed(c("RSQLite", "dbplyr"))
+  con <- local_sqlite()
+  store_profiles(small_profile(), con)
+  expect_match(format(tbl_profile(con, service == "none")), "^Values: +none$", all = FALSE)
+})
+
+test_that("texts that are invalid are errors", {
+  skip_if_not(l10n_info()[["UTF-8"]])
+  skip_if_not_installed("RSQLite")
+  con <- local_sqlite()
+  for (text in list("caf\xe9", `Encoding<-`("caf\xe9", "UTF-8"))) {
+    expect_error(
+      store_profiles(small_profile(), con, resource = c(service.name = text)), class = "profile_error_argument"
+    )
+  }
+  store_profiles(small_profile(), con, resource = c(service.name = `Encoding<-`("caf\xe9", "latin1")))
+  expect_identical(DBI::dbReadTable(con, "profile_services")$service, "caf\u00e9")
 })
 
 test_that("tables of others are not touched", {

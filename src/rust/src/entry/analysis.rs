@@ -81,14 +81,15 @@ fn rust_call_tree(
 }
 
 // Returns the flat rows of a data set, see `to_r/flat.rs`. `keys` and `values`: attributes for all resources.
+// `call`: a text that differs for each call.
 #[extendr]
-fn rust_flat(x: &Robj, keys: &Robj, values: &Robj) -> Robj {
+fn rust_flat(x: &Robj, keys: &Robj, values: &Robj, call: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::analysed(argument(x), &stop)?;
         let further = argument(keys).texts()?.into_iter();
         let further = further.zip(argument(values).texts()?).try_vec()?;
         let names = FrameNames::new(&profile)?;
-        let flat = flat::flat(&profile, &names, &further, &stop)?;
+        let flat = flat::flat(&profile, &names, &further, text(call)?, &stop)?;
         to_r::flat(arena, &profile, &flat)
     })
 }

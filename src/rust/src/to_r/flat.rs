@@ -3,7 +3,7 @@
 
 use crate::arena::{Arena, RObject};
 use crate::tibble::Tibble;
-use profile_core::analysis::flat::{Flat, number_of, value_of};
+use profile_core::analysis::flat::{Flat, Sum, number_of, value_of};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::Profile;
@@ -39,6 +39,19 @@ fn samples<'call>(arena: Arena<'call>, profile: &Profile, flat: &Flat) -> Result
     let units = flat.types.iter().map(|t| Some(t.1)).try_vec()?;
     table.factor("sample_type", &types, rows().map(|sum| Some(sum.type_)))?;
     table.factor("unit", &units, rows().map(|sum| Some(sum.type_)))?;
+    let origin_of = |sum: &Sum| flat.origins[sum.group.origin as usize];
+    let periods = rows().map(|sum| origin_of(sum).period);
+    table.doubles(
+        "sampling_period",
+        periods.map(|p| p.map_or(f64::NAN, |(period, _)| period as f64)),
+    )?;
+    let sampled = || origins().map(|o| o.period.and_then(|(_, type_)| type_));
+    let names = sampled().map(|t| t.map(|(name, _)| name)).try_vec()?;
+    table.factor("sampling_type", &names, origin_of_row())?;
+    let units = sampled().map(|t| t.map(|(_, unit)| unit)).try_vec()?;
+    table.factor("sampling_unit", &units, origin_of_row())?;
+    let defaults = rows().map(|sum| origin_of(sum).default_type);
+    table.factor("default_type", &types, defaults)?;
     let stacks = rows().map(|sum| Some(sum.group.stack as usize));
     table.factor(
         "stack_key",

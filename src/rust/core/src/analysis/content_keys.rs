@@ -4,7 +4,8 @@
 //! hash, so a column that another profile lacks makes no difference. The key of a list of rows, such as a stack, is
 //! computed from their keys in their order. Equal keys therefore mean equal content, in every profile and every version
 //! of this package. Stores contain keys, so the way in which they are computed must never change. They are the first half
-//! of SHA-256, so nobody can create two rows with the same key; databases use a part of them.
+//! of SHA-256, so nobody can create two rows with the same key. Databases use the first 53 bits: equal keys of different
+//! rows are unlikely there, but somebody who wants to can create them.
 
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};

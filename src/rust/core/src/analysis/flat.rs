@@ -1,7 +1,7 @@
 //! Flat rows for a data set: tables without lists, which every engine that reads Parquet can query.
 //!
 //! ```text
-//! sums      service version host run minute type unit stack labels trace -> value, samples
+//! sums      service version host run period minute type unit stack labels trace -> value, samples
 //! frames    stack, depth -> name file line package frame type
 //! labels    labels -> label, value, number, unit
 //! ```
@@ -51,15 +51,17 @@ pub struct Flat<'p> {
 }
 
 /// Sums the samples of a profile. `further`: attributes that replace the attributes of resources with the same keys.
+/// `call`: a text that differs each time something is stored, for the keys of runs without a time.
 pub fn flat<'p>(
     profile: &'p Profile,
     names: &'p FrameNames,
     further: &[(&'p str, &'p str)],
+    call: &str,
     stop: Stop,
 ) -> Result<Flat<'p>> {
     let measures = Measure::all(profile)?;
     let frame_texts = FrameTexts::new(profile, names)?;
-    let mut origins = Origins::new(profile, further)?;
+    let mut origins = Origins::new(profile, &measures, further, call)?;
     let mut stacks = StackKeys::new(profile, &frame_texts, stop)?;
     let mut label_sets = LabelSets::default();
     let mut groups: Interner<Vec<Group>> = Interner::default();
@@ -149,11 +151,20 @@ mod tests {
     use super::super::testing;
     use super::*;
     use crate::model::Link;
-    use crate::model::{Attribute, AttributeValue, Resource, Scope, ValueKind};
+    use crate::model::{Attribute, AttributeValue, Period, Resource, Scope, ValueKind, ValueType};
+
+    /// All sources are parts of one run.
+    fn one_run(stacks: &[(&str, f64)]) -> Profile {
+        let mut profile = testing::profile(stacks);
+        for source in &mut profile.sources {
+            source.profile_id = Some("1".to_owned());
+        }
+        profile
+    }
 
     fn rows<T>(profile: &Profile, further: &[(&str, &str)], read: impl FnOnce(&Flat) -> T) -> T {
         let names = FrameNames::new(profile).unwrap();
-        read(&flat(profile, &names, further, &|| false).unwrap())
+        read(&flat(profile, &names, further, "call", &|| false).unwrap())
     }
 
     fn label(profile: &mut Profile, sample: usize, key: &str, value: &str) -> Label {
@@ -166,7 +177,7 @@ mod tests {
 
     #[test]
     fn samples_of_a_minute_with_the_same_stack_are_summed() {
-        let mut profile = testing::profile(&[
+        let mut profile = one_run(&[
             ("a>b", 1.0),
             ("a>b", 2.0),
             ("a>b", 4.0),
@@ -207,7 +218,7 @@ mod tests {
     #[test]
     fn equal_stacks_have_equal_keys_in_every_profile() {
         let keys = |stacks: &[(&str, f64)]| {
-            rows(&testing::profile(stacks), &[], |flat| {
+            rows(&one_run(stacks), &[], |flat| {
                 flat.stack_keys.iter().map(String::from).collect::<Vec<_>>()
             })
         };
@@ -225,7 +236,7 @@ mod tests {
 
     #[test]
     fn labels_have_the_same_key_in_any_order() {
-        let mut profile = testing::profile(&[("a", 1.0), ("a", 2.0), ("a", 4.0), ("a", 8.0)]);
+        let mut profile = one_run(&[("a", 1.0), ("a", 2.0), ("a", 4.0), ("a", 8.0)]);
         let mut labels = vec![
             label(&mut profile, 0, "k", "v"),
             label(&mut profile, 0, "l", "5"),
@@ -269,14 +280,14 @@ mod tests {
 
     #[test]
     fn a_run_is_a_source_or_a_process() {
-        let mut profile = testing::profile(&[("a", 1.0), ("a", 2.0)]);
+        let mut profile = one_run(&[("a", 1.0), ("a", 2.0)]);
         profile.sources[0].timestamp = Some(5.5);
         profile.sources[1].timestamp = Some(65.0);
         let two = runs(&profile, &[]);
         assert_ne!(two[0].0, two[1].0);
         assert_eq!((two[0].1, two[1].1), (Some(5), Some(65)));
         // Another profile of the same run has the same key.
-        let mut other = testing::profile(&[("b", 1.0)]);
+        let mut other = one_run(&[("b", 1.0)]);
         other.sources[0].timestamp = Some(5.5);
         assert_eq!(runs(&other, &[]), two[..1]);
         // The parts of an agent.
@@ -300,8 +311,54 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_sorted_by_what_was_profiled() {
+    fn sources_without_a_time_are_runs_of_their_own() {
         let mut profile = testing::profile(&[("a", 1.0), ("a", 2.0)]);
+        for source in &mut profile.sources {
+            source.timestamp = None;
+        }
+        let keys = |profile: &Profile, call: &str| {
+            let names = FrameNames::new(profile).unwrap();
+            let flat = flat(profile, &names, &[], call, &|| false).unwrap();
+            flat.runs.iter().map(String::from).collect::<Vec<_>>()
+        };
+        let all = [keys(&profile, "one"), keys(&profile, "two")].concat();
+        let distinct: std::collections::HashSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), 4);
+        // A time identifies a run, also in other calls.
+        profile.sources[0].timestamp = Some(5.0);
+        let [one, two] = ["one", "two"].map(|call| keys(&profile, call));
+        assert_eq!(one[0], two[0]);
+        assert_ne!(one[1], two[1]);
+    }
+
+    #[test]
+    fn a_sum_has_the_period_and_the_default_type_of_its_source() {
+        let mut profile = one_run(&[("a", 1.0), ("a", 2.0)]);
+        profile.sources[1].period = Some(Period {
+            value: 10.0,
+            exact: None,
+            type_: Some(ValueType {
+                name: "cpu".to_owned(),
+                unit: "milliseconds".to_owned(),
+            }),
+        });
+        rows(&profile, &[], |flat| {
+            let of_sum = |sum: &Sum| flat.origins[sum.group.origin as usize];
+            let sampled = flat.sums.iter().map(|sum| (sum.value, of_sum(sum).period));
+            assert_eq!(
+                sampled.collect::<Vec<_>>(),
+                [
+                    (1.0, None),
+                    (2.0, Some((10, Some(("cpu", "milliseconds")))))
+                ]
+            );
+            assert_eq!(of_sum(&flat.sums[0]).default_type, Some(0));
+        });
+    }
+
+    #[test]
+    fn rows_are_sorted_by_what_was_profiled() {
+        let mut profile = one_run(&[("a", 1.0), ("a", 2.0)]);
         for (source, service) in ["web", "batch"].into_iter().enumerate() {
             let key = profile.strings.intern("service.name").unwrap();
             let text = profile.strings.intern(service).unwrap();

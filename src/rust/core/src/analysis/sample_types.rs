@@ -38,32 +38,50 @@ pub fn summed_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Opt
 }
 
 /// The formats whose own tools show another type than the number of samples: `perf report` adds up the periods of an
-/// event, and pprof shows the default type of a file.
-const BY_DEFAULT_TYPE: [SourceKind; 2] = [SourceKind::PPROF, SourceKind::named("perf")];
+/// event, and pprof shows the default type of a file. A store keeps the type that was summed before.
+const BY_DEFAULT_TYPE: [SourceKind; 3] = [
+    SourceKind::PPROF,
+    SourceKind::named("perf"),
+    SourceKind::named("store"),
+];
 
 /// The type that the tools of all sources show, if it is the same: the default type of each, else its last one.
 fn preferred_type(profile: &Profile) -> Option<&Values> {
-    let of_source = |source: &Source| {
-        if !BY_DEFAULT_TYPE.contains(&source.kind) {
-            return None;
-        }
-        let of_type = |type_: &ValueType| {
-            let values = profile.value(&type_.name, &type_.unit)?;
-            can_be_summed(values).then_some(values)
-        };
-        let default = source.default_type.as_deref();
-        let is_default = |t: &SampleType| {
-            Some(t.recorded.as_str()) == default || Some(t.type_.name.as_str()) == default
-        };
-        let mut declared = source.types.iter().filter(|type_| is_default(type_));
-        let declared = declared.find_map(|type_| of_type(&type_.type_));
-        declared.or_else(|| source.types.iter().rev().find_map(|t| of_type(&t.type_)))
-    };
-    let mut sources = profile.sources.iter().map(of_source);
+    let mut sources = profile.sources.iter().map(|s| shown_type(profile, s));
     let first = sources.next()??;
     sources
         .all(|other| other.is_some_and(|other| std::ptr::eq(other, first)))
         .then_some(first)
+}
+
+/// The type that the tools of a source show.
+fn shown_type<'p>(profile: &'p Profile, source: &Source) -> Option<&'p Values> {
+    if !BY_DEFAULT_TYPE.contains(&source.kind) {
+        return None;
+    }
+    let of_type = |type_: &ValueType| {
+        let values = profile.value(&type_.name, &type_.unit)?;
+        can_be_summed(values).then_some(values)
+    };
+    let default = source.default_type.as_deref();
+    if source.types.is_empty() {
+        return summable(profile).find(|v| Some(v.type_.name.as_str()) == default);
+    }
+    let is_default = |t: &SampleType| {
+        Some(t.recorded.as_str()) == default || Some(t.type_.name.as_str()) == default
+    };
+    let mut declared = source.types.iter().filter(|type_| is_default(type_));
+    let declared = declared.find_map(|type_| of_type(&type_.type_));
+    declared.or_else(|| source.types.iter().rev().find_map(|t| of_type(&t.type_)))
+}
+
+/// The type that would be summed by default if this was the only source.
+pub fn type_of_source<'p>(profile: &'p Profile, source: &Source) -> Option<&'p Values> {
+    let default = source.default_type.as_deref();
+    shown_type(profile, source)
+        .or(profile.counts())
+        .or_else(|| summable(profile).find(|v| Some(v.type_.name.as_str()) == default))
+        .or_else(|| summable(profile).next_back())
 }
 
 /// The names of the types that can be summed and whose values are not all 0 in samples with a stack.

@@ -5,10 +5,13 @@
 //!
 //! A run is a recorded process, or else a recorded source. An agent writes its samples in many parts, so its attributes
 //! contain an id of the process and when it was created. The key of a run is a hash, like other keys of a data set, so
-//! that all writers give the same run the same key.
+//! that all writers give the same run the same key. Without a time, two equal sources may be two runs: then the key
+//! contains a text that differs each time something is stored.
 
 use super::super::content_keys::{Cells, content_keys};
-use super::super::source_facts::{attribute, seconds_of_utc};
+use super::super::measures::Measure;
+use super::super::sample_types::type_of_source;
+use super::super::source_facts::{attribute, period, seconds_of_utc};
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, sort_by_key, with_room};
@@ -21,7 +24,7 @@ const UNKNOWN_SERVICE: &str = "unknown_service";
 /// The resource attribute of OpenTelemetry that differs between all processes of a service.
 const INSTANCE: &str = "service.instance.id";
 
-/// What was profiled: the attributes `service.name`, `service.version` and `host.name`, and the run.
+/// What was profiled: the attributes `service.name`, `service.version` and `host.name`, the run, and its sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin<'p> {
     pub service: &'p str,
@@ -31,6 +34,10 @@ pub struct Origin<'p> {
     pub start: Option<i64>,
     /// An index of `runs`.
     pub run: u32,
+    /// What was counted between two samples, and how much of it, in which unit.
+    pub period: Option<(i64, Option<(&'p str, &'p str)>)>,
+    /// The type that is summed by default, an index of the measures.
+    pub default_type: Option<usize>,
 }
 
 pub(super) struct Origins<'p> {
@@ -42,11 +49,17 @@ pub(super) struct Origins<'p> {
 }
 
 impl<'p> Origins<'p> {
-    pub(super) fn new(profile: &'p Profile, further: &[(&'p str, &'p str)]) -> Result<Origins<'p>> {
+    /// `call`: a text that differs each time something is stored.
+    pub(super) fn new(
+        profile: &'p Profile,
+        measures: &[Measure],
+        further: &[(&'p str, &'p str)],
+        call: &str,
+    ) -> Result<Origins<'p>> {
         let mut distinct: Interner<Vec<Origin>> = Interner::default();
         let mut runs = Interner::default();
         let mut of_source = with_room(profile.sources.len())?;
-        for source in &profile.sources {
+        for (position, source) in profile.sources.iter().enumerate() {
             let own = |key: &str| {
                 let own = further.iter().find(|(name, _)| *name == key);
                 own.map(|(_, value)| *value)
@@ -72,8 +85,13 @@ impl<'p> Origins<'p> {
                 start: run.start(source),
                 run: match attribute(profile, source, RUN) {
                     Some(key) => runs.intern(key)?,
-                    None => runs.intern(run.key(source)?.as_str())?,
+                    None => runs.intern(run.key(source, call, position)?.as_str())?,
                 },
+                period: period(source).filter(|(period, _)| *period > 0),
+                default_type: type_of_source(profile, source).and_then(|values| {
+                    let name = values.type_.name.as_str();
+                    measures.iter().position(|measure| measure.key() == name)
+                }),
             };
             of_source.try_push(distinct.intern(origin)?)?;
         }
@@ -143,8 +161,11 @@ impl Run<'_> {
         created.or_else(recorded)
     }
 
-    fn key(&self, source: &Source) -> Result<String> {
+    fn key(&self, source: &Source, call: &str, position: usize) -> Result<String> {
         let time = [source.timestamp.unwrap_or(f64::NAN)];
+        let position = [position as f64];
+        let known = [self.creation, source.profile_id.as_deref()];
+        let is_known = time[0].is_finite() || known.iter().any(Option::is_some);
         let mut columns = match self.instance {
             Some(_) => std::iter::once(("instance", text(self.instance)?)).try_vec()?,
             None => [
@@ -161,6 +182,10 @@ impl Run<'_> {
             .into_iter()
             .try_vec()?,
         };
+        if self.instance.is_none() && !is_known {
+            columns.try_push(("call", text(Some(call))?))?;
+            columns.try_push(("position", Cells::Numbers(&position)))?;
+        }
         let mut keys = content_keys(&mut columns, 1, &|| false)?;
         Ok(keys.pop().unwrap_or_default())
     }
