@@ -38,6 +38,7 @@ run_helper <- function(arguments) {
 
 # The function by which the core says that the recording has begun, and asks whether it goes on.
 recording_of <- function(folder, request) {
+  force(folder)
   force(request)
   file <- in_folder(folder, "recording.rds")
   has_begun <- FALSE
