@@ -137,7 +137,7 @@ store_profiles <- function(x, to, ..., resource = character(), schema = NULL) {
   }
   check_resource(resource, call)
   inputs <- profile_inputs(x, call)
-  if (length(x) == 0) {
+  if (length(x) == 0 && !is_profile(x)) {
     abort_argument("`x` contains no profile to store.", call)
   }
   if (length(inputs) == 0) {
