@@ -98,9 +98,11 @@ start_pprof <- function(x, tool, address, call) {
   reg.finalizer(started, function(started) started$end(), onexit = TRUE)
   url <- NULL
   on.exit(if (is.null(url)) started$end())
-  output <- character()
-  while (is.null(url) && !file.exists(at("ended"))) {
+  has_ended <- FALSE
+  while (is.null(url) && !has_ended) {
     Sys.sleep(0.02)
+    # Before the output is read, which is complete then.
+    has_ended <- file.exists(at("ended"))
     output <- if (file.exists(at("output"))) readLines(at("output"), warn = FALSE) else character()
     serving <- regmatches(output, regexpr("(?<=^Serving web UI on )http://\\S+", output, perl = TRUE))
     if (length(serving) > 0) url <- serving[[1]]
