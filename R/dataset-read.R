@@ -195,7 +195,10 @@ rows_in_use <- function(table, samples, key) {
 
 # The rows of a table, with the types of a data set: an engine may return a column without values as any type.
 collected <- function(rows, table, call) {
-  rows <- reading(NULL, call, dplyr::collect(rows))
+  hint <- if (inherits(rows, "tbl_sql")) {
+    "The database evaluates conditions: it knows comparisons, `%in%`, and few functions of R."
+  }
+  rows <- reading(NULL, call, dplyr::collect(rows), hint)
   types <- dataset_columns[[table]]
   for (column in intersect(names(rows), names(types))) {
     rows[[column]] <- switch(types[[column]],

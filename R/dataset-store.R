@@ -124,13 +124,12 @@ open_files <- function(store, files) {
 }
 
 # Errors of arrow become errors of this package. `store` is NULL for tables of a user.
-reading <- function(store, call, code) {
+reading <- function(store, call, code, hint = NULL) {
   tryCatch(code, error = function(e) {
     if (inherits(e, "profile_error")) {
       rlang::cnd_signal(e)
     }
     what <- if (is.null(store)) "Cannot read the profiles of the store." else paste0("Cannot read the data set `", store$shown, "`.")
-    hint <- if (is.null(store)) "The engine evaluates conditions: it knows comparisons, `%in%`, and few functions of R."
     abort_profile(c(what, x = conditionMessage(e), i = hint), "profile_error_open", path = store$shown, call = call)
   })
 }

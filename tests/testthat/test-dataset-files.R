@@ -227,7 +227,7 @@ test_that("files that are cut are errors, and change nothing", {
   bytes <- file_bytes(file[[2]])
   writeBin(bytes[1:20], file[[2]])
   written <- files_of(path)
-  expect_error(read_profile(tbl_profile(path)), "Cannot read the data set", class = "profile_error_open")
+  expect_error(read_profile(tbl_profile(path)), "Cannot read the profiles of the store", class = "profile_error_open")
   expect_error(compact_dataset(path), "Cannot read the data set", class = "profile_error_open")
   samples <- function(files) grep("^frames|^compact/frames", files, value = TRUE, invert = TRUE)
   expect_identical(samples(files_of(path)), samples(written))

@@ -114,7 +114,7 @@ with_profile <- function(path, con) {
     compact_profile = compact_profile,
     compare_profiles = function(x) compare_profiles(x, x),
     describe_profile = describe_profile,
-    dm_from_profile = dm_from_profile,
+    dm_from_profile = function(x) tables_of_profile(dm_from_profile(x)),
     expect_no_regression = function(x) expect_no_regression(x, x, inconclusive = "pass"),
     filter_profile = function(x) filter_profile(x, focus = "f"),
     holders = holders,
