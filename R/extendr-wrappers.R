@@ -8,8 +8,6 @@ rust_written <- function(x, format, options) .Call(wrap__rust_written, x, format
 
 rust_page <- function(profiles, compares, file, content, report) .Call(wrap__rust_page, profiles, compares, file, content, report)
 
-rust_file_format <- function(file) .Call(wrap__rust_file_format, file)
-
 rust_check_target <- function(file) .Call(wrap__rust_check_target, file)
 
 rust_source_file <- function(file, directories, anywhere, wanted) .Call(wrap__rust_source_file, file, directories, anywhere, wanted)

@@ -85,12 +85,6 @@ ids_of <- function(x, key) {
   x[[data_model()$keys[[key]]]][[key]] %||% integer()
 }
 
-# The positions of the rows with these ids.
-rows_of_ids <- function(ids, x, key, call) {
-  parent <- ids_of(x, key)
-  rename_ids(list(ids), list(parent), list(seq_along(parent)), key, call)
-}
-
 # Raises an error for ids that refer to no row, which became NA. The core has checked the tables of the schema;
 # user-defined tables may contain such ids.
 check_resolved <- function(ids, found, table, column, call) {

@@ -65,7 +65,6 @@ calls <- list(
   function() combine_profiles(x, x),
   function() internal$rust(internal$rust_otlp_answer(charToRaw("{}"), "json", TRUE), NULL),
   function() internal$rust(internal$rust_schema(), NULL),
-  function() internal$rust(internal$rust_file_format(c(at("in.pb"), "in.pb")), NULL),
   function() internal$rust(internal$rust_native_state(), NULL)
 )
 

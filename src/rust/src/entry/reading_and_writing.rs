@@ -14,13 +14,12 @@ use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::groups::By;
 use profile_core::analysis::runs;
 use profile_core::analysis::source_facts::sampled_seconds;
+use profile_core::formats::Writer;
 use profile_core::formats::otlp::response::{self, Accepted, Coding};
 use profile_core::formats::payload::read_payload;
-use profile_core::formats::{self, Input, Writer};
-use profile_core::io::input::Origin;
 use profile_core::io::save;
 use profile_core::io::source_file::{Found, Places, Wanted};
-use profile_core::limits::memory::{Growing, written};
+use profile_core::limits::memory::Growing;
 use std::time::UNIX_EPOCH;
 
 // `input` is a result of `profile_input()` in R/read.R. `format` is the name of a format; if it is
@@ -124,21 +123,6 @@ fn rust_check_target(file: &Robj) -> Robj {
     })
 }
 
-// Returns the name of the format of a file, empty if it is not one of the supported formats.
-#[extendr]
-fn rust_file_format(file: &Robj) -> Robj {
-    outcome(|arena| {
-        let file = argument(file).file()?;
-        let origin = Origin {
-            name: written(format_args!("`{}`", file.shown))?,
-            ..Origin::default()
-        };
-        let format = formats::format_of(Input::File(file.path), origin)
-            .map_err(|error| error.shown_as(file.shown))?;
-        arena.text(format.map_or("", |format| format.name))
-    })
-}
-
 // Parses the response of a server. Returns `list(read, rejected, message)`; `read` is `FALSE` if the
 // response to a successful request is not valid.
 #[extendr]
@@ -206,7 +190,6 @@ extendr_module! {
     fn rust_write;
     fn rust_written;
     fn rust_page;
-    fn rust_file_format;
     fn rust_check_target;
     fn rust_source_file;
     fn rust_otlp_answer;
