@@ -75,6 +75,13 @@ test_that("loops of the global environment, which R compiles first, are in no wr
   expect_equal(setdiff(inside, allowed), list())
 })
 
+# From R 4.4 on, a call that runs in the frame of its caller may be missing for some hundred instructions of a jump, see
+# src/rust/core/src/joint/interleave.rs: only frames of R remain inside of the C code that is left.
+may_lack_a_call <- function(stack) {
+  within <- stack[seq_along(stack) > max(0, which(stack == "c_force"))]
+  getRversion() >= "4.4" && "c_force" %in% stack && length(within) > 0 && all(startsWith(within, "libR:"))
+}
+
 test_that("ticks at any instruction are in no wrong place", {
   skip_without_native()
   skip_without_steps()
@@ -104,6 +111,7 @@ test_that("ticks at any instruction are in no wrong place", {
     # Few of them are reported as incomplete: R is about to make a call or to leave one, or C++ changes frames as it jumps.
     stacks <- complete_stacks(x)
     expect_gte(length(stacks), 0.98 * given)
+    if (info == "jumping(1L)") stacks <- Filter(Negate(may_lack_a_call), stacks)
     found <- expect_none_wrong(stacks, info)
     expect_gte(found$right, call[[1]], label = info)
     expect_false(any(vapply(stacks, function(stack) startsWith(stack[[1]], "libR:"), NA)), info = info)
