@@ -34,9 +34,10 @@ const pressIn = async (page, selector, ...keys) => {
 	for (const key of keys) await page.keyboard.press(key);
 };
 
-/** The place of the box of a function in the flame graph. */
+/** The place of the box of a function in the flame graph, drawn now: after scrolling, a page draws its next frame. */
 async function boxOf(page, name) {
 	const at = await page.evaluate((wanted) => {
+		drawPicture();
 		const { boxes, layers } = picture;
 		const area = document.getElementById('stage').getBoundingClientRect();
 		for (let i = boxes.n - 1; i >= 0; i--) {
