@@ -66,6 +66,14 @@ rust_thread_time <- function() .Call(wrap__rust_thread_time)
 
 rust_native_stop <- function(file, name, uri, memory, target, lazy) .Call(wrap__rust_native_stop, file, name, uri, memory, target, lazy)
 
+rust_allocations_prepare <- function(settings) .Call(wrap__rust_allocations_prepare, settings)
+
+rust_allocations_begin <- function() .Call(wrap__rust_allocations_begin)
+
+rust_allocations_on <- function() .Call(wrap__rust_allocations_on)
+
+rust_allocations_stop <- function(lazy) .Call(wrap__rust_allocations_stop, lazy)
+
 rust_sample_lines <- function(file) .Call(wrap__rust_sample_lines, file)
 
 rust_live_platforms <- function() .Call(wrap__rust_live_platforms)

@@ -133,9 +133,7 @@ record_profile <- function(
   check_interval(interval, call)
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
   is_exact <- identical(memory, "exact")
-  if (is_exact) {
-    check_profmem(call)
-  } else if (!rlang::is_bool(memory)) {
+  if (!is_exact && !rlang::is_bool(memory)) {
     abort_argument("`memory` must be `TRUE`, `FALSE` or \"exact\".", call)
   }
   check_flag(gc, "gc", call)
@@ -245,10 +243,16 @@ start_native_recording <- function(options, folder, call) {
   function() stop_run(call, write = FALSE)$profile
 }
 
-# Also records each allocation, as a second source.
+# Also records each allocation: in the same source with its lines or, where that is not possible, in a second one.
 with_allocations <- function(finish, folder, call) {
   force(finish)
   force(call)
+  if (start_allocations(0, call)) {
+    return(function() {
+      allocations <- stop_allocations(call)
+      join_allocations(finish(), allocations, call)
+    })
+  }
   path <- in_folder(folder, "Rprofmem.out")
   utils::Rprofmem(path)
   function() {

@@ -54,6 +54,7 @@ pub extern "C" fn profile_rust_load() {
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_unload() -> c_int {
     sampler::abandon();
+    profile_allocations::abandon();
     entry::abandon();
     c_int::from(agent::abandon())
 }

@@ -14,6 +14,7 @@ use profile_core::model::{Payload, Profile};
 use profile_core::page::{self, Comparison, Page, SourceText};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
 use profile_reader::recorded::settings;
+use profile_allocations as allocations;
 use profile_sampler as sampler;
 use std::time::Duration;
 
@@ -124,6 +125,14 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
         version: r_version(list)?,
     };
     Ok((settings, file.shown))
+}
+
+/// The settings of a recording of allocations for a list of the sizes `threshold` and `probe`, in bytes.
+pub fn allocation_settings(list: &Robj) -> Result<allocations::Settings> {
+    Ok(allocations::Settings {
+        threshold: count(list, "threshold")?,
+        probe: count(list, "probe")?,
+    })
 }
 
 fn r_version(list: &Robj) -> Result<(u32, u32)> {

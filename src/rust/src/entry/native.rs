@@ -3,16 +3,17 @@
 use crate::arena::RObject;
 use crate::argument::{Sexp, argument, text};
 use crate::guard::stop;
-use crate::options::sampler_settings;
+use crate::options::{allocation_settings, sampler_settings};
 use crate::outcome::outcome;
 use crate::thread_clock::thread_time;
 use crate::{files, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::Error;
-use profile_core::formats::rprof;
+use profile_core::formats::{Problems, rprof};
 use profile_core::io::input::Origin;
 use profile_core::limits::memory::{TryCollect, owned};
 use profile_core::{joint, message};
+use profile_allocations as allocations;
 use profile_sampler as sampler;
 
 // Raises an error if native code cannot be profiled in this process.
@@ -123,6 +124,48 @@ fn rust_native_stop(
     })
 }
 
+// Prepares to record each vector that R allocates from so many bytes on. R next has to allocate one vector of `probe` bytes
+// with its header, and to copy it.
+#[extendr]
+fn rust_allocations_prepare(settings: &Robj) -> Robj {
+    outcome(|_| {
+        allocations::prepare(allocation_settings(settings)?)?;
+        Ok(RObject::null())
+    })
+}
+
+// Begins to record, and restores R's table if that is not possible.
+#[extendr]
+fn rust_allocations_begin() -> Robj {
+    outcome(|_| {
+        allocations::begin()?;
+        Ok(RObject::null())
+    })
+}
+
+// Returns whether vectors are recorded.
+#[extendr]
+fn rust_allocations_on() -> Robj {
+    outcome(|arena| arena.flag(allocations::is_on()))
+}
+
+// Restores R's table, and returns `list(tables, lost)`: the profile, and the number of vectors that could not be recorded.
+// NULL if nothing is recorded.
+#[extendr]
+fn rust_allocations_stop(lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let Some(stopped) = allocations::stop() else {
+            return Ok(RObject::null());
+        };
+        let lost = arena.number(stopped.lost() as f64)?;
+        let profile = stopped.profile()?;
+        let lazy = argument(lazy).flag()?;
+        let problems = Problems::default();
+        let tables = to_r::tables(arena, &profile, &problems, "2.0", lazy, &stop)?;
+        arena.list(&[("tables", tables), ("lost", lost)])
+    })
+}
+
 // Returns the offsets at which the samples in a file of R's profiler start.
 #[extendr]
 fn rust_sample_lines(file: &Robj) -> Robj {
@@ -143,5 +186,9 @@ extendr_module! {
     fn rust_native_state;
     fn rust_thread_time;
     fn rust_native_stop;
+    fn rust_allocations_prepare;
+    fn rust_allocations_begin;
+    fn rust_allocations_on;
+    fn rust_allocations_stop;
     fn rust_sample_lines;
 }

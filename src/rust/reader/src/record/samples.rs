@@ -7,7 +7,8 @@ use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, written};
 use profile_core::model::{
-    Function, Label, Link, LocationId, Profile, Source, SourceId, Strings, Toplevel,
+    Function, Label, Link, LocationId, Profile, Source, SourceId, StackId, Strings,
+    Toplevel,
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -23,10 +24,16 @@ const FROM_PROCESS: &str = "process";
 /// What samples of a process refer to in their profile.
 pub struct Samples {
     source: SourceId,
-    frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
-    stack: Vec<LocationId>,
+    stacks: Stacks,
     /// The last span. Consecutive samples often have the same.
     span: Option<(SpanIds, Link)>,
+}
+
+/// Adds the stacks of a process to a profile.
+#[derive(Debug, Default)]
+pub struct Stacks {
+    frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
+    stack: Vec<LocationId>,
 }
 
 /// A tick at which there is a sample.
@@ -44,8 +51,7 @@ impl Samples {
     pub fn new(source: Source, profile: &mut Profile) -> Result<Samples> {
         Ok(Samples {
             source: profile.add_source(source)?,
-            frames: HashMap::default(),
-            stack: Vec::new(),
+            stacks: Stacks::default(),
             span: None,
         })
     }
@@ -68,31 +74,7 @@ impl Samples {
         profile: &mut Profile,
     ) -> Result<Option<Cut>> {
         let sample = profile.samples.len();
-        self.stack.clear();
-        for &frame in &stack.frames {
-            let location = match self.frames.get(&frame) {
-                Some(&location) => location,
-                None => {
-                    let location = location(frame, texts, profile)?;
-                    self.frames.try_put(frame, location)?;
-                    location
-                }
-            };
-            self.stack.try_push(location)?;
-        }
-        let is_full = self.stack.len() > INNER
-            && profile.stacks.bytes() > MOST_STACKS
-            && !profile.stacks.contains(&self.stack);
-        let cut = if is_full { Some(Cut::Full) } else { stack.cut };
-        if cut.is_some() {
-            if is_full {
-                self.stack.truncate(INNER);
-            }
-            let none = profile.strings.intern("")?;
-            let mark = profile.frame(OUTER_CALLS, none, 0)?;
-            self.stack.try_push(mark)?;
-        }
-        let id = profile.stacks.intern(&self.stack)?;
+        let (id, cut) = self.stacks.intern(stack, texts, profile)?;
         if let Some(place) = stack.toplevel.filter(|_| cut.is_none()) {
             let filename = profile.strings.intern(texts.get(place.file))?;
             let toplevel = Toplevel {
@@ -159,6 +141,42 @@ impl Samples {
         };
         self.span = Some((ids, link));
         Ok(link)
+    }
+}
+
+impl Stacks {
+    /// Adds a stack, unless there is the same one. Returns why outer calls are missing.
+    pub fn intern(
+        &mut self,
+        stack: &Stack,
+        texts: &Strings,
+        profile: &mut Profile,
+    ) -> Result<(StackId, Option<Cut>)> {
+        self.stack.clear();
+        for &frame in &stack.frames {
+            let location = match self.frames.get(&frame) {
+                Some(&location) => location,
+                None => {
+                    let location = location(frame, texts, profile)?;
+                    self.frames.try_put(frame, location)?;
+                    location
+                }
+            };
+            self.stack.try_push(location)?;
+        }
+        let is_full = self.stack.len() > INNER
+            && profile.stacks.bytes() > MOST_STACKS
+            && !profile.stacks.contains(&self.stack);
+        let cut = if is_full { Some(Cut::Full) } else { stack.cut };
+        if cut.is_some() {
+            if is_full {
+                self.stack.truncate(INNER);
+            }
+            let none = profile.strings.intern("")?;
+            let mark = profile.frame(OUTER_CALLS, none, 0)?;
+            self.stack.try_push(mark)?;
+        }
+        Ok((profile.stacks.intern(&self.stack)?, cut))
     }
 }
 

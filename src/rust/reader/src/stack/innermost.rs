@@ -185,6 +185,22 @@ impl PositionSearch {
     }
 }
 
+/// These variables, if their values leave no doubt. Nothing but the function that calls this runs, which is byte code.
+pub fn find_now(
+    memory: &mut impl Memory,
+    r: &RunningR,
+    function: u64,
+) -> Result<Option<PositionVariables>> {
+    let mut search = PositionSearch::default();
+    if let Some(code) = Code::read(memory, function) {
+        search.scan(memory, r, &code)?;
+    }
+    Ok(match (search.code.0.as_slice(), search.pc.0.as_slice()) {
+        (&[(code, _)], &[(pc, _)]) => Some(PositionVariables { code, pc }),
+        _ => None,
+    })
+}
+
 /// The byte code of a function, and the addresses of its instructions.
 struct Code {
     object: u64,

@@ -22,6 +22,8 @@ pub struct Kept<M> {
     /// Where R keeps the position of the innermost function, if that was found.
     pub registers: Option<PositionVariables>,
     pub trunk: Trunk,
+    /// Whether no name is followed by a place.
+    pub plain_names: bool,
     names: Names,
     places: Places,
     packages: Packages,
@@ -40,6 +42,7 @@ impl<M: Memory> Kept<M> {
             r,
             registers,
             trunk: Trunk::default(),
+            plain_names: false,
             names: Names::default(),
             places: Places::default(),
             packages: Packages::default(),
@@ -80,7 +83,7 @@ impl<M: Memory> Kept<M> {
 
     /// The name of a function. If many have it, the place where this one was defined is added.
     pub fn unique_name(&mut self, name: StringId, function: u64) -> Result<StringId> {
-        if !Names::is_common(self.texts.get(name)) {
+        if self.plain_names || !Names::is_common(self.texts.get(name)) {
             return Ok(name);
         }
         let definition = self.places.find_definition(

@@ -5,7 +5,7 @@ use crate::running_r::{MOST_TO_OPEN, Named, RunningR};
 use crate::stack::attempt::{Attempt, Bounds, OneMoment};
 use crate::stack::calls::PositionVariables;
 use crate::stack::frames::{MOST_CALLS, Stack};
-use crate::stack::innermost::PositionSearch;
+use crate::stack::innermost::{self, PositionSearch};
 use crate::stack::kept::Kept;
 use crate::stack::missing::{Missing, split_missing};
 use crate::stack::moment::Moment;
@@ -15,6 +15,7 @@ use crate::stack::spans;
 use crate::stack::trunk::NEAR;
 use profile_core::error::Result;
 use profile_core::model::{StringId, Strings};
+use profile_runtime::contexts::Record;
 use profile_runtime::memory::Mapping;
 use profile_runtime::memory::{Limited, Memory};
 use std::thread;
@@ -119,6 +120,11 @@ impl<M: Memory> StackReader<M> {
         Ok(found.is_some())
     }
 
+    /// The address of this record.
+    pub fn span_at(&self) -> Option<u64> {
+        self.kept.snapshot.span_at()
+    }
+
     /// R in the process.
     pub fn r(&self) -> &RunningR {
         &self.kept.r
@@ -184,6 +190,22 @@ impl<M: Memory> StackReader<M> {
             pause();
         }
         Ok(())
+    }
+
+    /// Finds these variables by their values. The innermost function of R calls native code, which calls this.
+    pub fn find_positions(&mut self) -> Result<Option<PositionVariables>> {
+        let (snapshot, r) = (&mut self.kept.snapshot, &self.kept.r);
+        snapshot.limit(MOST_TO_PREPARE);
+        let innermost = r.head.read(snapshot).map(|head| head.1);
+        if let Some(record) = innermost.and_then(|address| Record::read(snapshot, address)) {
+            self.kept.registers = innermost::find_now(snapshot, r, record.function())?;
+        }
+        Ok(self.kept.registers)
+    }
+
+    /// Gives functions no other names than `Rprof()` does.
+    pub fn use_plain_names(&mut self) {
+        self.kept.plain_names = true;
     }
 
     /// Continues the search for these variables, if the last stack lacks the position of the innermost function. The

@@ -73,6 +73,10 @@ impl<M: Memory> Snapshot<M> {
         self.span_at = address;
     }
 
+    pub fn span_at(&self) -> Option<u64> {
+        self.span_at
+    }
+
     /// The record of the span that was active.
     pub fn span(&self) -> Option<spans::Record> {
         self.span

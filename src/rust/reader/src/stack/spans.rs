@@ -26,14 +26,14 @@ const MOST_TEXT: usize = 255;
 const KEYS: [&str; 2] = [SPAN_NAME, OVERFLOW_KEY];
 
 /// The ids of a span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpanIds {
     pub trace_id: [u8; 16],
     pub span_id: [u8; 8],
 }
 
 /// A span, and the key and the text of its label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
     pub ids: SpanIds,
     pub label: Option<(&'static str, StringId)>,

@@ -1,0 +1,59 @@
+//! Each vector that R allocates while a recording asks for it, by the stack at which it is allocated: new vectors, copies,
+//! and those that are still in use at the end.
+//!
+//! R allocates each vector above 128 bytes by `malloc()`. This is a function of another library, so R's library calls it
+//! through its table of addresses (the global offset table). While a recording runs, the entries of `malloc` and `free`
+//! contain the addresses of functions of this crate, which call the original ones:
+//!
+//! ```text
+//! R ──► Rf_allocVector3() ──► table ──► hook ──► malloc()
+//!                                        ├──► kind: new, copy or conversion     (sites)
+//!                                        └──► stack: known, or read at once     (identity, reader)
+//!                                                └──► sums of the stack, objects in use     (sums)
+//! ```
+//!
+//! # What the hook may do
+//!
+//! It runs in R's thread, between two instructions of R's allocator. It calls nothing of R, because R might jump: from an
+//! overflow of its stacks it does not even return to its own functions. It may allocate memory, since the entries of this
+//! library's own table are not changed. It reads R's records of calls and the objects that they refer to, which cannot
+//! change meanwhile. Other threads, and forks, are passed on to the original functions.
+//!
+//! # What is learnt at the start
+//!
+//! Nothing of libR's machine code is assumed. While the table is replaced, R allocates one vector and copies it, both with a
+//! size that nothing else has: this shows from where R calls `malloc()`, and how far from there the return address of
+//! its allocating function is. If it is not exactly one event each, nothing is recorded ([`begin`]).
+//!
+//! # What is not seen
+//!
+//! Vectors of at most 128 bytes and cells of lists, which R puts into pages; and vectors with an allocator of their own.
+
+#[cfg_attr(
+    all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ),
+    path = "linux/mod.rs"
+)]
+#[cfg_attr(
+    not(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
+    path = "unsupported.rs"
+)]
+mod platform;
+
+pub use platform::{Stopped, abandon, begin, is_on, prepare, stop};
+
+/// What a recording is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Smaller vectors are not recorded. In bytes, with the header.
+    pub threshold: usize,
+    /// The size of the vector that is allocated, and of the one that is copied, between [`prepare`] and [`begin`].
+    pub probe: usize,
+}

@@ -1,0 +1,140 @@
+//! The functions that R's table contains in the place of `malloc()` and `free()`.
+//!
+//! `malloc()` needs the stack pointer and the return address of its call, so it starts with a few instructions of its own.
+
+use super::run::{SITE, SIZE, THREAD, with_run};
+use std::ffi::{c_int, c_void};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static MALLOC: AtomicU64 = AtomicU64::new(0);
+static FREE: AtomicU64 = AtomicU64::new(0);
+
+type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
+type Free = unsafe extern "C" fn(*mut c_void);
+
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".hidden profile_hook_of_malloc",
+    ".globl profile_hook_of_malloc",
+    ".type profile_hook_of_malloc, @function",
+    "profile_hook_of_malloc:",
+    ".cfi_startproc",
+    "mov rsi, rsp",
+    "mov rdx, [rsp]",
+    "jmp {hook}@PLT",
+    ".cfi_endproc",
+    ".size profile_hook_of_malloc, . - profile_hook_of_malloc",
+    hook = sym on_malloc,
+);
+
+#[cfg(target_arch = "aarch64")]
+std::arch::global_asm!(
+    ".hidden profile_hook_of_malloc",
+    ".globl profile_hook_of_malloc",
+    ".type profile_hook_of_malloc, %function",
+    "profile_hook_of_malloc:",
+    ".cfi_startproc",
+    "mov x1, sp",
+    "mov x2, x30",
+    "b {hook}",
+    ".cfi_endproc",
+    ".size profile_hook_of_malloc, . - profile_hook_of_malloc",
+    hook = sym on_malloc,
+);
+
+unsafe extern "C" {
+    fn profile_hook_of_malloc(size: usize) -> *mut c_void;
+}
+
+pub fn malloc_address() -> u64 {
+    profile_hook_of_malloc as *const () as u64
+}
+
+pub fn free_address() -> u64 {
+    on_free as *const () as u64
+}
+
+/// Sets the functions that the hook calls.
+pub fn set_originals(malloc: u64, free: u64) {
+    MALLOC.store(malloc, Ordering::Release);
+    FREE.store(free, Ordering::Release);
+}
+
+/// The number of the calling thread.
+pub fn this_thread() -> u64 {
+    // SAFETY: it has no preconditions.
+    unsafe { libc::pthread_self() }
+}
+
+extern "C" fn on_malloc(size: usize, stack_pointer: u64, site: u64) -> *mut c_void {
+    // SAFETY: the table contains this function only while the address of the original one is known.
+    let address = unsafe {
+        let original: Malloc = std::mem::transmute(MALLOC.load(Ordering::Relaxed));
+        original(size)
+    };
+    let known = SITE.load(Ordering::Relaxed);
+    let is_wanted = if known == 0 {
+        size == SIZE.load(Ordering::Relaxed)
+    } else {
+        site == known && size >= SIZE.load(Ordering::Relaxed)
+    };
+    if is_wanted && !address.is_null() && THREAD.load(Ordering::Relaxed) == this_thread() {
+        keep_errno(|| {
+            with_run(|run| match known {
+                0 => run.learn(stack_pointer, site),
+                _ => run.allocate(address as u64, size as u64, stack_pointer),
+            })
+        });
+    }
+    address
+}
+
+extern "C" fn on_free(address: *mut c_void) {
+    if !address.is_null() && THREAD.load(Ordering::Relaxed) == this_thread() {
+        with_run(|run| run.free(address as u64));
+    }
+    // SAFETY: as above; R frees what it was given.
+    unsafe {
+        let original: Free = std::mem::transmute(FREE.load(Ordering::Relaxed));
+        original(address);
+    }
+}
+
+/// R must not see an error of a system call of this crate.
+fn keep_errno<T>(run: impl FnOnce() -> T) -> T {
+    // SAFETY: each thread has its own `errno`.
+    let error = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { *error };
+    let result = run();
+    // SAFETY: as above.
+    unsafe { *error = before };
+    result
+}
+
+/// Keeps this code in memory until the process ends: another library may have stored the address of the hook, and a thread
+/// may be in it.
+pub fn pin() {
+    // SAFETY: dladdr() fills the struct if it succeeds; dlopen() only sets a flag of a library that is loaded.
+    unsafe {
+        let mut about: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(on_free as *const c_void, &mut about) != 0 && !about.dli_fname.is_null() {
+            let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+            libc::dlopen(about.dli_fname, flags);
+        }
+    }
+}
+
+/// A fork inherits the table with the hook, which then calls the original functions only.
+pub fn leave_forks_alone() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the function only changes a number.
+        let _: c_int = unsafe { libc::pthread_atfork(None, None, Some(in_fork)) };
+    });
+}
+
+extern "C" fn in_fork() {
+    THREAD.store(0, Ordering::Relaxed);
+}

@@ -1,0 +1,116 @@
+//! What each stack has allocated, and which vectors are still in use.
+
+use super::sites::Kind;
+use profile_core::collections::next_row;
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryGrow, TryPut};
+use profile_core::model::StackId;
+use profile_reader::stack::frames::Place;
+use profile_reader::stack::spans::Span;
+use std::collections::HashMap;
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// What distinguishes the rows of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub stack: StackId,
+    /// Where the outermost function was called.
+    pub toplevel: Option<Place>,
+    pub span: Option<Span>,
+    pub is_conversion: bool,
+}
+
+/// A number of vectors and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    pub bytes: u64,
+    pub objects: u64,
+}
+
+impl Amount {
+    fn add(&mut self, bytes: u64) {
+        self.bytes = self.bytes.wrapping_add(bytes);
+        self.objects = self.objects.wrapping_add(1);
+    }
+
+    fn remove(&mut self, bytes: u64) {
+        self.bytes = self.bytes.wrapping_sub(bytes);
+        self.objects = self.objects.wrapping_sub(1);
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    pub key: Key,
+    pub allocated: Amount,
+    pub copied: Amount,
+    pub in_use: Amount,
+}
+
+/// The number of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowId(u32);
+
+#[derive(Debug, Default)]
+pub struct Sums {
+    rows: Vec<Row>,
+    /// Rows by the identity of a stack, and by the stack itself.
+    by_identity: Map<(u64, bool), RowId>,
+    by_key: Map<Key, RowId>,
+    /// The vectors in use, by their addresses: where they were allocated, and their bytes.
+    in_use: Map<u64, (RowId, u64)>,
+}
+
+impl Sums {
+    pub fn row_of(&self, identity: u64, kind: Kind) -> Option<RowId> {
+        let key = (identity, kind == Kind::Conversion);
+        self.by_identity.get(&key).copied()
+    }
+
+    /// Adds a stack, which has this identity.
+    pub fn add_stack(&mut self, identity: u64, key: Key) -> Result<RowId> {
+        let row = match self.by_key.get(&key) {
+            Some(&row) => row,
+            None => {
+                let row = RowId(next_row(self.rows.len(), "stacks")?);
+                self.rows.try_push(Row {
+                    key,
+                    allocated: Amount::default(),
+                    copied: Amount::default(),
+                    in_use: Amount::default(),
+                })?;
+                self.by_key.try_put(key, row)?;
+                row
+            }
+        };
+        self.by_identity.try_put((identity, key.is_conversion), row)?;
+        Ok(row)
+    }
+
+    /// Adds a vector.
+    pub fn allocate(&mut self, row: RowId, kind: Kind, address: u64, bytes: u64) -> Result<()> {
+        self.in_use.try_put(address, (row, bytes))?;
+        if let Some(row) = self.rows.get_mut(row.0 as usize) {
+            row.allocated.add(bytes);
+            row.in_use.add(bytes);
+            if kind == Kind::Copy {
+                row.copied.add(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a vector, if it is one.
+    pub fn free(&mut self, address: u64) {
+        if let Some((row, bytes)) = self.in_use.remove(&address) {
+            if let Some(row) = self.rows.get_mut(row.0 as usize) {
+                row.in_use.remove(bytes);
+            }
+        }
+    }
+
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+}

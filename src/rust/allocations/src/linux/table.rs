@@ -1,0 +1,124 @@
+//! The entries of R's table of addresses: replaced while a recording runs, and restored afterwards.
+
+use super::module::{Module, address_of};
+use profile_core::error::{Error, Result};
+use profile_core::limits::memory::TryGrow;
+use profile_core::message;
+use std::ffi::{CStr, c_int, c_void};
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The entries for one function.
+#[derive(Debug)]
+pub struct Replaced {
+    entries: Vec<Entry>,
+    /// The function in their place.
+    hook: u64,
+    /// The function that R would call.
+    pub original: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    address: u64,
+    /// What it contained, which may be code of the loader that looks up the function at the first call.
+    value: u64,
+}
+
+impl Replaced {
+    /// Finds the entries for a function. Nothing is changed yet.
+    pub fn find(module: &Module, function: &CStr, hook: u64) -> Result<Replaced> {
+        let mut entries = Vec::new();
+        let mut original = 0;
+        for address in module.entries(function) {
+            let value = entry(address).load(Ordering::Acquire);
+            original = if module.code.contains(&value) { address_of(function) } else { value };
+            entries.try_push(Entry { address, value })?;
+        }
+        if original == 0 {
+            let name = function.to_string_lossy();
+            return Err(Error::Unsupported(message!(
+                "R's library does not call `{name}()` through a table of addresses."
+            )));
+        }
+        Ok(Replaced {
+            entries,
+            hook,
+            original,
+        })
+    }
+
+    /// Puts the hook into the entries.
+    pub fn replace(&self) -> Result<()> {
+        for one in &self.entries {
+            if !write(one.address, one.value, self.hook) {
+                self.restore();
+                return Err(Error::Unsupported(message!(
+                    "The system does not permit to change R's table of addresses."
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Restores the entries that still contain the hook: somebody else may have replaced them, too.
+    pub fn restore(&self) {
+        for one in &self.entries {
+            write(one.address, self.hook, one.value);
+        }
+    }
+
+    /// Whether all entries contain the hook.
+    pub fn is_there(&self) -> bool {
+        let mut values = self.entries.iter().map(|one| entry(one.address).load(Ordering::Acquire));
+        values.all(|value| value == self.hook)
+    }
+}
+
+/// An entry of the table.
+fn entry(address: u64) -> &'static AtomicU64 {
+    // SAFETY: an aligned word of a module of R, which is never unloaded.
+    unsafe { AtomicU64::from_ptr(address as *mut u64) }
+}
+
+/// Writes a value if the entry contains the expected one. Returns `false` if the memory cannot be changed.
+fn write(address: u64, expected: u64, value: u64) -> bool {
+    let Some(protection) = protection_of(address) else {
+        return false;
+    };
+    let is_protected = protection & libc::PROT_WRITE == 0;
+    if is_protected && !protect(address, protection | libc::PROT_WRITE) {
+        return false;
+    }
+    let order = (Ordering::AcqRel, Ordering::Acquire);
+    // Fails if somebody else has written there.
+    let _ = entry(address).compare_exchange(expected, value, order.0, order.1);
+    !is_protected || protect(address, protection)
+}
+
+fn protect(address: u64, protection: c_int) -> bool {
+    // SAFETY: it has no preconditions.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let Some(page) = u64::try_from(size).ok().filter(|size| *size > 0) else {
+        return false;
+    };
+    let start = address / page * page;
+    // SAFETY: a page of R's variables, which remains readable.
+    unsafe { libc::mprotect(start as *mut c_void, page as usize, protection) == 0 }
+}
+
+/// How the memory at an address is protected: "start-end rw-p ..." of `/proc/self/maps`.
+fn protection_of(address: u64) -> Option<c_int> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| {
+        let (addresses, rest) = line.split_once(' ')?;
+        let (start, end) = addresses.split_once('-')?;
+        let of = |text| u64::from_str_radix(text, 16).ok();
+        if !(of(start)?..of(end)?).contains(&address) {
+            return None;
+        }
+        let flags = [libc::PROT_READ, libc::PROT_WRITE, libc::PROT_EXEC];
+        let are_set = rest.bytes().zip(*b"rwx").zip(flags);
+        Some(are_set.filter(|((is, set), _)| is == set).map(|(_, flag)| flag).sum())
+    })
+}
