@@ -6,6 +6,16 @@
 # vector has this size at that moment.
 probe_length <- 54321L
 
+# Checks the arguments `memory` and `threshold`, and returns whether each vector is to be recorded.
+check_memory <- function(memory, threshold, call) {
+  is_exact <- identical(memory, "exact")
+  if (!is_exact && !rlang::is_bool(memory)) {
+    abort_argument("`memory` must be `TRUE`, `FALSE` or \"exact\".", call)
+  }
+  check_count(threshold, "threshold", call, least = 0)
+  is_exact
+}
+
 # Starts to record vectors of at least `threshold` bytes. Returns whether this is possible; the reason is reported if not.
 start_allocations <- function(threshold, call) {
   settings <- list(threshold = as.integer(threshold), probe = 48L + 8L * probe_length)
@@ -34,27 +44,50 @@ allocate_and_copy <- function(length) {
   invisible()
 }
 
-# Stops recording, and returns the profile of the vectors, which has one source.
+# Stops recording, and returns the profile of the vectors, which has one source; NULL if there is none.
 stop_allocations <- function(call) {
   # What is still in use afterwards can be reached.
   gc()
+  is_on <- rust(rust_allocations_on(), call)
   result <- rust(rust_allocations_stop(lazy_columns(call)), call)
+  if (!is_on) {
+    warn_profile(c(
+      "Allocations are incomplete.",
+      x = "Another library has replaced the recording, so that later vectors are missing."
+    ), "profile_warning_incomplete", call = call)
+  }
+  if (is.null(result)) {
+    return(NULL)
+  }
+  if (result$lost > 0) {
+    warn_profile(c(
+      "Allocations are incomplete.",
+      x = paste0(format_count(result$lost), " vectors are missing: their stacks could not be read, or memory has run out.")
+    ), "profile_warning_incomplete", call = call)
+  }
   mark_session(new_profile_data(result$tables, "2.0"))
+}
+
+# Whether a profile has each vector that was allocated, with its stack.
+has_exact_memory <- function(x) {
+  about <- x[[".source_attributes"]]
+  any(about$key == "profile.memory" & about$value == "exact")
 }
 
 # The samples of both profiles as one recorded run: those of the profiler, and the vectors.
 join_allocations <- function(x, allocations, call) {
+  if (is.null(allocations)) {
+    return(x)
+  }
   types <- vctrs::vec_unique(tibble::new_tibble(list(
     type = c("samples", as.character(x$sample_values$type)), unit = c("count", as.character(x$sample_values$unit))
   )))
   run <- x$sources$source_id
-  both <- bind_profiles(list(x, allocations), call)
-  own <- both$.sample_types
-  own$source_id[] <- run
-  recorded <- tibble::new_tibble(list(
+  x$.sample_types <- tibble::new_tibble(list(
     source_id = rep(run, nrow(types)), type = types$type, unit = types$unit, recorded = types$type
   ))
-  both$.sample_types <- vctrs::vec_rbind(recorded, own)
+  both <- bind_profiles(list(x, allocations), call)
+  both$.sample_types$source_id[] <- run
   both$samples$source_id[] <- run
   both$sources <- slice_rows(both$sources, 1L)
   about <- tibble::tibble(

@@ -104,9 +104,9 @@ check_flag <- function(x, name, call) {
   }
 }
 
-check_count <- function(x, name, call) {
-  if (!is.numeric(x) || length(x) != 1 || !isTRUE(x >= 1 && x <= .Machine$integer.max)) {
-    abort_argument(paste0("`", name, "` must be a number from 1 to ", .Machine$integer.max, "."), call)
+check_count <- function(x, name, call, least = 1) {
+  if (!is.numeric(x) || length(x) != 1 || !isTRUE(x >= least && x <= .Machine$integer.max)) {
+    abort_argument(paste0("`", name, "` must be a number from ", least, " to ", .Machine$integer.max, "."), call)
   }
 }
 

@@ -88,6 +88,9 @@
 #' @param memory.profiling,gc.profiling,line.profiling,event,numfiles,bufsize As in [Rprof()]. `event`
 #'   requires R >= 4.4.
 #'
+#' @param memory,threshold As in [record_profile()]; with `memory = "exact"`, each vector is recorded. The file at `path`
+#'   cannot store them.
+#'
 #' @return `start_profiler()`: `path`, invisibly.
 #'
 #'   `stop_profiler()`: the profile, invisibly; an object of class `profile_data`, see [profile_data].
@@ -110,7 +113,7 @@
 #' }
 start_profiler <- function(
     path = "Rprof.out", ..., interval = 0.02, memory.profiling = FALSE, gc.profiling = TRUE, line.profiling = TRUE,
-    event = "cpu", numfiles = 100L, bufsize = 10000L) {
+    event = "cpu", numfiles = 100L, bufsize = 10000L, memory = memory.profiling, threshold = 0) {
   call <- call_without_dots()
   check_flag(memory.profiling, "memory.profiling", call)
   check_flag(gc.profiling, "gc.profiling", call)
@@ -124,7 +127,10 @@ start_profiler <- function(
     line.profiling = line.profiling, numfiles = as.integer(numfiles), bufsize = as.integer(bufsize)
   )
   options$event <- rprof_event(event, "`event`", call)
+  is_exact <- check_memory(memory, threshold, call)
+  options$memory.profiling <- !isFALSE(memory)
   start_run(path, options, call)
+  if (is_exact) native$run$is_exact <- start_allocations(threshold, call)
   invisible(path)
 }
 
@@ -220,6 +226,7 @@ stop_run <- function(call, write) {
   check_run(TRUE, call)
   run <- native$run
   used <- run$cpu_time()
+  allocations <- if (isTRUE(run$is_exact)) stop_allocations(call)
   on.exit({
     rust_native_block(FALSE)
     resume_agent()
@@ -247,6 +254,7 @@ stop_run <- function(call, write) {
   profile <- mark_session(with_spans(new_profile_data(result$tables, "2.0"), spans, call))
   # Of a run that ended earlier, the CPU time until then is not known.
   if (state == "on") profile <- with_cpu_time(profile, used)
+  if (!is.null(allocations)) profile <- join_allocations(profile, allocations, call)
   list(profile = profile, path = run$path, losses = result$losses, error = result$error)
 }
 

@@ -43,6 +43,30 @@
 #'
 #' With `children = TRUE`, CPU times are multiplied by a factor instead, as in [profile_process()].
 #'
+#' @section Exact memory:
+#' The memory figures of [Rprof()] are samples: a lower bound, see [describe_profile()]. With `memory = "exact"`, each vector is
+#' recorded with its stack and line, on `r live_platforms()`. Stacks that allocate are additional samples with the types
+#'
+#' - `alloc_space` (bytes) and `alloc_objects` (count): all vectors. Those that R's `coerceVector()` allocates to convert others
+#'   have the label `allocation`, `"conversion"`;
+#' - `copy_space` and `copy_objects`: the part of them that are copies, because R duplicates an object before it modifies one
+#'   of several references to it;
+#' - `inuse_space` and `inuse_objects`: those that can still be reached when the expression has been evaluated, after a garbage
+#'   collection.
+#'
+#' So `summary(x, type = "copy_space")` shows where copies are made. The attribute `profile.memory` of the source is `"exact"`.
+#'
+#' Sizes include the header of a vector, 48 bytes. Not seen are vectors of at most 128 bytes and the cells of lists, for which R
+#' allocates whole pages, and vectors with an allocator of their own, as some packages create. Vectors are attributed to the
+#' line of the statement that runs. Forks are not recorded.
+#'
+#' R calls `malloc()` and `free()` through a table of addresses in its library. While the expression is evaluated, the entries for
+#' these two functions contain the addresses of functions of this package, which call the original ones. They are restored when
+#' it ends, fails or is interrupted, and if the package is unloaded. No function of R is changed. To see how R calls them, one
+#' vector is allocated and copied at the start; if that does not show what is expected, nothing is recorded in this way. Then,
+#' and on other systems, [Rprofmem()] records each vector in a second source, without lines and copies, and with other names of
+#' functions (see [read_rprofmem()]); a message of class `profile_message_memory` has the reason.
+#'
 #' @section Parallel code:
 #' With `children = TRUE`, R processes that work for this one are recorded as well: those that it starts, for example by
 #' `parallel::mclapply()`, callr or [system()]; the workers of `parallel::makeCluster()`, and of the packages future and
@@ -79,8 +103,9 @@
 #' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times, which requires
 #'   R 4.4. On Windows, [Rprof()] takes samples at all times.
 #' @param memory Whether to record the memory in use at each sample, from which a lower bound of the allocated memory is
-#'   computed. With `"exact"`, [Rprofmem()] also records each vector that is allocated, in a second source, with other
-#'   names than the first one: see [read_rprofmem()]. This slows code that allocates many vectors.
+#'   computed. With `"exact"`, each vector that is allocated is recorded as well, see *Exact memory*. This slows code that
+#'   allocates many small vectors.
+#' @param threshold With `memory = "exact"`, the size in bytes of the smallest vectors to record.
 #' @param gc,lines Whether to record garbage collections, and lines.
 #' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded.
 #'   This requires `r live_platforms()`, and R 4.2 to 4.6.
@@ -110,10 +135,10 @@
 #' }))
 #' last_profile()
 #'
-#' # How much memory does each function allocate?
+#' # Which functions copy data?
 #' if (capabilities("profmem")) {
 #'   x <- record_profile(for (i in 1:200) lm(dist ~ speed, data = cars), memory = "exact")
-#'   as.list(describe_profile(x))$allocated$recorded
+#'   if (profile:::is_live_platform()) summary(x, type = "copy_space")
 #' }
 #'
 #' # With the functions of BLAS:
@@ -121,8 +146,8 @@
 #'   record_profile(for (i in 1:20) solve(matrix(runif(250000), 500)), native = TRUE)
 #' }
 record_profile <- function(
-    expr, ..., interval = 0.01, clock = c("cpu", "wall"), memory = TRUE, gc = TRUE, lines = TRUE, native = FALSE,
-    children = FALSE) {
+    expr, ..., interval = 0.01, clock = c("cpu", "wall"), memory = TRUE, threshold = 0, gc = TRUE, lines = TRUE,
+    native = FALSE, children = FALSE) {
   call <- call_without_dots()
   if (missing(expr)) {
     abort_missing("expr", call, i = "It is the code to record, as in `record_profile(work())`.")
@@ -132,10 +157,7 @@ record_profile <- function(
   check_code(code, env, "record_profile", call)
   check_interval(interval, call)
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
-  is_exact <- identical(memory, "exact")
-  if (!is_exact && !rlang::is_bool(memory)) {
-    abort_argument("`memory` must be `TRUE`, `FALSE` or \"exact\".", call)
-  }
+  is_exact <- check_memory(memory, threshold, call)
   check_flag(gc, "gc", call)
   check_flag(lines, "lines", call)
   check_flag(native, "native", call)
@@ -162,7 +184,7 @@ record_profile <- function(
   })
   finish <- if (native) start_native_recording(options, folder, call) else start_recording(options, folder, call)
   if (is_exact) {
-    finish <- with_allocations(finish, folder, call)
+    finish <- with_allocations(finish, threshold, folder, call)
   }
   the$recording <- TRUE
   old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
@@ -244,17 +266,17 @@ start_native_recording <- function(options, folder, call) {
 }
 
 # Also records each allocation: in the same source with its lines or, where that is not possible, in a second one.
-with_allocations <- function(finish, folder, call) {
+with_allocations <- function(finish, threshold, folder, call) {
   force(finish)
   force(call)
-  if (start_allocations(0, call)) {
+  if (start_allocations(threshold, call)) {
     return(function() {
       allocations <- stop_allocations(call)
       join_allocations(finish(), allocations, call)
     })
   }
   path <- in_folder(folder, "Rprofmem.out")
-  utils::Rprofmem(path)
+  utils::Rprofmem(path, threshold = threshold)
   function() {
     utils::Rprofmem("")
     profile <- finish()

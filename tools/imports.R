@@ -21,7 +21,7 @@ layers <- list(
 
 crates <- c(
   core = "core/src", runtime = "runtime/src", unwind = "unwind/src", sampler = "sampler/src", binding = "src",
-  reader = "reader/src", agent = "agent/src"
+  reader = "reader/src", agent = "agent/src", allocations = "allocations/src"
 )
 
 # ---- Reading Rust --------------------------------------------------------------------
@@ -200,7 +200,7 @@ names_of_r <- "\"(?:R|Rf)_[A-Za-z]+\""
 
 # Lines for modules of these crates that contain it.
 knows_r <- function(crate, modules) {
-  if (!crate %in% c("unwind", "sampler", "reader", "agent")) {
+  if (!crate %in% c("unwind", "sampler", "reader", "agent", "allocations")) {
     return(NULL)
   }
   unlist(lapply(modules, function(module) {

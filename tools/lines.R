@@ -29,7 +29,7 @@ count <- function(language, paths, recursive = TRUE) {
   rowSums(vapply(files[!grepl(other, files)], lines_of, c(code = 0L, tests = 0L), comment = language[["comment"]]))
 }
 
-crates <- c("core", "reader", "runtime", "unwind", "sampler", "agent")
+crates <- c("core", "reader", "runtime", "unwind", "sampler", "agent", "allocations")
 rust <- lapply(crates, function(crate) count("Rust", file.path("src/rust", crate, c("src", "tests"))))
 rust <- c(stats::setNames(rust, crates), list(binding = count("Rust", "src/rust/src")))
 counts <- c(

@@ -3,6 +3,7 @@
 use crate::argument::{STRSXP, Sexp, VECSXP, argument, text};
 use crate::guard::stop;
 use extendr_api::Robj;
+use profile_allocations as allocations;
 use profile_core::analysis::frameworks::Frameworks;
 use profile_core::analysis::groups::By;
 use profile_core::error::{Error, Result};
@@ -14,7 +15,6 @@ use profile_core::model::{Payload, Profile};
 use profile_core::page::{self, Comparison, Page, SourceText};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
 use profile_reader::recorded::settings;
-use profile_allocations as allocations;
 use profile_sampler as sampler;
 use std::time::Duration;
 
@@ -122,6 +122,7 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
         file: file.path,
         bytes: count(list, "megabytes")? << 20,
         closures: count(list, "closures")?,
+        hooks: allocations::hooks(),
         version: r_version(list)?,
     };
     Ok((settings, file.shown))

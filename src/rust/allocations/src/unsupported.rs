@@ -30,6 +30,10 @@ pub fn begin() -> Result<()> {
     Err(Error::Unsupported(message!("Nothing is prepared.")))
 }
 
+pub fn hooks() -> [u64; 3] {
+    [0; 3]
+}
+
 pub fn is_on() -> bool {
     false
 }

@@ -32,6 +32,10 @@ pub const NAME_SYMBOL: &str = "R_NameSymbol";
 
 /// The evaluator.
 pub const EVAL: &str = "Rf_eval";
+/// What allocates vectors, and what copies and converts them.
+pub const ALLOCATE: &str = "Rf_allocVector3";
+pub const COPY: [&str; 2] = ["Rf_duplicate", "Rf_shallow_duplicate"];
+pub const CONVERT: &str = "Rf_coerceVector";
 /// Frees the data of task callbacks, up to R 4.5.
 pub const RELEASE: &str = "R_ReleaseObject";
 

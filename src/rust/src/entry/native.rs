@@ -8,12 +8,12 @@ use crate::outcome::outcome;
 use crate::thread_clock::thread_time;
 use crate::{files, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
+use profile_allocations as allocations;
 use profile_core::error::Error;
 use profile_core::formats::{Problems, rprof};
 use profile_core::io::input::Origin;
 use profile_core::limits::memory::{TryCollect, owned};
 use profile_core::{joint, message};
-use profile_allocations as allocations;
 use profile_sampler as sampler;
 
 // Raises an error if native code cannot be profiled in this process.

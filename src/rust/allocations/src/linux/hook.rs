@@ -2,13 +2,10 @@
 //!
 //! `malloc()` needs the stack pointer and the return address of its call, so it starts with a few instructions of its own.
 
-use super::run::{SITE, SIZE, THREAD, with_run};
-use std::ffi::{c_int, c_void};
-use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-static MALLOC: AtomicU64 = AtomicU64::new(0);
-static FREE: AtomicU64 = AtomicU64::new(0);
+use super::run::with_run;
+use super::state::{FREE, MALLOC, SITE, SIZE, is_r_thread};
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
 
 type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
 type Free = unsafe extern "C" fn(*mut c_void);
@@ -55,16 +52,13 @@ pub fn free_address() -> u64 {
     on_free as *const () as u64
 }
 
-/// Sets the functions that the hook calls.
-pub fn set_originals(malloc: u64, free: u64) {
-    MALLOC.store(malloc, Ordering::Release);
-    FREE.store(free, Ordering::Release);
-}
-
-/// The number of the calling thread.
-pub fn this_thread() -> u64 {
-    // SAFETY: it has no preconditions.
-    unsafe { libc::pthread_self() }
+/// The addresses of all functions that R calls.
+pub fn addresses() -> [u64; 3] {
+    [
+        malloc_address(),
+        on_malloc as *const () as u64,
+        free_address(),
+    ]
 }
 
 extern "C" fn on_malloc(size: usize, stack_pointer: u64, site: u64) -> *mut c_void {
@@ -79,7 +73,7 @@ extern "C" fn on_malloc(size: usize, stack_pointer: u64, site: u64) -> *mut c_vo
     } else {
         site == known && size >= SIZE.load(Ordering::Relaxed)
     };
-    if is_wanted && !address.is_null() && THREAD.load(Ordering::Relaxed) == this_thread() {
+    if is_wanted && !address.is_null() && is_r_thread() {
         keep_errno(|| {
             with_run(|run| match known {
                 0 => run.learn(stack_pointer, site),
@@ -91,7 +85,7 @@ extern "C" fn on_malloc(size: usize, stack_pointer: u64, site: u64) -> *mut c_vo
 }
 
 extern "C" fn on_free(address: *mut c_void) {
-    if !address.is_null() && THREAD.load(Ordering::Relaxed) == this_thread() {
+    if !address.is_null() && is_r_thread() {
         with_run(|run| run.free(address as u64));
     }
     // SAFETY: as above; R frees what it was given.
@@ -111,30 +105,4 @@ fn keep_errno<T>(run: impl FnOnce() -> T) -> T {
     // SAFETY: as above.
     unsafe { *error = before };
     result
-}
-
-/// Keeps this code in memory until the process ends: another library may have stored the address of the hook, and a thread
-/// may be in it.
-pub fn pin() {
-    // SAFETY: dladdr() fills the struct if it succeeds; dlopen() only sets a flag of a library that is loaded.
-    unsafe {
-        let mut about: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(on_free as *const c_void, &mut about) != 0 && !about.dli_fname.is_null() {
-            let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-            libc::dlopen(about.dli_fname, flags);
-        }
-    }
-}
-
-/// A fork inherits the table with the hook, which then calls the original functions only.
-pub fn leave_forks_alone() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: the function only changes a number.
-        let _: c_int = unsafe { libc::pthread_atfork(None, None, Some(in_fork)) };
-    });
-}
-
-extern "C" fn in_fork() {
-    THREAD.store(0, Ordering::Relaxed);
 }

@@ -33,7 +33,12 @@ pub struct Identity {
 impl Identity {
     /// Fails if a variable of this R is not known exactly.
     pub fn new(r: &RunningR, positions: Option<PositionVariables>) -> Result<Identity> {
-        match (r.head.addresses(), r.srcrefs.as_slice(), r.layout, positions) {
+        match (
+            r.head.addresses(),
+            r.srcrefs.as_slice(),
+            r.layout,
+            positions,
+        ) {
             (&[head], &[srcref], Some(layout), Some(positions)) => Ok(Identity {
                 head,
                 srcref,
@@ -134,7 +139,11 @@ enum Position {
 /// The position that a variable of the evaluator has.
 unsafe fn absolute(variable: u64) -> Position {
     // SAFETY: by the contract of `of_stack()`.
-    let at = if variable == 0 { 0 } else { unsafe { word(variable) } };
+    let at = if variable == 0 {
+        0
+    } else {
+        unsafe { word(variable) }
+    };
     Position::Instruction(at)
 }
 
@@ -176,7 +185,10 @@ impl Hash {
     #[inline]
     fn add(&mut self, word: u64) {
         // The upper and the lower half of a product depend on all bits of its factors.
-        let factors = (self.0 ^ word, 0x9e37_79b9_7f4a_7c15 ^ self.0.rotate_left(32));
+        let factors = (
+            self.0 ^ word,
+            0x9e37_79b9_7f4a_7c15 ^ self.0.rotate_left(32),
+        );
         let product = u128::from(factors.0) * u128::from(factors.1);
         self.0 = (product as u64) ^ ((product >> 64) as u64).wrapping_add(word);
     }

@@ -74,7 +74,11 @@ impl Event {
     }
 
     fn way(&self, copy: &Event) -> Option<Way> {
-        let both = self.distances.iter().zip(copy.distances).map(|(a, b)| a & b);
+        let both = self
+            .distances
+            .iter()
+            .zip(copy.distances)
+            .map(|(a, b)| a & b);
         let mut found = None;
         for (group, bits) in (0..).zip(both) {
             match (bits.count_ones(), found) {

@@ -1,6 +1,7 @@
 //! Allocations on Linux.
 //!
-//! - [`run`]: a recording, from its start to its end, and the [`hook`] in between;
+//! - [`start`]: the start and the end of a recording, and the [`hook`] in between, which uses the [`run`]; [`state`]: what it
+//!   reads in any thread;
 //! - [`table`]: the entries of R's table, replaced and restored; [`module`]: where R's library has it;
 //! - [`learn`]: what the first vectors show; [`sites`]: new, copy or conversion; [`native`]: the native stack;
 //! - [`identity`]: what distinguishes stacks of R, so that each is read once;
@@ -14,8 +15,11 @@ mod native;
 mod result;
 mod run;
 mod sites;
+mod start;
+mod state;
 mod sums;
 mod table;
 
+pub use hook::addresses as hooks;
 pub use result::Stopped;
-pub use run::{abandon, begin, is_on, prepare, stop};
+pub use start::{abandon, begin, is_on, prepare, stop};

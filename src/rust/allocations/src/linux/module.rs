@@ -2,11 +2,9 @@
 
 use profile_core::error::{Error, Result};
 use profile_core::message;
-use std::ffi::{CStr, c_int, c_void};
+use profile_runtime::variables::ALLOCATE;
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
-
-/// A function of R that allocates vectors. It is in the module that is searched.
-pub const ALLOCATE: &CStr = c"Rf_allocVector3";
 
 /// Tags of the dynamic section.
 const STRINGS: i64 = 5;
@@ -59,7 +57,10 @@ pub struct Module {
 }
 
 /// The address of a symbol; 0 if there is none.
-pub fn address_of(name: &CStr) -> u64 {
+pub fn address_of(name: &str) -> u64 {
+    let Ok(name) = CString::new(name) else {
+        return 0;
+    };
     // SAFETY: only looks up a symbol.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as u64 }
 }
@@ -116,7 +117,7 @@ impl Module {
     }
 
     /// The addresses of the entries of the table for a function of another module.
-    pub fn entries(&self, function: &CStr) -> Vec<u64> {
+    pub fn entries(&self, function: &str) -> Vec<u64> {
         let about = self.about();
         let mut entries = Vec::new();
         for (start, size) in [
@@ -147,7 +148,11 @@ impl Module {
             // SAFETY: the dynamic section of a module that is loaded, which ends with a tag of 0.
             let Dynamic { tag, value } = unsafe { at.read() };
             // glibc has replaced offsets by addresses.
-            let address = if value < self.bias { value.wrapping_add(self.bias) } else { value };
+            let address = if value < self.bias {
+                value.wrapping_add(self.bias)
+            } else {
+                value
+            };
             match tag {
                 0 => return about,
                 STRINGS => about.strings = address,
@@ -176,14 +181,15 @@ struct About {
 }
 
 impl About {
-    fn has_name(&self, symbol: u64, name: &CStr) -> bool {
+    fn has_name(&self, symbol: u64, name: &str) -> bool {
         if self.symbols == 0 || self.strings == 0 {
             return false;
         }
         // SAFETY: a symbol of a relocation of this module, and its name, which is a string.
         unsafe {
             let symbol = (self.symbols as *const Symbol).add(symbol as usize).read();
-            CStr::from_ptr((self.strings + u64::from(symbol.name)) as *const _) == name
+            let found = CStr::from_ptr((self.strings + u64::from(symbol.name)) as *const _);
+            found.to_bytes() == name.as_bytes()
         }
     }
 }

@@ -77,7 +77,9 @@ fn add(row: &Row, source: SourceId, texts: &Strings, profile: &mut Profile) -> R
     profile.samples.source.try_push(source)?;
     profile.samples.stack.try_push(row.key.stack)?;
     let amounts = [row.allocated, row.copied, row.in_use];
-    let numbers = amounts.iter().flat_map(|Amount { bytes, objects }| [*bytes, *objects]);
+    let numbers = amounts
+        .iter()
+        .flat_map(|Amount { bytes, objects }| [*bytes, *objects]);
     for (column, number) in profile.values.iter_mut().zip(numbers) {
         column.push(i64::try_from(number).unwrap_or(i64::MAX))?;
     }
@@ -95,8 +97,12 @@ fn add(row: &Row, source: SourceId, texts: &Strings, profile: &mut Profile) -> R
             u64::from_be_bytes(span.ids.span_id),
         );
         let link = Link {
-            trace_id: profile.strings.intern(&written(format_args!("{trace:032x}"))?)?,
-            span_id: profile.strings.intern(&written(format_args!("{id:016x}"))?)?,
+            trace_id: profile
+                .strings
+                .intern(&written(format_args!("{trace:032x}"))?)?,
+            span_id: profile
+                .strings
+                .intern(&written(format_args!("{id:016x}"))?)?,
         };
         profile.samples.links.try_push((sample, link))?;
         if let Some((key, text)) = span.label {

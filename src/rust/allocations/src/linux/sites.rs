@@ -3,6 +3,7 @@
 
 use super::module::address_of;
 use super::native::Frame;
+use profile_runtime::variables::{CONVERT, COPY, EVAL};
 
 const CACHED: usize = 4096;
 
@@ -25,16 +26,19 @@ pub struct Sites {
 impl Sites {
     pub fn new() -> Sites {
         Sites {
-            copying: [c"Rf_duplicate", c"Rf_shallow_duplicate"].map(address_of),
-            converting: address_of(c"Rf_coerceVector"),
-            evaluating: address_of(c"Rf_eval"),
+            copying: COPY.map(address_of),
+            converting: address_of(CONVERT),
+            evaluating: address_of(EVAL),
             known: Vec::new(),
         }
     }
 
     /// The kind of vectors that are allocated for this caller of the allocator, if it is known.
     pub fn known(&self, caller: u64) -> Option<Kind> {
-        let known = self.known.get(place(caller)).filter(|known| known.0 == caller);
+        let known = self
+            .known
+            .get(place(caller))
+            .filter(|known| known.0 == caller);
         known.map(|known| known.1)
     }
 

@@ -84,7 +84,8 @@ impl Sums {
                 row
             }
         };
-        self.by_identity.try_put((identity, key.is_conversion), row)?;
+        self.by_identity
+            .try_put((identity, key.is_conversion), row)?;
         Ok(row)
     }
 

@@ -4,7 +4,7 @@ use super::module::{Module, address_of};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,18 +27,21 @@ struct Entry {
 
 impl Replaced {
     /// Finds the entries for a function. Nothing is changed yet.
-    pub fn find(module: &Module, function: &CStr, hook: u64) -> Result<Replaced> {
+    pub fn find(module: &Module, function: &str, hook: u64) -> Result<Replaced> {
         let mut entries = Vec::new();
         let mut original = 0;
         for address in module.entries(function) {
             let value = entry(address).load(Ordering::Acquire);
-            original = if module.code.contains(&value) { address_of(function) } else { value };
+            original = if module.code.contains(&value) {
+                address_of(function)
+            } else {
+                value
+            };
             entries.try_push(Entry { address, value })?;
         }
         if original == 0 {
-            let name = function.to_string_lossy();
             return Err(Error::Unsupported(message!(
-                "R's library does not call `{name}()` through a table of addresses."
+                "R's library does not call `{function}()` through a table of addresses."
             )));
         }
         Ok(Replaced {
@@ -70,7 +73,10 @@ impl Replaced {
 
     /// Whether all entries contain the hook.
     pub fn is_there(&self) -> bool {
-        let mut values = self.entries.iter().map(|one| entry(one.address).load(Ordering::Acquire));
+        let mut values = self
+            .entries
+            .iter()
+            .map(|one| entry(one.address).load(Ordering::Acquire));
         values.all(|value| value == self.hook)
     }
 }
@@ -119,6 +125,11 @@ fn protection_of(address: u64) -> Option<c_int> {
         }
         let flags = [libc::PROT_READ, libc::PROT_WRITE, libc::PROT_EXEC];
         let are_set = rest.bytes().zip(*b"rwx").zip(flags);
-        Some(are_set.filter(|((is, set), _)| is == set).map(|(_, flag)| flag).sum())
+        Some(
+            are_set
+                .filter(|((is, set), _)| is == set)
+                .map(|(_, flag)| flag)
+                .sum(),
+        )
     })
 }

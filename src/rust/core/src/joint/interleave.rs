@@ -136,7 +136,13 @@ impl<'a> Interleaver<'a> {
     /// Sets the frames of a tick, without those outside R: the start of the program, or the program that embeds R.
     fn take_frames(&mut self, tick: &Tick) -> Result<()> {
         self.frames.clear();
-        for (number, frame) in tick.frames().enumerate() {
+        // What a hook does is not part of the code that is recorded.
+        let first = tick.frames().position(|frame| {
+            let mut hooks = self.evaluator.hooks.iter();
+            hooks.any(|hook| hook.contains(&frame.address))
+        });
+        let first = first.map_or(0, |hook| hook + 1);
+        for (number, frame) in tick.frames().enumerate().skip(first) {
             let kind = match frame.module {
                 Some(module) => self.kinds.get(module).copied(),
                 // The innermost frame may be in code that was generated at run time. An outer frame without a module

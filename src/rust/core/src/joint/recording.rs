@@ -68,6 +68,8 @@ pub struct Evaluator {
     pub between: usize,
     /// Functions that call closures: their frames contain the records of these calls.
     pub closures: Vec<Range<u64>>,
+    /// Functions of this package that R calls in the place of others, to record allocations.
+    pub hooks: Vec<Range<u64>>,
 }
 
 /// A loaded file with code: a library, or the program itself.

@@ -7,8 +7,7 @@ use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, written};
 use profile_core::model::{
-    Function, Label, Link, LocationId, Profile, Source, SourceId, StackId, Strings,
-    Toplevel,
+    Function, Label, Link, LocationId, Profile, Source, SourceId, StackId, Strings, Toplevel,
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};

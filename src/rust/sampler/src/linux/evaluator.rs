@@ -23,6 +23,7 @@ pub fn find(
     unwinder: &mut Unwinder<Modules>,
     contexts: &Contexts,
     limits: Limits,
+    hooks: [u64; 3],
 ) -> Result<Evaluator> {
     let address = contexts::evaluator()?;
     let module = unwinder.modules.at(address);
@@ -38,6 +39,10 @@ pub fn find(
         .map(|pair| (pair[0] << 16 >> 16).wrapping_sub(1));
     let mut evaluator = Evaluator {
         eval: unwinder.function(address).unwrap_or(address..address + 1),
+        hooks: hooks
+            .iter()
+            .filter_map(|&hook| unwinder.function(hook))
+            .collect(),
         ..Evaluator::default()
     };
     let length = |function: &Range<u64>| function.end - function.start;

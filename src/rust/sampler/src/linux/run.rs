@@ -352,7 +352,7 @@ impl Recorder {
         let contexts = Contexts::new(settings)?;
         Ok(Recorder {
             buffer: Buffer::new(settings.bytes)?,
-            evaluator: evaluator::find(&mut unwinder, &contexts, limits)?,
+            evaluator: evaluator::find(&mut unwinder, &contexts, limits, settings.hooks)?,
             unwinder,
             contexts,
             limits,

@@ -17,6 +17,8 @@ const EVAL: Range<u64> = 20..22;
 const INTERPRETER: Range<u64> = 22..24;
 /// The number of R's frame that belongs to a function that calls closures.
 const CLOSURE: Range<u64> = 12..13;
+/// The number of our frame that belongs to a function that R calls in the place of `malloc()`.
+const HOOK: Range<u64> = 342..343;
 
 /// Frames as (module, stack pointer), outermost first; contexts as (address, promise), outermost
 /// first. The program counter of a frame is 100 times its module plus its number, counted from the
@@ -73,6 +75,7 @@ fn woven(example: &Example) -> String {
             interpreter: INTERPRETER,
             between: 0,
             closures: vec![CLOSURE],
+            hooks: vec![HOOK],
         },
         stack_top: TOP,
         lines_written_at_once: false,
@@ -158,6 +161,22 @@ fn the_c_library_counts_as_rs_where_r_calls_it() {
         &[(9800, 0)],
     );
     assert_eq!(woven(&ours), "a ours1 libc2 R3");
+}
+
+#[test]
+fn a_hook_and_what_it_calls_are_left_out() {
+    let mut frames = vec![(R, 9700), (OURS, 9600), (R, 9500)];
+    frames.extend((0..39).map(|number| (R, 9400 - number)));
+    let with = |inside: &[(u64, u64)]| {
+        let frames = [frames.as_slice(), inside].concat();
+        woven(&example(&frames, &[(9800, 0)]))
+    };
+    let without = with(&[]);
+    assert!(without.starts_with("a ours1 R2"), "{without}");
+    // The hook is frame number 42.
+    assert_eq!(with(&[(OURS, 9000)]), without);
+    assert_eq!(with(&[(OURS, 9000), (OURS, 8900), (LIBC, 8800)]), without);
+    assert_ne!(with(&[(LIBC, 9000), (OURS, 8900)]), without);
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! The start and the end of a recording.
+
+use super::hook;
+use super::identity::Identity;
+use super::learn::{Events, Way};
+use super::module::Module;
+use super::result::Stopped;
+use super::run::{self, Run, with_run};
+use super::sites::Sites;
+use super::state::{FREE, MALLOC, SITE, SIZE, THREAD, leave_forks_alone, pin, this_thread};
+use super::sums::Sums;
+use super::table::Replaced;
+use crate::Settings;
+use profile_core::error::{Error, Result};
+use profile_core::message;
+use profile_core::model::Profile;
+use profile_reader::process::Process;
+use profile_reader::record::samples::Stacks;
+use profile_reader::record::session::open_reader;
+use profile_reader::stack::reader::Motion;
+use std::process;
+use std::sync::atomic::Ordering;
+
+/// Starts to learn. Byte code has called native code that calls this, and next allocates and then copies one vector of the
+/// size [`Settings::probe`].
+pub fn prepare(settings: Settings) -> Result<()> {
+    if is_on() {
+        return Err(Error::Unsupported(message!(
+            "Allocations are recorded already."
+        )));
+    }
+    abandon();
+    let module = Module::of_r()?;
+    let malloc = Replaced::find(&module, "malloc", hook::malloc_address())?;
+    let free = Replaced::find(&module, "free", hook::free_address())?;
+    let process = Process::find(i32::try_from(process::id()).unwrap_or(0))?;
+    let mappings = process.mappings()?;
+    let mut reader = open_reader(&process, &mappings)?;
+    reader.use_plain_names();
+    let positions = reader.find_positions()?;
+    let identity = Identity::new(reader.r(), positions)?;
+    reader.find_span(&mappings)?;
+    if reader.read(Motion::Asleep)?.is_none() {
+        let why = reader.why_missing()?;
+        return Err(Error::Unsupported(message!(
+            "R's calls cannot be read: {why}."
+        )));
+    }
+    pin();
+    leave_forks_alone();
+    MALLOC.store(malloc.original, Ordering::Release);
+    FREE.store(free.original, Ordering::Release);
+    SITE.store(0, Ordering::Release);
+    SIZE.store(settings.probe, Ordering::Release);
+    THREAD.store(this_thread(), Ordering::Release);
+    run::set(Box::new(Run {
+        settings,
+        malloc,
+        free,
+        identity,
+        span: reader.span_at(),
+        reader,
+        sites: Sites::new(),
+        events: Events::default(),
+        way: Way::default(),
+        stacks: Stacks::default(),
+        sums: Sums::default(),
+        profile: Profile::default(),
+        lost: 0,
+    }));
+    let replaced = with_run(|run| run.malloc.replace());
+    replaced.unwrap_or(Ok(())).inspect_err(|_| abandon())
+}
+
+/// Begins to record, if the first vectors have shown how.
+pub fn begin() -> Result<()> {
+    let way = with_run(|run| {
+        let way = run.events.way()?;
+        run.way = way;
+        run.free.replace()?;
+        SIZE.store(run.settings.threshold, Ordering::Release);
+        SITE.store(way.site, Ordering::Release);
+        Ok(())
+    });
+    let way = way.unwrap_or_else(|| Err(Error::Unsupported(message!("Nothing is prepared."))));
+    way.inspect_err(|_| abandon())
+}
+
+/// Whether allocations are recorded by this process, and R's table still has the hook.
+pub fn is_on() -> bool {
+    let is_there = with_run(|run| run.malloc.is_there() && run.free.is_there());
+    SITE.load(Ordering::Acquire) != 0 && is_there.unwrap_or(false)
+}
+
+/// Ends the recording.
+pub fn stop() -> Option<Stopped> {
+    let is_on = SITE.load(Ordering::Acquire) != 0;
+    let run = take()?;
+    let Run {
+        sums,
+        profile,
+        reader,
+        lost,
+        ..
+    } = *run;
+    is_on.then(|| Stopped::new(sums, profile, reader.into_texts(), lost))
+}
+
+/// Restores R's table, and discards what was recorded.
+pub fn abandon() {
+    take();
+}
+
+/// Restores R's table, and returns the run; `None` in a fork.
+fn take() -> Option<Box<Run>> {
+    let thread = THREAD.swap(0, Ordering::AcqRel);
+    SITE.store(0, Ordering::Release);
+    SIZE.store(usize::MAX, Ordering::Release);
+    let run = run::take()?;
+    run.malloc.restore();
+    run.free.restore();
+    (thread != 0).then_some(run)
+}

@@ -1,0 +1,303 @@
+# tier: gate
+# Each vector that R allocates, with its stack, compared with `Rprofmem()` in the same run.
+
+skip_without_hook <- function() {
+  skip_on_cran()
+  skip_if_not(is_live_platform(), "this system is not supported")
+}
+
+program <- '
+work <- function(code) code()
+n <- 20000
+shared <- function() {
+  x <- numeric(n)
+  for (i in 1:10) {
+    y <- x
+    x[i] <- 1
+  }
+}
+column <- function() {
+  df <- data.frame(id = numeric(n), col = numeric(n))
+  old <- df
+  for (i in 1:10) {
+    df$col[i] <- 1
+  }
+}
+attribute <- function() {
+  x <- numeric(n)
+  for (i in 1:10) {
+    y <- x
+    attr(x, "a") <- i
+  }
+}
+touch <- function(v) {
+  v[1] <- 0
+  sum(v)
+}
+argument <- function() {
+  x <- numeric(n)
+  for (i in 1:10) touch(x)
+}
+element <- function() {
+  l <- list(a = numeric(n), b = numeric(n))
+  for (i in 1:10) {
+    l2 <- l
+    l$a[1] <- i
+  }
+}
+environment_only <- function() {
+  e <- new.env()
+  e$x <- numeric(n)
+  for (i in 1:10) e$x[i] <- 1
+  keep <- e$x
+  e$x[1] <- 2
+}
+matrix_row <- function() {
+  m <- matrix(0, 200, 100)
+  for (i in 1:10) {
+    k <- m
+    m[i, ] <- 1
+  }
+}
+growing <- function() {
+  x <- NULL
+  for (i in 1:200) x <- c(x, i)
+}
+appending <- function() {
+  x <- NULL
+  for (i in 1:2000) x[[length(x) + 1]] <- i
+}
+converting <- function() {
+  i <- c(1L, integer(n))
+  storage.mode(i) <- "double"
+}
+models <- function() {
+  lapply(split(mtcars, mtcars$cyl), function(d) lm(mpg ~ wt, d))
+}
+'
+programs <- c(
+  "shared", "column", "attribute", "argument", "element", "environment_only", "matrix_row", "growing", "appending",
+  "converting", "models"
+)
+path <- tempfile("program", fileext = ".R")
+writeLines(program, path)
+code <- new.env(parent = globalenv())
+sys.source(path, code, keep.source = TRUE)
+
+# Records a program, and what `Rprofmem()` reports of it at the same time.
+record_both <- function(name) {
+  file <- tempfile()
+  on.exit(unlink(file))
+  run <- code[[name]]
+  work <- code$work
+  x <- record_profile(
+    {
+      utils::Rprofmem(file)
+      work(run)
+      utils::Rprofmem("")
+    },
+    memory = "exact"
+  )
+  lines <- grep("\"work\"", readLines(file), value = TRUE, fixed = TRUE)
+  list(x = x, bytes = as.numeric(sub(" :.*", "", lines[!startsWith(lines, "new page")])))
+}
+
+# The rows of stacks with a function, and their values.
+values_within <- function(x, name) {
+  frames <- as_tibble(x)
+  within <- x$samples$sample_id[unique(frames$sample_id[frames$name == name])]
+  values <- x$sample_values[x$sample_values$sample_id %in% within, ]
+  vapply(split(values$value, factor(values$type, exact_types)), sum, 0)
+}
+exact_types <- c("alloc_space", "alloc_objects", "copy_space", "copy_objects", "inuse_space", "inuse_objects")
+
+sizes <- 48 + 8 * 20000
+
+for (jit in c(3L, 0L)) {
+  test_that(paste("vectors and copies are those of `Rprofmem()`, with the JIT at level", jit), {
+    skip_without_hook()
+    before <- compiler::enableJIT(jit)
+    on.exit(compiler::enableJIT(before))
+    sys.source(path, code, keep.source = TRUE)
+    if (jit > 0) {
+      # Compiling allocates, too.
+      for (name in programs) code[[name]] <- compiler::cmpfun(code[[name]])
+      code$touch <- compiler::cmpfun(code$touch)
+    }
+    copies <- c(shared = 10, column = 5, argument = 10, element = 10, environment_only = 1)
+    for (name in programs) {
+      both <- record_both(name)
+      found <- values_within(both$x, "work")
+      expect_gt(length(both$bytes), 0)
+      expect_equal(found[["alloc_objects"]], length(both$bytes), info = name)
+      expect_equal(found[["alloc_space"]], sum(both$bytes), info = name)
+      expect_lte(found[["copy_space"]], found[["alloc_space"]])
+      expect_identical(validate_profile(both$x), both$x)
+      if (name %in% names(copies)) {
+        found <- found[["copy_space"]] - found[["copy_space"]] %% sizes
+        expect_equal(found, copies[[name]] * sizes, info = name)
+      }
+    }
+  })
+}
+
+# Whether R's table has the hook.
+is_hooked <- function() rust(rust_allocations_on(), NULL)
+
+sum_of <- function(x, type) sum(x$sample_values$value[x$sample_values$type == type])
+
+test_that("copies stand at their lines", {
+  skip_without_hook()
+  x <- record_profile(code$shared(), memory = "exact")
+  expect_identical(strsplit(program, "\n")[[1]][9], "    x[i] <- 1")
+  copied <- summary(x, type = "copy_space")$by_line
+  copied <- copied[copied$self >= sizes, ]
+  expect_identical(copied$place, paste0(basename(path), ":9"))
+  expect_equal(as.numeric(copied$self), 10 * sizes)
+})
+
+test_that("in use is what can be reached at the end", {
+  skip_without_hook()
+  kept <- list()
+  keep <- function() {
+    for (i in 1:5) kept[[i]] <<- numeric(1000)
+    for (i in 1:7) numeric(2000)
+  }
+  x <- record_profile(keep(), memory = "exact")
+  found <- values_within(x, "keep")
+  vectors <- 5 * 8048
+  lists <- found[["inuse_space"]] - vectors
+  # The list itself, if it is large enough.
+  expect_true(lists %in% c(0, as.numeric(object.size(kept)) - 5 * as.numeric(object.size(kept[[1]]))), info = lists)
+  kept <- NULL
+  x <- record_profile(keep(), memory = "exact", threshold = 10000)
+  found <- values_within(x, "keep")
+  expect_equal(found[["alloc_objects"]], 7)
+  expect_equal(found[["alloc_space"]], 7 * 16048)
+  expect_equal(found[["inuse_space"]], 0)
+})
+
+test_that("a conversion has a label", {
+  skip_without_hook()
+  x <- record_profile(code$converting(), memory = "exact")
+  label <- x$.labels[x$.labels$key == "allocation", ]
+  expect_identical(unique(label$str), "conversion")
+  values <- x$sample_values
+  values <- values[values$sample_id %in% label$sample_id & values$type == "alloc_space", ]
+  expect_equal(max(values$value), 48 + 8 * 20001, tolerance = 0)
+})
+
+test_that("the table is restored after an error, an interrupt and a jump, and in the middle of a copy", {
+  skip_without_hook()
+  fails <- function() {
+    x <- numeric(1000)
+    for (i in 1:10) {
+      y <- x
+      x[i] <- 1
+      if (i == 5) stop("failed")
+    }
+  }
+  expect_error(suppressMessages(record_profile(fails(), memory = "exact")), "failed")
+  expect_false(is_hooked())
+  expect_equal(values_within(last_profile(), "fails")[["copy_space"]] %/% 8048, 5)
+  interrupted <- function() {
+    x <- numeric(1000)
+    tools::pskill(Sys.getpid(), tools::SIGINT)
+    repeat {
+      y <- x
+      x[1] <- 1
+    }
+  }
+  result <- tryCatch(suppressMessages(record_profile(interrupted(), memory = "exact")), interrupt = function(e) "ended")
+  expect_identical(result, "ended")
+  expect_false(is_hooked())
+  result <- callCC(function(leave) suppressMessages(record_profile({
+    fails <- numeric(1000)
+    leave("left")
+  }, memory = "exact")))
+  expect_identical(result, "left")
+  expect_false(is_hooked())
+  # R works, and so does the next recording.
+  x <- record_profile(code$shared(), memory = "exact")
+  expect_equal(sum_of(x, "copy_space") %/% sizes, 10)
+})
+
+test_that("deep calls, and stacks that overflow, leave nothing behind", {
+  skip_without_hook()
+  deep <- function(depth) {
+    vector <- numeric(100)
+    if (depth > 0) deep(depth - 1)
+  }
+  x <- record_profile(deep(200), memory = "exact")
+  expect_equal(values_within(x, "deep")[["alloc_objects"]], 201)
+  endless <- function(n) {
+    vector <- numeric(100)
+    endless(n + 1)
+  }
+  for (most in c(1000, 500000)) {
+    before <- options(expressions = most)
+    error <- tryCatch(suppressWarnings(suppressMessages(record_profile(endless(1), memory = "exact", lines = FALSE))), error = identity)
+    options(before)
+    expect_s3_class(error, "error")
+    expect_false(is_hooked())
+    expect_gt(values_within(last_profile(), "endless")[["alloc_objects"]], 100)
+  }
+})
+
+test_that("forks are not recorded, and work", {
+  skip_without_hook()
+  work <- function(i) {
+    for (k in 1:50) vector <- numeric(1000 * i)
+    length(vector)
+  }
+  x <- record_profile(found <- parallel::mclapply(1:4, work, mc.cores = 2), memory = "exact")
+  expect_identical(unlist(found), 1:4 * 1000L)
+  expect_equal(values_within(x, "work")[["alloc_objects"]], 0)
+  expect_false(is_hooked())
+})
+
+test_that("the entries of R's table are what they were", {
+  skip_without_hook()
+  skip_if(Sys.which("readelf") == "", "readelf is not installed")
+  library <- grep("/libR[.]so$", readLines("/proc/self/maps"), value = TRUE)
+  skip_if(length(library) == 0, "R has no library")
+  start <- as.numeric(paste0("0x", sub("-.*", "", library[[1]])))
+  relocations <- system2("readelf", c("-rW", sub(".* ", "", library[[1]])), stdout = TRUE)
+  relocations <- grep(" (malloc|free)@", relocations, value = TRUE)
+  offsets <- as.numeric(paste0("0x", sub(" .*", "", relocations)))
+  expect_gte(length(offsets), 2)
+  entries <- function() {
+    memory <- file("/proc/self/mem", "rb", raw = TRUE)
+    on.exit(close(memory))
+    lapply(offsets, function(offset) {
+      seek(memory, start + offset)
+      readBin(memory, "raw", 8)
+    })
+  }
+  before <- entries()
+  x <- record_profile(during <- entries(), memory = "exact")
+  expect_identical(entries(), before)
+  expect_true(all(mapply(identical, before, during) == FALSE))
+})
+
+test_that("a second recording is refused, and unknown values of `memory`", {
+  expect_snapshot(error = TRUE, {
+    record_profile(1, memory = "all")
+    record_profile(1, memory = "exact", threshold = -1)
+  })
+})
+
+test_that("R and native code are recorded together with vectors", {
+  skip_without_hook()
+  for (native in c(FALSE, TRUE)) {
+    x <- record_profile(code$shared(), memory = "exact", native = native)
+    expect_equal(sum_of(x, "copy_space") %/% sizes, 10)
+    expect_equal(nrow(x$sources), 1)
+  }
+  start_profiler(file <- tempfile(), memory = "exact")
+  code$shared()
+  x <- stop_profiler()
+  expect_equal(sum_of(x, "copy_space") %/% sizes, 10)
+  expect_identical(validate_profile(x), x)
+  expect_false(any(grepl("hook|on_malloc|on_free", x$functions$name)))
+})
