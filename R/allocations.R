@@ -18,6 +18,9 @@ check_memory <- function(memory, threshold, call) {
 
 # Starts to record vectors of at least `threshold` bytes. Returns whether this is possible; the reason is reported if not.
 start_allocations <- function(threshold, call) {
+  if (isFALSE(getOption("profile.replace_entries"))) {
+    return(without_hook("The option `profile.replace_entries` is `FALSE`.", call))
+  }
   settings <- list(threshold = as.integer(threshold), probe = 48L + 8L * probe_length)
   tryCatch(
     {
@@ -26,15 +29,16 @@ start_allocations <- function(threshold, call) {
       rust(rust_allocations_begin(), call)
       TRUE
     },
-    profile_error_unsupported = function(error) {
-      check_profmem(call)
-      inform_profile(c(
-        "Allocations are recorded by `Rprofmem()`, without lines and copies.",
-        i = shown_text(conditionMessage(error))
-      ), "profile_message_memory")
-      FALSE
-    }
+    profile_error_unsupported = function(error) without_hook(shown_text(conditionMessage(error)), call)
   )
+}
+
+without_hook <- function(reason, call) {
+  check_profmem(call)
+  inform_profile(
+    c("Allocations are recorded by `Rprofmem()`, without lines and copies.", i = reason), "profile_message_memory"
+  )
+  FALSE
 }
 
 allocate_and_copy <- function(length) {

@@ -70,6 +70,8 @@ rust_allocations_prepare <- function(settings) .Call(wrap__rust_allocations_prep
 
 rust_allocations_begin <- function() .Call(wrap__rust_allocations_begin)
 
+rust_allocations_mark <- function(number) .Call(wrap__rust_allocations_mark, number)
+
 rust_allocations_on <- function() .Call(wrap__rust_allocations_on)
 
 rust_allocations_stop <- function(lazy) .Call(wrap__rust_allocations_stop, lazy)

@@ -46,6 +46,24 @@ with_logged_places <- function(x, log, file, was_killed, call) {
   with_places(x, places_of_samples(log, starts), call)
 }
 
+# Adds the places of a log to the vectors that were allocated meanwhile: each has a mark, the number of rows that the log had.
+with_marked_places <- function(x, log, call) {
+  labels <- x$.labels
+  is_mark <- labels$key %in% "profile.mark"
+  marks <- as.numeric(labels$str[is_mark])[match(x$samples$sample_id, labels$sample_id[is_mark])]
+  x$.labels <- if (!all(is_mark)) slice_rows(labels, !is_mark)
+  kinds <- c(document = "document", script = "script")
+  places <- lapply(kinds[kinds %in% log$kind], function(kind) {
+    rows <- which(log$kind == kind)
+    at <- findInterval(marks, rows)
+    # A row without lines at the same offset says that the one before was wrong.
+    is_wrong <- c(log$first[rows][-1] %in% 0L & diff(log$offset[rows]) == 0, FALSE)
+    at[at == 0L | is_wrong[pmax(at, 1L)]] <- NA
+    lapply(log[c("first", "last", "file")], function(column) column[rows][at])
+  })
+  with_places(x, places, call)
+}
+
 # Adds these places to a profile that has a sample for each.
 with_places <- function(x, places, call) {
   for (kind in names(places)) {

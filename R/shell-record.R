@@ -8,9 +8,15 @@ shell_record <- function(options, values) {
   interval <- shell_interval(options)
   clock <- shell_clock(options)
   native <- isTRUE(options$native)
+  if (!options$memory %in% c(list(NULL), "exact")) {
+    abort_usage(paste0("`--memory` is \"exact\", or not given, and not `", options$memory, "`."))
+  }
   if (!is.null(options$pid)) {
     if (length(values) > 0) {
       abort_usage("`--pid` records a running process, so it cannot be used with a script.")
+    }
+    if (!is.null(options$memory)) {
+      abort_usage("`--memory` records a script from its start, so it cannot be used with `--pid`.")
     }
     output <- record_target(options, paste0("process-", options$pid))
     x <- profile_process(
@@ -40,7 +46,7 @@ shell_record <- function(options, values) {
   started <- Sys.time()
   settings <- list(
     interval = interval, clock = clock, event = event, native = native, children = isTRUE(options$children),
-    document = is_document
+    document = is_document, exact = !is.null(options$memory)
   )
   ran <- run_recorded(script, values[-1], folder, settings)
   status <- as.integer(ran$status)
@@ -166,6 +172,10 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
     suppressWarnings(suppressMessages(requireNamespace(package, quietly = TRUE)))
   }
   x <- with_logged_places(x, places, file, was_killed, call)
+  allocated <- file.path(folder, "allocations.rds")
+  if (file.exists(allocated)) {
+    x <- join_allocations(x, with_marked_places(readRDS(allocated), places, call), call)
+  }
   x$sources$source_uri <- NA_character_
   x$sources$source_timestamp <- as.numeric(started)
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = title)

@@ -18,6 +18,7 @@ shell_commands <- function() {
         output = list("FILE", "where to write: a page (.html), pprof (.pb.gz) or another format"),
         interval = list("SECONDS", "seconds between two samples, 0.01 by default"),
         clock = list("cpu|wall", "what the interval refers to: CPU time or real time"),
+        memory = list("KIND", "exact: record each vector that R allocates"),
         native = list(NULL, "record C, C++, Fortran and Rust functions as well"),
         children = list(NULL, "record R processes that it starts, or that work for it, as well"),
         pid = list("PID", "the process to record"),

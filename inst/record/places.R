@@ -140,7 +140,12 @@ start_places <- function() {
 log_place <- function(kind, size, first, last, name) {
   row <- sprintf("%s %.0f %d %d %s\n", kind, size, first, last, name)
   cat(row, file = file.path(settings$folder, "places"), append = TRUE)
+  marks <<- marks + 1L
+  if (isTRUE(settings$exact)) profile_namespace()$rust_allocations_mark(marks)
 }
+
+# The number of rows of the log, with which vectors are marked that are allocated afterwards.
+marks <- 0L
 
 # The place that the last row of each kind has.
 places <- list()

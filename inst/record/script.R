@@ -2,8 +2,9 @@
 # R's profiler, and stops it when the process ends. Whatever happens here, the script runs as without it. What the user
 # should know is written to the file `notes` of the recording's folder. places.R is evaluated before.
 #
-# `settings`: interval, clock, event (NULL for R's default), native, children, folder (of the recording), library (of this
-# package), script, document (whether the script only renders one), collector (the process that reads what was recorded).
+# `settings`: interval, clock, event (NULL for R's default), native, exact (whether each vector is recorded), children,
+# folder (of the recording), library (of this package), script, document (whether the script only renders one), collector
+# (the process that reads what was recorded).
 
 settings$pid <- Sys.getpid()
 # The file of R's profiler.
@@ -48,6 +49,8 @@ for (package in c("knitr", "testthat", "targets")) {
 started_at <- NULL
 cpu_at_start <- NA
 end_helper <- NULL
+# Whether each vector is recorded.
+has_hook <- FALSE
 
 # R has one profiler: if the script starts or stops it, this recording ends, and R closes its file. So the descriptor of
 # the file, where Linux has a link to it, shows whether that has happened. On other systems this is not known.
@@ -69,7 +72,7 @@ cpu_time <- function() {
 }
 
 start <- function() {
-  if (settings$native || settings$children) {
+  if (settings$native || settings$children || isTRUE(settings$exact)) {
     profile <- profile_namespace()
   }
   if (settings$children) {
@@ -86,6 +89,12 @@ start <- function() {
     recorded <- list(memory.profiling = TRUE, gc.profiling = TRUE, line.profiling = TRUE, numfiles = 1000L)
     do.call(utils::Rprof, c(arguments, recorded))
   }
+  if (isTRUE(settings$exact)) {
+    withCallingHandlers(has_hook <<- profile$start_allocations(0, NULL), message = function(message) {
+      note(gsub("\n[^ ]+ ", " ", trimws(conditionMessage(message))))
+      tryInvokeRestart("muffleMessage")
+    })
+  }
   started_at <<- Sys.time()
   cpu_at_start <<- cpu_time()
   link <- descriptor_of_recording()
@@ -98,6 +107,10 @@ start <- function() {
     return(end_of_child())
   }
   cpu_at_end <- cpu_time()
+  if (has_hook) {
+    tryCatch(saveRDS(profile_namespace()$stop_allocations(NULL), file.path(settings$folder, "allocations.rds")),
+      error = function(error) note("Allocations were not recorded: ", conditionMessage(error)))
+  }
   is_whole <- is_open()
   # R has written its last samples when it closed the file.
   ended_at <- if (is_whole) Sys.time() else max(started_at, file.mtime(file), na.rm = TRUE)

@@ -149,10 +149,11 @@ sum_of <- function(x, type) sum(x$sample_values$value[x$sample_values$type == ty
 test_that("copies stand at their lines", {
   skip_without_hook()
   x <- record_profile(code$shared(), memory = "exact")
-  expect_identical(strsplit(program, "\n")[[1]][9], "    x[i] <- 1")
+  expect_identical(strsplit(program, "\n")[[1]][8], "    x[i] <- 1")
   copied <- summary(x, type = "copy_space")$by_line
   copied <- copied[copied$self >= sizes, ]
-  expect_identical(copied$place, paste0(basename(path), ":9"))
+  expect_identical(basename(copied$filename), basename(path))
+  expect_identical(copied$line, 8L)
   expect_equal(as.numeric(copied$self), 10 * sizes)
 })
 
@@ -300,4 +301,27 @@ test_that("R and native code are recorded together with vectors", {
   expect_equal(sum_of(x, "copy_space") %/% sizes, 10)
   expect_identical(validate_profile(x), x)
   expect_false(any(grepl("hook|on_malloc|on_free", x$functions$name)))
+})
+
+test_that("a script is recorded with the lines of code outside of functions", {
+  skip_without_hook()
+  script <- withr::local_tempfile(fileext = ".R", lines = c(
+    "x <- numeric(500000)", "y <- x", "x[1] <- 2", "f <- function(v) {", "  v[2] <- 1", "  sum(v)", "}", "for (i in 1:3) {",
+    "  f(y)", "}", "z <- as.integer(y)"
+  ))
+  output <- withr::local_tempfile(fileext = ".pb.gz")
+  ended <- run_program("record", "--memory", "exact", "--quiet", "-o", output, script)
+  expect_equal(ended$status, 0)
+  x <- read_profile(output)
+  by_line <- function(type) {
+    lines <- summary(x, type = type)$by_line
+    lines <- lines[lines$self >= 2000048, ]
+    round(as.numeric(lines$self) / 2000048)[match(c(3, 5, 11), lines$line)]
+  }
+  expect_equal(by_line("copy_space"), c(2, 6, NA))
+  expect_equal(by_line("alloc_space"), c(2, 6, 1))
+  expect_false("profile.mark" %in% x$.labels$key)
+  ended <- run_program("record", "--memory", "all", script)
+  expect_equal(ended$status, 2)
+  expect_match(ended$err, "`--memory` is \"exact\"", all = FALSE)
 })

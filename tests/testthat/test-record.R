@@ -203,11 +203,13 @@ test_that("functions whose text is unknown keep their lines without a file", {
   expect_equal(files(), "a.R")
 })
 
-test_that("with exact memory, each vector is recorded beside the samples", {
+test_that("without replaced entries, `Rprofmem()` records each vector beside the samples", {
   skip_without_ticks()
   skip_if_not(capabilities("profmem"))
+  withr::local_options(profile.replace_entries = FALSE)
   allocate <- function() numeric(1e5)
-  x <- record_profile({ only_given_ticks(); busy(); for (i in 1:5) allocate() }, interval = 0.9, memory = "exact")
+  expect_message(x <- record_profile({ only_given_ticks(); busy(); for (i in 1:5) allocate() }, interval = 0.9, memory = "exact"),
+    "without lines and copies", class = "profile_message_memory")
   expect_no_error(validate_profile(x))
   expect_equal(x$sources$source_type, c("rprof", "rprofmem"))
   expect_equal(unique(x$.comments$comment), "{ only_given_ticks() busy() for (i in 1:5) allocate() }")
@@ -257,6 +259,7 @@ test_that("no other call is named like the frame of the expression, if that has 
   skip_without_ticks()
   skip_if_not(capabilities("profmem"))
   # `Rprofmem()` names calls such as `profile::record_profile()` and `x$give()` `<Anonymous>`.
+  withr::local_options(profile.replace_entries = FALSE)
   path <- withr::local_tempfile(fileext = ".R", lines = c(
     "test_that('a block', {",
     "  x <- list(give = function() { tick(2); length(numeric(1e6)) })",
@@ -268,7 +271,7 @@ test_that("no other call is named like the frame of the expression, if that has 
     "profile::record_profile({", "  only_given_ticks()", "  testthat::test_file(path, reporter = 'silent', env = env)",
     "}, interval = 0.9, memory = 'exact')"
   ), keep.source = TRUE)
-  x <- eval(code)
+  x <- suppressMessages(eval(code), "profile_message_memory")
   expect_no_error(validate_profile(x))
   all <- stacks(x)
   sampled <- all[x$samples$source_id == x$sources$source_id[x$sources$source_type == "rprof"]]

@@ -143,6 +143,20 @@ fn rust_allocations_begin() -> Robj {
     })
 }
 
+// Vectors that are allocated from now on have this mark, a number.
+#[extendr]
+fn rust_allocations_mark(number: &Robj) -> Robj {
+    outcome(|_| {
+        let number = argument(number).integers()?.first().copied();
+        allocations::mark(
+            number
+                .and_then(|number| u64::try_from(number).ok())
+                .unwrap_or(0),
+        );
+        Ok(RObject::null())
+    })
+}
+
 // Returns whether vectors are recorded.
 #[extendr]
 fn rust_allocations_on() -> Robj {
@@ -188,6 +202,7 @@ extendr_module! {
     fn rust_native_stop;
     fn rust_allocations_prepare;
     fn rust_allocations_begin;
+    fn rust_allocations_mark;
     fn rust_allocations_on;
     fn rust_allocations_stop;
     fn rust_sample_lines;

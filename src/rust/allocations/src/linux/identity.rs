@@ -53,12 +53,14 @@ impl Identity {
         }
     }
 
-    /// The number of the current stack. `span` is the address of the record of the active span.
+    /// The number of the current stack. `span` is the address of the record of the active span, and `mark`
+    /// another number that is part of it.
     ///
     /// # Safety
     /// This is the thread that runs R, which is between two of R's calls.
-    pub unsafe fn of_stack(&self, span: Option<u64>) -> u64 {
+    pub unsafe fn of_stack(&self, span: Option<u64>, mark: u64) -> u64 {
         let mut hash = Hash(0);
+        hash.add(mark);
         // SAFETY: R's variables and records, and the objects to which they refer; by the contract of this function, they
         // exist and do not change.
         unsafe {

@@ -23,3 +23,4 @@ mod table;
 pub use hook::addresses as hooks;
 pub use result::Stopped;
 pub use start::{abandon, begin, is_on, prepare, stop};
+pub use state::mark;

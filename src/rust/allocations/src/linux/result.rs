@@ -3,6 +3,7 @@
 use super::sums::{Amount, Row, Sums};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
+use profile_core::message;
 use profile_core::model::known_types::{
     ALLOC_OBJECTS, ALLOC_SPACE, COPY_OBJECTS, COPY_SPACE, INUSE_OBJECTS, INUSE_SPACE, KnownType,
 };
@@ -21,6 +22,9 @@ const TYPES: [KnownType; 6] = [
 
 /// The label of vectors that were allocated to convert others.
 const ALLOCATION: (&str, &str) = ("allocation", "conversion");
+
+/// The label of the mark with which vectors were allocated.
+const MARK: &str = "profile.mark";
 
 /// A recording that was stopped.
 #[derive(Debug)]
@@ -108,6 +112,9 @@ fn add(row: &Row, source: SourceId, texts: &Strings, profile: &mut Profile) -> R
         if let Some((key, text)) = span.label {
             add_label(sample, key, texts.get(text), profile)?;
         }
+    }
+    if row.key.mark > 0 {
+        add_label(sample, MARK, &message!("{}", row.key.mark), profile)?;
     }
     if row.key.is_conversion {
         add_label(sample, ALLOCATION.0, ALLOCATION.1, profile)?;

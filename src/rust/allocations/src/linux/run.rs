@@ -5,7 +5,7 @@ use super::identity::Identity;
 use super::learn::{Events, Way};
 use super::native::Frames;
 use super::sites::{Kind, Sites};
-use super::state::{SITE, SIZE, is_r_thread};
+use super::state::{MARK, SITE, SIZE, is_r_thread};
 use super::sums::{Key, RowId, Sums};
 use super::table::Replaced;
 use crate::Settings;
@@ -88,7 +88,10 @@ impl Run {
             self.sites.keep(caller, kind);
         }
         // SAFETY: R's thread is in its allocator.
-        let identity = unsafe { self.identity.of_stack(self.span) };
+        let identity = unsafe {
+            self.identity
+                .of_stack(self.span, MARK.load(Ordering::Relaxed))
+        };
         let row = match self.sums.row_of(identity, kind) {
             Some(row) => Ok(Some(row)),
             None => self.read(identity, kind),
@@ -112,6 +115,7 @@ impl Run {
             toplevel: stack.toplevel.filter(|_| cut.is_none()),
             span: stack.span,
             is_conversion: kind == Kind::Conversion,
+            mark: MARK.load(Ordering::Relaxed),
         };
         self.sums.add_stack(identity, key).map(Some)
     }

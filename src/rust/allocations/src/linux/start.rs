@@ -7,7 +7,7 @@ use super::module::Module;
 use super::result::Stopped;
 use super::run::{self, Run, with_run};
 use super::sites::Sites;
-use super::state::{FREE, MALLOC, SITE, SIZE, THREAD, leave_forks_alone, pin, this_thread};
+use super::state::{FREE, MALLOC, SITE, SIZE, THREAD, leave_forks_alone, mark, pin, this_thread};
 use super::sums::Sums;
 use super::table::Replaced;
 use crate::Settings;
@@ -50,6 +50,7 @@ pub fn prepare(settings: Settings) -> Result<()> {
     leave_forks_alone();
     MALLOC.store(malloc.original, Ordering::Release);
     FREE.store(free.original, Ordering::Release);
+    mark(0);
     SITE.store(0, Ordering::Release);
     SIZE.store(settings.probe, Ordering::Release);
     THREAD.store(this_thread(), Ordering::Release);

@@ -14,6 +14,14 @@ pub static SITE: AtomicU64 = AtomicU64::new(0);
 /// The smallest size of vectors that are recorded and, as long as the site is unknown, the only one.
 pub static SIZE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
+/// A number that the user of this crate sets while it records, see [`mark`].
+pub static MARK: AtomicU64 = AtomicU64::new(0);
+
+/// Vectors that are allocated from now on have this mark.
+pub fn mark(number: u64) {
+    MARK.store(number, Ordering::Relaxed);
+}
+
 /// The number of the calling thread.
 pub fn this_thread() -> u64 {
     // SAFETY: it has no preconditions.

@@ -19,6 +19,8 @@ pub struct Key {
     pub toplevel: Option<Place>,
     pub span: Option<Span>,
     pub is_conversion: bool,
+    /// See [`super::state::mark`].
+    pub mark: u64,
 }
 
 /// A number of vectors and their bytes.
