@@ -325,3 +325,54 @@ test_that("a script is recorded with the lines of code outside of functions", {
   expect_equal(ended$status, 2)
   expect_match(ended$err, "`--memory` is \"exact\"", all = FALSE)
 })
+
+test_that("copies have a reason: what else refers to the object", {
+  skip_without_hook()
+  env <- new.env(parent = globalenv())
+  assign("shared_by_test", c(0, numeric(5000)), globalenv())
+  withr::defer(rm("shared_by_test", envir = globalenv()))
+  reasons <- c(
+    variable = "`x` is also `y`", argument = "`v` is also `x` in `argument()`", element = "`l$a` is also `l2$a`",
+    column = "`df$col` is also `old$col`", global = "`z` is also `shared_by_test` of the global environment",
+    closure = "`tmp` is also `state` of the function around it", attribute = "`x` is also attribute `o` of `a`",
+    dots = "`a` is also `...` and `x` in `dots()`"
+  )
+  writeLines(c(
+    "variable <- function() { x <- numeric(n)", "  for (i in 1:10) { y <- x", "    x[i] <- 1 } }",
+    "touch <- function(v) { v[1] <- 0", "  sum(v) }",
+    "argument <- function() { x <- numeric(n)", "  touch(x) }",
+    "element <- function() { l <- list(a = numeric(n), b = 1)", "  l2 <- l", "  l$a[1] <- 1 }",
+    "column <- function() { df <- data.frame(id = numeric(n), col = numeric(n))", "  old <- df", "  df$col[1] <- 1 }",
+    "global <- function() { z <- shared_by_test", "  z[2] <- 1 }",
+    "make <- function() { state <- numeric(n)", "  function() { tmp <- state", "    tmp[3] <- 1 } }",
+    "closure <- make()",
+    "attribute <- function() { x <- numeric(n)", "  a <- 1", "  attr(a, \"o\") <- x", "  x[4] <- 2 }",
+    "given <- function(...) { a <- ..1", "  a[1] <- 2 }",
+    "dots <- function() { x <- numeric(n)", "  given(x) }",
+    "alone <- function() { x <- numeric(n)", "  x[1] <- 1", "  e <- new.env()", "  e$x <- x", "  rm(x)", "  e$x[2] <- 3 }"
+  ), file <- withr::local_tempfile(fileext = ".R"))
+  env$n <- 5001
+  before <- compiler::enableJIT(-1L)
+  withr::defer(compiler::enableJIT(before))
+  for (jit in c(3L, 0L)) {
+    compiler::enableJIT(jit)
+    sys.source(file, env, keep.source = TRUE)
+    for (name in c(names(reasons), "alone")) {
+      work <- env[[name]]
+      if (jit > 0) work <- compiler::cmpfun(work)
+      # The name of the function in the reason.
+      env$run <- eval(call("function", NULL, call(name)), env)
+      assign(name, work, env)
+      x <- record_profile(env$run(), memory = "exact", threshold = 10000)
+      found <- unique(x$.labels$str[x$.labels$key == "copy.reason"])
+      # Either reference may be found first.
+      parts <- strsplit(sub(" in `[a-z]+\\(\\)`| of the .*$", "", reasons[name]), " is also | and ")[[1]]
+      if (name == "alone") {
+        expect_length(found, 0)
+      } else {
+        expect_length(found, 1)
+        for (part in parts) expect_match(found, part, fixed = TRUE, info = paste(name, jit))
+      }
+    }
+  }
+})

@@ -23,6 +23,10 @@ pub const TAG: usize = THIRD;
 pub const PRINTNAME: usize = FIRST;
 /// The value of a symbol in the base environment.
 pub const VALUE: usize = SECOND;
+/// What an ALTREP object that wraps another one refers to (`R_altrep_data1()`).
+pub const WRAPPED: usize = FIRST;
+/// The value of a promise that was evaluated.
+pub const VALUE_OF_PROMISE: usize = FIRST;
 /// The code of a closure, and the environment in which it was defined.
 pub const BODY: usize = SECOND;
 pub const ENVIRONMENT: usize = THIRD;

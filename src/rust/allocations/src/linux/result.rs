@@ -23,6 +23,8 @@ const TYPES: [KnownType; 6] = [
 /// The label of vectors that were allocated to convert others.
 const ALLOCATION: (&str, &str) = ("allocation", "conversion");
 
+/// The label with the reason why copies were made.
+const REASON: &str = "copy.reason";
 /// The label of the mark with which vectors were allocated.
 const MARK: &str = "profile.mark";
 
@@ -115,6 +117,13 @@ fn add(row: &Row, source: SourceId, texts: &Strings, profile: &mut Profile) -> R
     }
     if row.key.mark > 0 {
         add_label(sample, MARK, &message!("{}", row.key.mark), profile)?;
+    }
+    if let Some((reason, _)) = row.reason {
+        let label = Label {
+            str: Some(reason),
+            ..Label::new(sample, profile.strings.intern(REASON)?)
+        };
+        profile.labels.try_push(label)?;
     }
     if row.key.is_conversion {
         add_label(sample, ALLOCATION.0, ALLOCATION.1, profile)?;

@@ -1,9 +1,11 @@
 //! What a recording has, and what it does with each vector. Only R's thread uses it: other threads, and forks of the process,
 //! see from a number that they are not it.
 
+use super::holders;
 use super::identity::Identity;
 use super::learn::{Events, Way};
-use super::native::Frames;
+use super::memory::OwnMemory;
+use super::native::{Frames, find_in_registers};
 use super::sites::{Kind, Sites};
 use super::state::{MARK, SITE, SIZE, is_r_thread};
 use super::sums::{Key, RowId, Sums};
@@ -14,6 +16,9 @@ use profile_core::model::Profile;
 use profile_reader::process::ProcessMemory;
 use profile_reader::record::samples::Stacks;
 use profile_reader::stack::reader::{Motion, StackReader};
+use profile_runtime::memory::{self, MEMORY_PAGE};
+use profile_runtime::node::Node;
+use profile_runtime::objects::DATA;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
@@ -28,6 +33,8 @@ pub struct Run {
     pub malloc: Replaced,
     pub free: Replaced,
     pub reader: StackReader<ProcessMemory>,
+    /// For addresses that may be invalid.
+    pub memory: ProcessMemory,
     pub identity: Identity,
     pub span: Option<u64>,
     pub sites: Sites,
@@ -71,6 +78,17 @@ pub fn with_run<T>(use_it: impl FnOnce(&mut Run) -> T) -> Option<T> {
     result.ok()
 }
 
+/// Whether there is a vector at an address for which R's allocator takes so many bytes.
+fn is_vector(memory: &mut ProcessMemory, address: u64, bytes: u64) -> bool {
+    if address % 8 != 0 || address < MEMORY_PAGE {
+        return false;
+    }
+    memory::array::<DATA>(memory, address).is_some_and(|header| {
+        let node = Node::new(&header);
+        node.data() > 0 && node.data() + DATA as u64 == bytes
+    })
+}
+
 impl Run {
     /// Adds a call of `malloc()` with the size of the probe.
     pub fn learn(&mut self, stack_pointer: u64, site: u64) {
@@ -96,6 +114,13 @@ impl Run {
             Some(row) => Ok(Some(row)),
             None => self.read(identity, kind),
         };
+        if kind == Kind::Copy {
+            if let Ok(Some(row)) = row {
+                if self.sums.asks_why(row) {
+                    let _ = self.explain(row, bytes);
+                }
+            }
+        }
         let added = row.and_then(|row| match row {
             Some(row) => self.sums.allocate(row, kind, address, bytes).map(|()| true),
             None => Ok(false),
@@ -118,6 +143,23 @@ impl Run {
             mark: MARK.load(Ordering::Relaxed),
         };
         self.sums.add_stack(identity, key).map(Some)
+    }
+
+    /// Looks for what refers to the object that is copied into a vector of this size. If it is not found, nothing is said.
+    fn explain(&mut self, row: RowId, bytes: u64) -> Result<()> {
+        let memory = &mut self.memory;
+        let mut is_object = |address| is_vector(memory, address, bytes);
+        let object = find_in_registers(self.way.site, self.sites.copying(), &mut is_object);
+        let Some(object) = object else {
+            return Ok(());
+        };
+        // SAFETY: R's thread is in its allocator, and the object is one that it copies.
+        let mut own = unsafe { OwnMemory::new() };
+        if let Some(reason) = holders::reason(&mut own, self.reader.r(), object)? {
+            let reason = self.profile.strings.intern(&reason)?;
+            self.sums.explain(row, reason);
+        }
+        Ok(())
     }
 
     pub fn free(&mut self, address: u64) {

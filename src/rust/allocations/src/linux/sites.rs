@@ -33,6 +33,11 @@ impl Sites {
         }
     }
 
+    /// The functions that copy.
+    pub fn copying(&self) -> [u64; 2] {
+        self.copying
+    }
+
     /// The kind of vectors that are allocated for this caller of the allocator, if it is known.
     pub fn known(&self, caller: u64) -> Option<Kind> {
         let known = self

@@ -14,7 +14,7 @@ use crate::Settings;
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_core::model::Profile;
-use profile_reader::process::Process;
+use profile_reader::process::{Process, ProcessMemory};
 use profile_reader::record::samples::Stacks;
 use profile_reader::record::session::open_reader;
 use profile_reader::stack::reader::Motion;
@@ -61,6 +61,7 @@ pub fn prepare(settings: Settings) -> Result<()> {
         identity,
         span: reader.span_at(),
         reader,
+        memory: ProcessMemory::new(process.pid),
         sites: Sites::new(),
         events: Events::default(),
         way: Way::default(),

@@ -4,12 +4,15 @@ use super::sites::Kind;
 use profile_core::collections::next_row;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
-use profile_core::model::StackId;
+use profile_core::model::{StackId, StringId};
 use profile_reader::stack::frames::Place;
 use profile_reader::stack::spans::Span;
 use std::collections::HashMap;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// The number of copies of a row of which each is looked at.
+const FIRST_COPIES: u64 = 3;
 
 /// What distinguishes the rows of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,6 +51,8 @@ pub struct Row {
     pub allocated: Amount,
     pub copied: Amount,
     pub in_use: Amount,
+    /// Why most of the copies were made that were looked at: the reason, and their number.
+    pub reason: Option<(StringId, u64)>,
 }
 
 /// The number of a row.
@@ -81,6 +86,7 @@ impl Sums {
                     allocated: Amount::default(),
                     copied: Amount::default(),
                     in_use: Amount::default(),
+                    reason: None,
                 })?;
                 self.by_key.try_put(key, row)?;
                 row
@@ -102,6 +108,26 @@ impl Sums {
             }
         }
         Ok(())
+    }
+
+    /// Whether it is to be looked up why the next copy of a row is made: for the first ones, and then less and less often.
+    pub fn asks_why(&self, row: RowId) -> bool {
+        let copies = self
+            .rows
+            .get(row.0 as usize)
+            .map_or(0, |row| row.copied.objects);
+        copies < FIRST_COPIES || copies.is_power_of_two()
+    }
+
+    /// Notes why a copy was made. A reason stays unless others are found more often.
+    pub fn explain(&mut self, row: RowId, reason: StringId) {
+        if let Some(row) = self.rows.get_mut(row.0 as usize) {
+            row.reason = match row.reason {
+                Some((known, count)) if known == reason => Some((known, count + 1)),
+                Some((known, count)) if count > 1 => Some((known, count - 1)),
+                _ => Some((reason, 1)),
+            };
+        }
     }
 
     /// Removes a vector, if it is one.
