@@ -142,6 +142,8 @@ known_types! {
     ALLOC_SPACE "alloc_space" "bytes" Allocated "allocated memory, `Rprofmem()`, Go, Pyroscope, Firefox";
     ALLOC_OBJECTS "alloc_objects" "count" Allocated "allocated objects, `Rprofmem()`, Go, Pyroscope";
     DEALLOC_SPACE "dealloc_space" "bytes" Freed "freed memory, Firefox";
+    COPY_SPACE "copy_space" "bytes" Copies "memory of copies, a part of `alloc_space`, `record_profile(memory = \"exact\")`";
+    COPY_OBJECTS "copy_objects" "count" Copies "copies, a part of `alloc_objects`, `record_profile(memory = \"exact\")`";
     /// The types of heap snapshots.
     INUSE_SPACE "inuse_space" "bytes" InUse "memory in use, `snapshot_memory()`, Go, Pyroscope";
     INUSE_OBJECTS "inuse_objects" "count" InUse "objects in use, `snapshot_memory()`, Go, Pyroscope";
