@@ -106,12 +106,16 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     packages = set_column(found$packages, "self_share", found$packages$self / attr(summary, "whole")),
     labels = described_labels(x, summary, call),
     gc = described_gc(x, summary, processes),
-    allocated = described_memory(summary, found$recorded),
+    allocated = described_memory(summary, found),
+    copies = described_copies(found$copies, found$allocated, x$.source_text),
     spread = described_spread(x, processes, call)
   )
   parts$notes <- described_notes(x, summary, parts)
   has_plumbing <- found$has_plumbing && is.null(attr(parts$tree, "hidden"))
-  parts$next_calls <- described_calls(parts, attr(summary, "other_types"), has_plumbing)
+  parts$next_calls <- c(
+    described_calls(parts, attr(summary, "other_types"), has_plumbing),
+    if (attr(summary, "exact_memory") && has_memory_in_use(x)) "holders(snapshot_memory())"
+  )
   structure(list(parts = parts, n = n, min_share = min_share), class = "profile_description")
 }
 
@@ -176,7 +180,7 @@ described_functions <- function(by_function, callers) {
 }
 
 described_lines <- function(by_line, texts) {
-  lines <- by_line[c("filename", "line", "self", "total", "self_share", "total_share")]
+  lines <- by_line[intersect(c("filename", "line", "self", "total", "self_share", "total_share"), names(by_line))]
   split <- strsplit(texts$text, "\n", fixed = TRUE)
   file <- match(lines$filename, texts$filename)
   lines$text <- vapply(seq_len(nrow(lines)), function(i) {
@@ -207,8 +211,8 @@ processes_with_gc <- function(x) {
   if (any(records) && !all(name %in% name[records])) unique(name[records])
 }
 
-# `recorded`: a summary of allocations that were recorded one by one, if there is one.
-described_memory <- function(summary, recorded) {
+# `found`: of the core: `recorded` is a summary of allocations that were recorded one by one as a source of their own.
+described_memory <- function(summary, found) {
   functions <- summary$by_function
   if (!"self_alloc" %in% names(functions)) {
     return(NULL)
@@ -220,11 +224,28 @@ described_memory <- function(summary, recorded) {
   }
   memory <- allocations(functions$name, functions$self_alloc, functions$total_alloc)
   memory$at_least <- attr(summary, "at_least")
-  if (!is.null(recorded)) {
-    rows <- recorded$by_function
+  memory$exact <- attr(summary, "exact_memory")
+  if (!is.null(found$recorded)) {
+    rows <- found$recorded$by_function
     memory$recorded <- allocations(rows$name, rows$self, rows$total)
+    memory$recorded$complete <- found$is_complete
   }
   memory
+}
+
+# With the text of lines, as far as it is known. `share`: of all bytes that were allocated.
+described_copies <- function(copies, allocated, texts) {
+  text <- described_lines(copies, texts)$text
+  tibble::new_tibble(
+    c(as.list(copies), list(share = if (allocated > 0) copies$bytes / allocated else 0 * copies$bytes, text = text)),
+    nrow = nrow(copies)
+  )
+}
+
+# Whether vectors that this session has allocated are still in use, so that a snapshot shows what holds them.
+has_memory_in_use <- function(x) {
+  types <- types_with_role(unique(x$sample_values$type), "in use", "bytes")
+  is_of_session(x) && is_live_platform() && any(x$sample_values$value[x$sample_values$type %in% types] > 0)
 }
 
 # Whether functions of R were recorded.
@@ -263,10 +284,10 @@ described_notes <- function(x, summary, parts) {
     if (run$without_stack > 0) {
       paste0(count_of(run$without_stack, "sample"), " without a stack (no function was recorded): not counted.")
     },
-    # Allocations have no counts of samples, and are shown in a table of their own.
-    if (run$without_value > 0 && is.null(parts$allocated$recorded)) {
+    if (run$without_value > 0) {
       paste0(count_of(run$without_value, "sample"), " without a value of ", shown_label(run$type), ": not counted.")
     },
+    if (shows_bound(parts$allocated)) paste("Allocated memory was measured at samples:", exact_memory),
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
     hint_for(x, summary),
     if (is_of_r(x) && isTRUE(abs(unknown) - share_of_own_code(x, summary) >= 0.5)) {
@@ -281,6 +302,11 @@ described_notes <- function(x, summary, parts) {
     }
   )
   as.character(notes)
+}
+
+# Whether the digest shows a lower bound of the allocated memory.
+shows_bound <- function(memory) {
+  isTRUE(memory$at_least) && memory$bytes > 0 && !isTRUE(memory$recorded$complete)
 }
 
 described_calls <- function(parts, other_types, has_plumbing) {

@@ -84,8 +84,13 @@ format_since_previous <- function(x, width) {
 }
 
 since_previous <- function(type) {
-  paste0("`", type, "` is measured since the previous sample: part of it belongs to code that ran before.")
+  paste0(
+    "`", type, "` is measured since the previous sample: part of it belongs to code that ran before. ", exact_memory
+  )
 }
+
+# How to get exact amounts instead of lower bounds.
+exact_memory <- "`record_profile(memory\u00a0=\u00a0\"exact\")` records each vector."
 
 count_of <- function(n, what, plural = paste0(what, "s")) {
   paste0(format_count(n), " ", if (n != 1) plural else what)
