@@ -129,7 +129,7 @@ text_of_lines <- function(x, n, width) {
     shorten(lines_head(x), width, "middle"),
     if (length(shown) > 0) lines_text(x, shown, width),
     format_since_previous(x, width) %||%
-      if (isTRUE(attr(x, "at_least")) && any(x[["self_alloc"]] != 0)) wrap("", exact_memory, width),
+      if (isTRUE(attr(x, "at_least")) && any(x[["self_alloc"]] != 0)) wrap("", paste("`alloc` is a lower bound.", exact_memory), width),
     if (isTRUE(attr(x, "changed"))) {
       wrap("", "The file was changed after the profile was recorded, so lines may differ.", width)
     },

@@ -32,6 +32,9 @@
 #' difference: `detectable` is the ratio that a comparison of this kind would find in 80% of cases. Functions with equal
 #' amounts in all runs, such as a function and its only caller, count as one row.
 #'
+#' Memory that R's profiler has measured at samples is a lower bound. It cannot be compared with exact memory of
+#' `record_profile(memory = "exact")`.
+#'
 #' To find smaller differences, record more runs, or name the functions or packages of interest in `only`: the
 #' fewer rows, the smaller the adjustment.
 #'

@@ -53,7 +53,9 @@ format_samples <- function(summary) {
   amount <- if (attr(summary, "type") != "samples") {
     type <- shown_label(attr(summary, "type"))
     amount <- paste0(at_least(summary), format_amount(counted$sum, attr(summary, "unit")))
-    c(format_count(counted$samples), paste(amount, "of", type))
+    # Rows of exact allocations are no samples.
+    is_allocated <- attr(summary, "exact_memory") && !is_time_or_count(summary)
+    c(if (!is_allocated) format_count(counted$samples), paste(amount, "of", type))
   } else if (counted$sum != counted$samples) {
     # A row of an aggregated profile represents several samples.
     paste0(format_count(counted$sum), " in ", count_of(counted$samples, "row"))

@@ -23,6 +23,7 @@ fit_samples <- function(envir = parent.frame()) {
     sprintf(":0:%.0f:800000:0:\"rep\" 1#3 \"fit\" 1#9 \"main\" ", levels[7:9]),
     sprintf(":0:%.0f:800000:0:\"<GC>\" 1#2 \"fit\" 1#9 \"main\" ", levels[[10]])
   ), source_uri = NA)
+  x$sources$source_timestamp <- 1700000000
   x$.source_text <- tibble::tibble(filename = "fit.R", text = paste(fit_script, collapse = "\n"), changed = FALSE)
   x
 }

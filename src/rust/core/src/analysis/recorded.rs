@@ -188,3 +188,144 @@ pub fn separate_rows(profile: &mut Profile) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::testing::profile;
+    use crate::model::known_types::SAMPLES;
+    use crate::model::{Attribute, AttributeValue, RprofOptions, ValueKind};
+
+    const NONE: f64 = f64::NAN;
+
+    fn set(profile: &mut Profile, known: &KnownType, column: &[f64]) {
+        let at = profile
+            .values
+            .iter()
+            .position(|values| *known == values.type_);
+        let at = at.unwrap_or_else(|| {
+            let count = profile.samples.len();
+            profile
+                .values
+                .push(Values::absent_known(known, count).unwrap());
+            profile.values.len() - 1
+        });
+        let values = profile.values[at].column.each().unwrap();
+        values.copy_from_slice(column);
+    }
+
+    /// A sample, an allocation, a sample in whose row is an allocation as well, and a row of another type.
+    fn recorded() -> Profile {
+        let mut profile = profile(&[("f", 1.0); 4]);
+        set(&mut profile, &SAMPLES, &[1.0, NONE, 1.0, NONE]);
+        set(&mut profile, &ALLOC_SPACE, &[NONE, 8.0, 8.0, NONE]);
+        set(&mut profile, &COPY_SPACE, &[NONE, NONE, 8.0, NONE]);
+        let mut other = Values::absent("new_pages", "count", 4).unwrap();
+        other.column.each().unwrap()[3] = 1.0;
+        profile.values.push(other);
+        profile
+    }
+
+    fn mark(profile: &mut Profile, source: usize) {
+        let key = profile.strings.intern(MEMORY).unwrap();
+        let text = profile.strings.intern(EXACT).unwrap();
+        let kind = ValueKind::String;
+        let attribute = Attribute::new(key, AttributeValue { kind, text });
+        profile.sources[source].attributes.push(attribute);
+    }
+
+    fn measure(profile: &mut Profile, source: usize) {
+        profile.sources[source].kind = SourceKind::RPROF;
+        profile.sources[source].options = Some(RprofOptions {
+            memory: true,
+            ..RprofOptions::default()
+        });
+    }
+
+    #[test]
+    fn rows_of_allocations_are_no_samples() {
+        let profile = recorded();
+        let kinds = RowKinds::new(&profile).unwrap();
+        let rows = |is: &dyn Fn(usize) -> bool| (0..4).map(is).collect::<Vec<_>>();
+        assert_eq!(
+            rows(&|row| kinds.is_allocation(row)),
+            [false, true, false, false]
+        );
+        assert_eq!(
+            rows(&|row| kinds.is_other(row, false)),
+            [false, true, false, false]
+        );
+        assert_eq!(
+            rows(&|row| kinds.is_other(row, true)),
+            [true, true, true, false]
+        );
+    }
+
+    #[test]
+    fn bytes_are_exact_if_no_source_has_only_a_lower_bound() {
+        let mut profile = recorded();
+        profile.values.retain(|values| COPY_SPACE != values.type_);
+        set(&mut profile, &ALLOC_SIZE, &[4.0, NONE, 4.0, NONE]);
+        measure(&mut profile, 0);
+        assert!(!has_exact_memory(&profile));
+        assert!(allocated(&profile).is_some_and(|values| ALLOC_SIZE == values.type_));
+        assert!(!has_recorded_all(&profile));
+        assert_eq!(memory_comment(&profile), None);
+        mark(&mut profile, 0);
+        assert!(has_exact_memory(&profile));
+        assert!(allocated(&profile).is_some_and(|values| ALLOC_SPACE == values.type_));
+        assert_eq!(
+            memory_comment(&profile).as_deref(),
+            Some("profile.memory: exact")
+        );
+        profile.add_source(Source::default()).unwrap();
+        assert!(has_exact_memory(&profile));
+        measure(&mut profile, 1);
+        assert!(!has_exact_memory(&profile));
+        assert_eq!(memory_comment(&profile), None);
+    }
+
+    #[test]
+    fn copies_show_that_bytes_are_exact() {
+        let mut profile = recorded();
+        assert!(has_exact_memory(&profile));
+        set(&mut profile, &ALLOC_SIZE, &[4.0, NONE, 4.0, NONE]);
+        assert!(has_exact_memory(&profile));
+        // A source without copies.
+        let other = profile.add_source(Source::default()).unwrap();
+        profile.samples.source.each().unwrap()[0] = other;
+        assert!(!has_exact_memory(&profile));
+        assert_eq!(memory_comment(&profile), None);
+    }
+
+    #[test]
+    fn zeros_of_the_other_kind_are_removed() {
+        let mut profile = recorded();
+        set(&mut profile, &SAMPLES, &[1.0, 0.0, 1.0, 0.0]);
+        set(&mut profile, &ALLOC_SPACE, &[0.0, 8.0, 8.0, 0.0]);
+        set(&mut profile, &COPY_SPACE, &[0.0, 0.0, 8.0, 0.0]);
+        profile.values.pop();
+        separate_rows(&mut profile).unwrap();
+        let shown = |known: &KnownType| {
+            format!(
+                "{:?}",
+                profile
+                    .known(known)
+                    .unwrap()
+                    .column
+                    .iter()
+                    .collect::<Vec<_>>()
+            )
+        };
+        assert_eq!(shown(&SAMPLES), "[1.0, NaN, 1.0, 0.0]");
+        assert_eq!(shown(&ALLOC_SPACE), "[NaN, 8.0, 8.0, 0.0]");
+        assert_eq!(shown(&COPY_SPACE), "[NaN, 0.0, 8.0, 0.0]");
+        // Of other profiles, nothing is.
+        let mut other = profile;
+        other.values.retain(|values| COPY_SPACE != values.type_);
+        set(&mut other, &SAMPLES, &[1.0, 0.0, 1.0, 0.0]);
+        separate_rows(&mut other).unwrap();
+        let counts = other.counts().unwrap().column.iter().copied();
+        assert_eq!(counts.collect::<Vec<_>>(), [1.0, 0.0, 1.0, 0.0]);
+    }
+}

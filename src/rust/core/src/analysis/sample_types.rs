@@ -129,8 +129,9 @@ fn summable(profile: &Profile) -> impl DoubleEndedIterator<Item = &Values> {
 /// The last type, as in pprof, unless it is a share of others. Types of memory that R's recorder adds describe parts of the
 /// allocated memory.
 fn last_type(profile: &Profile) -> Option<&Values> {
-    if profile.known(&COPY_SPACE).is_some() && profile.known(&ALLOC_SPACE).is_some() {
-        return profile.known(&ALLOC_SPACE);
+    let is_recorded = profile.known(&COPY_SPACE).is_some() || profile.sources.iter().all(is_rprof);
+    if let Some(allocated) = profile.known(&ALLOC_SPACE).filter(|_| is_recorded) {
+        return Some(allocated);
     }
     let is_share = |values: &&Values| is_share(&values.type_);
     let mut others = summable(profile).filter(|values| !is_share(values));
