@@ -72,12 +72,6 @@ stop_allocations <- function(call) {
   mark_session(new_profile_data(result$tables, "2.0"))
 }
 
-# Whether a profile has each vector that was allocated, with its stack.
-has_exact_memory <- function(x) {
-  about <- x[[".source_attributes"]]
-  any(about$key == "profile.memory" & about$value == "exact")
-}
-
 # The samples of both profiles as one recorded run: those of the profiler, and the vectors.
 join_allocations <- function(x, allocations, call) {
   if (is.null(allocations)) {

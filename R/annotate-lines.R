@@ -9,7 +9,9 @@
 #' Printed, they are code with figures: the lines with the largest totals, and a few lines around them. If counts of
 #' samples are summed, and their interval is known, totals are times. `self%` counts the samples in which no frame further
 #' inside has a line, and `alloc` is the memory that was allocated in them, see [summary()][summary.profile_data()]. It is
-#' marked as *at least* if R's profiler has measured memory at each sample.
+#' marked as *at least* if R's profiler has measured memory at each sample. If each vector was recorded, see
+#' [`record_profile(memory = "exact")`][record_profile()], the amounts are exact: `copied` is the part of `alloc` that was
+#' copied from other vectors, and `in use` the part that was still in use at the end of the recording.
 #'
 #' @param x A profile, see [profile_data], or the path of its file, for [read_profile()]. For `print()` and `format()`,
 #'   the lines of a file.
@@ -21,7 +23,8 @@
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
 #'
 #' @return A tibble of class `profile_lines` with the columns `line`, `text` (`NA` if unknown), the figures of `summary(x)$by_line` (`self`,
-#'   `total`, `self_share`, `total_share`, ...), and `filename`. If the text is known, it has a row for each line of the
+#'   `total`, `self_share`, `total_share`, ...), `copied` and `in_use`, in bytes, if each vector was recorded, and
+#'   `filename`. If the text is known, it has a row for each line of the
 #'   text, with 0 if nothing was recorded, and one row for each line with samples that is missing from the text.
 #'   Otherwise it has a row for each line with samples.
 #'
@@ -56,6 +59,7 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   line <- if (known) sort(union(seq_along(text), figures$line)) else figures$line
   row <- match(line, figures$line)
   columns <- as.list(figures[setdiff(names(figures), c("filename", "line"))])
+  columns <- c(columns, recorded_bytes(x, summary, figures, call))
   columns <- lapply(columns, function(column) {
     column <- column[row]
     column[is.na(row)] <- 0
@@ -68,6 +72,24 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
     nrow = length(line), !!!sums, changed = source$changed, class = "profile_lines"
   ))
 }
+
+# Bytes of vectors that were copied on these lines, and that are still in use, if each vector was recorded.
+recorded_bytes <- function(x, summary, figures, call) {
+  if (!attr(summary, "exact_memory")) {
+    return(list())
+  }
+  roles <- c(copied = "copies", in_use = "in use")
+  types <- lapply(roles, function(role) types_with_role(attr(summary, "types")$type, role, "bytes"))
+  types <- unlist(lapply(types, utils::head, 1))
+  types <- types[types != attr(summary, "type")]
+  lapply(types, function(type) {
+    lines <- summary_of(x, type, call)$by_line
+    bytes <- lines$self[match(place_of(figures), place_of(lines))]
+    ifelse(is.na(bytes), 0, bytes)
+  })
+}
+
+place_of <- function(lines) paste0(lines$line, " ", lines$filename)
 
 # `no_lines`: the message if there are none.
 find_file <- function(file, figures, no_lines, call) {
@@ -106,7 +128,8 @@ text_of_lines <- function(x, n, width) {
   c(
     shorten(lines_head(x), width, "middle"),
     if (length(shown) > 0) lines_text(x, shown, width),
-    format_since_previous(x, width),
+    format_since_previous(x, width) %||%
+      if (isTRUE(attr(x, "at_least")) && any(x[["self_alloc"]] != 0)) wrap("", paste("`alloc` is a lower bound.", exact_memory), width),
     if (isTRUE(attr(x, "changed"))) {
       wrap("", "The file was changed after the profile was recorded, so lines may differ.", width)
     },
@@ -144,8 +167,10 @@ lines_to_show <- function(x, n) {
     return(seq_len(nrow(x)))
   }
   shown <- integer()
-  for (row in order(-abs(x$total), x$line)) {
-    if (x$total[[row]] == 0 && x$self[[row]] == 0) {
+  is_used <- is_used_line(x)
+  # Lines that only allocated come last.
+  for (row in order(-abs(x$total), -bytes_of_line(x), x$line)) {
+    if (!is_used[[row]]) {
       break
     }
     around <- which(abs(x$line - x$line[[row]]) <= 2)
@@ -162,10 +187,23 @@ lines_to_show <- function(x, n) {
   sort(shown)
 }
 
+# Whether a line has figures, which may be bytes only.
+is_used_line <- function(x) {
+  x$total != 0 | x$self != 0 | bytes_of_line(x) != 0
+}
+
+bytes_of_line <- function(x) {
+  columns <- intersect(c("self_alloc", "copied", "in_use"), names(x))
+  Reduce(function(sum, column) sum + abs(x[[column]]), columns, rep(0, length(x$line)))
+}
+
 lines_text <- function(x, shown, width) {
   rows <- lapply(as.list(x), function(column) column[shown])
-  is_used <- rows$total != 0 | rows$self != 0
+  is_used <- is_used_line(rows)
   column <- function(head, text) format(c(head, ifelse(is_used, text, "")), justify = "right")
+  bytes <- function(head, values) {
+    if (any(values != 0)) column(head, ifelse(values == 0, "", format_amount(values, "bytes")))
+  }
   columns <- list(
     format(c("line", rows$line), justify = "right"),
     column("total%", trimws(percent(rows$total_share))),
@@ -175,10 +213,11 @@ lines_text <- function(x, shown, width) {
     } else {
       format_amount(rows$total, attr(x, "unit"))
     }),
-    if (any(rows$self_alloc != 0) && !identical(rows$self_alloc, rows$self)) {
-      head <- if (isTRUE(attr(x, "at_least"))) "alloc at least" else "alloc"
-      column(head, ifelse(rows$self_alloc == 0, "", format_amount(rows$self_alloc, "bytes")))
-    }
+    if (!identical(rows$self_alloc, rows$self)) {
+      bytes(if (isTRUE(attr(x, "at_least"))) "alloc at least" else "alloc", rows$self_alloc)
+    },
+    bytes("copied", rows[["copied"]]),
+    bytes("in use", rows[["in_use"]])
   )
   figures <- do.call(paste, c(list(""), columns[lengths(columns) > 0]))
   space <- max(width - nchar(figures[[1]]) - 3, 10)

@@ -32,6 +32,9 @@
 #' difference: `detectable` is the ratio that a comparison of this kind would find in 80% of cases. Functions with equal
 #' amounts in all runs, such as a function and its only caller, count as one row.
 #'
+#' Memory that R's profiler has measured at samples is a lower bound. It cannot be compared with exact memory of
+#' `record_profile(memory = "exact")`.
+#'
 #' To find smaller differences, record more runs, or name the functions or packages of interest in `only`: the
 #' fewer rows, the smaller the adjustment.
 #'
@@ -113,7 +116,7 @@
 #'
 #' @section Errors:
 #' - `profile_error_unsupported` if the runs cannot be compared: a run has no values of the type, some have CPU time and
-#'   others elapsed time, amounts are below
+#'   others elapsed time, some have memory that was measured at samples and others exact memory, amounts are below
 #'   1e-150 or above 1e150, or counts of samples have different or partly unknown periods;
 #' - `profile_error_invalid` if a profile is not valid;
 #' - `profile_error_argument` for other invalid arguments, such as `by = "path"` for profiles without memory in use or
@@ -224,13 +227,19 @@ new_figures <- function(result, is_new, type = NULL) {
     sums = sums,
     samples = result$runs$samples,
     periods = result$runs$period,
-    quantum = sample_amounts(result$unit, is_count, result$runs$period) / scale,
+    # Shares of collections are not sampled, although they are times.
+    quantum = if (has_role(result$type, result$unit, "share")) {
+      rep(0, nrow(result$runs))
+    } else {
+      sample_amounts(result$unit, is_count, result$runs$period) / scale
+    },
     is_count = is_count,
     is_default = is.null(type),
     is_new = is_new,
     types = result$runs$types,
     names = result$runs$name,
     only_memory = result$runs$memory,
+    recorded = result$runs$recorded,
     clocks = result$runs$clock,
     type = result$type,
     unit = if (is_time) "seconds" else result$unit
@@ -269,6 +278,7 @@ check_comparable <- function(data, scale, call) {
   if (!any(data$is_new) || all(data$is_new)) {
     refuse("A profile without sources has no runs to compare.")
   }
+  check_exactness(data, call)
   check_common_type(data, call)
   negative <- data$figures$run[data$figures$self < 0 | data$figures$total < 0]
   if (length(negative) > 0) {
@@ -303,6 +313,24 @@ check_comparable <- function(data, scale, call) {
       "Use `scale = \"share\"`, or the sampled time (`type = NULL`)."
     })
   }
+}
+
+# Amounts that R's profiler has measured at samples are a part of the amounts that are recorded one by one, so that a
+# comparison would find more in the exact ones. A side that has exact amounts may have samples beside them.
+check_exactness <- function(data, call) {
+  is_exact <- data$recorded %in% "exact"
+  sides <- c("`base`", "`new`")[data$is_new + 1]
+  is_sampled <- data$recorded %in% "sampled" & (!is.na(data$names) | !sides %in% sides[is_exact])
+  if (!any(is_exact) || !any(is_sampled)) {
+    return()
+  }
+  sampled <- sides[is_sampled][[1]]
+  abort_unsupported(c(
+    paste0("Sampled memory cannot be compared with exact memory (`", data$type, "`)."),
+    x = paste0("The memory of ", sampled, " was measured at samples: its amounts are lower bounds."),
+    x = paste0("The memory of ", sides[is_exact][[1]], " is exact: each vector was recorded."),
+    i = paste0("Record ", sampled, " with `record_profile(memory = \"exact\")` as well.")
+  ), call)
 }
 
 # Runs of different tools may have values of different types.

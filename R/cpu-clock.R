@@ -13,11 +13,11 @@ start_cpu_clock <- function(clock) {
   function() if (!is.null(started)) time_of_thread() - started
 }
 
-# The number of samples of R's profiler, which has recorded the first source. Each of them is a row, and so are stacks that
-# have allocated vectors.
+# The number of samples of R's profiler, which has recorded the first source. Each of them is a row, as are allocations that
+# were recorded beside them.
 count_ticks <- function(x) {
-  ticks <- if (nrow(x$sources) == 1) nrow(x$samples) else sum(x$samples$source_id == x$sources$source_id[[1]])
-  ticks - if (has_exact_memory(x)) sum(x$sample_values$type == "alloc_space") else 0
+  is_tick <- !is_allocation_row(x)
+  if (nrow(x$sources) == 1) sum(is_tick) else sum(is_tick & x$samples$source_id == x$sources$source_id[[1]])
 }
 
 # Adds the CPU time in nanoseconds to the first source, which R's profiler has recorded, and the number of its samples, so

@@ -40,6 +40,15 @@
 #'
 #' What was allocated or copied since the previous sample may belong to functions and lines that ran before.
 #'
+#' `record_profile(memory = "exact")` records each vector. The source then has the attribute `profile.memory` with the value
+#' `exact`, and, besides its samples, a row of `samples` for each stack that has allocated. These rows have no value of
+#' `samples`, and are not counted as samples. `alloc_space` and `alloc_objects` are all vectors. `copy_space` and
+#' `copy_objects` are the part of them that was copied from other vectors, `inuse_space` and `inuse_objects` the part that
+#' was still in use at the end of the recording. A vector that was converted to another type has the label `allocation`
+#' with the value `conversion`. `gc_share` is a share of the time of garbage collections, in proportion to the bytes
+#' that the stack has allocated since the previous collection. This time is a part of the time of the samples, so it must
+#' not be added to it, and it does not say how much faster code without these allocations would be.
+#'
 #' @eval source("tools/help.R")$value$required_tables
 #' @eval source("tools/help.R")$value$optional_tables
 #'

@@ -29,7 +29,8 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
       description_labels(parts$labels, unit, n, least, shown)
     ),
     format_spread(parts$spread, n, width, shown),
-    description_memory(parts, n, least, shown)
+    description_memory(parts, n, least, shown),
+    description_copies(parts$copies, n, width, shown)
   )
   notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
   end <- c(if (length(notes) > 0) c("", notes), "", "Next:", paste0("  ", parts$next_calls))
@@ -180,7 +181,29 @@ description_memory <- function(parts, n, least, shown) {
         format_amount(parts$gc$self, parts$run$unit), " ", shown_label(parts$run$type), ")"
       ))
     },
-    if (!is.null(memory)) table(memory, if (memory$at_least) "at least "),
+    # Exact bytes are shown instead of a lower bound.
+    if (!is.null(memory) && !isTRUE(memory$recorded$complete)) {
+      table(memory, if (memory$at_least) "at least ", if (memory$exact) ", each vector recorded")
+    },
     if (!is.null(memory$recorded)) table(memory$recorded, NULL, ", each vector recorded")
   )
+}
+
+# The places with the most copies are shown, if they are a considerable part of the allocated memory.
+most_copies <- 3
+least_copied <- 0.05
+
+description_copies <- function(copies, n, width, shown) {
+  rows <- utils::head(copies[copies$share > least_copied, ], min(most_copies, n))
+  if (nrow(rows) == 0) {
+    return()
+  }
+  has_line <- !is.na(rows$filename)
+  place <- ifelse(has_line, paste0(shown(file_name(rows$filename)), ":", rows$line), paste0("`", shown(rows$name), "`"))
+  code <- ifelse(is.na(rows$text), "", paste0(" `", shown_name(trimmed(rows$text), 60, ellipsis = "~"), "`"))
+  code <- gsub("(?<=.) ", "\u00a0", code, perl = TRUE)
+  count <- ifelse(rows$copies > 0, paste0(" in ", vapply(rows$copies, count_of, "", "copy", "copies")), "")
+  reason <- ifelse(is.na(rows$reason), "", paste0(": ", shown_name(rows$reason, 200, ellipsis = "~")))
+  text <- paste0(place, code, " copied ", format_amount(rows$bytes, "bytes"), count, reason)
+  c("", "Copies", unlist(lapply(text, function(line) wrap("  ", line, width))))
 }

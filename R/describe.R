@@ -14,8 +14,10 @@
 #' `make_sales()`. Long names end in `~`.
 #'
 #' Allocated memory is measured by the memory in use at each sample, so the digest says "at least": what was freed
-#' before the next sample is missing. `record_profile(memory = "exact")` also records each vector. If both are known,
-#' the digest shows both.
+#' before the next sample is missing. `record_profile(memory = "exact")` records each vector, and the digest then shows
+#' exact bytes instead. It also shows where vectors were copied: the three lines or functions that have copied most, if
+#' it is more than 5% of all allocated bytes. If samples have the label `copy.reason`, the reason of most of the copied
+#' bytes follows.
 #'
 #' If several processes worked together, see `record_profile(children = TRUE)`, the digest shows how well the work was
 #' spread: the CPU time of each process other than the master, the slowest first, and its share of the time in which
@@ -65,11 +67,15 @@
 #'     `knitr.chunk`, `targets.target` and `task` that samples have, the table of
 #'     [`summary(x, by = )`][summary.profile_data()]}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, the processes for which they were
-#'     recorded, if several worked together; `NULL` if they were not recorded}
-#'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, and `at_least`,
-#'     whether these are lower bounds because memory was measured at each sample; for profiles that also contain
-#'     allocations of [Rprofmem()], `recorded`, a list with their `bytes` and `functions`;
-#'     `NULL` if not recorded}
+#'     recorded, if several worked together; `NULL` if they were not recorded, or if memory is summed}
+#'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, `at_least`,
+#'     whether these are lower bounds because memory was measured at each sample, and `exact`, whether each vector was
+#'     recorded; for profiles that also contain
+#'     allocations of [Rprofmem()], or of which a part has exact bytes, `recorded`, a list with their `bytes` and
+#'     `functions`, and `complete`, whether all sources have them; `NULL` if not recorded}
+#'   \item{copies}{tibble: the places where vectors were copied, see `record_profile(memory = "exact")`: `name` of the
+#'     function, `filename` and `line` of the innermost frame that has a line (`NA` if none has), `bytes`, `copies` (their
+#'     number), `reason` (`NA` if unknown), `share` of all allocated bytes, and `text` of the line (`NA` if unknown)}
 #'   \item{spread}{list: `processes`, a tibble with `process`, `cpu` in seconds and `busy_share`; `seconds`, the time
 #'     in which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if
 #'     fewer than two processes worked for another one, or if their CPU time is unknown. Without times of samples,
@@ -106,12 +112,16 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     packages = set_column(found$packages, "self_share", found$packages$self / attr(summary, "whole")),
     labels = described_labels(x, summary, call),
     gc = described_gc(x, summary, processes),
-    allocated = described_memory(summary, found$recorded),
+    allocated = described_memory(summary, found),
+    copies = described_copies(found$copies, found$allocated, x$.source_text),
     spread = described_spread(x, processes, call)
   )
   parts$notes <- described_notes(x, summary, parts)
   has_plumbing <- found$has_plumbing && is.null(attr(parts$tree, "hidden"))
-  parts$next_calls <- described_calls(parts, attr(summary, "other_types"), has_plumbing)
+  parts$next_calls <- c(
+    described_calls(parts, attr(summary, "other_types"), has_plumbing),
+    if (attr(summary, "exact_memory") && has_memory_in_use(x)) "holders(snapshot_memory())"
+  )
   structure(list(parts = parts, n = n, min_share = min_share), class = "profile_description")
 }
 
@@ -140,7 +150,7 @@ described_run <- function(x, summary, processes) {
     at_least = isTRUE(attr(summary, "sum_at_least")),
     seconds = attr(summary, "time"),
     used = attr(summary, "used"),
-    interval = interval_of(x, known = !is.null(attr(summary, "time"))),
+    interval = if (is_time_or_count(summary) || !attr(summary, "exact_memory")) interval_of(x, known = !is.null(attr(summary, "time"))),
     without_stack = counted$without_stack,
     without_value = counted$without_value,
     functions = nrow(summary$by_function),
@@ -176,7 +186,7 @@ described_functions <- function(by_function, callers) {
 }
 
 described_lines <- function(by_line, texts) {
-  lines <- by_line[c("filename", "line", "self", "total", "self_share", "total_share")]
+  lines <- by_line[intersect(c("filename", "line", "self", "total", "self_share", "total_share"), names(by_line))]
   split <- strsplit(texts$text, "\n", fixed = TRUE)
   file <- match(lines$filename, texts$filename)
   lines$text <- vapply(seq_len(nrow(lines)), function(i) {
@@ -192,11 +202,22 @@ described_labels <- function(x, summary, call) {
 }
 
 described_gc <- function(x, summary, processes) {
+  if (!is_time_or_count(summary)) {
+    return(NULL)
+  }
   row <- summary$by_function[summary$by_function$name %in% "<GC>", ]
   recorded <- nrow(row) > 0 || any(x$sources[[".gc_profiling"]], na.rm = TRUE)
   if (recorded) {
     list(self = sum(row$self), self_share = sum(row$self_share), process = if (!is.null(processes)) processes_with_gc(x))
   }
+}
+
+# Whether samples or their time are summed, not memory.
+is_time_or_count <- function(summary) {
+  type <- attr(summary, "type")
+  unit <- attr(summary, "unit")
+  of_memory <- c("allocated", "freed", "in use", "copies", "share")
+  !any(vapply(of_memory, function(role) has_role(type, unit, role), NA))
 }
 
 # The processes of which garbage collections were recorded, if others worked with them: only R's own profiler records
@@ -207,8 +228,8 @@ processes_with_gc <- function(x) {
   if (any(records) && !all(name %in% name[records])) unique(name[records])
 }
 
-# `recorded`: a summary of allocations that were recorded one by one, if there is one.
-described_memory <- function(summary, recorded) {
+# `found`: of the core: `recorded` is a summary of allocations that were recorded one by one as a source of their own.
+described_memory <- function(summary, found) {
   functions <- summary$by_function
   if (!"self_alloc" %in% names(functions)) {
     return(NULL)
@@ -220,11 +241,28 @@ described_memory <- function(summary, recorded) {
   }
   memory <- allocations(functions$name, functions$self_alloc, functions$total_alloc)
   memory$at_least <- attr(summary, "at_least")
-  if (!is.null(recorded)) {
-    rows <- recorded$by_function
+  memory$exact <- attr(summary, "exact_memory")
+  if (!is.null(found$recorded)) {
+    rows <- found$recorded$by_function
     memory$recorded <- allocations(rows$name, rows$self, rows$total)
+    memory$recorded$complete <- found$is_complete
   }
   memory
+}
+
+# With the text of lines, as far as it is known. `share`: of all bytes that were allocated.
+described_copies <- function(copies, allocated, texts) {
+  text <- described_lines(copies, texts)$text
+  tibble::new_tibble(
+    c(as.list(copies), list(share = if (allocated > 0) copies$bytes / allocated else 0 * copies$bytes, text = text)),
+    nrow = nrow(copies)
+  )
+}
+
+# Whether vectors that this session has allocated are still in use, so that a snapshot shows what holds them.
+has_memory_in_use <- function(x) {
+  types <- types_with_role(unique(x$sample_values$type), "in use", "bytes")
+  is_of_session(x) && is_live_platform() && any(x$sample_values$value[x$sample_values$type %in% types] > 0)
 }
 
 # Whether functions of R were recorded.
@@ -263,9 +301,11 @@ described_notes <- function(x, summary, parts) {
     if (run$without_stack > 0) {
       paste0(count_of(run$without_stack, "sample"), " without a stack (no function was recorded): not counted.")
     },
-    # Allocations have no counts of samples, and are shown in a table of their own.
-    if (run$without_value > 0 && is.null(parts$allocated$recorded)) {
+    if (run$without_value > 0) {
       paste0(count_of(run$without_value, "sample"), " without a value of ", shown_label(run$type), ": not counted.")
+    },
+    if (shows_bound(parts$allocated) && !isTRUE(attr(summary, "since_previous"))) {
+      paste("Allocated memory is a lower bound.", exact_memory)
     },
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
     hint_for(x, summary),
@@ -281,6 +321,11 @@ described_notes <- function(x, summary, parts) {
     }
   )
   as.character(notes)
+}
+
+# Whether the digest shows a lower bound of the allocated memory.
+shows_bound <- function(memory) {
+  isTRUE(memory$at_least) && memory$bytes > 0 && !isTRUE(memory$recorded$complete)
 }
 
 described_calls <- function(parts, other_types, has_plumbing) {

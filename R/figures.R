@@ -53,7 +53,9 @@ format_samples <- function(summary) {
   amount <- if (attr(summary, "type") != "samples") {
     type <- shown_label(attr(summary, "type"))
     amount <- paste0(at_least(summary), format_amount(counted$sum, attr(summary, "unit")))
-    c(format_count(counted$samples), paste(amount, "of", type))
+    # Rows of exact allocations are no samples.
+    is_allocated <- attr(summary, "exact_memory") && !is_time_or_count(summary)
+    c(if (!is_allocated) format_count(counted$samples), paste(amount, "of", type))
   } else if (counted$sum != counted$samples) {
     # A row of an aggregated profile represents several samples.
     paste0(format_count(counted$sum), " in ", count_of(counted$samples, "row"))
@@ -84,8 +86,13 @@ format_since_previous <- function(x, width) {
 }
 
 since_previous <- function(type) {
-  paste0("`", type, "` is measured since the previous sample: part of it belongs to code that ran before.")
+  paste0(
+    "`", type, "` is measured since the previous sample: part of it belongs to code that ran before. ", exact_memory
+  )
 }
+
+# How to get exact amounts instead of lower bounds.
+exact_memory <- "`record_profile(memory\u00a0=\u00a0\"exact\")` records each vector."
 
 count_of <- function(n, what, plural = paste0(what, "s")) {
   paste0(format_count(n), " ", if (n != 1) plural else what)

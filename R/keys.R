@@ -50,6 +50,26 @@ has_role <- function(type, unit, role) {
   found
 }
 
+# The types with this role and unit that the core knows, and that are among others.
+types_with_role <- function(types, role, unit) {
+  known <- data_model()$sample_types
+  known <- known[known$role == role & known$unit == unit & known$recorded, ]
+  intersect(known$type, types)
+}
+
+# Whether rows of the table of samples are allocations that were recorded one by one, and no samples: they have only values
+# of types that describe allocations. The core has the same rule.
+is_allocation_row <- function(x) {
+  values <- x$sample_values
+  known <- data_model()$sample_types
+  known <- known[known$recorded, ]
+  if (!any(known$type %in% unique(values$type))) {
+    return(rep(FALSE, nrow(x$samples)))
+  }
+  is_recorded <- paste(values$type, values$unit) %in% paste(known$type, known$unit)
+  x$samples$sample_id %in% values$sample_id[is_recorded] & !x$samples$sample_id %in% values$sample_id[!is_recorded]
+}
+
 # The keys that columns contain, named by column. In `locations` and `sources` the keys of `.mappings`
 # and `.scopes` are optional columns, so their names begin with a dot.
 keys_of <- function(columns) {

@@ -139,6 +139,7 @@ label_figures <- function(x, summary, key, call) {
   # A row of an aggregated profile may stand for many samples.
   samples <- value_of("samples", "count")
   samples[is.na(samples)] <- 1
+  if (any(x$sample_values$type %in% "samples")) samples[is_allocation_row(x)] <- 0
   samples <- sum_of(samples)
   if (all(samples == trunc(samples) & samples <= .Machine$integer.max)) samples <- as.integer(samples)
   columns <- list(values, samples, total, total / attr(summary, "whole"))
@@ -148,10 +149,7 @@ label_figures <- function(x, summary, key, call) {
     columns$total_time <- sum_of(seconds)
   }
   if ("total_alloc" %in% names(summary$by_function)) {
-    # As in the core, the first known type that the profile has.
-    known <- data_model()$sample_types
-    known <- known$type[known$role == "allocated" & known$unit == "bytes"]
-    allocated <- value_of(known[known %in% x$sample_values$type][[1]], "bytes")
+    allocated <- value_of(attr(summary, "alloc_type"), "bytes")
     allocated[is.na(allocated)] <- 0
     columns$total_alloc <- sum_of(allocated)
   }

@@ -294,13 +294,14 @@ hint_without_samples <- function(x) {
     "There are no runs (`sources`): the file contains none, or a condition has selected none."
   } else if (NROW(x[["sources"]]) > 0 && sum(x[[".problems"]]$problem %in% "zero_time") == nrow(x[["sources"]])) {
     "Every frame lasts 0, so there are no samples. Was the clock too coarse for this code?"
-  } else if (NROW(x[["functions"]]) > 0) {
+  } else if (NROW(x[["functions"]]) > 0 && NROW(x[["samples"]]) == 0) {
     # The functions remain when samples are removed, and files can contain functions that no sample has.
     paste(
       "There are functions, but no samples: the file contains none, or a filter or a condition has removed them. See",
       "`?filter_profile`."
     )
-  } else if (!is.null(x[[".rprof"]]) || NROW(x[["sources"]]) > 0 && all(x[["sources"]]$source_type == "rprof")) {
+  } else if (!is.null(x[[".rprof"]]) || NROW(x[["sources"]]) > 0 &&
+    all(x[["sources"]]$source_type %in% c("rprof", "rprofmem")) && any(x[["sources"]]$source_type == "rprof")) {
     paste(
       "`Rprof()` takes a sample once in an interval of CPU time, which does not pass while R waits.",
       "Profile code that runs longer, or repeat it. See `?read_rprof`."

@@ -33,7 +33,9 @@ profile_version <- function(x) {
 #' The memory in use at each sample (`vsize_small`, `vsize_large` and `nodes` of [Rprof()]) cannot be
 #' summed, since the sum would count the same memory several times. `alloc_size` is the memory that was
 #' allocated, at least: memory that was freed before the next sample is missing. For exact figures, see
-#' `record_profile(memory = "exact")` and [read_rprofmem()].
+#' `record_profile(memory = "exact")` and [read_rprofmem()]. Exact allocations are rows without a count of samples, see
+#' *Memory profiles* in [profile_data]: they are not left-out samples. If all sources have exact bytes, `self_alloc` and
+#' `total_alloc` contain these.
 #'
 #' A garbage collection, `<GC>`, takes time but allocates nothing. The memory that its samples report was allocated by
 #' its caller, to which it is added. With native frames, see `record_profile(native = TRUE)`, the memory that [Rprof()] reports
@@ -109,6 +111,7 @@ profile_version <- function(x) {
 #'   The attributes `type`, `unit` and `sum` of the list contain what was summed, `whole` is the sum of absolute values,
 #'   `at_least` is whether allocated memory is a lower bound, `sum_at_least` whether `sum` is one, `since_previous` whether values
 #'   were measured since the previous sample, see *Memory profiles* in [profile_data], `time` is the sampled time in seconds (`NULL` if unknown),
+#'   `alloc_type` is the sample type of allocated memory, `exact_memory` whether each vector was recorded in all sources,
 #'   `used` the CPU time of R's thread (`NULL`, except if it differs from `time`, see *CPU time* in [record_profile()]), and
 #'   `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same for samples with a value but
 #'   without a stack, and `without_value` is the number of samples without a value of the type.

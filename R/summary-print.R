@@ -35,7 +35,8 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
     table(x$by_function, list(name = x$by_function$name)),
     if (nrow(x$by_line) > 0) c("By line:", table(x$by_line, list(place = place))),
     if (isTRUE(attr(x, "at_least")) && any(x$by_function$total_alloc != 0)) {
-      wrap("", "`self_alloc` and `total_alloc` are at least what is shown, see `?summary.profile_data`.", width)
+      bound <- "`self_alloc` and `total_alloc` are at least what is shown."
+      wrap("", paste(c(bound, if (!isTRUE(attr(x, "since_previous"))) exact_memory), collapse = " "), width)
     },
     format_since_previous(x, width)
   )

@@ -16,9 +16,12 @@ test_that("a type is in the table once, and has a role", {
   expect_false(anyNA(types))
   expect_setequal(
     types$role,
-    c("count", "time", "allocated", "freed", "in use", "level", "copies")
+    c("count", "time", "allocated", "freed", "in use", "level", "copies", "share")
   )
   expect_identical(types$summable, types$role != "level")
+  # Rows with other types are samples.
+  of_samples <- types$role %in% c("count", "time", "level") | types$type %in% c("alloc_size", "dealloc_size", "duplications")
+  expect_identical(types$recorded, !of_samples)
 })
 
 test_that("values are summed everywhere or nowhere", {
@@ -112,7 +115,7 @@ test_that("aggregated files have the names of other tools, and nothing that has 
     }
     # The time is computed for all of these.
     own <- setdiff(type$type, c("samples", "cpu"))
-    by_rprof <- type$role %in% c("level", "copies") || type$type == "dealloc_size"
+    by_rprof <- type$role == "level" || type$type %in% c("duplications", "dealloc_size")
     own[own == "alloc_size"] <- "alloc_space"
     expect_identical(written(), if (by_rprof) character() else own, label = type$type)
     expect_true(all(own %in% written(aggregate = FALSE)), label = type$type)

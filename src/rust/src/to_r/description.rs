@@ -2,7 +2,7 @@
 
 use super::{call_tree, summary};
 use crate::arena::{Arena, RObject};
-use crate::tibble::Tibble;
+use crate::tibble::{NA, Tibble};
 use profile_core::analysis::description::Description;
 use profile_core::error::Result;
 use profile_core::model::Profile;
@@ -12,7 +12,7 @@ const WORTH_HIDING: f64 = 0.2;
 
 /// `list(summary, tree, callers, packages, has_plumbing, plumbing_rows)`: the results of `rust_summarise()` and `rust_call_tree()`, a
 /// tibble of the main callers with a row for each function of the summary, one of self by package, whether there is plumbing to
-/// hide, and the mean number of its frames.
+/// hide, the mean number of its frames, the bytes of recorded allocations, and the copies of each place.
 pub fn description<'call>(
     arena: Arena<'call>,
     profile: &Profile,
@@ -27,6 +27,14 @@ pub fn description<'call>(
     let mut packages = Tibble::new(arena, description.packages.len())?;
     packages.texts("package", all().map(|(package, _)| *package))?;
     packages.doubles("self", all().map(|(_, sum)| *sum))?;
+    let all = || description.copies.iter();
+    let mut copies = Tibble::new(arena, description.copies.len())?;
+    copies.texts("name", all().map(|copies| Some(copies.name)))?;
+    copies.texts("filename", all().map(|copies| Some(copies.line?.0)))?;
+    copies.integers("line", all().map(|copies| copies.line.map_or(NA, |l| l.1)))?;
+    copies.doubles("bytes", all().map(|copies| copies.bytes))?;
+    copies.doubles("copies", all().map(|copies| copies.copies))?;
+    copies.texts("reason", all().map(|copies| copies.reason))?;
     let recorded = description.recorded.as_ref();
     let recorded = recorded.map(|recorded| summary(arena, profile, recorded));
     arena.list(&[
@@ -39,6 +47,9 @@ pub fn description<'call>(
             arena.flag(description.plumbing_share > WORTH_HIDING)?,
         ),
         ("plumbing_rows", arena.number(description.plumbing_rows)?),
+        ("is_complete", arena.flag(description.is_complete)?),
+        ("allocated", arena.number(description.allocated)?),
+        ("copies", copies.finish()?),
         ("recorded", recorded.unwrap_or(Ok(RObject::null()))?),
     ])
 }

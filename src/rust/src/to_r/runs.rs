@@ -2,6 +2,7 @@
 
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
+use profile_core::analysis::recorded::Recorded;
 use profile_core::analysis::runs::Runs;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryText};
@@ -10,7 +11,8 @@ use profile_core::model::known_types::clock_of;
 
 /// `list(groups, figures, runs, type, unit)`: tibbles with a row for each group, each group of
 /// a run, and each run. `group` and `run` are row numbers. `types` lists the types of which a run has values, `name` is
-/// the one that is summed, `clock` which time it is, and `memory` says whether all types are memory.
+/// the one that is summed, `clock` which time it is, `memory` says whether all types are memory, and
+/// `recorded` how allocations were recorded, if they are summed.
 pub fn runs<'call>(arena: Arena<'call>, runs: &Runs) -> Result<RObject<'call>> {
     let groups = || runs.groups.iter();
     let mut named = Tibble::new(arena, runs.groups.len())?;
@@ -41,6 +43,12 @@ pub fn runs<'call>(arena: Arena<'call>, runs: &Runs) -> Result<RObject<'call>> {
         "memory",
         runs.types.iter().map(|types| Some(is_memory(types))),
     )?;
+    let recorded = runs.recorded.iter().map(|recorded| match recorded {
+        Recorded::Exact => Some("exact"),
+        Recorded::Sampled => Some("sampled"),
+        Recorded::Unknown => None,
+    });
+    sums.texts("recorded", recorded)?;
     let (type_, unit) = runs.type_;
     arena.list(&[
         ("groups", named.finish()?),

@@ -135,6 +135,7 @@ fn sample_types(arena: Arena<'_>) -> Result<RObject<'_>> {
     tibble.texts("unit", all().map(|known| Some(known.unit)))?;
     tibble.texts("role", all().map(|known| Some(known.role.name())))?;
     tibble.logicals("summable", all().map(|known| Some(known.is_summable())))?;
+    tibble.logicals("recorded", all().map(|known| Some(known.is_recorded())))?;
     tibble.texts("doc", all().map(|known| Some(known.doc)))?;
     tibble.finish()
 }

@@ -9,7 +9,7 @@ use profile_core::error::Result;
 use profile_core::model::Profile;
 
 /// `list(by_function, by_line, type, unit, types, counted, whole, without_symbol, other_types,
-/// time, used, at_least,
+/// alloc_type, exact_memory, time, used, at_least,
 /// sum_at_least, since_previous)`. `types` contains all sample types; finding them in
 /// R would mean searching millions of rows.
 pub fn summary<'call>(
@@ -52,6 +52,14 @@ pub fn summary<'call>(
             "other_types",
             other_types(arena, profile, &summary.counted)?,
         ),
+        (
+            "alloc_type",
+            match summary.alloc_type {
+                Some(name) => arena.text(name)?,
+                None => RObject::null(),
+            },
+        ),
+        ("exact_memory", arena.flag(summary.has_exact_memory)?),
         ("time", time.unwrap_or(Ok(RObject::null()))?),
         ("used", used.unwrap_or(Ok(RObject::null()))?),
         (

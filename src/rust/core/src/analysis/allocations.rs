@@ -11,13 +11,13 @@
 //! Such amounts are lower bounds: what was freed before the next sample is missing.
 
 use super::frame_names::FrameNames;
-use super::source_facts::has_option_of_memory;
+use super::recorded::Recorded;
 use crate::error::Result;
 use crate::limits::memory::TryCollect;
 use crate::model::known_types::{
     ALLOC_SIZE, ALLOC_SPACE, DEALLOC_SIZE, RPROF_COPIES, Role, known_type,
 };
-use crate::model::{LocationId, NATIVE, Profile, Source, SourceKind, Values};
+use crate::model::{LocationId, NATIVE, Profile, Values};
 
 pub const COLLECTION: &str = "<GC>";
 
@@ -110,18 +110,7 @@ fn is_renamed(profile: &Profile) -> bool {
         && profile
             .sources
             .iter()
-            .any(|source| has_measured(profile, source))
-}
-
-/// Whether R's profiler has recorded memory in this source, according to its options, or to the comment that describes them
-/// in formats without options.
-fn has_measured(profile: &Profile, source: &Source) -> bool {
-    let options = source.options.filter(|_| source.kind == SourceKind::RPROF);
-    let is_commented = || {
-        let mut comments = source.comments.iter().map(|&id| profile.strings.get(id));
-        comments.any(has_option_of_memory)
-    };
-    options.map_or_else(is_commented, |options| options.memory)
+            .any(|source| Recorded::of(profile, source) == Recorded::Sampled)
 }
 
 /// Whether values are memory, objects or copies that were made since the previous sample.
@@ -141,6 +130,7 @@ mod tests {
     use crate::analysis::summary::summarise;
     use crate::analysis::testing::profile;
     use crate::model::RprofOptions;
+    use crate::model::SourceKind;
     use crate::model::known_types::{KnownType, SAMPLES};
 
     #[test]

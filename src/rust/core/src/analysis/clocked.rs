@@ -5,6 +5,7 @@
 //! are busy, so one factor brings their sum to the CPU clock, as in recordings from outside.
 
 use super::cpu_clock::{CLOCK, FACTOR, TICKS, factor};
+use super::recorded::RowKinds;
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, owned};
 use crate::message;
@@ -123,9 +124,11 @@ pub fn by_clock(
     }
 }
 
+/// The samples of a source, without allocations that were recorded beside them.
 fn rows_of(profile: &Profile, source: SourceId) -> Result<Vec<usize>> {
+    let kinds = RowKinds::new(profile)?;
     let rows = profile.samples.source.iter().enumerate();
-    let rows = rows.filter(|(_, of)| **of == source);
+    let rows = rows.filter(|(row, of)| **of == source && !kinds.is_allocation(*row));
     rows.map(|(row, _)| row).try_vec()
 }
 

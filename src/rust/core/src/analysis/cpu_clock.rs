@@ -112,7 +112,7 @@ pub fn used_seconds(profile: &Profile) -> Result<Option<f64>> {
 }
 
 /// The value of an attribute of a source, or of a comment such as `profile.cpu.ticks: 170`.
-fn stored<'p>(profile: &'p Profile, source: &Source, key: &str) -> Option<&'p str> {
+pub(super) fn stored<'p>(profile: &'p Profile, source: &Source, key: &str) -> Option<&'p str> {
     let commented = || {
         let mut comments = source.comments.iter().map(|&id| profile.strings.get(id));
         comments.find_map(|comment| comment.strip_prefix(key)?.strip_prefix(": "))

@@ -5,10 +5,12 @@
 
 use super::allocations::{AllocatingFrames, COLLECTION};
 use super::call_tree::{CallTree, TreePart, call_tree};
+use super::copies::{Copies, copies};
 use super::frame_names::FrameNames;
 use super::frameworks::Frameworks;
 use super::groups::By;
 use super::packages::package_of;
+use super::recorded::has_recorded_all;
 use super::sample_types::summed_type;
 use super::summary::{Summary, summarise};
 use super::weights::{Weight, sum_by_stack};
@@ -16,7 +18,7 @@ use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
 use crate::model::Profile;
-use crate::model::known_types::{ALLOC_SIZE, ALLOC_SPACE};
+use crate::model::known_types::{ALLOC_SIZE, ALLOC_SPACE, KnownType};
 use crate::tables::{Plumbing, Position};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -37,6 +39,11 @@ pub struct Description<'p> {
     /// The memory that each function allocated, if allocations were recorded one by one and the summary has only a lower
     /// bound.
     pub recorded: Option<Summary<'p>>,
+    /// Whether `recorded` has the allocations of all sources.
+    pub is_complete: bool,
+    /// The bytes of all allocations, and where vectors were copied, if that is known exactly.
+    pub allocated: f64,
+    pub copies: Vec<Copies<'p>>,
 }
 
 /// The caller from which most of the total of a function's outermost calls comes.
@@ -86,9 +93,19 @@ pub fn describe<'p>(
         } else {
             None
         },
+        is_complete: has_recorded_all(profile),
+        allocated: sum_of(profile, &ALLOC_SPACE),
+        copies: copies(profile, names, stop)?,
         summary,
         tree,
     })
+}
+
+/// The sum of all values of a type.
+fn sum_of(profile: &Profile, type_: &KnownType) -> f64 {
+    let values = profile.known(type_).into_iter();
+    let all = values.flat_map(|values| values.column.iter());
+    all.filter(|value| !value.is_nan()).sum()
 }
 
 /// The main caller of each function that has one.

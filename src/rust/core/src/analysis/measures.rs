@@ -5,7 +5,7 @@ use super::sample_types::{WrittenType, check_sums, written_types};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
-use crate::model::known_types::SAMPLES;
+use crate::model::known_types::{Role, SAMPLES, known_type};
 use crate::model::{Profile, SourceId, StackId, is_summable, unit_of_time};
 
 /// A sample type, or the count of samples of a profile without values.
@@ -50,6 +50,13 @@ impl<'a> Measure<'a> {
     /// The number of nanoseconds in its unit, if it is a unit of time.
     pub fn nanoseconds(&self) -> Option<f64> {
         unit_of_time(self.unit())
+    }
+
+    /// The same, if it is the time of samples and not a share of other times.
+    pub fn nanoseconds_of_samples(&self) -> Option<f64> {
+        let known = known_type(self.key(), self.unit());
+        let is_share = known.is_some_and(|known| known.role == Role::Share);
+        self.nanoseconds().filter(|_| !is_share)
     }
 
     /// The value of a sample; NaN if it has none.

@@ -2,6 +2,8 @@
 //!
 //! - [`sample_types`]: the sample types that are summed, and those that are written;
 //! - [`allocations`]: which frames have allocated what samples report;
+//! - [`recorded`]: allocations that were recorded one by one;
+//! - [`copies`]: where vectors were copied, and why;
 //! - [`aggregate`]: merges equal samples and sums their values;
 //! - [`inlining`]: groups the locations of a stack that have the same address;
 //! - [`source_facts`]: time, period and duration of a source;
@@ -40,6 +42,7 @@ pub mod combine;
 pub mod compact;
 pub mod content_keys;
 pub mod convert;
+pub mod copies;
 pub mod cpu_clock;
 pub mod description;
 pub mod differences;
@@ -55,6 +58,7 @@ pub mod label_frames;
 pub(crate) mod measures;
 pub mod packages;
 pub mod paths;
+pub mod recorded;
 pub(crate) mod rows_by_source;
 pub mod runs;
 pub(crate) mod sample_types;

@@ -7,6 +7,7 @@ use super::allocations::AllocatingFrames;
 use super::differences::BaseSamples;
 use super::frame_names::FrameNames;
 use super::groups::{By, FrameGroups, Group};
+use super::recorded::Recorded;
 use super::rows_by_source::RowsBySource;
 use super::sample_types::summed_type;
 use super::weights::{Counted, Weight, type_of};
@@ -30,6 +31,8 @@ pub struct Runs<'p> {
     pub counted: Vec<Counted>,
     /// The nanoseconds between two samples of each run, if they are known.
     pub periods: Vec<Option<f64>>,
+    /// How the allocations of each run were recorded, if such a type is summed.
+    pub recorded: Vec<Recorded>,
     /// By run.
     pub figures: Vec<Figure>,
 }
@@ -94,7 +97,10 @@ pub fn by_run<'p>(
             .as_ref()
             .and_then(Period::plausible_nanoseconds)
     });
+    let recorded = profile.source_ids();
+    let recorded = recorded.map(|run| types.recorded(profile, run, type_));
     Ok(Runs {
+        recorded: recorded.try_vec()?,
         type_,
         types: types.all(profile)?,
         names: summed_names,

@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
 use crate::message;
 use crate::model::known_types::{
-    ALLOC_SIZE, ALLOC_SPACE, CPU, RPROF_MEMORY, SAMPLES, is_rprof_memory, known_type, without_alias,
+    ALLOC_SIZE, ALLOC_SPACE, COPY_SPACE, CPU, RPROF_MEMORY, SAMPLES, is_rprof_memory, is_share,
+    known_type, without_alias,
 };
 use crate::model::{
     KnownType, Period, Profile, SampleType, Source, SourceId, SourceKind, ValueType, Values,
@@ -29,7 +30,7 @@ pub fn summed_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Opt
     let mut sources = profile.sources.iter();
     let shown_first = sources.find_map(|source| source.default_type.as_deref());
     let default = || summable(profile).find(|v| Some(v.type_.name.as_str()) == shown_first);
-    let last = || summable(profile).next_back();
+    let last = || last_type(profile);
     let preferred = preferred_type(profile);
     Ok(preferred
         .or(profile.counts())
@@ -72,7 +73,8 @@ fn shown_type<'p>(profile: &'p Profile, source: &Source) -> Option<&'p Values> {
     };
     let mut declared = source.types.iter().filter(|type_| is_default(type_));
     let declared = declared.find_map(|type_| of_type(&type_.type_));
-    declared.or_else(|| source.types.iter().rev().find_map(|t| of_type(&t.type_)))
+    let mut others = source.types.iter().rev().filter(|t| !is_share(&t.type_));
+    declared.or_else(|| others.find_map(|t| of_type(&t.type_)))
 }
 
 /// The type that would be summed by default if this was the only source.
@@ -81,7 +83,7 @@ pub fn type_of_source<'p>(profile: &'p Profile, source: &Source) -> Option<&'p V
     shown_type(profile, source)
         .or(profile.counts())
         .or_else(|| summable(profile).find(|v| Some(v.type_.name.as_str()) == default))
-        .or_else(|| summable(profile).next_back())
+        .or_else(|| last_type(profile))
 }
 
 /// The names of the types that can be summed and whose values are not all 0 in samples with a stack.
@@ -122,6 +124,20 @@ pub fn left_out_types(profile: &Profile, written: &[(&str, &str)]) -> Result<usi
 
 fn summable(profile: &Profile) -> impl DoubleEndedIterator<Item = &Values> {
     profile.values.iter().filter(|v| can_be_summed(v))
+}
+
+/// The last type, as in pprof, unless it is a share of others. Types of memory that R's recorder adds describe parts of the
+/// allocated memory.
+fn last_type(profile: &Profile) -> Option<&Values> {
+    let is_recorded = profile.known(&COPY_SPACE).is_some() || profile.sources.iter().all(is_rprof);
+    if let Some(allocated) = profile.known(&ALLOC_SPACE).filter(|_| is_recorded) {
+        return Some(allocated);
+    }
+    let is_share = |values: &&Values| is_share(&values.type_);
+    let mut others = summable(profile).filter(|values| !is_share(values));
+    others
+        .next_back()
+        .or_else(|| summable(profile).find(is_share))
 }
 
 /// Checks that no sum can be infinite, also as nanoseconds, and no sum of the times between counted samples. Analyses,

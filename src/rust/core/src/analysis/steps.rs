@@ -5,6 +5,7 @@
 //! outer one. The line that was running in the innermost function is a separate row, with its code as label.
 
 use super::frame_names::FrameNames;
+use super::recorded::RowKinds;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, with_room};
@@ -67,6 +68,7 @@ impl<'p> Steps<'p> {
         // profvis shows the memory of vectors.
         let memory = RPROF_MEMORY[..2].iter();
         let memory = memory.filter_map(|known| profile.known(known)).try_vec()?;
+        let kinds = RowKinds::new(profile)?;
         let (mut number, mut before) = (0_i32, None);
         let mut space = Vec::new();
         let (mut labels, mut files, mut lines) = (Vec::new(), Vec::new(), Vec::new());
@@ -75,7 +77,7 @@ impl<'p> Steps<'p> {
             let called_from = toplevel.next_if(|toplevel| toplevel.sample == row);
             let stack = profile.stacks.get(stack).unpacked(&mut space)?;
             let in_use = memory_of(&memory, row);
-            let steps = steps(profile, row);
+            let steps = steps(profile, &kinds, row);
             let Some(innermost) = stack.first() else {
                 number =
                     i32::try_from(steps).map_or(i32::MAX, |steps| steps.saturating_add(number));
@@ -128,6 +130,7 @@ fn rows(profile: &Profile, code: &Code, stop: Stop) -> Result<usize> {
         )));
     }
     let mut rows = 0_u64;
+    let kinds = RowKinds::new(profile)?;
     for (row, &stack) in profile.samples.stack.iter().enumerate() {
         cancel::at_row(row, stop)?;
         let stack = profile.stacks.get(stack);
@@ -144,7 +147,7 @@ fn rows(profile: &Profile, code: &Code, stop: Stop) -> Result<usize> {
                 )));
             }
         }
-        rows = rows.saturating_add(frames.saturating_mul(steps(profile, row)));
+        rows = rows.saturating_add(frames.saturating_mul(steps(profile, &kinds, row)));
     }
     match i32::try_from(rows) {
         Ok(rows) => Ok(rows as usize),
@@ -155,11 +158,11 @@ fn rows(profile: &Profile, code: &Code, stop: Stop) -> Result<usize> {
 }
 
 /// The number of steps that a sample represents.
-fn steps(profile: &Profile, row: usize) -> u64 {
+fn steps(profile: &Profile, kinds: &RowKinds, row: usize) -> u64 {
     let count = profile.counts().map_or(1.0, |counts| counts.column[row]);
-    // A sample without a count is one step.
+    // A sample without a count is one step. Allocations beside the samples are no steps.
     if count.is_nan() {
-        1
+        u64::from(!kinds.is_allocation(row))
     } else {
         count.round() as u64
     }

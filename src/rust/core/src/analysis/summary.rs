@@ -9,6 +9,7 @@ use super::allocations::{AllocatingFrames, Measured, is_allocation};
 use super::cpu_clock::used_seconds;
 use super::frame_names::FrameNames;
 use super::groups::{By, FrameGroups};
+use super::recorded::{allocated, has_exact_memory};
 use super::sample_types::summed_type;
 use super::weights::{Counted, Weight, add, sum_by_stack, type_of};
 use crate::collections::Interner;
@@ -31,6 +32,10 @@ pub struct Summary<'p> {
     /// How the type that is summed, and allocated memory were measured.
     pub measured: Measured,
     pub measured_memory: Measured,
+    /// The type of allocated memory, if it is summed beside counts of samples.
+    pub alloc_type: Option<&'p str>,
+    /// Whether each allocation of all sources was recorded.
+    pub has_exact_memory: bool,
     /// The sum of the absolute values of stacks whose innermost frame has no symbol.
     pub without_symbol: f64,
     /// By the name of the function, see [`super::frame_names`], or of the file or package, which may be unknown.
@@ -72,7 +77,7 @@ pub fn summarise<'p>(
 ) -> Result<Summary<'p>> {
     let summed = summed_type(profile, wanted)?;
     // Functions without samples, which only allocated, would be rows without values. Heap profiles have them.
-    let allocated = profile.counts().and(profile.allocated());
+    let allocated = profile.counts().and(allocated(profile));
     let weights = [
         Weight::column(summed),
         Weight::time(profile)?,
@@ -121,6 +126,8 @@ pub fn summarise<'p>(
         used: used_seconds(profile)?,
         measured: Measured::of(profile, summed),
         measured_memory: Measured::of(profile, allocated),
+        alloc_type: allocated.map(|values| values.type_.name.as_str()),
+        has_exact_memory: has_exact_memory(profile),
         without_symbol,
         functions: functions.figures(&weights, |group| shown[group as usize].name)?,
         lines: lines.figures(&weights, |(file, line)| (text(file), line))?,

@@ -2,6 +2,7 @@
 //! stack.
 
 use super::differences::{BaseSamples, Whole};
+use super::recorded::{RowKinds, is_recorded};
 use super::source_facts::periods_of_counts;
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
@@ -27,7 +28,8 @@ pub struct Counted {
     /// Samples with a value, but without a frame.
     pub without_stack: u64,
     pub sum_without_stack: f64,
-    /// Samples that have only values of other types, or none.
+    /// Samples that have only values of other types, or none. Allocations are no samples without a time, and samples are no
+    /// allocations without an amount.
     pub without_value: u64,
 }
 
@@ -36,7 +38,7 @@ pub enum Weight<'p> {
     /// The profile has no such values.
     Nothing,
     /// The values of a type; a sample without one counts as 0.
-    Column(&'p SampleColumn<f64>),
+    Column(&'p Values),
     /// For each source the values of a type, and the nanoseconds by which they are multiplied: the time between two samples
     /// for counts, the unit for times.
     Time(Vec<Option<(&'p SampleColumn<f64>, f64)>>),
@@ -44,7 +46,7 @@ pub enum Weight<'p> {
 
 impl<'p> Weight<'p> {
     pub fn column(values: Option<&'p Values>) -> Weight<'p> {
-        values.map_or(Weight::Nothing, |values| Weight::Column(&values.column))
+        values.map_or(Weight::Nothing, Weight::Column)
     }
 
     /// The sampled time, if counts and all periods are known.
@@ -66,12 +68,19 @@ impl<'p> Weight<'p> {
     pub fn of(&self, profile: &Profile, row: usize) -> f64 {
         match self {
             Weight::Nothing => f64::NAN,
-            Weight::Column(values) => values[row],
+            Weight::Column(values) => values.column[row],
             Weight::Time(of_source) => match of_source[profile.samples.source[row].row()] {
                 Some((values, nanoseconds)) => values[row] * nanoseconds,
                 None => f64::NAN,
             },
         }
+    }
+}
+
+impl Weight<'_> {
+    /// Whether the numbers describe allocations that were recorded one by one.
+    fn is_recorded(&self) -> bool {
+        matches!(self, Weight::Column(values) if is_recorded(&values.type_))
     }
 }
 
@@ -104,6 +113,7 @@ pub fn sum_by_stack<const N: usize>(
     let has_frames = has_frames.try_vec()?;
     let mut by_stack = filled(profile.stacks.len(), [0.0; N])?;
     let base = BaseSamples::new(profile)?;
+    let kinds = RowKinds::new(profile)?;
     for (row, stack) in profile.samples.stack.iter().enumerate() {
         cancel::at_row(row, stop)?;
         if !is_wanted(profile.samples.source[row]) {
@@ -114,7 +124,9 @@ pub fn sum_by_stack<const N: usize>(
         let sums = by_stack[stack.row()].iter_mut();
         for ((weight, counted), sum) in weights.iter().zip(&mut counted).zip(sums) {
             let value = weight.of(profile, row);
-            counted.add(value, has_stack, is_base);
+            if !value.is_nan() || !kinds.is_other(row, weight.is_recorded()) {
+                counted.add(value, has_stack, is_base);
+            }
             *sum += if value.is_nan() { 0.0 } else { value };
         }
     }

@@ -41,6 +41,8 @@ kinds! {
         "Samples with only some of the four memory figures, which are not in the file",
     EmptySample "empty_samples"
         "Samples without a frame have no line in the file",
+    Allocation "allocations"
+        "Allocations that were recorded one by one are not in the file, which contains samples only",
     /// This includes lines of locations without a function, since only functions have a file.
     Line "lost_lines"
         "Line numbers that are beyond R's integers or without a function are not in the file",

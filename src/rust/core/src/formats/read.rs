@@ -5,6 +5,7 @@
 use super::format::{Convert, Format, Input, Look, Opened};
 use super::problems::Problems;
 use super::{FORMATS, collapsed, named, rprof, signatures};
+use crate::analysis::recorded::separate_rows;
 use crate::error::{Error, Foreign, Position, Result};
 use crate::formats::bytes::without_damage;
 use crate::io::gzip::Content;
@@ -53,7 +54,8 @@ pub fn read(
                     format.title
                 )));
             };
-            let (profile, problems) = read(opened, stop)?;
+            let (mut profile, problems) = read(opened, stop)?;
+            separate_rows(&mut profile)?;
             check_values(&profile, input)?;
             Ok((profile, problems))
         };

@@ -39,6 +39,9 @@ pub enum Role {
     Level,
     /// Copies of vectors.
     Copies,
+    /// A share of time that is attributed to the code that caused it. It is a part of other times, so it is not added to
+    /// these, and is never the time of a sample.
+    Share,
 }
 
 impl Role {
@@ -51,6 +54,7 @@ impl Role {
             Role::InUse => "in use",
             Role::Level => "level",
             Role::Copies => "copies",
+            Role::Share => "share",
         }
     }
 }
@@ -95,9 +99,18 @@ impl KnownType {
         }
     }
 
-    /// Whether the values are memory or objects, and can be summed.
+    /// Whether the values describe memory, objects, or what these cost, and can be summed.
     pub fn is_memory(&self) -> bool {
-        matches!(self.role, Role::Allocated | Role::Freed | Role::InUse)
+        matches!(
+            self.role,
+            Role::Allocated | Role::Freed | Role::InUse | Role::Copies | Role::Share
+        )
+    }
+
+    /// Whether the values describe allocations that were recorded one by one, not at samples. A row with such values may be
+    /// no sample.
+    pub fn is_recorded(&self) -> bool {
+        self.is_memory() && !is_rprof_memory(self.name, self.unit)
     }
 }
 
@@ -147,6 +160,9 @@ known_types! {
     /// The types of heap snapshots.
     INUSE_SPACE "inuse_space" "bytes" InUse "memory in use, `snapshot_memory()`, Go, Pyroscope";
     INUSE_OBJECTS "inuse_objects" "count" InUse "objects in use, `snapshot_memory()`, Go, Pyroscope";
+    /// Beside the types of `Rprof()`.
+    GC_SHARE "gc_share" "nanoseconds" Share
+        "time of garbage collections, shared by the memory allocated since the previous one, `record_profile(memory = \"exact\")`";
     DATADOG_CPU "cpu-time" "nanoseconds" Time "CPU time, Datadog";
     DATADOG_WALL "wall-time" "nanoseconds" Time "elapsed time, Datadog";
     DATADOG_SPACE "alloc-space" "bytes" Allocated "allocated memory, Datadog";
@@ -170,6 +186,11 @@ pub fn known_type(name: &str, unit: &str) -> Option<&'static KnownType> {
 pub fn with_role(role: Role, unit: &str) -> impl Iterator<Item = &'static KnownType> {
     let is_wanted = move |known: &&KnownType| known.role == role && known.unit == unit;
     KNOWN_TYPES.iter().filter(is_wanted)
+}
+
+/// Whether values of a type are a share of other times, so that they are not the time of samples.
+pub fn is_share(type_: &ValueType) -> bool {
+    known_type(&type_.name, &type_.unit).is_some_and(|known| known.role == Role::Share)
 }
 
 /// Which time a type measures, by its name: "CPU time", "elapsed time" or "time off the CPU"; `None` if it is unknown.

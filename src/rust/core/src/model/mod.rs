@@ -259,12 +259,6 @@ impl Profile {
         known.find_map(|known| self.known(known))
     }
 
-    /// The values of allocated memory: of the first known type that the profile has.
-    pub fn allocated(&self) -> Option<&Values> {
-        let mut known = known_types::with_role(Role::Allocated, "bytes");
-        known.find_map(|known| self.known(known))
-    }
-
     pub fn source_ids(&self) -> impl ExactSizeIterator<Item = SourceId> + use<> {
         (0..self.sources.len() as u32).map(SourceId::from_row)
     }

@@ -20,7 +20,7 @@
 //! | `comparison` | only if the sources can be compared with the base: texts `head`, `whole` and `verdict` (of the whole run), lists of texts `notes`, `columns` and `cells` (row by row) of the table of differences, and `expression`: the names of the outermost function in the base and in the new version, and of both together, if they differ |
 //! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. The value `34 others` combines 34 values with fewer samples. Samples with the same labels belong to the same set |
 //! | `values` | objects with `source`, `set` if there are labels, and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
-//! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order. If it would be too large, also `slices` with `nanoseconds` or `samples` (the size of a slice) and `first` (delta, the first sample of each slice): the samples of a slice are sorted by node, and a run has the sum of its values at its first sample. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps, and `each`, the step from there, if it is not always the same |
+//! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples (allocations that were recorded beside samples have no place in their order, so `values` has sums of these), and a source without one has no order. If it would be too large, also `slices` with `nanoseconds` or `samples` (the size of a slice) and `first` (delta, the first sample of each slice): the samples of a slice are sorted by node, and a run has the sum of its values at its first sample. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps, and `each`, the step from there, if it is not always the same |
 //! | `plumbing` | the nodes that frameworks add (delta): functions that only run other code |
 //! | `mine` | the files (strings) whose code is the user's |
 //! | `texts` | objects with `file` (a string), `text`, and `changed`: whether it was changed after recording |
@@ -32,6 +32,7 @@ use super::samples::Samples;
 use super::tree::{Frame, Function, Tree};
 use crate::analysis::allocations::{Measured, is_allocation};
 use crate::analysis::cpu_clock::{CpuTime, used_seconds};
+use crate::analysis::recorded::allocated;
 use crate::analysis::sample_types::summed_type;
 use crate::analysis::source_facts::{attribute, file_name, process, program};
 use crate::error::Result;
@@ -199,7 +200,7 @@ fn write_types(profile: &Profile, types: &[&Values], json: &mut Json) -> Result<
     };
     field("type", summed_type(profile, None)?)?;
     field("counts", profile.counts())?;
-    field("bytes", profile.allocated())
+    field("bytes", allocated(profile))
 }
 
 fn write_source(

@@ -7,6 +7,7 @@
 
 use super::samples::Samples;
 use super::slices::{Slices, bits_of_runs, bits_of_value};
+use crate::analysis::recorded::RowKinds;
 use crate::error::Result;
 use crate::formats;
 use crate::json::Json;
@@ -99,7 +100,8 @@ fn write_slices(samples: &Samples, all: &[Ordered], json: &mut Json) -> Result<(
 impl Ordered {
     /// Returns `None` for a source without samples, or whose samples have no order.
     fn new(samples: &Samples, id: SourceId) -> Result<Option<Ordered>> {
-        let recorded = samples.rows(id);
+        let recorded = samples_of(samples, id)?;
+        let recorded = recorded.as_slice();
         let source = &samples.profile.sources[id.row()];
         let mut ordered = Ordered {
             source: id,
@@ -295,6 +297,19 @@ fn known(values: &Values, row: u32) -> f64 {
     Some(values.column[row as usize])
         .filter(|value| !value.is_nan())
         .unwrap_or(0.0)
+}
+
+/// The rows of a source that are samples: allocations that were recorded beside them have no place in their order. If it has
+/// allocations only, these.
+fn samples_of(samples: &Samples, id: SourceId) -> Result<Vec<u32>> {
+    let kinds = RowKinds::new(samples.profile)?;
+    let rows = samples.rows(id).iter().copied();
+    let sampled = rows.filter(|&row| !kinds.is_allocation(row as usize));
+    let sampled = sampled.try_vec()?;
+    if sampled.is_empty() {
+        return samples.rows(id).iter().copied().try_vec();
+    }
+    Ok(sampled)
 }
 
 /// The times of samples, in ascending order, and their rows, if all samples have a time.

@@ -1,7 +1,11 @@
 //! The types of which runs have values, and the time that their samples stand for.
 
+use crate::analysis::recorded::Recorded;
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
+use crate::model::known_types::{
+    ALLOC_SIZE, ALLOC_SPACE, COPY_SPACE, KnownType, Role, is_share, known_type,
+};
 use crate::model::{Period, Profile, SampleColumn, SourceId, ValueType, Values, nanoseconds_in};
 
 /// Of which types runs have values.
@@ -44,6 +48,39 @@ impl<'p> RunTypes<'p> {
         self.of(run).any(|own| own.type_ == values.type_)
     }
 
+    /// How the values of a type of allocations, or of copies, were recorded in a run. If it has none, whether R's profiler has
+    /// measured others.
+    pub fn recorded(&self, profile: &Profile, run: SourceId, type_: (&str, &str)) -> Recorded {
+        let known = known_type(type_.0, type_.1);
+        if !known.is_some_and(|known| known.is_recorded() && known.role != Role::InUse) {
+            return Recorded::Unknown;
+        }
+        let has = |known: &KnownType| self.of(run).any(|own| *known == own.type_);
+        let source = &profile.sources[run.row()];
+        let recorded = Recorded::of(profile, source);
+        let is_here = self
+            .of(run)
+            .any(|own| (own.type_.name.as_str(), own.type_.unit.as_str()) == type_);
+        if is_here {
+            let period = source
+                .period
+                .as_ref()
+                .and_then(|period| period.type_.as_ref());
+            let is_sampled = period.is_some_and(|type_| type_.unit == ALLOC_SPACE.unit);
+            return match recorded {
+                Recorded::Unknown if has(&COPY_SPACE) => Recorded::Exact,
+                Recorded::Unknown if is_sampled => Recorded::Sampled,
+                Recorded::Sampled if has(&ALLOC_SIZE) => Recorded::Unknown,
+                other => other,
+            };
+        }
+        if has(&ALLOC_SIZE) || has(&ALLOC_SPACE) && recorded == Recorded::Sampled {
+            Recorded::Sampled
+        } else {
+            Recorded::Unknown
+        }
+    }
+
     pub fn all(&self, profile: &Profile) -> Result<Vec<Vec<&'p ValueType>>> {
         let of_run = |run| self.of(run).map(|values| &values.type_).try_vec();
         profile.source_ids().map(of_run).try_vec_of()
@@ -65,6 +102,9 @@ impl<'p> RunTypes<'p> {
                 })
             };
             let time_of = |values: &'p Values| {
+                if is_share(&values.type_) {
+                    return None;
+                }
                 let nanoseconds = nanoseconds_in(&values.type_.unit)?;
                 Some(Time {
                     name: values.type_.name.as_str(),

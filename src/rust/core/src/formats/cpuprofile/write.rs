@@ -81,7 +81,7 @@ fn time_of<'m, 'a>(
     let types = types.try_vec()?;
     let mut defaults = profile.sources.iter();
     let default = defaults.find_map(|source| default_type(source, &types));
-    let is_time = |measure: &&Measure| measure.nanoseconds().is_some();
+    let is_time = |measure: &&Measure| measure.nanoseconds_of_samples().is_some();
     let is_default = |measure: &&Measure| default.is_some_and(|name| name == measure.key());
     let mut times = measures.iter().filter(is_time);
     let first = times.clone().next();

@@ -5,7 +5,7 @@ use super::tree::Nodes;
 use crate::error::Result;
 use crate::formats::json_file::{Reader, fields};
 use crate::formats::samples::next_row;
-use crate::limits::memory::{TryGrow, sort_by_key};
+use crate::limits::memory::{TryCollect, TryGrow, sort_by_key};
 use crate::model::{Label, Profile, SourceId, StackId, StringId, whole};
 
 /// Pages have fewer sets of labels.
@@ -160,13 +160,21 @@ impl Samples {
         json: &mut Reader,
     ) -> Result<()> {
         let order = of_source(&self.orders, number, |order| order.source);
-        match order.first() {
-            Some(order) => self.add_order(order, source, nodes, profile, json),
-            None => {
-                let sums = of_source(&self.sums, number, |sums| sums.source);
-                self.add_sums(sums.iter(), source, nodes, profile, json)
-            }
+        let sums = of_source(&self.sums, number, |sums| sums.source);
+        let Some(order) = order.first() else {
+            return self.add_sums(sums.iter(), 0.0, source, nodes, profile, json);
+        };
+        let first = profile.samples.len();
+        self.add_order(order, source, nodes, profile, json)?;
+        // Allocations beside the samples, which have no place in their order.
+        let is_ordered = |sums: &&Sums| order.values.iter().any(|v| v.type_ == sums.type_);
+        let others = sums.iter().filter(|sums| !is_ordered(sums)).try_vec()?;
+        for sums in &others {
+            let type_ = row_of(sums.type_, profile.values.len(), json)?;
+            let column = profile.values[type_].column.each()?;
+            column[first..].fill(f64::NAN);
         }
+        self.add_sums(others.into_iter(), f64::NAN, source, nodes, profile, json)
     }
 
     fn add_order(
@@ -231,10 +239,11 @@ impl Samples {
         Ok(())
     }
 
-    /// Adds a sample for each node and set of labels.
+    /// Adds a sample for each node and set of labels. `absent`: the value of types without a sum.
     fn add_sums<'s>(
         &'s self,
         all: impl Iterator<Item = &'s Sums>,
+        absent: f64,
         source: SourceId,
         nodes: &mut Nodes,
         profile: &mut Profile,
@@ -259,7 +268,7 @@ impl Samples {
             let row = self.add_sample(source, stack, depth, set as f64, profile, json)?;
             for values in &mut profile.values {
                 values.column.try_fill(row, f64::NAN)?;
-                values.column.try_push(0.0)?;
+                values.column.try_push(absent)?;
             }
             for &(.., type_, value) in sample {
                 if let Some(cell) = profile.values[type_].column.each()?.last_mut() {

@@ -6,6 +6,7 @@
 //! and the [`Losses`] describe what it could not store.
 
 use super::texts::StackTexts;
+use crate::analysis::recorded::RowKinds;
 use crate::analysis::rows_by_source::RowsBySource;
 use crate::analysis::source_facts::periods;
 use crate::error::{Error, Result};
@@ -38,6 +39,7 @@ impl write::Writer for Writer {
         let counts = Counts::of(profile)?;
         counts.check_sum(profile.samples.len())?;
         let rows = RowsBySource::new(profile)?;
+        let kinds = RowKinds::new(profile)?;
         let used = Used::new(profile)?;
         let mut losses = Losses::default();
         losses.add(LossKind::Line, used.lost_lines);
@@ -61,6 +63,10 @@ impl write::Writer for Writer {
             put(&figures)?;
             texts.start_block(source, block.header)?;
             for &row in rows {
+                if kinds.is_allocation(row) {
+                    losses.add(LossKind::Allocation, 1);
+                    continue;
+                }
                 files.clear();
                 texts.recorded_files(row, &mut files)?;
                 let stack = profile.samples.stack[row];

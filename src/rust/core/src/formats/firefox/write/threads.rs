@@ -32,7 +32,9 @@ fn weight_of<'m, 'a>(run: &Run, measures: &'m [Measure<'a>]) -> Result<&'m Measu
     let default = default_type(&run.profile.sources[run.source.row()], &types);
     let mut by_default = present.iter().filter(|m| default == Some(m.key()));
     let default = by_default.find(|m| m.weight_type() != COUNT);
-    let time = present.iter().find(|m| m.weight_type() == TIME);
+    let time = present
+        .iter()
+        .find(|m| m.nanoseconds_of_samples().is_some());
     let count = present.iter().find(|m| m.unit() == "count");
     let found = default.or(time).or(count).or(present.first());
     Ok(found.copied().unwrap_or(&Measure::NONE))

@@ -1,5 +1,6 @@
 //! What to write for each source: its samples, types, duration and default type.
 
+use crate::analysis::recorded::RowKinds;
 use crate::analysis::sample_types::WrittenType;
 use crate::analysis::source_facts::{default_type, durations};
 use crate::collections::Lists;
@@ -7,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
 use crate::message;
+use crate::model::known_types::{KnownType, known_type};
 use crate::model::{Profile, SampleType};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -46,6 +48,7 @@ impl<'t, 'a> Plan<'t, 'a> {
         for (i, type_) in types.iter().enumerate() {
             by_name.try_put((type_.key, type_.unit), i)?;
         }
+        let kinds = RowKinds::new(profile)?;
         let mut declared = filled(types.len(), false)?;
         for (id, source) in profile.source_ids().zip(&profile.sources) {
             if id.row() % SOURCES == 0 {
@@ -71,8 +74,13 @@ impl<'t, 'a> Plan<'t, 'a> {
             if !aggregate {
                 // Missing values do not change sums, so they are counted only here.
                 let missing = |type_: &&WrittenType| {
+                    let known = known_type(type_.key, type_.unit);
+                    let is_recorded = known.is_some_and(KnownType::is_recorded);
                     own.iter()
-                        .filter(|&&row| !type_.has(row as usize, id))
+                        .filter(|&&row| {
+                            let row = row as usize;
+                            !type_.has(row, id) && !kinds.is_other(row, is_recorded)
+                        })
                         .count()
                 };
                 plan.missing += types.iter().map(missing).sum::<usize>();

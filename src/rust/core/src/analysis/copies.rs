@@ -1,0 +1,114 @@
+//! Where vectors were copied, how often, and why.
+//!
+//! A place is the line of the innermost frame that has one, and the innermost function if none has. A label may give the
+//! reason of a copy, which a place has if most of its bytes have it.
+
+use super::frame_names::FrameNames;
+use crate::error::Result;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut};
+use crate::model::known_types::{COPY_OBJECTS, COPY_SPACE};
+use crate::model::{Profile, StringId};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+/// The key of the label with the reason, a sentence.
+const REASON: &str = "copy.reason";
+
+/// The copies of a place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Copies<'p> {
+    /// Of the frame.
+    pub name: &'p str,
+    /// `None` if no frame has a line.
+    pub line: Option<(&'p str, i32)>,
+    pub bytes: f64,
+    pub copies: f64,
+    pub reason: Option<&'p str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place<'p> {
+    Line(StringId, i32),
+    Function(&'p str),
+}
+
+/// The copies of each place, the most bytes first.
+pub fn copies<'p>(
+    profile: &'p Profile,
+    names: &'p FrameNames,
+    stop: Stop,
+) -> Result<Vec<Copies<'p>>> {
+    let Some(bytes) = profile.known(&COPY_SPACE) else {
+        return Ok(Vec::new());
+    };
+    let counts = profile.known(&COPY_OBJECTS);
+    let mut rows: HashMap<Place, usize, RandomState> = HashMap::default();
+    let mut all: Vec<Copies> = Vec::new();
+    let mut reasons: HashMap<(usize, Option<&str>), f64, RandomState> = HashMap::default();
+    let mut labels = profile.labels.as_slice();
+    let mut space = Vec::new();
+    for (row, &stack) in profile.samples.stack.iter().enumerate() {
+        cancel::at_row(row, stop)?;
+        let count = labels
+            .iter()
+            .take_while(|label| label.sample == row)
+            .count();
+        let (own, rest) = labels.split_at(count);
+        labels = rest;
+        let value = bytes.column[row];
+        if value.is_nan() || value == 0.0 {
+            continue;
+        }
+        let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+        let line_of = |frame: &&_| {
+            let location = profile.locations.get(**frame);
+            let file = profile.functions.get(location.function?).filename;
+            let has_line = location.line_for_r() > 0 && !profile.strings.get(file).is_empty();
+            has_line.then(|| (file, location.line_for_r()))
+        };
+        let with_line = frames.iter().find(|frame| line_of(frame).is_some());
+        let Some(frame) = with_line.or(frames.first()) else {
+            continue;
+        };
+        let name = names.of(*frame);
+        let line = line_of(&frame);
+        let place = match line {
+            Some((file, line)) => Place::Line(file, line),
+            None => Place::Function(name),
+        };
+        let at = match rows.get(&place) {
+            Some(&at) => at,
+            None => {
+                all.try_push(Copies {
+                    name,
+                    line: line.map(|(file, line)| (profile.strings.get(file), line)),
+                    bytes: 0.0,
+                    copies: 0.0,
+                    reason: None,
+                })?;
+                rows.try_put(place, all.len() - 1)?;
+                all.len() - 1
+            }
+        };
+        let number = counts.map_or(f64::NAN, |counts| counts.column[row]);
+        all[at].bytes += value;
+        all[at].copies += if number.is_nan() { 0.0 } else { number };
+        let text = |id| profile.strings.get(id);
+        let reason = own.iter().find(|label| text(label.key) == REASON);
+        let key = (at, reason.and_then(|label| label.str).map(text));
+        let before = reasons.get(&key).copied().unwrap_or(0.0);
+        reasons.try_put(key, before + value)?;
+    }
+    let mut reasons = reasons.into_iter().try_vec()?;
+    // The largest one first; of equals the first by its text.
+    reasons.sort_unstable_by(|(a, one), (b, other)| other.total_cmp(one).then_with(|| a.cmp(b)));
+    for ((at, reason), _) in reasons.into_iter().rev() {
+        all[at].reason = reason.filter(|text| !text.is_empty());
+    }
+    all.sort_unstable_by(|a, b| {
+        let by_size = b.bytes.total_cmp(&a.bytes);
+        by_size.then_with(|| (a.line, a.name).cmp(&(b.line, b.name)))
+    });
+    Ok(all)
+}
