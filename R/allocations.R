@@ -22,12 +22,16 @@ start_allocations <- function(threshold, call) {
     return(without_hook("The option `profile.replace_entries` is `FALSE`.", call))
   }
   settings <- list(threshold = as.integer(threshold), probe = 48L + 8L * probe_length)
+  measure_collections()
+  started <- FALSE
+  on.exit(if (!started) end_measuring())
   tryCatch(
     {
       rust(rust_allocations_prepare(settings), call)
       allocate_and_copy(probe_length)
+      gc()
       rust(rust_allocations_begin(), call)
-      TRUE
+      started <- TRUE
     },
     profile_error_unsupported = function(error) without_hook(shown_text(conditionMessage(error)), call)
   )
@@ -41,6 +45,17 @@ without_hook <- function(reason, call) {
   FALSE
 }
 
+# R measures the time of collections only if it is asked to, and does not say whether it was: if it was, its sum has changed
+# since this package has stopped it.
+measure_collections <- function() {
+  sum <- gc.time(TRUE)
+  the$was_measured <- any(sum > 0) && !identical(sum, the$measured)
+}
+
+end_measuring <- function() {
+  the$measured <- gc.time(the$was_measured)
+}
+
 allocate_and_copy <- function(length) {
   vector <- numeric(length)
   copy <- vector
@@ -50,8 +65,10 @@ allocate_and_copy <- function(length) {
 
 # Stops recording, and returns the profile of the vectors, which has one source; NULL if there is none.
 stop_allocations <- function(call) {
-  # What is still in use afterwards can be reached.
+  # What is still in use afterwards can be reached. This collection is not part of the code.
+  gc.time(FALSE)
   gc()
+  end_measuring()
   is_on <- rust(rust_allocations_on(), call)
   result <- rust(rust_allocations_stop(lazy_columns(call)), call)
   if (!is_on) {

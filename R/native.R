@@ -129,8 +129,12 @@ start_profiler <- function(
   options$event <- rprof_event(event, "`event`", call)
   is_exact <- check_memory(memory, threshold, call)
   options$memory.profiling <- !isFALSE(memory)
+  started <- FALSE
+  has_hook <- is_exact && start_allocations(threshold, call)
+  on.exit(if (has_hook && !started) stop_allocations(call))
   start_run(path, options, call)
-  if (is_exact) native$run$is_exact <- start_allocations(threshold, call)
+  started <- TRUE
+  native$run$has_hook <- has_hook
   invisible(path)
 }
 
@@ -226,7 +230,7 @@ stop_run <- function(call, write) {
   check_run(TRUE, call)
   run <- native$run
   used <- run$cpu_time()
-  allocations <- if (isTRUE(run$is_exact)) stop_allocations(call)
+  allocations <- if (isTRUE(run$has_hook)) stop_allocations(call)
   on.exit({
     rust_native_block(FALSE)
     resume_agent()

@@ -184,14 +184,15 @@ record_profile <- function(
     remove_folder()
   })
   finish <- if (native) start_native_recording(options, folder, call) else start_recording(options, folder, call)
-  if (is_exact) {
-    finish <- with_allocations(finish, threshold, folder, call)
+  .start_of_recording <- function() {
+    if (is_exact) finish <<- with_allocations(finish, threshold, folder, call)
+    start_cpu_clock(clock)
   }
   the$recording <- TRUE
   old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
   ended <- FALSE
   pid <- Sys.getpid()
-  cpu_time <- start_cpu_clock(clock)
+  cpu_time <- .start_of_recording()
   .end_of_recording <- function() {
     # A fork that leaves the expression ends nothing.
     if (ended || Sys.getpid() != pid) {
@@ -290,8 +291,8 @@ with_allocations <- function(finish, threshold, folder, call) {
 tidy_recording <- function(x, frames, started, code, env, call) {
   x$sources$source_timestamp <- as.numeric(started)
   x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = code_in_one_line(code))
-  # The profiler still runs while it is being stopped.
-  x <- without_callers(x, frames, call, list(ignore = "^[.]end_of_recording$"))
+  # The profiler already runs while the rest is started, and still runs while it is being stopped.
+  x <- without_callers(x, frames, call, list(ignore = "^[.](start|end)_of_recording$"))
   with_typed_code(without_code_of_callers(x), code, env)
 }
 

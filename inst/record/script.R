@@ -81,6 +81,12 @@ start <- function() {
       settings$folder, settings$collector
     )
   }
+  if (isTRUE(settings$exact)) {
+    withCallingHandlers(has_hook <<- profile$start_allocations(0, NULL), message = function(message) {
+      note(gsub("\n[^ ]+ ", " ", trimws(conditionMessage(message))))
+      tryInvokeRestart("muffleMessage")
+    })
+  }
   arguments <- list(file, interval = settings$interval)
   arguments$event <- settings$event
   if (settings$native) {
@@ -88,12 +94,6 @@ start <- function() {
   } else {
     recorded <- list(memory.profiling = TRUE, gc.profiling = TRUE, line.profiling = TRUE, numfiles = 1000L)
     do.call(utils::Rprof, c(arguments, recorded))
-  }
-  if (isTRUE(settings$exact)) {
-    withCallingHandlers(has_hook <<- profile$start_allocations(0, NULL), message = function(message) {
-      note(gsub("\n[^ ]+ ", " ", trimws(conditionMessage(message))))
-      tryInvokeRestart("muffleMessage")
-    })
   }
   started_at <<- Sys.time()
   cpu_at_start <<- cpu_time()

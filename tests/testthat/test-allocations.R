@@ -376,3 +376,37 @@ test_that("copies have a reason: what else refers to the object", {
     }
   }
 })
+
+test_that("collections are shared by what was allocated since the last one", {
+  skip_without_hook()
+  collect <- function() {
+    first <- numeric(30000)
+    second <- numeric(10000)
+    gc()
+  }
+  x <- record_profile(collect(), memory = "exact", threshold = 10000)
+  y <- record_profile(gc(), memory = "exact", threshold = 10000)
+  shares <- function(x) x$sample_values$value[x$sample_values$type == "gc_share"]
+  bytes <- x$sample_values$value[x$sample_values$type == "alloc_space"]
+  # Other vectors of this size may have been allocated.
+  expect_equal(shares(x) / sum(shares(x)), bytes / sum(bytes), tolerance = 1e-4)
+  expect_gt(sum(shares(x)), 0)
+  # R measures collections as before: not at all.
+  is_measured <- function() {
+    before <- gc.time(FALSE)
+    gc.time(the$was_measured)
+    gc()
+    !identical(gc.time(the$was_measured), before)
+  }
+  gc.time(FALSE)
+  the$measured <- gc.time(FALSE)
+  record_profile(collect(), memory = "exact")
+  expect_false(is_measured())
+  record_profile(collect(), memory = "exact")
+  expect_false(is_measured())
+  gc.time(TRUE)
+  gc()
+  record_profile(collect(), memory = "exact")
+  expect_true(is_measured())
+  gc.time(FALSE)
+})

@@ -30,8 +30,8 @@ pub fn begin() -> Result<()> {
     Err(Error::Unsupported(message!("Nothing is prepared.")))
 }
 
-pub fn hooks() -> [u64; 3] {
-    [0; 3]
+pub fn hooks() -> [u64; 4] {
+    [0; 4]
 }
 
 pub fn mark(_: u64) {}

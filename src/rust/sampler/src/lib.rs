@@ -62,7 +62,7 @@ pub struct Settings<'a> {
     /// The number of active calls of closures, with which R's contexts are compared.
     pub closures: usize,
     /// Addresses of functions of this package that R may call in the place of others.
-    pub hooks: [u64; 3],
+    pub hooks: [u64; 4],
     /// The first two numbers of R's version.
     pub version: (u32, u32),
 }

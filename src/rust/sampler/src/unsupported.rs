@@ -51,7 +51,7 @@ mod tests {
             file: Path::new("Rprof.out"),
             bytes: 1 << 20,
             closures: 0,
-            hooks: [0; 3],
+            hooks: [0; 4],
             version: (4, 5),
         };
         let error = start(&settings).unwrap_err();

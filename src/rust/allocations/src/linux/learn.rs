@@ -17,6 +17,40 @@ pub struct Way {
     pub to_caller: u64,
 }
 
+/// How the calls of `getrusage()` are recognized by which R measures a garbage collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    site: u64,
+    to_caller: u64,
+    /// The addresses to which R's function for the time returns, at the start and at the end of a collection.
+    callers: [u64; 2],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Start,
+    End,
+}
+
+impl Clock {
+    /// Whether a call is one of these.
+    ///
+    /// # Safety
+    /// `stack_pointer` is that of a call that returns to `site`.
+    pub unsafe fn side(&self, stack_pointer: u64, site: u64) -> Option<Side> {
+        if site != self.site {
+            return None;
+        }
+        // SAFETY: a word in the frame of the function at `site`, whose size was seen.
+        let caller = unsafe { ((stack_pointer + self.to_caller) as *const u64).read() };
+        match self.callers {
+            [start, _] if caller == start => Some(Side::Start),
+            [_, end] if caller == end => Some(Side::End),
+            _ => None,
+        }
+    }
+}
+
 /// The events of the vectors with the size that is expected.
 #[derive(Debug, Default)]
 pub struct Events {
@@ -27,6 +61,8 @@ pub struct Events {
 #[derive(Debug, Clone, Copy)]
 struct Event {
     site: u64,
+    /// The address to which the function at the site returns.
+    caller: u64,
     /// The distances at which the word may be, as a set of bits.
     distances: [u64; MOST_WORDS as usize / 64],
     kind: Kind,
@@ -54,6 +90,23 @@ impl Events {
     }
 }
 
+impl Events {
+    /// What they show if they are the starts and the ends of garbage collections.
+    pub fn clock(&self) -> Option<Clock> {
+        let [Some(start), Some(end)] = self.events else {
+            return None;
+        };
+        if self.count % 2 != 0 {
+            return None;
+        }
+        Some(Clock {
+            site: start.site,
+            to_caller: start.distance_to_caller(&end)?,
+            callers: [start.caller, end.caller],
+        })
+    }
+}
+
 impl Event {
     fn new(sites: &Sites, frames: &[Frame], stack_pointer: u64, site: u64) -> Option<Event> {
         let caller = frames.get(1)?;
@@ -68,12 +121,24 @@ impl Event {
         }
         Some(Event {
             site,
+            caller: caller.counter,
             distances,
             kind: sites.kind_of(frames),
         })
     }
 
     fn way(&self, copy: &Event) -> Option<Way> {
+        let is_known = self.kind == Kind::New && copy.kind == Kind::Copy;
+        self.distance_to_caller(copy)
+            .filter(|_| is_known)
+            .map(|to_caller| Way {
+                site: self.site,
+                to_caller,
+            })
+    }
+
+    /// The distance at which both events have the address of their caller.
+    fn distance_to_caller(&self, copy: &Event) -> Option<u64> {
         let both = self
             .distances
             .iter()
@@ -87,11 +152,7 @@ impl Event {
                 _ => return None,
             }
         }
-        let is_known = self.site == copy.site && self.kind == Kind::New && copy.kind == Kind::Copy;
-        let to_caller = 8 * found.filter(|_| is_known)?;
-        Some(Way {
-            site: self.site,
-            to_caller,
-        })
+        let found = found.filter(|_| self.site == copy.site && self.caller != copy.caller);
+        found.map(|words| 8 * words)
     }
 }

@@ -5,19 +5,21 @@ use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;
 use profile_core::model::known_types::{
-    ALLOC_OBJECTS, ALLOC_SPACE, COPY_OBJECTS, COPY_SPACE, INUSE_OBJECTS, INUSE_SPACE, KnownType,
+    ALLOC_OBJECTS, ALLOC_SPACE, COPY_OBJECTS, COPY_SPACE, GC_SHARE, INUSE_OBJECTS, INUSE_SPACE,
+    KnownType,
 };
 use profile_core::model::{
     Label, Link, Profile, SampleType, Source, SourceId, SourceKind, Strings, Toplevel, Values,
 };
 
-const TYPES: [KnownType; 6] = [
+const TYPES: [KnownType; 7] = [
     ALLOC_SPACE,
     ALLOC_OBJECTS,
     COPY_SPACE,
     COPY_OBJECTS,
     INUSE_SPACE,
     INUSE_OBJECTS,
+    GC_SHARE,
 ];
 
 /// The label of vectors that were allocated to convert others.
@@ -85,7 +87,8 @@ fn add(row: &Row, source: SourceId, texts: &Strings, profile: &mut Profile) -> R
     let amounts = [row.allocated, row.copied, row.in_use];
     let numbers = amounts
         .iter()
-        .flat_map(|Amount { bytes, objects }| [*bytes, *objects]);
+        .flat_map(|Amount { bytes, objects }| [*bytes, *objects])
+        .chain([row.collecting]);
     for (column, number) in profile.values.iter_mut().zip(numbers) {
         column.push(i64::try_from(number).unwrap_or(i64::MAX))?;
     }

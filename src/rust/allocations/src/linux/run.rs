@@ -3,7 +3,7 @@
 
 use super::holders;
 use super::identity::Identity;
-use super::learn::{Events, Way};
+use super::learn::{Clock, Events, Side, Way};
 use super::memory::OwnMemory;
 use super::native::{Frames, find_in_registers};
 use super::sites::{Kind, Sites};
@@ -21,6 +21,7 @@ use profile_runtime::node::Node;
 use profile_runtime::objects::DATA;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::time::Instant;
 
 /// The run, if there is one.
 static RUN: AtomicPtr<Run> = AtomicPtr::new(std::ptr::null_mut());
@@ -32,6 +33,8 @@ pub struct Run {
     pub settings: Settings,
     pub malloc: Replaced,
     pub free: Replaced,
+    /// If R calls it through its table, the time of garbage collections is known.
+    pub getrusage: Option<Replaced>,
     pub reader: StackReader<ProcessMemory>,
     /// For addresses that may be invalid.
     pub memory: ProcessMemory,
@@ -39,6 +42,10 @@ pub struct Run {
     pub span: Option<u64>,
     pub sites: Sites,
     pub events: Events,
+    pub clock_events: Events,
+    pub clock: Option<Clock>,
+    /// When the current garbage collection began.
+    pub began: Option<Instant>,
     pub way: Way,
     pub stacks: Stacks,
     pub sums: Sums,
@@ -85,7 +92,8 @@ fn is_vector(memory: &mut ProcessMemory, address: u64, bytes: u64) -> bool {
     }
     memory::array::<DATA>(memory, address).is_some_and(|header| {
         let node = Node::new(&header);
-        node.data() > 0 && node.data() + DATA as u64 == bytes
+        // The length may have any value.
+        node.data() > 0 && node.data().checked_add(DATA as u64) == Some(bytes)
     })
 }
 
@@ -160,6 +168,28 @@ impl Run {
             self.sums.explain(row, reason);
         }
         Ok(())
+    }
+
+    /// Adds a call of `getrusage()`, which may be the start or the end of a garbage collection.
+    pub fn look_at_clock(&mut self, stack_pointer: u64, site: u64) {
+        if self.way.site == 0 {
+            self.clock_events.add(&self.sites, stack_pointer, site);
+            return;
+        }
+        let Some(clock) = self.clock else {
+            return;
+        };
+        // SAFETY: of the call that R waits for.
+        match unsafe { clock.side(stack_pointer, site) } {
+            Some(Side::Start) => self.began = Some(Instant::now()),
+            Some(Side::End) => {
+                if let Some(began) = self.began.take() {
+                    let time = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    self.sums.share(time);
+                }
+            }
+            None => {}
+        }
     }
 
     pub fn free(&mut self, address: u64) {

@@ -7,7 +7,9 @@ use super::module::Module;
 use super::result::Stopped;
 use super::run::{self, Run, with_run};
 use super::sites::Sites;
-use super::state::{FREE, MALLOC, SITE, SIZE, THREAD, leave_forks_alone, mark, pin, this_thread};
+use super::state::{
+    FREE, GETRUSAGE, MALLOC, SITE, SIZE, THREAD, leave_forks_alone, mark, pin, this_thread,
+};
 use super::sums::Sums;
 use super::table::Replaced;
 use crate::Settings;
@@ -22,7 +24,7 @@ use std::process;
 use std::sync::atomic::Ordering;
 
 /// Starts to learn. Byte code has called native code that calls this, and next allocates and then copies one vector of the
-/// size [`Settings::probe`].
+/// size [`Settings::probe`], and collects garbage once while R measures the time of collections.
 pub fn prepare(settings: Settings) -> Result<()> {
     if is_on() {
         return Err(Error::Unsupported(message!(
@@ -33,6 +35,7 @@ pub fn prepare(settings: Settings) -> Result<()> {
     let module = Module::of_r()?;
     let malloc = Replaced::find(&module, "malloc", hook::malloc_address())?;
     let free = Replaced::find(&module, "free", hook::free_address())?;
+    let getrusage = Replaced::find(&module, "getrusage", hook::getrusage_address()).ok();
     let process = Process::find(i32::try_from(process::id()).unwrap_or(0))?;
     let mappings = process.mappings()?;
     let mut reader = open_reader(&process, &mappings)?;
@@ -50,6 +53,9 @@ pub fn prepare(settings: Settings) -> Result<()> {
     leave_forks_alone();
     MALLOC.store(malloc.original, Ordering::Release);
     FREE.store(free.original, Ordering::Release);
+    if let Some(getrusage) = &getrusage {
+        GETRUSAGE.store(getrusage.original, Ordering::Release);
+    }
     mark(0);
     SITE.store(0, Ordering::Release);
     SIZE.store(settings.probe, Ordering::Release);
@@ -58,19 +64,26 @@ pub fn prepare(settings: Settings) -> Result<()> {
         settings,
         malloc,
         free,
+        getrusage,
         identity,
         span: reader.span_at(),
         reader,
         memory: ProcessMemory::new(process.pid),
         sites: Sites::new(),
         events: Events::default(),
+        clock_events: Events::default(),
+        clock: None,
+        began: None,
         way: Way::default(),
         stacks: Stacks::default(),
         sums: Sums::default(),
         profile: Profile::default(),
         lost: 0,
     }));
-    let replaced = with_run(|run| run.malloc.replace());
+    let replaced = with_run(|run| {
+        run.malloc.replace()?;
+        run.getrusage.as_ref().map_or(Ok(()), Replaced::replace)
+    });
     replaced.unwrap_or(Ok(())).inspect_err(|_| abandon())
 }
 
@@ -79,6 +92,7 @@ pub fn begin() -> Result<()> {
     let way = with_run(|run| {
         let way = run.events.way()?;
         run.way = way;
+        run.clock = run.clock_events.clock();
         run.free.replace()?;
         SIZE.store(run.settings.threshold, Ordering::Release);
         SITE.store(way.site, Ordering::Release);
@@ -121,5 +135,8 @@ fn take() -> Option<Box<Run>> {
     let run = run::take()?;
     run.malloc.restore();
     run.free.restore();
+    if let Some(getrusage) = &run.getrusage {
+        getrusage.restore();
+    }
     (thread != 0).then_some(run)
 }

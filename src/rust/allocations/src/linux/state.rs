@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// The original functions.
 pub static MALLOC: AtomicU64 = AtomicU64::new(0);
 pub static FREE: AtomicU64 = AtomicU64::new(0);
+pub static GETRUSAGE: AtomicU64 = AtomicU64::new(0);
 /// The thread that runs R; 0 if nothing is recorded, and in forks.
 pub static THREAD: AtomicU64 = AtomicU64::new(0);
 /// The address in R's allocator to which `malloc()` returns; 0 as long as it is unknown.

@@ -51,6 +51,10 @@ pub struct Row {
     pub allocated: Amount,
     pub copied: Amount,
     pub in_use: Amount,
+    /// The bytes that were allocated since the last garbage collection, and the share of the time of collections so far, in
+    /// nanoseconds.
+    since: u64,
+    pub collecting: u64,
     /// Why most of the copies were made that were looked at: the reason, and their number.
     pub reason: Option<(StringId, u64)>,
 }
@@ -67,6 +71,8 @@ pub struct Sums {
     by_key: Map<Key, RowId>,
     /// The vectors in use, by their addresses: where they were allocated, and their bytes.
     in_use: Map<u64, (RowId, u64)>,
+    /// The rows that have allocated since the last collection.
+    recent: Vec<RowId>,
 }
 
 impl Sums {
@@ -86,6 +92,8 @@ impl Sums {
                     allocated: Amount::default(),
                     copied: Amount::default(),
                     in_use: Amount::default(),
+                    since: 0,
+                    collecting: 0,
                     reason: None,
                 })?;
                 self.by_key.try_put(key, row)?;
@@ -100,6 +108,12 @@ impl Sums {
     /// Adds a vector.
     pub fn allocate(&mut self, row: RowId, kind: Kind, address: u64, bytes: u64) -> Result<()> {
         self.in_use.try_put(address, (row, bytes))?;
+        if let Some(sums) = self.rows.get_mut(row.0 as usize) {
+            if sums.since == 0 {
+                self.recent.try_push(row)?;
+            }
+            sums.since = sums.since.saturating_add(bytes);
+        }
         if let Some(row) = self.rows.get_mut(row.0 as usize) {
             row.allocated.add(bytes);
             row.in_use.add(bytes);
@@ -136,6 +150,25 @@ impl Sums {
             if let Some(row) = self.rows.get_mut(row.0 as usize) {
                 row.in_use.remove(bytes);
             }
+        }
+    }
+
+    /// Shares the time of a garbage collection by the bytes that each row has allocated since the last one.
+    pub fn share(&mut self, nanoseconds: u64) {
+        let mut left = nanoseconds;
+        let mut bytes: u64 = self
+            .recent
+            .iter()
+            .map(|row| self.rows[row.0 as usize].since)
+            .sum();
+        for row in self.recent.drain(..) {
+            let row = &mut self.rows[row.0 as usize];
+            let share = u128::from(left) * u128::from(row.since) / u128::from(bytes.max(1));
+            // What is left is shared by the others, so that nothing is lost by rounding.
+            left -= share as u64;
+            bytes -= row.since;
+            row.since = 0;
+            row.collecting += share as u64;
         }
     }
 

@@ -23,7 +23,7 @@ pub fn find(
     unwinder: &mut Unwinder<Modules>,
     contexts: &Contexts,
     limits: Limits,
-    hooks: [u64; 3],
+    hooks: [u64; 4],
 ) -> Result<Evaluator> {
     let address = contexts::evaluator()?;
     let module = unwinder.modules.at(address);
