@@ -48,11 +48,16 @@
 #' recorded with its stack and line, on `r live_platforms()`. Stacks that allocate are additional samples with the types
 #'
 #' - `alloc_space` (bytes) and `alloc_objects` (count): all vectors. Those that R's `coerceVector()` allocates to convert others
-#'   have the label `allocation`, `"conversion"`;
+#'   have the label `allocation`, `"conversion"`; those of a place where vectors become larger and larger, as in `x <- c(x, i)`,
+#'   have `"growth"`;
 #' - `copy_space` and `copy_objects`: the part of them that are copies, because R duplicates an object before it modifies one
-#'   of several references to it;
+#'   of several references to it. The label `copy.reason` says which, such as *`x` is also `y`*, if they are variables of running
+#'   calls, of the functions around them or of the global environment, elements of lists in them, or attributes;
 #' - `inuse_space` and `inuse_objects`: those that can still be reached when the expression has been evaluated, after a garbage
-#'   collection.
+#'   collection;
+#' - `gc_share` (nanoseconds): the time of each garbage collection, shared by the bytes that were allocated since the last one.
+#'   This blames who fills the memory, while the frame `<GC>` is where collections happen to run. It is not the time that would
+#'   be saved: collections take longer the more objects are in use, see [holders()].
 #'
 #' So `summary(x, type = "copy_space")` shows where copies are made. The attribute `profile.memory` of the source is `"exact"`.
 #'

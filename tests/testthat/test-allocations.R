@@ -410,3 +410,17 @@ test_that("collections are shared by what was allocated since the last one", {
   expect_true(is_measured())
   gc.time(FALSE)
 })
+
+test_that("an object that grows step by step has a label", {
+  skip_without_hook()
+  growth <- function(name) {
+    x <- record_profile(code[[name]](), memory = "exact")
+    label <- x$.labels[x$.labels$key == "allocation" & x$.labels$str == "growth", ]
+    values <- x$sample_values
+    sum(values$value[values$sample_id %in% label$sample_id & values$type == "alloc_objects"])
+  }
+  expect_gt(growth("growing"), 150)
+  expect_gt(growth("appending"), 20)
+  expect_equal(growth("shared"), 0)
+  expect_equal(growth("matrix_row"), 0)
+})

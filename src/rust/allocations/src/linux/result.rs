@@ -22,9 +22,10 @@ const TYPES: [KnownType; 7] = [
     GC_SHARE,
 ];
 
-/// The label of vectors that were allocated to convert others.
-const ALLOCATION: (&str, &str) = ("allocation", "conversion");
-
+/// The label of vectors that were allocated to convert others, and of those by which an object is extended step by step.
+const ALLOCATION: &str = "allocation";
+const CONVERSION: &str = "conversion";
+const GROWTH: &str = "growth";
 /// The label with the reason why copies were made.
 const REASON: &str = "copy.reason";
 /// The label of the mark with which vectors were allocated.
@@ -129,7 +130,9 @@ fn add(row: &Row, source: SourceId, texts: &Strings, profile: &mut Profile) -> R
         profile.labels.try_push(label)?;
     }
     if row.key.is_conversion {
-        add_label(sample, ALLOCATION.0, ALLOCATION.1, profile)?;
+        add_label(sample, ALLOCATION, CONVERSION, profile)?;
+    } else if row.grows() {
+        add_label(sample, ALLOCATION, GROWTH, profile)?;
     }
     Ok(())
 }

@@ -14,6 +14,9 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 /// The number of copies of a row of which each is looked at.
 const FIRST_COPIES: u64 = 3;
 
+/// The number of larger and larger vectors that can hardly be a coincidence.
+const FEWEST_STEPS: u64 = 20;
+
 /// What distinguishes the rows of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -55,8 +58,19 @@ pub struct Row {
     /// nanoseconds.
     since: u64,
     pub collecting: u64,
+    /// The size of the last vector, and the numbers of vectors that were larger and smaller than the one before.
+    last: u64,
+    rises: u64,
+    falls: u64,
     /// Why most of the copies were made that were looked at: the reason, and their number.
     pub reason: Option<(StringId, u64)>,
+}
+
+impl Row {
+    /// Whether vectors become larger and larger, as if an object is extended step by step.
+    pub fn grows(&self) -> bool {
+        self.rises >= FEWEST_STEPS && self.rises >= 20 * self.falls
+    }
 }
 
 /// The number of a row.
@@ -93,6 +107,9 @@ impl Sums {
                     copied: Amount::default(),
                     in_use: Amount::default(),
                     since: 0,
+                    last: 0,
+                    rises: 0,
+                    falls: 0,
                     collecting: 0,
                     reason: None,
                 })?;
@@ -115,6 +132,9 @@ impl Sums {
             sums.since = sums.since.saturating_add(bytes);
         }
         if let Some(row) = self.rows.get_mut(row.0 as usize) {
+            row.rises += u64::from(bytes > row.last && row.last > 0);
+            row.falls += u64::from(bytes < row.last);
+            row.last = bytes;
             row.allocated.add(bytes);
             row.in_use.add(bytes);
             if kind == Kind::Copy {
