@@ -7,7 +7,7 @@
 probe_length <- 54321L
 
 # Checks the arguments `memory` and `threshold`, and returns whether each vector is to be recorded.
-check_memory <- function(memory, threshold, call) {
+check_exact_memory <- function(memory, threshold, call) {
   is_exact <- identical(memory, "exact")
   if (!is_exact && !rlang::is_bool(memory)) {
     abort_argument("`memory` must be `TRUE`, `FALSE` or \"exact\".", call)
@@ -24,12 +24,15 @@ start_allocations <- function(threshold, call) {
   settings <- list(threshold = as.integer(threshold), probe = 48L + 8L * probe_length)
   measure_collections()
   started <- FALSE
-  on.exit(if (!started) end_measuring())
+  on.exit(if (!started) {
+    rust(rust_allocations_stop(FALSE), call)
+    end_measuring()
+  })
   tryCatch(
     {
       rust(rust_allocations_prepare(settings), call)
       allocate_and_copy(probe_length)
-      gc()
+      gc(full = FALSE)
       rust(rust_allocations_begin(), call)
       started <- TRUE
     },

@@ -127,7 +127,7 @@ start_profiler <- function(
     line.profiling = line.profiling, numfiles = as.integer(numfiles), bufsize = as.integer(bufsize)
   )
   options$event <- rprof_event(event, "`event`", call)
-  is_exact <- check_memory(memory, threshold, call)
+  is_exact <- check_exact_memory(memory, threshold, call)
   options$memory.profiling <- !isFALSE(memory)
   started <- FALSE
   has_hook <- is_exact && start_allocations(threshold, call)

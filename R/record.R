@@ -163,7 +163,7 @@ record_profile <- function(
   check_code(code, env, "record_profile", call)
   check_interval(interval, call)
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
-  is_exact <- check_memory(memory, threshold, call)
+  is_exact <- check_exact_memory(memory, threshold, call)
   check_flag(gc, "gc", call)
   check_flag(lines, "lines", call)
   check_flag(native, "native", call)
@@ -172,7 +172,7 @@ record_profile <- function(
     interval = interval, memory.profiling = !isFALSE(memory), gc.profiling = gc, line.profiling = lines
   )
   options$event <- rprof_event(if (clock == "wall") "elapsed" else "cpu", "`clock = \"wall\"`", call)
-  if (isTRUE(the$recording)) {
+  if (is_recording()) {
     abort_argument("`record_profile()` is running already.", call)
   }
   # The number of frames of this function and its callers.
@@ -188,24 +188,22 @@ record_profile <- function(
     if (children$any) end_helper() else rust(rust_lookout_end(), NULL)
     remove_folder()
   })
-  finish <- if (native) start_native_recording(options, folder, call) else start_recording(options, folder, call)
-  .start_of_recording <- function() {
-    if (is_exact) finish <<- with_allocations(finish, threshold, folder, call)
-    start_cpu_clock(clock)
-  }
-  the$recording <- TRUE
-  old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
   ended <- FALSE
   pid <- Sys.getpid()
-  cpu_time <- .start_of_recording()
+  cpu_time <- function() NULL
+  used <- NULL
+  .start_of_recording <- function() {
+    if (is_exact) finish <<- with_allocations(finish, threshold, folder, call)
+    cpu_time <<- start_cpu_clock(clock)
+  }
   .end_of_recording <- function() {
     # A fork that leaves the expression ends nothing.
     if (ended || Sys.getpid() != pid) {
       return()
     }
-    used <- cpu_time()
+    if (is.null(used)) used <<- cpu_time()
     options(old)
-    the$recording <- FALSE
+    the$recording <- NULL
     duration <- as.numeric(difftime(Sys.time(), started, units = "secs"))
     counts <- if (children$any) end_helper()
     x <- tidy_recording(finish(), frames, started, code, env, call)
@@ -220,17 +218,37 @@ record_profile <- function(
       end_lookout()
     }
   }
-  on.exit({
-    if (!ended) {
-      .end_of_recording()
-      inform_profile("See `last_profile()` for the profile until then.", "profile_message_recorded")
-    }
-    remove_folder()
+  # Whatever was started is ended.
+  suspendInterrupts({
+    finish <- if (native) start_native_recording(options, folder, call) else start_recording(options, folder, call)
+    the$recording <- environment()
+    old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
+    on.exit({
+      if (!ended) {
+        # Another Ctrl-C has to wait.
+        suspendInterrupts(.end_of_recording())
+        inform_profile("See `last_profile()` for the profile until then.", "profile_message_recorded")
+      }
+      remove_folder()
+    })
+    .start_of_recording()
   })
   # `force()` would add a frame.
   expr
   .end_of_recording()
   the$last_profile
+}
+
+# Whether `record_profile()` is on the stack. If Ctrl-C has ended the call before, what it has started may still be there.
+is_recording <- function() {
+  if (any(vapply(sys.frames(), identical, NA, the$recording))) {
+    return(TRUE)
+  }
+  if (!is.null(the$recording)) {
+    the$recording <- NULL
+    suspendInterrupts(rust(rust_allocations_stop(FALSE), NULL))
+  }
+  FALSE
 }
 
 #' @rdname record_profile
@@ -277,8 +295,10 @@ with_allocations <- function(finish, threshold, folder, call) {
   force(finish)
   force(call)
   if (start_allocations(threshold, call)) {
+    allocations <- NULL
     return(function() {
-      allocations <- stop_allocations(call)
+      # Called again if Ctrl-C ends the rest.
+      suspendInterrupts(if (is.null(allocations)) allocations <<- stop_allocations(call))
       join_allocations(finish(), allocations, call)
     })
   }
