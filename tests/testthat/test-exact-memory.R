@@ -325,6 +325,11 @@ test_that("the page has all types, no bound, and only samples in its timeline", 
   expect_identical(vapply(sampled$types, `[[`, "", "name")[[sampled$bytes + 1]], "alloc_size")
 })
 
+test_that("pictures over time have samples only", {
+  withr::local_pdf(NULL)
+  expect_equal(plot(exact_profile(), view = "time"), plot(fit_samples(), view = "time"))
+})
+
 test_that("times of samples are given to samples only", {
   x <- exact_profile()
   x$sources$source_timestamp <- 1e9
