@@ -87,3 +87,22 @@ test_that("native code that runs when a sample is taken has allocated nothing", 
   expect_false("gsub" %in% tree$name)
   expect_equal(sum(tree$self), sum(after))
 })
+
+test_that("stores and speedscope do not give a lower bound the name of exact memory", {
+  x <- memory_file()
+  path <- withr::local_tempfile(fileext = ".speedscope.json")
+  write_speedscope(x, path)
+  read <- list(read_speedscope(path))
+  if (rlang::is_installed(c("DBI", "RSQLite", "dbplyr", "dplyr"))) {
+    con <- DBI::dbConnect(RSQLite::SQLite(), ":memory:")
+    withr::defer(DBI::dbDisconnect(con))
+    store_profiles(x, con)
+    read <- c(read, list(read_profile(tbl_profile(con))))
+  }
+  for (y in read) {
+    summary <- summary(y, type = "alloc_size")
+    expect_true(attr(summary, "sum_at_least"))
+    expect_equal(attr(summary, "sum"), attr(summary(x, type = "alloc_size"), "sum"))
+    expect_false("alloc_space" %in% y$sample_values$type)
+  }
+})

@@ -55,7 +55,7 @@ test_that("databases sum the same types", {
       con <- DBI::dbConnect(RSQLite::SQLite())
       store_profiles(profile_of_type(type$type, unit), con)
       # Memory in use at each sample is not stored, and other figures of Rprof() only as types of pprof.
-      is_of_rprof <- type$type %in% c("duplications", "alloc_size", "dealloc_size")
+      is_of_rprof <- type$type %in% c("duplications", "dealloc_size")
       is_stored <- type$type %in% DBI::dbReadTable(con, "samples")$sample_type
       expect_identical(is_stored, unit == "other" || type$summable && !is_of_rprof, label = type$type)
       if (is_stored) {
