@@ -46,6 +46,12 @@ test_that("amounts that are exact are not marked", {
   allocated <- as.list(describe_profile(both))$allocated
   expect_true(allocated$at_least)
   expect_equal(allocated$recorded$bytes, attr(summary(x, type = "alloc_space"), "sum"))
+  # The digest shows the exact bytes only.
+  expect_true(allocated$recorded$complete)
+  text <- format(describe_profile(both))
+  expect_length(grep("allocated by itself, of", text), 1)
+  expect_match(text, "each vector recorded", all = FALSE)
+  expect_no_match(paste(text, collapse = " "), "at least|lower bound")
 })
 
 test_that("other formats, in which the memory has another name, keep the mark", {

@@ -20,7 +20,8 @@ test_that("a type is in the table once, and has a role", {
   )
   expect_identical(types$summable, types$role != "level")
   # Rows with other types are samples.
-  of_samples <- types$role %in% c("count", "time", "level") | types$type %in% c("alloc_size", "dealloc_size", "duplications")
+  of_rprof <- c("alloc_size", "dealloc_size", "duplications")
+  of_samples <- types$role %in% c("count", "time", "level") | types$type %in% of_rprof
   expect_identical(types$recorded, !of_samples)
 })
 
