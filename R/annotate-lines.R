@@ -128,13 +128,18 @@ text_of_lines <- function(x, n, width) {
   c(
     shorten(lines_head(x), width, "middle"),
     if (length(shown) > 0) lines_text(x, shown, width),
-    format_since_previous(x, width) %||%
-      if (isTRUE(attr(x, "at_least")) && any(x[["self_alloc"]] != 0)) wrap("", paste("`alloc` is a lower bound.", exact_memory), width),
+    format_since_previous(x, width) %||% format_bound(x, width),
     if (isTRUE(attr(x, "changed"))) {
       wrap("", "The file was changed after the profile was recorded, so lines may differ.", width)
     },
     if (all(is.na(x$text))) wrap("", "The text of the file is not known, see `?add_source_text`.", width)
   )
+}
+
+format_bound <- function(x, width) {
+  if (isTRUE(attr(x, "at_least")) && any(x[["self_alloc"]] != 0)) {
+    wrap("", paste("`alloc` is a lower bound.", exact_memory), width)
+  }
 }
 
 #' @export

@@ -150,7 +150,10 @@ described_run <- function(x, summary, processes) {
     at_least = isTRUE(attr(summary, "sum_at_least")),
     seconds = attr(summary, "time"),
     used = attr(summary, "used"),
-    interval = if (is_time_or_count(summary) || !attr(summary, "exact_memory")) interval_of(x, known = !is.null(attr(summary, "time"))),
+    # Exact allocations are not sampled.
+    interval = if (is_time_or_count(summary) || !attr(summary, "exact_memory")) {
+      interval_of(x, known = !is.null(attr(summary, "time")))
+    },
     without_stack = counted$without_stack,
     without_value = counted$without_value,
     functions = nrow(summary$by_function),

@@ -35,10 +35,31 @@ page_comparison <- function(data, profiles, call) {
       head = comparison_head(compared),
       whole = format_whole_run(whole, attr(compared, "unit")),
       verdict = if (is.na(whole$verdict)) "" else whole$verdict,
-      notes = c(if (more > 0) paste0("And ", format_count(more), " more."), comparison_notes(compared, shown)),
+      notes = c(
+        if (more > 0) paste0("And ", format_count(more), " more."),
+        comparison_notes(compared, shown), note_on_memory(profiles, data$is_new)
+      ),
       columns = as.character(names(columns)),
       cells = if (length(columns) > 0) as.vector(t(do.call(cbind, columns))) else character(),
       expression = as.character(c(data$expression, common))
     )
   )
+}
+
+# The page shows types that the comparison does not use: a warning if the memory of one side was measured at samples, and
+# each vector of the other one was recorded.
+note_on_memory <- function(profiles, is_new) {
+  is_exact <- unlist(lapply(profiles, function(x) source_attribute(x, "profile.memory") %in% "exact"))
+  has_memory <- unlist(lapply(profiles, function(x) {
+    (x$sources[[".memory_profiling"]] %||% rep(FALSE, nrow(x$sources))) %in% TRUE
+  }))
+  is_sampled <- has_memory & !is_exact
+  sides <- c("`base`", "`new`")[is_new + 1]
+  pairs <- setdiff(unique(sides[is_sampled]), sides[is_exact])
+  if (any(is_exact) && length(pairs) > 0) {
+    paste0(
+      "The memory of ", pairs[[1]], " was measured at samples, and the memory of the other side is exact: their bytes ",
+      "cannot be compared. Record both with `record_profile(memory = \"exact\")`."
+    )
+  }
 }

@@ -227,6 +227,9 @@ plot_time <- function(x, source_id, main, call) {
 # A row for each call in consecutive samples. If there are more samples than a picture can show, some are left out.
 boxes_over_time <- function(x, source_id, call) {
   rows <- which(x$samples$source_id == source_id)
+  # Allocations beside samples have no time.
+  sampled <- rows[!is_allocation_row(x)[rows]]
+  if (length(sampled) > 0) rows <- sampled
   shown <- rows[unique(round(seq(1, length(rows), length.out = min(length(rows), 1000))))]
   ids <- x$samples$sample_id[shown]
   frames <- x$sample_locations

@@ -48,7 +48,8 @@
 #' Not kept in a store: addresses, columns of source text, mappings, the time within a minute and the order of
 #' samples, spans, attributes other than the three above, tables and columns of your own, and the memory in use at each
 #' sample (`vsize_small`, `vsize_large`, `nodes`), whose sums would be meaningless. Values of `Rprof()` are stored as the
-#' types of pprof, as in [write_pprof()]. A profile that is stored twice is counted twice.
+#' types of pprof, as in [write_pprof()], except that `alloc_size` keeps its name: a lower bound is not added to exact
+#' memory. A profile that is stored twice is counted twice.
 #'
 #' ## Databases
 #'

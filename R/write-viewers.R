@@ -24,7 +24,7 @@
 #' information that the format cannot contain at all, which is listed below.
 #'
 #' For Rprof data the values are `samples`, `cpu` (the count times the sampling interval) and, for memory profiles,
-#' `alloc_space`; for other data the types of the profile. The memory in use at each sample, whose sum has no meaning,
+#' `alloc_size`; for other data the types of the profile. The memory in use at each sample, whose sum has no meaning,
 #' is not written. Code without symbols has the name of its program or library, such as `[libfoo.so.1]`, or in Firefox
 #' files its address.
 #'

@@ -185,16 +185,16 @@ function describeProfile() {
 
 /** The sum of the values that the picture leaves out, and what is to be known about the others. */
 function describeLeftOut() {
-	const { amount, leftOut, model } = app;
+	const { amount, leftOut } = app;
 	const parts = [];
 	if (leftOut !== 0) {
 		const left = amountText(leftOut, amount.unit);
 		parts.push(`Left out, without a stack (no function was recorded): ${left}.`);
 	}
-	if (amount.since)
+	if (amount.since) {
 		parts.push('Measured since the previous sample: part of it belongs to code that ran before.');
-	if (amount.bound || (amount !== model.types[model.bytes] && model.types[model.bytes]?.bound))
-		parts.push('Memory is a lower bound: record_profile(memory = "exact") records each vector.');
+		parts.push('record_profile(memory = "exact") records each vector.');
+	}
 	byId('left-out').textContent = parts.join(' ');
 }
 

@@ -46,6 +46,12 @@ test_that("amounts that are exact are not marked", {
   allocated <- as.list(describe_profile(both))$allocated
   expect_true(allocated$at_least)
   expect_equal(allocated$recorded$bytes, attr(summary(x, type = "alloc_space"), "sum"))
+  # The digest shows the exact bytes only.
+  expect_true(allocated$recorded$complete)
+  text <- format(describe_profile(both))
+  expect_length(grep("allocated by itself, of", text), 1)
+  expect_match(text, "each vector recorded", all = FALSE)
+  expect_no_match(paste(text, collapse = " "), "at least|lower bound")
 })
 
 test_that("other formats, in which the memory has another name, keep the mark", {
@@ -86,4 +92,23 @@ test_that("native code that runs when a sample is taken has allocated nothing", 
   tree <- call_tree(native, type = "alloc_size")
   expect_false("gsub" %in% tree$name)
   expect_equal(sum(tree$self), sum(after))
+})
+
+test_that("stores and speedscope do not give a lower bound the name of exact memory", {
+  x <- memory_file()
+  path <- withr::local_tempfile(fileext = ".speedscope.json")
+  write_speedscope(x, path)
+  read <- list(read_speedscope(path))
+  if (rlang::is_installed(c("DBI", "RSQLite", "dbplyr", "dplyr"))) {
+    con <- DBI::dbConnect(RSQLite::SQLite(), ":memory:")
+    withr::defer(DBI::dbDisconnect(con))
+    store_profiles(x, con)
+    read <- c(read, list(read_profile(tbl_profile(con))))
+  }
+  for (y in read) {
+    summary <- summary(y, type = "alloc_size")
+    expect_true(attr(summary, "sum_at_least"))
+    expect_equal(attr(summary, "sum"), attr(summary(x, type = "alloc_size"), "sum"))
+    expect_false("alloc_space" %in% y$sample_values$type)
+  }
 })

@@ -122,7 +122,9 @@ test_that("the digest shows exact bytes and the copies", {
 })
 
 test_that("places of copies are lines, else functions, and the reason is that of most bytes", {
-  copied <- function(bytes, stack = "f:0", ...) list(stack = stack, values = c(bytes, 1, bytes, 1, NA, NA), labels = c(...))
+  copied <- function(bytes, stack = "f:0", ...) {
+    list(stack = stack, values = c(bytes, 1, bytes, 1, NA, NA), labels = c(...))
+  }
   lines_of <- function(...) {
     x <- with_exact_memory(fit_samples(), list(...), share = FALSE)
     x$.source_text <- NULL
@@ -141,7 +143,9 @@ test_that("places of copies are lines, else functions, and the reason is that of
     c("`c` copied 6B in 1 copy", "`a` copied 5B in 1 copy", "`b` copied 4B in 1 copy")
   )
   reason <- function(bytes, text) copied(bytes, c("f:0", "fit:5"), copy.reason = text)
-  expect_identical(lines_of(reason(1e6, "one"), reason(2e6, "two"), reason(1.5e6, "one")), "fit.R:5 copied 4.29MB in 3 copies: one")
+  expect_identical(
+    lines_of(reason(1e6, "one"), reason(2e6, "two"), reason(1.5e6, "one")), "fit.R:5 copied 4.29MB in 3 copies: one"
+  )
   # Most bytes have no reason.
   expect_identical(lines_of(reason(1e6, "one"), copied(2e6, c("f:0", "fit:5"))), "fit.R:5 copied 2.86MB in 2 copies")
   expect_identical(lines_of(new), character())
@@ -325,6 +329,11 @@ test_that("the page has all types, no bound, and only samples in its timeline", 
   expect_identical(vapply(sampled$types, `[[`, "", "name")[[sampled$bytes + 1]], "alloc_size")
 })
 
+test_that("pictures over time have samples only", {
+  withr::local_pdf(NULL)
+  expect_equal(plot(exact_profile(), view = "time"), plot(fit_samples(), view = "time"))
+})
+
 test_that("times of samples are given to samples only", {
   x <- exact_profile()
   x$sources$source_timestamp <- 1e9
@@ -340,8 +349,20 @@ test_that("callgrind has the exact bytes, and no share of collections is added t
   text <- readLines(path)
   events <- strsplit(sub("^events: ", "", grep("^events:", text, value = TRUE)), " ")[[1]]
   expect_true(all(c("cpu_nanoseconds", "alloc_space_bytes", "copy_objects", "inuse_objects") %in% events))
-  totals <- as.numeric(strsplit(sub("^(totals|summary): ", "", grep("^(totals|summary):", text, value = TRUE)[[1]]), " ")[[1]])
+  totals <- as.numeric(strsplit(sub("^summary: ", "", grep("^summary:", text, value = TRUE)), " ")[[1]])
   expect_equal(
     totals[match(c("cpu_nanoseconds", "copy_space_bytes", "gc_share_nanoseconds"), events)], c(1e8, 4001000000, 1e9)
   )
+})
+
+test_that("a page with a base says that sampled and exact memory cannot be compared", {
+  x <- exact_profile()
+  sampled <- fit_samples()
+  notes <- function(new, base) {
+    unlist(page_data(profile_page(new, base = base))$comparison$notes)
+  }
+  expect_match(notes(x, sampled), "memory of `base` was measured at samples", all = FALSE)
+  expect_match(notes(sampled, x), "memory of `new` was measured at samples", all = FALSE)
+  expect_no_match(notes(x, x), "memory")
+  expect_no_match(notes(sampled, sampled), "memory")
 })

@@ -20,7 +20,8 @@ test_that("a type is in the table once, and has a role", {
   )
   expect_identical(types$summable, types$role != "level")
   # Rows with other types are samples.
-  of_samples <- types$role %in% c("count", "time", "level") | types$type %in% c("alloc_size", "dealloc_size", "duplications")
+  of_rprof <- c("alloc_size", "dealloc_size", "duplications")
+  of_samples <- types$role %in% c("count", "time", "level") | types$type %in% of_rprof
   expect_identical(types$recorded, !of_samples)
 })
 
@@ -55,7 +56,7 @@ test_that("databases sum the same types", {
       con <- DBI::dbConnect(RSQLite::SQLite())
       store_profiles(profile_of_type(type$type, unit), con)
       # Memory in use at each sample is not stored, and other figures of Rprof() only as types of pprof.
-      is_of_rprof <- type$type %in% c("duplications", "alloc_size", "dealloc_size")
+      is_of_rprof <- type$type %in% c("duplications", "dealloc_size")
       is_stored <- type$type %in% DBI::dbReadTable(con, "samples")$sample_type
       expect_identical(is_stored, unit == "other" || type$summable && !is_of_rprof, label = type$type)
       if (is_stored) {

@@ -125,7 +125,10 @@ pub fn flat<'p>(
     }
     let frames = stacks.frames(profile, &origins.distinct, &sums, stop)?;
     let labels = label_sets.labels(&origins.distinct, &sums)?;
-    let types = measures.iter().map(|m| (m.name(), m.unit())).try_vec()?;
+    let types = measures
+        .iter()
+        .map(|m| (m.own_name(), m.unit()))
+        .try_vec()?;
     Ok(Flat {
         sums,
         origins: origins.distinct,

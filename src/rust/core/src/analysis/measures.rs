@@ -5,7 +5,7 @@ use super::sample_types::{WrittenType, check_sums, written_types};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
-use crate::model::known_types::{Role, SAMPLES, known_type};
+use crate::model::known_types::{ALLOC_SIZE, Role, SAMPLES, known_type};
 use crate::model::{Profile, SourceId, StackId, is_summable, unit_of_time};
 
 /// A sample type, or the count of samples of a profile without values.
@@ -32,6 +32,14 @@ impl<'a> Measure<'a> {
 
     pub fn name(&self) -> &'a str {
         self.0.as_ref().map_or(SAMPLES.name, |type_| type_.name)
+    }
+
+    /// Its name where nothing else says how it was recorded: a lower bound must not have the name of exact memory there.
+    pub fn own_name(&self) -> &'a str {
+        match &self.0 {
+            Some(type_) if type_.is_sampled_memory() => ALLOC_SIZE.name,
+            _ => self.name(),
+        }
     }
 
     /// Its name in the profile.

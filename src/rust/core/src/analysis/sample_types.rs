@@ -253,6 +253,12 @@ impl<'a> WrittenType<'a> {
         }
     }
 
+    /// Whether the values are the increase of memory in use at samples.
+    pub fn is_sampled_memory(&self) -> bool {
+        let is_sampled = |lookup: &Lookup| matches!(lookup, Lookup::Stored(values) if ALLOC_SIZE == values.type_);
+        self.lookups.first().is_some_and(is_sampled)
+    }
+
     /// The value of a sample as a whole number; 0 if it has none.
     #[inline]
     pub fn value(&self, row: usize, source: SourceId) -> Result<i64> {

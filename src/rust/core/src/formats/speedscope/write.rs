@@ -152,17 +152,17 @@ fn write_head(measured: Measured, used: &[&Measure], json: &mut Json) -> Result<
         })?;
     }
     let is_other =
-        |other: &&Measure| (other.name(), other.unit()) != (measure.name(), measure.unit());
+        |other: &&Measure| (other.own_name(), other.unit()) != (measure.own_name(), measure.unit());
     let mut same_unit = used.iter().filter(|other| shown_unit(other) == shown);
     let is_same = match measure.nanoseconds() {
         Some(_) => true,
-        None => type_of(shown) == (measure.name(), measure.unit()),
+        None => type_of(shown) == (measure.own_name(), measure.unit()),
     };
     if is_same && !same_unit.any(is_other) {
         Ok(())
     } else {
         json.field("sampleType")?
-            .texts([measure.name(), measure.unit()].into_iter())
+            .texts([measure.own_name(), measure.unit()].into_iter())
     }
 }
 
@@ -191,7 +191,7 @@ fn write_profile(
 fn name(measured: Measured) -> Result<String> {
     let source = measured.profile.sources.get(measured.source.row());
     let uri = source.and_then(|source| source.uri.as_deref());
-    let type_ = measured.measure.name();
+    let type_ = measured.measure.own_name();
     match file_name(uri.unwrap_or_default()) {
         "" => written(format_args!("run {}: {type_}", measured.source.row() + 1)),
         file => written(format_args!("{file}: {type_}")),
