@@ -154,7 +154,8 @@ comparison_lines <- function(x, scale, unit, width, enough) {
   }, names(columns), columns)
   figures <- do.call(paste, c(list(""), texts, sep = "  "))
   labels <- shorten(paste0(name, place), max(width - nchar(figures[[1]], "width"), 12))
-  shorten(trimws(paste0(format(c("name", labels)), figures), "right"), width)
+  # Names in lines of any width are long, and trimws() takes quadratic time for the blanks that fill them up.
+  shorten(paste0(format(c("name", labels)), trimws(figures, "right")), width)
 }
 
 # The texts of the columns, without those that are empty.

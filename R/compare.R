@@ -160,7 +160,9 @@ comparison_of <- function(
   compared <- compared_rows(amounts, data, scale, detectable)
   whole <- compared_rows(matrix(data$sums, 1), data, "amount")
   found <- compared$verdict %in% c("more", "less")
-  order <- order(!found, -abs(compared$new - compared$base), data$groups$name[rows], method = "radix")
+  # Names of a million characters would take seconds, also if they differ in the first one.
+  name <- substr(data$groups$name[rows], 1, most_characters)
+  order <- order(!found, -abs(compared$new - compared$base), name, method = "radix")
   tibble::new_tibble(
     vctrs::vec_cbind(data$groups[rows, ], compared)[order, ],
     whole = whole,

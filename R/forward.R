@@ -129,6 +129,7 @@ otlp_request <- function(to, headers, timeout, call, argument = "to", json = FAL
     timeout = as.numeric(timeout),
     limit = number_option("profile.otlp_max_response", 4 * 2^20, call),
     backoff = number_option("profile.otlp_backoff", 1, call),
+    patience = number_option("profile.forward_patience", forward_patience, call),
     tls = if (grepl("^https:", url, ignore.case = TRUE)) {
       # The forwarder has another working directory.
       vapply(tls_files(call) %||% character(), normalizePath, "")

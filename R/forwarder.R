@@ -72,7 +72,8 @@ lines_for_c <- function(texts) {
 
 # Seconds between two checks for files: when idle, and after something was sent, since other files often follow.
 forward_pause <- c(idle = 0.25, busy = 0.02)
-# Seconds to wait for another agent, and the age in seconds from which other files are removed.
+# Seconds to wait for another agent, unless the option `profile.forward_patience` says otherwise, and the age in seconds
+# from which other files are removed.
 forward_patience <- 5
 forward_age <- 60
 
@@ -89,6 +90,8 @@ run_forwarder <- function(folder) {
   # It contains secrets, so it is removed at once.
   request <- unserialize(readBin(target, "raw", file.size(target)))
   unlink(target)
+  # An agent of an older version has none.
+  patience <- request$patience %||% forward_patience
   tidy_spool(folder)
   note_available(folder)
   sender <- new_sender(folder, request, character(), function(kind, text) {
@@ -109,7 +112,7 @@ run_forwarder <- function(folder) {
       last_agent <- now()
     }
     is_stuck <- sender$is_idle() || sender$attempts() > 0
-    if (is_stuck && now() - last_agent > forward_patience) {
+    if (is_stuck && now() - last_agent > patience) {
       rust(rust_forwarder(path, TRUE), NULL)
       return(invisible())
     }

@@ -26,7 +26,7 @@
 #' output <- pipe(paste(shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)), open = "r")
 #' pid <- as.integer(readLines(output, 1))
 #'
-#' try(watch_process(pid, seconds = 2))
+#' try(watch_process(pid, seconds = 1, every = 0.5))
 #' tools::pskill(pid)
 #' try(close(output), silent = TRUE)
 watch_process <- function(

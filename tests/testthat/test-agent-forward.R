@@ -3,6 +3,8 @@
 # unavailable, the disk is full or a folder is removed; and that the forwarder runs only while it is needed. Each agent
 # has its own spool. Names of files, counts and restarts of the forwarder are tested in Rust, in src/rust/agent.
 
+# The forwarders of these agents end soon after the last agent.
+ends_soon <- "options(profile.forward_patience = 0.2)"
 start <- function(url, arguments = "every = 0.05, timeout = 200") sprintf("start_agent('%s', %s)", url, arguments)
 
 # The ids of the profiles in requests.
@@ -32,7 +34,7 @@ test_that("every sample arrives, and secrets are in private files only", {
   withr::local_envvar(OTEL_EXPORTER_OTLP_CERTIFICATE = ours$certificate, OTEL_EXPORTER_OTLP_HEADERS = "x-one=1%2C2")
   path <- file.path(base, "status")
   pid <- local_r_process(c(
-    "library(profile)", script_work, "options(profile.otlp_backoff = 0.02)",
+    "library(profile)", script_work, ends_soon, "options(profile.otlp_backoff = 0.02)",
     start(server$url, "every = 0.05, timeout = 200, headers = c(Authorization = 'Bearer secret', 'X-Odd' = '\\xff')"), "ready()",
     # Forked processes do not affect the forwarder.
     "state <- parallel::mclapply(1:2, function(i) { gc(); agent_status()$state })",
@@ -117,7 +119,7 @@ test_that("processes share a forwarder, which is restarted when it is killed, an
   path <- file.path(base, "status")
   process <- function(end) {
     local_r_process(envir = parent.frame(2), c(
-      "library(profile)", script_work, start(server$url), "ready()", sprintf("while (!file.exists('%s')) f()", stop), end
+      "library(profile)", script_work, ends_soon, start(server$url), "ready()", sprintf("while (!file.exists('%s')) f()", stop), end
     ))
   }
   process(c("status <- stop_agent(250)", save_status(path), "Sys.sleep(250)"))
@@ -159,7 +161,7 @@ test_that("what a killed process has recorded is sent by the next one", {
   server <- http_server(list(headers = protobuf()), .local_envir = environment())
   path <- file.path(base, "status")
   agent_script(c(
-    "library(profile)", script_work, start(server$url, "every = 0.1, timeout = 200"),
+    "library(profile)", script_work, ends_soon, start(server$url, "every = 0.1, timeout = 200"),
     "work_until(function() agent_status()$found > 0 && agent_status()$chunks_sent > 4)",
     "status <- stop_agent(250)", save_status(path)
   ), spool = base)

@@ -87,18 +87,6 @@ test_that("workers of a cluster are recorded that start before and during the re
   expect_identical(source_attribute(x, "process.pid")[-1], pids)
 })
 
-test_that("processes of callr and of system() are recorded", {
-  skip_without_children()
-  skip_if_not_installed("callr")
-  x <- children_recorded(function(n) callr::r(compute, list(n)), 2)
-  expect_identical(roles(x), c("master", "callr"))
-  code <- "x <- 0; for (i in 1:%.0f) x <- x + sqrt(i)"
-  x <- children_recorded(function(n) {
-    system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(sprintf(code, n))), stdout = FALSE)
-  }, 2)
-  expect_match(roles(x)[[2]], "^child of [0-9]+$")
-})
-
 test_that("workers of the package future are recorded", {
   skip_without_children()
   skip_if_not_installed("future")
@@ -217,35 +205,6 @@ test_that("a script is recorded with its children, also if it is killed", {
   expect_true(any(lines$line %in% 3 & grepl("script.R$", lines$filename)))
   x <- run(137L, "tools::pskill(Sys.getpid(), tools::SIGKILL)")
   expect_length(grep("^fork of [0-9]+, pid", summary(x, by = "process")$process), 2)
-})
-
-test_that("a fork that executes R is recorded from there on", {
-  skip_without_children()
-  skip_if_not_installed("callr")
-  x <- children_recorded(function(n) {
-    session <- callr::r_session$new()
-    on.exit(session$close())
-    session$run(compute, list(n))
-  }, 2)
-  expect_identical(roles(x), c("master", "callr"))
-})
-
-test_that("programs are no forks", {
-  skip_without_children()
-  # It brings processx.
-  skip_if_not_installed("callr")
-  run <- getExportedValue("processx", "run")
-  x <- record_profile({
-    for (i in 1:20) {
-      run("true")
-      system2("sh", c("-c", "true"))
-    }
-    parallel::mccollect(parallel::mcparallel(compute(1e4)))
-    compute(1e6)
-  }, children = TRUE)
-  expect_identical(source_attribute(x, "profile.process.forks")[[1]], "1")
-  expect_identical(setdiff(roles(x), c("master", paste("fork of", Sys.getpid()))), character())
-  expect_lte(nrow(x$sources), 2)
 })
 
 test_that("a recording survives that a fork removes the session's folder, and leaves no files", {
@@ -394,6 +353,55 @@ test_that("a process that cannot record itself says why", {
   expect_setequal(names(own), c("1", pid))
   expect_match(own[[pid]]$why, "profile")
   expect_match(own[["1"]]$why, "about to begin")
+})
+
+# ---- callr ------------------------------------------------------------------------------
+
+# These tests come last, and start programs after forks have ended: processx, by which callr starts programs, takes the
+# signal by which parallel notices the end of a fork, and R waits at its end for forks of which parallel does not know
+# that they have ended, ten seconds.
+
+test_that("programs are no forks", {
+  skip_without_children()
+  # It brings processx.
+  skip_if_not_installed("callr")
+  run <- getExportedValue("processx", "run")
+  x <- record_profile({
+    fork <- parallel::mcparallel(compute(1e6))
+    parallel::mccollect(fork)
+    wait_for(function() !dir.exists(file.path("/proc", fork$pid)), 10)
+    for (i in 1:20) {
+      run("true")
+      system2("sh", c("-c", "true"))
+    }
+    compute(1e6)
+  }, children = TRUE)
+  expect_identical(source_attribute(x, "profile.process.forks")[[1]], "1")
+  expect_identical(setdiff(roles(x), c("master", paste("fork of", Sys.getpid()))), character())
+  expect_lte(nrow(x$sources), 2)
+})
+
+test_that("processes of callr and of system() are recorded", {
+  skip_without_children()
+  skip_if_not_installed("callr")
+  x <- children_recorded(function(n) callr::r(compute, list(n)), 2)
+  expect_identical(roles(x), c("master", "callr"))
+  code <- "x <- 0; for (i in 1:%.0f) x <- x + sqrt(i)"
+  x <- children_recorded(function(n) {
+    system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(sprintf(code, n))), stdout = FALSE)
+  }, 2)
+  expect_match(roles(x)[[2]], "^child of [0-9]+$")
+})
+
+test_that("a fork that executes R is recorded from there on", {
+  skip_without_children()
+  skip_if_not_installed("callr")
+  x <- children_recorded(function(n) {
+    session <- callr::r_session$new()
+    on.exit(session$close())
+    session$run(compute, list(n))
+  }, 2)
+  expect_identical(roles(x), c("master", "callr"))
 })
 
 # ---- Without a live recording ----------------------------------------------------------

@@ -137,3 +137,9 @@ test_that("packages of long paths are found", {
   )
   expect_equal(package, c(NA, "stats", NA, NA, NA, NA, "stats"))
 })
+
+test_that("rows of equal changes are in the order of their names, however long these are", {
+  names <- paste0(c("ba", "ab", "aa"), strrep("x", 2e5))
+  of <- function(n) read_collapsed(write_file(paste(names, n)))
+  expect_identical(compare_profiles(of(1), of(2))$name, sort(names, method = "radix"))
+})

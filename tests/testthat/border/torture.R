@@ -68,14 +68,27 @@ calls <- list(
   function() internal$rust(internal$rust_native_state(), NULL)
 )
 
-# A function that collects garbage while `f` runs, but not while its arguments are evaluated.
+# A function that collects garbage while `f` runs, but not while its arguments are evaluated. If it calls back, the
+# allocations of R's code are no cause either, which would take a minute: there is a collection before and after it.
 torture <- function(f) {
   force(f)
   function(...) {
-    list(...)
+    arguments <- lapply(list(...), function(x) if (is.function(x)) calls_back(x) else x)
     gctorture2(step)
     on.exit(gctorture2(0))
-    f(...)
+    do.call(f, arguments)
+  }
+}
+
+calls_back <- function(f) {
+  force(f)
+  function(...) {
+    gctorture2(0)
+    on.exit(gctorture2(step))
+    gc()
+    value <- f(...)
+    gc()
+    value
   }
 }
 

@@ -21,7 +21,7 @@ fn until<T>(until: u64, run: impl FnOnce(&dyn Fn() -> bool) -> T) -> (T, u64) {
 #[test]
 fn a_wish_to_stop_is_heard_in_each_phase() {
     // Many rows in each table, and many samples.
-    let rows = |row: &dyn Fn(usize) -> Value| (0..60_000).map(row).collect::<Value>();
+    let rows = |row: &dyn Fn(usize) -> Value| (0..30_000).map(row).collect::<Value>();
     let ids = json!({"traceId": "01".repeat(16), "spanId": "02".repeat(8)});
     let dictionary = json!({
         "stringTable": rows(&|i| json!(if i == 0 { String::new() } else { format!("text {i}") })),
