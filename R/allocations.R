@@ -30,6 +30,7 @@ start_allocations <- function(threshold, call) {
   })
   tryCatch(
     {
+      rust(rust_allocations_look(), call)
       rust(rust_allocations_prepare(settings), call)
       allocate_and_copy(probe_length)
       gc(full = FALSE)

@@ -66,6 +66,8 @@ rust_thread_time <- function() .Call(wrap__rust_thread_time)
 
 rust_native_stop <- function(file, name, uri, memory, target, lazy) .Call(wrap__rust_native_stop, file, name, uri, memory, target, lazy)
 
+rust_allocations_look <- function() .Call(wrap__rust_allocations_look)
+
 rust_allocations_prepare <- function(settings) .Call(wrap__rust_allocations_prepare, settings)
 
 rust_allocations_begin <- function() .Call(wrap__rust_allocations_begin)

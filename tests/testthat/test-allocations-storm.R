@@ -42,6 +42,7 @@ test_that("interrupts at any time, while R's profiler takes samples each millise
       "    interrupt = function(e) interrupted <<- interrupted + 1, error = function(e) NULL",
       "  )",
       "}), interrupt = function(e) NULL)",
+      "tryCatch(Sys.sleep(0.1), interrupt = function(e) NULL)",
       "cat(interrupted, 'interrupts\\n')"
     )))
   }
@@ -77,7 +78,7 @@ test_that("R's stacks overflow", {
     "  result <- try(record_profile(eval(deep), memory = 'exact'), TRUE)",
     "  stopifnot(inherits(result, 'try-error'))",
     "}"
-  ), env = "R_MAX_PPSIZE=10000"))
+  )))
   # Of C.
   for (round in 1:12) {
     expect_done(run_exact(c(
@@ -155,7 +156,7 @@ test_that("another allocator in the place of the C library's", {
   expect_done(run_exact(c(
     "x <- record_profile(copies(50), memory = 'exact', threshold = 160048)",
     "stopifnot(sum_of(x, 'copy_objects') == 50, sum_of(x, 'inuse_objects') == 0)"
-  ), env = paste0("LD_PRELOAD=", library)))
+  ), env = paste0("env LD_PRELOAD=", library)))
 })
 
 test_that("a table that is read-only", {
@@ -163,7 +164,7 @@ test_that("a table that is read-only", {
   expect_done(run_exact(c(
     "x <- record_profile(copies(50), memory = 'exact', threshold = 160048)",
     "stopifnot(sum_of(x, 'copy_objects') == 50, sum_of(x, 'inuse_objects') == 0)"
-  ), env = "LD_BIND_NOW=1"))
+  ), env = "env LD_BIND_NOW=1"))
 })
 
 test_that("forks that record themselves", {

@@ -47,7 +47,7 @@
 )]
 mod platform;
 
-pub use platform::{Stopped, abandon, begin, hooks, is_on, mark, prepare, stop};
+pub use platform::{Stopped, abandon, begin, hooks, is_on, look, mark, prepare, stop};
 
 /// What a recording is asked for.
 #[derive(Debug, Clone, Copy)]

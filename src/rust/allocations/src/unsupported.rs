@@ -20,7 +20,15 @@ impl Stopped {
     }
 }
 
+pub fn look() -> Result<()> {
+    refuse()
+}
+
 pub fn prepare(_: Settings) -> Result<()> {
+    refuse()
+}
+
+fn refuse() -> Result<()> {
     Err(Error::Unsupported(message!(
         "Each allocation can be recorded with its line only on {LIVE_PLATFORMS}."
     )))

@@ -124,6 +124,15 @@ fn rust_native_stop(
     })
 }
 
+// Notes which variables of R may have the position of the function that calls this.
+#[extendr]
+fn rust_allocations_look() -> Robj {
+    outcome(|_| {
+        allocations::look()?;
+        Ok(RObject::null())
+    })
+}
+
 // Prepares to record each vector that R allocates from so many bytes on. R next has to allocate one vector of `probe` bytes
 // with its header, and to copy it.
 #[extendr]
@@ -200,6 +209,7 @@ extendr_module! {
     fn rust_native_state;
     fn rust_thread_time;
     fn rust_native_stop;
+    fn rust_allocations_look;
     fn rust_allocations_prepare;
     fn rust_allocations_begin;
     fn rust_allocations_mark;

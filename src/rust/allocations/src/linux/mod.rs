@@ -25,5 +25,5 @@ mod table;
 
 pub use hook::addresses as hooks;
 pub use result::Stopped;
-pub use start::{abandon, begin, is_on, prepare, stop};
+pub use start::{abandon, begin, is_on, look, prepare, stop};
 pub use state::mark;

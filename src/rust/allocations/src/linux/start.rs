@@ -19,9 +19,33 @@ use profile_core::model::Profile;
 use profile_reader::process::{Process, ProcessMemory};
 use profile_reader::record::samples::Stacks;
 use profile_reader::record::session::open_reader;
-use profile_reader::stack::reader::Motion;
+use profile_reader::stack::innermost::Seen;
+use profile_reader::stack::reader::{Motion, StackReader};
+use profile_runtime::memory::Mapping;
 use std::process;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+
+/// What [`look`] has seen. Only R's thread uses it.
+static SEEN: Mutex<Option<Seen>> = Mutex::new(None);
+
+/// Notes which variables of R may have the position of the innermost function. Byte code has called native code that calls
+/// this: another function than the one for [`prepare`].
+pub fn look() -> Result<()> {
+    let mut seen = Seen::default();
+    open()?.0.find_positions(&mut seen)?;
+    if let Ok(mut last) = SEEN.lock() {
+        *last = Some(seen);
+    }
+    Ok(())
+}
+
+/// A reader of this process, and its mappings.
+fn open() -> Result<(StackReader<ProcessMemory>, Vec<Mapping>)> {
+    let process = Process::find(i32::try_from(process::id()).unwrap_or(0))?;
+    let mappings = process.mappings()?;
+    Ok((open_reader(&process, &mappings)?, mappings))
+}
 
 /// Starts to learn. Byte code has called native code that calls this, and next allocates and then copies one vector of the
 /// size [`Settings::probe`], and collects garbage once while R measures the time of collections.
@@ -36,11 +60,10 @@ pub fn prepare(settings: Settings) -> Result<()> {
     let malloc = Replaced::find(&module, "malloc", hook::malloc_address())?;
     let free = Replaced::find(&module, "free", hook::free_address())?;
     let getrusage = Replaced::find(&module, "getrusage", hook::getrusage_address()).ok();
-    let process = Process::find(i32::try_from(process::id()).unwrap_or(0))?;
-    let mappings = process.mappings()?;
-    let mut reader = open_reader(&process, &mappings)?;
+    let (mut reader, mappings) = open()?;
     reader.use_plain_names();
-    let positions = reader.find_positions()?;
+    let seen = SEEN.lock().ok().and_then(|mut seen| seen.take());
+    let positions = reader.find_positions(&mut seen.unwrap_or_default())?;
     let identity = Identity::new(reader.r(), positions)?;
     reader.find_span(&mappings)?;
     if reader.read(Motion::Asleep)?.is_none() {
@@ -68,7 +91,7 @@ pub fn prepare(settings: Settings) -> Result<()> {
         identity,
         span: reader.span_at(),
         reader,
-        memory: ProcessMemory::new(process.pid),
+        memory: ProcessMemory::new(i32::try_from(process::id()).unwrap_or(0)),
         sites: Sites::new(),
         events: Events::default(),
         clock_events: Events::default(),

@@ -11,7 +11,7 @@ use crate::running_r::RunningR;
 use crate::stack::calls::{Calls, PositionVariables};
 use crate::stack::snapshot::Snapshot;
 use profile_core::error::Result;
-use profile_core::limits::memory::TryGrow;
+use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_runtime::byte_code::code_of_closure;
 use profile_runtime::memory::{self, Memory, at};
 use std::ops::Range;
@@ -185,20 +185,35 @@ impl PositionSearch {
     }
 }
 
-/// These variables, if their values leave no doubt. Nothing but the function that calls this runs, which is byte code.
+/// Variables that have such values at several moments.
+#[derive(Debug, Default)]
+pub struct Seen(Option<[Vec<u64>; 2]>);
+
+/// These variables, if their values leave no doubt: at this moment, at which nothing but the function that calls this runs,
+/// which is byte code, and at those that were seen before.
 pub fn find_now(
     memory: &mut impl Memory,
     r: &RunningR,
     function: u64,
+    seen: &mut Seen,
 ) -> Result<Option<PositionVariables>> {
     let mut search = PositionSearch::default();
     if let Some(code) = Code::read(memory, function) {
         search.scan(memory, r, &code)?;
     }
-    Ok(match (search.code.0.as_slice(), search.pc.0.as_slice()) {
-        (&[(code, _)], &[(pc, _)]) => Some(PositionVariables { code, pc }),
+    let mut found = [search.code, search.pc].map(|found| found.0);
+    if let Some(seen) = &seen.0 {
+        for (found, seen) in found.iter_mut().zip(seen) {
+            found.retain(|(address, _)| seen.contains(address));
+        }
+    }
+    let positions = match [found[0].as_slice(), found[1].as_slice()] {
+        [&[(code, _)], &[(pc, _)]] => Some(PositionVariables { code, pc }),
         _ => None,
-    })
+    };
+    let [code, pc] = found.map(|found| found.into_iter().map(|(address, _)| address).try_vec());
+    seen.0 = Some([code?, pc?]);
+    Ok(positions)
 }
 
 /// The byte code of a function, and the addresses of its instructions.

@@ -5,7 +5,7 @@ use crate::running_r::{MOST_TO_OPEN, Named, RunningR};
 use crate::stack::attempt::{Attempt, Bounds, OneMoment};
 use crate::stack::calls::PositionVariables;
 use crate::stack::frames::{MOST_CALLS, Stack};
-use crate::stack::innermost::{self, PositionSearch};
+use crate::stack::innermost::{self, PositionSearch, Seen};
 use crate::stack::kept::Kept;
 use crate::stack::missing::{Missing, split_missing};
 use crate::stack::moment::Moment;
@@ -193,12 +193,12 @@ impl<M: Memory> StackReader<M> {
     }
 
     /// Finds these variables by their values. The innermost function of R calls native code, which calls this.
-    pub fn find_positions(&mut self) -> Result<Option<PositionVariables>> {
+    pub fn find_positions(&mut self, seen: &mut Seen) -> Result<Option<PositionVariables>> {
         let (snapshot, r) = (&mut self.kept.snapshot, &self.kept.r);
         snapshot.limit(MOST_TO_PREPARE);
         let innermost = r.head.read(snapshot).map(|head| head.1);
         if let Some(record) = innermost.and_then(|address| Record::read(snapshot, address)) {
-            self.kept.registers = innermost::find_now(snapshot, r, record.function())?;
+            self.kept.registers = innermost::find_now(snapshot, r, record.function(), seen)?;
         }
         Ok(self.kept.registers)
     }
