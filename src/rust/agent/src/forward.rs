@@ -74,11 +74,16 @@ impl Forward {
     /// Starts the forwarder if necessary. Returns why an earlier one has failed.
     fn look(&mut self, spool: &mut Spool, now: Instant) -> Result<Option<String>> {
         self.has_child();
+        // A forwarder removes the target when it begins to send, and says something only if it fails.
+        let has_begun = !spool.folder().join(TARGET).exists() && said(spool).is_empty();
         let lock = spool.enter()?;
         if lock.is_taken(Role::Forwarder)? {
             lock.release(Role::Starter)?;
             self.watch.runs(now);
             return Ok(None);
+        }
+        if has_begun {
+            self.watch.has_run();
         }
         if !self.watch.is_due(now) || !lock.take(Role::Starter)? {
             return Ok(None);

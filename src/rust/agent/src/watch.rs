@@ -40,6 +40,11 @@ impl Watch {
         }
     }
 
+    /// The forwarder that was started did its work, and has ended, between two looks.
+    pub fn has_run(&mut self) {
+        self.has_run = true;
+    }
+
     /// Whether to start a forwarder now, if none is running.
     pub fn is_due(&self, now: Instant) -> bool {
         let first = if self.has_run { AGAIN } else { PATIENCE };
@@ -127,6 +132,14 @@ mod tests {
             world.is_running = true;
             assert_eq!(world.starts(start + 1, start + 1), []);
         }
+    }
+
+    #[test]
+    fn a_forwarder_that_ran_between_two_looks_has_come_up() {
+        let mut world = World::new(half);
+        assert_eq!(world.starts(0, 0), [(0, false)]);
+        world.watch.has_run();
+        assert_eq!(world.starts(1, 2), [(1, false)]);
     }
 
     #[test]
