@@ -8,7 +8,7 @@ shell_record <- function(options, values) {
   interval <- shell_interval(options)
   clock <- shell_clock(options)
   native <- isTRUE(options$native)
-  if (!options$memory %in% c(list(NULL), "exact")) {
+  if (!is.null(options$memory) && options$memory != "exact") {
     abort_usage(paste0("`--memory` is \"exact\", or not given, and not `", options$memory, "`."))
   }
   if (!is.null(options$pid)) {
