@@ -30,6 +30,7 @@
 #' \item{find out who calls a function, and what it calls:}{`callers(x, "f")`, `callees(x, "f")`}
 #' \item{see memory instead of time:}{`summary(x, type = "alloc_size")`, or exactly:
 #'   `record_profile(f(), memory = "exact")`}
+#' \item{see where R copies, and why:}{the same; `summary(x, type = "copy_space")`, `profile record --memory exact`}
 #' \item{see who holds the memory:}{`holders(snapshot_memory())`, `vignette("who-holds-the-memory")`}
 #' \item{... of workers:}{`holders(snapshot_memory(children = TRUE), by = "process")`}
 #' \item{... and what has grown:}{`compare_profiles(before, after)` of two snapshots}

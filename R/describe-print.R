@@ -202,8 +202,13 @@ description_copies <- function(copies, n, width, shown) {
   place <- ifelse(has_line, paste0(shown(file_name(rows$filename)), ":", rows$line), paste0("`", shown(rows$name), "`"))
   code <- ifelse(is.na(rows$text), "", paste0(" `", shown_name(trimmed(rows$text), 60, ellipsis = "~"), "`"))
   code <- gsub("(?<=.) ", "\u00a0", code, perl = TRUE)
-  count <- ifelse(rows$copies > 0, paste0(" in ", vapply(rows$copies, count_of, "", "copy", "copies")), "")
+  number <- ifelse(
+    rows$grows, paste(vapply(rows$copies, count_of, "", "vector", "vectors"), "of rising size"),
+    vapply(rows$copies, count_of, "", "copy", "copies")
+  )
+  count <- ifelse(rows$copies > 0, paste0(" in ", number), "")
   reason <- ifelse(is.na(rows$reason), "", paste0(": ", shown_name(rows$reason, 200, ellipsis = "~")))
-  text <- paste0(place, code, " copied ", format_amount(rows$bytes, "bytes"), count, reason)
+  verb <- ifelse(rows$grows, " grows an object: ", " copied ")
+  text <- paste0(place, code, verb, format_amount(rows$bytes, "bytes"), count, reason)
   c("", "Copies", unlist(lapply(text, function(line) wrap("  ", line, width))))
 }

@@ -75,7 +75,8 @@
 #'     `functions`, and `complete`, whether all sources have them; `NULL` if not recorded}
 #'   \item{copies}{tibble: the places where vectors were copied, see `record_profile(memory = "exact")`: `name` of the
 #'     function, `filename` and `line` of the innermost frame that has a line (`NA` if none has), `bytes`, `copies` (their
-#'     number), `reason` (`NA` if unknown), `share` of all allocated bytes, and `text` of the line (`NA` if unknown)}
+#'     number), `reason` (`NA` if unknown), `grows`, whether an object is extended step by step there, so that these are new
+#'     vectors, each larger than the one before, `share` of all allocated bytes, and `text` of the line (`NA` if unknown)}
 #'   \item{spread}{list: `processes`, a tibble with `process`, `cpu` in seconds and `busy_share`; `seconds`, the time
 #'     in which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if
 #'     fewer than two processes worked for another one, or if their CPU time is unknown. Without times of samples,

@@ -423,4 +423,11 @@ test_that("an object that grows step by step has a label", {
   expect_gt(growth("appending"), 20)
   expect_equal(growth("shared"), 0)
   expect_equal(growth("matrix_row"), 0)
+  long <- function() {
+    x <- NULL
+    for (i in 1:2000) x <- c(x, i)
+  }
+  x <- record_profile(long(), memory = "exact")
+  text <- gsub("[\u00a0 ]+", " ", paste(format(describe_profile(x)), collapse = " "))
+  expect_match(text, "grows an object: [0-9.]+MB in 1,9[0-9]+ vectors of rising size")
 })

@@ -35,6 +35,7 @@ pub fn description<'call>(
     copies.doubles("bytes", all().map(|copies| copies.bytes))?;
     copies.doubles("copies", all().map(|copies| copies.copies))?;
     copies.texts("reason", all().map(|copies| copies.reason))?;
+    copies.logicals("grows", all().map(|copies| Some(copies.grows)))?;
     let recorded = description.recorded.as_ref();
     let recorded = recorded.map(|recorded| summary(arena, profile, recorded));
     arena.list(&[

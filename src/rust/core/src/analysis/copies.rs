@@ -1,4 +1,5 @@
-//! Where vectors were copied, how often, and why.
+//! Where vectors were copied, how often, and why; and where an object was extended step by step, for which a new vector was
+//! allocated each time.
 //!
 //! A place is the line of the innermost frame that has one, and the innermost function if none has. A label may give the
 //! reason of a copy, which a place has if most of its bytes have it.
@@ -7,13 +8,16 @@ use super::frame_names::FrameNames;
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut};
-use crate::model::known_types::{COPY_OBJECTS, COPY_SPACE};
+use crate::model::known_types::{ALLOC_OBJECTS, ALLOC_SPACE, COPY_OBJECTS, COPY_SPACE};
 use crate::model::{Profile, StringId};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// The key of the label with the reason, a sentence.
 const REASON: &str = "copy.reason";
+
+/// The label of vectors that are larger and larger.
+const GROWTH: (&str, &str) = ("allocation", "growth");
 
 /// The copies of a place.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +29,8 @@ pub struct Copies<'p> {
     pub bytes: f64,
     pub copies: f64,
     pub reason: Option<&'p str>,
+    /// Whether it extends an object: then these are all vectors that it has allocated for that.
+    pub grows: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,7 +49,8 @@ pub fn copies<'p>(
         return Ok(Vec::new());
     };
     let counts = profile.known(&COPY_OBJECTS);
-    let mut rows: HashMap<Place, usize, RandomState> = HashMap::default();
+    let allocated = [&ALLOC_SPACE, &ALLOC_OBJECTS].map(|known| profile.known(known));
+    let mut rows: HashMap<(Place, bool), usize, RandomState> = HashMap::default();
     let mut all: Vec<Copies> = Vec::new();
     let mut reasons: HashMap<(usize, Option<&str>), f64, RandomState> = HashMap::default();
     let mut labels = profile.labels.as_slice();
@@ -56,6 +63,14 @@ pub fn copies<'p>(
             .count();
         let (own, rest) = labels.split_at(count);
         labels = rest;
+        let text = |id| profile.strings.get(id);
+        let grows = own
+            .iter()
+            .any(|label| text(label.key) == GROWTH.0 && label.str.map(text) == Some(GROWTH.1));
+        let (bytes, counts) = match allocated {
+            [Some(bytes), objects] if grows => (bytes, objects),
+            _ => (bytes, counts),
+        };
         let value = bytes.column[row];
         if value.is_nan() || value == 0.0 {
             continue;
@@ -77,6 +92,7 @@ pub fn copies<'p>(
             Some((file, line)) => Place::Line(file, line),
             None => Place::Function(name),
         };
+        let place = (place, grows);
         let at = match rows.get(&place) {
             Some(&at) => at,
             None => {
@@ -86,6 +102,7 @@ pub fn copies<'p>(
                     bytes: 0.0,
                     copies: 0.0,
                     reason: None,
+                    grows,
                 })?;
                 rows.try_put(place, all.len() - 1)?;
                 all.len() - 1
@@ -94,7 +111,6 @@ pub fn copies<'p>(
         let number = counts.map_or(f64::NAN, |counts| counts.column[row]);
         all[at].bytes += value;
         all[at].copies += if number.is_nan() { 0.0 } else { number };
-        let text = |id| profile.strings.get(id);
         let reason = own.iter().find(|label| text(label.key) == REASON);
         let key = (at, reason.and_then(|label| label.str).map(text));
         let before = reasons.get(&key).copied().unwrap_or(0.0);
