@@ -156,3 +156,73 @@ impl Event {
         found.map(|words| 8 * words)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(site: u64, caller: u64, words: &[u64], kind: Kind) -> Option<Event> {
+        let mut distances = [0; MOST_WORDS as usize / 64];
+        for word in words {
+            distances[*word as usize / 64] |= 1 << (word % 64);
+        }
+        Some(Event {
+            site,
+            caller,
+            distances,
+            kind,
+        })
+    }
+
+    fn events(count: usize, events: [Option<Event>; 2]) -> Events {
+        Events { count, events }
+    }
+
+    #[test]
+    fn the_way_is_what_both_vectors_have_in_common() {
+        let new = event(1, 10, &[5, 70, 100], Kind::New);
+        let copy = event(1, 20, &[70], Kind::Copy);
+        let way = events(2, [new, copy]).way().unwrap();
+        assert_eq!((way.site, way.to_caller), (1, 560));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let new = event(1, 10, &[5], Kind::New);
+        let copy = event(1, 20, &[5], Kind::Copy);
+        assert!(events(2, [new, copy]).way().is_ok());
+        // Other numbers of events, or kinds, or sites; the same caller; no common word, or two.
+        for refused in [
+            events(1, [new, None]),
+            events(3, [new, copy]),
+            events(2, [copy, new]),
+            events(2, [new, event(2, 20, &[5], Kind::Copy)]),
+            events(2, [new, event(1, 10, &[5], Kind::Copy)]),
+            events(2, [new, event(1, 20, &[6], Kind::Copy)]),
+            events(
+                2,
+                [
+                    event(1, 10, &[5, 6], Kind::New),
+                    event(1, 20, &[5, 6], Kind::Copy),
+                ],
+            ),
+        ] {
+            assert!(refused.way().is_err());
+        }
+    }
+
+    #[test]
+    fn a_collection_has_a_start_and_an_end() {
+        let start = event(1, 10, &[1], Kind::New);
+        let end = event(1, 20, &[1], Kind::New);
+        let clock = events(2, [start, end]).clock().unwrap();
+        assert_eq!(events(4, [start, end]).clock(), Some(clock));
+        assert_eq!(events(3, [start, end]).clock(), None);
+        let stack = [0_u64, 20];
+        let pointer = stack.as_ptr() as u64;
+        // SAFETY: both words are there.
+        let side = |site| unsafe { clock.side(pointer, site) };
+        assert_eq!(side(1), Some(Side::End));
+        assert_eq!(side(2), None);
+    }
+}

@@ -196,3 +196,102 @@ impl Sums {
         &self.rows
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profile_core::model::{Profile, Strings};
+
+    fn key(mark: u64) -> Key {
+        Key {
+            stack: Profile::default().stacks.intern(&[]).unwrap(),
+            toplevel: None,
+            span: None,
+            is_conversion: false,
+            mark,
+        }
+    }
+
+    #[test]
+    fn vectors_are_in_use_until_they_are_freed() {
+        let mut sums = Sums::default();
+        let row = sums.add_stack(1, key(0)).unwrap();
+        sums.allocate(row, Kind::New, 1000, 100).unwrap();
+        sums.allocate(row, Kind::Copy, 2000, 50).unwrap();
+        sums.free(1000);
+        // Not a vector, or not one any more.
+        sums.free(1000);
+        sums.free(3000);
+        let [only] = sums.rows() else { panic!() };
+        let amounts = [only.allocated, only.copied, only.in_use];
+        let numbers = amounts.map(|amount| (amount.bytes, amount.objects));
+        assert_eq!(numbers, [(150, 2), (50, 1), (50, 1)]);
+    }
+
+    #[test]
+    fn stacks_with_several_identities_have_one_row() {
+        let mut sums = Sums::default();
+        let row = sums.add_stack(1, key(0)).unwrap();
+        assert_eq!(sums.add_stack(2, key(0)).unwrap(), row);
+        assert_ne!(sums.add_stack(3, key(1)).unwrap(), row);
+        assert_eq!(sums.row_of(2, Kind::Copy), Some(row));
+        assert_eq!(sums.row_of(2, Kind::Conversion), None);
+        assert_eq!(sums.row_of(4, Kind::New), None);
+    }
+
+    #[test]
+    fn the_time_of_collections_is_shared_by_recent_bytes() {
+        let mut sums = Sums::default();
+        let rows = [1, 2, 3].map(|mark| sums.add_stack(mark, key(mark)).unwrap());
+        sums.allocate(rows[0], Kind::New, 1, 100).unwrap();
+        sums.share(10);
+        sums.allocate(rows[1], Kind::New, 2, 100).unwrap();
+        sums.allocate(rows[2], Kind::New, 3, 200).unwrap();
+        sums.share(100);
+        // Nobody has allocated since.
+        sums.share(1000);
+        let shares: Vec<u64> = sums.rows().iter().map(|row| row.collecting).collect();
+        assert_eq!(shares, [10, 33, 67]);
+    }
+
+    #[test]
+    fn a_reason_is_the_one_that_is_found_most_often() {
+        let mut sums = Sums::default();
+        let row = sums.add_stack(1, key(0)).unwrap();
+        let mut texts = Strings::default();
+        let reasons = ["one", "two"].map(|text| texts.intern(text).unwrap());
+        for (found, expected) in [(0, 0), (0, 0), (1, 0), (1, 1), (1, 1), (0, 1)] {
+            sums.explain(row, reasons[found]);
+            let reason = sums.rows()[0].reason.map(|(reason, _)| reason);
+            assert_eq!(reason, Some(reasons[expected]));
+        }
+    }
+
+    #[test]
+    fn few_copies_are_looked_at() {
+        let mut sums = Sums::default();
+        let row = sums.add_stack(1, key(0)).unwrap();
+        let looked_at = (0..100).filter(|&number| {
+            let asks = sums.asks_why(row);
+            sums.allocate(row, Kind::Copy, number, 8).unwrap();
+            asks
+        });
+        assert_eq!(looked_at.collect::<Vec<_>>(), [0, 1, 2, 4, 8, 16, 32, 64]);
+    }
+
+    #[test]
+    fn growth_is_many_larger_vectors() {
+        let grows = |sizes: &mut dyn Iterator<Item = u64>| {
+            let mut sums = Sums::default();
+            let row = sums.add_stack(1, key(0)).unwrap();
+            for (address, size) in (0..).zip(sizes) {
+                sums.allocate(row, Kind::New, address, size).unwrap();
+            }
+            sums.rows()[0].grows()
+        };
+        assert!(grows(&mut (0..200).map(|n| 176 + n / 2 * 8)));
+        assert!(!grows(&mut (0..10).map(|n| 176 + n)));
+        assert!(!grows(&mut (0..200).map(|_| 176)));
+        assert!(!grows(&mut (0..200).map(|n| 176 + n % 5)));
+    }
+}

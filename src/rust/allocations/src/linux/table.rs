@@ -133,3 +133,57 @@ fn protection_of(address: u64) -> Option<c_int> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page of memory, which is read-only afterwards.
+    fn page(words: [u64; 2]) -> u64 {
+        // SAFETY: a new mapping, which is not removed.
+        unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let writable = libc::PROT_READ | libc::PROT_WRITE;
+            let page = libc::mmap(std::ptr::null_mut(), 4096, writable, flags, -1, 0);
+            assert_ne!(page, libc::MAP_FAILED);
+            page.cast::<[u64; 2]>().write(words);
+            libc::mprotect(page, 4096, libc::PROT_READ);
+            page as u64
+        }
+    }
+
+    #[test]
+    fn read_only_entries_are_replaced_and_restored() {
+        let page = page([10, 20]);
+        let replaced = Replaced {
+            entries: vec![
+                Entry {
+                    address: page,
+                    value: 10,
+                },
+                Entry {
+                    address: page + 8,
+                    value: 20,
+                },
+            ],
+            hook: 30,
+            original: 10,
+        };
+        let values = || [page, page + 8].map(|address| entry(address).load(Ordering::Relaxed));
+        replaced.replace().unwrap();
+        assert!(replaced.is_there());
+        assert_eq!(values(), [30, 30]);
+        assert_eq!(protection_of(page), Some(libc::PROT_READ));
+        // Somebody else replaces one as well.
+        assert!(write(page, 30, 40));
+        assert!(!replaced.is_there());
+        replaced.restore();
+        assert_eq!(values(), [40, 20]);
+        assert_eq!(protection_of(page), Some(libc::PROT_READ));
+    }
+
+    #[test]
+    fn memory_that_does_not_exist_is_not_written() {
+        assert!(!write(8, 0, 1));
+    }
+}
