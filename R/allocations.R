@@ -1,5 +1,5 @@
 # Records each vector that R allocates, with the stack at which it does: `record_profile(memory = "exact")`. While the code
-# runs, two entries of R's table of addresses are replaced (src/rust/allocations). Where that is not possible, `Rprofmem()`
+# runs, entries of R's table of addresses are replaced (src/rust/allocations). Where that is not possible, `Rprofmem()`
 # records functions only.
 
 # The length of a vector that R allocates and copies once at the start, so that the core sees how R does this. No other
@@ -37,14 +37,17 @@ start_allocations <- function(threshold, call) {
       rust(rust_allocations_begin(), call)
       started <- TRUE
     },
-    profile_error_unsupported = function(error) without_hook(shown_text(conditionMessage(error)), call)
+    profile_error_unsupported = function(error) without_hook(conditionMessage(error), call),
+    # R's memory cannot be read.
+    profile_error_process = function(error) without_hook(conditionMessage(error), call)
   )
 }
 
 without_hook <- function(reason, call) {
   check_profmem(call)
   inform_profile(
-    c("Allocations are recorded by `Rprofmem()`, without lines and copies.", i = reason), "profile_message_memory"
+    c("Allocations are recorded by `Rprofmem()`, without lines and copies.", i = shown_text(reason)),
+    "profile_message_memory"
   )
   FALSE
 }
