@@ -21,6 +21,9 @@ start_allocations <- function(threshold, call) {
   if (isFALSE(getOption("profile.replace_entries"))) {
     return(without_hook("The option `profile.replace_entries` is `FALSE`.", call))
   }
+  if (rust(rust_allocations_on(), call)) {
+    return(without_hook("Another recording records them already.", call))
+  }
   settings <- list(threshold = as.integer(threshold), probe = 48L + 8L * probe_length)
   measure_collections()
   started <- FALSE

@@ -288,6 +288,17 @@ test_that("a second recording is refused, and unknown values of `memory`", {
   })
 })
 
+test_that("a recording within another one leaves that one alone", {
+  skip_without_native()
+  start_profiler(withr::local_tempfile(), memory = "exact")
+  expect_message(x <- record_profile(code$shared(), memory = "exact"), "already", class = "profile_message_memory")
+  expect_true(is_hooked())
+  y <- suppressWarnings(stop_profiler())
+  expect_false(is_hooked())
+  expect_false("copy_space" %in% x$sample_values$type)
+  expect_equal(values_within(y, "code$shared")[["copy_space"]] %/% sizes, 10)
+})
+
 test_that("R and native code are recorded together with vectors", {
   skip_without_hook()
   for (native in c(FALSE, TRUE)) {
