@@ -44,7 +44,7 @@ test_that("interrupts at any time, while R's profiler takes samples each millise
       "}), interrupt = function(e) NULL)",
       "tryCatch(Sys.sleep(0.1), interrupt = function(e) NULL)",
       "cat(interrupted, 'interrupts\\n')"
-    )))
+    ), env = listen_to_interrupts()))
   }
 })
 

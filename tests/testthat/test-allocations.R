@@ -188,7 +188,7 @@ test_that("a conversion has a label", {
   expect_equal(max(values$value), 48 + 8 * 20001, tolerance = 0)
 })
 
-test_that("the table is restored after an error, an interrupt and a jump, and in the middle of a copy", {
+test_that("the table is restored after an error, an interrupt and a jump", {
   skip_without_hook()
   fails <- function() {
     x <- numeric(1000)
@@ -201,17 +201,21 @@ test_that("the table is restored after an error, an interrupt and a jump, and in
   expect_error(suppressMessages(record_profile(fails(), memory = "exact")), "failed")
   expect_false(is_hooked())
   expect_equal(values_within(last_profile(), "fails")[["copy_space"]] %/% 8048, 5)
-  interrupted <- function() {
-    x <- numeric(1000)
-    tools::pskill(Sys.getpid(), tools::SIGINT)
-    repeat {
-      y <- x
-      x[1] <- 1
-    }
-  }
-  result <- tryCatch(suppressMessages(record_profile(interrupted(), memory = "exact")), interrupt = function(e) "ended")
-  expect_identical(result, "ended")
-  expect_false(is_hooked())
+  ended <- run_r(c(
+    "interrupted <- function() {",
+    "  x <- numeric(1000)",
+    "  tools::pskill(Sys.getpid(), tools::SIGINT)",
+    "  repeat {",
+    "    y <- x",
+    "    x[1] <- 1",
+    "  }",
+    "}",
+    "library(profile)",
+    "tryCatch(record_profile(interrupted(), memory = 'exact'), interrupt = function(e) cat('interrupted\n'))",
+    "stopifnot(!profile:::rust(profile:::rust_allocations_on(), NULL), 'copy_space' %in% last_profile()$sample_values$type)",
+    "cat('done\n')"
+  ), env = listen_to_interrupts())
+  expect_identical(utils::tail(ended$output, 2), c("interrupted", "done"), info = last_lines(ended$output))
   result <- callCC(function(leave) suppressMessages(record_profile({
     fails <- numeric(1000)
     leave("left")

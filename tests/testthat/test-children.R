@@ -209,7 +209,8 @@ test_that("a script is recorded with its children, also if it is killed", {
 
 test_that("a recording survives that a fork removes the session's folder, and leaves no files", {
   skip_without_children()
-  # In a session of its own, whose folder R removes.
+  # In a session of its own, whose folder R removes, and beside which no other recording has files.
+  withr::local_envvar(TMPDIR = withr::local_tempdir())
   script <- withr::local_tempfile(fileext = ".R")
   writeLines(c(
     "library(profile)",
