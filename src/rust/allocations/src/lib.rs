@@ -2,8 +2,9 @@
 //! and those that are still in use at the end.
 //!
 //! R allocates each vector above 128 bytes by `malloc()`. This is a function of another library, so R's library calls it
-//! through its table of addresses (the global offset table). While a recording runs, the entries of `malloc` and `free`
-//! contain the addresses of functions of this crate, which call the original ones:
+//! through its table of addresses (the global offset table). While a recording runs, the entries of `malloc`, `free` and
+//! `getrusage` (R's clock for garbage collections) contain the addresses of functions of this crate, which call the original
+//! ones:
 //!
 //! ```text
 //! R ──► Rf_allocVector3() ──► table ──► hook ──► malloc()
@@ -23,7 +24,8 @@
 //!
 //! Nothing of libR's machine code is assumed. While the table is replaced, R allocates one vector and copies it, both with a
 //! size that nothing else has: this shows from where R calls `malloc()`, and how far from there the return address of
-//! its allocating function is. If it is not exactly one event each, nothing is recorded ([`begin`]).
+//! its allocating function is. If it is not exactly one event each, nothing is recorded ([`begin`]). One garbage collection
+//! shows by which calls R measures it.
 //!
 //! # What is not seen
 //!
