@@ -47,9 +47,9 @@
 #' The memory figures of [Rprof()] are samples: a lower bound, see [describe_profile()]. With `memory = "exact"`, each vector is
 #' recorded with its stack and line, on `r live_platforms()`. Stacks that allocate are additional samples with the types
 #'
-#' - `alloc_space` (bytes) and `alloc_objects` (count): all vectors. Those that R's `coerceVector()` allocates to convert others
-#'   have the label `allocation`, `"conversion"`; those of a place where vectors become larger and larger, as in `x <- c(x, i)`,
-#'   have `"growth"`;
+#' - `alloc_space` (bytes) and `alloc_objects` (count): all vectors. The label `allocation` is `"conversion"` if R's
+#'   `coerceVector()` allocates a vector to convert another one, and `"growth"` where vectors become larger and larger, as in
+#'   `x <- c(x, i)`;
 #' - `copy_space` and `copy_objects`: the part of them that are copies, because R duplicates an object before it modifies one
 #'   of several references to it. The label `copy.reason` says which, such as *`x` is also `y`*, if they are variables of running
 #'   calls, of the functions around them or of the global environment, elements of lists in them, or attributes;
