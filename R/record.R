@@ -65,13 +65,14 @@
 #' allocates whole pages, and vectors with an allocator of their own, as some packages create. Vectors are attributed to the
 #' line of the statement that runs. Forks are not recorded.
 #'
-#' R calls `malloc()`, `free()` and `getrusage()` through a table of addresses in its library. While the expression is evaluated,
-#' the entries for these functions contain the addresses of functions of this package, which call the original ones. They are restored when
-#' it ends, fails or is interrupted, and if the package is unloaded. No function of R is changed. To see how R calls them, one
-#' vector is allocated and copied at the start; if that does not show what is expected, nothing is recorded in this way. Then,
-#' and on other systems, [Rprofmem()] records each vector in a second source, without lines and copies, and with other names of
-#' functions (see [read_rprofmem()]); a message of class `profile_message_memory` has the reason. With
-#' `options(profile.replace_entries = FALSE)`, no entry is ever replaced.
+#' R calls `malloc()`, `free()` and `getrusage()` through a table of addresses in its library. While the expression is
+#' evaluated, the entries for these functions contain the addresses of functions of this package, which call the
+#' original ones. They are restored when it ends, fails or is interrupted, and if the package is unloaded. No function
+#' of R is changed. To see how R calls them, one vector is allocated and copied at the start; if that does not show
+#' what is expected, nothing is recorded in this way. Then, and on other systems, [Rprofmem()] records each vector in a
+#' second source, without lines and copies, and with other names of functions (see [read_rprofmem()]); a message of
+#' class `profile_message_memory` has the reason. With `options(profile.replace_entries = FALSE)`, no entry is ever
+#' replaced.
 #'
 #' @section Parallel code:
 #' With `children = TRUE`, R processes that work for this one are recorded as well: those that it starts, for example by

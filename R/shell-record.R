@@ -173,8 +173,9 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   }
   x <- with_logged_places(x, places, file, was_killed, call)
   allocated <- file.path(folder, "allocations.rds")
-  if (file.exists(allocated)) {
-    x <- join_allocations(x, with_marked_places(readRDS(allocated), places, call), call)
+  allocations <- if (file.exists(allocated)) readRDS(allocated)
+  if (!is.null(allocations)) {
+    x <- join_allocations(x, with_marked_places(allocations, places, call), call)
   }
   x$sources$source_uri <- NA_character_
   x$sources$source_timestamp <- as.numeric(started)
