@@ -2,15 +2,16 @@
 
 use super::sums::{Amount, Row, Sums};
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, owned, written};
+use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::model::known_types::{
     ALLOC_OBJECTS, ALLOC_SPACE, COPY_OBJECTS, COPY_SPACE, GC_SHARE, INUSE_OBJECTS, INUSE_SPACE,
     KnownType,
 };
 use profile_core::model::{
-    Label, Link, Profile, SampleType, Source, SourceId, SourceKind, Strings, Toplevel, Values,
+    Label, Profile, SampleType, Source, SourceId, SourceKind, Strings, Toplevel, Values,
 };
+use profile_reader::record::samples::{add_label, link_of};
 
 const TYPES: [KnownType; 7] = [
     ALLOC_SPACE,
@@ -102,18 +103,7 @@ fn add(row: &Row, source: SourceId, texts: &Strings, profile: &mut Profile) -> R
         })?;
     }
     if let Some(span) = row.key.span {
-        let (trace, id) = (
-            u128::from_be_bytes(span.ids.trace_id),
-            u64::from_be_bytes(span.ids.span_id),
-        );
-        let link = Link {
-            trace_id: profile
-                .strings
-                .intern(&written(format_args!("{trace:032x}"))?)?,
-            span_id: profile
-                .strings
-                .intern(&written(format_args!("{id:016x}"))?)?,
-        };
+        let link = link_of(span.ids, profile)?;
         profile.samples.links.try_push((sample, link))?;
         if let Some((key, text)) = span.label {
             add_label(sample, key, texts.get(text), profile)?;
@@ -135,12 +125,4 @@ fn add(row: &Row, source: SourceId, texts: &Strings, profile: &mut Profile) -> R
         add_label(sample, ALLOCATION, GROWTH, profile)?;
     }
     Ok(())
-}
-
-fn add_label(sample: usize, key: &str, value: &str, profile: &mut Profile) -> Result<()> {
-    let label = Label {
-        str: Some(profile.strings.intern(value)?),
-        ..Label::new(sample, profile.strings.intern(key)?)
-    };
-    profile.labels.try_push(label)
 }

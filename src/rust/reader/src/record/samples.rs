@@ -128,16 +128,7 @@ impl Samples {
         if let Some((_, link)) = self.span.filter(|(last, _)| *last == ids) {
             return Ok(link);
         }
-        let trace_id = u128::from_be_bytes(ids.trace_id);
-        let span_id = u64::from_be_bytes(ids.span_id);
-        let link = Link {
-            trace_id: profile
-                .strings
-                .intern(&written(format_args!("{trace_id:032x}"))?)?,
-            span_id: profile
-                .strings
-                .intern(&written(format_args!("{span_id:016x}"))?)?,
-        };
+        let link = link_of(ids, profile)?;
         self.span = Some((ids, link));
         Ok(link)
     }
@@ -179,7 +170,20 @@ impl Stacks {
     }
 }
 
-fn add_label(sample: usize, key: &str, value: &str, profile: &mut Profile) -> Result<()> {
+/// The span with these ids.
+pub fn link_of(ids: SpanIds, profile: &mut Profile) -> Result<Link> {
+    let trace_id = u128::from_be_bytes(ids.trace_id);
+    let span_id = u64::from_be_bytes(ids.span_id);
+    let trace_id = written(format_args!("{trace_id:032x}"))?;
+    let span_id = written(format_args!("{span_id:016x}"))?;
+    Ok(Link {
+        trace_id: profile.strings.intern(&trace_id)?,
+        span_id: profile.strings.intern(&span_id)?,
+    })
+}
+
+/// Adds a label to a sample.
+pub fn add_label(sample: usize, key: &str, value: &str, profile: &mut Profile) -> Result<()> {
     let label = Label {
         str: Some(profile.strings.intern(value)?),
         ..Label::new(sample, profile.strings.intern(key)?)
