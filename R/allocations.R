@@ -16,25 +16,28 @@ check_exact_memory <- function(memory, threshold, call) {
   is_exact
 }
 
-# Starts to record vectors of at least `threshold` bytes. Returns whether this is possible; the reason is reported if not.
-start_allocations <- function(threshold, call) {
+# Starts to record vectors of at least `threshold` bytes in a file of this folder, those of forks as well if `forks`. Returns
+# whether this is possible; the reason is reported if not.
+start_allocations <- function(threshold, folder, call, forks = FALSE) {
   if (isFALSE(getOption("profile.replace_entries"))) {
     return(without_hook("The option `profile.replace_entries` is `FALSE`.", call))
   }
   if (rust(rust_allocations_on(), call)) {
     return(without_hook("Another recording records them already.", call))
   }
-  settings <- list(threshold = as.integer(threshold), probe = 48L + 8L * probe_length)
+  settings <- list(threshold = as.integer(threshold), probe = 48L + 8L * probe_length, forks = forks)
+  file <- file_of_allocations(folder)
   measure_collections()
   started <- FALSE
   on.exit(if (!started) {
-    rust(rust_allocations_stop(FALSE), call)
+    rust(rust_allocations_stop(), call)
     end_measuring()
+    unlink(file)
   })
   tryCatch(
     {
       rust(rust_allocations_look(), call)
-      rust(rust_allocations_prepare(settings), call)
+      rust(rust_allocations_prepare(settings, file_path(file, "profile_error_write", call)), call)
       allocate_and_copy(probe_length)
       gc(full = FALSE)
       rust(rust_allocations_begin(), call)
@@ -73,33 +76,42 @@ allocate_and_copy <- function(length) {
   invisible()
 }
 
-# Stops recording, and returns the profile of the vectors, which has one source; NULL if there is none.
+file_of_allocations <- function(folder) in_folder(folder, "allocations")
+
+# Stops recording.
 stop_allocations <- function(call) {
   # What is still in use afterwards can be reached. This collection is not part of the code.
   gc.time(FALSE)
   gc()
   end_measuring()
   is_on <- rust(rust_allocations_on(), call)
-  result <- rust(rust_allocations_stop(lazy_columns(call)), call)
+  rust(rust_allocations_stop(), call)
   if (!is_on) {
     warn_profile(c(
       "Allocations are incomplete.",
       x = "Another library has replaced the recording, so that later vectors are missing."
     ), "profile_warning_incomplete", call = call)
   }
-  if (is.null(result)) {
-    return(NULL)
-  }
-  if (result$lost > 0) {
-    warn_profile(c(
-      "Allocations are incomplete.",
-      x = paste0(format_count(result$lost), " vectors are missing: their stacks could not be read, or memory has run out.")
-    ), "profile_warning_incomplete", call = call)
-  }
-  mark_session(new_profile_data(result$tables, "2.0"))
 }
 
-# The samples of both profiles as one recorded run: those of the profiler, and the vectors.
+# The profile of the vectors that were recorded in this folder, which has one source; or those of forks, with a source for
+# each. NULL if there is none.
+read_allocations <- function(folder, call, forks = FALSE) {
+  file <- file_of_allocations(folder)
+  if (!file.exists(file)) {
+    return(NULL)
+  }
+  result <- rust(rust_allocations_read(file_path(file, "profile_error_open", call), forks, lazy_columns(call)), call)
+  if (result$lost > 0 && !forks) {
+    warn_profile(c(
+      "Allocations are incomplete.",
+      x = paste0(format_count(result$lost), " vectors are missing: their stacks could not be read, or there was no room.")
+    ), "profile_warning_incomplete", call = call)
+  }
+  new_profile_data(result$tables, "2.0")
+}
+
+# The samples of both profiles as one recorded run: those of the profiler, and the vectors of the same process.
 join_allocations <- function(x, allocations, call) {
   if (is.null(allocations)) {
     return(x)
@@ -111,13 +123,47 @@ join_allocations <- function(x, allocations, call) {
   x$.sample_types <- tibble::new_tibble(list(
     source_id = rep(run, nrow(types)), type = types$type, unit = types$unit, recorded = types$type
   ))
+  both <- mark_session_of(bind_profiles(list(x, allocations), call), list(x))
+  mark_exact_memory(merge_sources(both, both$sources$source_id[[2]], run), run)
+}
+
+# Adds the vectors of other processes to their sources, or a source for a process that has none.
+join_allocations_of_others <- function(x, allocations, call) {
+  if (is.null(allocations) || nrow(allocations$sources) == 0) {
+    return(x)
+  }
+  known <- x$sources$source_id
   both <- bind_profiles(list(x, allocations), call)
-  both$.sample_types$source_id[] <- run
-  both$samples$source_id[] <- run
-  both$sources <- slice_rows(both$sources, 1L)
+  id <- both$sources$source_id
+  added <- setdiff(id, known)
+  # A fork that executes a program has another source afterwards.
+  process <- paste(source_attribute(both, "process.pid"), grepl("^fork", roles_of(both)))
+  same <- known[match(process[id %in% added], process[id %in% known])]
+  is_known <- !is.na(same)
+  both <- merge_sources(both, added[is_known], same[is_known])
+  mark_exact_memory(both, ifelse(is_known, same, added))
+}
+
+# Makes the samples of the sources `from` those of the sources `to`.
+merge_sources <- function(x, from, to) {
+  about <- c("sources", ".source_attributes")
+  for (name in names(x)) {
+    id <- x[[name]][["source_id"]]
+    if (is.null(id)) next
+    at <- match(id, from)
+    if (name %in% about) {
+      x[[name]] <- slice_rows(x[[name]], which(is.na(at)))
+    } else {
+      x[[name]]$source_id <- ifelse(is.na(at), id, to[at])
+    }
+  }
+  x
+}
+
+mark_exact_memory <- function(x, sources) {
   about <- tibble::tibble(
-    source_id = run, key = "profile.memory", value = "exact", type = "string", unit = NA_character_
+    source_id = sources, key = "profile.memory", value = "exact", type = "string", unit = NA_character_
   )
-  both$.source_attributes <- vctrs::vec_rbind(both$.source_attributes, about)
-  both
+  x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, about)
+  x
 }

@@ -50,7 +50,7 @@ recording_of <- function(folder, request) {
       # How workers join: inst/record/worker.R.
       save_complete(list(
         folder = folder, helper = Sys.getpid(), is_refused = !may_look, interval = request$settings$interval,
-        clock = request$settings$clock, library = own_library()
+        clock = request$settings$clock, threshold = request$settings$threshold, library = own_library()
       ), folder, basename(file))
       has_begun <<- TRUE
     }
@@ -73,6 +73,21 @@ record_itself <- function(joining) {
     path = rep(in_folder(folder, "spool"), 2), limit = 512 * 2^20
   )
   run_agent(settings, "auto", NULL, NULL, NULL)
+}
+
+# Called by inst/record/worker.R: records the vectors that this process allocates, until their file is read.
+record_own_allocations <- function(joining) {
+  folder <- new_private_folder(in_folder(joining$folder, paste0("exact-", Sys.getpid())))
+  # Where it is not possible, the master says so.
+  suppressMessages(start_allocations(joining$threshold, folder, NULL, forks = TRUE))
+}
+
+# The vectors of all workers and their forks, as a profile with a source for each process; NULL if there are none.
+allocations_of_workers <- function(folder) {
+  folders <- list.files(folder, "^exact-", full.names = TRUE)
+  found <- lapply(folders, function(own) list(read_allocations(own, NULL), read_allocations(own, NULL, forks = TRUE)))
+  found <- Filter(function(x) !is.null(x), unlist(found, recursive = FALSE))
+  if (length(found) > 0) bind_profiles(found, NULL)
 }
 
 # A list with a list for each process that was to record itself, with its id as the name: its `profile` and the `names` of

@@ -8,12 +8,15 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
     warn_profile(c("The profile is incomplete.", x = conditionMessage(recorded)), "profile_warning_incomplete", call = call)
     return(x)
   }
+  recorded$profile <- join_allocations_of_others(recorded$profile, recorded$allocations$forks, call)
   recorded$profile <- without_programs(recorded, x$sources$source_timestamp[[1]], call)
   family <- recorded$profile
   own <- x$sources$source_id[[1]]
   about <- family$.source_attributes
-  x$.source_attributes <- about[about$source_id == family$sources$source_id[[1]], ]
-  x$.source_attributes$source_id <- rep(own, nrow(x$.source_attributes))
+  about <- about[about$source_id == family$sources$source_id[[1]], ]
+  about$source_id <- rep(own, nrow(about))
+  of_session <- x$.source_attributes
+  x$.source_attributes <- vctrs::vec_rbind(of_session[!of_session$key %in% about$key, ], about)
   x <- by_clock(x, clock, duration, recorded$readings, call)
   counts <- count_missed_forks(recorded, x$sources$source_timestamp[[1]])
   if (!is.null(counts)) {
@@ -39,9 +42,28 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
       }
     ), "profile_warning_incomplete", call = call)
   }
+  all <- bind_profiles(c(parts[lengths(parts) > 0], own_profiles(recorded)), call)
+  all <- join_allocations_of_others(all, recorded$allocations$workers, call)
+  say_without_allocations(all)
   # The helper is a part of this session.
-  mark_session(bind_profiles(c(parts[lengths(parts) > 0], own_profiles(recorded)), call))
+  mark_session(all)
 }
+
+# Says which processes have not recorded the vectors that they allocate, if this one has.
+say_without_allocations <- function(x) {
+  is_exact <- source_attribute(x, "profile.memory") %in% "exact"
+  # Forks that have allocated none have no such attribute.
+  pids <- source_attribute(x, "process.pid")[!is_exact & !grepl("^fork", roles_of(x))]
+  if (is_exact[[1]] && length(pids) > 0) {
+    inform_profile(c(
+      paste0("Without the allocations of ", count_of(length(pids), "process", "processes"), " (", some_of(pids), ")."),
+      i = "Those of a cluster that exists already are recorded with `children = cluster`."
+    ), "profile_message_memory")
+  }
+}
+
+# The first of many ids.
+some_of <- function(ids) paste(c(utils::head(ids, 5), if (length(ids) > 5) "..."), collapse = ", ")
 
 # The profiles of processes that have recorded themselves, with what is known about them.
 own_profiles <- function(recorded) {
@@ -122,8 +144,7 @@ format_missing_children <- function(recorded) {
     vapply(unique(alike), function(one) {
       of <- pid[alike == one]
       paste0(
-        "Without ", count_of(length(of), "process", "processes"), " (", paste(utils::head(of, 5), collapse = ", "),
-        if (length(of) > 5) ", ...", "): ", why[match(one, alike)]
+        "Without ", count_of(length(of), "process", "processes"), " (", some_of(of), "): ", why[match(one, alike)]
       )
     }, "", USE.NAMES = FALSE),
     if (nrow(recorded$left_out) > 0) {

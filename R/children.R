@@ -23,6 +23,8 @@
 # | `own-PID/open`      | a worker    | it begins to record itself            | nothing             | the collector              |
 # | `own-PID/about.rds` | a worker    | it begins to record itself, or cannot | its names, or why   | the collector              |
 # | `own-PID/spool/`    | a worker    | it records itself                     | chunks of its agent | the collector              |
+# | `exact-PID/`        | a worker    | it records the vectors that it        | see                 | the collector              |
+# |                     |             | allocates                             | `read_allocations()`|                            |
 # | `result.rds`        | the helper  | the recording has ended               | a list, or an error | the collector              |
 # | `ended`             | a shell     | the helper has ended, for any reason  | `log`, renamed      | the session, the collector |
 #
@@ -93,11 +95,12 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
   save_complete(list(asked = asked, settings = settings), folder, "request.rds")
   stop_if_failed(wait_for_helper(folder, function() file.exists(recording)), call)
   joining <- readRDS(recording)
-  if (joining$is_refused) {
+  must_join <- joining$is_refused || !is.null(joining$threshold)
+  if (must_join) {
     join_cluster(children$cluster, joining, call)
   }
   variables <- rlang::set_names(name, variable_of_recording)
-  if (joining$is_refused || must_permit) {
+  if (must_join || must_permit) {
     variables <- c(variables, variables_of_hook(recording))
   }
   restore <- set_variables(variables)
@@ -120,8 +123,12 @@ variables_of_hook <- function(recording) {
   rlang::set_names(c(hook, recording, if (!is.na(user_profile)) user_profile), names)
 }
 
-helper_settings <- function(interval, clock, native) {
-  list(interval = as.numeric(interval), seconds = Inf, clock = clock, children = TRUE, pause = TRUE, native = native)
+# With `threshold`, workers also record the vectors that they allocate.
+helper_settings <- function(interval, clock, native, threshold = NULL) {
+  list(
+    interval = as.numeric(interval), seconds = Inf, clock = clock, children = TRUE, pause = TRUE, native = native,
+    threshold = threshold
+  )
 }
 
 # A folder for the files of a recording, beside that of the session: R removes the latter if a fork calls `quit()`.
@@ -176,15 +183,19 @@ join_cluster <- function(cluster, joining, call) {
 }
 
 # The result of a helper whose recording has ended: what `recorded_of()` describes, `own`, the processes that have recorded
-# themselves, and `master`, what the function of `start_helper()` has returned, NULL if its process was killed. Or an error.
-# The folder is removed.
+# themselves, `allocations`, those of `forks` of the master and of `workers`, see `read_allocations()`, and `master`, what the function of `start_helper()` has returned, NULL
+# if its process was killed. Or an error. The folder is removed.
 result_of_helper <- function(folder, master) {
+  recording <- folder
   folder <- in_folder(folder, "children")
   on.exit(remove_folder_of_helper(folder))
   result <- wait_for_helper(folder, function() FALSE)
   if (!inherits(result, "error")) {
     result$own <- recorded_by_themselves(folder)
     result$master <- master
+    result$allocations <- list(
+      forks = read_allocations(recording, NULL, forks = TRUE), workers = allocations_of_workers(folder)
+    )
   }
   result
 }

@@ -68,7 +68,7 @@ rust_native_stop <- function(file, name, uri, memory, target, lazy) .Call(wrap__
 
 rust_allocations_look <- function() .Call(wrap__rust_allocations_look)
 
-rust_allocations_prepare <- function(settings) .Call(wrap__rust_allocations_prepare, settings)
+rust_allocations_prepare <- function(settings, file) .Call(wrap__rust_allocations_prepare, settings, file)
 
 rust_allocations_begin <- function() .Call(wrap__rust_allocations_begin)
 
@@ -76,7 +76,9 @@ rust_allocations_mark <- function(number) .Call(wrap__rust_allocations_mark, num
 
 rust_allocations_on <- function() .Call(wrap__rust_allocations_on)
 
-rust_allocations_stop <- function(lazy) .Call(wrap__rust_allocations_stop, lazy)
+rust_allocations_stop <- function() .Call(wrap__rust_allocations_stop)
+
+rust_allocations_read <- function(file, forks, lazy) .Call(wrap__rust_allocations_read, file, forks, lazy)
 
 rust_sample_lines <- function(file) .Call(wrap__rust_sample_lines, file)
 

@@ -130,11 +130,15 @@ start_profiler <- function(
   is_exact <- check_exact_memory(memory, threshold, call)
   options$memory.profiling <- !isFALSE(memory)
   started <- FALSE
-  has_hook <- is_exact && start_allocations(threshold, call)
-  on.exit(if (has_hook && !started) stop_allocations(call))
+  folder <- if (is_exact) new_recording_folder()
+  has_hook <- is_exact && start_allocations(threshold, folder, call)
+  on.exit({
+    if (has_hook && !started) stop_allocations(call)
+    if (!has_hook || !started) unlink(folder, recursive = TRUE)
+  })
   start_run(path, options, call)
   started <- TRUE
-  native$run$has_hook <- has_hook
+  if (has_hook) native$run$folder <- folder
   invisible(path)
 }
 
@@ -230,7 +234,12 @@ stop_run <- function(call, write) {
   check_run(TRUE, call)
   run <- native$run
   used <- run$cpu_time()
-  allocations <- if (isTRUE(run$has_hook)) stop_allocations(call)
+  allocations <- NULL
+  if (!is.null(run$folder)) {
+    stop_allocations(call)
+    allocations <- read_allocations(run$folder, call)
+    unlink(run$folder, recursive = TRUE)
+  }
   on.exit({
     rust_native_block(FALSE)
     resume_agent()
@@ -258,7 +267,7 @@ stop_run <- function(call, write) {
   profile <- mark_session(with_spans(new_profile_data(result$tables, "2.0"), spans, call))
   # Of a run that ended earlier, the CPU time until then is not known.
   if (state == "on") profile <- with_cpu_time(profile, used)
-  if (!is.null(allocations)) profile <- join_allocations(profile, allocations, call)
+  profile <- join_allocations(profile, allocations, call)
   list(profile = profile, path = run$path, losses = result$losses, error = result$error)
 }
 

@@ -63,7 +63,11 @@
 #'
 #' Sizes include the header of a vector, 48 bytes. Not seen are vectors of at most 128 bytes and the cells of lists, for which R
 #' allocates whole pages, and vectors with an allocator of their own, as some packages create. Vectors are attributed to the
-#' line of the statement that runs. Forks are not recorded.
+#' line of the statement that runs.
+#'
+#' With `children`, forks record their vectors as well, and so do the workers of a cluster that is named, and R processes that
+#' start and read `R_PROFILE_USER`. What is in use is not known of them. A message of class `profile_message_memory` names other
+#' processes.
 #'
 #' R calls `malloc()`, `free()` and `getrusage()` through a table of addresses in its library. While the expression is
 #' evaluated, the entries for these functions contain the addresses of functions of this package, which call the
@@ -181,7 +185,10 @@ record_profile <- function(
   folder <- new_recording_folder()
   remove_folder <- remover_of(folder)
   on.exit(remove_folder())
-  end_helper <- if (children$any) start_helper(children, helper_settings(interval, clock, native), call, folder)
+  end_helper <- if (children$any) {
+    settings <- helper_settings(interval, clock, native, if (is_exact) threshold)
+    start_helper(children, settings, call, folder)
+  }
   started <- Sys.time()
   end_lookout <- if (!children$any) start_lookout(started)
   # If the profiler cannot start.
@@ -194,7 +201,7 @@ record_profile <- function(
   cpu_time <- function() NULL
   used <- NULL
   .start_of_recording <- function() {
-    if (is_exact) finish <<- with_allocations(finish, threshold, folder, call)
+    if (is_exact) finish <<- with_allocations(finish, threshold, folder, children$any, call)
     cpu_time <<- start_cpu_clock(clock)
   }
   .end_of_recording <- function() {
@@ -247,7 +254,7 @@ is_recording <- function() {
   }
   if (!is.null(the$recording)) {
     the$recording <- NULL
-    suspendInterrupts(rust(rust_allocations_stop(FALSE), NULL))
+    suspendInterrupts(rust(rust_allocations_stop(), NULL))
   }
   FALSE
 }
@@ -292,15 +299,18 @@ start_native_recording <- function(options, folder, call) {
 }
 
 # Also records each allocation: in the same source with its lines or, where that is not possible, in a second one.
-with_allocations <- function(finish, threshold, folder, call) {
+with_allocations <- function(finish, threshold, folder, forks, call) {
   force(finish)
   force(call)
-  if (start_allocations(threshold, call)) {
-    allocations <- NULL
+  if (start_allocations(threshold, folder, call, forks)) {
+    is_on <- TRUE
     return(function() {
       # Called again if Ctrl-C ends the rest.
-      suspendInterrupts(if (is.null(allocations)) allocations <<- stop_allocations(call))
-      join_allocations(finish(), allocations, call)
+      suspendInterrupts(if (is_on) {
+        is_on <<- FALSE
+        stop_allocations(call)
+      })
+      join_allocations(finish(), read_allocations(folder, call), call)
     })
   }
   path <- in_folder(folder, "Rprofmem.out")

@@ -172,8 +172,7 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
     suppressWarnings(suppressMessages(requireNamespace(package, quietly = TRUE)))
   }
   x <- with_logged_places(x, places, file, was_killed, call)
-  allocated <- file.path(folder, "allocations.rds")
-  allocations <- if (file.exists(allocated)) readRDS(allocated)
+  allocations <- read_allocations(folder, call)
   if (!is.null(allocations)) {
     x <- join_allocations(x, with_marked_places(allocations, places, call), call)
   }

@@ -77,12 +77,13 @@ start <- function() {
   }
   if (settings$children) {
     end_helper <<- profile$start_helper(
-      list(any = TRUE, pids = integer()), profile$helper_settings(settings$interval, settings$clock, settings$native), NULL,
+      list(any = TRUE, pids = integer()),
+      profile$helper_settings(settings$interval, settings$clock, settings$native, if (isTRUE(settings$exact)) 0), NULL,
       settings$folder, settings$collector
     )
   }
   if (isTRUE(settings$exact)) {
-    withCallingHandlers(has_hook <<- profile$start_allocations(0, NULL), message = function(message) {
+    withCallingHandlers(has_hook <<- profile$start_allocations(0, settings$folder, NULL, settings$children), message = function(message) {
       note(gsub("\n[^ ]+ ", " ", trimws(conditionMessage(message))))
       tryInvokeRestart("muffleMessage")
     })
@@ -108,8 +109,9 @@ start <- function() {
   }
   cpu_at_end <- cpu_time()
   if (has_hook) {
-    tryCatch(saveRDS(profile_namespace()$stop_allocations(NULL), file.path(settings$folder, "allocations.rds")),
-      error = function(error) note("Allocations were not recorded: ", conditionMessage(error)))
+    tryCatch(profile_namespace()$stop_allocations(NULL), error = function(error) {
+      note("Allocations are incomplete: ", conditionMessage(error))
+    })
   }
   is_whole <- is_open()
   # R has written its last samples when it closed the file.

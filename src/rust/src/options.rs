@@ -133,6 +133,7 @@ pub fn allocation_settings(list: &Robj) -> Result<allocations::Settings> {
     Ok(allocations::Settings {
         threshold: count(list, "threshold")?,
         probe: count(list, "probe")?,
+        forks: option(list, "forks")?.flag()?,
     })
 }
 

@@ -11,6 +11,7 @@
 //!                                        ├──► kind: new, copy or conversion     (sites)
 //!                                        └──► stack: known, or read at once     (identity, reader)
 //!                                                └──► sums of the stack, objects in use     (sums)
+//!                                                        └──► file of the recording         (counts)
 //! ```
 //!
 //! # What the hook may do
@@ -18,7 +19,12 @@
 //! It runs in R's thread, between two instructions of R's allocator. It calls nothing of R, because R might jump: from an
 //! overflow of its stacks it does not even return to its own functions. It may allocate memory, since the entries of this
 //! library's own table are not changed. It reads R's records of calls and the objects that they refer to, which cannot
-//! change meanwhile. Other threads, and forks, are passed on to the original functions.
+//! change meanwhile. Calls of other threads are passed on to the original functions.
+//!
+//! # Forks, and processes that are killed
+//!
+//! The sums are in a file that is mapped into memory, so they are there however a process ends. A fork inherits the table
+//! with the hook: it counts into the same file if that is asked for, and otherwise calls the original functions only.
 //!
 //! # What is learnt at the start
 //!
@@ -49,7 +55,7 @@
 )]
 mod platform;
 
-pub use platform::{Stopped, abandon, begin, hooks, is_on, look, mark, prepare, stop};
+pub use platform::{Found, abandon, begin, hooks, is_on, look, mark, prepare, read, stop};
 
 /// What a recording is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -58,4 +64,15 @@ pub struct Settings {
     pub threshold: usize,
     /// The size of the vector that is allocated, and of the one that is copied, between [`prepare`] and [`begin`].
     pub probe: usize,
+    /// Whether forks of the process count as well.
+    pub forks: bool,
+}
+
+/// Whose vectors are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of the process that has recorded.
+    Own,
+    /// Those of its forks, and of their forks.
+    Forks,
 }

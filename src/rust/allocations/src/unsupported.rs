@@ -1,37 +1,35 @@
 //! Allocations on systems that are not supported: preparing is an error.
 
-use crate::Settings;
+use crate::{Settings, Whose};
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_runtime::LIVE_PLATFORMS;
+use std::path::Path;
 
-/// A stopped recording. It has no values, since none can be started.
+/// What a recording has found. It has no values, since none can be started.
 #[derive(Debug)]
-pub enum Stopped {}
+pub struct Found {
+    pub profile: Profile,
+    pub lost: u64,
+}
 
-impl Stopped {
-    pub fn lost(&self) -> u64 {
-        match *self {}
-    }
-
-    pub fn profile(self) -> Result<Profile> {
-        match self {}
-    }
+pub fn read(_: &Path, _: Whose) -> Result<Found> {
+    Err(refused())
 }
 
 pub fn look() -> Result<()> {
-    refuse()
+    Err(refused())
 }
 
-pub fn prepare(_: Settings) -> Result<()> {
-    refuse()
+pub fn prepare(_: Settings, _: &Path) -> Result<()> {
+    Err(refused())
 }
 
-fn refuse() -> Result<()> {
-    Err(Error::Unsupported(message!(
+fn refused() -> Error {
+    Error::Unsupported(message!(
         "Each allocation can be recorded with its line only on {LIVE_PLATFORMS}."
-    )))
+    ))
 }
 
 pub fn begin() -> Result<()> {
@@ -48,8 +46,6 @@ pub fn is_on() -> bool {
     false
 }
 
-pub fn stop() -> Option<Stopped> {
-    None
-}
+pub fn stop() {}
 
 pub fn abandon() {}

@@ -8,7 +8,7 @@ use crate::outcome::outcome;
 use crate::thread_clock::thread_time;
 use crate::{files, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
-use profile_allocations as allocations;
+use profile_allocations::{self as allocations, Whose};
 use profile_core::error::Error;
 use profile_core::formats::{Problems, rprof};
 use profile_core::io::input::Origin;
@@ -134,11 +134,13 @@ fn rust_allocations_look() -> Robj {
 }
 
 // Prepares to record each vector that R allocates from so many bytes on. R next has to allocate one vector of `probe` bytes
-// with its header, and to copy it.
+// with its header, and to copy it. The recording is kept in `file`.
 #[extendr]
-fn rust_allocations_prepare(settings: &Robj) -> Robj {
+fn rust_allocations_prepare(settings: &Robj, file: &Robj) -> Robj {
     outcome(|_| {
-        allocations::prepare(allocation_settings(settings)?)?;
+        let file = argument(file).file()?;
+        allocations::prepare(allocation_settings(settings)?, file.path)
+            .map_err(|error| error.shown_as(file.shown))?;
         Ok(RObject::null())
     })
 }
@@ -172,19 +174,32 @@ fn rust_allocations_on() -> Robj {
     outcome(|arena| arena.flag(allocations::is_on()))
 }
 
-// Restores R's table, and returns `list(tables, lost)`: the profile, and the number of vectors that could not be recorded.
-// NULL if nothing is recorded.
+// Ends the recording, if there is one, and restores R's table.
 #[extendr]
-fn rust_allocations_stop(lazy: &Robj) -> Robj {
+fn rust_allocations_stop() -> Robj {
+    outcome(|_| {
+        allocations::stop();
+        Ok(RObject::null())
+    })
+}
+
+// Returns `list(tables, lost)`: the profile of a file, of the process that has recorded or of its forks, and the number of
+// vectors that could not be recorded.
+#[extendr]
+fn rust_allocations_read(file: &Robj, forks: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
-        let Some(stopped) = allocations::stop() else {
-            return Ok(RObject::null());
+        let file = argument(file).file()?;
+        let whose = if argument(forks).flag()? {
+            Whose::Forks
+        } else {
+            Whose::Own
         };
-        let lost = arena.number(stopped.lost() as f64)?;
-        let profile = stopped.profile()?;
+        let found =
+            allocations::read(file.path, whose).map_err(|error| error.shown_as(file.shown))?;
         let lazy = argument(lazy).flag()?;
         let problems = Problems::default();
-        let tables = to_r::tables(arena, &profile, &problems, "2.0", lazy, &stop)?;
+        let tables = to_r::tables(arena, &found.profile, &problems, "2.0", lazy, &stop)?;
+        let lost = arena.number(found.lost as f64)?;
         arena.list(&[("tables", tables), ("lost", lost)])
     })
 }
@@ -215,5 +230,6 @@ extendr_module! {
     fn rust_allocations_mark;
     fn rust_allocations_on;
     fn rust_allocations_stop;
+    fn rust_allocations_read;
     fn rust_sample_lines;
 }

@@ -4,6 +4,7 @@
 //! Addresses of objects that R may free and use again do not suffice, so what they refer to is included, too: the symbol
 //! that is called, the first line of a source reference, the instructions of byte code.
 
+use super::hash::Hash;
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_reader::running_r::RunningR;
@@ -59,7 +60,7 @@ impl Identity {
     /// # Safety
     /// This is the thread that runs R, which is between two of R's calls.
     pub unsafe fn of_stack(&self, span: Option<u64>, mark: u64) -> u64 {
-        let mut hash = Hash(0);
+        let mut hash = Hash::default();
         hash.add(mark);
         // SAFETY: R's variables and records, and the objects to which they refer; by the contract of this function, they
         // exist and do not change.
@@ -88,7 +89,7 @@ impl Identity {
                 record = next;
             }
         }
-        hash.0
+        hash.number()
     }
 
     /// Adds a position: a source reference, or that of an instruction in byte code.
@@ -178,20 +179,4 @@ unsafe fn add_call(hash: &mut Hash, call: u64) {
 unsafe fn word(address: u64) -> u64 {
     // SAFETY: by the contract of this function.
     unsafe { (address as *const u64).read() }
-}
-
-/// A number that depends on all words that were added, and on their order.
-struct Hash(u64);
-
-impl Hash {
-    #[inline]
-    fn add(&mut self, word: u64) {
-        // The upper and the lower half of a product depend on all bits of its factors.
-        let factors = (
-            self.0 ^ word,
-            0x9e37_79b9_7f4a_7c15 ^ self.0.rotate_left(32),
-        );
-        let product = u128::from(factors.0) * u128::from(factors.1);
-        self.0 = (product as u64) ^ ((product >> 64) as u64).wrapping_add(word);
-    }
 }

@@ -5,9 +5,12 @@
 //! - [`table`]: the entries of R's table, replaced and restored; [`module`]: where R's library has it;
 //! - [`learn`]: what the first vectors show; [`sites`]: new, copy or conversion; [`native`]: the native stack;
 //! - [`holders`]: why an object is copied; [`memory`]: the memory of R's thread;
-//! - [`identity`]: what distinguishes stacks of R, so that each is read once;
-//! - [`sums`]: what the stacks have allocated; [`result`]: their profile.
+//! - [`identity`]: what distinguishes stacks of R, so that each is read once; [`hash`]: numbers for that;
+//! - [`sums`]: what the stacks of a process have allocated; [`counts`]: the file that has this of all processes;
+//!   [`record`]: a stack in it; [`result`]: the profile.
 
+mod counts;
+mod hash;
 mod holders;
 mod hook;
 mod identity;
@@ -15,6 +18,7 @@ mod learn;
 mod memory;
 mod module;
 mod native;
+mod record;
 mod result;
 mod run;
 mod sites;
@@ -24,6 +28,6 @@ mod sums;
 mod table;
 
 pub use hook::addresses as hooks;
-pub use result::Stopped;
+pub use result::{Found, read};
 pub use start::{abandon, begin, is_on, look, prepare, stop};
 pub use state::mark;

@@ -1,19 +1,29 @@
-//! The profile of a recording: a sample for each stack that has allocated vectors.
+//! The profile of a recording: a sample for each stack that has allocated vectors, and a source for each process.
 
-use super::sums::{Amount, Row, Sums};
+use super::counts::{Counted, Read, VALUES};
+use super::record::{self, About};
+use crate::Whose;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::limits::memory::{TryGrow, TryPut, owned};
 use profile_core::message;
 use profile_core::model::known_types::{
     ALLOC_OBJECTS, ALLOC_SPACE, COPY_OBJECTS, COPY_SPACE, GC_SHARE, INUSE_OBJECTS, INUSE_SPACE,
     KnownType,
 };
 use profile_core::model::{
-    Label, Profile, SampleType, Source, SourceId, SourceKind, Strings, Toplevel, Values,
+    PROCESS_ROLE, Profile, SampleType, SourceId, Strings, Toplevel, ValueKind, Values,
 };
-use profile_reader::record::samples::{add_label, link_of};
+use profile_reader::record::role::fork_of;
+use profile_reader::record::samples::{Stacks, add_label, link_of};
+use profile_reader::recorded::source::{attribute, bare_source};
+use profile_reader::stack::frames::Stack;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
 
-const TYPES: [KnownType; 7] = [
+/// The types of [`Counted::values`]. Those at [`IN_USE`] are known only if the process has ended the recording, after a
+/// garbage collection.
+const TYPES: [KnownType; VALUES] = [
     ALLOC_SPACE,
     ALLOC_OBJECTS,
     COPY_SPACE,
@@ -22,6 +32,8 @@ const TYPES: [KnownType; 7] = [
     INUSE_OBJECTS,
     GC_SHARE,
 ];
+const OBJECTS: usize = 1;
+const IN_USE: Range<usize> = 4..6;
 
 /// The label of vectors that were allocated to convert others, and of those by which an object is extended step by step.
 const ALLOCATION: &str = "allocation";
@@ -32,97 +44,124 @@ const REASON: &str = "copy.reason";
 /// The label of the mark with which vectors were allocated.
 const MARK: &str = "profile.mark";
 
-/// A recording that was stopped.
+/// What a recording has found.
 #[derive(Debug)]
-pub struct Stopped {
-    sums: Sums,
-    profile: Profile,
-    texts: Strings,
-    lost: u64,
+pub struct Found {
+    /// Frames of this package are part of it.
+    pub profile: Profile,
+    /// The number of vectors of all processes that could not be recorded.
+    pub lost: u64,
 }
 
-impl Stopped {
-    pub(super) fn new(sums: Sums, profile: Profile, texts: Strings, lost: u64) -> Stopped {
-        Stopped {
-            sums,
-            profile,
-            texts,
-            lost,
+/// Reads the file of a recording.
+pub fn read(file: &Path, whose: Whose) -> Result<Found> {
+    let counts = Read::open(file)?;
+    let mut builder = Builder::default();
+    for known in &TYPES {
+        let values = Values::absent_known(known, 0)?;
+        builder.profile.values.try_push(values)?;
+    }
+    if whose == Whose::Own {
+        builder.add_source(counts.pid, None)?;
+    }
+    for slot in &counts.slots {
+        let is_own = slot.pid == counts.pid;
+        if slot.values[OBJECTS] == 0 || is_own != (whose == Whose::Own) {
+            continue;
+        }
+        // A process that was killed may have left a slot without a stack.
+        let record = counts.stack(slot)?.unwrap_or_default();
+        if let Some((about, stack)) = record::read(&record, &mut builder.texts)? {
+            let source = match builder.sources.get(&slot.pid) {
+                Some(&source) => source,
+                None => builder.add_source(slot.pid, Some(slot))?,
+            };
+            let reason = counts.reason(slot)?;
+            builder.add(source, slot, about, &stack, reason.as_deref())?;
         }
     }
+    Ok(Found {
+        profile: builder.profile,
+        lost: counts.lost,
+    })
+}
 
-    /// The number of vectors that could not be recorded.
-    pub fn lost(&self) -> u64 {
-        self.lost
-    }
+#[derive(Default)]
+struct Builder {
+    profile: Profile,
+    texts: Strings,
+    stacks: Stacks,
+    /// The sources of processes.
+    sources: HashMap<u64, SourceId, foldhash::fast::RandomState>,
+}
 
-    /// The profile. Frames of this package are part of it.
-    pub fn profile(self) -> Result<Profile> {
-        let Stopped {
-            sums,
-            mut profile,
-            texts,
-            ..
-        } = self;
-        let mut source = Source {
-            kind: SourceKind::PROCESS,
-            default_type: Some(owned(ALLOC_SPACE.name)?),
-            ..Source::default()
-        };
+impl Builder {
+    /// Adds a process, which is a fork if it has a first slot.
+    fn add_source(&mut self, pid: u64, fork: Option<&Counted>) -> Result<SourceId> {
+        let profile = &mut self.profile;
+        let mut source = bare_source(i32::try_from(pid).unwrap_or(0), profile)?;
+        source.default_type = Some(owned(ALLOC_SPACE.name)?);
         for known in &TYPES {
             let type_ = SampleType::new(owned(known.name)?, owned(known.unit)?, &source.types)?;
             source.types.try_push(type_)?;
-            profile.values.try_push(Values::absent_known(known, 0)?)?;
+        }
+        if let Some(first) = fork {
+            source.timestamp = Some(first.date as f64 / 1e9);
+            let role = fork_of(first.parent);
+            let role = attribute(PROCESS_ROLE, ValueKind::String, &role, profile)?;
+            source.attributes.try_push(role)?;
         }
         let source = profile.add_source(source)?;
-        for row in sums.rows().iter().filter(|row| row.allocated.objects > 0) {
-            add(row, source, &texts, &mut profile)?;
-        }
-        Ok(profile)
+        self.sources.try_put(pid, source)?;
+        Ok(source)
     }
-}
 
-fn add(row: &Row, source: SourceId, texts: &Strings, profile: &mut Profile) -> Result<()> {
-    let sample = profile.samples.len();
-    profile.samples.source.try_push(source)?;
-    profile.samples.stack.try_push(row.key.stack)?;
-    let amounts = [row.allocated, row.copied, row.in_use];
-    let numbers = amounts
-        .iter()
-        .flat_map(|Amount { bytes, objects }| [*bytes, *objects])
-        .chain([row.collecting]);
-    for (column, number) in profile.values.iter_mut().zip(numbers) {
-        column.push(i64::try_from(number).unwrap_or(i64::MAX))?;
-    }
-    if let Some(place) = row.key.toplevel {
-        let filename = profile.strings.intern(texts.get(place.file))?;
-        profile.samples.toplevel.try_push(Toplevel {
-            sample,
-            filename,
-            line: place.line,
-        })?;
-    }
-    if let Some(span) = row.key.span {
-        let link = link_of(span.ids, profile)?;
-        profile.samples.links.try_push((sample, link))?;
-        if let Some((key, text)) = span.label {
-            add_label(sample, key, texts.get(text), profile)?;
+    fn add(
+        &mut self,
+        source: SourceId,
+        slot: &Counted,
+        about: About,
+        stack: &Stack,
+        reason: Option<&str>,
+    ) -> Result<()> {
+        let (profile, texts) = (&mut self.profile, &self.texts);
+        let sample = profile.samples.len();
+        let (id, _) = self.stacks.intern(stack, texts, profile)?;
+        profile.samples.source.try_push(source)?;
+        profile.samples.stack.try_push(id)?;
+        for (number, (column, value)) in profile.values.iter_mut().zip(slot.values).enumerate() {
+            if slot.is_complete || !IN_USE.contains(&number) {
+                column.push(i64::try_from(value).unwrap_or(i64::MAX))?;
+            } else {
+                column.column.try_push(f64::NAN)?;
+            }
         }
+        if let Some(place) = stack.toplevel {
+            let filename = profile.strings.intern(texts.get(place.file))?;
+            profile.samples.toplevel.try_push(Toplevel {
+                sample,
+                filename,
+                line: place.line,
+            })?;
+        }
+        if let Some(span) = stack.span {
+            let link = link_of(span.ids, profile)?;
+            profile.samples.links.try_push((sample, link))?;
+            if let Some((key, text)) = span.label {
+                add_label(sample, key, texts.get(text), profile)?;
+            }
+        }
+        if about.mark > 0 {
+            add_label(sample, MARK, &message!("{}", about.mark), profile)?;
+        }
+        if let Some(reason) = reason {
+            add_label(sample, REASON, reason, profile)?;
+        }
+        if about.is_conversion {
+            add_label(sample, ALLOCATION, CONVERSION, profile)?;
+        } else if slot.grows {
+            add_label(sample, ALLOCATION, GROWTH, profile)?;
+        }
+        Ok(())
     }
-    if row.key.mark > 0 {
-        add_label(sample, MARK, &message!("{}", row.key.mark), profile)?;
-    }
-    if let Some((reason, _)) = row.reason {
-        let label = Label {
-            str: Some(reason),
-            ..Label::new(sample, profile.strings.intern(REASON)?)
-        };
-        profile.labels.try_push(label)?;
-    }
-    if row.key.is_conversion {
-        add_label(sample, ALLOCATION, CONVERSION, profile)?;
-    } else if row.grows() {
-        add_label(sample, ALLOCATION, GROWTH, profile)?;
-    }
-    Ok(())
 }

@@ -1,27 +1,31 @@
 //! What a recording has, and what it does with each vector. Only R's thread uses it: other threads, and forks of the process,
 //! see from a number that they are not it.
 
+use super::counts::{Counts, Who};
+use super::hash;
 use super::holders;
 use super::identity::Identity;
 use super::learn::{Clock, Events, Side, Way};
 use super::memory::OwnMemory;
 use super::native::{Frames, find_in_registers};
+use super::record::{About, Writer};
 use super::sites::{Kind, Sites};
-use super::state::{MARK, SITE, SIZE, is_r_thread};
-use super::sums::{Key, RowId, Sums};
+use super::state::{MARK, has_forked, is_r_thread, pass_all_on};
+use super::sums::{RowId, Sums};
 use super::table::Replaced;
 use crate::Settings;
 use profile_core::error::Result;
-use profile_core::model::Profile;
+use profile_core::model::Strings;
 use profile_reader::process::ProcessMemory;
-use profile_reader::record::samples::Stacks;
+use profile_reader::record::samples::{INNER, MOST_STACKS};
 use profile_reader::stack::reader::{Motion, StackReader};
 use profile_runtime::memory::{self, MEMORY_PAGE};
 use profile_runtime::node::Node;
 use profile_runtime::objects::DATA;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The run, if there is one.
 static RUN: AtomicPtr<Run> = AtomicPtr::new(std::ptr::null_mut());
@@ -31,6 +35,8 @@ static IS_BUSY: AtomicBool = AtomicBool::new(false);
 /// A recording, which R's thread owns.
 pub struct Run {
     pub settings: Settings,
+    pub counts: Counts,
+    pub who: Who,
     pub malloc: Replaced,
     pub free: Replaced,
     /// If R calls it through its table, the time of garbage collections is known.
@@ -47,11 +53,11 @@ pub struct Run {
     /// When the current garbage collection began.
     pub began: Option<Instant>,
     pub way: Way,
-    pub stacks: Stacks,
     pub sums: Sums,
-    pub profile: Profile,
-    /// Vectors that could not be recorded.
-    pub lost: u64,
+    pub writer: Writer,
+    /// The size of the records of stacks.
+    pub written: usize,
+    pub reasons: Strings,
 }
 
 /// Sets the run.
@@ -76,13 +82,29 @@ pub fn with_run<T>(use_it: impl FnOnce(&mut Run) -> T) -> Option<T> {
     // SAFETY: R's thread owns it, and uses it only once at a time.
     let run = unsafe { &mut *run };
     // A panic must not cross R's frames.
-    let result = catch_unwind(AssertUnwindSafe(|| use_it(run)));
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        if has_forked() && run.begin_fork().is_err() {
+            run.counts.lose();
+            pass_all_on();
+        }
+        use_it(run)
+    }));
     if result.is_err() {
-        SITE.store(0, Ordering::Release);
-        SIZE.store(usize::MAX, Ordering::Release);
+        pass_all_on();
     }
     IS_BUSY.store(false, Ordering::Release);
     result.ok()
+}
+
+/// The memory of this process, for addresses that may be invalid.
+pub fn own_memory() -> ProcessMemory {
+    ProcessMemory::new(i32::try_from(process::id()).unwrap_or(0))
+}
+
+/// Nanoseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// Whether there is a vector at an address for which R's allocator takes so many bytes.
@@ -105,6 +127,10 @@ impl Run {
 
     /// Adds a vector that R's allocator has been given memory for.
     pub fn allocate(&mut self, address: u64, bytes: u64, stack_pointer: u64) {
+        if self.counts.has_ended() {
+            // Without this process, which may be a fork or a worker.
+            return pass_all_on();
+        }
         // SAFETY: the word with the return address of R's allocator, which is on the stack while it waits for `malloc()`.
         let caller = unsafe { ((stack_pointer + self.way.to_caller) as *const u64).read() };
         let (site, sites) = (self.way.site, &self.sites);
@@ -118,22 +144,31 @@ impl Run {
             self.identity
                 .of_stack(self.span, MARK.load(Ordering::Relaxed))
         };
-        let row = match self.sums.row_of(identity, kind) {
-            Some(row) => Ok(Some(row)),
-            None => self.read(identity, kind),
-        };
-        if kind == Kind::Copy {
-            if let Ok(Some(row)) = row {
-                if self.sums.asks_why(row) {
-                    let _ = self.explain(row, bytes);
-                }
-            }
+        if !self.count(identity, kind, address, bytes).unwrap_or(false) {
+            self.counts.lose();
         }
-        let added = row.and_then(|row| match row {
-            Some(row) => self.sums.allocate(row, kind, address, bytes).map(|()| true),
-            None => Ok(false),
-        });
-        self.lost += u64::from(!added.unwrap_or(false));
+    }
+
+    /// Counts a vector. `false` if there is no room for its stack, or it cannot be read.
+    fn count(&mut self, identity: u64, kind: Kind, address: u64, bytes: u64) -> Result<bool> {
+        let known = self.sums.row_of(identity, kind);
+        let Some(row) = known.map_or_else(|| self.read(identity, kind), |row| Ok(Some(row)))?
+        else {
+            return Ok(false);
+        };
+        if kind == Kind::Copy && self.sums.asks_why(row) {
+            self.explain(row, bytes)?;
+        }
+        self.sums.allocate(row, kind, address, bytes)?;
+        self.put(row);
+        Ok(true)
+    }
+
+    /// Puts the numbers of a row where other processes can read them.
+    fn put(&self, row: RowId) {
+        if let Some(row) = self.sums.row(row) {
+            self.counts.set(row.slot, row.values(), row.grows());
+        }
     }
 
     /// Reads the stack, which is new.
@@ -141,16 +176,38 @@ impl Run {
         if self.reader.read(Motion::Asleep)?.is_none() {
             return Ok(None);
         }
-        let (stack, texts) = (self.reader.stack(), self.reader.texts());
-        let (id, cut) = self.stacks.intern(stack, texts, &mut self.profile)?;
-        let key = Key {
-            stack: id,
-            toplevel: stack.toplevel.filter(|_| cut.is_none()),
-            span: stack.span,
-            is_conversion: kind == Kind::Conversion,
+        let about = About {
             mark: MARK.load(Ordering::Relaxed),
+            is_conversion: kind == Kind::Conversion,
         };
-        self.sums.add_stack(identity, key).map(Some)
+        let most = if self.written > MOST_STACKS {
+            INNER
+        } else {
+            usize::MAX
+        };
+        let (stack, texts) = (self.reader.stack(), self.reader.texts());
+        let record = self.writer.write(about, stack, most, texts)?;
+        let number = hash::of_bytes(record);
+        if let Some(row) = self.sums.row_with(number, identity, kind)? {
+            return Ok(Some(row));
+        }
+        let Some(slot) = self.counts.add(self.who, now(), record) else {
+            return Ok(None);
+        };
+        self.written = self.written.saturating_add(record.len());
+        self.sums.add(number, identity, kind, slot).map(Some)
+    }
+
+    /// Begins to count for this process, a fork of the one that was counted.
+    fn begin_fork(&mut self) -> Result<()> {
+        self.who = Who::this();
+        self.memory = own_memory();
+        if let Some(reader) = self.reader.of_fork(own_memory())? {
+            self.reader = reader;
+        }
+        self.sums = Sums::default();
+        self.began = None;
+        Ok(())
     }
 
     /// Looks for what refers to the object that is copied into a vector of this size. If it is not found, nothing is said.
@@ -164,8 +221,12 @@ impl Run {
         // SAFETY: R's thread is in its allocator, and the object is one that it copies.
         let mut own = unsafe { OwnMemory::new() };
         if let Some(reason) = holders::reason(&mut own, self.reader.r(), object)? {
-            let reason = self.profile.strings.intern(&reason)?;
-            self.sums.explain(row, reason);
+            let number = self.reasons.intern(&reason)?;
+            if self.sums.explain(row, number) {
+                if let Some(row) = self.sums.row(row) {
+                    self.counts.explain(row.slot, &reason);
+                }
+            }
         }
         Ok(())
     }
@@ -185,7 +246,10 @@ impl Run {
             Some(Side::End) => {
                 if let Some(began) = self.began.take() {
                     let time = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    self.sums.share(time);
+                    let counts = &self.counts;
+                    self.sums.share(time, &mut |row| {
+                        counts.set(row.slot, row.values(), row.grows());
+                    });
                 }
             }
             None => {}
@@ -193,6 +257,15 @@ impl Run {
     }
 
     pub fn free(&mut self, address: u64) {
-        self.sums.free(address);
+        if let Some(row) = self.sums.free(address) {
+            self.put(row);
+        }
+    }
+
+    /// Ends the recording, after a garbage collection.
+    pub fn complete(&self) {
+        for row in self.sums.rows() {
+            self.counts.complete(row.slot);
+        }
     }
 }

@@ -1,27 +1,29 @@
 //! The start and the end of a recording.
 
+use super::counts::{Counts, Who};
 use super::hook;
 use super::identity::Identity;
 use super::learn::{Events, Way};
 use super::module::Module;
-use super::result::Stopped;
-use super::run::{self, Run, with_run};
+use super::record::Writer;
+use super::run::{self, Run, own_memory, with_run};
 use super::sites::Sites;
 use super::state::{
-    FREE, GETRUSAGE, MALLOC, SITE, SIZE, THREAD, leave_forks_alone, mark, pin, this_thread,
+    FREE, GETRUSAGE, MALLOC, SITE, SIZE, THREAD, follow_forks, is_fork, is_recorder, mark,
+    pass_all_on, pin, this_thread,
 };
 use super::sums::Sums;
 use super::table::Replaced;
 use crate::Settings;
 use profile_core::error::{Error, Result};
 use profile_core::message;
-use profile_core::model::Profile;
+use profile_core::model::Strings;
 use profile_reader::process::{Process, ProcessMemory};
-use profile_reader::record::samples::Stacks;
 use profile_reader::record::session::open_reader;
 use profile_reader::stack::innermost::Seen;
 use profile_reader::stack::reader::{Motion, StackReader};
 use profile_runtime::memory::Mapping;
+use std::path::Path;
 use std::process;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -48,8 +50,8 @@ fn open() -> Result<(StackReader<ProcessMemory>, Vec<Mapping>)> {
 }
 
 /// Starts to learn. Byte code has called native code that calls this, and next allocates and then copies one vector of the
-/// size [`Settings::probe`], and collects garbage once while R measures the time of collections.
-pub fn prepare(settings: Settings) -> Result<()> {
+/// size [`Settings::probe`], and collects garbage once while R measures the time of collections. `file` is created.
+pub fn prepare(settings: Settings, file: &Path) -> Result<()> {
     if is_on() {
         return Err(Error::Unsupported(message!(
             "Allocations are recorded already."
@@ -72,8 +74,10 @@ pub fn prepare(settings: Settings) -> Result<()> {
             "R's calls cannot be read: {why}."
         )));
     }
+    let counts = Counts::create(file)?;
     pin();
-    leave_forks_alone();
+    is_recorder();
+    follow_forks(settings.forks);
     MALLOC.store(malloc.original, Ordering::Release);
     FREE.store(free.original, Ordering::Release);
     if let Some(getrusage) = &getrusage {
@@ -85,23 +89,25 @@ pub fn prepare(settings: Settings) -> Result<()> {
     THREAD.store(this_thread(), Ordering::Release);
     run::set(Box::new(Run {
         settings,
+        counts,
+        who: Who::this(),
         malloc,
         free,
         getrusage,
         identity,
         span: reader.span_at(),
         reader,
-        memory: ProcessMemory::new(i32::try_from(process::id()).unwrap_or(0)),
+        memory: own_memory(),
         sites: Sites::new(),
         events: Events::default(),
         clock_events: Events::default(),
         clock: None,
         began: None,
         way: Way::default(),
-        stacks: Stacks::default(),
         sums: Sums::default(),
-        profile: Profile::default(),
-        lost: 0,
+        writer: Writer::default(),
+        written: 0,
+        reasons: Strings::default(),
     }));
     let replaced = with_run(|run| {
         run.malloc.replace()?;
@@ -128,38 +134,27 @@ pub fn begin() -> Result<()> {
 /// Whether allocations are recorded by this process, and R's table still has the hook.
 pub fn is_on() -> bool {
     let is_there = with_run(|run| run.malloc.is_there() && run.free.is_there());
-    SITE.load(Ordering::Acquire) != 0 && is_there.unwrap_or(false)
+    !is_fork() && SITE.load(Ordering::Acquire) != 0 && is_there.unwrap_or(false)
 }
 
-/// Ends the recording.
-pub fn stop() -> Option<Stopped> {
-    let is_on = SITE.load(Ordering::Acquire) != 0;
-    let run = take()?;
-    let Run {
-        sums,
-        profile,
-        reader,
-        lost,
-        ..
-    } = *run;
-    is_on.then(|| Stopped::new(sums, profile, reader.into_texts(), lost))
+/// Ends the recording, after a garbage collection.
+pub fn stop() {
+    if SITE.load(Ordering::Acquire) != 0 && !is_fork() {
+        with_run(|run| run.complete());
+    }
+    abandon();
 }
 
-/// Restores R's table, and discards what was recorded.
+/// Restores R's table, and forgets what was recorded, but for the file.
 pub fn abandon() {
-    take();
-}
-
-/// Restores R's table, and returns the run; `None` in a fork.
-fn take() -> Option<Box<Run>> {
-    let thread = THREAD.swap(0, Ordering::AcqRel);
-    SITE.store(0, Ordering::Release);
-    SIZE.store(usize::MAX, Ordering::Release);
-    let run = run::take()?;
+    THREAD.store(0, Ordering::Release);
+    pass_all_on();
+    let Some(run) = run::take() else {
+        return;
+    };
     run.malloc.restore();
     run.free.restore();
     if let Some(getrusage) = &run.getrusage {
         getrusage.restore();
     }
-    (thread != 0).then_some(run)
 }

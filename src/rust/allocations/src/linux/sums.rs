@@ -1,12 +1,11 @@
 //! What each stack has allocated, and which vectors are still in use.
 
+use super::counts::{SlotId, VALUES};
 use super::sites::Kind;
 use profile_core::collections::next_row;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
-use profile_core::model::{StackId, StringId};
-use profile_reader::stack::frames::Place;
-use profile_reader::stack::spans::Span;
+use profile_core::model::StringId;
 use std::collections::HashMap;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -16,18 +15,6 @@ const FIRST_COPIES: u64 = 3;
 
 /// The number of larger and larger vectors that can hardly be a coincidence.
 const FEWEST_STEPS: u64 = 20;
-
-/// What distinguishes the rows of the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
-    pub stack: StackId,
-    /// Where the outermost function was called.
-    pub toplevel: Option<Place>,
-    pub span: Option<Span>,
-    pub is_conversion: bool,
-    /// See [`super::state::mark`].
-    pub mark: u64,
-}
 
 /// A number of vectors and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,23 +37,52 @@ impl Amount {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    pub key: Key,
-    pub allocated: Amount,
-    pub copied: Amount,
-    pub in_use: Amount,
+    /// Where all processes have their rows.
+    pub slot: SlotId,
+    allocated: Amount,
+    copied: Amount,
+    in_use: Amount,
     /// The bytes that were allocated since the last garbage collection, and the share of the time of collections so far, in
     /// nanoseconds.
     since: u64,
-    pub collecting: u64,
+    collecting: u64,
     /// The size of the last vector, and the numbers of vectors that were larger and smaller than the one before.
     last: u64,
     rises: u64,
     falls: u64,
     /// Why most of the copies were made that were looked at: the reason, and their number.
-    pub reason: Option<(StringId, u64)>,
+    reason: Option<(StringId, u64)>,
 }
 
 impl Row {
+    fn new(slot: SlotId) -> Row {
+        Row {
+            slot,
+            allocated: Amount::default(),
+            copied: Amount::default(),
+            in_use: Amount::default(),
+            since: 0,
+            collecting: 0,
+            last: 0,
+            rises: 0,
+            falls: 0,
+            reason: None,
+        }
+    }
+
+    /// The numbers of the result, see [`super::result`].
+    pub fn values(&self) -> [u64; VALUES] {
+        [
+            self.allocated.bytes,
+            self.allocated.objects,
+            self.copied.bytes,
+            self.copied.objects,
+            self.in_use.bytes,
+            self.in_use.objects,
+            self.collecting,
+        ]
+    }
+
     /// Whether vectors become larger and larger, as if an object is extended step by step.
     pub fn grows(&self) -> bool {
         self.rises >= FEWEST_STEPS && self.rises >= 20 * self.falls
@@ -80,9 +96,9 @@ pub struct RowId(u32);
 #[derive(Debug, Default)]
 pub struct Sums {
     rows: Vec<Row>,
-    /// Rows by the identity of a stack, and by the stack itself.
+    /// Rows by the identity of a stack, and by the number of its record.
     by_identity: Map<(u64, bool), RowId>,
-    by_key: Map<Key, RowId>,
+    by_record: Map<u128, RowId>,
     /// The vectors in use, by their addresses: where they were allocated, and their bytes.
     in_use: Map<u64, (RowId, u64)>,
     /// The rows that have allocated since the last collection.
@@ -95,30 +111,23 @@ impl Sums {
         self.by_identity.get(&key).copied()
     }
 
-    /// Adds a stack, which has this identity.
-    pub fn add_stack(&mut self, identity: u64, key: Key) -> Result<RowId> {
-        let row = match self.by_key.get(&key) {
-            Some(&row) => row,
-            None => {
-                let row = RowId(next_row(self.rows.len(), "stacks")?);
-                self.rows.try_push(Row {
-                    key,
-                    allocated: Amount::default(),
-                    copied: Amount::default(),
-                    in_use: Amount::default(),
-                    since: 0,
-                    last: 0,
-                    rises: 0,
-                    falls: 0,
-                    collecting: 0,
-                    reason: None,
-                })?;
-                self.by_key.try_put(key, row)?;
-                row
-            }
-        };
-        self.by_identity
-            .try_put((identity, key.is_conversion), row)?;
+    /// The row of a stack that has this record, which has another identity as well.
+    pub fn row_with(&mut self, record: u128, identity: u64, kind: Kind) -> Result<Option<RowId>> {
+        let row = self.by_record.get(&record).copied();
+        if let Some(row) = row {
+            let key = (identity, kind == Kind::Conversion);
+            self.by_identity.try_put(key, row)?;
+        }
+        Ok(row)
+    }
+
+    /// Adds a stack, which has this record and this identity.
+    pub fn add(&mut self, record: u128, identity: u64, kind: Kind, slot: SlotId) -> Result<RowId> {
+        let row = RowId(next_row(self.rows.len(), "stacks")?);
+        self.rows.try_push(Row::new(slot))?;
+        self.by_record.try_put(record, row)?;
+        let key = (identity, kind == Kind::Conversion);
+        self.by_identity.try_put(key, row)?;
         Ok(row)
     }
 
@@ -153,28 +162,34 @@ impl Sums {
         copies < FIRST_COPIES || copies.is_power_of_two()
     }
 
-    /// Notes why a copy was made. A reason stays unless others are found more often.
-    pub fn explain(&mut self, row: RowId, reason: StringId) {
-        if let Some(row) = self.rows.get_mut(row.0 as usize) {
-            row.reason = match row.reason {
-                Some((known, count)) if known == reason => Some((known, count + 1)),
-                Some((known, count)) if count > 1 => Some((known, count - 1)),
-                _ => Some((reason, 1)),
-            };
-        }
+    /// Notes why a copy was made. A reason stays unless others are found more often: returns whether it is a new one.
+    pub fn explain(&mut self, row: RowId, reason: StringId) -> bool {
+        let Some(row) = self.rows.get_mut(row.0 as usize) else {
+            return false;
+        };
+        let before = row.reason.map(|(known, _)| known);
+        row.reason = match row.reason {
+            Some((known, count)) if known == reason => Some((known, count + 1)),
+            Some((known, count)) if count > 1 => Some((known, count - 1)),
+            _ => Some((reason, 1)),
+        };
+        before != row.reason.map(|(known, _)| known)
     }
 
-    /// Removes a vector, if it is one.
-    pub fn free(&mut self, address: u64) {
-        if let Some((row, bytes)) = self.in_use.remove(&address) {
-            if let Some(row) = self.rows.get_mut(row.0 as usize) {
-                row.in_use.remove(bytes);
-            }
-        }
+    /// Removes a vector, if it is one. Returns its row.
+    pub fn free(&mut self, address: u64) -> Option<RowId> {
+        let (row, bytes) = self.in_use.remove(&address)?;
+        self.rows.get_mut(row.0 as usize)?.in_use.remove(bytes);
+        Some(row)
     }
 
-    /// Shares the time of a garbage collection by the bytes that each row has allocated since the last one.
-    pub fn share(&mut self, nanoseconds: u64) {
+    pub fn row(&self, row: RowId) -> Option<&Row> {
+        self.rows.get(row.0 as usize)
+    }
+
+    /// Shares the time of a garbage collection by the bytes that each row has allocated since the last one. Calls `changed`
+    /// with each of these rows.
+    pub fn share(&mut self, nanoseconds: u64, changed: &mut dyn FnMut(&Row)) {
         let mut left = nanoseconds;
         let mut bytes: u64 = self
             .recent
@@ -189,6 +204,7 @@ impl Sums {
             bytes -= row.since;
             row.since = 0;
             row.collecting += share as u64;
+            changed(row);
         }
     }
 
@@ -200,68 +216,71 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use profile_core::model::{Profile, Strings};
+    use profile_core::model::Strings;
 
-    fn key(mark: u64) -> Key {
-        Key {
-            stack: Profile::default().stacks.intern(&[]).unwrap(),
-            toplevel: None,
-            span: None,
-            is_conversion: false,
-            mark,
-        }
+    /// A row with this identity, which is that of its record as well.
+    fn row(sums: &mut Sums, identity: u64) -> RowId {
+        sums.add(u128::from(identity), identity, Kind::New, SlotId::default())
+            .unwrap()
     }
 
     #[test]
     fn vectors_are_in_use_until_they_are_freed() {
         let mut sums = Sums::default();
-        let row = sums.add_stack(1, key(0)).unwrap();
+        let row = row(&mut sums, 1);
         sums.allocate(row, Kind::New, 1000, 100).unwrap();
         sums.allocate(row, Kind::Copy, 2000, 50).unwrap();
-        sums.free(1000);
+        assert_eq!(sums.free(1000), Some(row));
         // Not a vector, or not one any more.
-        sums.free(1000);
-        sums.free(3000);
-        let [only] = sums.rows() else { panic!() };
-        let amounts = [only.allocated, only.copied, only.in_use];
-        let numbers = amounts.map(|amount| (amount.bytes, amount.objects));
-        assert_eq!(numbers, [(150, 2), (50, 1), (50, 1)]);
+        assert_eq!(sums.free(1000), None);
+        assert_eq!(sums.free(3000), None);
+        assert_eq!(sums.rows()[0].values(), [150, 2, 50, 1, 50, 1, 0]);
     }
 
     #[test]
     fn stacks_with_several_identities_have_one_row() {
         let mut sums = Sums::default();
-        let row = sums.add_stack(1, key(0)).unwrap();
-        assert_eq!(sums.add_stack(2, key(0)).unwrap(), row);
-        assert_ne!(sums.add_stack(3, key(1)).unwrap(), row);
-        assert_eq!(sums.row_of(2, Kind::Copy), Some(row));
+        let first = row(&mut sums, 1);
+        assert_eq!(sums.row_with(1, 2, Kind::Copy).unwrap(), Some(first));
+        assert_eq!(sums.row_with(7, 3, Kind::Copy).unwrap(), None);
+        assert_eq!(sums.row_of(2, Kind::Copy), Some(first));
         assert_eq!(sums.row_of(2, Kind::Conversion), None);
-        assert_eq!(sums.row_of(4, Kind::New), None);
+        assert_eq!(sums.row_of(3, Kind::New), None);
     }
 
     #[test]
     fn the_time_of_collections_is_shared_by_recent_bytes() {
         let mut sums = Sums::default();
-        let rows = [1, 2, 3].map(|mark| sums.add_stack(mark, key(mark)).unwrap());
+        let rows = [1, 2, 3].map(|identity| row(&mut sums, identity));
+        let mut changed = Vec::new();
+        let mut note = |row: &Row| changed.push(row.values()[6]);
         sums.allocate(rows[0], Kind::New, 1, 100).unwrap();
-        sums.share(10);
+        sums.share(10, &mut note);
         sums.allocate(rows[1], Kind::New, 2, 100).unwrap();
         sums.allocate(rows[2], Kind::New, 3, 200).unwrap();
-        sums.share(100);
+        sums.share(100, &mut note);
         // Nobody has allocated since.
-        sums.share(1000);
-        let shares: Vec<u64> = sums.rows().iter().map(|row| row.collecting).collect();
+        sums.share(1000, &mut note);
+        let shares: Vec<u64> = sums.rows().iter().map(|row| row.values()[6]).collect();
         assert_eq!(shares, [10, 33, 67]);
+        assert_eq!(changed, shares);
     }
 
     #[test]
     fn a_reason_is_the_one_that_is_found_most_often() {
         let mut sums = Sums::default();
-        let row = sums.add_stack(1, key(0)).unwrap();
+        let row = row(&mut sums, 1);
         let mut texts = Strings::default();
         let reasons = ["one", "two"].map(|text| texts.intern(text).unwrap());
-        for (found, expected) in [(0, 0), (0, 0), (1, 0), (1, 1), (1, 1), (0, 1)] {
-            sums.explain(row, reasons[found]);
+        for (found, is_new, expected) in [
+            (0, true, 0),
+            (0, false, 0),
+            (1, false, 0),
+            (1, true, 1),
+            (1, false, 1),
+            (0, false, 1),
+        ] {
+            assert_eq!(sums.explain(row, reasons[found]), is_new);
             let reason = sums.rows()[0].reason.map(|(reason, _)| reason);
             assert_eq!(reason, Some(reasons[expected]));
         }
@@ -270,7 +289,7 @@ mod tests {
     #[test]
     fn few_copies_are_looked_at() {
         let mut sums = Sums::default();
-        let row = sums.add_stack(1, key(0)).unwrap();
+        let row = row(&mut sums, 1);
         let looked_at = (0..100).filter(|&number| {
             let asks = sums.asks_why(row);
             sums.allocate(row, Kind::Copy, number, 8).unwrap();
@@ -283,7 +302,7 @@ mod tests {
     fn growth_is_many_larger_vectors() {
         let grows = |sizes: &mut dyn Iterator<Item = u64>| {
             let mut sums = Sums::default();
-            let row = sums.add_stack(1, key(0)).unwrap();
+            let row = row(&mut sums, 1);
             for (address, size) in (0..).zip(sizes) {
                 sums.allocate(row, Kind::New, address, size).unwrap();
             }

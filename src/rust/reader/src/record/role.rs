@@ -8,6 +8,11 @@ use profile_core::message;
 /// The role of a process to which others belong.
 pub const MASTER: &str = "master";
 
+/// The role of a fork of a process.
+pub fn fork_of(parent: impl std::fmt::Display) -> String {
+    message!("fork of {parent}")
+}
+
 /// Part of the path of the script that a process of the package callr runs. A session of callr runs none, but each of its
 /// processes has its own profile of the user, with this variable and this part of its path.
 const CALLR_SCRIPT: &str = "/callr-scr-";
@@ -78,7 +83,7 @@ pub fn in_words(roles: &[Role]) -> Result<Vec<Option<String>>> {
                 words
             })
         }
-        Role::Fork(parent) => Some(message!("fork of {parent}")),
+        Role::Fork(parent) => Some(fork_of(parent)),
         Role::Callr(_) => Some("callr".into()),
         Role::Child(parent) => Some(message!("child of {parent}")),
     });

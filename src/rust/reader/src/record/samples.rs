@@ -14,8 +14,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The maximum memory for the stacks of a profile, in bytes, as long as deep stacks are added whole; and the number of calls
 /// that are left of them afterwards.
-const MOST_STACKS: usize = 64 << 20;
-const INNER: usize = 1000;
+pub const MOST_STACKS: usize = 64 << 20;
+pub const INNER: usize = 1000;
 
 /// How packages are known, or that a function has none.
 const FROM_PROCESS: &str = "process";

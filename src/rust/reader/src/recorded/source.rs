@@ -54,7 +54,8 @@ pub fn own_source(
     Ok(source)
 }
 
-pub(crate) fn bare_source(pid: i32, profile: &mut Profile) -> Result<Source> {
+/// A source for a process, with its id.
+pub fn bare_source(pid: i32, profile: &mut Profile) -> Result<Source> {
     let mut source = Source {
         kind: KIND,
         uri: Some(written(format_args!("pid:{pid}"))?),

@@ -23,7 +23,7 @@ const TEXT: usize = 30;
 const FIXED: usize = 32;
 const MOST_TEXT: usize = 255;
 /// The keys that `src/process_context.c` publishes, in this order.
-const KEYS: [&str; 2] = [SPAN_NAME, OVERFLOW_KEY];
+pub const KEYS: [&str; 2] = [SPAN_NAME, OVERFLOW_KEY];
 
 /// The ids of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
