@@ -144,19 +144,18 @@ join_allocations_of_others <- function(x, allocations, call) {
   mark_exact_memory(both, ifelse(is_known, same, added))
 }
 
-# Makes the samples of the sources `from` those of the sources `to`.
+# Makes the samples of the sources `from` those of the sources `to`, about which nothing changes that is known.
 merge_sources <- function(x, from, to) {
-  about <- c("sources", ".source_attributes")
+  sources <- x$sources
   for (name in names(x)) {
     id <- x[[name]][["source_id"]]
     if (is.null(id)) next
     at <- match(id, from)
-    if (name %in% about) {
-      x[[name]] <- slice_rows(x[[name]], which(is.na(at)))
-    } else {
-      x[[name]]$source_id <- ifelse(is.na(at), id, to[at])
-    }
+    x[[name]]$source_id <- ifelse(is.na(at), id, to[at])
   }
+  x$sources <- slice_rows(sources, which(!sources$source_id %in% from))
+  about <- x$.source_attributes
+  x$.source_attributes <- slice_rows(about, which(!duplicated(about[c("source_id", "key")])))
   x
 }
 

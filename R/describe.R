@@ -220,7 +220,7 @@ described_gc <- function(x, summary, processes) {
 is_time_or_count <- function(summary) {
   type <- attr(summary, "type")
   unit <- attr(summary, "unit")
-  of_memory <- c("allocated", "freed", "in use", "copies", "share")
+  of_memory <- c("allocated", "freed", "in use", "peak", "copies", "share")
   !any(vapply(of_memory, function(role) has_role(type, unit, role), NA))
 }
 

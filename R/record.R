@@ -55,6 +55,9 @@
 #'   calls, of the functions around them or of the global environment, elements of lists in them, or attributes;
 #' - `inuse_space` and `inuse_objects`: those that can still be reached when the expression has been evaluated, after a garbage
 #'   collection;
+#' - `peak_space` and `peak_objects`: those that were allocated and not freed yet at the moment at which this was most: at
+#'   the peak. Garbage that R had not collected yet is included. `.source_attributes` has the moment as `profile.peak.after`, in
+#'   nanoseconds since the recording began, and the most bytes right after a garbage collection, `profile.peak.collected`;
 #' - `gc_share` (nanoseconds): the time of each garbage collection, shared by the bytes that were allocated since the last one.
 #'   This blames who fills the memory, while the frame `<GC>` is where collections happen to run. It is not the time that would
 #'   be saved: collections take longer the more objects are in use, see [holders()].

@@ -75,6 +75,10 @@ test_that("forks count for themselves, however they end", {
   expect_identical(unique(x$samples$source_id[x$samples$sample_id %in% in_use]), 1L)
   expect_identical(unique(source_attribute(x, "profile.memory")[copies > 0]), "exact")
   expect_false(rust(rust_allocations_on(), NULL))
+  # Each process has its own peak, of which a vector and its copy are part.
+  at_peak <- x$sample_values[x$sample_values$type == "peak_space", ]
+  at_peak$source <- x$samples$source_id[match(at_peak$sample_id, x$samples$sample_id)]
+  expect_true(all(tapply(at_peak$value, at_peak$source, sum) >= 2 * bytes_of(n)))
 })
 
 test_that("workers count for themselves, and end to", {

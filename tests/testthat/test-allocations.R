@@ -178,6 +178,26 @@ test_that("in use is what can be reached at the end", {
   expect_equal(found[["inuse_space"]], 0)
 })
 
+test_that("the peak is by line what was allocated and not freed yet", {
+  skip_without_hook()
+  # Fresh processes: what is garbage depends on when R collects.
+  ended <- run_r(c(
+    "library(profile)", "options(keep.source = TRUE)", "cache <- NULL",
+    "f <- eval(parse(text = c('function(n) {', 'x <- numeric(n)', 'y <- x', 'y[1] <- 1', 'cache <<- numeric(n / 4)',",
+    "  'length(y)', '}')))",
+    "small <- function() for (i in 1:10) numeric(1000)",
+    "main <- function() {", "  small()", "  f(2e7)", "  gc()", "  for (i in 1:5) numeric(1e6)", "  f(2e6)", "}",
+    "x <- record_profile(main(), memory = 'exact')",
+    "found <- summary(x, type = 'peak_space', by = 'line')",
+    "found <- found[found$self > 1e6, ]",
+    "cat(sprintf('%d: %.0f\n', found$line, found$self), sep = '')",
+    "about <- x$.source_attributes",
+    "cat(about$value[about$key == 'profile.peak.collected'] >= 320000096)"
+  ))
+  expect_ran(ended)
+  expect_identical(utils::tail(ended$output, 4), c("2: 160000048", "4: 160000048", "5: 40000048", "TRUE"))
+})
+
 test_that("a conversion has a label", {
   skip_without_hook()
   x <- record_profile(code$converting(), memory = "exact")

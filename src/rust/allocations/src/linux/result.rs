@@ -1,6 +1,6 @@
 //! The profile of a recording: a sample for each stack that has allocated vectors, and a source for each process.
 
-use super::counts::{Counted, Read, VALUES};
+use super::counts::{Counted, Counter, Read, VALUES};
 use super::record::{self, About};
 use crate::Whose;
 use profile_core::error::Result;
@@ -8,14 +8,14 @@ use profile_core::limits::memory::{TryGrow, TryPut, owned};
 use profile_core::message;
 use profile_core::model::known_types::{
     ALLOC_OBJECTS, ALLOC_SPACE, COPY_OBJECTS, COPY_SPACE, GC_SHARE, INUSE_OBJECTS, INUSE_SPACE,
-    KnownType,
+    KnownType, PEAK_OBJECTS, PEAK_SPACE,
 };
 use profile_core::model::{
     PROCESS_ROLE, Profile, SampleType, SourceId, Strings, Toplevel, ValueKind, Values,
 };
 use profile_reader::record::role::fork_of;
 use profile_reader::record::samples::{Stacks, add_label, link_of};
-use profile_reader::recorded::source::{attribute, bare_source};
+use profile_reader::recorded::source::{add_numbers, attribute, bare_source};
 use profile_reader::stack::frames::Stack;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -31,9 +31,17 @@ const TYPES: [KnownType; VALUES] = [
     INUSE_SPACE,
     INUSE_OBJECTS,
     GC_SHARE,
+    PEAK_SPACE,
+    PEAK_OBJECTS,
 ];
 const OBJECTS: usize = 1;
 const IN_USE: Range<usize> = 4..6;
+const AT_PEAK: Range<usize> = 7..9;
+
+/// Attributes of a source: the most bytes of vectors in use right after a garbage collection, and when there was the peak, in
+/// nanoseconds since the process was first counted.
+const PEAK_REACHED: &str = "profile.peak.collected";
+const PEAK_AFTER: &str = "profile.peak.after";
 
 /// The label of vectors that were allocated to convert others, and of those by which an object is extended step by step.
 const ALLOCATION: &str = "allocation";
@@ -61,23 +69,27 @@ pub fn read(file: &Path, whose: Whose) -> Result<Found> {
         let values = Values::absent_known(known, 0)?;
         builder.profile.values.try_push(values)?;
     }
-    if whose == Whose::Own {
-        builder.add_source(counts.pid, None)?;
+    if let (Whose::Own, Some(own)) = (whose, counts.processes.first()) {
+        builder.add_source(0, own)?;
     }
     for slot in &counts.slots {
-        let is_own = slot.pid == counts.pid;
+        let is_own = slot.process == 0;
+        let Some(process) = counts.processes.get(slot.process) else {
+            continue;
+        };
         if slot.values[OBJECTS] == 0 || is_own != (whose == Whose::Own) {
             continue;
         }
         // A process that was killed may have left a slot without a stack.
         let record = counts.stack(slot)?.unwrap_or_default();
         if let Some((about, stack)) = record::read(&record, &mut builder.texts)? {
-            let source = match builder.sources.get(&slot.pid) {
+            let source = match builder.sources.get(&slot.process) {
                 Some(&source) => source,
-                None => builder.add_source(slot.pid, Some(slot))?,
+                None => builder.add_source(slot.process, process)?,
             };
+            let values = values_of(slot, process);
             let reason = counts.reason(slot)?;
-            builder.add(source, slot, about, &stack, reason.as_deref())?;
+            builder.add(source, slot.grows, values, about, &stack, reason.as_deref())?;
         }
     }
     Ok(Found {
@@ -86,40 +98,59 @@ pub fn read(file: &Path, whose: Whose) -> Result<Found> {
     })
 }
 
+/// The values of a slot; `None` for those that are not known.
+fn values_of(slot: &Counted, process: &Counter) -> [Option<u64>; VALUES] {
+    let mut values = slot.values;
+    if slot.peak != process.peak.number {
+        // There was another peak, and nothing has changed for this stack since.
+        values.copy_within(IN_USE, AT_PEAK.start);
+    }
+    let mut values = values.map(Some);
+    if !slot.is_complete {
+        values[IN_USE].fill(None);
+    }
+    values
+}
+
 #[derive(Default)]
 struct Builder {
     profile: Profile,
     texts: Strings,
     stacks: Stacks,
-    /// The sources of processes.
-    sources: HashMap<u64, SourceId, foldhash::fast::RandomState>,
+    /// The sources of processes, by the numbers of these.
+    sources: HashMap<usize, SourceId, foldhash::fast::RandomState>,
 }
 
 impl Builder {
-    /// Adds a process, which is a fork if it has a first slot.
-    fn add_source(&mut self, pid: u64, fork: Option<&Counted>) -> Result<SourceId> {
+    /// Adds a process. All but the first one are forks.
+    fn add_source(&mut self, number: usize, process: &Counter) -> Result<SourceId> {
         let profile = &mut self.profile;
-        let mut source = bare_source(i32::try_from(pid).unwrap_or(0), profile)?;
+        let mut source = bare_source(i32::try_from(process.pid).unwrap_or(0), profile)?;
+        source.timestamp = Some(process.date as f64 / 1e9);
         source.default_type = Some(owned(ALLOC_SPACE.name)?);
         for known in &TYPES {
             let type_ = SampleType::new(owned(known.name)?, owned(known.unit)?, &source.types)?;
             source.types.try_push(type_)?;
         }
-        if let Some(first) = fork {
-            source.timestamp = Some(first.date as f64 / 1e9);
-            let role = fork_of(first.parent);
+        if number > 0 {
+            let role = fork_of(process.parent);
             let role = attribute(PROCESS_ROLE, ValueKind::String, &role, profile)?;
             source.attributes.try_push(role)?;
         }
+        let peak = process.peak;
+        let after = peak.at.saturating_sub(process.date);
+        let figures = [(PEAK_REACHED, peak.reached), (PEAK_AFTER, after)];
+        add_numbers(&mut source, &figures, profile)?;
         let source = profile.add_source(source)?;
-        self.sources.try_put(pid, source)?;
+        self.sources.try_put(number, source)?;
         Ok(source)
     }
 
     fn add(
         &mut self,
         source: SourceId,
-        slot: &Counted,
+        grows: bool,
+        values: [Option<u64>; VALUES],
         about: About,
         stack: &Stack,
         reason: Option<&str>,
@@ -129,11 +160,12 @@ impl Builder {
         let (id, _) = self.stacks.intern(stack, texts, profile)?;
         profile.samples.source.try_push(source)?;
         profile.samples.stack.try_push(id)?;
-        for (number, (column, value)) in profile.values.iter_mut().zip(slot.values).enumerate() {
-            if slot.is_complete || !IN_USE.contains(&number) {
-                column.push(i64::try_from(value).unwrap_or(i64::MAX))?;
-            } else {
-                column.column.try_push(f64::NAN)?;
+        for (column, value) in profile.values.iter_mut().zip(values) {
+            match value {
+                Some(value) => {
+                    column.push(i64::try_from(value).unwrap_or(i64::MAX))?;
+                }
+                None => column.column.try_push(f64::NAN)?,
             }
         }
         if let Some(place) = stack.toplevel {
@@ -159,7 +191,7 @@ impl Builder {
         }
         if about.is_conversion {
             add_label(sample, ALLOCATION, CONVERSION, profile)?;
-        } else if slot.grows {
+        } else if grows {
             add_label(sample, ALLOCATION, GROWTH, profile)?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What a recording has, and what it does with each vector. Only R's thread uses it: other threads, and forks of the process,
 //! see from a number that they are not it.
 
-use super::counts::{Counts, Who};
+use super::counts::{Counts, ProcessId};
 use super::hash;
 use super::holders;
 use super::identity::Identity;
@@ -14,7 +14,7 @@ use super::state::{MARK, has_forked, is_r_thread, pass_all_on};
 use super::sums::{RowId, Sums};
 use super::table::Replaced;
 use crate::Settings;
-use profile_core::error::Result;
+use profile_core::error::{Error, Result};
 use profile_core::model::Strings;
 use profile_reader::process::ProcessMemory;
 use profile_reader::record::samples::{INNER, MOST_STACKS};
@@ -27,6 +27,9 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+/// The time of a peak is noted if it is higher than the last one by this part.
+const PEAK_STEP: u64 = 100;
+
 /// The run, if there is one.
 static RUN: AtomicPtr<Run> = AtomicPtr::new(std::ptr::null_mut());
 /// Whether the hook uses it.
@@ -36,7 +39,7 @@ static IS_BUSY: AtomicBool = AtomicBool::new(false);
 pub struct Run {
     pub settings: Settings,
     pub counts: Counts,
-    pub who: Who,
+    pub process: ProcessId,
     pub malloc: Replaced,
     pub free: Replaced,
     /// If R calls it through its table, the time of garbage collections is known.
@@ -57,6 +60,8 @@ pub struct Run {
     pub writer: Writer,
     /// The size of the records of stacks.
     pub written: usize,
+    /// The last peak whose time was noted.
+    pub timed: u64,
     pub reasons: Strings,
 }
 
@@ -102,7 +107,7 @@ pub fn own_memory() -> ProcessMemory {
 }
 
 /// Nanoseconds since 1970.
-fn now() -> u64 {
+pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64)
 }
@@ -159,16 +164,30 @@ impl Run {
         if kind == Kind::Copy && self.sums.asks_why(row) {
             self.explain(row, bytes)?;
         }
-        self.sums.allocate(row, kind, address, bytes)?;
+        if self.sums.allocate(row, kind, address, bytes)? {
+            self.note_peak();
+        }
         self.put(row);
         Ok(true)
     }
 
     /// Puts the numbers of a row where other processes can read them.
-    fn put(&self, row: RowId) {
+    fn put(&mut self, row: RowId) {
+        let peak = self.sums.peak().number;
         if let Some(row) = self.sums.row(row) {
-            self.counts.set(row.slot, row.values(), row.grows());
+            self.counts
+                .set(row.slot, row.values(peak), row.grows(), peak);
         }
+    }
+
+    /// Notes when there was a peak, unless it is hardly higher than the last one: this costs more than a vector.
+    fn note_peak(&mut self) {
+        let peak = self.sums.peak();
+        if peak.bytes - peak.bytes / PEAK_STEP > self.timed {
+            self.timed = peak.bytes;
+            peak.at = now();
+        }
+        self.counts.set_peak(self.process, *peak);
     }
 
     /// Reads the stack, which is new.
@@ -191,7 +210,7 @@ impl Run {
         if let Some(row) = self.sums.row_with(number, identity, kind)? {
             return Ok(Some(row));
         }
-        let Some(slot) = self.counts.add(self.who, now(), record) else {
+        let Some(slot) = self.counts.add(self.process, record) else {
             return Ok(None);
         };
         self.written = self.written.saturating_add(record.len());
@@ -200,7 +219,9 @@ impl Run {
 
     /// Begins to count for this process, a fork of the one that was counted.
     fn begin_fork(&mut self) -> Result<()> {
-        self.who = Who::this();
+        let process = self.counts.add_process(now());
+        self.process = process.ok_or(Error::Memory)?;
+        self.timed = 0;
         self.memory = own_memory();
         if let Some(reader) = self.reader.of_fork(own_memory())? {
             self.reader = reader;
@@ -246,10 +267,11 @@ impl Run {
             Some(Side::End) => {
                 if let Some(began) = self.began.take() {
                     let time = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    let counts = &self.counts;
+                    let (counts, peak) = (&self.counts, self.sums.peak().number);
                     self.sums.share(time, &mut |row| {
-                        counts.set(row.slot, row.values(), row.grows());
+                        counts.set(row.slot, row.values(peak), row.grows(), peak);
                     });
+                    counts.set_peak(self.process, *self.sums.peak());
                 }
             }
             None => {}

@@ -1,12 +1,12 @@
 //! The start and the end of a recording.
 
-use super::counts::{Counts, Who};
+use super::counts::Counts;
 use super::hook;
 use super::identity::Identity;
 use super::learn::{Events, Way};
 use super::module::Module;
 use super::record::Writer;
-use super::run::{self, Run, own_memory, with_run};
+use super::run::{self, Run, now, own_memory, with_run};
 use super::sites::Sites;
 use super::state::{
     FREE, GETRUSAGE, MALLOC, SITE, SIZE, THREAD, follow_forks, is_fork, is_recorder, mark,
@@ -75,6 +75,7 @@ pub fn prepare(settings: Settings, file: &Path) -> Result<()> {
         )));
     }
     let counts = Counts::create(file)?;
+    let process = counts.add_process(now()).ok_or(Error::Memory)?;
     pin();
     is_recorder();
     follow_forks(settings.forks);
@@ -90,7 +91,7 @@ pub fn prepare(settings: Settings, file: &Path) -> Result<()> {
     run::set(Box::new(Run {
         settings,
         counts,
-        who: Who::this(),
+        process,
         malloc,
         free,
         getrusage,
@@ -107,6 +108,7 @@ pub fn prepare(settings: Settings, file: &Path) -> Result<()> {
         sums: Sums::default(),
         writer: Writer::default(),
         written: 0,
+        timed: 0,
         reasons: Strings::default(),
     }));
     let replaced = with_run(|run| {

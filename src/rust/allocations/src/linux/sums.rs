@@ -1,6 +1,6 @@
 //! What each stack has allocated, and which vectors are still in use.
 
-use super::counts::{SlotId, VALUES};
+use super::counts::{Peak, SlotId, VALUES};
 use super::sites::Kind;
 use profile_core::collections::next_row;
 use profile_core::error::Result;
@@ -42,6 +42,9 @@ pub struct Row {
     allocated: Amount,
     copied: Amount,
     in_use: Amount,
+    /// What was in use at the last peak before this changed, and the number of that peak.
+    before: Amount,
+    before_peak: u64,
     /// The bytes that were allocated since the last garbage collection, and the share of the time of collections so far, in
     /// nanoseconds.
     since: u64,
@@ -61,6 +64,8 @@ impl Row {
             allocated: Amount::default(),
             copied: Amount::default(),
             in_use: Amount::default(),
+            before: Amount::default(),
+            before_peak: 0,
             since: 0,
             collecting: 0,
             last: 0,
@@ -70,8 +75,13 @@ impl Row {
         }
     }
 
-    /// The numbers of the result, see [`super::result`].
-    pub fn values(&self) -> [u64; VALUES] {
+    /// The numbers of the result, see [`super::result`]. `peak` is the number of the last peak.
+    pub fn values(&self, peak: u64) -> [u64; VALUES] {
+        let at_peak = if self.before_peak == peak {
+            self.before
+        } else {
+            self.in_use
+        };
         [
             self.allocated.bytes,
             self.allocated.objects,
@@ -80,7 +90,17 @@ impl Row {
             self.in_use.bytes,
             self.in_use.objects,
             self.collecting,
+            at_peak.bytes,
+            at_peak.objects,
         ]
+    }
+
+    /// To be called before what is in use changes. Nothing is copied when there is a peak, which may be at each vector.
+    fn keep_peak(&mut self, peak: u64) {
+        if self.before_peak != peak {
+            self.before = self.in_use;
+            self.before_peak = peak;
+        }
     }
 
     /// Whether vectors become larger and larger, as if an object is extended step by step.
@@ -103,6 +123,9 @@ pub struct Sums {
     in_use: Map<u64, (RowId, u64)>,
     /// The rows that have allocated since the last collection.
     recent: Vec<RowId>,
+    /// The bytes of all vectors in use.
+    total: u64,
+    peak: Peak,
 }
 
 impl Sums {
@@ -131,26 +154,34 @@ impl Sums {
         Ok(row)
     }
 
-    /// Adds a vector.
-    pub fn allocate(&mut self, row: RowId, kind: Kind, address: u64, bytes: u64) -> Result<()> {
-        self.in_use.try_put(address, (row, bytes))?;
-        if let Some(sums) = self.rows.get_mut(row.0 as usize) {
-            if sums.since == 0 {
-                self.recent.try_push(row)?;
-            }
-            sums.since = sums.since.saturating_add(bytes);
+    /// Adds a vector. Returns whether there is a new peak.
+    pub fn allocate(&mut self, row: RowId, kind: Kind, address: u64, bytes: u64) -> Result<bool> {
+        if let Some((other, size)) = self.in_use.try_put(address, (row, bytes))? {
+            self.end(other, size);
         }
-        if let Some(row) = self.rows.get_mut(row.0 as usize) {
-            row.rises += u64::from(bytes > row.last && row.last > 0);
-            row.falls += u64::from(bytes < row.last);
-            row.last = bytes;
-            row.allocated.add(bytes);
-            row.in_use.add(bytes);
-            if kind == Kind::Copy {
-                row.copied.add(bytes);
-            }
+        let Some(sums) = self.rows.get_mut(row.0 as usize) else {
+            return Ok(false);
+        };
+        if sums.since == 0 {
+            self.recent.try_push(row)?;
         }
-        Ok(())
+        sums.keep_peak(self.peak.number);
+        sums.since = sums.since.saturating_add(bytes);
+        sums.rises += u64::from(bytes > sums.last && sums.last > 0);
+        sums.falls += u64::from(bytes < sums.last);
+        sums.last = bytes;
+        sums.allocated.add(bytes);
+        sums.in_use.add(bytes);
+        if kind == Kind::Copy {
+            sums.copied.add(bytes);
+        }
+        self.total = self.total.wrapping_add(bytes);
+        let is_peak = self.total > self.peak.bytes;
+        if is_peak {
+            self.peak.bytes = self.total;
+            self.peak.number += 1;
+        }
+        Ok(is_peak)
     }
 
     /// Whether it is to be looked up why the next copy of a row is made: for the first ones, and then less and less often.
@@ -179,17 +210,31 @@ impl Sums {
     /// Removes a vector, if it is one. Returns its row.
     pub fn free(&mut self, address: u64) -> Option<RowId> {
         let (row, bytes) = self.in_use.remove(&address)?;
-        self.rows.get_mut(row.0 as usize)?.in_use.remove(bytes);
+        self.end(row, bytes);
         Some(row)
+    }
+
+    fn end(&mut self, row: RowId, bytes: u64) {
+        if let Some(row) = self.rows.get_mut(row.0 as usize) {
+            row.keep_peak(self.peak.number);
+            row.in_use.remove(bytes);
+        }
+        self.total = self.total.wrapping_sub(bytes);
+    }
+
+    /// The last peak, whose time the user of this sets.
+    pub fn peak(&mut self) -> &mut Peak {
+        &mut self.peak
     }
 
     pub fn row(&self, row: RowId) -> Option<&Row> {
         self.rows.get(row.0 as usize)
     }
 
-    /// Shares the time of a garbage collection by the bytes that each row has allocated since the last one. Calls `changed`
-    /// with each of these rows.
+    /// Shares the time of a garbage collection, which has ended, by the bytes that each row has allocated since the last one.
+    /// Calls `changed` with each of these rows.
     pub fn share(&mut self, nanoseconds: u64, changed: &mut dyn FnMut(&Row)) {
+        self.peak.reached = self.peak.reached.max(self.total);
         let mut left = nanoseconds;
         let mut bytes: u64 = self
             .recent
@@ -234,7 +279,43 @@ mod tests {
         // Not a vector, or not one any more.
         assert_eq!(sums.free(1000), None);
         assert_eq!(sums.free(3000), None);
-        assert_eq!(sums.rows()[0].values(), [150, 2, 50, 1, 50, 1, 0]);
+        assert_eq!(sums.rows()[0].values(0), [150, 2, 50, 1, 50, 1, 0, 50, 1]);
+    }
+
+    #[test]
+    fn the_peak_is_when_most_was_in_use() {
+        let mut sums = Sums::default();
+        let rows = [1, 2, 3].map(|identity| row(&mut sums, identity));
+        let at_peak = |sums: &mut Sums| {
+            let number = sums.peak().number;
+            let bytes: Vec<u64> = sums
+                .rows()
+                .iter()
+                .map(|row| row.values(number)[7])
+                .collect();
+            (sums.peak().bytes, bytes)
+        };
+        assert_eq!(at_peak(&mut sums), (0, vec![0, 0, 0]));
+        assert!(sums.allocate(rows[0], Kind::New, 1, 100).unwrap());
+        assert!(sums.allocate(rows[1], Kind::New, 2, 50).unwrap());
+        assert_eq!(at_peak(&mut sums), (150, vec![100, 50, 0]));
+        sums.free(1);
+        assert_eq!(at_peak(&mut sums), (150, vec![100, 50, 0]));
+        assert!(!sums.allocate(rows[2], Kind::New, 3, 60).unwrap());
+        sums.free(2);
+        sums.share(5, &mut |_| {});
+        assert_eq!(at_peak(&mut sums), (150, vec![100, 50, 0]));
+        // A higher one, of which the second row has no part.
+        assert!(sums.allocate(rows[0], Kind::New, 4, 100).unwrap());
+        assert_eq!(at_peak(&mut sums), (160, vec![100, 0, 60]));
+        sums.free(3);
+        sums.free(4);
+        assert_eq!(at_peak(&mut sums), (160, vec![100, 0, 60]));
+        assert_eq!((sums.peak().number, sums.peak().reached), (3, 60));
+        // An address that is used again was freed unseen.
+        sums.allocate(rows[0], Kind::New, 5, 10).unwrap();
+        sums.allocate(rows[1], Kind::New, 5, 20).unwrap();
+        assert_eq!(sums.rows()[0].values(3)[4..6], [0, 0]);
     }
 
     #[test]
@@ -253,7 +334,7 @@ mod tests {
         let mut sums = Sums::default();
         let rows = [1, 2, 3].map(|identity| row(&mut sums, identity));
         let mut changed = Vec::new();
-        let mut note = |row: &Row| changed.push(row.values()[6]);
+        let mut note = |row: &Row| changed.push(row.values(0)[6]);
         sums.allocate(rows[0], Kind::New, 1, 100).unwrap();
         sums.share(10, &mut note);
         sums.allocate(rows[1], Kind::New, 2, 100).unwrap();
@@ -261,7 +342,7 @@ mod tests {
         sums.share(100, &mut note);
         // Nobody has allocated since.
         sums.share(1000, &mut note);
-        let shares: Vec<u64> = sums.rows().iter().map(|row| row.values()[6]).collect();
+        let shares: Vec<u64> = sums.rows().iter().map(|row| row.values(0)[6]).collect();
         assert_eq!(shares, [10, 33, 67]);
         assert_eq!(changed, shares);
     }

@@ -37,6 +37,8 @@ pub enum Role {
     InUse,
     /// The memory in use in the whole process when the sample was taken. A sum of levels is meaningless.
     Level,
+    /// Memory or objects that were allocated here and not freed yet when these were most in the whole process.
+    Peak,
     /// Copies of vectors.
     Copies,
     /// A share of time that is attributed to the code that caused it. It is a part of other times, so it is not added to
@@ -53,6 +55,7 @@ impl Role {
             Role::Freed => "freed",
             Role::InUse => "in use",
             Role::Level => "level",
+            Role::Peak => "peak",
             Role::Copies => "copies",
             Role::Share => "share",
         }
@@ -103,7 +106,7 @@ impl KnownType {
     pub fn is_memory(&self) -> bool {
         matches!(
             self.role,
-            Role::Allocated | Role::Freed | Role::InUse | Role::Copies | Role::Share
+            Role::Allocated | Role::Freed | Role::InUse | Role::Peak | Role::Copies | Role::Share
         )
     }
 
@@ -163,6 +166,9 @@ known_types! {
     /// Beside the types of `Rprof()`.
     GC_SHARE "gc_share" "nanoseconds" Share
         "time of garbage collections, shared by the memory allocated since the previous one, `record_profile(memory = \"exact\")`";
+    PEAK_SPACE "peak_space" "bytes" Peak
+        "memory that was allocated and not freed yet when most was, garbage included, `record_profile(memory = \"exact\")`";
+    PEAK_OBJECTS "peak_objects" "count" Peak "vectors of `peak_space`, `record_profile(memory = \"exact\")`";
     DATADOG_CPU "cpu-time" "nanoseconds" Time "CPU time, Datadog";
     DATADOG_WALL "wall-time" "nanoseconds" Time "elapsed time, Datadog";
     DATADOG_SPACE "alloc-space" "bytes" Allocated "allocated memory, Datadog";
