@@ -16,7 +16,8 @@
 //! - [`steps`]: what a reference means; [`texts`]: the names of steps; [`paths`]: sequences of steps; [`ways`]: to objects
 //!   with several holders; [`naming`]: the path of each object; [`sums`] of them;
 //! - [`snapshot`]: all of this as a profile, with the references that are [`wrong`]; [`snapshots`]: of a process, in several
-//!   [`attempts`] if it changes; [`gauge`]: only how much memory it takes.
+//!   [`attempts`] if it changes; [`maxima`]: when to take them, to see the highest memory; [`gauge`]: only how much memory
+//!   it takes.
 //!
 //! No function of R is called, and nothing in the memory is trusted: only addresses that [`objects`] knows are followed.
 
@@ -35,6 +36,7 @@ pub mod gauge;
 pub mod graph;
 pub mod known;
 pub mod lists;
+pub mod maxima;
 pub mod naming;
 pub mod objects;
 pub mod paths;
