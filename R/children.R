@@ -71,8 +71,9 @@ call_workers <- function(cluster, what, call, ...) {
 
 # Starts to record the processes that work for this one, and returns a function that ends this. That returns `forks`, the
 # ids of the forks of this process that go on with R, and of their forks (NULL if they are unknown), and `cpu`, the CPU time
-# of its children that have ended, in seconds. The process `collector` then calls `result_of_helper()`.
-start_helper <- function(children, settings, call, folder, collector = Sys.getpid()) {
+# of its children that have ended, in seconds. The process `collector` then calls `result_of_helper()`. `peak`: whether to take
+# snapshots of this process when its memory is highest.
+start_helper <- function(children, settings, call, folder, collector = Sys.getpid(), peak = FALSE) {
   name <- basename(folder)
   folder <- new_private_folder(in_folder(folder, "children"))
   recording <- in_folder(folder, "recording.rds")
@@ -90,14 +91,14 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
   asked <- list(
     pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", name), workers = children$pids
   )
-  save_complete(list(asked = asked, settings = settings), folder, "request.rds")
+  save_complete(list(asked = asked, settings = settings, peak = peak), folder, "request.rds")
   stop_if_failed(wait_for_helper(folder, function() file.exists(recording)), call)
   joining <- readRDS(recording)
   if (joining$is_refused) {
     join_cluster(children$cluster, joining, call)
   }
   variables <- rlang::set_names(name, variable_of_recording)
-  if (joining$is_refused || must_permit) {
+  if (children$any && (joining$is_refused || must_permit)) {
     variables <- c(variables, variables_of_hook(recording))
   }
   restore <- set_variables(variables)
@@ -120,8 +121,8 @@ variables_of_hook <- function(recording) {
   rlang::set_names(c(hook, recording, if (!is.na(user_profile)) user_profile), names)
 }
 
-helper_settings <- function(interval, clock, native) {
-  list(interval = as.numeric(interval), seconds = Inf, clock = clock, children = TRUE, pause = TRUE, native = native)
+helper_settings <- function(interval, clock, native, children = TRUE) {
+  list(interval = as.numeric(interval), seconds = Inf, clock = clock, children = children, pause = TRUE, native = native)
 }
 
 # A folder for the files of a recording, beside that of the session: R removes the latter if a fork calls `quit()`.
@@ -175,7 +176,7 @@ join_cluster <- function(cluster, joining, call) {
   }, call, joining, code)
 }
 
-# The result of a helper whose recording has ended: what `recorded_of()` describes, `own`, the processes that have recorded
+# The result of a helper whose recording has ended: what `recorded_of()` describes, `peak`, see `end_peaks()`, `own`, the processes that have recorded
 # themselves, and `master`, what the function of `start_helper()` has returned, NULL if its process was killed. Or an error.
 # The folder is removed.
 result_of_helper <- function(folder, master) {

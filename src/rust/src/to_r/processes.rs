@@ -91,7 +91,9 @@ pub fn endings<'call, 'e>(
         Cause::Killed | Cause::KilledOnMachine => KILL,
         Cause::KilledInGroup => NA,
     };
-    let mut table = Tibble::new(arena, endings.clone().count())?;
+    let words = all().map(Ending::in_words).try_vec()?;
+    let mut table = Tibble::new(arena, words.len())?;
+    table.texts("end", words.iter().map(|words| Some(words.as_str())))?;
     table.integers("pid", endings.clone().map(|(pid, _, _)| pid))?;
     table.texts("role", endings.clone().map(|(_, role, _)| Some(role)))?;
     table.texts("cause", all().map(|ending| Some(cause(ending))))?;
