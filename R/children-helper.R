@@ -17,7 +17,9 @@ run_helper <- function(arguments) {
   request <- readRDS(file)
   result <- tryCatch(
     if (is.null(request$heaps)) {
-      recorded_of(rust(rust_family_record(request$asked, request$settings, recording_of(folder, request)), NULL), TRUE, FALSE)
+      if (isTRUE(request$peak)) rust(rust_peaks_start(request$asked$pid), NULL)
+      recorded <- rust(rust_family_record(request$asked, request$settings, recording_of(folder, request)), NULL)
+      c(recorded_of(recorded, TRUE, FALSE), list(peak = if (isTRUE(request$peak)) end_peaks(NULL, lazy = FALSE)))
     } else {
       # The folder is removed when the user presses Ctrl-C.
       lapply(request$heaps, function(pid) if (dir.exists(folder)) heap_or_error(pid, FALSE))

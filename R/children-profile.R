@@ -33,7 +33,11 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
     if (length(others) > 0) part_with(family, others, call)
   )
   cpu <- sum(x$sample_values$value[x$sample_values$type == "cpu"]) / 1e9
-  words <- c(format_left(recorded$left), format_missing_children(recorded), format_missed_forks(counts, cpu))
+  words <- c(
+    format_left(recorded$left), format_missing_children(recorded), format_missed_forks(counts, cpu),
+    # What is reported about the master is said elsewhere: it has no role there.
+    format_kills(recorded$endings[nzchar(recorded$endings$role), ])
+  )
   if (length(words) > 0) {
     warn_profile(c(
       "The profile is incomplete.", rlang::set_names(words, "x"),

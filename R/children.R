@@ -73,8 +73,9 @@ call_workers <- function(cluster, what, call, ...) {
 
 # Starts to record the processes that work for this one, and returns a function that ends this. That returns `forks`, the
 # ids of the forks of this process that go on with R, and of their forks (NULL if they are unknown), and `cpu`, the CPU time
-# of its children that have ended, in seconds. The process `collector` then calls `result_of_helper()`.
-start_helper <- function(children, settings, call, folder, collector = Sys.getpid()) {
+# of its children that have ended, in seconds. The process `collector` then calls `result_of_helper()`. `peak`: whether to take
+# snapshots of this process when its memory is highest.
+start_helper <- function(children, settings, call, folder, collector = Sys.getpid(), peak = FALSE) {
   name <- basename(folder)
   folder <- new_private_folder(in_folder(folder, "children"))
   recording <- in_folder(folder, "recording.rds")
@@ -92,7 +93,7 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
   asked <- list(
     pid = Sys.getpid(), variable = paste0(variable_of_recording, "=", name), workers = children$pids
   )
-  save_complete(list(asked = asked, settings = settings), folder, "request.rds")
+  save_complete(list(asked = asked, settings = settings, peak = peak), folder, "request.rds")
   stop_if_failed(wait_for_helper(folder, function() file.exists(recording)), call)
   joining <- readRDS(recording)
   must_join <- joining$is_refused || !is.null(joining$threshold)
@@ -100,7 +101,7 @@ start_helper <- function(children, settings, call, folder, collector = Sys.getpi
     join_cluster(children$cluster, joining, call)
   }
   variables <- rlang::set_names(name, variable_of_recording)
-  if (must_join || must_permit) {
+  if (children$any && (must_join || must_permit)) {
     variables <- c(variables, variables_of_hook(recording))
   }
   restore <- set_variables(variables)
@@ -124,9 +125,9 @@ variables_of_hook <- function(recording) {
 }
 
 # With `threshold`, workers also record the vectors that they allocate.
-helper_settings <- function(interval, clock, native, threshold = NULL) {
+helper_settings <- function(interval, clock, native, children = TRUE, threshold = NULL) {
   list(
-    interval = as.numeric(interval), seconds = Inf, clock = clock, children = TRUE, pause = TRUE, native = native,
+    interval = as.numeric(interval), seconds = Inf, clock = clock, children = children, pause = TRUE, native = native,
     threshold = threshold
   )
 }
@@ -182,9 +183,10 @@ join_cluster <- function(cluster, joining, call) {
   }, call, joining, code)
 }
 
-# The result of a helper whose recording has ended: what `recorded_of()` describes, `own`, the processes that have recorded
-# themselves, `allocations`, those of `forks` of the master and of `workers`, see `read_allocations()`, and `master`, what the function of `start_helper()` has returned, NULL
-# if its process was killed. Or an error. The folder is removed.
+# The result of a helper whose recording has ended: what `recorded_of()` describes; `peak`, see `end_peaks()`; `own`, the
+# processes that have recorded themselves; `allocations`, those of `forks` of the master and of `workers`, see
+# `read_allocations()`; and `master`, what the function of `start_helper()` has returned, NULL if its process was killed. Or
+# an error. The folder is removed.
 result_of_helper <- function(folder, master) {
   recording <- folder
   folder <- in_folder(folder, "children")

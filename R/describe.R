@@ -25,6 +25,10 @@
 #' after the last one. If the work had been spread evenly, each process would have used the mean of their CPU times. The
 #' digest therefore shows the share of time spent waiting for the slowest process: `1 - mean / maximum`.
 #'
+#' If the memory of whole processes was recorded, as by [profile_process()] and with `children = TRUE`, the line `Memory` shows the
+#' highest memory (*resident set size*), and how much several processes took together at one moment: memory that forks share
+#' counts once, as for the limit of a container.
+#'
 #' If frameworks add more than ten frames to an average sample, the call tree is shown without them, see
 #' [`filter_profile(hide_plumbing = TRUE)`][filter_profile()].
 #'
@@ -81,6 +85,10 @@
 #'     in which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if
 #'     fewer than two processes worked for another one, or if their CPU time is unknown. Without times of samples,
 #'     `seconds` and `busy_share` are `NA`}
+#'   \item{peak}{list: `processes`, a tibble with `process` (`NA` if unknown), `peak`, the highest memory in bytes, and `end`, how
+#'     the process ended (`NA` if by itself or unknown); `together`, the highest memory of several processes at one moment,
+#'     and `count`, their number; `limit`, the limit of their cgroup, and `kills`, the number of its processes that the kernel
+#'     has killed to free memory (`NA` if unknown or none). `NULL` if the memory of processes is unknown}
 #'   \item{notes}{character: irregularities, and whether there are too few samples}
 #'   \item{next_calls}{character: R code}
 #'   }
@@ -115,7 +123,8 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     gc = described_gc(x, summary, processes),
     allocated = described_memory(summary, found),
     copies = described_copies(found$copies, found$allocated, x$.source_text),
-    spread = described_spread(x, processes, call)
+    spread = described_spread(x, processes, call),
+    peak = described_peak(x)
   )
   parts$notes <- described_notes(x, summary, parts)
   has_plumbing <- found$has_plumbing && is.null(attr(parts$tree, "hidden"))
@@ -311,6 +320,7 @@ described_notes <- function(x, summary, parts) {
     if (shows_bound(parts$allocated) && !isTRUE(attr(summary, "since_previous"))) {
       paste("Allocated memory is a lower bound.", exact_memory)
     },
+    if (!is.null(parts$peak)) notes_of_ends(parts$peak),
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
     hint_for(x, summary),
     if (is_of_r(x) && isTRUE(abs(unknown) - share_of_own_code(x, summary) >= 0.5)) {

@@ -153,6 +153,11 @@ label_figures <- function(x, summary, key, call) {
     allocated[is.na(allocated)] <- 0
     columns$total_alloc <- sum_of(allocated)
   }
+  peak <- if (key == "process" && !has_label(x, key)) described_peak(x)$processes
+  if (!is.null(peak)) {
+    most <- vapply(split(peak$peak, factor(peak$process, values)), function(peak) max(peak, NA_real_, na.rm = TRUE), 0)
+    columns$peak_memory <- unname(most)
+  }
   figures <- tibble::new_tibble(columns, nrow = length(values))
   figures[order(-abs(figures$total), figures[[key]], method = "radix"), ]
 }

@@ -149,7 +149,10 @@ profile_process <- function(
   report <- progress_report("Recording", "iterator")
   recorded <- processes_recorded(pid, seconds, interval, clock, children, call, pause, native, report)
   others <- recorded$problems$problem != "unread_sample"
-  words <- c(format_unread(recorded), format_missing_children(recorded), format_problem_counts(recorded$problems[others, ]))
+  words <- c(
+    format_unread(recorded), format_missing_children(recorded), format_kills(recorded$endings),
+    format_problem_counts(recorded$problems[others, ])
+  )
   if (length(words) > 0) {
     warn_profile(c(
       "The profile is incomplete.", rlang::set_names(words, "x"),
@@ -164,7 +167,7 @@ profile_process <- function(
 # another process traces it; `unstopped`, the number for which the system does not permit it, and `why_unstopped`;
 # `pauses`, how long it was stopped each time, in seconds; `ended`, the processes that ended; `left`, those that executed
 # a program other than R, with its name; `was_stopped`, whether the user pressed Ctrl-C; `refused`, a table of processes
-# into which this one may not look; `left_out`, a table of those that were too many. `report` is of `progress_report()`.
+# into which this one may not look; `left_out`, a table of those that were too many; `endings`, see `format_endings()`. `report` is of `progress_report()`.
 processes_recorded <- function(
     pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
   settings <- list(
@@ -197,7 +200,7 @@ recorded_of <- function(result, pause, was_stopped) {
       pid = as.character(result$refused), role = result$refused_roles, why = result$refusals
     ),
     left_out = tibble::tibble(pid = as.character(result$left_out), role = result$left_out_roles),
-    readings = result[c("date", "cpu")]
+    readings = result[c("date", "cpu")], endings = result$endings
   )
 }
 

@@ -189,7 +189,7 @@ record_profile <- function(
   remove_folder <- remover_of(folder)
   on.exit(remove_folder())
   end_helper <- if (children$any) {
-    settings <- helper_settings(interval, clock, native, if (is_exact) threshold)
+    settings <- helper_settings(interval, clock, native, threshold = if (is_exact) threshold)
     start_helper(children, settings, call, folder)
   }
   started <- Sys.time()

@@ -11,7 +11,11 @@ shell_record <- function(options, values) {
   if (!is.null(options$memory) && options$memory != "exact") {
     abort_usage(paste0("`--memory` is \"exact\", or not given, and not `", options$memory, "`."))
   }
+  peak <- shell_peak(options)
   if (!is.null(options$pid)) {
+    if (peak) {
+      abort_usage("`--snapshot` is for a script. For a running process, use `profile top --snapshot peak PID`.")
+    }
     if (length(values) > 0) {
       abort_usage("`--pid` records a running process, so it cannot be used with a script.")
     }
@@ -36,6 +40,8 @@ shell_record <- function(options, values) {
   is_document <- grepl(document_pattern, script)
   if (is_document) check_document(script, values[-1], options$output, rlang::current_env())
   output <- record_target(options, sub(paste0("[.][rR]$|", document_pattern), "", basename(script)))
+  # The snapshot is written beside it.
+  if (peak) output_of_peak <- record_target(list(output = file_of_peak(output)), "")
   folder <- tempfile("record-")
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
@@ -46,7 +52,7 @@ shell_record <- function(options, values) {
   started <- Sys.time()
   settings <- list(
     interval = interval, clock = clock, event = event, native = native, children = isTRUE(options$children),
-    document = is_document, exact = !is.null(options$memory)
+    document = is_document, exact = !is.null(options$memory), peak = peak
   )
   ran <- run_recorded(script, values[-1], folder, settings)
   status <- as.integer(ran$status)
@@ -55,10 +61,12 @@ shell_record <- function(options, values) {
   tryCatch(
     {
       for (note in hook_lines(folder, "notes")) shell_message("profile: ", note)
-      x <- recorded_script(script, folder, started, ended, title, status > 128, settings)
-      if (is.null(x)) {
+      for (words in format_endings(ran$endings, "The script")) shell_message("profile: ", words)
+      recorded <- recorded_script(script, folder, started, ended, title, status > 128, settings)
+      if (is.null(recorded$profile)) {
         shell_message("profile: The script ended before anything was recorded.")
       } else {
+        x <- with_end_of_script(recorded$profile, ran)
         # Lines were recorded, so there is no code of the script without.
         shell_finish(x, output, options, hint_without_lines)
         if (!settings$children) {
@@ -66,6 +74,7 @@ shell_record <- function(options, values) {
           say_children(ran$cpu, elapsed, "The script", "`profile record --children`")
         }
       }
+      if (peak) shell_finish_peak(recorded$peak, output_of_peak, options)
     },
     error = function(error) {
       shell_message("profile: ", conditionMessage(error))
@@ -143,7 +152,56 @@ hook_lines <- function(folder, name) {
   if (file.exists(file)) readLines(file, warn = FALSE) else character()
 }
 
-# The profile of a script that has ended; NULL if there is none.
+# Adds the highest memory of the process of the script, and how it ended, unless a helper has done so.
+with_end_of_script <- function(x, ran) {
+  # R had not written any samples.
+  if (nrow(x$sources) == 0) {
+    return(x)
+  }
+  about <- c(
+    profile.memory.peak = if (!is.na(ran$peak)) sprintf("%.0f", ran$peak),
+    profile.process.end = if (nrow(ran$endings) > 0) ran$endings$end
+  )
+  source <- x$sources$source_id[[1]]
+  known <- x$.source_attributes$key[x$.source_attributes$source_id == source]
+  about <- about[!names(about) %in% known]
+  if (length(about) == 0) {
+    return(x)
+  }
+  rows <- tibble::tibble(
+    source_id = source, key = names(about), value = unname(about),
+    type = ifelse(names(about) == "profile.memory.peak", "int", "string"), unit = NA_character_
+  )
+  x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
+  x
+}
+
+# Where the snapshot is written that belongs to a profile.
+file_of_peak <- function(output) sub("([^./\\\\]+)([^/\\\\]*)$", "\\1-peak\\2", output)
+
+# What `end_peaks()` has returned in the helper, or why it has not.
+peak_of_helper <- function(helped) {
+  if (inherits(helped, "error")) list(errors = conditionMessage(helped)) else helped[["peak"]]
+}
+
+# Shows and writes the snapshot at the highest memory. `peak`: see `peak_of_helper()`; NULL if the helper was not started.
+shell_finish_peak <- function(peak, output, options) {
+  if (is.null(peak)) {
+    shell_message("profile: There is no snapshot of the memory: it was not watched.")
+    return()
+  }
+  if (is.null(peak$snapshot)) {
+    shell_message("profile: There is no snapshot of the memory. ", paste(peak$errors, collapse = " "))
+    return()
+  }
+  if (!isTRUE(options$quiet)) {
+    shell_message(paste(format_peaks(peak, 5, line_width(NULL, NULL)), collapse = "\n"))
+  }
+  write_profile(peak$snapshot, output)
+  shell_written(output)
+}
+
+# A list of the `profile` of a script that has ended, NULL if there is none, and `peak`, see `end_peaks()`.
 recorded_script <- function(script, folder, started, ended, title, was_killed, settings) {
   call <- rlang::current_env()
   file <- file.path(folder, "Rprof.out")
@@ -165,7 +223,8 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
       profile_warning_incomplete = function(warning) if (was_killed) rlang::cnd_muffle(warning)
     )
   } else {
-    return(NULL)
+    helped <- if (isTRUE(settings$peak) && dir.exists(helper)) result_of_helper(folder, NULL)
+    return(list(profile = NULL, peak = peak_of_helper(helped)))
   }
   # Functions are found in packages that are loaded.
   for (package in hook_lines(folder, "packages")) {
@@ -185,17 +244,20 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
   # The start of R, and the hook.
   x <- filter_by(x, list(ignore = hook_functions), call)
   x <- with_cpu_time(x, cpu_of_script(hook_lines(folder, "cpu"), recorded, count_ticks(x)))
+  helped <- NULL
   if (dir.exists(helper)) {
     counts <- in_folder(folder, "counts.rds")
-    recorded <- result_of_helper(folder, if (file.exists(counts)) readRDS(counts))
+    helped <- result_of_helper(folder, if (file.exists(counts)) readRDS(counts))
+  }
+  if (settings$children && !is.null(helped)) {
     # If the script was killed, it has not said when it began.
-    begin <- recorded$master$started %||% started
-    end <- recorded$master$ended %||% ended
+    begin <- helped$master$started %||% started
+    end <- helped$master$ended %||% ended
     x$sources$source_timestamp <- as.numeric(begin)
-    x <- with_children(x, recorded, 0L, as.numeric(difftime(end, begin, units = "secs")), settings$clock, call)
+    x <- with_children(x, helped, 0L, as.numeric(difftime(end, begin, units = "secs")), settings$clock, call)
   }
   x <- with_packages_in_tables(with_lines_of_files(x, c(script, places$file)), call)
-  with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE)
+  list(profile = with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE), peak = peak_of_helper(helped))
 }
 
 # Functions of the hook, inst/record/script.R, of R/chunk-places.R, and of the start of R.

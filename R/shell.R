@@ -21,6 +21,7 @@ shell_commands <- function() {
         memory = list("KIND", "exact: record each vector that R allocates"),
         native = list(NULL, "record C, C++, Fortran and Rust functions as well"),
         children = list(NULL, "record R processes that it starts, or that work for it, as well"),
+        snapshot = list("peak", "also write what held the memory of the script when it was highest"),
         pid = list("PID", "the process to record"),
         seconds = list("SECONDS", "how long to record a process, 10 by default"),
         quiet = list(NULL, "do not print a summary")
@@ -33,6 +34,8 @@ shell_commands <- function() {
       options = list(
         clock = list("cpu|wall", "what the interval refers to: CPU time or real time"),
         children = list(NULL, "watch R processes that it starts, or that work for it, as well"),
+        snapshot = list("peak", "at the end, show what held the memory when it was highest"),
+        output = list("FILE", "where to write this snapshot"),
         every = list("SECONDS", "seconds between two updates, 1 by default"),
         seconds = list("SECONDS", "how long to watch")
       ),
@@ -243,6 +246,14 @@ shell_clock <- function(options) {
   clock
 }
 
+# Whether `--snapshot peak` is given.
+shell_peak <- function(options) {
+  if (!is.null(options$snapshot) && options$snapshot != "peak") {
+    abort_usage(paste0("`--snapshot` is \"peak\", or not given, and not `", options$snapshot, "`."))
+  }
+  !is.null(options$snapshot)
+}
+
 shell_pids <- function(values) {
   pids <- suppressWarnings(as.integer(values))
   if (length(values) == 0 || anyNA(pids)) {
@@ -254,10 +265,21 @@ shell_pids <- function(values) {
 # ---- Commands ----------------------------------------------------------------------
 
 shell_top <- function(options, values) {
-  watch_process(
+  output <- options$output
+  if (!is.null(output)) {
+    if (!shell_peak(options)) {
+      abort_usage("`--output` is for a snapshot: add `--snapshot peak`. `profile record --pid` writes a profile.")
+    }
+    record_target(options, "")
+  }
+  x <- watch_process(
     shell_pids(values), shell_number(options, "seconds", Inf), every = shell_number(options, "every", 1),
-    clock = shell_clock(options), children = isTRUE(options$children)
+    clock = shell_clock(options), children = isTRUE(options$children), snapshot = if (shell_peak(options)) "peak"
   )
+  if (!is.null(output)) {
+    write_profile(x, output)
+    shell_written(output)
+  }
 }
 
 shell_dump <- function(options, values) {

@@ -3,7 +3,7 @@
 # should know is written to the file `notes` of the recording's folder. places.R is evaluated before.
 #
 # `settings`: interval, clock, event (NULL for R's default), native, exact (whether each vector is recorded), children,
-# folder (of the recording), library (of this package), script, document (whether the script only renders one), collector
+# peak (whether snapshots are taken when the memory is highest), folder (of the recording), library (of this package), script, document (whether the script only renders one), collector
 # (the process that reads what was recorded).
 
 settings$pid <- Sys.getpid()
@@ -72,14 +72,17 @@ cpu_time <- function() {
 }
 
 start <- function() {
-  if (settings$native || settings$children || isTRUE(settings$exact)) {
+  if (settings$native || settings$children || isTRUE(settings$peak) || isTRUE(settings$exact)) {
     profile <- profile_namespace()
   }
-  if (settings$children) {
+  if (settings$children || isTRUE(settings$peak)) {
     end_helper <<- profile$start_helper(
-      list(any = TRUE, pids = integer()),
-      profile$helper_settings(settings$interval, settings$clock, settings$native, if (isTRUE(settings$exact)) 0), NULL,
-      settings$folder, settings$collector
+      list(any = settings$children, pids = integer()),
+      profile$helper_settings(
+        settings$interval, settings$clock, settings$native && settings$children, settings$children,
+        if (settings$children && isTRUE(settings$exact)) 0
+      ),
+      NULL, settings$folder, settings$collector, isTRUE(settings$peak)
     )
   }
   if (isTRUE(settings$exact)) {

@@ -8,9 +8,15 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
-/// Runs a program with its arguments and returns its exit status; if a signal has ended it, 128 and the number of the
-/// signal, as shells do. `started` is called with its process id.
-pub fn run(command: &[&Path], started: impl FnOnce(i32)) -> Result<i32> {
+/// How a program ended.
+pub struct Ended {
+    /// Its exit status; if a signal has ended it, 128 and the number of the signal, as shells do.
+    pub status: i32,
+    pub signal: Option<i32>,
+}
+
+/// Runs a program with its arguments. `started` is called with its process id.
+pub fn run(command: &[&Path], started: impl FnOnce(i32)) -> Result<Ended> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(Error::Unsupported(message!("No program.")));
     };
@@ -28,7 +34,7 @@ pub fn run(command: &[&Path], started: impl FnOnce(i32)) -> Result<i32> {
         Ok(child)
     };
     signals::passing_on(start, Child::wait)
-        .map(status_code)
+        .map(how_it_ended)
         .map_err(failed)
 }
 
@@ -42,15 +48,22 @@ pub fn leave_terminal() {
 }
 
 #[cfg(unix)]
-fn status_code(status: ExitStatus) -> i32 {
+fn how_it_ended(status: ExitStatus) -> Ended {
     use std::os::unix::process::ExitStatusExt;
-    let signal = status.signal().map(|signal| 128 + signal);
-    status.code().or(signal).unwrap_or(1)
+    let signal = status.signal();
+    let by_signal = signal.map(|signal| 128 + signal);
+    Ended {
+        status: status.code().or(by_signal).unwrap_or(1),
+        signal,
+    }
 }
 
 #[cfg(not(unix))]
-fn status_code(status: ExitStatus) -> i32 {
-    status.code().unwrap_or(1)
+fn how_it_ended(status: ExitStatus) -> Ended {
+    Ended {
+        status: status.code().unwrap_or(1),
+        signal: None,
+    }
 }
 
 #[cfg(unix)]

@@ -3,6 +3,7 @@
 use crate::heap::counts::{Allocated, Usage};
 use crate::heap::snapshot::Snapshot;
 use crate::recorded::dump::{Dump, of_core_file};
+use crate::recorded::memory::{End, OfAlone, Peak, PeakSoFar};
 use crate::recorded::result::{Listed, Members, Recorded};
 use crate::recorded::settings::{Settings, Wanted};
 use profile_core::error::{Error, Result};
@@ -82,7 +83,28 @@ impl Lookout {
         match *self {}
     }
 
-    pub fn end(self) -> Result<Vec<u64>> {
+    pub fn end(self, _: Option<End>) -> Result<OfAlone> {
+        match self {}
+    }
+}
+
+/// The type has no values.
+pub enum PeakWatch {}
+
+impl PeakWatch {
+    pub fn start(_: i32) -> Result<PeakWatch> {
+        refused()
+    }
+
+    pub fn is_here(&self) -> bool {
+        match *self {}
+    }
+
+    pub fn so_far(&self) -> PeakSoFar {
+        match *self {}
+    }
+
+    pub fn end(self) -> Result<Peak> {
         match self {}
     }
 }

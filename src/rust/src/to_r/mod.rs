@@ -27,7 +27,7 @@ pub use frames::frames;
 pub use holders::holders;
 pub use names::frame_names;
 pub use packages::packages;
-pub use processes::{dump, heap, members, processes, recorded};
+pub use processes::{dump, endings, heap, members, peaks, peaks_so_far, processes, recorded};
 pub use profvis::profvis;
 pub use result::{counts, losses, result, tables};
 pub use runs::runs;

@@ -6,15 +6,17 @@ use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
 use profile_core::formats::problems::Problems;
 use profile_core::limits::cancel::Stop;
-use profile_core::limits::memory::TryCollect;
+use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::message;
 use profile_reader::heap::snapshot::Snapshot;
 use profile_reader::recorded::dump::Dump;
-use profile_reader::recorded::result::{Listed, Members, Recorded};
+use profile_reader::recorded::memory::{Cause, Ending, KILL, Peak, PeakSoFar};
+use profile_reader::recorded::result::{Ended, Listed, Members, Recorded};
 use profile_reader::recorded::states::State;
 use profile_reader::stack::frames::{Frame, Package};
 
 /// `list(tables, counts, unread, traced, unstopped, why_unstopped, pauses, ended, left, programs, starts, refused,
-/// refused_roles, refusals, left_out, left_out_roles, date, cpu)`: `counts` contains the problems of stacks, `pauses`
+/// refused_roles, refusals, left_out, left_out_roles, date, cpu, endings)`: `counts` contains the problems of stacks, `pauses`
 /// how long processes were stopped each time, in seconds, `left` the processes that executed other programs, and `programs`
 /// their names; `starts` the sources that are only the start of a program; `refused` the processes into which this one may
 /// not look, `refusals` why; `left_out` are the processes that were too many; `date` and `cpu` are
@@ -60,6 +62,93 @@ pub fn recorded<'call>(
         ("left_out_roles", arena.texts(&left_out_roles.try_vec()?)?),
         ("date", arena.numbers(&dates)?),
         ("cpu", arena.numbers(&cpu)?),
+        (
+            "endings",
+            endings(arena, recorded.endings.iter().map(of_ended))?,
+        ),
+    ])
+}
+
+fn of_ended(ended: &Ended) -> (i32, &str, &Ending) {
+    (ended.pid, &ended.role, &ended.ending)
+}
+
+/// A row for each process that has not ended as usual, with its id and role, empty if there is none.
+pub fn endings<'call, 'e>(
+    arena: Arena<'call>,
+    endings: impl Iterator<Item = (i32, &'e str, &'e Ending)> + Clone,
+) -> Result<RObject<'call>> {
+    let all = || endings.clone().map(|(_, _, ending)| ending);
+    let bytes = |number: Option<u64>| number.map_or(f64::NAN, |number| number as f64);
+    let cause = |ending: &Ending| match ending.cause {
+        Cause::Killed => "killed",
+        Cause::KilledOnMachine => "machine",
+        Cause::KilledInGroup => "cgroup",
+        Cause::Signal(_) => "signal",
+    };
+    let signal = |ending: &Ending| match ending.cause {
+        Cause::Signal(number) => number,
+        Cause::Killed | Cause::KilledOnMachine => KILL,
+        Cause::KilledInGroup => NA,
+    };
+    let words = all().map(Ending::in_words).try_vec()?;
+    let mut table = Tibble::new(arena, words.len())?;
+    table.texts("end", words.iter().map(|words| Some(words.as_str())))?;
+    table.integers("pid", endings.clone().map(|(pid, _, _)| pid))?;
+    table.texts("role", endings.clone().map(|(_, role, _)| Some(role)))?;
+    table.texts("cause", all().map(|ending| Some(cause(ending))))?;
+    table.integers("signal", all().map(signal))?;
+    table.logicals(
+        "for_memory",
+        all().map(|ending| Some(ending.is_for_memory())),
+    )?;
+    table.doubles("limit", all().map(|ending| bytes(ending.limit)))?;
+    table.doubles("used", all().map(|ending| bytes(ending.used)))?;
+    table.doubles("available", all().map(|ending| bytes(ending.available)))?;
+    table.finish()
+}
+
+/// A row for each process whose memory is watched.
+pub fn peaks_so_far<'call>(arena: Arena<'call>, peaks: &[PeakSoFar]) -> Result<RObject<'call>> {
+    let mut table = Tibble::new(arena, peaks.len())?;
+    table.integers("pid", peaks.iter().map(|peak| peak.pid))?;
+    table.doubles("resident", peaks.iter().map(|peak| peak.resident as f64))?;
+    table.doubles("highest", peaks.iter().map(|peak| peak.highest as f64))?;
+    table.doubles("taken", peaks.iter().map(|peak| peak.taken as f64))?;
+    table.doubles("snapshots", peaks.iter().map(|peak| peak.snapshots as f64))?;
+    table.finish()
+}
+
+/// `list(peaks, snapshots, errors, endings)`: a row, the tables of a snapshot or NULL, and a text, empty if there is none,
+/// for each process.
+pub fn peaks<'call>(
+    arena: Arena<'call>,
+    peaks: &[Peak],
+    lazy: bool,
+    stop: Stop,
+) -> Result<RObject<'call>> {
+    let so_far = peaks.iter().map(|peak| peak.so_far).try_vec()?;
+    let mut snapshots = Vec::new();
+    let mut errors = Vec::new();
+    let mut ended = Vec::new();
+    for peak in peaks {
+        let snapshot = match &peak.snapshot {
+            Some(profile) => tables(arena, profile, &Problems::default(), "2.0", lazy, stop)?,
+            None => RObject::null(),
+        };
+        snapshots.try_push(("", snapshot))?;
+        let error = peak.error.as_ref().map(|error| message!("{error}"));
+        errors.try_push(error.unwrap_or_default())?;
+        if let Some(ending) = &peak.ending {
+            ended.try_push((peak.so_far.pid, "", ending))?;
+        }
+    }
+    let errors = errors.iter().map(String::as_str).try_vec()?;
+    arena.list(&[
+        ("peaks", peaks_so_far(arena, &so_far)?),
+        ("snapshots", arena.list(&snapshots)?),
+        ("errors", arena.texts(&errors)?),
+        ("endings", endings(arena, ended.iter().copied())?),
     ])
 }
 

@@ -56,8 +56,13 @@ pub const PAUSES: [Duration; 5] = [
 /// different parts may have been changed.
 const SAME_ERRORS: usize = 5;
 
-/// Takes a snapshot: the first one without wrong references, or else the one with the fewest.
-pub fn best(subject: &mut impl Subject, limits: &Limits, stop: Stop) -> Result<Snapshot> {
+/// Takes a snapshot: the first one without wrong references, or else the one with the fewest. Also returns how long the process
+/// was stopped for all attempts.
+pub fn best(
+    subject: &mut impl Subject,
+    limits: &Limits,
+    stop: Stop,
+) -> Result<(Snapshot, Duration)> {
     let mut tries = Tries::default();
     for pause in PAUSES.into_iter().cycle().take(limits.attempts) {
         cancel::check(stop)?;
@@ -148,7 +153,7 @@ impl Tries {
         begin < limits.time && self.stopped.saturating_add(self.longest) <= most
     }
 
-    fn end(self) -> Result<Snapshot> {
+    fn end(self) -> Result<(Snapshot, Duration)> {
         let Some(mut best) = self.best else {
             return Err(self.error.unwrap_or_else(|| {
                 Error::Process(message!(
@@ -163,7 +168,7 @@ impl Tries {
             ("profile.pauses.total", stopped),
         ];
         add_numbers_to_all(&mut best.profile, &numbers)?;
-        Ok(best)
+        Ok((best, self.stopped))
     }
 }
 

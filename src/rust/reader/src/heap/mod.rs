@@ -16,7 +16,8 @@
 //! - [`steps`]: what a reference means; [`texts`]: the names of steps; [`paths`]: sequences of steps; [`ways`]: to objects
 //!   with several holders; [`naming`]: the path of each object; [`sums`] of them;
 //! - [`snapshot`]: all of this as a profile, with the references that are [`wrong`]; [`snapshots`]: of a process, in several
-//!   [`attempts`] if it changes; [`maxima`]: when to take them, to see the highest memory; [`gauge`]: only how much memory
+//!   [`attempts`] if it changes; [`maxima`]: when to take them, to see the highest memory, and [`peak`]: takes them of
+//!   another process; [`gauge`]: only how much memory
 //!   it takes.
 //!
 //! No function of R is called, and nothing in the memory is trusted: only addresses that [`objects`] knows are followed.
@@ -40,6 +41,12 @@ pub mod maxima;
 pub mod naming;
 pub mod objects;
 pub mod paths;
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub mod peak;
 pub mod roots;
 pub mod running;
 pub mod snapshot;

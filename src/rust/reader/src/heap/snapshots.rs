@@ -50,12 +50,18 @@ pub fn own_heap(least: Option<u64>, is_collected: bool) -> Result<Snapshot> {
 
 /// Takes a snapshot of another process, which is stopped while its heap is copied.
 pub fn heap_of(pid: i32, stop: Stop) -> Result<Snapshot> {
-    apart::run(stop, |stop| heap_here(pid, stop)).0
+    let taken = apart::run(stop, |stop| heap_here(pid, stop)).0;
+    taken.map(|(snapshot, _)| snapshot)
+}
+
+/// Fails if the heap of a process cannot be read, with the reason.
+pub fn check(process: &Process) -> Result<()> {
+    Found::find(process).map(drop)
 }
 
 /// Fails if the heap of this process cannot be read, with the reason.
 pub fn check_own_heap() -> Result<()> {
-    Found::find(&own_process()?).map(drop)
+    check(&own_process()?)
 }
 
 fn own_process() -> Result<Process> {
@@ -77,7 +83,7 @@ pub fn heap_of_image(stop: Stop) -> Result<Snapshot> {
         process,
         begin: Instant::now(),
     };
-    best(&mut imaged, &LIMITS_OF_IMAGES, stop)
+    best(&mut imaged, &LIMITS_OF_IMAGES, stop).map(|(snapshot, _)| snapshot)
 }
 
 /// This process, of which an image is made for each attempt.
@@ -115,7 +121,8 @@ impl Subject for Imaged {
     }
 }
 
-fn heap_here(pid: i32, stop: Stop) -> Result<Snapshot> {
+/// The same in a thread that ends with its work. Also returns how long the process was stopped.
+pub fn heap_here(pid: i32, stop: Stop) -> Result<(Snapshot, Duration)> {
     let process = Process::find(pid)?;
     let mut found = Found::find(&process)?;
     let begin = Instant::now();

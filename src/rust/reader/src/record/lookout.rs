@@ -3,10 +3,13 @@
 
 use crate::process::{Process, cpu_time_of_process, prepare_thread};
 use crate::record::family::Family;
+use crate::record::memory::MemoryWatch;
+use crate::recorded::memory::{End, OfAlone};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::limits::thread::refused;
 use profile_core::message;
+use profile_core::model::{Profile, Source, SourceId};
 use std::process;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -41,13 +44,22 @@ impl Seen {
     }
 }
 
+/// What the thread has seen.
+struct Looked {
+    processes: Vec<Seen>,
+    /// The memory of the recorded process, and when that began.
+    memory: MemoryWatch,
+    source: SourceId,
+    begin: Instant,
+}
+
 /// The thread that looks.
 pub struct Lookout {
     /// The process that has the thread.
     home: u32,
     /// It ends when this is dropped.
     end: Sender<()>,
-    thread: JoinHandle<Result<Vec<Seen>>>,
+    thread: JoinHandle<Result<Looked>>,
 }
 
 impl Lookout {
@@ -60,15 +72,26 @@ impl Lookout {
             let mut seen = [Seen::of(of.clone(), false)].into_iter().try_vec()?;
             let mut family = Family::default();
             let mut is_first = true;
+            let source = Profile::default().add_source(Source::default())?;
+            let mut memory = MemoryWatch::default();
+            memory.add(&of, source)?;
+            let begin = Instant::now();
             while of.state().is_some() {
                 look(&of, &mut family, &mut seen, is_first)?;
                 is_first = false;
+                memory.look(&|| begin.elapsed());
                 if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
                     look(&of, &mut family, &mut seen, false)?;
+                    memory.look(&|| begin.elapsed());
                     break;
                 }
             }
-            Ok(seen)
+            Ok(Looked {
+                processes: seen,
+                memory,
+                source,
+                begin,
+            })
         };
         let thread = Builder::new().spawn(look_out).map_err(refused)?;
         Ok(Lookout {
@@ -83,14 +106,21 @@ impl Lookout {
         self.home == process::id()
     }
 
-    /// Ends, and returns the CPU time that each process that was seen has used meanwhile, in nanoseconds; the recorded one is
-    /// the first.
-    pub fn end(self) -> Result<Vec<u64>> {
+    /// Ends, and returns what was seen. `end` is how the recorded process has ended, if it has.
+    pub fn end(self, end: Option<End>) -> Result<OfAlone> {
         drop(self.end);
         let panicked =
             |_| Error::Process(message!("The thread that looks for processes has failed."));
-        let seen = self.thread.join().map_err(panicked)??;
-        seen.iter().map(Seen::used).try_vec()
+        let mut seen = self.thread.join().map_err(panicked)??;
+        if let Some(end) = end {
+            seen.memory.end_as(seen.source, end, seen.begin.elapsed());
+        }
+        let of = seen.memory.processes().next();
+        Ok(OfAlone {
+            cpu: seen.processes.iter().map(Seen::used).try_vec()?,
+            peak: of.map(|of| of.peak),
+            ending: of.and_then(|of| of.ending),
+        })
     }
 }
 

@@ -11,11 +11,12 @@ use crate::recorded::source::attribute;
 use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_core::model::{PROCESS_ROLE, Profile, ValueKind};
+use profile_core::model::{PROCESS_ROLE, Profile, SourceId, ValueKind};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub struct Master {
     process: Process,
+    source: SourceId,
     /// It is not used to record this process, but to open its forks.
     reader: Option<StackReader<ProcessMemory>>,
     readings: Vec<ClockReading>,
@@ -27,19 +28,25 @@ impl Master {
         let mut source = source(&process, settings, profile)?;
         let role = attribute(PROCESS_ROLE, ValueKind::String, role::MASTER, profile)?;
         source.attributes.try_push(role)?;
-        profile.add_source(source)?;
+        let source = profile.add_source(source)?;
         let mappings = process.mappings();
         Ok(Master {
             reader: mappings
                 .and_then(|mappings| open_reader(&process, &mappings))
                 .ok(),
             process,
+            source,
             readings: Vec::new(),
         })
     }
 
     pub fn pid(&self) -> i32 {
         self.process.pid
+    }
+
+    /// Its source in the profile.
+    pub fn source_id(&self) -> SourceId {
+        self.source
     }
 
     pub fn may_be_read(&self) -> bool {

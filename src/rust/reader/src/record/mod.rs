@@ -7,6 +7,7 @@
 //! - [`stop_and_read`]: keeps a thread where it is while its stack is read; [`samples`]: adds the stack to the profile;
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
 //! - [`follow`]: which thread of a process runs R; [`activity`]: what it does, for lists of processes;
+//! - [`memory`]: how much memory processes take, and whether they were killed for it;
 //! - [`dump`]: reads one stack of a process.
 
 pub mod activity;
@@ -17,6 +18,7 @@ pub mod family;
 pub mod follow;
 pub mod lookout;
 pub mod master;
+pub mod memory;
 pub mod recorder;
 pub mod role;
 pub mod samples;

@@ -5,6 +5,7 @@ use crate::process::{Placement, Process, ProcessMemory, why_refused};
 use crate::record::changed::Named;
 use crate::record::family::Family;
 use crate::record::master::Master;
+use crate::record::memory::MemoryWatch;
 use crate::record::role::{self, Role};
 use crate::record::session::Session;
 use crate::recorded::result::{Recorded, Tick};
@@ -84,6 +85,7 @@ struct Recorder<'s> {
     begin: Option<Instant>,
     /// A process that records itself.
     master: Option<Master>,
+    memory: MemoryWatch,
 }
 
 impl<'s> Recorder<'s> {
@@ -101,6 +103,7 @@ impl<'s> Recorder<'s> {
             named: Named::default(),
             begin: None,
             master: None,
+            memory: MemoryWatch::default(),
         })
     }
 
@@ -127,6 +130,7 @@ impl<'s> Recorder<'s> {
             let text = message!("process {}: {r}", process.pid);
             self.recorded.note(ProblemKind::UnknownContexts, &text);
         }
+        self.memory.add(&process, session.source_id())?;
         self.sessions.try_push(session)?;
         self.roles.try_push(role)?;
         self.family.admit(process, role)
@@ -149,6 +153,7 @@ impl<'s> Recorder<'s> {
     fn serve(&mut self, asked: &Asked) -> Result<()> {
         let process = Process::find(asked.pid)?;
         let master = Master::open(process.clone(), self.settings, &mut self.recorded.profile)?;
+        self.memory.add(&process, master.source_id())?;
         self.master = Some(master);
         self.family = Family::of(process, asked.variable.clone());
         Ok(())
@@ -253,6 +258,11 @@ impl<'s> Recorder<'s> {
                     recorded.note(ProblemKind::UnreadSample, &session.why_missing()?);
                 }
                 session.look_around()?;
+                match tick {
+                    Tick::Ended => self.memory.end(session.source_id(), begin.elapsed()),
+                    Tick::Left => self.memory.leave(session.source_id()),
+                    _ => {}
+                }
                 match (tick, role) {
                     (Tick::Left, Role::Named(_)) => {
                         self.named
@@ -262,6 +272,7 @@ impl<'s> Recorder<'s> {
                     _ => {}
                 }
             }
+            self.memory.look(&|| begin.elapsed());
             let pause = until_next(self.settings.interval, chance());
             next = next_tick(next, pause, Instant::now());
         }
@@ -316,6 +327,10 @@ impl<'s> Recorder<'s> {
     fn finish(&mut self) -> Result<()> {
         self.note_programs()?;
         if let Some(master) = self.master.take() {
+            let (source, lived) = (master.source_id(), self.begin.map(|begin| begin.elapsed()));
+            if self.memory.has_ended(source) {
+                self.memory.end(source, lived.unwrap_or_default());
+            }
             self.recorded.readings = master.readings();
         }
         let (refused, left_out) = (&self.family.refused, &self.family.left_out);
@@ -337,6 +352,9 @@ impl<'s> Recorder<'s> {
             session.finish(role.as_deref(), &mut self.recorded.profile)?;
             self.recorded.pauses.try_extend(session.pauses())?;
         }
+        let sessions = self.sessions.iter().zip(&roles);
+        let roles = sessions.map(|(session, role)| (session.source_id(), role.as_deref()));
+        self.memory.report(roles, &mut self.recorded)?;
         let mut recordings = Vec::new();
         for session in &mut self.sessions {
             if let Some(native) = session.native() {

@@ -1,5 +1,6 @@
 //! What is returned about processes: a profile of them with what is missing in it, and lists.
 
+use crate::recorded::memory::Ending;
 use crate::recorded::states::{State, WhyFree};
 use crate::stack::frames::Cut;
 use profile_core::error::{Position, Result};
@@ -57,6 +58,14 @@ pub struct Listed {
     pub command: String,
 }
 
+/// A process that has not ended as usual, and its role, empty if it has none.
+#[derive(Debug)]
+pub struct Ended {
+    pub pid: i32,
+    pub role: String,
+    pub ending: Ending,
+}
+
 /// What was recorded.
 #[derive(Debug, Default)]
 pub struct Recorded {
@@ -85,6 +94,8 @@ pub struct Recorded {
     pub left_out: Vec<(i32, String)>,
     /// R processes into which this one may not look, their roles, and why.
     pub refused: Vec<(i32, String, String)>,
+    /// Processes that have not ended as usual.
+    pub endings: Vec<Ended>,
     /// Readings of the clock of the process that asked for the recording.
     pub readings: Vec<ClockReading>,
 }

@@ -57,7 +57,7 @@ impl<F: FnMut(usize, &mut FakeHeap) -> Turn> Scripted<F> {
     }
 
     pub fn best(&mut self) -> Result<Snapshot> {
-        best(self, &LIMITS, &|| false)
+        best(self, &LIMITS, &|| false).map(|(snapshot, _)| snapshot)
     }
 
     fn read(&self, may_collect: bool) -> Result<Option<Snapshot>> {

@@ -3,6 +3,7 @@
 //! - [`folder`]: where the system describes them;
 //! - [`memory`]: their memory, and which parts of it are mapped;
 //! - [`proc`]: what `/proc` reports about them; [`names`]: their programs and scripts; [`permission`]: why access is refused;
+//! - [`cgroup`]: limits of their memory; [`memory_use`]: how much they use, and how they ended;
 //! - [`thread`]: the thread that runs R, and how it is kept still;
 //! - [`native`]: the native stack of a thread that is stopped;
 //! - [`forks`]: of this process;
@@ -10,9 +11,11 @@
 //! - [`placement`]: of the reading thread on a processor; [`caller`]: its ID.
 
 mod caller;
+mod cgroup;
 mod folder;
 mod forks;
 mod memory;
+mod memory_use;
 mod names;
 mod native;
 mod permission;
@@ -21,12 +24,14 @@ mod proc;
 mod thread;
 mod workers;
 
+pub use cgroup::{Cgroup, MemoryLimit, kills_on_machine, memory_of_machine};
 #[cfg(test)]
 pub use folder::{EXECUTES, Entry, Scripted};
 pub use forks::{count_forks, forked, needs_permission, permit_process};
 pub use memory::ProcessMemory;
 pub use memory::image::Image;
 pub use memory::own_view::{OwnView, release_memory};
+pub use memory_use::MemoryUse;
 pub use native::NativeReader;
 pub use permission::why_refused;
 pub use placement::Placement;

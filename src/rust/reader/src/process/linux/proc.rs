@@ -76,6 +76,13 @@ impl Process {
         is_same.then_some(status.state)
     }
 
+    /// As `wait()` reports it, if it has ended and its parent has not asked yet.
+    pub(super) fn exit_code(&self) -> Option<i32> {
+        let status = Status::read(self.pid)?;
+        let has_ended = status.started == self.started && status.state == State::Ended;
+        has_ended.then_some(status.exit_code).flatten()
+    }
+
     /// Whether it runs a program, which it does not any more when it is ending.
     pub fn runs_a_program(&self) -> bool {
         match fs::read(file_of(self.pid, "maps")) {
@@ -264,6 +271,8 @@ pub struct Status {
     started: u64,
     pub execution: Execution,
     pub processor: usize,
+    /// As `wait()` reports it, once the process has ended, and if this one may know it.
+    pub exit_code: Option<i32>,
 }
 
 impl Execution {
@@ -314,6 +323,8 @@ impl Status {
         let stack = fields.nth(1)?.parse().ok()?;
         // Field 39.
         let processor = fields.nth(10)?.parse().ok()?;
+        // Field 52.
+        let exit_code = fields.nth(12).and_then(|code| code.parse().ok());
         Some(Status {
             state,
             threads,
@@ -324,6 +335,7 @@ impl Status {
                 stack,
             },
             processor,
+            exit_code,
         })
     }
 }

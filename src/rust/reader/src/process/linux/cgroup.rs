@@ -1,0 +1,338 @@
+//! The control group (cgroup) of a process, as which containers, batch systems and services are limited: how much memory
+//! its processes may use and do use, and how many of them the kernel has killed to free memory. Version 1 and version 2 of
+//! the interface are described in the kernel's `Documentation/admin-guide/cgroup-v1/memory.rst` and `cgroup-v2.rst`.
+
+use super::folder::{file, file_of};
+use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Version 1 has this limit or a higher one if there is none.
+const NO_LIMIT: u64 = 1 << 62;
+
+/// The names of files of one version of the interface.
+#[derive(Debug, PartialEq, Eq)]
+struct Names {
+    limit: &'static str,
+    used: &'static str,
+    highest: &'static str,
+    /// A file with a line `oom_kill N`.
+    kills: &'static str,
+    /// The line of `memory.stat` with files that are dropped first, including those of inner groups.
+    dropped: &'static str,
+}
+
+static VERSION_1: Names = Names {
+    limit: "memory.limit_in_bytes",
+    used: "memory.usage_in_bytes",
+    highest: "memory.max_usage_in_bytes",
+    kills: "memory.oom_control",
+    dropped: "total_inactive_file",
+};
+static VERSION_2: Names = Names {
+    limit: "memory.max",
+    used: "memory.current",
+    highest: "memory.peak",
+    kills: "memory.events",
+    dropped: "inactive_file",
+};
+
+/// A control group that this process can see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cgroup {
+    /// Its folder, and those of the groups in which it is, up to the outermost one.
+    folders: Vec<PathBuf>,
+    names: &'static Names,
+}
+
+/// The lowest limit of a control group and those in which it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryLimit {
+    pub bytes: u64,
+    /// What the processes of the group that has this limit use. This includes files that the kernel keeps in memory; when the
+    /// limit is near, only those that it would not drop for other memory.
+    pub used: u64,
+    /// The most that they have used since the group was created, if the kernel knows that, with files.
+    pub highest: Option<u64>,
+}
+
+/// Whether so much memory is used that little is left.
+fn is_near(used: u64, limit: u64) -> bool {
+    used >= limit - limit / 10
+}
+
+impl MemoryLimit {
+    pub fn is_near(&self) -> bool {
+        is_near(self.used, self.bytes)
+    }
+}
+
+impl Cgroup {
+    /// The group that limits the memory of this process; `None` if there is none that can be seen.
+    pub fn of(pid: i32) -> Result<Option<Cgroup>> {
+        let groups = fs::read_to_string(file_of(pid, "cgroup")).unwrap_or_default();
+        let mounts = fs::read_to_string(file("self/mountinfo")).unwrap_or_default();
+        // Both versions may be in use, one of them for memory.
+        for (names, controller) in [(&VERSION_1, "memory"), (&VERSION_2, "")] {
+            let Some(path) = groups.lines().find_map(|line| path_of(line, controller)) else {
+                continue;
+            };
+            let mut found = mounts.lines().filter_map(|line| mount(line, controller));
+            let Some(folder) = found.find_map(|(root, at)| place(path, root, at)) else {
+                continue;
+            };
+            let (inner, outermost) = folder;
+            let mut folders = Vec::new();
+            for folder in inner.ancestors() {
+                if folder.join(names.kills).exists() {
+                    folders.try_push(folder.to_path_buf())?;
+                }
+                if folder == outermost {
+                    break;
+                }
+            }
+            if !folders.is_empty() {
+                return Ok(Some(Cgroup { folders, names }));
+            }
+        }
+        Ok(None)
+    }
+
+    pub fn limit(&self) -> Option<MemoryLimit> {
+        let limits = self.folders.iter().filter_map(|folder| {
+            let bytes = number(&folder.join(self.names.limit))?;
+            (bytes < NO_LIMIT).then_some((bytes, folder))
+        });
+        let (bytes, folder) = limits.min_by_key(|&(bytes, _)| bytes)?;
+        let mut used = number(&folder.join(self.names.used))?;
+        if is_near(used, bytes) {
+            let figures = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+            let dropped = field(&figures, self.names.dropped).unwrap_or(0);
+            used = used.saturating_sub(dropped);
+        }
+        Some(MemoryLimit {
+            bytes,
+            used,
+            highest: number(&folder.join(self.names.highest)),
+        })
+    }
+
+    /// How many of its processes the kernel has killed to free memory, also if that was because of the limit of a group in
+    /// which it is, or because the machine had no memory left.
+    pub fn kills(&self) -> Option<u64> {
+        let folder = self.folders.first()?;
+        field(
+            &fs::read_to_string(folder.join(self.names.kills)).ok()?,
+            "oom_kill",
+        )
+    }
+}
+
+/// How many processes of this machine the kernel has killed to free memory.
+pub fn kills_on_machine() -> Option<u64> {
+    field(&fs::read_to_string(file("vmstat")).ok()?, "oom_kill")
+}
+
+/// The memory of this machine, and what of it is available, in bytes.
+pub fn memory_of_machine() -> Option<(u64, u64)> {
+    let text = fs::read_to_string(file("meminfo")).ok()?;
+    let kibibytes = |name| field(&text, name)?.checked_mul(1024);
+    Some((kibibytes("MemTotal:")?, kibibytes("MemAvailable:")?))
+}
+
+/// The path in a line of `/proc/PID/cgroup`, `ID:CONTROLLERS:PATH`. Version 2 has no controllers there.
+fn path_of<'t>(line: &'t str, controller: &str) -> Option<&'t str> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?);
+    controllers
+        .split(',')
+        .any(|one| one == controller)
+        .then_some(path)
+}
+
+/// The group that a mounted folder shows, and the folder, in a line of `/proc/self/mountinfo`:
+/// `ID PARENT DEVICE ROOT FOLDER OPTIONS ... - TYPE SOURCE OPTIONS`.
+fn mount<'t>(line: &'t str, controller: &str) -> Option<(&'t str, &'t Path)> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut after = after.split(' ');
+    let is_wanted = match after.next()? {
+        "cgroup2" => controller.is_empty(),
+        "cgroup" => after.nth(1)?.split(',').any(|one| one == controller),
+        _ => false,
+    };
+    let mut before = before.split(' ').skip(3);
+    let (root, folder) = (before.next()?, before.next()?);
+    is_wanted.then_some((root, Path::new(folder)))
+}
+
+/// The folder of the group `path`, and the outermost folder, if `at` shows the group `root`.
+fn place<'p>(path: &str, root: &str, at: &'p Path) -> Option<(PathBuf, &'p Path)> {
+    let inside = Path::new(path).strip_prefix(root).ok()?;
+    // A group outside of the namespace of this process has a path with `..`.
+    let is_seen = inside.components().all(|part| part.as_os_str() != "..");
+    is_seen.then(|| (at.join(inside), at))
+}
+
+/// The content of a file that is one number.
+fn number(file: &Path) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+/// The number after this name at the start of a line.
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let is_name = words.next() == Some(name);
+        is_name.then(|| words.next()?.parse().ok()).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::folder::Scripted;
+    use super::*;
+
+    /// Writes a file below the scripted folder.
+    fn write(system: &Scripted, name: &str, text: &str) {
+        let file = system.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+
+    /// Mounts the group `root` of each type of file system.
+    fn mounted(system: &Scripted, mounts: &[(&str, &str, &str, &str)]) {
+        let lines = mounts.iter().map(|(root, folder, kind, options)| {
+            let folder = system.path().join(folder);
+            let folder = folder.display();
+            format!("35 31 0:32 {root} {folder} rw,relatime shared:9 - {kind} {kind} {options}\n")
+        });
+        write(system, "self/mountinfo", &lines.collect::<String>());
+    }
+
+    #[test]
+    fn version_2_has_the_lowest_limit_of_all_groups_around() {
+        let system = Scripted::new("cgroup-2");
+        mounted(&system, &[("/", "fs", "cgroup2", "rw")]);
+        write(&system, "7/cgroup", "0::/work/job\n");
+        for (folder, limit, used, highest, kills) in [
+            ("fs/work/job", "max", 300, "350", 2),
+            ("fs/work", "1000", 900, "950", 3),
+        ] {
+            write(&system, &format!("{folder}/memory.max"), limit);
+            write(
+                &system,
+                &format!("{folder}/memory.current"),
+                &format!("{used}\n"),
+            );
+            write(&system, &format!("{folder}/memory.peak"), highest);
+            let events =
+                format!("low 0\nhigh 0\nmax 9\noom 1\noom_kill {kills}\noom_group_kill 0\n");
+            write(&system, &format!("{folder}/memory.events"), &events);
+        }
+        let group = Cgroup::of(7).unwrap().unwrap();
+        let limit = |bytes, used, highest| {
+            Some(MemoryLimit {
+                bytes,
+                used,
+                highest,
+            })
+        };
+        assert_eq!(group.limit(), limit(1000, 900, Some(950)));
+        assert!(group.limit().is_some_and(|limit| limit.is_near()));
+        // What the kernel would drop first does not count when the limit is near.
+        write(
+            &system,
+            "fs/work/memory.stat",
+            "anon 700\nfile 200\ninactive_file 150\n",
+        );
+        assert_eq!(group.limit(), limit(1000, 750, Some(950)));
+        assert!(group.limit().is_some_and(|limit| !limit.is_near()));
+        assert_eq!(group.kills(), Some(2));
+        // Older kernels do not know the highest use.
+        write(&system, "fs/work/job/memory.max", "500\n");
+        fs::remove_file(system.path().join("fs/work/job/memory.peak")).unwrap();
+        assert_eq!(group.limit(), limit(500, 300, None));
+        write(&system, "fs/work/job/memory.max", "max\n");
+        write(&system, "fs/work/memory.max", "max\n");
+        assert_eq!(group.limit(), None);
+    }
+
+    #[test]
+    fn version_1_shows_a_container_its_own_group_only() {
+        let system = Scripted::new("cgroup-1");
+        let mounts = [
+            ("/", "unified", "cgroup2", "rw"),
+            ("/docker/12", "cpu", "cgroup", "rw,cpu,cpuacct"),
+            ("/docker/12", "memory", "cgroup", "rw,memory"),
+        ];
+        mounted(&system, &mounts);
+        write(&system, "unified/cgroup.procs", "");
+        write(&system, "memory/memory.limit_in_bytes", "2000\n");
+        write(&system, "memory/memory.usage_in_bytes", "1500\n");
+        write(&system, "memory/memory.max_usage_in_bytes", "1999\n");
+        write(
+            &system,
+            "memory/memory.oom_control",
+            "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n",
+        );
+        write(
+            &system,
+            "7/cgroup",
+            "5:cpu,cpuacct:/docker/12\n4:memory:/docker/12\n0::/\n",
+        );
+        let group = Cgroup::of(7).unwrap().unwrap();
+        let expected = MemoryLimit {
+            bytes: 2000,
+            used: 1500,
+            highest: Some(1999),
+        };
+        assert_eq!((group.limit(), group.kills()), (Some(expected), Some(4)));
+        write(
+            &system,
+            "memory/memory.limit_in_bytes",
+            "9223372036854771712\n",
+        );
+        assert_eq!(group.limit(), None);
+        // Another container cannot be seen.
+        write(&system, "8/cgroup", "4:memory:/docker/13\n0::/\n");
+        assert_eq!(Cgroup::of(8).unwrap(), None);
+    }
+
+    #[test]
+    fn without_control_groups_there_are_no_limits() {
+        let system = Scripted::new("cgroup-none");
+        assert_eq!(Cgroup::of(7).unwrap(), None);
+        assert_eq!((kills_on_machine(), memory_of_machine()), (None, None));
+        mounted(&system, &[("/", "fs", "cgroup2", "rw")]);
+        // The outermost group has no limit, and a group outside of the namespace is not seen.
+        for (path, folder) in [("/", "fs/cgroup.procs"), ("/../other", "fs/memory.max")] {
+            write(&system, "7/cgroup", &format!("0::{path}\n"));
+            write(&system, folder, "");
+            assert_eq!(Cgroup::of(7).unwrap(), None, "{path}");
+        }
+        for broken in ["", "0", "::", "4:memory", "4:memory:/\n0::", "\u{0}:x:y"] {
+            write(&system, "7/cgroup", broken);
+            assert_eq!(Cgroup::of(7).unwrap(), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn the_machine_has_figures_of_its_own() {
+        let system = Scripted::new("cgroup-machine");
+        write(
+            &system,
+            "vmstat",
+            "nr_free_pages 1\noom_kill 3\noom_killer 4\n",
+        );
+        write(
+            &system,
+            "meminfo",
+            "MemTotal:  2000 kB\nMemFree: 1 kB\nMemAvailable:   100 kB\n",
+        );
+        assert_eq!(kills_on_machine(), Some(3));
+        assert_eq!(memory_of_machine(), Some((2_048_000, 102_400)));
+        write(&system, "meminfo", "MemTotal: 99999999999999999999 kB\n");
+        assert_eq!(memory_of_machine(), None);
+    }
+}
