@@ -28,6 +28,9 @@ test_that("interrupts at any time, while R's profiler takes samples each millise
   skip_if_not(is_live_platform())
   for (round in 1:20) {
     expect_done(run_exact(c(
+      # R's own promises of functions stay unusable if it is interrupted while it loads one, and again when it warns of that.
+      "own <- asNamespace('profile')",
+      "for (name in ls(own, all.names = TRUE)) get(name, own)",
       "interrupted <- 0",
       "ended <- tempfile()",
       # Interrupts are allowed while the recording starts, runs and ends, and nowhere else.
