@@ -84,7 +84,8 @@ describe_agent_status <- function(x, now) {
     },
     if (!is.na(x$memory)) {
       lost <- if (x$snapshots_lost > 0) paste0(", ", format_count(x$snapshots_lost), " failed")
-      paste0("Snapshots of R's heap: ", format_count(x$snapshots), lost, ", one every ", format(x$memory), " s")
+      paste0("Snapshots of R's heap: ", format_count(x$snapshots), lost,
+        if (identical(x$memory, "peak")) ", at peaks of the memory" else paste0(", one every ", format(x$memory), " s"))
     },
     if (!is.na(x$last_sent)) paste0("Last sent: ", since(x$last_sent)),
     if (!is.na(x$last_error)) paste0("Last error, ", since(x$last_error_time), ": ", x$last_error),

@@ -35,6 +35,12 @@
 #' [snapshot_memory()] does with `gc = FALSE`, and sends it like a profile. [holders()] shows who holds the memory of one
 #' snapshot, and [compare_profiles()] what has grown between two.
 #'
+#' With `memory = "peak"`, the agent takes a snapshot whenever the memory of the process is at least 10% more than at the last
+#' one, so that the last snapshot before a container runs out of memory shows what it was used for. They take at most a second
+#' of CPU time and 5% of the time. A peak that is shorter than 0.02 seconds, or that comes while another snapshot is being
+#' taken, can be missed. If a snapshot could need more memory than the limit of the cgroup (of the container) or the machine
+#' leaves, it is not taken: `agent_status()` counts it in `snapshots_lost`, and `last_error` says why.
+#'
 #' A snapshot stops R for some 50 milliseconds for each GB of memory. It takes about half a second of CPU time for a
 #' million objects, in another thread, and 120 bytes of memory for each object.
 #'
@@ -114,7 +120,8 @@
 #'   is created if it does not exist. `NULL` is the folder in the environment variable `R_PROFILE_AGENT_SPOOL`, or a
 #'   folder next to the temporary folders of R sessions, usually in `/tmp`. Provide a folder that outlives a container
 #'   if parts should as well.
-#' @param memory Seconds between two snapshots of R's heap, or `NULL` for no snapshots. See *Memory*.
+#' @param memory Seconds between two snapshots of R's heap, `"peak"` for snapshots whenever the memory is higher than before,
+#'   or `NULL` for no snapshots. See *Memory*.
 #'
 #' @return `start_agent()`: `NULL`, invisibly.
 #'
@@ -188,7 +195,7 @@ start_agent <- function(
   resource <- agent_resource(resource, call)
   settings <- c(
     list(
-      interval = as.numeric(interval), every = as.numeric(every), memory = as.numeric(memory), clock = clock, lease = character(),
+      interval = as.numeric(interval), every = as.numeric(every), memory = agent_memory(memory), clock = clock, lease = character(),
       keys = as.list(enc2utf8(names(resource))), values = as.list(enc2utf8(unname(resource)))
     ),
     agent_target(to, headers, timeout, resource, spool, call)
@@ -275,11 +282,15 @@ check_every <- function(every, interval, call) {
 }
 
 check_memory <- function(memory, every, call) {
-  is_valid <- is.null(memory) || is.numeric(memory) && length(memory) == 1 && isTRUE(memory >= every && memory < 1e8)
+  is_valid <- is.null(memory) || identical(memory, "peak") ||
+    is.numeric(memory) && length(memory) == 1 && isTRUE(memory >= every && memory < 1e8)
   if (!is_valid) {
-    abort_argument("`memory` must be a number of seconds, at least `every`, or `NULL`.", call)
+    abort_argument("`memory` must be a number of seconds, at least `every`, or `\"peak\"`, or `NULL`.", call)
   }
 }
+
+# As the thread reads it, see src/rust/src/agent.rs.
+agent_memory <- function(memory) if (identical(memory, "peak")) 0 else as.numeric(memory)
 
 # ---- Chunks for a function -------------------------------------------------------------
 

@@ -27,7 +27,7 @@
 #'
 #' If the memory of whole processes was recorded, as by [profile_process()] and with `children = TRUE`, the line `Memory` shows the
 #' highest memory (*resident set size*), and how much several processes took together at one moment: memory that forks share
-#' counts once, as for the limit of a container.
+#' counts once, as for the limit of a container. The latter is measured from time to time, so it is a lower bound.
 #'
 #' If frameworks add more than ten frames to an average sample, the call tree is shown without them, see
 #' [`filter_profile(hide_plumbing = TRUE)`][filter_profile()].

@@ -155,8 +155,9 @@ label_figures <- function(x, summary, key, call) {
   }
   peak <- if (key == "process" && !has_label(x, key)) described_peak(x)$processes
   if (!is.null(peak)) {
-    most <- vapply(split(peak$peak, factor(peak$process, values)), function(peak) max(peak, NA_real_, na.rm = TRUE), 0)
-    columns$peak_memory <- unname(most)
+    # A process that has executed R again has two sources.
+    peak <- peak[order(-peak$peak), ]
+    columns$peak_memory <- peak$peak[match(values, peak$process)]
   }
   figures <- tibble::new_tibble(columns, nrow = length(values))
   figures[order(-abs(figures$total), figures[[key]], method = "radix"), ]

@@ -12,41 +12,31 @@ check_snapshot <- function(snapshot, call) {
 # `highest`, and `taken`, the memory at the last snapshot.
 peaks_so_far <- function() rust(rust_peaks_look(), NULL)
 
-# Ends that, and returns `peaks`, the same table; `snapshot`, a profile with the last snapshots of all processes, NULL if
-# there is none; `errors`; and `endings`, see `format_endings()`.
+# Ends that, and returns `peaks`, the same table; `snapshot`, a profile with the last snapshots of all processes; `errors`, why
+# a later one failed; and `endings`, see `format_endings()`.
 end_peaks <- function(call, lazy = lazy_columns(call)) {
   found <- rust(rust_peaks_end(lazy), call)
-  snapshots <- lapply(Filter(Negate(is.null), found$snapshots), new_profile_data, "2.0")
+  snapshots <- lapply(found$snapshots, new_profile_data, "2.0")
   list(
     peaks = found$peaks, endings = found$endings, errors = found$errors[nzchar(found$errors)],
-    snapshot = if (length(snapshots) == 1) snapshots[[1]] else if (length(snapshots) > 1) bind_profiles(snapshots, call)
+    snapshot = if (length(snapshots) == 1) snapshots[[1]] else bind_profiles(snapshots, call)
   )
-}
-
-# The snapshot, or an error that says why there is none.
-snapshot_of_peak <- function(ended, call) {
-  if (is.null(ended$snapshot)) {
-    why <- rlang::set_names(ended$errors, rep("x", length(ended$errors)))
-    abort_profile(c("No snapshot could be taken.", why), "profile_error_process", call = call)
-  }
-  ended$snapshot
 }
 
 bytes_text <- function(bytes) trimws(format_amount(bytes, "bytes"))
 
 # Lines about snapshots that have ended.
 format_peaks <- function(ended, n, width) {
-  peaks <- ended$peaks[ended$peaks$snapshots > 0, ]
-  several <- nrow(peaks) > 1
+  peaks <- ended$peaks
   texts <- paste0(
-    if (several) paste0("Process ", peaks$pid, ": ") else "", "The snapshot was taken at ", bytes_text(peaks$taken),
+    if (nrow(peaks) > 1) paste0("Process ", peaks$pid, ": "), "The snapshot was taken at ", bytes_text(peaks$taken),
     " of memory; the most was ", bytes_text(peaks$highest), ".",
-    ifelse(peaks$taken < peaks$highest / 1.1, " That was too short for a snapshot.", ""),
-    recycle0 = TRUE
+    ifelse(peaks$taken < peaks$highest / 1.1, " That was too short for a snapshot.", "")
   )
+  texts <- c(texts, paste("A later snapshot failed:", ended$errors, recycle0 = TRUE))
   c(
     unlist(lapply(texts, function(text) wrap("", text, width))),
-    if (!is.null(ended$snapshot)) format(holders(ended$snapshot, n = n), width = width)
+    format(holders(ended$snapshot, n = n), width = width)
   )
 }
 
@@ -88,12 +78,12 @@ described_peak <- function(x) {
   number <- function(key) as.numeric(source_attribute(x, key))
   peak <- number("profile.memory.peak")
   first <- function(key) c(stats::na.omit(number(key)), NA_real_)[[1]]
-  if (all(is.na(peak))) {
+  end <- source_attribute(x, "profile.process.end")
+  known <- !is.na(peak) | !is.na(end)
+  if (!any(known)) {
     return(NULL)
   }
   name <- names_of_processes(x) %||% rep(NA_character_, length(peak))
-  end <- source_attribute(x, "profile.process.end")
-  known <- !is.na(peak)
   list(
     processes = tibble::tibble(process = name[known], peak = peak[known], end = end[known]),
     together = first("profile.memory.together"), count = first("profile.memory.processes"),
@@ -102,7 +92,7 @@ described_peak <- function(x) {
 }
 
 format_peak <- function(peak, width) {
-  if (is.null(peak)) {
+  if (all(is.na(peak$processes$peak))) {
     return()
   }
   most <- which.max(peak$processes$peak)
@@ -110,8 +100,8 @@ format_peak <- function(peak, width) {
   most <- bytes_text(peak$processes$peak[[most]])
   text <- if (!is.na(peak$together)) {
     paste0(
-      "up to ", bytes_text(peak$together), " of ", count_of(peak$count, "process", "processes"), " together, ", most,
-      " of one of them (", name, ")"
+      "at least ", bytes_text(peak$together), " of ", count_of(peak$count, "process", "processes"),
+      " together at one moment, up to ", most, " of one of them (", name, ")"
     )
   } else if (nrow(peak$processes) > 1) {
     paste0("up to ", most, " of one process (", name, ")")
@@ -119,7 +109,7 @@ format_peak <- function(peak, width) {
     paste0("up to ", most)
   }
   text <- paste0(
-    text, if (!is.na(peak$limit)) paste0("; the limit is ", bytes_text(peak$limit)), ".",
+    text, if (!is.na(peak$limit)) paste0("; the limit of the cgroup is ", bytes_text(peak$limit)), ".",
     if (!is.na(peak$kills)) {
       paste0(" The kernel has killed ", count_of(peak$kills, "process", "processes"), " to free memory.")
     }

@@ -179,19 +179,15 @@ with_end_of_script <- function(x, ran) {
 # Where the snapshot is written that belongs to a profile.
 file_of_peak <- function(output) sub("([^./\\\\]+)([^/\\\\]*)$", "\\1-peak\\2", output)
 
-# What `end_peaks()` has returned in the helper, or why it has not.
-peak_of_helper <- function(helped) {
-  if (inherits(helped, "error")) list(errors = conditionMessage(helped)) else helped[["peak"]]
-}
+# What `end_peaks()` has returned in the helper, or an error of the helper.
+peak_of_helper <- function(helped) if (inherits(helped, "error")) helped else helped[["peak"]]
 
-# Shows and writes the snapshot at the highest memory. `peak`: see `peak_of_helper()`; NULL if the helper was not started.
+# Shows and writes the snapshot at the highest memory. `peak`: see `peak_of_helper()`; NULL if there was no helper.
 shell_finish_peak <- function(peak, output, options) {
-  if (is.null(peak)) {
-    shell_message("profile: There is no snapshot of the memory: it was not watched.")
-    return()
-  }
-  if (is.null(peak$snapshot)) {
-    shell_message("profile: There is no snapshot of the memory. ", paste(peak$errors, collapse = " "))
+  if (is.null(peak) || inherits(peak, "error")) {
+    shell_message(
+      "profile: There is no snapshot of the memory", if (is.null(peak)) "." else paste(":", conditionMessage(peak))
+    )
     return()
   }
   if (!isTRUE(options$quiet)) {

@@ -113,7 +113,7 @@ watch_process <- function(
   ended <- end_peaks(call)
   on.exit()
   cat(c(format_endings(ended$endings), format_peaks(ended, n, line_width(NULL, NULL))), sep = "\n")
-  invisible(snapshot_of_peak(ended, call))
+  invisible(ended$snapshot)
 }
 
 # The lines that are shown for an update. `known`: notes that were shown before. `peaks`: see `peaks_so_far()`.
@@ -150,7 +150,7 @@ watched_lines <- function(recorded, every, n, known = character(), peaks = NULL)
     } else {
       paste0(
         if (nrow(peaks) > 1) paste0("Process ", peaks$pid, ": "), bytes_text(peaks$resident), " of memory, at most ",
-        bytes_text(peaks$highest), ifelse(peaks$taken > 0, paste0(", snapshot at ", bytes_text(peaks$taken)), "")
+        bytes_text(peaks$highest), ", snapshot at ", bytes_text(peaks$taken)
       )
     }
   )

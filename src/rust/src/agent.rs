@@ -12,6 +12,7 @@ use profile_agent::handle;
 pub use profile_agent::handle::{abandon, clear};
 use profile_agent::recorder::Timing;
 use profile_agent::run::{Job, Lease};
+use profile_agent::schedule::When;
 pub use profile_agent::serve::serve;
 use profile_agent::sink::To;
 use profile_agent::source::Source;
@@ -36,7 +37,7 @@ use std::time::Duration;
 /// seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `kind`, "folder", "function" or
 /// "forward"; and `path`, the folder, or the spool. For a folder: `name`, the prefix of file names. For a spool: `limit`,
 /// its maximum size in bytes; and for a forwarder: `target`, `command` and `environment` (bytes). `memory`, the seconds
-/// between two snapshots of R's heap, or NULL. `lease`, two files: the agent records as long as the first one exists, and
+/// between two snapshots of R's heap, 0 for snapshots at each peak of the memory, or NULL. `lease`, two files: the agent records as long as the first one exists, and
 /// removes the second one at the end; or NULL.
 pub fn start(list: &Robj) -> Result<()> {
     handle::start(job(list)?)
@@ -66,7 +67,9 @@ fn job(list: &Robj) -> Result<Job> {
     };
     let memory = match option(list, "memory")?.doubles()? {
         [] => None,
-        _ => Some(duration(list, "memory")?),
+        // At the peaks, see `agent_memory()`.
+        [0.0] => Some(When::AtPeaks),
+        _ => Some(When::Every(duration(list, "memory")?)),
     };
     if memory.is_some() {
         check_own_heap()?;

@@ -48,6 +48,11 @@ impl Figures {
         Some(usage)
     }
 
+    /// The memory of the process, in bytes.
+    pub fn resident(&self) -> Option<u64> {
+        (self.resident)()
+    }
+
     /// The figures at the end of a chunk.
     pub fn in_chunk(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let usage = self.look();

@@ -15,7 +15,7 @@
 //! - [`run`]: the main loop of the thread; [`now`]: the time, which it passes to everything else;
 //! - [`source`]: where samples come from; [`recorder`]: what takes them: [`chunks`] makes chunks of the samples of a
 //!   [`session`] of the reader (`own_session`), [`rprof`] of those of R's own profiler;
-//! - [`figures`]: about memory, in each chunk; [`snapshots`]: of R's heap;
+//! - [`figures`]: about memory, in each chunk; [`snapshots`]: of R's heap, and their [`schedule`];
 //! - [`state`]: what both threads know, with the [`counts`]: each sample is open, in the spool, sent or dropped;
 //! - [`spool`]: the folder with the chunks that wait to be sent, the only queue; [`names`]: of its files; [`lock`]: shows
 //!   which processes use it; [`serve`]: the forwarder's part of that; [`folder`]: files for the user;
@@ -48,6 +48,7 @@ pub mod own_session;
 pub mod recorder;
 pub mod rprof;
 pub mod run;
+pub mod schedule;
 pub mod serve;
 pub mod session;
 pub mod sink;

@@ -4,6 +4,7 @@ use crate::figures::Figures;
 use crate::forward::Forward;
 use crate::now::Now;
 use crate::recorder::{Recorder, Timing};
+use crate::schedule::When;
 use crate::sink::{Encoder, To};
 use crate::snapshots::Snapshots;
 use crate::source::Source;
@@ -33,8 +34,8 @@ pub struct Job {
     pub timing: Timing,
     pub to: To,
     pub resource: Vec<(String, String)>,
-    /// The time between two snapshots of R's heap, if they are taken.
-    pub memory: Option<Duration>,
+    /// When snapshots of R's heap are taken, if they are.
+    pub memory: Option<When>,
     /// `None` if R's counts of its objects are not found.
     pub gauge: Option<Gauge>,
     /// What the agent records for, if that is not the life of the process.
@@ -85,7 +86,7 @@ fn work(job: Job, state: &State, ready: &SyncSender<Result<()>>) {
     let _ = ready.send(Ok(()));
     let mut snapshots = job
         .memory
-        .map(|every| Snapshots::current(every, &encoder, now));
+        .map(|when| Snapshots::current(when, &encoder, now));
     let file = job.lease.map(|lease| lease.file);
     let goes_on = || file.as_ref().is_none_or(|file| file.exists());
     record(

@@ -1,6 +1,7 @@
-//! Snapshots of R's heap at regular times.
+//! Snapshots of R's heap, each by a thread of its own, so that samples are taken meanwhile.
 
 use crate::now::Now;
+use crate::schedule::{Schedule, When};
 use crate::sink::Encoder;
 use crate::state::{State, in_words};
 use crate::system;
@@ -13,16 +14,13 @@ use profile_reader::live::heap_of_image;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 /// Takes a snapshot. It runs in a thread of its own.
 pub type Take = fn(Stop) -> Result<Profile>;
 
-/// Snapshots of R's heap at regular times. Each one is taken by a thread of its own, so that samples are taken meanwhile.
 pub struct Snapshots<'a> {
     encoder: &'a Encoder,
-    every: Duration,
-    next: Instant,
+    schedule: Schedule,
     take: Take,
     running: Option<Running>,
 }
@@ -33,19 +31,18 @@ struct Running {
 }
 
 impl<'a> Snapshots<'a> {
-    pub fn new(every: Duration, encoder: &'a Encoder, take: Take, now: Now) -> Snapshots<'a> {
+    pub fn new(schedule: Schedule, encoder: &'a Encoder, take: Take) -> Snapshots<'a> {
         Snapshots {
             encoder,
-            every,
-            next: now.instant + every,
+            schedule,
             take,
             running: None,
         }
     }
 
-    pub fn current(every: Duration, encoder: &'a Encoder, now: Now) -> Snapshots<'a> {
+    pub fn current(when: When, encoder: &'a Encoder, now: Now) -> Snapshots<'a> {
         let take = |stop: Stop| heap_of_image(stop).map(|snapshot| snapshot.profile);
-        Snapshots::new(every, encoder, take, now)
+        Snapshots::new(Schedule::new(when, now), encoder, take)
     }
 
     /// Stores a snapshot that is complete, and starts the next one if it is time for it.
@@ -56,15 +53,21 @@ impl<'a> Snapshots<'a> {
             .is_some_and(|running| running.thread.is_finished())
         {
             let (taken, cpu) = self.end();
+            self.schedule.ended(cpu);
             let encoded = taken.and_then(|mut profile| self.encoder.encode(&mut profile));
             state.add_snapshot(encoded, cpu, now);
         }
-        if self.running.is_none() && now.instant >= self.next {
-            // One that takes longer than this delays the next one.
-            self.next = now.instant + self.every;
-            if let Err(error) = self.start() {
-                state.add_snapshot(Err(error), 0, now);
-            }
+        if self.running.is_some() {
+            return;
+        }
+        let is_due = self.schedule.is_due(&self.encoder.figures, now);
+        let started = match is_due {
+            Ok(false) => Ok(()),
+            Ok(true) => self.start(),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = started {
+            state.add_snapshot(Err(error), 0, now);
         }
     }
 

@@ -23,7 +23,8 @@ impl World {
     }
 
     fn snapshots(&self, take: Take) -> Snapshots<'_> {
-        Snapshots::new(seconds(10.0), &self.encoder, take, self.start)
+        let every = When::Every(seconds(10.0));
+        Snapshots::new(Schedule::new(every, self.start), &self.encoder, take)
     }
 
     /// Steps at this time until no thread is running.

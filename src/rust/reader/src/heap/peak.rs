@@ -4,8 +4,8 @@
 
 use crate::heap::maxima::{Bounds, Maxima};
 use crate::heap::snapshot::Snapshot;
-use crate::heap::snapshots::{check, heap_here};
-use crate::process::{Process, prepare_thread};
+use crate::heap::snapshots::heap_here;
+use crate::process::{Process, gone, prepare_thread};
 use crate::record::memory::MemoryWatch;
 use crate::recorded::memory::{END, Ending, PEAK, Peak, PeakSoFar};
 use crate::recorded::source::{add_numbers_to_all, attribute};
@@ -45,10 +45,10 @@ pub struct PeakWatch {
 }
 
 impl PeakWatch {
-    /// Fails if no snapshot can be taken of the process, with the reason.
+    /// Takes the first snapshot, and begins to watch the process. Fails if no snapshot can be taken, with the reason.
     pub fn start(pid: i32) -> Result<PeakWatch> {
         let process = Process::find(pid)?;
-        check(&process)?;
+        let (ready, begun) = channel();
         let (end, ended) = channel();
         let so_far = Arc::new(Mutex::new(PeakSoFar::default()));
         let shared = Arc::clone(&so_far);
@@ -57,17 +57,22 @@ impl PeakWatch {
             let take = Box::new(move |stop: Stop| heap_here(pid, stop));
             let mut watcher = Watcher::new(process, take)?;
             let begin = Instant::now();
-            while watcher.step(&|| begin.elapsed())? {
+            let clock = || begin.elapsed();
+            let begun = watcher.first(&clock);
+            *lock(&shared) = watcher.so_far;
+            // Otherwise nobody would wait for it.
+            let _ = ready.send(begun);
+            while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                let goes_on = watcher.step(&clock)?;
                 *lock(&shared) = watcher.so_far;
-                if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
+                if !goes_on {
                     break;
                 }
             }
-            watcher.so_far.has_ended = true;
-            *lock(&shared) = watcher.so_far;
-            watcher.finish()
+            watcher.finish(&clock)
         };
         let thread = Builder::new().spawn(watch).map_err(refused)?;
+        begun.recv().map_err(|_| failed())??;
         Ok(PeakWatch {
             home: process::id(),
             end,
@@ -88,10 +93,12 @@ impl PeakWatch {
     /// Ends. A snapshot that is just being taken is completed.
     pub fn end(self) -> Result<Peak> {
         drop(self.end);
-        let panicked =
-            |_| Error::Process(message!("The thread that watches the memory has failed."));
-        self.thread.join().map_err(panicked)?
+        self.thread.join().map_err(|_| failed())?
     }
+}
+
+fn failed() -> Error {
+    Error::Process(message!("The thread that watches the memory has failed."))
 }
 
 fn lock(so_far: &Mutex<PeakSoFar>) -> MutexGuard<'_, PeakSoFar> {
@@ -131,12 +138,21 @@ impl Watcher {
         })
     }
 
+    /// The first reading and snapshot.
+    fn first(&mut self, clock: &dyn Fn() -> Duration) -> Result<()> {
+        self.step(clock)?;
+        match (self.so_far.snapshots, self.error.take()) {
+            (0, Some(error)) => Err(error),
+            (0, None) => Err(gone(self.so_far.pid)),
+            _ => Ok(()),
+        }
+    }
+
     /// A reading, and a snapshot if it is a new maximum. Returns whether the process still runs. `clock` is the time since the
     /// first reading.
     fn step(&mut self, clock: &dyn Fn() -> Duration) -> Result<bool> {
         self.memory.look(clock);
-        if self.memory.has_ended(self.process) {
-            self.memory.end(self.process, clock());
+        if self.notes_end(clock) {
             return Ok(false);
         }
         let Some(now) = self.memory.processes().next() else {
@@ -165,7 +181,17 @@ impl Watcher {
         Ok(true)
     }
 
-    fn finish(mut self) -> Result<Peak> {
+    /// Whether the process has ended, which is then noted.
+    fn notes_end(&mut self, clock: &dyn Fn() -> Duration) -> bool {
+        let has_ended = self.memory.has_ended(self.process);
+        if has_ended {
+            self.memory.end(self.process, clock());
+        }
+        has_ended
+    }
+
+    fn finish(mut self, clock: &dyn Fn() -> Duration) -> Result<Peak> {
+        self.notes_end(clock);
         let ending = self.memory.processes().next();
         let ending = ending.and_then(|process| process.ending);
         if let Some(profile) = &mut self.last {

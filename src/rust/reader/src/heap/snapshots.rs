@@ -54,14 +54,9 @@ pub fn heap_of(pid: i32, stop: Stop) -> Result<Snapshot> {
     taken.map(|(snapshot, _)| snapshot)
 }
 
-/// Fails if the heap of a process cannot be read, with the reason.
-pub fn check(process: &Process) -> Result<()> {
-    Found::find(process).map(drop)
-}
-
 /// Fails if the heap of this process cannot be read, with the reason.
 pub fn check_own_heap() -> Result<()> {
-    check(&own_process()?)
+    Found::find(&own_process()?).map(drop)
 }
 
 fn own_process() -> Result<Process> {

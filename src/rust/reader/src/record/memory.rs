@@ -18,7 +18,7 @@ const AT_ONCE: u32 = 16;
 /// The memory of all together is measured when the sum has grown by so many percent, and the time between two measurements
 /// is so many times that of one.
 const GROWTH: u64 = 2;
-const PAUSES: u32 = 50;
+const PAUSES: u32 = 20;
 /// A process of which the end is unknown may have been killed if the kernel has counted a kill since.
 const JUST_NOW: Duration = Duration::from_secs(1);
 /// Little memory is available if it is one of so many parts.

@@ -84,8 +84,6 @@ pub struct PeakSoFar {
     /// At the last snapshot; 0 if there was none.
     pub taken: u64,
     pub snapshots: u64,
-    /// Whether the process, or the watch, has ended.
-    pub has_ended: bool,
 }
 
 /// What is known when it has ended.

@@ -74,6 +74,13 @@ impl World {
     }
 }
 
+impl World {
+    fn finish(self) -> Peak {
+        let now = self.now.get();
+        self.watcher.finish(&|| now).unwrap()
+    }
+}
+
 /// The attributes of the source.
 fn about(profile: &Profile) -> Vec<(&str, &str)> {
     let text = |id: StringId| profile.strings.get(id);
@@ -105,7 +112,7 @@ fn a_snapshot_is_taken_at_each_new_maximum() {
     assert_eq!(so_far.highest, 200 * MB);
     assert!(!world.step(110, 250));
     world.ends(0);
-    let peak = world.watcher.finish().unwrap();
+    let peak = world.finish();
     let highest = (250 * MB).to_string();
     let expected = [
         ("profile.memory.peak", highest.as_str()),
@@ -134,7 +141,7 @@ fn the_last_snapshot_remains_when_the_process_is_killed() {
     world.step(100, 100);
     world.step(300, 300);
     world.ends(9);
-    let peak = world.watcher.finish().unwrap();
+    let peak = world.finish();
     assert_eq!(
         peak.ending.map(|ending| ending.cause),
         Some(Cause::Signal(9))
@@ -160,13 +167,38 @@ fn a_snapshot_that_fails_leaves_the_last_one() {
 }
 
 #[test]
-fn without_a_snapshot_the_reason_is_kept() {
+fn the_first_snapshot_has_to_succeed() {
     let mut world = world("peak-none", |_| Err(Error::Process("never".into())));
+    let why = world
+        .watcher
+        .first(&|| Duration::ZERO)
+        .unwrap_err()
+        .to_string();
+    assert!(why.contains("never"), "{why}");
+    let mut world = self::world("peak-first", |_| Ok(10));
+    world.watcher.first(&|| Duration::ZERO).unwrap();
+    assert_eq!(world.watcher.so_far.taken, 100 * MB);
+    let mut world = self::world("peak-gone", |_| Ok(10));
+    world.system.remove(PID);
+    let why = world
+        .watcher
+        .first(&|| Duration::ZERO)
+        .unwrap_err()
+        .to_string();
+    assert!(why.contains("There is no process 7"), "{why}");
+}
+
+#[test]
+fn an_end_just_before_the_watch_ends_is_noted() {
+    let mut world = world("peak-end", |_| Ok(10));
     world.step(100, 100);
-    world.ends(0);
-    let peak = world.watcher.finish().unwrap();
-    assert!(peak.snapshot.is_none() && peak.error.is_some());
-    assert_eq!(peak.so_far.highest, 100 * MB);
+    let line = format!("{PID} (R) Z {}1 {}9", "0 ".repeat(18), "0 ".repeat(29));
+    fs::write(world.system.path().join("7/stat"), line).unwrap();
+    let peak = world.finish();
+    assert_eq!(
+        peak.ending.map(|ending| ending.cause),
+        Some(Cause::Signal(9))
+    );
 }
 
 #[test]

@@ -141,6 +141,18 @@ pub fn memory_of_machine() -> Option<(u64, u64)> {
     Some((kibibytes("MemTotal:")?, kibibytes("MemAvailable:")?))
 }
 
+/// How many bytes this process can still use: of the limit of its group, and of the machine.
+pub fn memory_left() -> Option<u64> {
+    let pid = i32::try_from(std::process::id()).unwrap_or(0);
+    let limit = Cgroup::of(pid)
+        .ok()
+        .flatten()
+        .and_then(|group| group.limit());
+    let of_group = limit.map(|limit| limit.bytes.saturating_sub(limit.used));
+    let of_machine = memory_of_machine().map(|(_, available)| available);
+    of_group.into_iter().chain(of_machine).min()
+}
+
 /// The path in a line of `/proc/PID/cgroup`, `ID:CONTROLLERS:PATH`. Version 2 has no controllers there.
 fn path_of<'t>(line: &'t str, controller: &str) -> Option<&'t str> {
     let mut parts = line.splitn(3, ':').skip(1);
@@ -314,6 +326,30 @@ mod tests {
         for broken in ["", "0", "::", "4:memory", "4:memory:/\n0::", "\u{0}:x:y"] {
             write(&system, "7/cgroup", broken);
             assert_eq!(Cgroup::of(7).unwrap(), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_the_least_of_the_group_and_the_machine() {
+        let system = Scripted::new("cgroup-left");
+        assert_eq!(memory_left(), None);
+        write(
+            &system,
+            "meminfo",
+            "MemTotal: 2000 kB\nMemAvailable: 100 kB\n",
+        );
+        assert_eq!(memory_left(), Some(102_400));
+        mounted(&system, &[("/", "fs", "cgroup2", "rw")]);
+        write(
+            &system,
+            &format!("{}/cgroup", std::process::id()),
+            "0::/job\n",
+        );
+        write(&system, "fs/job/memory.events", "oom_kill 0\n");
+        for (limit, expected) in [(1000, 600), (400, 0), (900_000, 102_400)] {
+            write(&system, "fs/job/memory.max", &format!("{limit}\n"));
+            write(&system, "fs/job/memory.current", "400\n");
+            assert_eq!(memory_left(), Some(expected));
         }
     }
 

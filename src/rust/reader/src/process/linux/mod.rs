@@ -24,7 +24,7 @@ mod proc;
 mod thread;
 mod workers;
 
-pub use cgroup::{Cgroup, MemoryLimit, kills_on_machine, memory_of_machine};
+pub use cgroup::{Cgroup, MemoryLimit, kills_on_machine, memory_left, memory_of_machine};
 #[cfg(test)]
 pub use folder::{EXECUTES, Entry, Scripted};
 pub use forks::{count_forks, forked, needs_permission, permit_process};
@@ -33,7 +33,7 @@ pub use memory::image::Image;
 pub use memory::own_view::{OwnView, release_memory};
 pub use memory_use::MemoryUse;
 pub use native::NativeReader;
-pub use permission::why_refused;
+pub use permission::{gone, why_refused};
 pub use placement::Placement;
 pub use proc::{Process, last_created, r_processes};
 pub use thread::hold::Hold;

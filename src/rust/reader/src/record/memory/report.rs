@@ -19,7 +19,9 @@ impl MemoryWatch {
         let profile = &mut recorded.profile;
         for one in self.processes() {
             let row = one.source.row();
-            add(profile, row, PEAK, Some(one.peak))?;
+            // It had ended before it was read.
+            let peak = (one.peak > 0).then_some(one.peak);
+            add(profile, row, PEAK, peak)?;
             let Some(ending) = one.ending else {
                 continue;
             };
