@@ -16,16 +16,19 @@ check_exact_memory <- function(memory, threshold, call) {
   is_exact
 }
 
-# Starts to record vectors of at least `threshold` bytes in a file of this folder, those of forks as well if `forks`. Returns
-# whether this is possible; the reason is reported if not.
-start_allocations <- function(threshold, folder, call, forks = FALSE) {
+# Starts to record vectors of at least `threshold` bytes in a file of this folder, those of forks as well if `forks`. If there
+# is a `reader`, see R/peak-images.R, it reads what is in use at peaks. Returns whether this is possible; the reason is
+# reported if not.
+start_allocations <- function(threshold, folder, call, forks = FALSE, reader = NULL) {
   if (isFALSE(getOption("profile.replace_entries"))) {
     return(without_hook("The option `profile.replace_entries` is `FALSE`.", call))
   }
   if (rust(rust_allocations_on(), call)) {
     return(without_hook("Another recording records them already.", call))
   }
-  settings <- list(threshold = as.integer(threshold), probe = 48L + 8L * probe_length, forks = forks)
+  settings <- list(
+    threshold = as.integer(threshold), probe = 48L + 8L * probe_length, forks = forks, reader = as.integer(reader)
+  )
   file <- file_of_allocations(folder)
   measure_collections()
   started <- FALSE

@@ -160,8 +160,8 @@
 #'   record_profile(for (i in 1:20) solve(matrix(runif(250000), 500)), native = TRUE)
 #' }
 record_profile <- function(
-    expr, ..., interval = 0.01, clock = c("cpu", "wall"), memory = TRUE, threshold = 0, gc = TRUE, lines = TRUE,
-    native = FALSE, children = FALSE) {
+    expr, ..., interval = 0.01, clock = c("cpu", "wall"), memory = TRUE, threshold = 0, snapshot = NULL, gc = TRUE,
+    lines = TRUE, native = FALSE, children = FALSE) {
   call <- call_without_dots()
   if (missing(expr)) {
     abort_missing("expr", call, i = "It is the code to record, as in `record_profile(work())`.")
@@ -171,6 +171,8 @@ record_profile <- function(
   check_code(code, env, "record_profile", call)
   check_interval(interval, call)
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
+  check_snapshot(snapshot, call)
+  if (!is.null(snapshot)) memory <- "exact"
   is_exact <- check_exact_memory(memory, threshold, call)
   check_flag(gc, "gc", call)
   check_flag(lines, "lines", call)
@@ -192,6 +194,7 @@ record_profile <- function(
     settings <- helper_settings(interval, clock, native, threshold = if (is_exact) threshold)
     start_helper(children, settings, call, folder)
   }
+  reader <- if (!is.null(snapshot)) start_reader(folder, call)
   started <- Sys.time()
   end_lookout <- if (!children$any) start_lookout(started)
   # If the profiler cannot start.
@@ -204,7 +207,7 @@ record_profile <- function(
   cpu_time <- function() NULL
   used <- NULL
   .start_of_recording <- function() {
-    if (is_exact) finish <<- with_allocations(finish, threshold, folder, children$any, call)
+    if (is_exact) finish <<- with_allocations(finish, threshold, folder, children$any, reader, call)
     cpu_time <<- start_cpu_clock(clock)
   }
   .end_of_recording <- function() {
@@ -219,12 +222,13 @@ record_profile <- function(
     counts <- if (children$any) end_helper()
     x <- tidy_recording(finish(), frames, started, code, env, call)
     x <- with_cpu_time(x, used)
+    at_peak <- if (!is.null(reader)) snapshot_of_reader(folder, call)
     # From here on, Ctrl-C loses what others have recorded.
-    the$last_profile <- complete_recording(x, call, env)
+    the$last_profile <- complete_recording(x, at_peak, call, env)
     ended <<- TRUE
     if (children$any) {
       x <- with_children(x, result_of_helper(folder, counts), frames, duration, clock, call)
-      the$last_profile <- complete_recording(x, call, env)
+      the$last_profile <- complete_recording(x, at_peak, call, env)
     } else {
       end_lookout()
     }
@@ -302,12 +306,13 @@ start_native_recording <- function(options, folder, call) {
 }
 
 # Also records each allocation: in the same source with its lines or, where that is not possible, in a second one.
-with_allocations <- function(finish, threshold, folder, forks, call) {
+with_allocations <- function(finish, threshold, folder, forks, reader, call) {
   force(finish)
   force(call)
-  if (start_allocations(threshold, folder, call, forks)) {
+  if (start_allocations(threshold, folder, call, forks, reader)) {
     is_on <- TRUE
     return(function() {
+      if (!is.null(reader)) wait_for_reader(folder)
       # Called again if Ctrl-C ends the rest.
       suspendInterrupts(if (is_on) {
         is_on <<- FALSE
@@ -335,10 +340,11 @@ tidy_recording <- function(x, frames, started, code, env, call) {
   with_typed_code(without_code_of_callers(x), code, env)
 }
 
-# Adds information about functions, of all processes.
-complete_recording <- function(x, call, env) {
+# Adds information about functions, of all processes, and the snapshot at the peak.
+complete_recording <- function(x, snapshot, call, env) {
   x <- with_packages_in_tables(x, call, env)
   x <- with_source_text(x, as.numeric(Sys.time()), call)
+  attr(x, "snapshot") <- snapshot
   class(x) <- c("profile_recording", class(x))
   x
 }

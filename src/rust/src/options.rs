@@ -134,6 +134,7 @@ pub fn allocation_settings(list: &Robj) -> Result<allocations::Settings> {
         threshold: count(list, "threshold")?,
         probe: count(list, "probe")?,
         forks: option(list, "forks")?.flag()?,
+        reader: option(list, "reader")?.integers()?.first().copied(),
     })
 }
 

@@ -66,6 +66,8 @@ pub struct Settings {
     pub probe: usize,
     /// Whether forks of the process count as well.
     pub forks: bool,
+    /// The process that reads images of this one, in which the memory is higher than ever.
+    pub reader: Option<i32>,
 }
 
 /// Whose vectors are wanted.

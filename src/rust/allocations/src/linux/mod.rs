@@ -7,13 +7,15 @@
 //! - [`holders`]: why an object is copied; [`memory`]: the memory of R's thread;
 //! - [`identity`]: what distinguishes stacks of R, so that each is read once; [`hash`]: numbers for that;
 //! - [`sums`]: what the stacks of a process have allocated; [`counts`]: the file that has this of all processes;
-//!   [`record`]: a stack in it; [`result`]: the profile.
+//!   [`record`]: a stack in it; [`result`]: the profile;
+//! - [`images`]: the process when its memory was highest.
 
 mod counts;
 mod hash;
 mod holders;
 mod hook;
 mod identity;
+mod images;
 mod learn;
 mod memory;
 mod module;

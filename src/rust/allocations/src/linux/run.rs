@@ -5,6 +5,7 @@ use super::counts::{Counts, ProcessId};
 use super::hash;
 use super::holders;
 use super::identity::Identity;
+use super::images::{Images, Pending};
 use super::learn::{Clock, Events, Side, Way};
 use super::memory::OwnMemory;
 use super::native::{Frames, find_in_registers};
@@ -15,6 +16,7 @@ use super::sums::{RowId, Sums};
 use super::table::Replaced;
 use crate::Settings;
 use profile_core::error::{Error, Result};
+use profile_core::limits::memory::owned;
 use profile_core::model::Strings;
 use profile_reader::process::ProcessMemory;
 use profile_reader::record::samples::{INNER, MOST_STACKS};
@@ -63,6 +65,7 @@ pub struct Run {
     /// The last peak whose time was noted.
     pub timed: u64,
     pub reasons: Strings,
+    pub images: Option<Images>,
 }
 
 /// Sets the run.
@@ -164,11 +167,40 @@ impl Run {
         if kind == Kind::Copy && self.sums.asks_why(row) {
             self.explain(row, bytes)?;
         }
-        if self.sums.allocate(row, kind, address, bytes)? {
-            self.note_peak();
-        }
+        let is_peak = self.sums.allocate(row, kind, address, bytes)?;
         self.put(row);
+        if is_peak {
+            self.note_peak();
+            self.take_image(bytes)?;
+        }
         Ok(true)
+    }
+
+    /// Takes an image, if this is wanted, when there is a peak by a vector of this size.
+    fn take_image(&mut self, bytes: u64) -> Result<()> {
+        let in_use = self.sums.peak().bytes;
+        let Some(images) = &mut self.images else {
+            return Ok(());
+        };
+        if !images.is_due(in_use) {
+            return Ok(());
+        }
+        // The stack is known, but not kept as such.
+        self.reader.read(Motion::Asleep)?;
+        let (stack, texts) = (self.reader.stack(), self.reader.texts());
+        let frames = &stack.frames;
+        let frame = frames.iter().find(|frame| frame.place.is_some());
+        let frame = frame.or_else(|| frames.first());
+        let text = |id| owned(texts.get(id));
+        let place = frame.and_then(|frame| frame.place);
+        let pending = Pending {
+            bytes,
+            name: frame.map_or_else(|| Ok(String::new()), |frame| text(frame.name))?,
+            file: place.map_or_else(|| Ok(String::new()), |place| text(place.file))?,
+            line: place.map_or(0, |place| place.line),
+        };
+        images.take(in_use, &pending, now());
+        Ok(())
     }
 
     /// Puts the numbers of a row where other processes can read them.
@@ -222,6 +254,7 @@ impl Run {
         let process = self.counts.add_process(now());
         self.process = process.ok_or(Error::Memory)?;
         self.timed = 0;
+        self.images = None;
         self.memory = own_memory();
         if let Some(reader) = self.reader.of_fork(own_memory())? {
             self.reader = reader;

@@ -3,6 +3,7 @@
 use super::counts::Counts;
 use super::hook;
 use super::identity::Identity;
+use super::images::Images;
 use super::learn::{Events, Way};
 use super::module::Module;
 use super::record::Writer;
@@ -110,6 +111,7 @@ pub fn prepare(settings: Settings, file: &Path) -> Result<()> {
         written: 0,
         timed: 0,
         reasons: Strings::default(),
+        images: settings.reader.map(|reader| Images::new(reader, file)),
     }));
     let replaced = with_run(|run| {
         run.malloc.replace()?;

@@ -42,9 +42,13 @@ impl Maxima {
     /// Notes how many bytes are used now, and returns whether to take a snapshot.
     pub fn is_due(&mut self, bytes: u64, now: Duration) -> bool {
         self.highest = self.highest.max(bytes);
-        let has_grown = bytes > 0
-            && u128::from(bytes) * 100 >= u128::from(self.taken) * u128::from(self.bounds.percent);
-        has_grown && self.has_time(now)
+        self.has_grown(bytes) && self.has_time(now)
+    }
+
+    /// Whether the memory has grown enough, which costs less to know than the time.
+    pub fn has_grown(&self, bytes: u64) -> bool {
+        let least = u128::from(self.taken) * u128::from(self.bounds.percent);
+        bytes > 0 && u128::from(bytes) * 100 >= least
     }
 
     /// The next snapshot is expected to take as long as the longest one.

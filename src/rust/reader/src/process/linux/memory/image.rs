@@ -21,7 +21,9 @@ const NAME: &CStr = c"profile-image";
 /// A child that is killed at the end. It has the file descriptors of this process in common, and no copies of them, which
 /// would keep files and connections open.
 pub struct Image {
-    pid: libc::pid_t,
+    pub pid: libc::pid_t,
+    /// The process that has made it. Its forks must not end it.
+    parent: u32,
     /// How long it took to make it. R waits when it needs memory meanwhile.
     pub pause: Duration,
 }
@@ -30,6 +32,11 @@ impl Image {
     /// Signals must be blocked in the calling thread. The child ends with that thread or, if the thread ends before the
     /// child has asked for this, with the process.
     pub fn take() -> Result<Image> {
+        Image::take_for(0)
+    }
+
+    /// The same. The image permits this process to read it, if the system requires that.
+    pub fn take_for(reader: libc::pid_t) -> Result<Image> {
         let begin = Instant::now();
         let parent = process::id();
         // Without a signal for the parent at its end, so that nobody else sees that there is a child: not a handler of
@@ -39,12 +46,13 @@ impl Image {
         // only makes system calls, by `wait_for_end()`.
         let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
         match libc::pid_t::try_from(pid) {
-            Ok(0) => wait_for_end(parent),
+            Ok(0) => wait_for_end(parent, reader),
             Ok(pid) if pid > 0 => {
                 // If memory runs out, the image is to be killed first.
                 let _ = fs::write(message!("/proc/{pid}/oom_score_adj"), "1000");
                 Ok(Image {
                     pid,
+                    parent,
                     pause: begin.elapsed(),
                 })
             }
@@ -59,6 +67,9 @@ impl Image {
 
 impl Drop for Image {
     fn drop(&mut self) {
+        if self.parent != process::id() {
+            return;
+        }
         // SAFETY: a child that nobody else waits for, so this is still its ID. Nothing is written for a null pointer.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
@@ -80,9 +91,12 @@ fn not_forked(source: io::Error) -> Error {
 }
 
 /// What the child does. All signals are blocked in it, except SIGKILL.
-fn wait_for_end(parent: u32) -> ! {
+fn wait_for_end(parent: u32, reader: libc::pid_t) -> ! {
     // SAFETY: system calls that use no memory but a constant.
     unsafe {
+        if reader != 0 {
+            libc::syscall(libc::SYS_prctl, libc::PR_SET_PTRACER, reader);
+        }
         libc::syscall(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         // For lists of processes.
         libc::syscall(libc::SYS_prctl, libc::PR_SET_NAME, NAME.as_ptr());
