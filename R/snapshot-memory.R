@@ -151,10 +151,33 @@ snapshot_memory <- function(pid = NULL, ..., gc = TRUE, children = FALSE) {
 
 # A snapshot of this session or of another process.
 heap_of <- function(pid, gc, lazy, call) {
-  is_own <- pid == Sys.getpid()
-  if (is_own && gc) replicate(2, base::gc())
-  outcome <- if (is_own) rust_own_heap(numeric(), gc, lazy) else rust_process_heap(pid, lazy)
-  new_profile_data(rust(outcome, call), "2.0")
+  if (pid != Sys.getpid()) {
+    return(new_profile_data(rust(rust_process_heap(pid, lazy), call), "2.0"))
+  }
+  before <- numeric()
+  if (gc) {
+    before <- rust(rust_own_size(), call)
+    base::gc()
+  }
+  pools <- memory_pools()
+  if (gc) base::gc()
+  new_profile_data(rust(rust_own_heap(numeric(), before, pools, lazy), call), "2.0")
+}
+
+# The memory that loaded packages have allocated by themselves, by their own figures, as columns.
+memory_pools <- function() {
+  none <- list(package = character(), allocator = character(), bytes = numeric())
+  if (!isNamespaceLoaded("arrow")) {
+    return(none)
+  }
+  pool <- tryCatch(
+    {
+      pool <- arrow::default_memory_pool()
+      list(package = "arrow", allocator = as.character(pool$backend_name), bytes = as.double(pool$bytes_allocated))
+    },
+    error = function(error) none
+  )
+  if (all(lengths(pool) == 1) && isTRUE(pool$bytes >= 0)) pool else none
 }
 
 # For each process a snapshot, or the error that prevented it. A session must not stop its own children, see children.R,

@@ -1,7 +1,7 @@
 //! What looks into running processes. Systems where this is impossible have `unsupported.rs` in the place of this module.
 
 pub use crate::heap::gauge::{Gauge, resident};
-pub use crate::heap::snapshots::{check_own_heap, heap_of, heap_of_image, own_heap};
+pub use crate::heap::snapshots::{check_own_heap, heap_of, heap_of_image, own_heap, own_size};
 pub use crate::process::{count_forks, forked, needs_permission, permit_process};
 pub use crate::record::activity::list;
 pub use crate::record::dump::dump;

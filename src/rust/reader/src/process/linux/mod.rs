@@ -27,6 +27,7 @@ pub use forks::{count_forks, forked, needs_permission, permit_process};
 pub use memory::ProcessMemory;
 pub use memory::image::Image;
 pub use memory::own_view::{OwnView, release_memory};
+pub use memory::resident::{own_resident, resident_of};
 pub use native::NativeReader;
 pub use permission::why_refused;
 pub use placement::Placement;
