@@ -10,7 +10,8 @@ use super::objects::Objects;
 use super::paths::{Node, PathId};
 use super::resident::Resident;
 use super::resident::rest::Rest;
-use super::resident::split::{POOL, Row};
+use super::resident::rows::{POOL, Row};
+use super::resident::split::{Claim, Owner};
 use super::roots::{self, Library, Root, Symbols};
 use super::steps::Kind;
 use super::sums::Sum;
@@ -28,6 +29,7 @@ use profile_core::model::{
 };
 use profile_runtime::memory::View;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The sample types.
 const TYPES: [(&str, &str); 2] = [INUSE_SPACE.key(), INUSE_OBJECTS.key()];
@@ -100,7 +102,7 @@ pub fn take<'m>(
         ("profile.heap.wrong_references", heap.wrong),
     ];
     add_numbers(&mut source, &numbers, &mut profile)?;
-    let rest = Rest::of(about, &objects, &heap)?;
+    let rest = Rest::of(about.resident, &objects, &claims(about)?)?;
     rest.describe(&mut source, &mut profile)?;
     if objects.unchecked > 0 {
         let unchecked = [("profile.heap.unchecked", objects.unchecked)];
@@ -175,6 +177,26 @@ fn heap(graph: &Graph, dominators: &Dominators, objects: &Objects) -> Heap {
     }
     heap.free = objects.bytes().saturating_sub(heap.used);
     heap
+}
+
+/// R's stacks, and the variables of R and of libraries.
+fn claims(about: &About) -> Result<Vec<Claim>> {
+    let stacks = [&about.r.node_stack, &about.known.protected];
+    let stacks = stacks.into_iter().filter(|stack| stack.start > 0);
+    let variables = about.libraries.iter().map(|library| &library.variables);
+    let variables = variables.flatten().chain(&about.r.variables);
+    let mut claims = Vec::new();
+    let mut add = |addresses: &Range<u64>, owner| {
+        let addresses = addresses.clone();
+        claims.try_push(Claim { addresses, owner })
+    };
+    for stack in stacks {
+        add(stack, Owner::RStacks)?;
+    }
+    for variables in variables {
+        add(variables, Owner::Variables)?;
+    }
+    Ok(claims)
 }
 
 struct Builder {

@@ -9,6 +9,7 @@ use crate::heap::copied::{Copied, CopiedMemory};
 use crate::heap::copying::copy;
 use crate::heap::known::{Known, Places};
 use crate::heap::lists::Lists;
+use crate::heap::resident::system::{own_resident, resident_of};
 use crate::heap::resident::{Pool, Resident};
 use crate::heap::roots::Library;
 use crate::heap::size::size;
@@ -16,8 +17,7 @@ use crate::heap::snapshot::{About, Snapshot, take};
 use crate::memory::symbols::Module;
 use crate::process::apart;
 use crate::process::{
-    Held, Image, OwnView, Pause, Process, ProcessMemory, Thread, Watched, is_traced, own_resident,
-    release_memory, resident_of,
+    Held, Image, OwnView, Pause, Process, ProcessMemory, Thread, Watched, is_traced, release_memory,
 };
 use crate::record::follow::{self, Followed};
 use crate::record::source::{of_process, process_source};

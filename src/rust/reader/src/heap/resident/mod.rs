@@ -3,12 +3,26 @@
 //! - [`regions`]: the text of `/proc/PID/smaps`, the parts of the address space and how much of each is resident;
 //! - [`pages`]: which pages are resident, of parts that are not resident as a whole;
 //! - [`split`]: the resident bytes of R's heap, and rows for all others. Together they are the sum of `smaps`;
-//! - [`rest`]: these rows and figures, for a snapshot.
+//! - [`rows`]: what these rows are; [`rest`]: rows and figures for a snapshot;
+//! - [`system`]: where all of this comes from; [`malloc`]: what the C library says about this process.
 
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod malloc;
 pub mod pages;
 pub mod regions;
 pub mod rest;
+pub mod rows;
 pub mod split;
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub mod system;
 
 #[cfg(test)]
 mod tests;

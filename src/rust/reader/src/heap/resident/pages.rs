@@ -81,7 +81,7 @@ impl Pages {
         let mut address = range.start;
         while address < range.end {
             let page = (address - part.start) / self.size;
-            let end = part.start + (page + 1) * self.size;
+            let end = part.start.saturating_add((page + 1) * self.size);
             let end = end.min(range.end);
             let bits = bits.get((page / 64) as usize).copied().unwrap_or(0);
             sum += (end - address) * (bits >> (page % 64) & 1);

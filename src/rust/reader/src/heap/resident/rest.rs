@@ -1,14 +1,13 @@
 //! What a snapshot contains beside the objects of R: rows for the rest of the process, and figures about it.
 
-use super::split::{Claim, Owner, Row};
+use super::rows::Row;
+use super::split::Claim;
 use super::{Malloc, Resident};
 use crate::heap::objects::Objects;
-use crate::heap::snapshot::{About, Heap};
 use crate::recorded::source::{add_numbers, attribute};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::model::{Profile, Source, ValueKind};
-use std::ops::Range;
 
 #[derive(Debug, Default)]
 pub struct Rest {
@@ -18,10 +17,11 @@ pub struct Rest {
 }
 
 impl Rest {
-    pub fn of(about: &About, objects: &Objects, heap: &Heap) -> Result<Rest> {
+    /// `claims` are the parts of memory whose use is known.
+    pub fn of(resident: &Resident, objects: &Objects, claims: &[Claim]) -> Result<Rest> {
         let mut rest = Rest::default();
-        let of_r = heap.used.saturating_add(heap.free);
-        let size = match about.resident {
+        let of_r = objects.bytes();
+        let size = match resident {
             Resident::Unknown => 0,
             Resident::Size(size) => {
                 rest.rows.try_push(Row {
@@ -33,7 +33,7 @@ impl Rest {
                 *size
             }
             Resident::Divided(divided) => {
-                let split = divided.split(objects.blocks(), &claims(about)?)?;
+                let split = divided.split(objects.blocks(), claims)?;
                 rest.rows = split.rows;
                 let absent = of_r.saturating_sub(split.heap);
                 rest.numbers
@@ -71,24 +71,4 @@ impl Rest {
         }
         Ok(())
     }
-}
-
-/// R's stacks, and the variables of R and of libraries.
-fn claims(about: &About) -> Result<Vec<Claim>> {
-    let stacks = [&about.r.node_stack, &about.known.protected];
-    let stacks = stacks.into_iter().filter(|stack| stack.start > 0);
-    let variables = about.libraries.iter().map(|library| &library.variables);
-    let variables = variables.flatten().chain(&about.r.variables);
-    let mut claims = Vec::new();
-    let mut add = |addresses: &Range<u64>, owner| {
-        let addresses = addresses.clone();
-        claims.try_push(Claim { addresses, owner })
-    };
-    for stack in stacks {
-        add(stack, Owner::RStacks)?;
-    }
-    for variables in variables {
-        add(variables, Owner::Variables)?;
-    }
-    Ok(claims)
 }

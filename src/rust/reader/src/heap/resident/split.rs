@@ -4,34 +4,15 @@
 //! variables of libraries; the rest belongs to what the region is. So all of them add up to the sum of `smaps`.
 
 use super::regions::Region;
+use super::rows::{
+    FREE, LIBRARIES, NATIVE, NATIVE_OR_FREE, POOL, R_STACKS, Row, THREADS, add_named, merge, named,
+    row,
+};
 use super::{Divided, Malloc, Pool};
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryAdd, TryGrow, filled, owned};
-use profile_core::message;
+use profile_core::limits::memory::{TryAdd, TryGrow, filled};
 use std::collections::HashSet;
 use std::ops::Range;
-
-/// Resident memory that is not R's heap.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Row {
-    /// What it is, and the name of a library or file.
-    pub part: &'static str,
-    pub name: Option<String>,
-    /// The type of the memory.
-    pub type_: String,
-    pub bytes: u64,
-}
-
-/// What memory is. These are names of steps in paths, so they may only be changed with care.
-pub const FREE: &str = "free in malloc";
-pub const NATIVE: &str = "native memory";
-pub const NATIVE_OR_FREE: &str = "native memory, used or free";
-pub const POOL: &str = "pool of ";
-pub const THREADS: &str = "stacks of threads";
-pub const R_STACKS: &str = "R's stacks";
-pub const LIBRARIES: &str = "libraries";
-pub const FILES: &str = "mapped files";
-pub const SHARED: &str = "shared memory";
 
 /// Addresses with a known use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +75,7 @@ impl Divided {
         let heap = self.heap(heap)?;
         let libraries = self.libraries()?;
         let mut split = Split::default();
-        let mut malloc = Rest::default();
+        let mut malloc = InMalloc::default();
         let mut other = 0;
         let mut before: Option<&Region> = None;
         for (region, part) in self.regions.iter().zip(&heap) {
@@ -119,7 +100,8 @@ impl Divided {
                 }
             }
             if is_stack(before, region) {
-                let end = (region.addresses.start + STACK).min(region.addresses.end);
+                let end = region.addresses.start.saturating_add(STACK);
+                let end = end.min(region.addresses.end);
                 let range = region.addresses.start..end.min(part.first);
                 claim(range, row(THREADS, "stack")?)?;
             }
@@ -128,7 +110,8 @@ impl Divided {
             match &self.malloc {
                 Malloc::Glibc(glibc) if glibc.has(region) => {
                     malloc.resident += region.resident;
-                    malloc.untouched += part.bytes - of_heap.min(part.bytes);
+                    let untouched = part.bytes.saturating_sub(of_heap);
+                    malloc.untouched = malloc.untouched.saturating_add(untouched);
                     malloc.left += left;
                 }
                 _ if region.is_unnamed() => other += left,
@@ -207,7 +190,7 @@ impl Divided {
     }
 
     /// Adds rows for memory that native code has allocated, and that is free.
-    fn add_native(&self, rows: &mut Vec<Row>, malloc: &Rest, other: u64) -> Result<()> {
+    fn add_native(&self, rows: &mut Vec<Row>, malloc: &InMalloc, other: u64) -> Result<()> {
         let (mut in_malloc, mut other) = (malloc.left, other);
         let mut part = NATIVE_OR_FREE;
         if let Malloc::Glibc(glibc) = &self.malloc {
@@ -248,7 +231,7 @@ impl Divided {
 
 /// What is in glibc's regions without R's heap and other known parts.
 #[derive(Debug, Default)]
-struct Rest {
+struct InMalloc {
     resident: u64,
     /// R's objects that are not resident.
     untouched: u64,
@@ -274,69 +257,6 @@ fn is_stack(before: Option<&Region>, region: &Region) -> bool {
         && region.may_write
         && !region.is_shared
         && start % ARENA != 0
-}
-
-/// Adds the rows of a region with a name.
-fn add_named(
-    rows: &mut Vec<Row>,
-    region: &Region,
-    libraries: &HashSet<&str>,
-    bytes: u64,
-) -> Result<()> {
-    let name = &*region.name;
-    let in_memory = ["/dev/shm/", "/memfd:", "/SYSV", "/dev/zero", "[anon_shmem:"];
-    let row = if name == "[stack]" {
-        row(R_STACKS, "stack")?
-    } else if region.is_shared && in_memory.iter().any(|start| name.starts_with(start)) {
-        named(SHARED, region.file(), "shared memory")?
-    } else if libraries.contains(name) || name.starts_with('[') {
-        let changed = region.anonymous.min(bytes);
-        rows.try_push(Row {
-            bytes: changed,
-            ..named(LIBRARIES, region.file(), "data")?
-        })?;
-        let code = named(LIBRARIES, region.file(), "code")?;
-        return rows.try_push(Row {
-            bytes: bytes - changed,
-            ..code
-        });
-    } else {
-        named(FILES, region.file(), "file")?
-    };
-    rows.try_push(Row { bytes, ..row })
-}
-
-fn row(part: &'static str, type_: &str) -> Result<Row> {
-    Ok(Row {
-        part,
-        name: None,
-        type_: owned(type_)?,
-        bytes: 0,
-    })
-}
-
-fn named(part: &'static str, name: &str, type_: &str) -> Result<Row> {
-    let name = match name {
-        "" => message!("(no name)"),
-        name => owned(name)?,
-    };
-    Ok(Row {
-        name: Some(name),
-        ..row(part, type_)?
-    })
-}
-
-/// Adds up rows that differ only in their bytes.
-fn merge(rows: &mut Vec<Row>) {
-    rows.sort_unstable();
-    rows.dedup_by(|row, before| {
-        let is_same =
-            (row.part, &row.name, &row.type_) == (before.part, &before.name, &before.type_);
-        if is_same {
-            before.bytes += row.bytes;
-        }
-        is_same
-    });
 }
 
 fn within(range: &Range<u64>, region: &Range<u64>) -> Option<Range<u64>> {

@@ -1,13 +1,10 @@
 //! The memory of a process: [`own`] makes reading this process quicker, [`own_view`] lends parts of it, [`image`] is a
-//! copy of this process that stands still, [`maps`] lists what is mapped where, [`resident`] what of it is in RAM, and
-//! [`malloc`] is what the C library says about this process.
+//! copy of this process that stands still, and [`maps`] lists what is mapped where.
 
 pub(super) mod image;
-mod malloc;
 pub(super) mod maps;
 mod own;
 pub(super) mod own_view;
-pub(super) mod resident;
 
 use own::Own;
 use profile_core::error::Result;

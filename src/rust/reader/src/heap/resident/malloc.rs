@@ -1,8 +1,8 @@
 //! What the C library says about `malloc()` in this process.
 
-use super::ProcessMemory;
-use crate::heap::resident::split::ARENA;
-use crate::heap::resident::{Divided, Glibc, Malloc};
+use super::split::ARENA;
+use super::{Divided, Glibc, Malloc};
+use crate::process::ProcessMemory;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::text::decode;
@@ -84,7 +84,8 @@ pub fn find_arenas(divided: &mut Divided) -> Result<()> {
         if !region.is_plain() || !region.may_read || !region.may_write || region.is_shared {
             continue;
         }
-        let mut address = region.addresses.start.next_multiple_of(ARENA);
+        let start = region.addresses.start.checked_next_multiple_of(ARENA);
+        let mut address = start.unwrap_or(u64::MAX);
         while address < region.addresses.end {
             if is_arena(&mut memory, address) {
                 let arena = address..address.saturating_add(ARENA);

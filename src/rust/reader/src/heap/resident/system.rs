@@ -1,15 +1,11 @@
 //! Where the memory of a running process is that is in RAM, from `smaps` and `pagemap` of `/proc`.
 
-use super::super::folder::file_of;
-use super::super::proc::Process;
-use super::malloc;
-use super::maps::page_size;
-use crate::heap::resident::pages::Pages;
-use crate::heap::resident::regions::{self, Region};
-use crate::heap::resident::{Divided, Malloc, Pool, Resident};
+use super::pages::Pages;
+use super::regions::{self, Region};
+use super::{Divided, Malloc, Pool, Resident, malloc};
+use crate::process::{Process, page_size};
 use profile_core::error::Result;
 use profile_core::limits::memory::filled;
-use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
 /// The most pages whose state is read, those of 32 GiB: it takes some milliseconds for a GiB, and a process is stopped
@@ -37,11 +33,10 @@ pub fn own_resident(process: &Process, pools: Vec<Pool>) -> Result<Resident> {
 
 fn divided(process: &Process, malloc: Malloc, pools: Vec<Pool>) -> Result<Resident> {
     // A system without this file, or with another one, tells only the size.
-    let text = fs::read(file_of(process.pid, "smaps")).unwrap_or_default();
-    let Some(regions) = regions::parse(&text)? else {
+    let Some(regions) = regions::parse(&process.smaps())? else {
         return Ok(process.resident().map_or(Resident::Unknown, Resident::Size));
     };
-    let pages = pages(process.pid, &regions)?;
+    let pages = pages(process, &regions)?;
     Ok(Resident::Divided(Divided {
         regions,
         pages,
@@ -51,10 +46,10 @@ fn divided(process: &Process, malloc: Malloc, pools: Vec<Pool>) -> Result<Reside
 }
 
 /// The pages of regions without names that are resident in part, as far as the system permits to read them.
-fn pages(pid: i32, regions: &[Region]) -> Result<Pages> {
+fn pages(process: &Process, regions: &[Region]) -> Result<Pages> {
     let size = page_size();
     let mut pages = Pages::new(size);
-    let Ok(file) = File::open(file_of(pid, "pagemap")) else {
+    let Some(file) = process.pagemap() else {
         return Ok(pages);
     };
     let mut left = MOST_PAGES;
