@@ -323,6 +323,7 @@ described_notes <- function(x, summary, parts) {
     if (!is.null(parts$peak)) notes_of_ends(parts$peak),
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
     hint_for(x, summary),
+    if (is_snapshot(x)) described_resident(x),
     if (is_of_r(x) && isTRUE(abs(unknown) - share_of_own_code(x, summary) >= 0.5)) {
       "The package of most functions is unknown: load the packages that were used, see ?add_packages."
     },
@@ -335,6 +336,11 @@ described_notes <- function(x, summary, parts) {
     }
   )
   as.character(notes)
+}
+
+described_resident <- function(x) {
+  facts <- resident_facts(x)
+  paste0(names(facts), ": ", facts, ".")[seq_along(facts)]
 }
 
 # Whether the digest shows a lower bound of the allocated memory.

@@ -104,7 +104,9 @@ rust_process_dump <- function(pid) .Call(wrap__rust_process_dump, pid)
 
 rust_core_dump <- function(file) .Call(wrap__rust_core_dump, file)
 
-rust_own_heap <- function(least, is_collected, lazy) .Call(wrap__rust_own_heap, least, is_collected, lazy)
+rust_own_heap <- function(least, before, pools, lazy) .Call(wrap__rust_own_heap, least, before, pools, lazy)
+
+rust_own_size <- function() .Call(wrap__rust_own_size)
 
 rust_process_heap <- function(pid, lazy) .Call(wrap__rust_process_heap, pid, lazy)
 

@@ -254,20 +254,24 @@ shown_width <- function(text) {
 # The lines of a profile that is a snapshot; NULL if it is not valid.
 snapshot_lines <- function(x, n, width) {
   found <- tryCatch(
-    new_holders(found_holders(list(as_unchecked_v2(x, NULL)), 0L, 1 / 200, min(n, .Machine$integer.max), NULL)),
+    new_holders(found_holders(list(as_unchecked_v2(x, NULL)), 0L, 1 / 200, .Machine$integer.max, NULL)),
     profile_error = function(error) NULL
   )
   if (is.null(found)) {
     return()
   }
   time <- unique(x$sources[["source_timestamp"]])
+  resident <- format_resident(x, width)
+  # These lines contain the parts of what is not R's heap.
+  shown <- if (length(resident) > 0) found[!startsWith(found$held_by, data_model()$not_r), ] else found
   c(
     paste0("<profile ", profile_version(x), "> of the heap"),
     paste0("Size:      ", if ("profile.heap.unchecked" %in% x$.source_attributes$key) "at least ", size_of_heap(found)),
     format_sources(x$sources, width, program = programs_of(x), role = roles_of(x)),
     # Processes are read one after the other.
     if (length(time) > 0 && isTRUE(diff(range(time)) < 60)) format_recorded(min(time)),
-    if (n >= 1) holder_lines(found, width),
+    resident,
+    if (n >= 1) holder_lines(utils::head(shown, n), width),
     format_problems(x)
   )
 }

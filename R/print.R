@@ -13,7 +13,7 @@ print_lines <- function(x, ...) {
 #' [summary()][summary.profile_data()], whose help describes which samples are counted; the number of other samples is
 #' shown as *left out*.
 #'
-#' For a snapshot of the heap, `print()` shows the size, the process, and what holds most of the memory, see
+#' For a snapshot of the heap, `print()` shows the size, the process, where its memory is, and what holds most of it, see
 #' [holders()].
 #'
 #' Control characters in names and paths, and characters that change the direction of text, are shown as

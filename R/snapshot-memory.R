@@ -40,9 +40,39 @@
 #' at a garbage collection, or `no holder found` if garbage has just been collected.
 #'
 #' Two roots are not objects of R: `free cells of R` is memory that R keeps for new objects, and `not R's heap` is the
-#' rest of the memory of the process (*resident set size*): code, and memory that C code has allocated. R does not know the
-#' memory of external pointers and of ALTREP objects of packages. Such objects have types that say so, such as
-#' `external pointer (native memory unknown)`.
+#' rest of the memory of the process, see below. R does not know the memory of external pointers and of ALTREP objects of
+#' packages. Such objects have types that say so, such as `external pointer (native memory unknown)`.
+#'
+#' @section Memory that is not R's heap:
+#' The system knows how much of each part of the address space is in RAM (*resident*). Printing a snapshot shows the sum,
+#' the resident set size of the process, and what it consists of. All parts but R's heap are also paths below the root
+#' `not R's heap`:
+#'
+#' - `libraries`, by name: `code`, which other processes that use the library share, and `data`, the pages that this
+#'   process has changed;
+#' - `native memory`: what C and C++ code has allocated, by `malloc()` or as mappings of its own;
+#' - `free in malloc`: memory that was freed, but not returned to the system, at least so much. Only the process itself
+#'   knows it, and only if its allocator is that of glibc 2.33 or later. Otherwise, `native memory, used or free` is both;
+#' - `pool of arrow`: the memory that the package arrow has allocated for its own arrays, by its own figure, if it is
+#'   loaded in this session. Arrays that arrow takes from R without copying them are objects of R;
+#' - `stacks of threads`: memory that follows inaccessible memory, as the C library maps it for stacks, up to 8 MB each;
+#' - `R's stacks`: the stack of the first thread, and those that R has for byte code and protected objects;
+#' - `mapped files`, such as data that is read as if it were memory, and `shared memory`, by name.
+#'
+#' R's heap is the objects that are the other paths, as far as they are resident. A vector that was allocated and never
+#' written has no pages in RAM. Its path has its size nevertheless, so the sum of all paths is the resident set size and
+#' what is printed as `Absent`.
+#'
+#' Memory that is shared with other processes counts for each of them. It is code of libraries, and, after a fork, what
+#' neither of the two processes has changed since.
+#'
+#' A snapshot of this session collects garbage first, so the process may have become smaller: `Released` is by how much
+#' R's heap has. If much is free in malloc, the function `malloc_trim()` of the C library returns most of it to the system:
+#'
+#' ```r
+#' Rcpp::cppFunction("int trim() { return malloc_trim(0); }", includes = "#include <malloc.h>")
+#' trim()
+#' ```
 #'
 #' @section Another process:
 #' It is stopped by `ptrace()`, as in [profile_process()], while its objects are copied: about 0.1 seconds for a million
@@ -93,7 +123,11 @@
 #'   `profile.heap.objects`, all objects; `profile.heap.data`, the data of vectors, which is 8 times the `Vcells` of
 #'   [gc()]; `profile.heap.free`; `profile.heap.unheld`, objects without holders; `profile.heap.unchecked`, the number of
 #'   vectors that may be larger than their length indicates, if R does not use the allocator of glibc: sizes are "at least" then;
-#'   `profile.heap.resident`, all memory of the process; `profile.heap.wrong_references`, the number of references that
+#'   `profile.heap.resident`, all memory of the process that is in RAM, and `profile.heap.with_others`, the part of it that
+#'   is shared with other processes; `profile.heap.not_resident`, the part of R's heap that is not in RAM;
+#'   `profile.heap.swapped`, what was swapped out; `profile.heap.unsure`, bytes of which the system does not say whether
+#'   they are R's heap; `profile.heap.allocator`, the name of the allocator in this session;
+#'   `profile.heap.released`, what R's heap was larger before garbage was collected; `profile.heap.wrong_references`, the number of references that
 #'   lead to no object, 0 unless the heap is damaged or was being changed; for another process `profile.pauses` and
 #'   `profile.pauses.total`, how often it was stopped, and how long, in nanoseconds; and, if there are several processes,
 #'   `profile.process.role`.
@@ -151,10 +185,33 @@ snapshot_memory <- function(pid = NULL, ..., gc = TRUE, children = FALSE) {
 
 # A snapshot of this session or of another process.
 heap_of <- function(pid, gc, lazy, call) {
-  is_own <- pid == Sys.getpid()
-  if (is_own && gc) replicate(2, base::gc())
-  outcome <- if (is_own) rust_own_heap(numeric(), gc, lazy) else rust_process_heap(pid, lazy)
-  new_profile_data(rust(outcome, call), "2.0")
+  if (pid != Sys.getpid()) {
+    return(new_profile_data(rust(rust_process_heap(pid, lazy), call), "2.0"))
+  }
+  before <- numeric()
+  if (gc) {
+    before <- rust(rust_own_size(), call)
+    base::gc()
+  }
+  pools <- memory_pools()
+  if (gc) base::gc()
+  new_profile_data(rust(rust_own_heap(numeric(), before, pools, lazy), call), "2.0")
+}
+
+# The memory that loaded packages have allocated by themselves, by their own figures, as columns.
+memory_pools <- function() {
+  none <- list(package = character(), allocator = character(), bytes = numeric())
+  if (!isNamespaceLoaded("arrow")) {
+    return(none)
+  }
+  pool <- tryCatch(
+    {
+      pool <- arrow::default_memory_pool()
+      list(package = "arrow", allocator = as.character(pool$backend_name), bytes = as.double(pool$bytes_allocated))
+    },
+    error = function(error) none
+  )
+  if (all(lengths(pool) == 1) && isTRUE(pool$bytes >= 0)) pool else none
 }
 
 # For each process a snapshot, or the error that prevented it. A session must not stop its own children, see children.R,

@@ -6,7 +6,7 @@ look_code <- c(
   "library(profile)",
   "look <- function() {",
   "  found <- holders(snapshot_memory())",
-  "  found <- found[!found$held_by %in% c(\"not R's heap\", \"free cells of R\"), ]",
+  "  found <- found[!grepl(\"^(not R's heap|free cells of R)\", found$held_by), ]",
   "  cat('held', found$retained[[1]], found$held_by[[1]], '\\n')",
   "}",
   "clean <- function() {",

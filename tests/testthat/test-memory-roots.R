@@ -26,7 +26,7 @@ holders_in <- function(..., library = NULL) {
     if (!is.null(library)) sprintf("c_code <- dyn.load('%s')", library),
     "look_at <- function(name) function() {",
     "  found <- holders(snapshot_memory(), n = 1000)",
-    "  found <- found[found$retained > 3.9e7 & !found$held_by %in% c(\"not R's heap\", \"free cells of R\"), ]",
+    "  found <- found[found$retained > 3.9e7 & !grepl(\"^(not R's heap|free cells of R)\", found$held_by), ]",
     "  cat(sprintf('%s: %s', name, found$held_by), sep = '\\n')",
     "}",
     unlist(lapply(names(blocks), looks))

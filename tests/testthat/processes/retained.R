@@ -231,7 +231,7 @@ for (path in growth$held_by[is_step & !is_known & growth$growth > 1e5]) cat("not
 
 # The outermost steps of all paths of a snapshot, with bytes and objects.
 retained <- function() {
-  x <- profile:::new_profile_data(profile:::rust(profile:::rust_own_heap(1, TRUE, FALSE), NULL), "2.0")
+  x <- profile:::new_profile_data(profile:::rust(profile:::rust_own_heap(1, 0, list(), FALSE), NULL), "2.0")
   name <- x$functions$name[match(x$locations$function_id, x$functions$function_id)]
   # Innermost first.
   frames <- x$sample_locations

@@ -2,7 +2,7 @@
 
 pub use crate::heap::gauge::{Gauge, resident};
 pub use crate::heap::peak::PeakWatch;
-pub use crate::heap::snapshots::{check_own_heap, heap_of, heap_of_image, own_heap};
+pub use crate::heap::snapshots::{check_own_heap, heap_of, heap_of_image, own_heap, own_size};
 pub use crate::process::{count_forks, forked, memory_left, needs_permission, permit_process};
 pub use crate::record::activity::list;
 pub use crate::record::dump::dump;

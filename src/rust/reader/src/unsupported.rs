@@ -1,6 +1,7 @@
 //! The place of `live.rs` on systems where no process can be looked into: this is refused. Core files can be read.
 
 use crate::heap::counts::{Allocated, Usage};
+use crate::heap::resident::Pool;
 use crate::heap::snapshot::Snapshot;
 use crate::recorded::dump::{Dump, of_core_file};
 use crate::recorded::memory::{End, OfAlone, Peak, PeakSoFar};
@@ -38,7 +39,11 @@ pub fn dump_core(path: &Path, shown: &str) -> Result<Dump> {
     of_core_file(path, shown, |_| None)
 }
 
-pub fn own_heap(_: Option<u64>, _: bool) -> Result<Snapshot> {
+pub fn own_heap(_: Option<u64>, _: Option<u64>, _: Vec<Pool>) -> Result<Snapshot> {
+    refused()
+}
+
+pub fn own_size() -> Result<u64> {
     refused()
 }
 

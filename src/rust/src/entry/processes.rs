@@ -1,7 +1,7 @@
 //! Entry points that look into R processes, and that run a program.
 
 use crate::arena::RObject;
-use crate::argument::argument;
+use crate::argument::{Sexp, argument};
 use crate::guard::stop;
 use crate::options::{option, recorder_settings};
 use crate::outcome::outcome;
@@ -10,11 +10,12 @@ use crate::progress::{self, stop_and_report};
 use crate::to_r;
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::{Error, Result};
-use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
+use profile_reader::heap::resident::Pool;
 use profile_reader::live::{
     self, Lookout, PeakWatch, count_forks, dump, dump_core, forked, heap_of, members,
-    needs_permission, own_heap, permit_process,
+    needs_permission, own_heap, own_size, permit_process,
 };
 use profile_reader::recorded::memory::{End, OfAlone, Peak};
 use profile_reader::recorded::result::Recorded;
@@ -252,16 +253,46 @@ fn rust_core_dump(file: &Robj) -> Robj {
 }
 
 // Returns a snapshot of R's heap in this process. `least` is the number of bytes that an object must retain to have a
-// frame of its own, or no number; the tests pass 1. `is_collected` is whether garbage has just been collected.
+// frame of its own, or no number; the tests pass 1. `before` is the size of the heap before garbage was collected, or no
+// number if it was not collected. `pools` is a list with the columns `package`, `allocator` and `bytes`, see `Pool`.
 #[extendr]
-fn rust_own_heap(least: &Robj, is_collected: &Robj, lazy: &Robj) -> Robj {
+fn rust_own_heap(least: &Robj, before: &Robj, pools: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
-        let least = argument(least).doubles()?.first();
-        let least = least.map(|&bytes| bytes as u64);
+        let first = |number: &Robj| -> Result<Option<u64>> {
+            let number = argument(number).doubles()?.first();
+            Ok(number.map(|&number| number as u64))
+        };
+        let (least, before) = (first(least)?, first(before)?);
         // R must not run before the snapshot is complete.
-        let heap = own_heap(least, argument(is_collected).flag()?)?;
+        let heap = own_heap(least, before, pools_of(argument(pools))?)?;
         to_r::heap(arena, &heap, argument(lazy).flag()?, &stop)
     })
+}
+
+fn pools_of(list: Sexp) -> Result<Vec<Pool>> {
+    let mut pools = Vec::new();
+    let [Some(packages), Some(allocators), Some(bytes)] = [
+        list.named("package")?,
+        list.named("allocator")?,
+        list.named("bytes")?,
+    ] else {
+        return Ok(pools);
+    };
+    let rows = packages.texts()?.into_iter().zip(allocators.texts()?);
+    for ((package, allocator), &bytes) in rows.zip(bytes.doubles()?) {
+        pools.try_push(Pool {
+            package: owned(package)?,
+            allocator: owned(allocator)?,
+            bytes: bytes as u64,
+        })?;
+    }
+    Ok(pools)
+}
+
+// Returns the bytes of R's heap in this process.
+#[extendr]
+fn rust_own_size() -> Robj {
+    outcome(|arena| arena.number(own_size()? as f64))
 }
 
 // Returns a snapshot of the heap of another process.
@@ -364,6 +395,7 @@ extendr_module! {
     fn rust_process_dump;
     fn rust_core_dump;
     fn rust_own_heap;
+    fn rust_own_size;
     fn rust_process_heap;
     fn rust_family;
     fn rust_processes;

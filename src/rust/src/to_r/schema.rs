@@ -7,17 +7,17 @@ use profile_core::error::Result;
 use profile_core::formats::{FORMATS, Format};
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::model::HeapFrame;
-use profile_core::model::heap::SNAPSHOT;
+use profile_core::model::heap::{NOT_R, SNAPSHOT};
 use profile_core::model::known_types::KNOWN_TYPES;
 use profile_core::schema::{ColumnInfo, Key, TABLES, TABLES_V1, TableInfo, Type};
 
 /// A table and its columns.
 type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
 
-/// `list(version1, required, optional, tables, columns, keys, sample_types, snapshot, heap_frames, formats, file_names)`: prototypes of the
+/// `list(version1, required, optional, tables, columns, keys, sample_types, snapshot, heap_frames, not_r, formats, file_names)`: prototypes of the
 /// tables: of version "1.0", of version "2.0" with the required columns, and of version "2.0" with the optional columns;
 /// descriptions of all tables and columns; the table of each key; the known sample types; the type of sources
-/// that are heap snapshots, and the types of their frames; the formats, and the names of
+/// that are heap snapshots, the types of their frames, and the root of what is not R's heap; the formats, and the names of
 /// their files.
 pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
     let entries = TABLES_V1.iter().map(|t| entry(t.info(), t.columns()));
@@ -38,6 +38,7 @@ pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
         ("sample_types", sample_types(arena)?),
         ("snapshot", arena.text(SNAPSHOT.as_str())?),
         ("heap_frames", heap_frames(arena)?),
+        ("not_r", arena.text(NOT_R.text())?),
         ("formats", formats(arena)?),
         ("file_names", file_names(arena)?),
     ])

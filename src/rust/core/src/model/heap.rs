@@ -55,7 +55,9 @@ impl HeapFrame {
         match self {
             HeapFrame::Root => "where R begins to look for objects in use",
             HeapFrame::Binding => "a variable, or a named element of a list",
-            HeapFrame::Element => "elements without names, and what native objects keep",
+            HeapFrame::Element => {
+                "elements without names, what native objects keep, and parts of memory that is not R's heap"
+            }
             HeapFrame::Environment => {
                 "the environment of a function or promise, or the parent of an environment"
             }

@@ -15,10 +15,10 @@
 //!   which;
 //! - [`steps`]: what a reference means; [`texts`]: the names of steps; [`paths`]: sequences of steps; [`ways`]: to objects
 //!   with several holders; [`naming`]: the path of each object; [`sums`] of them;
+//! - [`resident`]: the memory that is not R's heap, and which part of R's heap is in RAM;
 //! - [`snapshot`]: all of this as a profile, with the references that are [`wrong`]; [`snapshots`]: of a process, in several
 //!   [`attempts`] if it changes; [`maxima`]: when to take them, to see the highest memory, and [`peak`]: takes them of
-//!   another process; [`gauge`]: only how much memory
-//!   it takes.
+//!   another process; [`gauge`] and [`size`]: only how much memory it takes.
 //!
 //! No function of R is called, and nothing in the memory is trusted: only addresses that [`objects`] knows are followed.
 
@@ -47,8 +47,10 @@ pub mod paths;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 pub mod peak;
+pub mod resident;
 pub mod roots;
 pub mod running;
+pub mod size;
 pub mod snapshot;
 #[cfg(all(
     target_os = "linux",

@@ -12,6 +12,7 @@ use profile_runtime::objects::Type;
 use profile_runtime::processor::ADDRESS_BITS;
 use profile_runtime::slots::Slots;
 use std::collections::HashMap;
+use std::ops::Range;
 
 mod reading;
 
@@ -229,6 +230,16 @@ impl<'m> Objects<'m> {
     fn large_data(&self, number: u32) -> u64 {
         let large = number.wrapping_sub(self.first_large()) as usize;
         self.large.get(large).map_or(0, |block| block.data)
+    }
+
+    /// The addresses of pages and of objects outside of pages.
+    pub fn blocks(&self) -> impl Iterator<Item = Range<u64>> {
+        let pages = self.pages.iter().map(|page| (page, self.page_size as u64));
+        let large = self.large.iter();
+        let large = large.map(|block| (block, (DATA as u64).saturating_add(block.data)));
+        pages
+            .chain(large)
+            .map(|(block, size)| block.address..block.address.saturating_add(size))
     }
 
     /// The memory of pages and of objects outside of pages.

@@ -8,6 +8,10 @@ use super::lists::Lists;
 use super::naming::Named;
 use super::objects::Objects;
 use super::paths::{Node, PathId};
+use super::resident::Resident;
+use super::resident::rest::Rest;
+use super::resident::rows::{POOL, Row};
+use super::resident::split::{Claim, Owner};
 use super::roots::{self, Library, Root, Symbols};
 use super::steps::Kind;
 use super::sums::Sum;
@@ -17,6 +21,7 @@ use crate::recorded::source::add_numbers;
 use crate::running_r::RunningR;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow, TryPut, owned};
+use profile_core::message;
 use profile_core::model::heap::{FREE, NOT_R, RootName, SEVERAL};
 use profile_core::model::known_types::{INUSE_OBJECTS, INUSE_SPACE};
 use profile_core::model::{
@@ -24,6 +29,7 @@ use profile_core::model::{
 };
 use profile_runtime::memory::View;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The sample types.
 const TYPES: [(&str, &str); 2] = [INUSE_SPACE.key(), INUSE_OBJECTS.key()];
@@ -66,8 +72,8 @@ pub struct About<'a> {
     pub known: &'a Known,
     pub lists: &'a Lists,
     pub libraries: &'a [Library],
-    /// The memory of the process, if it is known.
-    pub resident: Option<u64>,
+    /// The memory of the process that is in RAM.
+    pub resident: &'a Resident,
     /// The name of what nothing holds, as far as is known.
     pub unheld: RootName,
     /// What retains fewer bytes has no step of its own; `None` for a number that fits the heap.
@@ -94,9 +100,10 @@ pub fn take<'m>(
         ("profile.heap.free", heap.free),
         ("profile.heap.unheld", heap.unheld),
         ("profile.heap.wrong_references", heap.wrong),
-        ("profile.heap.resident", about.resident.unwrap_or(0)),
     ];
     add_numbers(&mut source, &numbers, &mut profile)?;
+    let rest = Rest::of(about.resident, &objects, &claims(about)?)?;
+    rest.describe(&mut source, &mut profile)?;
     if objects.unchecked > 0 {
         let unchecked = [("profile.heap.unchecked", objects.unchecked)];
         add_numbers(&mut source, &unchecked, &mut profile)?;
@@ -113,10 +120,9 @@ pub fn take<'m>(
         locations: HashMap::default(),
     };
     builder.add_paths(&named)?;
-    builder.add_other(FREE, "free cells", heap.free)?;
-    if let Some(resident) = about.resident {
-        let other = resident.saturating_sub(heap.used.saturating_add(heap.free));
-        builder.add_other(NOT_R, "native memory and code", other)?;
+    builder.add_free(heap.free)?;
+    for row in &rest.rows {
+        builder.add_row(row)?;
     }
     Ok(Snapshot {
         profile: builder.profile,
@@ -173,6 +179,26 @@ fn heap(graph: &Graph, dominators: &Dominators, objects: &Objects) -> Heap {
     heap
 }
 
+/// R's stacks, and the variables of R and of libraries.
+fn claims(about: &About) -> Result<Vec<Claim>> {
+    let stacks = [&about.r.node_stack, &about.known.protected];
+    let stacks = stacks.into_iter().filter(|stack| stack.start > 0);
+    let variables = about.libraries.iter().map(|library| &library.variables);
+    let variables = variables.flatten().chain(&about.r.variables);
+    let mut claims = Vec::new();
+    let mut add = |addresses: &Range<u64>, owner| {
+        let addresses = addresses.clone();
+        claims.try_push(Claim { addresses, owner })
+    };
+    for stack in stacks {
+        add(stack, Owner::RStacks)?;
+    }
+    for variables in variables {
+        add(variables, Owner::Variables)?;
+    }
+    Ok(claims)
+}
+
 struct Builder {
     profile: Profile,
     source: SourceId,
@@ -220,12 +246,33 @@ impl Builder {
         self.add_sample(&stack, sum)
     }
 
-    /// Memory that belongs to no object.
-    fn add_other(&mut self, root: RootName, type_: &str, bytes: u64) -> Result<()> {
+    /// Memory of R that belongs to no object.
+    fn add_free(&mut self, bytes: u64) -> Result<()> {
         let stack = [
-            self.location(type_, HeapFrame::Type)?,
-            self.location(root.text(), HeapFrame::Root)?,
+            self.location("free cells", HeapFrame::Type)?,
+            self.location(FREE.text(), HeapFrame::Root)?,
         ];
+        self.add_sample(&stack, Sum { bytes, objects: 0 })
+    }
+
+    /// Memory that is not R's heap.
+    fn add_row(&mut self, row: &Row) -> Result<()> {
+        let mut stack = Vec::new();
+        stack.try_push(self.location(&row.type_, HeapFrame::Type)?)?;
+        match &row.name {
+            Some(package) if row.part == POOL => {
+                let pool = message!("{POOL}{package}");
+                stack.try_push(self.location(&pool, HeapFrame::Element)?)?;
+            }
+            name => {
+                if let Some(name) = name {
+                    stack.try_push(self.location(name, HeapFrame::Element)?)?;
+                }
+                stack.try_push(self.location(row.part, HeapFrame::Element)?)?;
+            }
+        }
+        stack.try_push(self.location(NOT_R.text(), HeapFrame::Root)?)?;
+        let bytes = row.bytes;
         self.add_sample(&stack, Sum { bytes, objects: 0 })
     }
 

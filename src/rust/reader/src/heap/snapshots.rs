@@ -9,7 +9,10 @@ use crate::heap::copied::{Copied, CopiedMemory};
 use crate::heap::copying::copy;
 use crate::heap::known::{Known, Places};
 use crate::heap::lists::Lists;
+use crate::heap::resident::system::{own_resident, resident_of};
+use crate::heap::resident::{Pool, Resident};
 use crate::heap::roots::Library;
+use crate::heap::size::size;
 use crate::heap::snapshot::{About, Snapshot, take};
 use crate::memory::symbols::Module;
 use crate::process::apart;
@@ -18,6 +21,7 @@ use crate::process::{
 };
 use crate::record::follow::{self, Followed};
 use crate::record::source::{of_process, process_source};
+use crate::recorded::source::add_numbers_to_all;
 use crate::recorded::states::Stops;
 use crate::running_r::c_stack::Whereabouts;
 use crate::running_r::{MOST_TO_OPEN, RunningR};
@@ -33,19 +37,36 @@ use std::process;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Takes a snapshot of this process. `least` is [`About::least`]; `is_collected` is whether garbage has just been collected.
-pub fn own_heap(least: Option<u64>, is_collected: bool) -> Result<Snapshot> {
-    let unheld = if is_collected { NO_HOLDER } else { GARBAGE };
+/// Takes a snapshot of this process. `least` is [`About::least`]; `before` is [`own_size()`] before garbage was collected,
+/// if it has just been collected. `pools` are the allocators of packages.
+pub fn own_heap(least: Option<u64>, before: Option<u64>, pools: Vec<Pool>) -> Result<Snapshot> {
+    let unheld = match before {
+        Some(_) => NO_HOLDER,
+        None => GARBAGE,
+    };
     let process = own_process()?;
+    // First, without the memory for the snapshot.
+    let resident = own_resident(&process, pools)?;
     let found = Found::find(&process)?;
     let taken = OwnView::look(&found.r, |mut view| {
-        let resident = process.resident();
         let known = Known::read(&mut view, &found.places)?;
-        found.take(&mut view, &process, &known, resident, (least, unheld))
+        let mut taken = found.take(&mut view, &process, &known, &resident, (least, unheld))?;
+        if let Some(before) = before {
+            let released = before.saturating_sub(size(&mut view, &found.lists)?);
+            let released = [("profile.heap.released", released)];
+            add_numbers_to_all(&mut taken.profile, &released)?;
+        }
+        Ok(taken)
     });
     // The memory for the snapshot would otherwise be part of the next one, as memory that is not R's heap.
     release_memory();
     taken
+}
+
+/// The bytes of R's heap in this process, see [`size()`].
+pub fn own_size() -> Result<u64> {
+    let found = Found::find(&own_process()?)?;
+    OwnView::look(&found.r, |mut view| size(&mut view, &found.lists))
 }
 
 /// Takes a snapshot of another process, which is stopped while its heap is copied.
@@ -90,7 +111,11 @@ struct Imaged {
 
 impl Subject for Imaged {
     fn attempt(&mut self, may_collect: bool) -> (Option<Duration>, Result<Option<Snapshot>>) {
-        let resident = self.process.resident();
+        // The image shares all pages with this process.
+        let resident = match own_resident(&self.process, Vec::new()) {
+            Ok(resident) => resident,
+            Err(error) => return (None, Err(error)),
+        };
         let image = match Image::take() {
             Ok(image) => image,
             Err(error) => return (None, Err(error)),
@@ -99,7 +124,7 @@ impl Subject for Imaged {
         let pause = image.pause;
         drop(image);
         let taken =
-            copied.and_then(|copied| self.found.take_copied(copied, &self.process, resident));
+            copied.and_then(|copied| self.found.take_copied(copied, &self.process, &resident));
         (Some(pause), taken)
     }
 
@@ -147,15 +172,17 @@ impl Subject for Stopped {
             Ok(pause) => pause,
             Err(error) => return (None, Err(named(error))),
         };
-        let resident = self.process.resident();
+        let resident = resident_of(&self.process);
         // Another thread may have begun to run R before this one was stopped.
         let copied = match self.found.is_in_thread(&mut memory) {
             true => self.found.copy(&mut memory, may_collect),
             false => Err(lost()),
         };
         let stopped = pause.end();
-        let taken =
-            copied.and_then(|copied| self.found.take_copied(copied, &self.process, resident));
+        let taken = copied.and_then(|copied| {
+            let resident = resident?;
+            self.found.take_copied(copied, &self.process, &resident)
+        });
         (Some(stopped), taken.map_err(named))
     }
 
@@ -280,7 +307,7 @@ impl Found {
         &self,
         copied: Option<(Known, Copied)>,
         process: &Process,
-        resident: Option<u64>,
+        resident: &Resident,
     ) -> Result<Option<Snapshot>> {
         let Some((known, copied)) = copied else {
             return Ok(None);
@@ -296,7 +323,7 @@ impl Found {
         memory: &mut impl View<'m>,
         process: &Process,
         known: &Known,
-        resident: Option<u64>,
+        resident: &Resident,
         (least, unheld): (Option<u64>, RootName),
     ) -> Result<Snapshot> {
         let mut profile = Profile::default();

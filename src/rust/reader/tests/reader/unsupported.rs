@@ -17,7 +17,7 @@ fn processes_are_refused() {
     let pid = std::process::id() as i32;
     expect_refusal(list());
     expect_refusal(dump(pid, &|| false));
-    expect_refusal(own_heap(None, true));
+    expect_refusal(own_heap(None, None, Vec::new()));
     expect_refusal(heap_of(pid, &|| false));
     let settings = Settings {
         interval: Duration::from_millis(10),

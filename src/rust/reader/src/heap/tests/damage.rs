@@ -9,6 +9,7 @@ use crate::heap::copying::copy;
 use crate::heap::damage::Damage;
 use crate::heap::known::Known;
 use crate::heap::lists::Lists;
+use crate::heap::resident::Resident;
 use crate::heap::snapshot::{About, Snapshot, take};
 use profile_core::error::Result;
 use profile_core::model::{Profile, Source};
@@ -138,7 +139,7 @@ fn taken(
         known,
         lists: &heap.lists,
         libraries: &heap.libraries,
-        resident: Some(1 << 20),
+        resident: &Resident::Size(1 << 20),
         unheld: profile_core::model::heap::NO_HOLDER,
         least,
     };

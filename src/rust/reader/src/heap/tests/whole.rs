@@ -5,6 +5,7 @@ use super::fake::HEAP;
 use super::{FakeHeap, cases};
 use crate::heap::copied::{Copied, CopiedMemory};
 use crate::heap::copying::copy;
+use crate::heap::resident::Resident;
 use crate::heap::snapshot::{About, Snapshot, take};
 use profile_core::error::Result;
 use profile_core::model::{Profile, Source};
@@ -28,7 +29,7 @@ pub fn taken<'m>(
         known: &heap.known,
         lists: &heap.lists,
         libraries: &heap.libraries,
-        resident: Some(RESIDENT),
+        resident: &Resident::Size(RESIDENT),
         unheld: profile_core::model::heap::NO_HOLDER,
         least,
     };

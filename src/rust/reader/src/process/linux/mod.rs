@@ -30,6 +30,7 @@ pub use folder::{EXECUTES, Entry, Scripted};
 pub use forks::{count_forks, forked, needs_permission, permit_process};
 pub use memory::ProcessMemory;
 pub use memory::image::Image;
+pub use memory::maps::page_size;
 pub use memory::own_view::{OwnView, release_memory};
 pub use memory_use::MemoryUse;
 pub use native::NativeReader;

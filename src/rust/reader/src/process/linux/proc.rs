@@ -158,6 +158,16 @@ impl Process {
         pages.checked_mul(page_size())
     }
 
+    /// How much of each part of its address space is in RAM, as text; empty if the system does not say this.
+    pub fn smaps(&self) -> Vec<u8> {
+        fs::read(file_of(self.pid, "smaps")).unwrap_or_default()
+    }
+
+    /// A file with a word for each page of its address space, see [`crate::heap::resident::pages`].
+    pub fn pagemap(&self) -> Option<fs::File> {
+        fs::File::open(file_of(self.pid, "pagemap")).ok()
+    }
+
     /// The parts of its address space.
     pub fn mappings(&self) -> Result<Vec<Mapping>> {
         let bytes = fs::read(file_of(self.pid, "maps"));
