@@ -4,7 +4,8 @@
 //!   reads in any thread;
 //! - [`table`]: the entries of R's table, replaced and restored; [`module`]: where R's library has it;
 //! - [`learn`]: what the first vectors show; [`sites`]: new, copy or conversion; [`native`]: the native stack;
-//! - [`holders`]: why an object is copied; [`memory`]: the memory of R's thread;
+//! - [`holders`]: who refers to an object that is copied; [`names`]: how they are called; [`reasons`]: that as a sentence;
+//!   [`memory`]: the memory of R's thread;
 //! - [`identity`]: what distinguishes stacks of R, so that each is read once;
 //! - [`sums`]: what the stacks have allocated; [`result`]: their profile.
 
@@ -14,7 +15,9 @@ mod identity;
 mod learn;
 mod memory;
 mod module;
+mod names;
 mod native;
+mod reasons;
 mod result;
 mod run;
 mod sites;
