@@ -115,9 +115,14 @@ join_allocations <- function(x, allocations, call) {
   both$.sample_types$source_id[] <- run
   both$samples$source_id[] <- run
   both$sources <- slice_rows(both$sources, 1L)
+  about_exact_memory(both, run)
+}
+
+# With the attribute of a source that says that each vector was recorded.
+about_exact_memory <- function(x, source_id) {
   about <- tibble::tibble(
-    source_id = run, key = "profile.memory", value = "exact", type = "string", unit = NA_character_
+    source_id = source_id, key = "profile.memory", value = "exact", type = "string", unit = NA_character_
   )
-  both$.source_attributes <- vctrs::vec_rbind(both$.source_attributes, about)
-  both
+  x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, about)
+  x
 }
