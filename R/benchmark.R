@@ -4,8 +4,7 @@
 #'
 #' @description
 #' `benchmark_profile()` evaluates expressions several times, in turns, and records each run: its time with [Rprof()],
-#' or the memory that it allocates with [Rprofmem()]. Pass the result to [compare_profiles()] or
-#' [expect_no_regression()].
+#' or the memory that it allocates and copies. Pass the result to [compare_profiles()] or [expect_no_regression()].
 #'
 #' @details The expressions are evaluated in turns, and the order is reversed each time, so that changes in
 #' the speed of the machine affect all of them equally. The garbage collector runs before each run.
@@ -16,6 +15,11 @@
 #' Allocated memory is exact: a few runs show small changes, on any machine. R's vectors of more than 128 bytes are
 #' recorded; memory that native code allocates in another way is not. R compiles functions when they are called for the
 #' second time, which allocates memory; therefore `warmup` runs are not recorded.
+#'
+#' Where `record_profile(memory = "exact")` is possible, vectors are recorded in the same way. The profile then has lines, and
+#' the types `copy_space` and `copy_objects`: compare them with `type = "copy_space"`. Otherwise, [Rprofmem()] records the same
+#' vectors without lines and copies. Its stacks have no builtin functions, such as `c()`, so compare rows of functions only if
+#' both sides were recorded in the same way.
 #'
 #' The expressions must be able to run several times; assignments in them are local. Random numbers make
 #' runs differ: call [set.seed()] in each expression.
@@ -80,11 +84,12 @@ benchmark_profile <- function(
   order <- seq_along(work)
   report <- progress_report("Recording runs", "tasks")
   done <- 0
+  way <- if (measure == "bytes") way_to_record_bytes(call) else "time"
   for (run in seq_len(warmup + runs)) {
     for (i in order) {
       show_progress(report, done, (warmup + runs) * length(work))
       done <- done + 1
-      profile <- recorded_run(work[[i]], times, measure, interval, call)
+      profile <- recorded_run(work[[i]], times, way, interval, call)
       if (run > warmup) {
         recorded[[i]] <- c(recorded[[i]], list(profile))
       }
@@ -108,11 +113,22 @@ measure_by <- function(measure, call) {
     on_ci <- !tolower(shown_text(environment_values("CI"))) %in% c("", "false", "0")
     return(if (on_ci && can_count) "bytes" else "time")
   }
-  measure <- check_choice(measure, c("time", "bytes"), "measure", call)
-  if (measure == "bytes") {
-    check_profmem(call)
-  }
-  measure
+  check_choice(measure, c("time", "bytes"), "measure", call)
+}
+
+# "exact", or "Rprofmem" where that is not possible, for all runs.
+way_to_record_bytes <- function(call) {
+  folder <- new_recording_folder()
+  remove_folder <- remover_of(folder)
+  on.exit(remove_folder())
+  withCallingHandlers(
+    {
+      is_exact <- start_allocations(0, folder, call)
+      if (is_exact) stop_allocations(call)
+    },
+    profile_message_memory = function(message) rlang::cnd_muffle(message)
+  )
+  if (is_exact) "exact" else "Rprofmem"
 }
 
 check_profmem <- function(call) {
@@ -140,12 +156,15 @@ inform_short_runs <- function(profiles, measure, runs, times) {
 
 # ---- One run -----------------------------------------------------------------------
 
-recorded_run <- function(work, times, measure, interval, call) {
+recorded_run <- function(work, times, way, interval, call) {
   folder <- new_recording_folder()
   remove_folder <- remover_of(folder)
   on.exit(remove_folder())
+  if (way == "exact") {
+    return(exact_run(work, times, folder, call))
+  }
   path <- in_folder(folder, "Rprof.out")
-  if (measure == "time") {
+  if (way == "time") {
     format <- "rprof"
     start <- function() utils::Rprof(path, interval = interval, gc.profiling = TRUE)
     end <- function() utils::Rprof(NULL)
@@ -156,8 +175,29 @@ recorded_run <- function(work, times, measure, interval, call) {
   }
   frames <- run_once(work, times, start, end)
   x <- mark_session(read_format(path, format, "2.0", NA_character_, call))
-  x <- filter_by(x, list(ignore = "^[.](start|end)_of_run$"), call, outermost = frames)
-  without_code_of_callers(x)
+  without_code_of_callers(without_own_frames(x, frames, call))
+}
+
+without_own_frames <- function(x, frames, call) {
+  filter_by(x, list(ignore = "^[.](start|end)_of_run$"), call, outermost = frames)
+}
+
+# Without the types that may differ between equal runs: the time of garbage collections, and what is in use at the end.
+exact_run <- function(work, times, folder, call) {
+  frames <- run_once(
+    work, times,
+    function() {
+      if (!start_allocations(0, folder, call)) abort_unsupported("Allocations cannot be recorded any more.", call)
+    },
+    function() stop_allocations(call)
+  )
+  found <- read_allocations(folder, call)
+  if (is.null(found)) abort_unsupported("The expression has ended the recording of allocations.", call)
+  kept <- types_with_role(unique(found$sample_values$type), c("allocated", "copies"), c("bytes", "count"))
+  for (table in c("sample_values", ".sample_types")) {
+    found[[table]] <- slice_rows(found[[table]], which(found[[table]]$type %in% kept))
+  }
+  without_code_of_callers(without_own_frames(mark_exact_memory(found, found$sources$source_id), frames, call))
 }
 
 # Returns the number of frames outside of the expression.

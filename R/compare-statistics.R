@@ -132,6 +132,9 @@ share_ratio_interval <- function(base, new) {
 # The columns of the result from `base` on. `amounts` has a row for each row of it, a column for each run.
 compared_rows <- function(amounts, data, scale, detectable = TRUE) {
   is_new <- data$is_new
+  if (all(data$sums == 0)) {
+    return(rows_of_nothing(nrow(amounts), min(sum(is_new), sum(!is_new)) >= minimum_runs))
+  }
   quantum <- mean(data$quantum)
   # The logarithm of 0 samples is not finite. So half a sample is added to each amount, for the estimate of the ratio,
   # its interval and its test alike.
@@ -184,6 +187,16 @@ compared_rows <- function(amounts, data, scale, detectable = TRUE) {
   tibble::new_tibble(
     columns[c("base", "new", "ratio", "lower", "upper", "p_value", "p_adjusted", "detectable", "verdict")],
     nrow = rows
+  )
+}
+
+# The same if each vector was recorded, and no run has any: the runs are equal.
+rows_of_nothing <- function(rows, has_verdict) {
+  one <- rep(1, rows)
+  known <- if (has_verdict) one else rep(NA_real_, rows)
+  tibble::tibble(
+    base = 0 * one, new = 0 * one, ratio = one, lower = known, upper = known, p_value = known, p_adjusted = known,
+    detectable = known, verdict = rep(if (has_verdict) "none found" else NA_character_, rows)
   )
 }
 

@@ -290,8 +290,10 @@ check_comparable <- function(data, scale, call) {
       i = "Compare the two profiles of which it is the difference."
     )
   }
-  # A run without samples takes less than a sample represents. It has no shares.
-  is_short <- data$samples == 0 & scale == "amount" & any(data$sums > 0, na.rm = TRUE)
+  # A run without samples takes less than a sample represents, and one in which each vector was recorded may have no copies.
+  # Such runs have no shares.
+  has_none <- data$recorded %in% "exact" & !is.na(data$names)
+  is_short <- scale == "amount" & (has_none | data$samples == 0 & any(data$sums > 0, na.rm = TRUE))
   empty <- which(!(data$sums > 0) %in% TRUE & !is_short)
   if (length(empty) > 0) {
     number <- sum(data$is_new[seq_len(empty[[1]])] == data$is_new[[empty[[1]]]])

@@ -204,12 +204,13 @@ description_copies <- function(copies, n, width, shown) {
   code <- ifelse(is.na(rows$text), "", paste0(" `", shown_name(trimmed(rows$text), 60, ellipsis = "~"), "`"))
   code <- gsub("(?<=.) ", "\u00a0", code, perl = TRUE)
   number <- ifelse(
-    rows$grows, paste(vapply(rows$copies, count_of, "", "vector", "vectors"), "of rising size"),
+    rows$grows | rows$converts,
+    paste0(vapply(rows$copies, count_of, "", "vector", "vectors"), ifelse(rows$grows, " of rising size", "")),
     vapply(rows$copies, count_of, "", "copy", "copies")
   )
   count <- ifelse(rows$copies > 0, paste0(" in ", number), "")
   reason <- ifelse(is.na(rows$reason), "", paste0(": ", shown_name(rows$reason, 200, ellipsis = "~")))
-  verb <- ifelse(rows$grows, " grows an object: ", " copied ")
+  verb <- ifelse(rows$grows, " grows an object: ", ifelse(rows$converts, " converted to another type: ", " copied "))
   text <- paste0(place, code, verb, format_amount(rows$bytes, "bytes"), count, reason)
   c("", "Copies", unlist(lapply(text, function(line) wrap("  ", line, width))))
 }

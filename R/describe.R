@@ -15,9 +15,9 @@
 #'
 #' Allocated memory is measured by the memory in use at each sample, so the digest says "at least": what was freed
 #' before the next sample is missing. `record_profile(memory = "exact")` records each vector, and the digest then shows
-#' exact bytes instead. It also shows where vectors were copied: the three lines or functions that have copied most, if
-#' it is more than 5% of all allocated bytes. If samples have the label `copy.reason`, the reason of most of the copied
-#' bytes follows.
+#' exact bytes instead. It also shows where vectors were copied or converted to another type: the three lines or functions
+#' that have done so most, if it is more than 5% of all allocated bytes. If samples have the label `copy.reason`, the reason
+#' of most of the copied bytes follows.
 #'
 #' If several processes worked together, see `record_profile(children = TRUE)`, the digest shows how well the work was
 #' spread: the CPU time of each process other than the master, the slowest first, and its share of the time in which
@@ -80,7 +80,8 @@
 #'   \item{copies}{tibble: the places where vectors were copied, see `record_profile(memory = "exact")`: `name` of the
 #'     function, `filename` and `line` of the innermost frame that has a line (`NA` if none has), `bytes`, `copies` (their
 #'     number), `reason` (`NA` if unknown), `grows`, whether an object is extended step by step there, so that these are new
-#'     vectors, each larger than the one before, `share` of all allocated bytes, and `text` of the line (`NA` if unknown)}
+#'     vectors, each larger than the one before, `converts`, whether these are new vectors of another type, such as numbers
+#'     instead of integers, `share` of all allocated bytes, and `text` of the line (`NA` if unknown)}
 #'   \item{spread}{list: `processes`, a tibble with `process`, `cpu` in seconds and `busy_share`; `seconds`, the time
 #'     in which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if
 #'     fewer than two processes worked for another one, or if their CPU time is unknown. Without times of samples,
@@ -261,15 +262,6 @@ described_memory <- function(summary, found) {
     memory$recorded$complete <- found$is_complete
   }
   memory
-}
-
-# With the text of lines, as far as it is known. `share`: of all bytes that were allocated.
-described_copies <- function(copies, allocated, texts) {
-  text <- described_lines(copies, texts)$text
-  tibble::new_tibble(
-    c(as.list(copies), list(share = if (allocated > 0) copies$bytes / allocated else 0 * copies$bytes, text = text)),
-    nrow = nrow(copies)
-  )
 }
 
 # Whether vectors that this session has allocated are still in use, so that a snapshot shows what holds them.

@@ -53,7 +53,7 @@ has_role <- function(type, unit, role) {
 # The types with this role and unit that the core knows, and that are among others.
 types_with_role <- function(types, role, unit) {
   known <- data_model()$sample_types
-  known <- known[known$role == role & known$unit == unit & known$recorded, ]
+  known <- known[known$role %in% role & known$unit %in% unit & known$recorded, ]
   intersect(known$type, types)
 }
 

@@ -52,7 +52,8 @@
 #'   `x <- c(x, i)`;
 #' - `copy_space` and `copy_objects`: the part of them that are copies, because R duplicates an object before it modifies one
 #'   of several references to it. The label `copy.reason` says which, such as *`x` is also `y`*, if they are variables of running
-#'   calls, of the functions around them or of the global environment, elements of lists in them, or attributes;
+#'   calls, of the functions around them or of the global environment, elements of lists and variables of environments in
+#'   them, or attributes. It begins with a variable of the innermost code that has lines;
 #' - `inuse_space` and `inuse_objects`: those that can still be reached when the expression has been evaluated, after a garbage
 #'   collection;
 #' - `peak_space` and `peak_objects`: those that were allocated and not freed yet at the moment at which this was most: at

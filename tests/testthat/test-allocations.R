@@ -370,7 +370,13 @@ test_that("copies have a reason: what else refers to the object", {
     variable = "`x` is also `y`", argument = "`v` is also `x` in `argument()`", element = "`l$a` is also `l2$a`",
     column = "`df$col` is also `old$col`", global = "`z` is also `shared_by_test` of the global environment",
     closure = "`tmp` is also `state` of the function around it", attribute = "`x` is also attribute `o` of `a`",
-    dots = "`a` is also `...` and `x` in `dots()`"
+    dots = "`a` is also `...` and `x` in `dots()`", inner = "`m` is also `m` in `inner()`",
+    cell = "`df$x` is also `x$x` in `[<-.data.frame()`", columns = "the modified object is also `x` in `[[<-.data.frame()`",
+    sorted = "`l$a` is also `x` in `sort.int()` and `x` in `sort.default()`",
+    evaluated = "`x` is also `y` in `evaluated()`",
+    counted = "variable `e$x` is the only one that was found, but R counts other references to it",
+    field = "`private$arr` has no other reference, but the environment `private` has",
+    direct = "`x` has no other reference, and is copied anyway"
   )
   writeLines(c(
     "variable <- function() { x <- numeric(n)", "  for (i in 1:10) { y <- x", "    x[i] <- 1 } }",
@@ -384,7 +390,17 @@ test_that("copies have a reason: what else refers to the object", {
     "attribute <- function() { x <- numeric(n)", "  a <- 1", "  attr(a, \"o\") <- x", "  x[4] <- 2 }",
     "given <- function(...) { a <- ..1", "  a[1] <- 2 }",
     "dots <- function() { x <- numeric(n)", "  given(x) }",
-    "alone <- function() { x <- numeric(n)", "  x[1] <- 1", "  e <- new.env()", "  e$x <- x", "  rm(x)", "  e$x[2] <- 3 }"
+    "inner <- function() { change <- function(m) { m[1] <- 1", "    m }", "  m <- numeric(n)", "  change(m) }",
+    "cell <- function() { df <- data.frame(id = 1, x = numeric(n))", "  df[2, \"x\"] <- 1 }",
+    "columns <- function() { x <- as.data.frame(as.list(numeric(n)))", "  for (i in 1:20) x[[i]] <- x[[i]] + 1 }",
+    "sorted <- function() { l <- list(a = numeric(n))", "  sort(l$a, partial = 2) }",
+    "again <- function(x) eval(quote(x[1] <- 2))", "evaluated <- function() { y <- numeric(n)", "  again(y) }",
+    "counted <- function() { l <- list(a = numeric(n))", "  e <- new.env()", "  e$x <- l$a", "  l <- NULL", "  e$x[2] <- 3 }",
+    "alone <- function() { x <- numeric(n)", "  e <- new.env()", "  e$x <- x", "  rm(x)", "  e$x[2] <- 3 }",
+    "make_field <- function() { private <- new.env()", "  private$arr <- numeric(n)",
+    "  kept <<- private", "  function() { private$arr[1] <- 1", "    NULL } }",
+    "field <- make_field()",
+    "direct <- function() { x <- numeric(n)", "  `oldClass<-`(x, \"a\") }"
   ), file <- withr::local_tempfile(fileext = ".R"))
   env$n <- 5001
   before <- compiler::enableJIT(-1L)
@@ -400,14 +416,13 @@ test_that("copies have a reason: what else refers to the object", {
       assign(name, work, env)
       x <- record_profile(env$run(), memory = "exact", threshold = 10000)
       found <- unique(x$.labels$str[x$.labels$key == "copy.reason"])
-      # Either reference may be found first.
-      parts <- strsplit(sub(" in `[a-z]+\\(\\)`| of the .*$", "", reasons[name]), " is also | and ")[[1]]
-      if (name == "alone") {
-        expect_length(found, 0)
-      } else {
-        expect_length(found, 1)
-        for (part in parts) expect_match(found, part, fixed = TRUE, info = paste(name, jit))
-      }
+      # Either of two variables of the same function may be found first.
+      in_order <- function(text) sub("^(.*) is also ([^()]*`)$", "\\2 is also \\1", text)
+      expected <- if (name == "alone") NULL else c(reasons[[name]], in_order(reasons[[name]]))
+      # Code that is not compiled modifies the object of the variable.
+      if (name == "columns" && jit == 0) expected <- "`x` is also `x` in `[[<-.data.frame()`"
+      expect_true(if (name == "alone") length(found) == 0 else any(expected %in% found), info = paste(name, jit, found))
+      if (name != "columns") expect_lte(length(found), 1)
     }
   }
 })

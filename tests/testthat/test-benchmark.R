@@ -1,6 +1,8 @@
 # tier: fast
 # Recording runs to compare.
 
+is_hooked <- function() rust(rust_allocations_on(), NULL)
+
 spin <- compiler::cmpfun(function(n) {
   only_given_ticks()
   tick(n)
@@ -43,7 +45,7 @@ test_that("assignments are local, and variables of the caller are found", {
 })
 
 test_that("allocated bytes are exact", {
-  skip_if_not(isTRUE(unname(capabilities("profmem"))), "R records allocations")
+  skip_if_not(isTRUE(unname(capabilities("profmem"))) || is_live_platform(), "R cannot record allocations")
   fill <- function(n) for (i in 1:10) numeric(n)
   x <- benchmark_profile(base = fill(1000), new = fill(2000), runs = 3, warmup = 2, measure = "bytes")
   compared <- compare_profiles(x$base, x$new, only = "fill")
@@ -59,6 +61,52 @@ test_that("allocated bytes are exact", {
   expect_equal(other$verdict[match(c("numeric", "fill"), other$name)], c("less", "less"))
   expect_failure(expect_no_regression(x$base, x$new))
   expect_success(expect_no_regression(x$base, x$base))
+})
+
+test_that("copies and lines are recorded where this is possible", {
+  skip_if_not(is_live_platform(), "this system is not supported")
+  file <- withr::local_tempfile(fileext = ".R", lines = c(
+    "base <- function(n) { x <- numeric(n)", "  for (i in 1:10) { y <- x", "    x[i] <- 1 } }",
+    "new <- function(n) { x <- numeric(n)", "  for (i in 1:10) x[i] <- 1 }", "nothing <- function() NULL"
+  ))
+  code <- new.env(parent = globalenv())
+  sys.source(file, code, keep.source = TRUE)
+  x <- with(code, profile::benchmark_profile(base = base(1000), new = new(1000), runs = 3, measure = "bytes"))
+  expect_setequal(unique(x$base$sample_values$type), c("alloc_space", "alloc_objects", "copy_space", "copy_objects"))
+  expect_identical(validate_profile(x$base), x$base)
+  expect_true(attr(summary(x$base), "exact_memory"))
+  copied <- compare_profiles(x, type = "copy_space")
+  expect_equal(c(attr(copied, "whole")$base, attr(copied, "whole")$new), c(10 * 8048, 0))
+  expect_error(expect_no_regression(x$new, x$base, type = "copy_space"), class = "expectation_failure")
+  # Code without copies stays without copies.
+  none <- expect_no_regression(x$new, x$new, type = "copy_space")
+  expect_identical(attr(none, "whole")$verdict, "none found")
+  expect_equal(unlist(attr(none, "whole")[c("base", "new", "ratio", "detectable")], use.names = FALSE), c(0, 0, 1, 1))
+  expect_match(format(none), "0 -> 0, 0% (exact", fixed = TRUE, all = FALSE)
+  expect_error(compare_profiles(x$new, x$new, type = "copy_space", scale = "share"), class = "profile_error_unsupported")
+  lines <- summary(x$base, type = "copy_space")$by_line
+  expect_identical(lines$line[as.numeric(lines$self) == 3 * 10 * 8048], 3L)
+  # All runs are equal, and have the vectors of `Rprofmem()`.
+  of_run <- function(x, run) {
+    within <- x$samples$sample_id[x$samples$source_id == run]
+    values <- x$sample_values[x$sample_values$sample_id %in% within, ]
+    tapply(values$value, values$type, sum)
+  }
+  expect_identical(of_run(x$base, 1), of_run(x$base, 2))
+  expect_identical(of_run(x$base, 1), of_run(x$base, 3))
+  expect_identical(is_hooked(), FALSE)
+  if (isTRUE(unname(capabilities("profmem")))) {
+    withr::local_options(profile.replace_entries = FALSE)
+    expect_silent(y <- benchmark_profile(base = code$base(1000), new = code$new(1000), runs = 3, measure = "bytes"))
+    expect_equal(of_run(y$base, 1), of_run(x$base, 1)[c("alloc_objects", "alloc_space")])
+    whole <- attr(compare_profiles(y$base, x$base), "whole")
+    expect_equal(c(whole$ratio, whole$detectable), c(1, 1))
+  }
+  # The hook is removed after an error as well, and an expression may allocate nothing.
+  expect_error(benchmark_profile(stop("Oh no"), measure = "bytes"), "Oh no")
+  expect_identical(is_hooked(), FALSE)
+  withr::local_options(profile.replace_entries = NULL)
+  expect_identical(nrow(benchmark_profile(code$nothing(), runs = 2, measure = "bytes")$samples), 0L)
 })
 
 test_that("an error ends the recording", {

@@ -113,11 +113,12 @@ test_that("the digest shows exact bytes and the copies", {
   expect_false(parts$allocated$at_least)
   expect_true(parts$allocated$exact)
   expect_equal(parts$allocated$bytes, 6001000000)
-  expect_equal(parts$copies$bytes, c(3.2e9, 8e8, 1e6))
-  expect_equal(parts$copies$copies, c(400, 50, 5))
-  expect_equal(parts$copies$line, c(2L, 4L, NA))
-  expect_equal(parts$copies$name, c("fit", "fit", "load"))
-  expect_equal(parts$copies$share, c(3.2e9, 8e8, 1e6) / 6001000000)
+  expect_equal(parts$copies$bytes, c(3.2e9, 8e8, 4e8, 1e6))
+  expect_equal(parts$copies$copies, c(400, 50, 10, 5))
+  expect_equal(parts$copies$line, c(2L, 4L, 1L, NA))
+  expect_equal(parts$copies$name, c("fit", "fit", "fit", "load"))
+  expect_equal(parts$copies$share, c(3.2e9, 8e8, 4e8, 1e6) / 6001000000)
+  expect_identical(parts$copies$converts, c(FALSE, FALSE, TRUE, FALSE))
   expect_null(as.list(describe_profile(x, type = "alloc_space"))$gc)
 })
 
@@ -149,6 +150,44 @@ test_that("places of copies are lines, else functions, and the reason is that of
   # Most bytes have no reason.
   expect_identical(lines_of(reason(1e6, "one"), copied(2e6, c("f:0", "fit:5"))), "fit.R:5 copied 2.86MB in 2 copies")
   expect_identical(lines_of(new), character())
+})
+
+test_that("a reason begins with the variable that the line assigns to", {
+  swapped <- c(
+    "x[i] <- v", "for (i in 1:10) x[i] <<- v", "names(x)[2] <- \"a\"", "attr(x, \"a\") = y", "} else x$a[[1]] <- y",
+    "if (y) { x[1] <- 2 }", "levels(x$f)[y] <- \"b\" }", "2 -> x@slot[3]", "f(y, x[[1]]@b$c <- 3); y"
+  )
+  for (text in swapped) {
+    expect_identical(begin_with_assigned("`y` is also `x` and `z`", text), "`x` is also `y` and `z`", info = text)
+    expect_identical(begin_with_assigned("`x` is also `y`", text), "`x` is also `y`", info = text)
+  }
+  first <- function(reason) begin_with_assigned(reason, "x[i] <- v")
+  expect_identical(first("`y$a` is also `x$b`"), "`x$b` is also `y$a`")
+  expect_identical(first("attribute `o` of `a` is also `x`"), "`x` is also attribute `o` of `a`")
+  expect_identical(first("`y[[2]]` is also `x[[1]]` and `x` in `f()`"), "`x[[1]]` is also `y[[2]]` and `x` in `f()`")
+  # Those of other functions stay where they are, and nothing is known without a text.
+  for (reason in c("`y` is also `x` in `f()`", "`y` is also `z`", "`x` has no other reference", NA)) {
+    expect_identical(first(reason), reason)
+  }
+  for (text in c("y[i] <- x", "f(x)", "x y {", "function(x, y", "", NA)) {
+    expect_identical(begin_with_assigned("`y` is also `x`", text), "`y` is also `x`", info = text)
+  }
+})
+
+test_that("conversions to another type are shown as well", {
+  row <- function(bytes, line, ...) {
+    list(stack = c("f:0", paste0("fit:", line)), values = c(bytes, 2, NA, NA, NA, NA), labels = c(...))
+  }
+  x <- with_exact_memory(fit_samples(), list(
+    row(3e6, 2, allocation = "conversion"), row(2e6, 4, allocation = "growth"), row(1e6, 3)
+  ), share = FALSE)
+  parts <- as.list(describe_profile(x))$copies
+  expect_identical(parts$converts, c(TRUE, FALSE))
+  expect_identical(parts$grows, c(FALSE, TRUE))
+  expect_equal(parts$bytes, c(3e6, 2e6))
+  text <- format(describe_profile(x), width = 200)
+  expect_match(text, "fit.R:2 `for.*` converted to another type: 2.86MB in 2 vectors$", all = FALSE)
+  expect_match(text, "fit.R:4 .* grows an object: 1.91MB in 2 vectors of rising size$", all = FALSE)
 })
 
 test_that("a snapshot is suggested if vectors are in use, for recordings of this session only", {

@@ -3,6 +3,7 @@
 use super::{call_tree, summary};
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
+use profile_core::analysis::copies::Purpose;
 use profile_core::analysis::description::Description;
 use profile_core::error::Result;
 use profile_core::model::Profile;
@@ -35,7 +36,9 @@ pub fn description<'call>(
     copies.doubles("bytes", all().map(|copies| copies.bytes))?;
     copies.doubles("copies", all().map(|copies| copies.copies))?;
     copies.texts("reason", all().map(|copies| copies.reason))?;
-    copies.logicals("grows", all().map(|copies| Some(copies.grows)))?;
+    let is = |purpose| all().map(move |copies| Some(copies.purpose == purpose));
+    copies.logicals("grows", is(Purpose::Growth))?;
+    copies.logicals("converts", is(Purpose::Conversion))?;
     let recorded = description.recorded.as_ref();
     let recorded = recorded.map(|recorded| summary(arena, profile, recorded));
     arena.list(&[

@@ -1,5 +1,5 @@
-//! Where vectors were copied, how often, and why; and where an object was extended step by step, for which a new vector was
-//! allocated each time.
+//! Where vectors were copied, how often, and why; where they were converted to another type; and where an object was extended
+//! step by step, for which a new vector was allocated each time.
 //!
 //! A place is the line of the innermost frame that has one, and the innermost function if none has. A label may give the
 //! reason of a copy, which a place has if most of its bytes have it.
@@ -16,8 +16,19 @@ use std::collections::HashMap;
 /// The key of the label with the reason, a sentence.
 const REASON: &str = "copy.reason";
 
-/// The label of vectors that are larger and larger.
-const GROWTH: (&str, &str) = ("allocation", "growth");
+/// The label of vectors that are larger and larger, and of those that others were converted to.
+const ALLOCATION: &str = "allocation";
+const GROWTH: &str = "growth";
+const CONVERSION: &str = "conversion";
+
+/// Why the vectors of a place were allocated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    Copy,
+    /// All vectors that the place has allocated to extend an object.
+    Growth,
+    Conversion,
+}
 
 /// The copies of a place.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,8 +40,7 @@ pub struct Copies<'p> {
     pub bytes: f64,
     pub copies: f64,
     pub reason: Option<&'p str>,
-    /// Whether it extends an object: then these are all vectors that it has allocated for that.
-    pub grows: bool,
+    pub purpose: Purpose,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,12 +55,9 @@ pub fn copies<'p>(
     names: &'p FrameNames,
     stop: Stop,
 ) -> Result<Vec<Copies<'p>>> {
-    let Some(bytes) = profile.known(&COPY_SPACE) else {
-        return Ok(Vec::new());
-    };
-    let counts = profile.known(&COPY_OBJECTS);
+    let copied = [&COPY_SPACE, &COPY_OBJECTS].map(|known| profile.known(known));
     let allocated = [&ALLOC_SPACE, &ALLOC_OBJECTS].map(|known| profile.known(known));
-    let mut rows: HashMap<(Place, bool), usize, RandomState> = HashMap::default();
+    let mut rows: HashMap<(Place, Purpose), usize, RandomState> = HashMap::default();
     let mut all: Vec<Copies> = Vec::new();
     let mut reasons: HashMap<(usize, Option<&str>), f64, RandomState> = HashMap::default();
     let mut labels = profile.labels.as_slice();
@@ -64,12 +71,18 @@ pub fn copies<'p>(
         let (own, rest) = labels.split_at(count);
         labels = rest;
         let text = |id| profile.strings.get(id);
-        let grows = own
-            .iter()
-            .any(|label| text(label.key) == GROWTH.0 && label.str.map(text) == Some(GROWTH.1));
-        let (bytes, counts) = match allocated {
-            [Some(bytes), objects] if grows => (bytes, objects),
-            _ => (bytes, counts),
+        let label = own.iter().find(|label| text(label.key) == ALLOCATION);
+        let purpose = match label.and_then(|label| label.str).map(text) {
+            Some(GROWTH) => Purpose::Growth,
+            Some(CONVERSION) => Purpose::Conversion,
+            _ => Purpose::Copy,
+        };
+        let [bytes, counts] = match purpose {
+            Purpose::Copy => copied,
+            Purpose::Growth | Purpose::Conversion => allocated,
+        };
+        let Some(bytes) = bytes else {
+            continue;
         };
         let value = bytes.column[row];
         if value.is_nan() || value == 0.0 {
@@ -92,7 +105,7 @@ pub fn copies<'p>(
             Some((file, line)) => Place::Line(file, line),
             None => Place::Function(name),
         };
-        let place = (place, grows);
+        let place = (place, purpose);
         let at = match rows.get(&place) {
             Some(&at) => at,
             None => {
@@ -102,7 +115,7 @@ pub fn copies<'p>(
                     bytes: 0.0,
                     copies: 0.0,
                     reason: None,
-                    grows,
+                    purpose,
                 })?;
                 rows.try_put(place, all.len() - 1)?;
                 all.len() - 1
