@@ -114,7 +114,8 @@
 #'   allocates many small vectors.
 #' @param threshold With `memory = "exact"`, the size in bytes of the smallest vectors to record.
 #' @param gc,lines Whether to record garbage collections, and lines.
-#' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded.
+#' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded. The
+#'   frame `<copy>` then shows where R copies objects.
 #'   This requires `r live_platforms()`, and R 4.2 to 4.6.
 #' @param children Whether to also record R processes that work for this one, see *Parallel code*. The ids of processes, or
 #'   a cluster of [parallel::makeCluster()], for workers that would not be found.

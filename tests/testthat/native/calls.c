@@ -186,6 +186,11 @@ SEXP c_collect(SEXP n) {
   return Rf_ScalarReal(c_spin(freeing));
 }
 
+SEXP c_copy(SEXP x) {
+  Rf_duplicate(x);
+  return R_NilValue;
+}
+
 /* The C library's qsort(), which calls back; only the first comparison works. */
 static int comparing;
 

@@ -36,6 +36,8 @@ pub const EVAL: &str = "Rf_eval";
 pub const ALLOCATE: &str = "Rf_allocVector3";
 pub const COPY: [&str; 2] = ["Rf_duplicate", "Rf_shallow_duplicate"];
 pub const CONVERT: &str = "Rf_coerceVector";
+/// All functions by which these allocate objects.
+pub const ALLOCATING: [&str; 3] = [ALLOCATE, "Rf_cons", "Rf_allocSExp"];
 /// Frees the data of task callbacks, up to R 4.5.
 pub const RELEASE: &str = "R_ReleaseObject";
 
