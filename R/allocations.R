@@ -36,6 +36,7 @@ start_allocations <- function(threshold, call) {
       rust(rust_allocations_look(), call)
       rust(rust_allocations_prepare(settings), call)
       allocate_and_copy(probe_length)
+      run_at_collection()
       gc(full = FALSE)
       rust(rust_allocations_begin(), call)
       started <- TRUE
@@ -73,9 +74,16 @@ allocate_and_copy <- function(length) {
   invisible()
 }
 
+# The next garbage collection runs a finalizer, by which the core sees how R does this.
+run_at_collection <- function() {
+  reg.finalizer(new.env(), function(env) rust(rust_allocations_finalizer(), NULL))
+}
+
 # Stops recording, and returns the profile of the vectors, which has one source; NULL if there is none.
 stop_allocations <- function(call) {
-  # What is still in use afterwards can be reached. This collection is not part of the code.
+  # What is still in use afterwards can be reached. This collection, with the finalizers that it runs, is not part of the
+  # code.
+  rust(rust_allocations_end(), call)
   gc.time(FALSE)
   gc()
   end_measuring()

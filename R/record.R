@@ -63,7 +63,8 @@
 #'
 #' Sizes include the header of a vector, 48 bytes. Not seen are vectors of at most 128 bytes and the cells of lists, for which R
 #' allocates whole pages, and vectors with an allocator of their own, as some packages create. Vectors are attributed to the
-#' line of the statement that runs. Forks are not recorded.
+#' line of the statement that runs. Those that finalizers written in C allocate have a stack of their own, `<finalizer>`: the code
+#' that a garbage collection interrupts has not called them. Forks are not recorded.
 #'
 #' R calls `malloc()`, `free()` and `getrusage()` through a table of addresses in its library. While the expression is
 #' evaluated, the entries for these functions contain the addresses of functions of this package, which call the
@@ -347,7 +348,10 @@ frames_of_code <- function(x, frames) {
   rows <- unclass(x$sample_locations)
   at <- match(rows$location_id, x$locations$location_id)
   type <- x$locations[[".frame_type"]]
-  of_r <- if (is.null(type)) seq_along(at) else which(type[at] %in% "r")
+  # Finalizers that are no R code have no callers.
+  finalizers <- x$functions$function_id[x$functions$name %in% "<finalizer>"]
+  is_call <- !x$locations$function_id[at] %in% finalizers
+  of_r <- which(if (is.null(type)) is_call else is_call & type[at] %in% "r")
   # Frames are stored from the innermost one of each sample on.
   end <- cumsum(rle(as.integer(rows$sample_id[of_r]))$lengths)
   position <- end - frames + 1L

@@ -25,5 +25,6 @@ mod table;
 
 pub use hook::addresses as hooks;
 pub use result::Stopped;
+pub use run::{see_finalizer, stop_adding};
 pub use start::{abandon, begin, is_on, look, prepare, stop};
 pub use state::mark;

@@ -2,7 +2,7 @@
 //! see from a number that they are not it.
 
 use super::holders;
-use super::identity::Identity;
+use super::identity::{Identity, OF_FINALIZER};
 use super::learn::{Clock, Events, Side, Way};
 use super::memory::OwnMemory;
 use super::native::{Frames, find_in_registers};
@@ -12,7 +12,7 @@ use super::sums::{Key, RowId, Sums};
 use super::table::Replaced;
 use crate::Settings;
 use profile_core::error::Result;
-use profile_core::model::Profile;
+use profile_core::model::{FINALIZER, Profile};
 use profile_reader::process::ProcessMemory;
 use profile_reader::record::samples::Stacks;
 use profile_reader::stack::reader::{Motion, StackReader};
@@ -58,6 +58,18 @@ pub struct Run {
 pub fn set(run: Box<Run>) {
     IS_BUSY.store(false, Ordering::Release);
     RUN.store(Box::into_raw(run), Ordering::Release);
+}
+
+/// Notes how finalizers are recognized: the one that calls this runs.
+pub fn see_finalizer() {
+    let frames = Frames::of_this_thread();
+    // SAFETY: R calls this.
+    with_run(|run| unsafe { run.identity.learn_finalizer(frames.all()) });
+}
+
+/// Vectors that are allocated from now on are not recorded, but which ones are freed is.
+pub fn stop_adding() {
+    SIZE.store(usize::MAX, Ordering::Release);
 }
 
 /// Removes the run.
@@ -115,11 +127,16 @@ impl Run {
         }
         // SAFETY: R's thread is in its allocator.
         let identity = unsafe {
-            self.identity
-                .of_stack(self.span, MARK.load(Ordering::Relaxed))
+            if self.identity.is_in_finalizer() {
+                OF_FINALIZER
+            } else {
+                self.identity
+                    .of_stack(self.span, MARK.load(Ordering::Relaxed))
+            }
         };
         let row = match self.sums.row_of(identity, kind) {
             Some(row) => Ok(Some(row)),
+            None if identity == OF_FINALIZER => self.add_finalizer(kind).map(Some),
             None => self.read(identity, kind),
         };
         if kind == Kind::Copy {
@@ -134,6 +151,20 @@ impl Run {
             None => Ok(false),
         });
         self.lost += u64::from(!added.unwrap_or(false));
+    }
+
+    /// Adds the stack of finalizers. The calls that the garbage collection interrupts are not their callers.
+    fn add_finalizer(&mut self, kind: Kind) -> Result<RowId> {
+        let none = self.profile.strings.intern("")?;
+        let frame = self.profile.frame(FINALIZER, none, 0)?;
+        let key = Key {
+            stack: self.profile.stacks.intern(&[frame])?,
+            toplevel: None,
+            span: None,
+            is_conversion: kind == Kind::Conversion,
+            mark: 0,
+        };
+        self.sums.add_stack(OF_FINALIZER, key)
     }
 
     /// Reads the stack, which is new.

@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
 use crate::model::known_types::{ALLOC_SIZE, ALLOC_SPACE, KnownType};
-use crate::model::{COLLECTION, COPYING, Profile};
+use crate::model::{COLLECTION, COPYING, FINALIZER, Profile};
 use crate::tables::{Plumbing, Position};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -162,7 +162,7 @@ fn main_callers<'p>(tree: &CallTree<'p>) -> Result<Vec<(&'p str, MainCaller<'p>)
     found.try_vec()
 }
 
-/// Self by package, see [`package_of()`]. Garbage collections and copies are packages of their own, so that they do not
+/// Self by package, see [`package_of()`]. Garbage collections, copies and finalizers are packages of their own, so that they do not
 /// count as unknown.
 fn packages<'p>(
     profile: &'p Profile,
@@ -181,7 +181,7 @@ fn packages<'p>(
             continue;
         };
         let package = match package_of(profile, innermost) {
-            None => [COLLECTION, COPYING]
+            None => [COLLECTION, COPYING, FINALIZER]
                 .into_iter()
                 .find(|mark| names.of(innermost) == *mark),
             package => package,

@@ -63,6 +63,7 @@ impl RTables {
         let function = Function::named(name, profile.strings.intern("")?);
         profile.locations.intern(Location {
             function: Some(profile.functions.intern(function)?),
+            line: Some(0),
             frame_type: self.frame_type,
             ..Location::default()
         })

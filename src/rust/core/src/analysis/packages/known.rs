@@ -3,7 +3,7 @@
 use super::environments::{EnvironmentId, Environments, GLOBAL, Home, NameId};
 use crate::analysis::frame_names::address;
 use crate::analysis::heap_frames::is_of_heap;
-use crate::model::{COLLECTION, COPYING, Function, LocationId, NATIVE, Profile};
+use crate::model::{COLLECTION, COPYING, FINALIZER, Function, LocationId, NATIVE, Profile};
 
 /// In `.package_from`: the name of the function contains the package.
 const FROM_NAME: &str = "name";
@@ -59,7 +59,7 @@ pub fn known_of_function(
         return Known::Environment(Some(GLOBAL));
     }
     match text(function.name) {
-        COLLECTION | COPYING => Known::Nothing,
+        COLLECTION | COPYING | FINALIZER => Known::Nothing,
         name => Known::Name(environments.name(name)),
     }
 }
