@@ -42,6 +42,7 @@ start_allocations <- function(threshold, folder, call, forks = FALSE, reader = N
       rust(rust_allocations_look(), call)
       rust(rust_allocations_prepare(settings, file_path(file, "profile_error_write", call)), call)
       allocate_and_copy(probe_length)
+      run_at_collection()
       gc(full = FALSE)
       rust(rust_allocations_begin(), call)
       started <- TRUE
@@ -81,9 +82,16 @@ allocate_and_copy <- function(length) {
 
 file_of_allocations <- function(folder) in_folder(folder, "allocations")
 
+# The next garbage collection runs a finalizer, by which the core sees how R does this.
+run_at_collection <- function() {
+  reg.finalizer(new.env(), function(env) rust(rust_allocations_finalizer(), NULL))
+}
+
 # Stops recording.
 stop_allocations <- function(call) {
-  # What is still in use afterwards can be reached. This collection is not part of the code.
+  # What is still in use afterwards can be reached. This collection, with the finalizers that it runs, is not part of the
+  # code.
+  rust(rust_allocations_end(), call)
   gc.time(FALSE)
   gc()
   end_measuring()

@@ -29,7 +29,7 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
       description_labels(parts$labels, unit, n, least, shown)
     ),
     format_spread(parts$spread, n, width, shown),
-    description_memory(parts, n, least, shown),
+    description_memory(parts, n, least, width, shown),
     description_copies(parts$copies, n, width, shown)
   )
   notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
@@ -115,10 +115,12 @@ description_lines <- function(rows, unit, shown) {
   )
 }
 
-# `own`: the share of the user's own code, which has no package. Garbage collections are no package, and have a line of
-# their own.
+# Frames that are no functions: garbage collections, copies and finalizers. They belong to no package, and have a line of their own.
+frames_of_r <- c("<GC>", "<copy>", "<finalizer>")
+
+# `own`: the share of the user's own code, which has no package.
 description_packages <- function(packages, own, least, unit, n, shown) {
-  rows <- packages[!packages$package %in% "<GC>", ]
+  rows <- packages[!packages$package %in% frames_of_r, ]
   unknown <- which(is.na(rows$package))
   rows$package <- ifelse(is.na(rows$package), "(unknown)", shown(rows$package))
   if (length(unknown) == 1 && isTRUE(own > 0 & rows$self_share[unknown] > 0)) {
@@ -159,7 +161,7 @@ description_labels <- function(labels, unit, n, least, shown) {
   }))
 }
 
-description_memory <- function(parts, n, least, shown) {
+description_memory <- function(parts, n, least, width, shown) {
   memory <- parts$allocated
   table <- function(memory, before, after = NULL) {
     rows <- memory$functions
@@ -182,6 +184,7 @@ description_memory <- function(parts, n, least, shown) {
         format_amount(parts$gc$self, parts$run$unit), " ", shown_label(parts$run$type), ")"
       ))
     },
+    description_copying(parts$copying, parts$run, width, shown),
     # Exact bytes are shown instead of a lower bound.
     if (!is.null(memory) && !isTRUE(memory$recorded$complete)) {
       table(memory, if (memory$at_least) "at least ", if (memory$exact) ", each vector recorded")
@@ -194,15 +197,30 @@ description_memory <- function(parts, n, least, shown) {
 most_copies <- 3
 least_copied <- 0.05
 
+description_copying <- function(copying, run, width, shown) {
+  if (isTRUE(copying$self_share > least_copied)) {
+    place <- described_place(tibble::as_tibble(copying), shown)
+    text <- paste0(
+      trimws(percent(copying$self_share)), "% (", format_amount(copying$self, run$unit), " ", shown_label(run$type),
+      "), most in ", place
+    )
+    wrap("Copying: ", text, width)
+  }
+}
+
+# The line of code with its text, or the function.
+described_place <- function(rows, shown) {
+  has_line <- !is.na(rows$filename)
+  place <- ifelse(has_line, paste0(shown(file_name(rows$filename)), ":", rows$line), paste0("`", shown(rows$name), "`"))
+  code <- ifelse(is.na(rows$text), "", paste0(" `", shown_name(trimmed(rows$text), 60, ellipsis = "~"), "`"))
+  paste0(place, gsub("(?<=.) ", "\u00a0", code, perl = TRUE))
+}
+
 description_copies <- function(copies, n, width, shown) {
   rows <- utils::head(copies[copies$share > least_copied, ], min(most_copies, n))
   if (nrow(rows) == 0) {
     return()
   }
-  has_line <- !is.na(rows$filename)
-  place <- ifelse(has_line, paste0(shown(file_name(rows$filename)), ":", rows$line), paste0("`", shown(rows$name), "`"))
-  code <- ifelse(is.na(rows$text), "", paste0(" `", shown_name(trimmed(rows$text), 60, ellipsis = "~"), "`"))
-  code <- gsub("(?<=.) ", "\u00a0", code, perl = TRUE)
   number <- ifelse(
     rows$grows | rows$converts,
     paste0(vapply(rows$copies, count_of, "", "vector", "vectors"), ifelse(rows$grows, " of rising size", "")),
@@ -211,6 +229,6 @@ description_copies <- function(copies, n, width, shown) {
   count <- ifelse(rows$copies > 0, paste0(" in ", number), "")
   reason <- ifelse(is.na(rows$reason), "", paste0(": ", shown_name(rows$reason, 200, ellipsis = "~")))
   verb <- ifelse(rows$grows, " grows an object: ", ifelse(rows$converts, " converted to another type: ", " copied "))
-  text <- paste0(place, code, verb, format_amount(rows$bytes, "bytes"), count, reason)
+  text <- paste0(described_place(rows, shown), verb, format_amount(rows$bytes, "bytes"), count, reason)
   c("", "Copies", unlist(lapply(text, function(line) wrap("  ", line, width))))
 }

@@ -17,7 +17,8 @@
 #' before the next sample is missing. `record_profile(memory = "exact")` records each vector, and the digest then shows
 #' exact bytes instead. It also shows where vectors were copied or converted to another type: the three lines or functions
 #' that have done so most, if it is more than 5% of all allocated bytes. If samples have the label `copy.reason`, the reason
-#' of most of the copied bytes follows.
+#' of most of the copied bytes follows. Recordings with native code have a frame `<copy>` while R copies an object. If that
+#' takes more than 5% of the time, the digest shows the share, and the line with most of it.
 #'
 #' If several processes worked together, see `record_profile(children = TRUE)`, the digest shows how well the work was
 #' spread: the CPU time of each process other than the master, the slowest first, and its share of the time in which
@@ -65,13 +66,17 @@
 #'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
 #'   \item{lines}{tibble: `filename`, `line`, `self`, `total`, `self_share`, `total_share`, `text` (`NA` if
 #'     unknown)}
-#'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections), `self`,
-#'     `self_share`}
+#'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections, `<copy>` for
+#'     copies), `self`, `self_share`}
 #'   \item{labels}{list: for each of the labels `shiny.reactive`, `http.route`, `testthat.file`, `testthat.test`,
 #'     `knitr.chunk`, `targets.target` and `task` that samples have, the table of
 #'     [`summary(x, by = )`][summary.profile_data()]}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, the processes for which they were
 #'     recorded, if several worked together; `NULL` if they were not recorded, or if memory is summed}
+#'   \item{copying}{list: `self`, `self_share` of the frame `<copy>`, which recordings with native code have while R copies
+#'     an object, see [record_profile()]; of the line with most of it, `filename` and `line` (`NA` if unknown), the `name` of
+#'     the function, `place_share`, its share of `self`, and `text` (`NA` if unknown). `NULL` if there is no such frame, or if
+#'     memory is summed}
 #'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, `at_least`,
 #'     whether these are lower bounds because memory was measured at each sample, and `exact`, whether each vector was
 #'     recorded; for profiles that also contain
@@ -122,6 +127,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     packages = set_column(found$packages, "self_share", found$packages$self / attr(summary, "whole")),
     labels = described_labels(x, summary, call),
     gc = described_gc(x, summary, processes),
+    copying = described_copying(found$copying, summary, x$.source_text),
     allocated = described_memory(summary, found),
     copies = described_copies(found$copies, found$allocated, x$.source_text),
     spread = described_spread(x, processes, call),
@@ -224,6 +230,18 @@ described_gc <- function(x, summary, processes) {
   if (recorded) {
     list(self = sum(row$self), self_share = sum(row$self_share), process = if (!is.null(processes)) processes_with_gc(x))
   }
+}
+
+# The samples during which R copied objects, and the place with most of them.
+described_copying <- function(copying, summary, texts) {
+  if (nrow(copying) == 0 || !is_time_or_count(summary)) {
+    return(NULL)
+  }
+  row <- as.list(described_lines(copying, texts))
+  list(
+    self = row$self, self_share = row$self / attr(summary, "whole"), name = copying$name, filename = row$filename,
+    line = row$line, place_share = copying$place / row$self, text = row$text
+  )
 }
 
 # Whether samples or their time are summed, not memory.
@@ -341,7 +359,7 @@ shows_bound <- function(memory) {
 }
 
 described_calls <- function(parts, other_types, has_plumbing) {
-  hottest <- parts$functions$name[parts$functions$name != "<GC>"]
+  hottest <- setdiff(parts$functions$name, "<GC>")
   # A call with a shortened name would not work.
   is_short <- function(name) length(name) > 0 && nchar(valid_text(name[[1]])) <= 500
   file <- parts$lines$filename

@@ -70,7 +70,11 @@ rust_allocations_look <- function() .Call(wrap__rust_allocations_look)
 
 rust_allocations_prepare <- function(settings, file) .Call(wrap__rust_allocations_prepare, settings, file)
 
+rust_allocations_finalizer <- function() .Call(wrap__rust_allocations_finalizer)
+
 rust_allocations_begin <- function() .Call(wrap__rust_allocations_begin)
+
+rust_allocations_end <- function() .Call(wrap__rust_allocations_end)
 
 rust_allocations_mark <- function(number) .Call(wrap__rust_allocations_mark, number)
 

@@ -174,7 +174,7 @@ fills <- function(rows) {
   hue <- ifelse(key == "", 20 + hash(rows$name) %% 45, 130 + hash(key) %% 200)
   lightness <- 76 + hash(rows$name) %% 12
   fill <- grDevices::hcl(hue, ifelse(key == "", 50, 38), lightness)
-  fill[rows$name == "<GC>"] <- "grey75"
+  fill[rows$name %in% frames_of_r] <- "grey75"
   fill
 }
 

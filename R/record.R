@@ -67,7 +67,8 @@
 #'
 #' Sizes include the header of a vector, 48 bytes. Not seen are vectors of at most 128 bytes and the cells of lists, for which R
 #' allocates whole pages, and vectors with an allocator of their own, as some packages create. Vectors are attributed to the
-#' line of the statement that runs.
+#' line of the statement that runs. Those that finalizers written in C allocate have a stack of their own, `<finalizer>`: the
+#' code that a garbage collection interrupts has not called them.
 #'
 #' With `children`, forks record their vectors as well, and so do the workers of a cluster that is named, and R processes that
 #' start and read `R_PROFILE_USER`. What is in use is not known of them. A message of class `profile_message_memory` names other
@@ -122,7 +123,8 @@
 #'   allocates many small vectors.
 #' @param threshold With `memory = "exact"`, the size in bytes of the smallest vectors to record.
 #' @param gc,lines Whether to record garbage collections, and lines.
-#' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded.
+#' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded. The
+#'   frame `<copy>` then shows where R copies objects.
 #'   This requires `r live_platforms()`, and R 4.2 to 4.6.
 #' @param children Whether to also record R processes that work for this one, see *Parallel code*. The ids of processes, or
 #'   a cluster of [parallel::makeCluster()], for workers that would not be found.
@@ -366,7 +368,10 @@ frames_of_code <- function(x, frames) {
   rows <- unclass(x$sample_locations)
   at <- match(rows$location_id, x$locations$location_id)
   type <- x$locations[[".frame_type"]]
-  of_r <- if (is.null(type)) seq_along(at) else which(type[at] %in% "r")
+  # Finalizers that are no R code have no callers.
+  finalizers <- x$functions$function_id[x$functions$name %in% "<finalizer>"]
+  is_call <- !x$locations$function_id[at] %in% finalizers
+  of_r <- which(if (is.null(type)) is_call else is_call & type[at] %in% "r")
   # Frames are stored from the innermost one of each sample on.
   end <- cumsum(rle(as.integer(rows$sample_id[of_r]))$lengths)
   position <- end - frames + 1L

@@ -188,8 +188,7 @@ function addSamples(order, type, factor, from, to, sums) {
 /**
  * The sum of an amount for each node (self), over the sources and sets of labels for which `wanted` is true;
  * with `ranges` ({order, from, to}), only over the samples in these ranges that have a node. A garbage collection allocates nothing:
- * what its samples report was allocated by its caller. The same applies to native code, if what was allocated since the previous
- * sample was measured.
+ * its bytes belong to its caller, as do those of native code and copies, if measured since the previous sample.
  */
 function selfByNode(model, amount, wanted, ranges) {
 	const sums = new Float64Array(model.n);

@@ -52,9 +52,12 @@ function framesOfGc(model) {
 	return framesNamed(model, (name) => name === GC);
 }
 
-/** 1 for each frame of native code. */
-function framesOfNative({ strings, frames }) {
-	return Uint8Array.from(frames.kind, (kind) => (strings[kind] === 'native' ? 1 : 0));
+/** 1 for each frame of native code, and for copies. */
+function framesOfNative(model) {
+	const { kind } = model.frames;
+	return framesNamed(model, (name) => name === '<copy>').map(
+		(is, i) => is || model.strings[kind[i]] === 'native',
+	);
 }
 
 /** The sum of samples with a stack. */

@@ -30,7 +30,7 @@ function randomSamples(seed, count) {
 		return Math.floor((state / 0x80000000) * n);
 	};
 	const frame = () => {
-		const name = ['f', 'g', 'h', 'lapply', 'FUN', '<GC>', null][random(7)];
+		const name = ['f', 'g', 'h', 'lapply', 'FUN', '<GC>', '<copy>', null][random(8)];
 		const line = random(4);
 		return { name, file: ['', 'a.R', 'b.R'][random(3)], line, package: ['', 'base', 'own'][random(3)] };
 	};
@@ -82,6 +82,27 @@ test('time is there only if the period of each source with counts is known', () 
 	assert.deepEqual(plain(names([{ period: 1e7 }, allocations])), ['samples', 'time']);
 	assert.deepEqual(plain(names([{ period: 1e7 }, { period: 5 }])), ['samples', 'time']);
 	assert.deepEqual(plain(names([{ period: 1e7 }, { period: null }])), ['samples']);
+});
+
+test('bytes since the previous sample belong to the caller of native code and of copies', () => {
+	const native = { name: 'memcpy', kind: 'native' };
+	const samples = [['f', native, '<copy>'], ['f', 'g', '<copy>'], ['<copy>']];
+	for (const since of [true, false]) {
+		const types = [{ name: 'alloc_size', unit: 'bytes', allocated: true, since }];
+		const data = makeData(
+			samples.map((stack, i) => ({ stack, values: [8 << i] })),
+			{ types },
+		);
+		const model = call('readModel', data);
+		const groups = call('groupFrames', model, 'function');
+		const self = call('selfByNode', model, amount(model), all, null);
+		const [sums] = call('figuresByGroup', model, groups, null, [self], []).self;
+		const found = Object.fromEntries(groups.names.map((name, i) => [name, sums[i]]));
+		const expected = since
+			? { f: 8, memcpy: 0, '<copy>': 32, g: 16 }
+			: { f: 0, memcpy: 0, '<copy>': 56, g: 0 };
+		assert.deepEqual(found, expected, `since ${since}`);
+	}
 });
 
 for (const seed of [1, 2, 3, 4]) {

@@ -33,7 +33,7 @@ compilers <- new.env()
 native_symbols <- c(
   "c_inner", "c_applied", "c_forked", "c_direct", "c_finish", "e_inner", "c_void", "f_inner",
   "cpp_inner", "cpp_catch", "rust_inner", "c_outer", "c_force", "c_eval", "c_error", "c_try",
-  "c_unwind", "c_toplevel", "c_collect", "c_sort", "c_interrupt", "c_threads", "c_split_some", "c_split_more", "c_cpu", "c_changed",
+  "c_unwind", "c_toplevel", "c_collect", "c_copy", "c_finalizer", "c_allocate", "c_sort", "c_interrupt", "c_threads", "c_split_some", "c_split_more", "c_cpu", "c_changed",
   "set_unit", "steps_start", "steps_stop", "busy_start", "busy_stop", "storm_start", "storm_counts", "storm_stop", "sigprof_owner",
   "sigprof_take", "sigprof_return", "ticks_only_given", "ticks_give"
 )

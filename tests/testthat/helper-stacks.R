@@ -2,15 +2,17 @@
 
 # A stack is a vector of frames, outermost first. Names of R functions are followed by parentheses, names of native
 # functions are not, and names of R's native functions are preceded by "libR:", as in c("work()", "leaf()", "c_inner",
-# "libR:Rf_ScalarReal"). "<GC>" is unchanged.
+# "libR:Rf_ScalarReal"). "<GC>" and "<copy>" are unchanged.
+marks <- c("<GC>", "<copy>")
+
 profile_stacks <- function(x) {
   at <- match(x$sample_locations$location_id, x$locations$location_id)
   location <- x$locations[at, ]
   name <- x$functions$name[match(location$function_id, x$functions$function_id)]
   native <- location$.frame_type %in% "native"
-  file <- x$.mappings$filename[match(location$.mapping_id, x$.mappings$mapping_id)]
+  file <- x$.mappings$filename[match(location[[".mapping_id"]], x$.mappings$mapping_id)]
   evaluator <- native & basename(as.character(file)) %in% c("libR.so", "R")
-  frame <- ifelse(native, native_name(name), ifelse(name %in% "<GC>", "<GC>", paste0(name, "()")))
+  frame <- ifelse(native, native_name(name), ifelse(name %in% marks, name, paste0(name, "()")))
   frame <- paste0(ifelse(evaluator, "libR:", ""), frame)
   order <- order(x$sample_locations$sample_id, -x$sample_locations$depth)
   id <- factor(x$sample_locations$sample_id[order], x$samples$sample_id)
@@ -64,20 +66,20 @@ judge_stack <- function(stack, callers, only_native) {
   if (length == 0) {
     return("other")
   }
-  # A garbage collection is not a call.
-  collecting <- stack[[length]] == "<GC>"
-  if (collecting) {
+  # A garbage collection or a copy is not a call.
+  marked <- stack[[length]] %in% marks
+  if (marked) {
     stack <- stack[-length]
     length <- length - 1
   }
-  is_r <- grepl("()", stack, fixed = TRUE) | stack == "<GC>"
+  is_r <- grepl("()", stack, fixed = TRUE) | stack %in% marks
   is_evaluator <- startsWith(stack, "libR:")
   above <- function(what) c(FALSE, what[-length])
   # R's own frames are omitted next to R functions, and a call of native code is replaced by the code that it called.
   if (any(is_evaluator & above(is_r)) || any(is_r & above(is_evaluator))) {
     return("wrong")
   }
-  if (any(!is_r & above(stack %in% native_calls)) || "<GC>" %in% stack) {
+  if (any(!is_r & above(stack %in% native_calls)) || any(marks %in% stack)) {
     return("wrong")
   }
   known <- which(stack %in% names(callers))
@@ -93,7 +95,7 @@ judge_stack <- function(stack, callers, only_native) {
   while (called > 0 && stack[[called]] %in% native_calls) {
     called <- called - 1
   }
-  if (called > 0 && !collecting && stack[[called]] %in% paste0(only_native, "()")) {
+  if (called > 0 && !marked && stack[[called]] %in% paste0(only_native, "()")) {
     return("missing")
   }
   if (any(!is_r[known])) "right" else "other"

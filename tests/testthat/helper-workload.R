@@ -22,6 +22,7 @@ native_callers <- list(
   "c_unwind" = "protected_unwind()",
   "c_toplevel" = "protected_toplevel()",
   "c_collect" = "collecting()",
+  "c_copy" = "copying()",
   "c_sort" = "sorting()",
   "c_interrupt" = "interrupting()",
   "c_threads" = "threads()",

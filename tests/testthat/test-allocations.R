@@ -338,6 +338,66 @@ test_that("R and native code are recorded together with vectors", {
   expect_false(any(grepl("hook|on_malloc|on_free", x$functions$name)))
 })
 
+test_that("vectors of finalizers in C have a row of their own", {
+  skip_without_hook()
+  skip_without_native()
+  lib <- native_library()
+  sizes_of <- function(length) 48 + 8 * length
+  rows_of <- function(x, length) {
+    values <- x$sample_values
+    found <- values[values$type == "alloc_space" & values$value == 10 * sizes_of(length), ]
+    expect_equal(nrow(found), 1)
+    frames <- as_tibble(x)
+    frames$name[frames$sample_id == match(found$sample_id, x$samples$sample_id)]
+  }
+  finalized <- function(n) {
+    .Call(lib$c_finalizer, n)
+    gc()
+    NULL
+  }
+  toplevel <- function(n) {
+    .Call(lib$c_allocate, n)
+    NULL
+  }
+  in_r <- function(n) {
+    reg.finalizer(new.env(), function(env) for (i in 1:10) numeric(n))
+    gc()
+    NULL
+  }
+  later <- function(n) {
+    # The collection at the end of the recording.
+    .Call(lib$c_finalizer, n)
+    NULL
+  }
+  # Those of others.
+  gc()
+  for (native in c(FALSE, TRUE)) {
+    x <- record_profile(
+      {
+        finalized(11111)
+        finalized(22222)
+        toplevel(33333)
+        in_r(44444)
+        later(55555)
+      },
+      memory = "exact", native = native
+    )
+    frames <- as_tibble(x)
+    own <- frames$sample_id[frames$name == "<finalizer>"]
+    expect_length(own, 1)
+    expect_equal(frames$name[frames$sample_id == own], "<finalizer>")
+    by_function <- summary(x, type = "alloc_space")$by_function
+    expect_equal(by_function$self[by_function$name == "<finalizer>"], 10 * (sizes_of(11111) + sizes_of(22222)))
+    expect_equal(by_function$total[by_function$name == "finalized"] < 10 * sizes_of(11111), TRUE)
+    objects <- summary(x, type = "alloc_objects")$by_function
+    expect_equal(objects$self[objects$name == "<finalizer>"], 20)
+    expect_true("toplevel" %in% rows_of(x, 33333))
+    expect_true("in_r" %in% rows_of(x, 44444))
+    expect_equal(sum(x$sample_values$value == 10 * sizes_of(55555)), 0)
+    expect_true("<finalizer>" %in% as.list(describe_profile(x, type = "alloc_space"))$packages$package)
+  }
+})
+
 test_that("a script is recorded with the lines of code outside of functions", {
   skip_without_hook()
   script <- withr::local_tempfile(fileext = ".R", lines = c(

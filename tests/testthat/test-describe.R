@@ -64,7 +64,7 @@ test_that("all figures agree with the summary", {
     summary <- summary(x)
     parts <- as.list(describe_profile(x))
     expect_named(parts, c(
-      "run", "tree", "functions", "lines", "packages", "labels", "gc", "allocated", "copies", "spread", "notes",
+      "run", "tree", "functions", "lines", "packages", "labels", "gc", "copying", "allocated", "copies", "spread", "notes",
       "next_calls"
     ))
     figures <- c("self", "total", "self_share", "total_share")
@@ -122,6 +122,35 @@ test_that("garbage collections are not counted as an unknown package", {
   by_function <- summary(x)$by_function
   expect_equal(packages$package, c("base", "<GC>"))
   expect_equal(packages$self[[2]], by_function$self[by_function$name == "<GC>"])
+})
+
+test_that("the digest shows how long R copied objects, and where most of that was", {
+  code <- c("f <- function(x) {", "  y <- x", "  y[1] <- 0", "  g(y)", "}")
+  copies <- function(lines, others = 10) {
+    path <- write_file(c(
+      "line profiling: sample.interval=10000", "#File 1: /home/me/a.R", lines, rep("1#4 \"g\" 1#9 \"f\" ", others)
+    ))
+    x <- read_rprof(path)
+    x$.source_text <- tibble::tibble(filename = "/home/me/a.R", text = paste(code, collapse = "\n"), changed = NA)
+    describe_profile(x)
+  }
+  at <- function(line, times) rep(sprintf("\"<copy>\" 1#%d \"f\" ", line), times)
+  found <- copies(c(at(2, 2), at(3, 6), rep("\"<copy>\" \"h\" ", 2)))
+  expect_equal(as.list(found)$copying, list(
+    self = 10, self_share = 0.5, name = "f", filename = "/home/me/a.R", line = 3L, place_share = 0.6, text = "  y[1] <- 0"
+  ))
+  shown <- function(description) grep("^Copying", format(description, width = 80), value = TRUE)
+  expect_equal(shown(found), "Copying: 50.0% (10 samples), most in a.R:3 `y[1] <- 0`")
+  # The innermost function has no line, nor has any other.
+  expect_equal(shown(copies(rep("\"<copy>\" \"h\" ", 2), 0)), "Copying: 100.0% (2 samples), most in `h`")
+  # Up to 5% are not shown.
+  expect_length(shown(copies(at(3, 1), 18)), 1)
+  expect_length(shown(copies(at(3, 1), 19)), 0)
+  # No copies, and a function of this name that is not the innermost one.
+  expect_null(as.list(copies(NULL))$copying)
+  expect_null(as.list(copies("1#2 \"f\" \"<copy>\" "))$copying)
+  # Copies are no unknown package.
+  expect_equal(as.list(found)$packages$package[[1]], "<copy>")
 })
 
 test_that("`n` and `min_share` limit the text only", {

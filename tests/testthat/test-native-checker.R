@@ -22,6 +22,8 @@ test_that("native frames below what called them are right", {
     "work() leaf() c_inner c_spin c_kernel",
     "leaf() c_inner libR:Rf_ScalarReal libR:Rf_allocVector",
     "leaf() c_inner <GC>",
+    "leaf() c_inner <copy>",
+    "copying() c_copy libR:Rf_duplicate libR:? memcpy <copy>",
     "collecting() c_collect libR:R_gc libR:? c_free <GC>",
     "lapply() FUN() c_applied c_spin",
     "nested() c_outer c_spin",
@@ -76,6 +78,8 @@ test_that("native frames elsewhere are wrong", {
     "work() libR:Rf_eval leaf() c_inner",
     "sort() libR:do_sort",
     "leaf() <GC> c_inner",
+    "leaf() <copy> c_inner",
+    "leaf() c_inner <copy> <GC>",
     # half of it merged
     "protected_unwind() c_unwind c_body tried() leaf() c_inner callback()"
   )

@@ -260,6 +260,47 @@ test_that("time that passes is sampled where R can do that", {
   expect_none_wrong(x)
 })
 
+test_that("R's copies are frames of their own, inside of what made R copy", {
+  skip_without_native()
+  lib <- native_library()
+  # Assignments copy, and a C function.
+  copies <- function(x) {
+    y <- x
+    y[1] <- 1
+  }
+  copying <- function(x) .Call(lib$c_copy, x)
+  data <- as.numeric(seq_len(1e7))
+  for (compile in c(FALSE, TRUE)) {
+    if (compile) {
+      copies <- compiler::cmpfun(copies)
+      copying <- compiler::cmpfun(copying)
+    }
+    found <- NULL
+    all_found <- wait_for(function() {
+      x <- with_jit(0, quietly(record_profile(native = TRUE, interval = 0.005, {
+        for (i in 1:10) {
+          copies(data)
+          copying(data)
+        }
+      })))
+      stacks <- profile_stacks(x)
+      expect_none_wrong(stacks)
+      found <<- c(found, Filter(function(stack) "<copy>" %in% stack, stacks))
+      inside <- function(name) any(vapply(found, function(stack) name %in% stack, NA))
+      inside("copies()") && inside("copying()")
+    })
+    expect_true(all_found)
+    # Between the function of R and the copy, there is only the C function with what it called.
+    for (stack in unique(found)) {
+      from <- match(c("copies()", "copying()"), stack)
+      inner <- stack[-seq_len(max(from, na.rm = TRUE))]
+      of_r <- grepl("^libR:|^__|mem(cpy|move)", inner)
+      expected <- if (is.na(from[[1]])) c("c_copy", "<copy>") else "<copy>"
+      expect_equal(inner[!of_r], expected, info = paste(stack, collapse = " "))
+    }
+  }
+})
+
 test_that("a recording with R's timer has samples, and each is legal", {
   skip_without_native()
   workload <- native_workload(native_library())

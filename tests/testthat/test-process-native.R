@@ -74,6 +74,24 @@ test_that("native functions of another process are between the R functions that 
   }
 })
 
+test_that("copies of another process are frames of their own", {
+  skip_without_processes()
+  skip_without_native()
+  pid <- local_r_process(c(
+    "data <- as.numeric(seq_len(1e7))",
+    "copies <- function(x) {",
+    "  y <- x",
+    "  y[1] <- 1",
+    "}",
+    "ready()",
+    "repeat copies(data)"
+  ))
+  with_copies <- function(x) Filter(function(stack) "<copy>" %in% stack, profile_stacks(x))
+  x <- profile_until(pid, function(x) length(with_copies(x)) > 0, interval = 0.005, native = TRUE)
+  expect_none_wrong(x)
+  for (stack in with_copies(x)) expect_equal(utils::tail(stack, 2), c("copies()", "<copy>"))
+})
+
 test_that("a process that runs native code is recorded", {
   skip_without_processes()
   skip_without_native()

@@ -186,6 +186,35 @@ SEXP c_collect(SEXP n) {
   return Rf_ScalarReal(c_spin(freeing));
 }
 
+SEXP c_copy(SEXP x) {
+  Rf_duplicate(x);
+  return R_NilValue;
+}
+
+/* Ten vectors. */
+static void allocate(void *length) {
+  for (int i = 0; i < 10; i++) Rf_allocVector(REALSXP, *(R_xlen_t *)length);
+}
+
+static void allocate_at_end(SEXP pointer) {
+  R_xlen_t length = (R_xlen_t)Rf_asReal(R_ExternalPtrTag(pointer));
+  allocate(&length);
+}
+
+/* A finalizer allocates them. */
+SEXP c_finalizer(SEXP length) {
+  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, length, R_NilValue));
+  R_RegisterCFinalizer(pointer, allocate_at_end);
+  UNPROTECT(1);
+  return R_NilValue;
+}
+
+/* R makes the same record of a call as for a finalizer. */
+SEXP c_allocate(SEXP length) {
+  R_xlen_t n = (R_xlen_t)Rf_asReal(length);
+  return Rf_ScalarLogical(R_ToplevelExec(allocate, &n));
+}
+
 /* The C library's qsort(), which calls back; only the first comparison works. */
 static int comparing;
 

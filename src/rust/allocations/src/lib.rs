@@ -31,7 +31,8 @@
 //! Nothing of libR's machine code is assumed. While the table is replaced, R allocates one vector and copies it, both with a
 //! size that nothing else has: this shows from where R calls `malloc()`, and how far from there the return address of
 //! its allocating function is. If it is not exactly one event each, nothing is recorded ([`begin`]). One garbage collection
-//! shows by which calls R measures it.
+//! shows by which calls R measures it, and a finalizer that it runs how R's records of finalizers are recognized: what
+//! finalizers written in C allocate is no part of the code that the collection interrupted.
 //!
 //! # What is not seen
 //!
@@ -55,7 +56,10 @@
 )]
 mod platform;
 
-pub use platform::{Found, abandon, begin, hooks, is_on, look, mark, prepare, read, stop};
+pub use platform::{
+    Found, abandon, begin, hooks, is_on, look, mark, prepare, read, see_finalizer, stop,
+    stop_adding,
+};
 
 /// What a recording is asked for.
 #[derive(Debug, Clone, Copy)]

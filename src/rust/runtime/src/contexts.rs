@@ -12,7 +12,7 @@
 
 use crate::cycle::Cycle;
 use crate::memory::{self, Memory, at, half_at};
-use crate::processor::JUMP_BUFFER as BUFFER;
+use crate::processor::{self, JUMP_BUFFER as BUFFER};
 use std::ops::Range;
 
 /// The address of the next outer record, 0 for the outermost one.
@@ -20,12 +20,16 @@ pub const NEXT: u64 = 0;
 /// The kind of call, 4 bytes.
 pub const CALLFLAG: u64 = 8;
 
-/// Values of `callflag`: a call of a closure, a call of a builtin.
+/// Values of `callflag`: code whose errors end there, a call of a closure, a call of a builtin.
+pub const TOPLEVEL: u32 = 0;
 pub const CLOSURE: u32 = 4;
 pub const BUILTIN: u32 = 64;
 /// The flags have 8 bits.
 pub const FLAGS: u32 = 256;
 
+/// Where R goes on if code jumps to the record (in `cjmpbuf`): encoded, and equal for all records that the same code of R
+/// makes.
+pub const JUMP_TARGET: u64 = 16 + processor::JUMP_TARGET;
 /// The arguments of the call (`promargs`), the first field that may refer to an object.
 pub const PROMARGS: u64 = BUFFER + 24;
 /// The closure that was called.

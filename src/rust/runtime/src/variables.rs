@@ -32,10 +32,14 @@ pub const NAME_SYMBOL: &str = "R_NameSymbol";
 
 /// The evaluator.
 pub const EVAL: &str = "Rf_eval";
+/// Runs native code so that R's errors end there.
+pub const TOPLEVEL_EXEC: &str = "R_ToplevelExec";
 /// What allocates vectors, and what copies and converts them.
 pub const ALLOCATE: &str = "Rf_allocVector3";
 pub const COPY: [&str; 2] = ["Rf_duplicate", "Rf_shallow_duplicate"];
 pub const CONVERT: &str = "Rf_coerceVector";
+/// All functions by which these allocate objects.
+pub const ALLOCATING: [&str; 3] = [ALLOCATE, "Rf_cons", "Rf_allocSExp"];
 /// Frees the data of task callbacks, up to R 4.5.
 pub const RELEASE: &str = "R_ReleaseObject";
 

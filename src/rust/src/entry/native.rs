@@ -145,6 +145,24 @@ fn rust_allocations_prepare(settings: &Robj, file: &Robj) -> Robj {
     })
 }
 
+// Notes how finalizers are recognized: the finalizer that calls this runs.
+#[extendr]
+fn rust_allocations_finalizer() -> Robj {
+    outcome(|_| {
+        allocations::see_finalizer();
+        Ok(RObject::null())
+    })
+}
+
+// Vectors that are allocated from now on are not recorded.
+#[extendr]
+fn rust_allocations_end() -> Robj {
+    outcome(|_| {
+        allocations::stop_adding();
+        Ok(RObject::null())
+    })
+}
+
 // Begins to record, and restores R's table if that is not possible.
 #[extendr]
 fn rust_allocations_begin() -> Robj {
@@ -226,7 +244,9 @@ extendr_module! {
     fn rust_native_stop;
     fn rust_allocations_look;
     fn rust_allocations_prepare;
+    fn rust_allocations_finalizer;
     fn rust_allocations_begin;
+    fn rust_allocations_end;
     fn rust_allocations_mark;
     fn rust_allocations_on;
     fn rust_allocations_stop;

@@ -13,7 +13,8 @@ const WORTH_HIDING: f64 = 0.2;
 
 /// `list(summary, tree, callers, packages, has_plumbing, plumbing_rows)`: the results of `rust_summarise()` and `rust_call_tree()`, a
 /// tibble of the main callers with a row for each function of the summary, one of self by package, whether there is plumbing to
-/// hide, the mean number of its frames, the bytes of recorded allocations, and the copies of each place.
+/// hide, the mean number of its frames, the bytes of recorded allocations, the copies of each place, and a row for the samples
+/// during which objects were copied, if there are any.
 pub fn description<'call>(
     arena: Arena<'call>,
     profile: &Profile,
@@ -39,6 +40,16 @@ pub fn description<'call>(
     let is = |purpose| all().map(move |copies| Some(copies.purpose == purpose));
     copies.logicals("grows", is(Purpose::Growth))?;
     copies.logicals("converts", is(Purpose::Conversion))?;
+    let all = || description.copying.iter();
+    let mut copying = Tibble::new(arena, all().len())?;
+    copying.texts("name", all().map(|copying| Some(copying.name)))?;
+    copying.texts("filename", all().map(|copying| Some(copying.line?.0)))?;
+    copying.integers(
+        "line",
+        all().map(|copying| copying.line.map_or(NA, |l| l.1)),
+    )?;
+    copying.doubles("self", all().map(|copying| copying.sum))?;
+    copying.doubles("place", all().map(|copying| copying.of_place))?;
     let recorded = description.recorded.as_ref();
     let recorded = recorded.map(|recorded| summary(arena, profile, recorded));
     arena.list(&[
@@ -54,6 +65,7 @@ pub fn description<'call>(
         ("is_complete", arena.flag(description.is_complete)?),
         ("allocated", arena.number(description.allocated)?),
         ("copies", copies.finish()?),
+        ("copying", copying.finish()?),
         ("recorded", recorded.unwrap_or(Ok(RObject::null()))?),
     ])
 }

@@ -5,14 +5,19 @@
 //! that is called, the first line of a source reference, the instructions of byte code.
 
 use super::hash::Hash;
+use super::module::address_of;
+use super::native::Frame;
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_reader::running_r::RunningR;
 use profile_reader::stack::calls::PositionVariables;
-use profile_runtime::contexts::{BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, Head, Layout, NEXT};
+use profile_runtime::contexts::{
+    BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, Head, JUMP_TARGET, Layout, NEXT, TOPLEVEL,
+};
 use profile_runtime::objects::{
     ATTRIBUTES, BCODESXP, CAR, CDR, CODE, CONSTANTS, DATA, LANGSXP, Type,
 };
+use profile_runtime::variables::TOPLEVEL_EXEC;
 
 /// More records than R allows by far.
 const MOST_RECORDS: usize = 1 << 20;
@@ -29,7 +34,12 @@ pub struct Identity {
     marker: u64,
     nil: u64,
     layout: Layout,
+    /// What the records of finalizers have in common, see [`JUMP_TARGET`].
+    finalizer: Option<u64>,
 }
+
+/// The number while a finalizer runs that is not R code: wherever the garbage collection happened.
+pub const OF_FINALIZER: u64 = u64::MAX;
 
 impl Identity {
     /// Fails if a variable of this R is not known exactly.
@@ -47,11 +57,71 @@ impl Identity {
                 marker: r.values.in_byte_code,
                 nil: r.values.nil,
                 layout,
+                finalizer: None,
             }),
             _ => Err(Error::Unsupported(message!(
                 "This R stores the position of running functions in an unknown way."
             ))),
         }
+    }
+
+    /// Learns how R's records of finalizers are recognized, when one runs, given the native frames. `R_ToplevelExec()` makes
+    /// records with the same values, so the code that makes them is what distinguishes them.
+    ///
+    /// # Safety
+    /// As for [`Identity::of_stack()`].
+    pub unsafe fn learn_finalizer(&mut self, frames: &[Frame]) {
+        // SAFETY: by the contract of this function.
+        let records = unsafe { self.records() };
+        let targets = || {
+            // SAFETY: a record of R.
+            let target = |record| unsafe { word(record + JUMP_TARGET) };
+            let records = records.clone();
+            records.map(move |(record, head)| (record, target(record), head.flags))
+        };
+        let found = targets().find(|(_, _, flags)| *flags == TOPLEVEL);
+        self.finalizer = found.and_then(|(record, target, _)| {
+            // A library may have replaced `sigsetjmp()`, so that all records have the same value.
+            let is_unique = targets().filter(|(_, other, _)| *other == target).count() == 1;
+            let outside = frames
+                .iter()
+                .position(|frame| frame.stack_pointer > record)?;
+            let maker = frames.get(outside.checked_sub(1)?)?;
+            let is_own = maker.function != address_of(TOPLEVEL_EXEC);
+            (is_unique && is_own).then_some(target)
+        });
+    }
+
+    /// Whether a finalizer runs, and no R code that it has called.
+    ///
+    /// # Safety
+    /// As for [`Identity::of_stack()`].
+    pub unsafe fn is_in_finalizer(&self) -> bool {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            self.records()
+                .take_while(|(_, head)| !head.is_call())
+                .any(|(record, head)| {
+                    head.flags == TOPLEVEL && self.finalizer == Some(word(record + JUMP_TARGET))
+                })
+        }
+    }
+
+    /// R's records, except for the outermost one, with their addresses.
+    ///
+    /// # Safety
+    /// As for [`Identity::of_stack()`], as long as the result is used.
+    unsafe fn records(&self) -> impl Iterator<Item = (u64, Head)> + Clone + use<> {
+        // SAFETY: a variable of R.
+        let mut record = unsafe { word(self.head) };
+        let records = std::iter::from_fn(move || {
+            // SAFETY: a record of R.
+            let (next, flags) = unsafe { (word(record + NEXT), word(record + CALLFLAG) as u32) };
+            let found = (record, Head { next, flags });
+            record = next;
+            (next != 0).then_some(found)
+        });
+        records.take(MOST_RECORDS)
     }
 
     /// The number of the current stack. `span` is the address of the record of the active span, and `mark`
@@ -71,14 +141,7 @@ impl Identity {
             let code = word(self.positions.code);
             let pc = word(self.positions.pc);
             self.add_site(&mut hash, word(self.srcref), code, || absolute(pc));
-            let mut record = word(self.head);
-            for _ in 0..MOST_RECORDS {
-                let next = word(record + NEXT);
-                if next == 0 {
-                    break;
-                }
-                let flags = word(record + CALLFLAG) as u32;
-                let head = Head { next, flags };
+            for (record, head) in self.records() {
                 if head.is_call() {
                     hash.add(word(record + CALLFUN));
                     add_call(&mut hash, word(record + CALL));
@@ -86,7 +149,6 @@ impl Identity {
                     let srcref = word(record + self.layout.srcref);
                     self.add_site(&mut hash, srcref, code, || self.position(record));
                 }
-                record = next;
             }
         }
         hash.number()
@@ -180,3 +242,6 @@ unsafe fn word(address: u64) -> u64 {
     // SAFETY: by the contract of this function.
     unsafe { (address as *const u64).read() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,5 +34,6 @@ mod table;
 
 pub use hook::addresses as hooks;
 pub use result::{Found, read};
+pub use run::{see_finalizer, stop_adding};
 pub use start::{abandon, begin, is_on, look, prepare, stop};
 pub use state::mark;

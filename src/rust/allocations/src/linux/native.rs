@@ -124,9 +124,13 @@ impl Frames {
         found
     }
 
+    pub fn all(&self) -> &[Frame] {
+        self.frames.get(..self.count).unwrap_or_default()
+    }
+
     /// The frames from the one on to which this address returns.
     pub fn from(&self, counter: u64) -> &[Frame] {
-        let all = self.frames.get(..self.count).unwrap_or_default();
+        let all = self.all();
         let first = all.iter().position(|frame| frame.counter == counter);
         first.and_then(|first| all.get(first..)).unwrap_or_default()
     }

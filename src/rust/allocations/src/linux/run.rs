@@ -4,22 +4,23 @@
 use super::counts::{Counts, ProcessId};
 use super::hash;
 use super::holders;
-use super::identity::Identity;
+use super::identity::{Identity, OF_FINALIZER};
 use super::images::{Images, Pending};
 use super::learn::{Clock, Events, Side, Way};
 use super::memory::OwnMemory;
 use super::native::{Frames, find_in_registers};
 use super::record::{About, Writer};
 use super::sites::{Kind, Sites};
-use super::state::{MARK, has_forked, is_r_thread, pass_all_on};
+use super::state::{MARK, SIZE, has_forked, is_r_thread, pass_all_on};
 use super::sums::{RowId, Sums};
 use super::table::Replaced;
 use crate::Settings;
 use profile_core::error::{Error, Result};
-use profile_core::limits::memory::owned;
-use profile_core::model::Strings;
+use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::model::{FINALIZER, Strings};
 use profile_reader::process::ProcessMemory;
 use profile_reader::record::samples::{INNER, MOST_STACKS};
+use profile_reader::stack::frames::{Frame, Package, Stack};
 use profile_reader::stack::reader::{Motion, StackReader};
 use profile_runtime::memory::{self, MEMORY_PAGE};
 use profile_runtime::node::Node;
@@ -72,6 +73,18 @@ pub struct Run {
 pub fn set(run: Box<Run>) {
     IS_BUSY.store(false, Ordering::Release);
     RUN.store(Box::into_raw(run), Ordering::Release);
+}
+
+/// Notes how finalizers are recognized: the one that calls this runs.
+pub fn see_finalizer() {
+    let frames = Frames::of_this_thread();
+    // SAFETY: R calls this.
+    with_run(|run| unsafe { run.identity.learn_finalizer(frames.all()) });
+}
+
+/// Vectors that are allocated from now on are not recorded, but which ones are freed is.
+pub fn stop_adding() {
+    SIZE.store(usize::MAX, Ordering::Release);
 }
 
 /// Removes the run.
@@ -149,8 +162,12 @@ impl Run {
         }
         // SAFETY: R's thread is in its allocator.
         let identity = unsafe {
-            self.identity
-                .of_stack(self.span, MARK.load(Ordering::Relaxed))
+            if self.identity.is_in_finalizer() {
+                OF_FINALIZER
+            } else {
+                self.identity
+                    .of_stack(self.span, MARK.load(Ordering::Relaxed))
+            }
         };
         if !self.count(identity, kind, address, bytes).unwrap_or(false) {
             self.counts.lose();
@@ -159,9 +176,12 @@ impl Run {
 
     /// Counts a vector. `false` if there is no room for its stack, or it cannot be read.
     fn count(&mut self, identity: u64, kind: Kind, address: u64, bytes: u64) -> Result<bool> {
-        let known = self.sums.row_of(identity, kind);
-        let Some(row) = known.map_or_else(|| self.read(identity, kind), |row| Ok(Some(row)))?
-        else {
+        let row = match self.sums.row_of(identity, kind) {
+            Some(row) => Some(row),
+            None if identity == OF_FINALIZER => self.add_finalizer(kind)?,
+            None => self.read(identity, kind)?,
+        };
+        let Some(row) = row else {
             return Ok(false);
         };
         if kind == Kind::Copy && self.sums.asks_why(row) {
@@ -220,6 +240,26 @@ impl Run {
             peak.at = now();
         }
         self.counts.set_peak(self.process, *peak);
+    }
+
+    /// Adds the stack of finalizers. The calls that the garbage collection interrupts are not their callers.
+    fn add_finalizer(&mut self, kind: Kind) -> Result<Option<RowId>> {
+        let mut texts = Strings::default();
+        let mut stack = Stack::default();
+        stack.frames.try_push(Frame {
+            name: texts.intern(FINALIZER)?,
+            place: None,
+            package: Package::Unknown,
+        })?;
+        let about = About {
+            mark: 0,
+            is_conversion: kind == Kind::Conversion,
+        };
+        let record = self.writer.write(about, &stack, 1, &texts)?;
+        let number = hash::of_bytes(record);
+        let slot = self.counts.add(self.process, record);
+        slot.map(|slot| self.sums.add(number, OF_FINALIZER, kind, slot))
+            .transpose()
     }
 
     /// Reads the stack, which is new.

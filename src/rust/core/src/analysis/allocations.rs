@@ -1,10 +1,11 @@
 //! Which frames have allocated what samples report.
 //!
-//! R's profiler reports the memory that was allocated since the previous sample, wherever the new one is. Two kinds of
+//! R's profiler reports the memory that was allocated since the previous sample, wherever the new one is. Three kinds of
 //! frames allocate nothing themselves, so what they seem to have allocated belongs to the function of R that called them:
 //!
 //! - Garbage collections, which profilers show as a frame `<GC>` below the function that was allocating: it has allocated
 //!   before the collection began.
+//! - Copies, which recordings with native code show as a frame `<copy>`: it runs after the memory was allocated.
 //! - Native functions. The memory of R grows in the function of R, not in the function of a library that happens to run when
 //!   the next sample is taken, such as one of the mathematical library.
 //!
@@ -17,16 +18,14 @@ use crate::limits::memory::TryCollect;
 use crate::model::known_types::{
     ALLOC_SIZE, ALLOC_SPACE, DEALLOC_SIZE, RPROF_COPIES, Role, known_type,
 };
-use crate::model::{LocationId, NATIVE, Profile, Values};
-
-pub const COLLECTION: &str = "<GC>";
+use crate::model::{COLLECTION, COPYING, LocationId, NATIVE, Profile, Values};
 
 /// Finds the frames to which allocations belong.
 pub struct AllocatingFrames<'p> {
     names: &'p FrameNames,
     /// The row of the name of collections, `None` to find none.
     collection: Option<u32>,
-    /// Whether a location is native code; empty if native code may have allocated.
+    /// Whether a location is native code or a copy; empty if these may have allocated.
     is_native: Vec<bool>,
 }
 
@@ -43,8 +42,9 @@ impl<'p> AllocatingFrames<'p> {
         let is_sampled =
             is_needed && is_any(&|values| Measured::of(profile, Some(values)).since_previous);
         let is_native = |location: LocationId| {
+            let is_copy = names.of(location) == COPYING;
             let location = profile.locations.get(location);
-            profile.frame_type_of(&location) == Some(NATIVE)
+            is_copy || profile.frame_type_of(&location) == Some(NATIVE)
         };
         let locations = profile.locations.ids().filter(|_| is_sampled);
         Ok(AllocatingFrames {
@@ -132,6 +132,28 @@ mod tests {
     use crate::model::RprofOptions;
     use crate::model::SourceKind;
     use crate::model::known_types::{KnownType, SAMPLES};
+
+    #[test]
+    fn sampled_memory_belongs_to_the_caller_of_a_copy() {
+        let of = |known: &KnownType| {
+            let mut profile = profile(&[("p.f>copy", 1.0), ("copy", 1.0)]);
+            let mut bytes = Values::absent_known(known, 0).unwrap();
+            for value in [8.0, 16.0] {
+                bytes.column.try_push(value).unwrap();
+            }
+            profile.values.push(bytes);
+            let names = FrameNames::new(&profile).unwrap();
+            let wanted = Some(known.name);
+            let found = summarise(&profile, &names, By::Function, wanted, &|| false).unwrap();
+            let all = found.functions.keys.into_iter().flatten();
+            let rows = all.zip(found.functions.values.self_);
+            let rows = rows.map(|(name, bytes)| format!("{name} {bytes}"));
+            rows.collect::<Vec<_>>()
+        };
+        assert_eq!(of(&ALLOC_SIZE), ["<copy> 16", "p.f 8"]);
+        // Where exact allocations were made is known.
+        assert_eq!(of(&ALLOC_SPACE), ["<copy> 24", "p.f 0"]);
+    }
 
     #[test]
     fn allocations_belong_to_the_caller_of_a_collection() {

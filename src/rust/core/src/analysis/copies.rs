@@ -1,5 +1,5 @@
 //! Where vectors were copied, how often, and why; where they were converted to another type; and where an object was extended
-//! step by step, for which a new vector was allocated each time.
+//! step by step, for which a new vector was allocated each time. The time of copies is known by samples.
 //!
 //! A place is the line of the innermost frame that has one, and the innermost function if none has. A label may give the
 //! reason of a copy, which a place has if most of its bytes have it.
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut};
 use crate::model::known_types::{ALLOC_OBJECTS, ALLOC_SPACE, COPY_OBJECTS, COPY_SPACE};
-use crate::model::{Profile, StringId};
+use crate::model::{COPYING, LocationId, Profile, StringId};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -47,6 +47,89 @@ pub struct Copies<'p> {
 enum Place<'p> {
     Line(StringId, i32),
     Function(&'p str),
+}
+
+impl<'p> Place<'p> {
+    /// The file and the line.
+    fn line(self, profile: &'p Profile) -> Option<(&'p str, i32)> {
+        match self {
+            Place::Line(file, line) => Some((profile.strings.get(file), line)),
+            Place::Function(_) => None,
+        }
+    }
+}
+
+/// The place of a stack, and the name of its frame.
+fn place_of<'p>(
+    profile: &Profile,
+    names: &'p FrameNames,
+    frames: &[LocationId],
+) -> Option<(Place<'p>, &'p str)> {
+    let line_of = |frame: LocationId| {
+        let location = profile.locations.get(frame);
+        let file = profile.functions.get(location.function?).filename;
+        let has_line = location.line_for_r() > 0 && !profile.strings.get(file).is_empty();
+        has_line.then(|| (file, location.line_for_r()))
+    };
+    let with_line = frames
+        .iter()
+        .find_map(|&frame| Some((line_of(frame)?, names.of(frame))));
+    match with_line {
+        Some(((file, line), name)) => Some((Place::Line(file, line), name)),
+        None => frames.first().map(|&frame| {
+            let name = names.of(frame);
+            (Place::Function(name), name)
+        }),
+    }
+}
+
+/// The samples during which R copied objects.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Copying<'p> {
+    pub sum: f64,
+    /// The place with most of them, as in [`Copies`], and its part of the sum.
+    pub name: &'p str,
+    pub line: Option<(&'p str, i32)>,
+    pub of_place: f64,
+}
+
+/// The samples whose innermost frame is a copy, given the sums of stacks; `None` if there are none.
+pub fn copying<'p>(
+    profile: &'p Profile,
+    names: &'p FrameNames,
+    by_stack: &[[f64; 1]],
+    stop: Stop,
+) -> Result<Option<Copying<'p>>> {
+    let mut sums: HashMap<Place, (f64, &str), RandomState> = HashMap::default();
+    let mut space = Vec::new();
+    let mut all = 0.0;
+    for (stack, &[sum]) in profile.stacks.ids().zip(by_stack) {
+        cancel::at_row(stack.row(), stop)?;
+        let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+        let Some((_, callers)) = frames
+            .split_first()
+            .filter(|(innermost, _)| sum != 0.0 && names.of(**innermost) == COPYING)
+        else {
+            continue;
+        };
+        all += sum;
+        if let Some((place, name)) = place_of(profile, names, callers) {
+            let before = sums.get(&place).map_or(0.0, |(sum, _)| *sum);
+            sums.try_put(place, (before + sum, name))?;
+        }
+    }
+    let places = sums.into_iter();
+    let places = places.map(|(place, (of_place, name))| Copying {
+        sum: all,
+        name,
+        line: place.line(profile),
+        of_place,
+    });
+    // Of equals, the first by its line and its name.
+    Ok(places.min_by(|a, b| {
+        let by_size = b.of_place.total_cmp(&a.of_place);
+        by_size.then_with(|| (a.line, a.name).cmp(&(b.line, b.name)))
+    }))
 }
 
 /// The copies of each place, the most bytes first.
@@ -89,29 +172,17 @@ pub fn copies<'p>(
             continue;
         }
         let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-        let line_of = |frame: &&_| {
-            let location = profile.locations.get(**frame);
-            let file = profile.functions.get(location.function?).filename;
-            let has_line = location.line_for_r() > 0 && !profile.strings.get(file).is_empty();
-            has_line.then(|| (file, location.line_for_r()))
-        };
-        let with_line = frames.iter().find(|frame| line_of(frame).is_some());
-        let Some(frame) = with_line.or(frames.first()) else {
+        let Some((place, name)) = place_of(profile, names, frames) else {
             continue;
         };
-        let name = names.of(*frame);
-        let line = line_of(&frame);
-        let place = match line {
-            Some((file, line)) => Place::Line(file, line),
-            None => Place::Function(name),
-        };
+        let line = place.line(profile);
         let place = (place, purpose);
         let at = match rows.get(&place) {
             Some(&at) => at,
             None => {
                 all.try_push(Copies {
                     name,
-                    line: line.map(|(file, line)| (profile.strings.get(file), line)),
+                    line,
                     bytes: 0.0,
                     copies: 0.0,
                     reason: None,
@@ -140,4 +211,44 @@ pub fn copies<'p>(
         by_size.then_with(|| (a.line, a.name).cmp(&(b.line, b.name)))
     });
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::testing::profile;
+
+    /// Places with their parts of the sum, for stacks with these sums.
+    fn found(stacks: &[(&str, f64)]) -> Option<String> {
+        let profile = profile(stacks);
+        let names = FrameNames::new(&profile).unwrap();
+        let sums: Vec<_> = stacks.iter().map(|(_, sum)| [*sum]).collect();
+        let found = copying(&profile, &names, &sums, &|| false).unwrap()?;
+        let line = found.line.map(|(file, line)| format!(" {file}:{line}"));
+        let line = line.unwrap_or_default();
+        let Copying {
+            name,
+            of_place,
+            sum,
+            ..
+        } = found;
+        Some(format!("{name}{line} {of_place} of {sum}"))
+    }
+
+    #[test]
+    fn copying_has_a_main_place() {
+        let stacks = [
+            ("f:1>copy", 1.0),
+            ("f:2>g>copy", 2.0),
+            ("f:2>copy", 3.0),
+            ("g>copy", 4.0),
+            ("f:1", 9.0),
+            // Not innermost.
+            ("copy>f:1", 9.0),
+        ];
+        assert_eq!(found(&stacks).unwrap(), "f file.R:2 5 of 10");
+        assert_eq!(found(&stacks[3..]).unwrap(), "g 4 of 4");
+        assert_eq!(found(&stacks[4..]), None);
+        assert_eq!(found(&[]), None);
+    }
 }

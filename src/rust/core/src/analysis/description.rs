@@ -3,9 +3,9 @@
 //!
 //! They are computed together, so that the tables of the profile are checked and read once.
 
-use super::allocations::{AllocatingFrames, COLLECTION};
+use super::allocations::AllocatingFrames;
 use super::call_tree::{CallTree, TreePart, call_tree};
-use super::copies::{Copies, copies};
+use super::copies::{Copies, Copying, copies, copying};
 use super::frame_names::FrameNames;
 use super::frameworks::Frameworks;
 use super::groups::By;
@@ -17,8 +17,8 @@ use super::weights::{Weight, sum_by_stack};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
-use crate::model::Profile;
 use crate::model::known_types::{ALLOC_SIZE, ALLOC_SPACE, KnownType};
+use crate::model::{COLLECTION, COPYING, FINALIZER, Profile};
 use crate::tables::{Plumbing, Position};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -44,6 +44,8 @@ pub struct Description<'p> {
     /// The bytes of all allocations, and where vectors were copied, if that is known exactly.
     pub allocated: f64,
     pub copies: Vec<Copies<'p>>,
+    /// The samples during which objects were copied.
+    pub copying: Option<Copying<'p>>,
 }
 
 /// The caller from which most of the total of a function's outermost calls comes.
@@ -96,6 +98,7 @@ pub fn describe<'p>(
         is_complete: has_recorded_all(profile),
         allocated: sum_of(profile, &ALLOC_SPACE),
         copies: copies(profile, names, stop)?,
+        copying: copying(profile, names, &by_stack, stop)?,
         summary,
         tree,
     })
@@ -159,8 +162,8 @@ fn main_callers<'p>(tree: &CallTree<'p>) -> Result<Vec<(&'p str, MainCaller<'p>)
     found.try_vec()
 }
 
-/// Self by package, see [`package_of()`]. Garbage collections are a package of their own, so that they do not count as
-/// unknown.
+/// Self by package, see [`package_of()`]. Garbage collections, copies and finalizers are packages of their own, so that they do not
+/// count as unknown.
 fn packages<'p>(
     profile: &'p Profile,
     names: &FrameNames,
@@ -178,7 +181,9 @@ fn packages<'p>(
             continue;
         };
         let package = match package_of(profile, innermost) {
-            None if names.of(innermost) == COLLECTION => Some(COLLECTION),
+            None => [COLLECTION, COPYING, FINALIZER]
+                .into_iter()
+                .find(|mark| names.of(innermost) == *mark),
             package => package,
         };
         let before = sums.get(&package).copied().unwrap_or(0.0);

@@ -1,11 +1,11 @@
 //! Small profiles for tests.
 
-use super::allocations::COLLECTION;
 use crate::model::known_types::SAMPLES;
-use crate::model::{Profile, Source, SourceKind, Values};
+use crate::model::{COLLECTION, COPYING, Profile, Source, SourceKind, Values};
 
 /// A profile of these stacks, written `a>b:3>c` (outermost first, with lines), with their counts. Samples alternate
-/// between two sources. A function `p.f` belongs to the package `p`, and `collection` is R's garbage collection.
+/// between two sources. A function `p.f` belongs to the package `p`, and `collection` and `copy` are frames of R that
+/// are no functions.
 pub fn profile(stacks: &[(&str, f64)]) -> Profile {
     let mut profile = Profile::default();
     let source = Source {
@@ -40,8 +40,13 @@ pub fn profile(stacks: &[(&str, f64)]) -> Profile {
         function.package = name
             .split_once('.')
             .map(|(package, _)| profile.strings.intern(package).unwrap());
-        if name == "collection" {
-            function.name = profile.strings.intern(COLLECTION).unwrap();
+        let mark = match name.as_str() {
+            "collection" => Some(COLLECTION),
+            "copy" => Some(COPYING),
+            _ => None,
+        };
+        if let Some(mark) = mark {
+            function.name = profile.strings.intern(mark).unwrap();
         }
         profile.functions.push(function).unwrap();
     }

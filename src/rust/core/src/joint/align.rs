@@ -14,19 +14,17 @@ use super::recording::{Recording, Tick};
 use crate::error::Result;
 use crate::formats::rprof::parse_memory;
 use crate::limits::memory::TryGrow;
-use crate::model::{LocationId, Profile};
+use crate::model::{COLLECTION, LocationId, Profile};
 use memchr::memchr_iter;
 
 /// R <= 4.2 adds no item to a line that has reached this length.
 const LONG_LINE: usize = 10_000;
-/// The name of the frame that R writes during garbage collection.
-const GC: &str = "<GC>";
 
 /// The tick of a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Aligned<'a> {
     pub tick: Tick<'a>,
-    /// Whether the innermost frame is [`GC`]. All other frames are the innermost contexts of the
+    /// Whether the innermost frame is [`COLLECTION`]. All other frames are the innermost contexts of the
     /// tick.
     pub gc: bool,
 }
@@ -94,7 +92,7 @@ fn matching<'a>(
 fn is_gc(profile: &Profile, frame: LocationId) -> bool {
     profile
         .function_of(frame)
-        .is_some_and(|function| profile.strings.get(function.name) == GC)
+        .is_some_and(|function| profile.strings.get(function.name) == COLLECTION)
 }
 
 struct SampleLine {

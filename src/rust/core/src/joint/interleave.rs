@@ -17,12 +17,15 @@
 //!
 //! C++ changes frames before it jumps to the handler of an exception, see [`Interleaver::is_changed_by_unwinder()`].
 //!
+//! While R copies an object, an item for that is the innermost one.
+//!
 //! R's items replace the evaluator's own frames. The remaining native frames belong to code that R called, directly or
 //! indirectly. The C library and the package methods are regarded as part of R when R calls them.
 
 use super::recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
+use std::ops::Range;
 
 /// A part of a stack: a native frame, or the item with this number of R's line, counted from the
 /// innermost one.
@@ -30,6 +33,8 @@ use crate::limits::memory::TryGrow;
 pub enum StackPart {
     Native(Frame),
     Item(usize),
+    /// R copies an object. This is the innermost part.
+    Copy,
 }
 
 /// The kind of code that a frame belongs to.
@@ -99,6 +104,7 @@ impl<'a> Interleaver<'a> {
         if self.is_changed_by_unwinder() {
             return Ok(None);
         }
+        let is_copy = self.is_copy();
         for number in (0..self.contexts.len()).rev() {
             let context = self.contexts[number];
             if self.is_on_stack(context.address) {
@@ -130,6 +136,9 @@ impl<'a> Interleaver<'a> {
         }
         while self.take_frame()?.is_some() {}
         let certain = self.end_run(false, &is_call)?;
+        if is_copy {
+            self.parts.try_push(StackPart::Copy)?;
+        }
         Ok(certain.then_some(&self.parts))
     }
 
@@ -180,6 +189,37 @@ impl<'a> Interleaver<'a> {
                 && self.unwinder.is_some()
                 && inner.module != self.unwinder
         })
+    }
+
+    /// Whether R copies an object. Native code may have called the function that copies, but none runs inside of it.
+    /// Allocating memory for the copy, which may collect garbage, is not copying.
+    fn is_copy(&self) -> bool {
+        let Evaluator {
+            eval,
+            interpreter,
+            closures,
+            copying,
+            allocating,
+            ..
+        } = self.evaluator;
+        for (frame, kind) in &self.frames {
+            let is_one_of = |functions: &[Range<u64>]| {
+                let mut functions = functions.iter();
+                functions.any(|function| function.contains(&frame.address))
+            };
+            if *kind == CodeKind::Foreign {
+                return false;
+            } else if is_one_of(copying) {
+                return true;
+            } else if eval.contains(&frame.address)
+                || interpreter.contains(&frame.address)
+                || is_one_of(closures)
+                || is_one_of(allocating)
+            {
+                return false;
+            }
+        }
+        false
     }
 
     fn is_on_stack(&self, address: u64) -> bool {

@@ -211,6 +211,8 @@ impl<'a> Merger<'a> {
                     let locations = self.natives.locations(*frame, profile)?;
                     self.stack.try_extend(locations)?;
                 }
+                StackPart::Copy if aligned.gc => {}
+                StackPart::Copy => self.stack.try_push(self.r.copying(profile)?)?,
             }
         }
         profile.stacks.intern(&self.stack).map(Some)

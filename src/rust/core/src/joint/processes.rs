@@ -169,6 +169,7 @@ impl Inserter {
                     let locations = process.natives.locations(*frame, profile)?;
                     self.stack.try_extend(locations)?;
                 }
+                StackPart::Copy => self.stack.try_push(self.r.copying(profile)?)?,
             }
         }
         self.push(outer..count, profile)?;

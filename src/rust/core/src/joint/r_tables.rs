@@ -2,7 +2,9 @@
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
-use crate::model::{FrameType, Functions, LocationId, Locations, Profile, Stacks};
+use crate::model::{
+    COPYING, FrameType, Function, Functions, Location, LocationId, Locations, Profile, Stacks,
+};
 
 /// R's builtins that call native code. In stacks they are replaced by the code that they called.
 const NATIVE_CALLS: [&str; 7] = [
@@ -53,6 +55,18 @@ impl RTables {
         let location = profile.locations.intern(location)?;
         *slot = Some(location);
         Ok(location)
+    }
+
+    /// The location of the frame that shows that R copies an object.
+    pub fn copying(&self, profile: &mut Profile) -> Result<LocationId> {
+        let name = profile.strings.intern(COPYING)?;
+        let function = Function::named(name, profile.strings.intern("")?);
+        profile.locations.intern(Location {
+            function: Some(profile.functions.intern(function)?),
+            line: Some(0),
+            frame_type: self.frame_type,
+            ..Location::default()
+        })
     }
 
     /// Whether an item is one of the builtins that call native code.

@@ -68,6 +68,9 @@ pub struct Evaluator {
     pub between: usize,
     /// Functions that call closures: their frames contain the records of these calls.
     pub closures: Vec<Range<u64>>,
+    /// Functions that copy objects, and those that allocate memory for them.
+    pub copying: Vec<Range<u64>>,
+    pub allocating: Vec<Range<u64>>,
     /// Functions of this package that R calls in the place of others, to record allocations.
     pub hooks: Vec<Range<u64>>,
 }

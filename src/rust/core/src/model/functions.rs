@@ -68,6 +68,11 @@ impl Function {
 
 /// The name of a function without a recorded name.
 pub const UNKNOWN: &str = "<unknown>";
+/// The names of the innermost frames during a garbage collection of R, and while R copies an object.
+pub const COLLECTION: &str = "<GC>";
+pub const COPYING: &str = "<copy>";
+/// The name of the only frame while R runs a finalizer that is not R code, wherever the garbage collection happens.
+pub const FINALIZER: &str = "<finalizer>";
 
 /// Which names of a function a profile records. If only one is recorded, the other is a copy of it;
 /// if none is recorded, both are [`UNKNOWN`].

@@ -40,7 +40,9 @@ pub use addresses::{Address, AddressId, Addresses};
 pub use attributes::{Attribute, AttributeValue, ValueKind};
 pub use column::SampleColumn;
 pub use frames::Frames;
-pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
+pub use functions::{
+    COLLECTION, COPYING, FINALIZER, Function, FunctionId, Functions, Names, UNKNOWN,
+};
 pub use heap::HeapFrame;
 pub use known_types::{KnownType, Role, ValueType, is_summable};
 pub use labels::Label;

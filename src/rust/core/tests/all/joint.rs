@@ -183,6 +183,25 @@ fn the_size_shows_which_tick_has_no_line() {
 }
 
 #[test]
+fn a_copy_is_a_frame_except_during_garbage_collection() {
+    let file = format!("{HEADER}{}:1:2:3:4:\"<GC>\" \"f1\" \n", line(2));
+    let mut words = [tick(2, 0, 0), tick(1, 0, 0)];
+    for tick in &mut words {
+        // The innermost frame belongs to R, and copies.
+        tick[4] = 0x3000;
+    }
+    let words = words.concat();
+    let mut recording = recording(&words);
+    recording.evaluator.copying.push(0x3000..0x3100);
+    let (profile, problems) = merged(&file, &recording);
+    assert!(problems.is_empty());
+    assert_eq!(stacks(&profile), ["<copy> f1 f2", "<GC> f1"]);
+    let innermost = profile.stacks.get(profile.samples.stack[0]).first();
+    let location = profile.locations.get(innermost.unwrap());
+    assert_eq!(profile.frame_type_of(&location), Some("r"));
+}
+
+#[test]
 fn the_mark_of_garbage_collection_is_no_call() {
     let file = format!("{HEADER}:1:2:3:4:\"<GC>\" \"f1\" \n:1:2:3:4:\"<GC>\" \"f1\" \n");
     let words = [tick(1, 0, 0), tick(2, 0, 0)].concat();

@@ -194,7 +194,8 @@ fn variable(name: &str) -> Result<u64> {
     memory::word(&mut Own, address).ok_or_else(changed)
 }
 
-fn symbol(name: &str) -> Result<u64> {
+/// The address of a variable or function of R.
+pub fn symbol(name: &str) -> Result<u64> {
     let name = CString::new(name).map_err(|_| changed())?;
     // SAFETY: looks up a symbol.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };

@@ -13,10 +13,22 @@ use profile_core::error::Result;
 use profile_core::joint::Evaluator;
 use profile_core::joint::recording::PAIR;
 use profile_runtime::evaluator::{INTERPRETER, MOST_BETWEEN};
+use profile_runtime::variables::{ALLOCATING, COPY};
 use profile_unwind::{Modules as _, Unwinder};
 use std::ops::Range;
 
 const FRAMES: usize = 1000;
+
+/// The functions at these addresses.
+fn functions<const COUNT: usize>(
+    unwinder: &mut Unwinder<Modules>,
+    addresses: [Option<u64>; COUNT],
+) -> Vec<Range<u64>> {
+    let addresses = addresses.into_iter().flatten();
+    addresses
+        .filter_map(|address| unwinder.function(address))
+        .collect()
+}
 
 /// Finds the evaluator. The range of the interpreter is empty if it is not found.
 pub fn find(
@@ -39,10 +51,9 @@ pub fn find(
         .map(|pair| (pair[0] << 16 >> 16).wrapping_sub(1));
     let mut evaluator = Evaluator {
         eval: unwinder.function(address).unwrap_or(address..address + 1),
-        hooks: hooks
-            .iter()
-            .filter_map(|&hook| unwinder.function(hook))
-            .collect(),
+        copying: functions(unwinder, COPY.map(|name| contexts::symbol(name).ok())),
+        allocating: functions(unwinder, ALLOCATING.map(|name| contexts::symbol(name).ok())),
+        hooks: functions(unwinder, hooks.map(Some)),
         ..Evaluator::default()
     };
     let length = |function: &Range<u64>| function.end - function.start;

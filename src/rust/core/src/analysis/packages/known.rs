@@ -1,10 +1,9 @@
 //! What is known of a function without its callers.
 
 use super::environments::{EnvironmentId, Environments, GLOBAL, Home, NameId};
-use crate::analysis::allocations::COLLECTION;
 use crate::analysis::frame_names::address;
 use crate::analysis::heap_frames::is_of_heap;
-use crate::model::{Function, LocationId, NATIVE, Profile};
+use crate::model::{COLLECTION, COPYING, FINALIZER, Function, LocationId, NATIVE, Profile};
 
 /// In `.package_from`: the name of the function contains the package.
 const FROM_NAME: &str = "name";
@@ -60,7 +59,7 @@ pub fn known_of_function(
         return Known::Environment(Some(GLOBAL));
     }
     match text(function.name) {
-        COLLECTION => Known::Nothing,
+        COLLECTION | COPYING | FINALIZER => Known::Nothing,
         name => Known::Name(environments.name(name)),
     }
 }

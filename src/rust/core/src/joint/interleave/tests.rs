@@ -17,6 +17,9 @@ const EVAL: Range<u64> = 20..22;
 const INTERPRETER: Range<u64> = 22..24;
 /// The number of R's frame that belongs to a function that calls closures.
 const CLOSURE: Range<u64> = 12..13;
+/// The numbers of R's frames that belong to a function that copies objects, and to one that allocates memory for them.
+const COPYING: Range<u64> = 10..11;
+const ALLOCATING: Range<u64> = 11..12;
 /// The number of our frame that belongs to a function that R calls in the place of `malloc()`.
 const HOOK: Range<u64> = 342..343;
 
@@ -75,6 +78,8 @@ fn woven(example: &Example) -> String {
             interpreter: INTERPRETER,
             between: 0,
             closures: vec![CLOSURE],
+            copying: vec![COPYING],
+            allocating: vec![ALLOCATING],
             hooks: vec![HOOK],
         },
         stack_top: TOP,
@@ -104,6 +109,7 @@ fn woven(example: &Example) -> String {
                 400.. => format!("libgcc{}", frame.address - 400),
                 address => format!("R{address}"),
             },
+            StackPart::Copy => "copy".to_owned(),
         })
         .collect();
     words.join(" ")
@@ -177,6 +183,36 @@ fn a_hook_and_what_it_calls_are_left_out() {
     assert_eq!(with(&[(OURS, 9000)]), without);
     assert_eq!(with(&[(OURS, 9000), (OURS, 8900), (LIBC, 8800)]), without);
     assert_ne!(with(&[(LIBC, 9000), (OURS, 8900)]), without);
+}
+
+#[test]
+fn a_copy_is_the_innermost_item() {
+    // Frame 10 copies. The frames before it belong to R, except for number 9.
+    let with = |before: u64, inside: &[(u64, u64)], contexts: &[(u64, u64)]| {
+        let mut frames = vec![(R, 9700); 9];
+        frames.extend([(before, 9600), (R, 9500)]);
+        frames.extend(inside);
+        woven(&example(&frames, contexts))
+    };
+    let inside = |inside: &[(u64, u64)]| with(R, inside, &[(9800, 0)]);
+    assert_eq!(inside(&[]), "a copy");
+    assert_eq!(inside(&[(LIBC, 9400)]), "a copy");
+    // Frame 11 allocates the copy.
+    assert_eq!(inside(&[(R, 9400)]), "a");
+    assert_eq!(inside(&[(R, 9400), (LIBC, 9300)]), "a");
+    assert_eq!(inside(&[(LIBC, 9400), (LIBC, 9300), (R, 9200)]), "a copy");
+    // The call runs in the frame of its caller.
+    let compiled = [(9800, 0), (NODES + 10, 0)];
+    assert_eq!(with(R, &[(LIBC, 9400)], &compiled), "a b copy");
+    // Native code makes R copy an object.
+    let called = with(OURS, &[(LIBC, 9400)], &[(9800, 0)]);
+    assert_eq!(called, "a ours9 R10 libc11 copy");
+    // Copying calls native code, or has an expression evaluated (frame 20).
+    assert_eq!(inside(&[(OURS, 9400)]), "a ours11");
+    assert_eq!(inside(&[(OURS, 9400), (LIBC, 9300)]), "a ours11 libc12");
+    assert_eq!(inside(&[(LIBC, 9400); 9]), "a copy");
+    let evaluates = [&[(LIBC, 9400); 9][..], &[(R, 9300)]].concat();
+    assert_eq!(inside(&evaluates), "a");
 }
 
 #[test]

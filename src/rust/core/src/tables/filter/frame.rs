@@ -3,7 +3,7 @@
 //! A location of the format is an address. It has one row in `locations` or, if functions were
 //! inlined there, one for each of them.
 
-use crate::model::{LocationId, NATIVE, Profile};
+use crate::model::{FINALIZER, LocationId, NATIVE, Profile};
 
 /// A frame of the current stack, which begins with the innermost one.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,8 @@ pub(super) struct Frame {
     /// Whether the frame is a line: an address without a symbol is a location without lines.
     pub has_function: bool,
     pub is_native: bool,
+    /// Whether it is a finalizer, which no other frame has called.
+    pub is_finalizer: bool,
     pub stays: bool,
 }
 
@@ -34,6 +36,9 @@ impl Frame {
             group: 0,
             has_function: found.function.is_some(),
             is_native: type_ == Some(NATIVE),
+            is_finalizer: profile
+                .function_of(location)
+                .is_some_and(|function| profile.strings.get(function.name) == FINALIZER),
             stays: true,
         }
     }

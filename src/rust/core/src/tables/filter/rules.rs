@@ -129,8 +129,12 @@ impl Filters<'_> {
     }
 }
 
-/// Removes the `count` outermost R frames, and the native frames among them; returns false if no frame is left.
+/// Removes the `count` outermost R frames, and the native frames among them; returns false if no frame is left. Finalizers
+/// have no such frames.
 fn cut_outermost(frames: &mut [Frame], count: usize) -> bool {
+    if frames.last().is_some_and(|frame| frame.is_finalizer) {
+        return true;
+    }
     let of_r = frames
         .iter()
         .enumerate()

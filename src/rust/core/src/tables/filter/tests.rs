@@ -21,6 +21,7 @@ fn stack(text: &str) -> Vec<Frame> {
             group,
             has_function: letter != b'-',
             is_native: letter == b'n',
+            is_finalizer: letter == b'z',
             stays: true,
         });
         group += u32::from(!letter.is_ascii_uppercase());
@@ -129,6 +130,9 @@ fn outermost_frames_of_r_are_cut_with_native_ones_among_them() {
     assert_eq!(cut("anbncnn", 1).as_deref(), Some("anbn"));
     assert_eq!(cut("anbncnn", 2).as_deref(), Some("an"));
     assert_eq!(cut("nabc", 3).as_deref(), Some("n"));
+    // A finalizer has no callers.
+    assert_eq!(cut("z", 2).as_deref(), Some("z"));
+    assert_eq!(cut("za", 1).as_deref(), Some("z"));
     for (text, outermost) in [("ab", 2), ("a", 2), ("", 1), ("nn", 1)] {
         assert_eq!(cut(text, outermost), None);
     }

@@ -9,7 +9,7 @@ use crate::json::Json;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, written};
 use crate::model::{
-    FunctionId, LocationId, Mapping, MappingId, NATIVE, Profile, StackId, is_exact,
+    self, FunctionId, LocationId, Mapping, MappingId, NATIVE, Profile, StackId, is_exact,
 };
 use foldhash::fast::RandomState;
 use std::borrow::Cow;
@@ -21,7 +21,6 @@ const R: i64 = 1;
 const NATIVE_CODE: i64 = 2;
 const COLLECTION: i64 = 3;
 /// The name that R writes for garbage collections.
-const GC: &str = "<GC>";
 /// The type of a resource that is a library.
 const LIBRARY: i64 = 1;
 
@@ -258,7 +257,7 @@ impl Tables {
                 let name = self.strings.get(self.names[func as usize]);
                 let func = self.funcs.get(func);
                 match (func.is_native, func.is_r) {
-                    _ if name == GC => COLLECTION,
+                    _ if name == model::COLLECTION => COLLECTION,
                     (true, _) => NATIVE_CODE,
                     (false, true) => R,
                     (false, false) => OTHER,

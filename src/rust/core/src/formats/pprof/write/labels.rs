@@ -11,7 +11,7 @@ use crate::formats::pprof::source_labels::{self, Fact, KEYS};
 use crate::formats::pprof::span_labels::{SPAN_ID, TRACE_ID};
 use crate::limits::memory::{TryGrow, ensure, owned, with_room, written};
 use crate::message;
-use crate::model::{Label, Link, Profile, SourceId, StackId, StringId, Strings};
+use crate::model::{COLLECTION, Label, Link, Profile, SourceId, StackId, StringId, Strings};
 use crate::protobuf::encode;
 use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
 use std::borrow::Cow;
@@ -20,8 +20,6 @@ const RUN: &str = "run";
 /// As `summary(by = "process")` calls the processes of a recording.
 const PROCESS: &str = "process";
 const GC: &str = "gc";
-/// The name of the frame that R's profiler records during garbage collection.
-const GC_FRAME: &str = "<GC>";
 
 /// A label to write.
 #[derive(Debug, Clone)]
@@ -85,7 +83,7 @@ impl<'a> Labels<'a> {
         for (id, collects) in profile.stacks.ids().zip(&mut collects) {
             let frame = profile.stacks.get(id).first();
             let function = frame.and_then(|frame| profile.function_of(frame));
-            *collects = function.is_some_and(|f| profile.strings.get(f.name) == GC_FRAME);
+            *collects = function.is_some_and(|f| profile.strings.get(f.name) == COLLECTION);
         }
         let mut common = Vec::new();
         common.try_fill(profile.sources.len(), [None, None])?;

@@ -2,12 +2,14 @@
 
 use super::super::memory::ProcessMemory;
 use super::modules::RemoteModules;
+use crate::running_r::exports::Exports;
 use profile_core::error::Result;
 use profile_core::joint::Evaluator;
 use profile_core::joint::recording::{Frame, Tick, ticks};
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_runtime::contexts::CLOSURE;
 use profile_runtime::evaluator::{INTERPRETER, MOST_BETWEEN};
+use profile_runtime::variables::{ALLOCATING, COPY, EVAL};
 use profile_unwind::{Modules, Unwinder};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,13 +19,24 @@ const MOSTLY: f64 = 0.95;
 
 type Map<V> = HashMap<u64, V, foldhash::fast::RandomState>;
 
-/// Finds the evaluator, given the address of `Rf_eval()`, the outermost address of the C stack, and the words of ticks.
+/// The names of the functions of R that are looked up.
+pub const FUNCTIONS: [&str; 6] = [
+    EVAL,
+    COPY[0],
+    COPY[1],
+    ALLOCATING[0],
+    ALLOCATING[1],
+    ALLOCATING[2],
+];
+
+/// Finds the evaluator, given the address of `Rf_eval()`, those of all [`FUNCTIONS`], the outermost address of the C stack, and the words of ticks.
 ///
 /// The byte code interpreter is by far the largest function of R. Functions that call closures nearly always have a
 /// record of the call in their frame.
 pub fn find(
     unwinder: &mut Unwinder<RemoteModules<'_, ProcessMemory>>,
     eval: u64,
+    exports: &Exports<{ FUNCTIONS.len() }>,
     stack_top: u64,
     words: &[u64],
 ) -> Result<Evaluator> {
@@ -31,6 +44,17 @@ pub fn find(
         eval: unwinder.function(eval).unwrap_or(eval..eval + 1),
         ..Evaluator::default()
     };
+    let lists = [
+        (&COPY[..], &mut evaluator.copying),
+        (&ALLOCATING[..], &mut evaluator.allocating),
+    ];
+    for (names, functions) in lists {
+        for address in names.iter().filter_map(|name| exports.get(name)) {
+            if let Some(function) = unwinder.function(address) {
+                functions.try_push(function)?;
+            }
+        }
+    }
     let Some(module) = unwinder.modules.at(eval) else {
         return Ok(evaluator);
     };

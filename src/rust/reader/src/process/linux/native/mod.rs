@@ -40,8 +40,9 @@ pub struct NativeReader<'f> {
     process: Process,
     memory: ProcessMemory,
     unwinder: Unwinder<RemoteModules<'f, ProcessMemory>>,
-    /// The address of `Rf_eval()`.
+    /// The address of `Rf_eval()`, and those of all functions of R that are needed.
     eval: u64,
+    exports: Exports<{ evaluator::FUNCTIONS.len() }>,
     stack_top: u64,
     /// The registers, the C stack and the node stack when the process was stopped.
     registers: Option<Registers>,
@@ -94,7 +95,8 @@ impl<'f> NativeReader<'f> {
     pub fn open(process: &Process, r: &RunningR, files: &'f Files) -> Result<NativeReader<'f>> {
         let mut memory = ProcessMemory::new(process.pid);
         let modules = r.modules.iter().copied();
-        let eval = Exports::find(&mut memory, modules, [variables::EVAL])?.get(variables::EVAL);
+        let exports = Exports::find(&mut memory, modules, evaluator::FUNCTIONS)?;
+        let eval = exports.get(variables::EVAL);
         let eval =
             eval.ok_or_else(|| Error::Process(message!("It has no function `Rf_eval()`.")))?;
         let mut modules = RemoteModules::new(memory.clone(), process.pid, files);
@@ -106,6 +108,7 @@ impl<'f> NativeReader<'f> {
             memory,
             unwinder: Unwinder::new(modules)?,
             eval,
+            exports,
             stack_top: r.stack.end,
             registers: None,
             stack: StackCopy::default(),
@@ -264,8 +267,13 @@ impl<'f> NativeReader<'f> {
 
     /// All ticks. To be called at the end.
     pub fn recording(&mut self) -> Result<Recording<'_>> {
-        let evaluator =
-            evaluator::find(&mut self.unwinder, self.eval, self.stack_top, &self.words)?;
+        let evaluator = evaluator::find(
+            &mut self.unwinder,
+            self.eval,
+            &self.exports,
+            self.stack_top,
+            &self.words,
+        )?;
         Ok(Recording {
             words: &self.words,
             modules: self.unwinder.modules.seen(self.eval)?,
