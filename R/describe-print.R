@@ -30,7 +30,7 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
     ),
     format_spread(parts$spread, n, width, shown),
     description_memory(parts, n, least, width, shown),
-    description_copies(parts$copies, n, width, shown)
+    description_copies(parts$copies, n, width, shown), description_at_peak(parts$at_peak, n, width, shown)
   )
   notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
   end <- c(if (length(notes) > 0) c("", notes), "", "Next:", paste0("  ", parts$next_calls))
@@ -214,6 +214,34 @@ described_place <- function(rows, shown) {
   place <- ifelse(has_line, paste0(shown(file_name(rows$filename)), ":", rows$line), paste0("`", shown(rows$name), "`"))
   code <- ifelse(is.na(rows$text), "", paste0(" `", shown_name(trimmed(rows$text), 60, ellipsis = "~"), "`"))
   paste0(place, gsub("(?<=.) ", "\u00a0", code, perl = TRUE))
+}
+
+# The peak is shown if it is considerable, or if there is a snapshot of it.
+least_peak <- 1e7
+
+description_at_peak <- function(peak, n, width, shown) {
+  if (is.null(peak) || (peak$bytes < least_peak && is.null(peak$snapshot))) {
+    return()
+  }
+  rows <- utils::head(peak$places[peak$places$bytes > least_copied * peak$bytes, ], min(most_copies, n))
+  head <- paste0(
+    bytes_text(peak$bytes), " allocated and not freed yet",
+    if (!is.na(peak$seconds)) paste(" after", format_seconds(peak$seconds)), ", garbage included",
+    if (isTRUE(peak$collected > 0)) paste0("; at most ", bytes_text(peak$collected), " right after a garbage collection")
+  )
+  held <- peak$snapshot$held
+  text <- c(
+    head, paste(described_place(rows, shown), "allocated", bytes_text(rows$bytes), "of it"),
+    if (!is.null(held)) {
+      paste0(
+        "the snapshot has ", bytes_text(peak$snapshot$bytes), ": ",
+        paste(bytes_text(held$retained), shown(held$held_by), collapse = ", "),
+        if (!is.na(peak$snapshot$garbage)) paste0("; garbage: ", bytes_text(peak$snapshot$garbage))
+      )
+    }
+  )
+  title <- paste0("Peak", if (!is.null(peak$process)) paste0(" of ", shown(peak$process)))
+  c("", title, unlist(lapply(text, function(line) wrap("  ", line, width))))
 }
 
 description_copies <- function(copies, n, width, shown) {

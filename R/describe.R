@@ -95,6 +95,11 @@
 #'     the process ended (`NA` if by itself or unknown); `together`, the highest memory of several processes at one moment,
 #'     and `count`, their number; `limit`, the limit of their cgroup, and `kills`, the number of its processes that the kernel
 #'     has killed to free memory (`NA` if unknown or none). `NULL` if the memory of processes is unknown}
+#'   \item{at_peak}{list: what vectors were in use when they had the most bytes, garbage included, see
+#'     `record_profile(memory = "exact")`: `process` (`NULL` if there is only one), `bytes`, `seconds` since the recording
+#'     began, `collected`, the most bytes right after a garbage collection; `places`, a tibble of where they were allocated, with
+#'     the columns of `copies` up to `bytes`, and `text`; and `snapshot`, `NULL` or a list of what held the memory then: `bytes` of the
+#'     whole process, `garbage`, and `held`, a tibble as of [holders()]. `NULL` if vectors were not recorded}
 #'   \item{notes}{character: irregularities, and whether there are too few samples}
 #'   \item{next_calls}{character: R code}
 #'   }
@@ -131,13 +136,18 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     allocated = described_memory(summary, found),
     copies = described_copies(found$copies, found$allocated, x$.source_text),
     spread = described_spread(x, processes, call),
-    peak = described_peak(x)
+    peak = described_peak(x),
+    at_peak = described_at_peak(x, found, x$.source_text)
   )
   parts$notes <- described_notes(x, summary, parts)
   has_plumbing <- found$has_plumbing && is.null(attr(parts$tree, "hidden"))
   parts$next_calls <- c(
     described_calls(parts, attr(summary, "other_types"), has_plumbing),
-    if (attr(summary, "exact_memory") && has_memory_in_use(x)) "holders(snapshot_memory())"
+    if (!is.null(attr(x, "snapshot", exact = TRUE))) {
+      "holders(x)"
+    } else if (attr(summary, "exact_memory") && has_memory_in_use(x)) {
+      "holders(snapshot_memory())"
+    }
   )
   structure(list(parts = parts, n = n, min_share = min_share), class = "profile_description")
 }
@@ -241,6 +251,26 @@ described_copying <- function(copying, summary, texts) {
   list(
     self = row$self, self_share = row$self / attr(summary, "whole"), name = copying$name, filename = row$filename,
     line = row$line, place_share = copying$place / row$self, text = row$text
+  )
+}
+
+# What was in use at the peak, if each vector was recorded.
+described_at_peak <- function(x, found, texts) {
+  row <- found$peak_source
+  if (is.na(row)) {
+    return(NULL)
+  }
+  number <- function(key) as.numeric(source_attribute(x, key)[[row]])
+  places <- set_column(found$peak_places, "text", described_lines(found$peak_places, texts)$text)
+  snapshot <- attr(x, "snapshot", exact = TRUE)
+  list(
+    process = if (nrow(x$sources) > 1) names_of_processes(x)[row], bytes = sum(places$bytes), seconds = number("profile.peak.after") / 1e9,
+    collected = number("profile.peak.collected"), places = places,
+    snapshot = if (!is.null(snapshot)) {
+      held <- holders(snapshot, n = most_copies)
+      garbage <- as.numeric(source_attribute(snapshot, "profile.heap.unheld")[[1]])
+      list(bytes = attr(held, "sum"), garbage = garbage, held = tibble::as_tibble(held))
+    }
   )
 }
 

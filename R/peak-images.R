@@ -93,7 +93,8 @@ with_pending_vector <- function(taken, call) {
   x <- taken$heap
   about <- x$.source_attributes
   about$value[about$key == "process.pid"] <- as.character(Sys.getpid())
-  x$.source_attributes <- about[!startsWith(about$key, "profile.pauses"), ]
+  # The stops were those of the image, which shares all memory with this session.
+  x$.source_attributes <- about[!grepl("^profile[.](pauses|heap[.]with_others)", about$key), ]
   x$sources$source_uri <- paste0("pid:", Sys.getpid())
   x$sources$source_timestamp <- taken$date
   place <- if (nzchar(taken$filename)) paste0(" (", basename(taken$filename), ":", taken$line, ")")

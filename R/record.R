@@ -83,6 +83,20 @@
 #' class `profile_message_memory` has the reason. With `options(profile.replace_entries = FALSE)`, no entry is ever
 #' replaced.
 #'
+#' @section The peak:
+#' With `snapshot = "peak"`, the result also has what held the memory when it was highest: [holders()] shows it, and the digest
+#' its largest parts. Each vector is recorded as with `memory = "exact"`. When a vector is allocated, and the memory is 10%
+#' more than at the last snapshot, an image of the process is made: a copy that stands still, in which another R process
+#' finds all objects and what holds them. A newer image replaces the one before, so that the last one is kept.
+#'
+#' The vector that is just being allocated is no object of R yet. It is a row of its own, such as *allocated by fit
+#' (fit.R:12)*. Garbage that R has not collected yet is included, as `garbage not collected yet`.
+#'
+#' Making images takes at most 5% of the time and one more second: some milliseconds for each, and, as long as it is read,
+#' some time for each page of memory that R changes. No image is made if too little memory is left for it, by the limit of the
+#' cgroup or on the machine; a message of class `profile_message_memory` says so. Forks have no snapshots. To watch a process
+#' that runs already, or a script, see [watch_process()] and `profile record --snapshot peak`.
+#'
 #' @section Parallel code:
 #' With `children = TRUE`, R processes that work for this one are recorded as well: those that it starts, for example by
 #' `parallel::mclapply()`, callr or [system()]; the workers of `parallel::makeCluster()`, and of the packages future and
@@ -122,6 +136,7 @@
 #'   computed. With `"exact"`, each vector that is allocated is recorded as well, see *Exact memory*. This slows code that
 #'   allocates many small vectors.
 #' @param threshold With `memory = "exact"`, the size in bytes of the smallest vectors to record.
+#' @param snapshot `"peak"` for a snapshot of what held the memory when it was highest, see *The peak*; `NULL` for none.
 #' @param gc,lines Whether to record garbage collections, and lines.
 #' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded. The
 #'   frame `<copy>` then shows where R copies objects.

@@ -122,6 +122,30 @@ test_that("the digest shows exact bytes and the copies", {
   expect_null(as.list(describe_profile(x, type = "alloc_space"))$gc)
 })
 
+test_that("the digest shows where the memory of the peak was allocated, and who held it", {
+  x <- exact_profile()
+  expect_null(as.list(describe_profile(x))$at_peak)
+  rows <- tail(x$samples$sample_id, 5)
+  x$sample_values <- vctrs::vec_rbind(x$sample_values, tibble::tibble(
+    sample_id = rows, type = "peak_space", unit = "bytes", value = c(16e6, 24e6, 0, 4e6, 1e6)
+  ))
+  x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, tibble::tibble(
+    source_id = 1L, key = c("profile.peak.after", "profile.peak.collected"), value = c("1500000000", "20000000"), type = "int"
+  ))
+  expect_identical(validate_profile(x), x)
+  peak <- as.list(describe_profile(x))$at_peak
+  expect_identical(peak[c("process", "bytes", "seconds", "collected")], list(
+    process = NULL, bytes = 4.5e7, seconds = 1.5, collected = 2e7
+  ))
+  expect_identical(peak$places$line, c(3L, 2L, 1L, NA))
+  expect_identical(peak$places$bytes, c(24e6, 16e6, 4e6, 1e6))
+  expect_true("peak" %in% profile:::data_model()$sample_types$role)
+  attr(x, "snapshot") <- heap_page_snapshots()$after
+  expect_identical(holders(x), holders(attr(x, "snapshot")))
+  shown <- format(describe_profile(x), width = 100)
+  expect_snapshot(writeLines(shown[match("Peak", shown):length(shown)]))
+})
+
 test_that("places of copies are lines, else functions, and the reason is that of most bytes", {
   copied <- function(bytes, stack = "f:0", ...) {
     list(stack = stack, values = c(bytes, 1, bytes, 1, NA, NA), labels = c(...))

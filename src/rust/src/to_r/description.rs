@@ -13,8 +13,8 @@ const WORTH_HIDING: f64 = 0.2;
 
 /// `list(summary, tree, callers, packages, has_plumbing, plumbing_rows)`: the results of `rust_summarise()` and `rust_call_tree()`, a
 /// tibble of the main callers with a row for each function of the summary, one of self by package, whether there is plumbing to
-/// hide, the mean number of its frames, the bytes of recorded allocations, the copies of each place, and a row for the samples
-/// during which objects were copied, if there are any.
+/// hide, the mean number of its frames, the bytes of recorded allocations, the copies of each place, a row for the samples
+/// during which objects were copied, if there are any, and the row of the source with the highest peak, and its places.
 pub fn description<'call>(
     arena: Arena<'call>,
     profile: &Profile,
@@ -50,6 +50,14 @@ pub fn description<'call>(
     )?;
     copying.doubles("self", all().map(|copying| copying.sum))?;
     copying.doubles("place", all().map(|copying| copying.of_place))?;
+    let peak = description.peak.as_ref();
+    let all = || peak.into_iter().flat_map(|peak| &peak.places);
+    let mut places = Tibble::new(arena, all().count())?;
+    places.texts("name", all().map(|place| Some(place.name)))?;
+    places.texts("filename", all().map(|place| Some(place.line?.0)))?;
+    places.integers("line", all().map(|place| place.line.map_or(NA, |l| l.1)))?;
+    places.doubles("bytes", all().map(|place| place.bytes))?;
+    let source = peak.map_or(f64::NAN, |peak| (peak.source + 1) as f64);
     let recorded = description.recorded.as_ref();
     let recorded = recorded.map(|recorded| summary(arena, profile, recorded));
     arena.list(&[
@@ -66,6 +74,8 @@ pub fn description<'call>(
         ("allocated", arena.number(description.allocated)?),
         ("copies", copies.finish()?),
         ("copying", copying.finish()?),
+        ("peak_source", arena.number(source)?),
+        ("peak_places", places.finish()?),
         ("recorded", recorded.unwrap_or(Ok(RObject::null()))?),
     ])
 }

@@ -1,15 +1,15 @@
 //! Where vectors were copied, how often, and why; where they were converted to another type; and where an object was extended
 //! step by step, for which a new vector was allocated each time. The time of copies is known by samples.
 //!
-//! A place is the line of the innermost frame that has one, and the innermost function if none has. A label may give the
-//! reason of a copy, which a place has if most of its bytes have it.
+//! A label may give the reason of a copy, which a place has if most of its bytes have it.
 
 use super::frame_names::FrameNames;
+use super::places::{Place, place_of};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut};
 use crate::model::known_types::{ALLOC_OBJECTS, ALLOC_SPACE, COPY_OBJECTS, COPY_SPACE};
-use crate::model::{COPYING, LocationId, Profile, StringId};
+use crate::model::{COPYING, Profile};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -41,46 +41,6 @@ pub struct Copies<'p> {
     pub copies: f64,
     pub reason: Option<&'p str>,
     pub purpose: Purpose,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Place<'p> {
-    Line(StringId, i32),
-    Function(&'p str),
-}
-
-impl<'p> Place<'p> {
-    /// The file and the line.
-    fn line(self, profile: &'p Profile) -> Option<(&'p str, i32)> {
-        match self {
-            Place::Line(file, line) => Some((profile.strings.get(file), line)),
-            Place::Function(_) => None,
-        }
-    }
-}
-
-/// The place of a stack, and the name of its frame.
-fn place_of<'p>(
-    profile: &Profile,
-    names: &'p FrameNames,
-    frames: &[LocationId],
-) -> Option<(Place<'p>, &'p str)> {
-    let line_of = |frame: LocationId| {
-        let location = profile.locations.get(frame);
-        let file = profile.functions.get(location.function?).filename;
-        let has_line = location.line_for_r() > 0 && !profile.strings.get(file).is_empty();
-        has_line.then(|| (file, location.line_for_r()))
-    };
-    let with_line = frames
-        .iter()
-        .find_map(|&frame| Some((line_of(frame)?, names.of(frame))));
-    match with_line {
-        Some(((file, line), name)) => Some((Place::Line(file, line), name)),
-        None => frames.first().map(|&frame| {
-            let name = names.of(frame);
-            (Place::Function(name), name)
-        }),
-    }
 }
 
 /// The samples during which R copied objects.

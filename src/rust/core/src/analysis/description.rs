@@ -10,6 +10,7 @@ use super::frame_names::FrameNames;
 use super::frameworks::Frameworks;
 use super::groups::By;
 use super::packages::package_of;
+use super::peak::{Peak, peak};
 use super::recorded::has_recorded_all;
 use super::sample_types::summed_type;
 use super::summary::{Summary, summarise};
@@ -46,6 +47,8 @@ pub struct Description<'p> {
     pub copies: Vec<Copies<'p>>,
     /// The samples during which objects were copied.
     pub copying: Option<Copying<'p>>,
+    /// What was in use at the peak, if each vector was recorded.
+    pub peak: Option<Peak<'p>>,
 }
 
 /// The caller from which most of the total of a function's outermost calls comes.
@@ -99,6 +102,7 @@ pub fn describe<'p>(
         allocated: sum_of(profile, &ALLOC_SPACE),
         copies: copies(profile, names, stop)?,
         copying: copying(profile, names, &by_stack, stop)?,
+        peak: peak(profile, names, stop)?,
         summary,
         tree,
     })

@@ -3,7 +3,8 @@
 //! - [`sample_types`]: the sample types that are summed, and those that are written;
 //! - [`allocations`]: which frames have allocated what samples report;
 //! - [`recorded`]: allocations that were recorded one by one;
-//! - [`copies`]: where vectors were copied, and why;
+//! - [`copies`]: where vectors were copied, and why; [`peak`]: where those were allocated that were in use at the peak, by
+//!   [`places`];
 //! - [`aggregate`]: merges equal samples and sums their values;
 //! - [`inlining`]: groups the locations of a stack that have the same address;
 //! - [`source_facts`]: time, period and duration of a source;
@@ -58,6 +59,8 @@ pub mod label_frames;
 pub(crate) mod measures;
 pub mod packages;
 pub mod paths;
+pub mod peak;
+pub mod places;
 pub mod recorded;
 pub(crate) mod rows_by_source;
 pub mod runs;
