@@ -17,7 +17,7 @@ resident_facts <- function(x) {
   absent <- of("not_resident")
   swapped <- of("swapped")
   free <- parts["free in malloc"]
-  allocator <- unique(stats::na.omit(source_attribute(x, "profile.heap.allocator")))
+  allocator <- unique(stats::na.omit(source_attribute(x, "profile.process.allocator")))
   other <- setdiff(allocator, "glibc")
   c(
     Resident = paste0(

@@ -125,12 +125,12 @@
 #'   vectors that may be larger than their length indicates, if R does not use the allocator of glibc: sizes are "at least" then;
 #'   `profile.heap.resident`, all memory of the process that is in RAM, and `profile.heap.with_others`, the part of it that
 #'   is shared with other processes; `profile.heap.not_resident`, the part of R's heap that is not in RAM;
-#'   `profile.heap.swapped`, what was swapped out; `profile.heap.unsure`, bytes of which the system does not say whether
-#'   they are R's heap; `profile.heap.allocator`, the name of the allocator in this session;
-#'   `profile.heap.released`, what R's heap was larger before garbage was collected; `profile.heap.wrong_references`, the number of references that
-#'   lead to no object, 0 unless the heap is damaged or was being changed; for another process `profile.pauses` and
-#'   `profile.pauses.total`, how often it was stopped, and how long, in nanoseconds; and, if there are several processes,
-#'   `profile.process.role`.
+#'   `profile.heap.swapped`, what was swapped out; `profile.heap.unsure`, the bytes of which the system does not say whether
+#'   they are R's heap; `profile.heap.released`, by how much R's heap was larger before garbage was collected;
+#'   `profile.heap.wrong_references`, the number of references that lead to no object, 0 unless the heap is damaged or was
+#'   being changed; `profile.process.allocator`, the name of the allocator, in this session; for another process
+#'   `profile.pauses` and `profile.pauses.total`, how often it was stopped, and how long, in nanoseconds; and, if there are
+#'   several processes, `profile.process.role`.
 #'
 #' @eval source("tools/help.R")$value$heap_frames
 #'

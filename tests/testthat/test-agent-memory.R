@@ -127,6 +127,8 @@ test_that("a snapshot of the agent retains the same as snapshot_memory()", {
     expect_no_error(validate_profile(snapshot))
     expect_identical(retained(snapshot), expected)
     expect_identical(figures_of(snapshot)[["wrong_references"]], 0)
+    expect_resident(snapshot)
+    expect_true("not R's heap > libraries" %in% holders(snapshot, n = 1000)$held_by)
   }
 })
 

@@ -81,7 +81,7 @@ test_that("this session knows what is free", {
   expect_resident(x)
   expect_identical(row_of(x, "native memory, used or free"), 0)
   expect_gt(row_of(x, "native memory"), 0)
-  allocator <- source_attribute(x, "profile.heap.allocator")
+  allocator <- source_attribute(x, "profile.process.allocator")
   if (allocator != "glibc") skip(paste("the allocator is", allocator))
   expect_gte(row_of(x, "free in malloc"), 0)
 })
@@ -112,7 +112,7 @@ test_that("free memory of malloc is what a trim returns", {
     "before <- snapshot_memory()", "invisible(.C('trim'))", "after <- snapshot_memory()", "list(before, after)"
   )
   before <- found[[1]]
-  if (source_attribute(before, "profile.heap.allocator") != "glibc") skip("the allocator is not glibc's")
+  if (source_attribute(before, "profile.process.allocator") != "glibc") skip("the allocator is not glibc's")
   for (x in found) expect_resident(x)
   # All but the 50th part of 480 MB.
   expect_gt(heap_attribute(before, "released"), 4.6e8)
@@ -171,7 +171,7 @@ test_that("memory of another allocator is not split", {
   if (length(library) == 0) skip("libjemalloc is not installed")
   x <- in_fresh_r("x <- runif(1e6)", "snapshot_memory()", env = paste0("env LD_PRELOAD=", library[[1]]))
   expect_resident(x)
-  expect_identical(source_attribute(x, "profile.heap.allocator"), "libjemalloc.so.2")
+  expect_identical(source_attribute(x, "profile.process.allocator"), "libjemalloc.so.2")
   expect_identical(row_of(x, "free in malloc"), 0)
   expect_gt(row_of(x, "native memory, used or free"), 0)
   expect_match(format(x, width = 1000), "; allocator: libjemalloc.so.2, not split$", all = FALSE)

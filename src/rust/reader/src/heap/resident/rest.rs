@@ -65,7 +65,7 @@ impl Rest {
     pub fn describe(&self, source: &mut Source, profile: &mut Profile) -> Result<()> {
         add_numbers(source, &self.numbers, profile)?;
         if let Some(name) = &self.allocator {
-            let key = "profile.heap.allocator";
+            let key = "profile.process.allocator";
             let allocator = attribute(key, ValueKind::String, name, profile)?;
             source.attributes.try_push(allocator)?;
         }
