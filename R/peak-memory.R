@@ -46,7 +46,7 @@ format_peaks <- function(ended, n, width) {
 # value of `profile.process.end`), `for_memory` (whether there are signs of a kill for memory), and in bytes, NA unless little was left, `used` and
 # `available`, and `limit`.
 format_endings <- function(endings, who = NULL) {
-  vapply(seq_len(nrow(endings)), function(row) format_ending(endings[row, ], who), "")
+  vapply(seq_len(NROW(endings)), function(row) format_ending(endings[row, ], who), "")
 }
 
 format_ending <- function(one, who) {

@@ -197,6 +197,19 @@ test_that("the line about the memory of processes says what is known", {
   expect_null(format_peak(NULL, 80))
 })
 
+test_that("wrong arguments of the shell command are refused", {
+  refused <- function(...) {
+    message <- utils::capture.output(status <- shell_command(c(...)), type = "message")
+    expect_identical(status, 2L)
+    writeLines(message)
+  }
+  expect_snapshot({
+    refused("record", "--snapshot", "last", "a.R")
+    refused("record", "--snapshot", "peak", "--pid", "1")
+    refused("top", "--output", "a.html", "1")
+  })
+})
+
 test_that("the snapshot of a script is written beside its profile", {
   files <- c("out.html", "/a.b/out.pb.gz", "C:\\x\\out", "report-profile.html")
   expect_identical(
