@@ -5,7 +5,7 @@
 //! What forks share counts once for all together. The kernel needs milliseconds to find out how much that is, so this is
 //! asked only when the sum of what each has mapped is higher than ever.
 
-use self::group::{Group, Kills, OfGroup};
+use self::group::{Group, JUST_NOW, Kills, OfGroup, RECENTLY};
 use crate::process::{Cgroup, MemoryLimit, Process, kills_on_machine, memory_of_machine};
 use crate::recorded::memory::{Cause, End, Ending, KILL};
 use profile_core::error::Result;
@@ -78,7 +78,9 @@ impl MemoryWatch {
             Some(cgroup) => Some(self.group(cgroup)?),
             None => None,
         };
-        self.machine.read(kills_on_machine(), Duration::ZERO);
+        if self.members.is_empty() {
+            self.machine.read(kills_on_machine(), Duration::ZERO);
+        }
         self.members.try_push(Member {
             process: process.clone(),
             source,
@@ -181,22 +183,22 @@ impl MemoryWatch {
         if let Some(group) = group {
             group.read_kills(now);
             counts = match end {
-                End::Signal(KILL) => group.kills.explains(),
-                End::Unknown => group.kills.is_recent(now) && group.kills.explains(),
+                End::Signal(KILL) => group.kills.explains(RECENTLY, now),
+                End::Unknown => group.kills.explains(JUST_NOW, now),
                 End::Exited | End::Signal(_) => false,
             };
             limit = group.limit;
         }
         let cause = match end {
             End::Signal(KILL) if counts => Cause::Killed,
-            End::Signal(KILL) if self.machine.explains() => Cause::KilledOnMachine,
+            End::Signal(KILL) if self.machine.explains(RECENTLY, now) => Cause::KilledOnMachine,
             End::Signal(number) => Cause::Signal(number),
             End::Unknown if counts => Cause::KilledInGroup,
             End::Unknown | End::Exited => return,
         };
         if counts {
             // The same kill.
-            self.machine.explains();
+            self.machine.explains(RECENTLY, now);
         }
         member.ending = Some(Ending {
             cause,

@@ -3,7 +3,9 @@
 use crate::process::{Cgroup, MemoryLimit};
 use std::time::Duration;
 
-/// A process of which the end is unknown may have been killed if the kernel has counted a kill since.
+/// A process that ends may have been killed if the kernel has counted a kill within this time: a process with much memory
+/// needs seconds to end. If it is unknown how it has ended, the time is shorter.
+pub const RECENTLY: Duration = Duration::from_secs(10);
 pub const JUST_NOW: Duration = Duration::from_secs(1);
 
 /// A control group.
@@ -76,16 +78,12 @@ impl Kills {
             .saturating_sub(self.first.unwrap_or(0))
     }
 
-    /// Whether one of them may be a process that has just ended.
-    pub fn explains(&mut self) -> bool {
-        let explains = self.count() > self.known;
+    /// Whether one of them, not longer ago than this, may be a process that has just ended.
+    pub fn explains(&mut self, within: Duration, now: Duration) -> bool {
+        let is_recent = |noticed| now.saturating_sub(noticed) <= within;
+        let explains = self.count() > self.known && self.noticed.is_some_and(is_recent);
         self.known += u64::from(explains);
         explains
-    }
-
-    pub fn is_recent(&self, now: Duration) -> bool {
-        self.noticed
-            .is_some_and(|noticed| now.saturating_sub(noticed) <= JUST_NOW)
     }
 }
 

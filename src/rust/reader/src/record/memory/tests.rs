@@ -1,4 +1,4 @@
-use super::group::JUST_NOW;
+use super::group::{JUST_NOW, RECENTLY};
 use super::*;
 use crate::process::{Entry, Scripted};
 use profile_core::model::{Profile, Source};
@@ -285,6 +285,24 @@ fn signal_9_without_a_count_is_only_that() {
         (Cause::KilledOnMachine, None)
     );
     assert_eq!(world.watch.of_group(), OfGroup::default());
+}
+
+#[test]
+fn a_kill_long_ago_explains_nothing() {
+    let mut world = World::new("long-ago");
+    world.group(500, 100, 200, 0);
+    let sources = [1, 2].map(|pid| world.add(pid, (100, 100, 100)));
+    world.look();
+    world.group(500, 100, 200, 1);
+    world.machine(1, 900);
+    world.look();
+    world.now.set(world.now.get() + RECENTLY);
+    assert_eq!(cause(world.ends(1, sources[0], 9)), Some(Cause::Killed));
+    world.group(500, 100, 200, 2);
+    world.machine(2, 900);
+    world.look();
+    world.now.set(world.now.get() + RECENTLY + EVERY);
+    assert_eq!(cause(world.ends(2, sources[1], 9)), Some(Cause::Signal(9)));
 }
 
 #[test]
