@@ -16,6 +16,8 @@ use std::time::Duration;
 /// The time between two readings, for each of so many processes.
 const EVERY: Duration = Duration::from_millis(20);
 const AT_ONCE: u32 = 16;
+/// The time between two readings of cgroups and of the machine, which cost more.
+const SYSTEM: Duration = Duration::from_millis(100);
 /// The memory of all together is measured when the sum has grown by so many percent, and the time between two measurements
 /// is so many times that of one.
 const GROWTH: u64 = 2;
@@ -30,6 +32,7 @@ pub struct MemoryWatch {
     groups: Vec<Group>,
     machine: Kills,
     next: Duration,
+    next_of_system: Duration,
     together: Option<Together>,
     /// The sum at the last measurement of all together, and when the next one may be.
     measured: u64,
@@ -117,11 +120,14 @@ impl MemoryWatch {
             }
         }
         self.next = now + EVERY * (1 + count / AT_ONCE);
-        for group in &mut self.groups {
-            group.read(now);
+        if now >= self.next_of_system {
+            for group in &mut self.groups {
+                group.read(now);
+            }
+            self.machine.read(kills_on_machine(), now);
+            self.available = available_if_little();
+            self.next_of_system = now + SYSTEM;
         }
-        self.machine.read(kills_on_machine(), now);
-        self.available = available_if_little();
         let has_grown = sum > self.measured.saturating_add(self.measured / 100 * GROWTH);
         if count > 1 && has_grown && now >= self.next_measurement {
             self.measure_together();
