@@ -285,7 +285,7 @@ check_memory <- function(memory, every, call) {
   is_valid <- is.null(memory) || identical(memory, "peak") ||
     is.numeric(memory) && length(memory) == 1 && isTRUE(memory >= every && memory < 1e8)
   if (!is_valid) {
-    abort_argument("`memory` must be a number of seconds, at least `every`, or `\"peak\"`, or `NULL`.", call)
+    abort_argument("`memory` must be `\"peak\"`, a number of seconds that is at least `every`, or `NULL`.", call)
   }
 }
 

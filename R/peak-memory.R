@@ -46,7 +46,7 @@ format_peaks <- function(ended, n, width) {
 # value of `profile.process.end`), `for_memory` (whether there are signs of a kill for memory), and in bytes, NA unless little was left, `used` and
 # `available`, and `limit`.
 format_endings <- function(endings, who = NULL) {
-  vapply(seq_len(nrow(endings)), function(row) format_ending(endings[row, ], who), "")
+  vapply(seq_len(NROW(endings)), function(row) format_ending(endings[row, ], who), "")
 }
 
 format_ending <- function(one, who) {
@@ -75,7 +75,8 @@ format_kills <- function(endings, who = NULL) format_endings(endings[endings$for
 
 # What a profile says about the memory of its processes: NULL, or a list, see `describe_profile()`.
 described_peak <- function(x) {
-  number <- function(key) as.numeric(source_attribute(x, key))
+  # Other tools may use the same keys for other values.
+  number <- function(key) suppressWarnings(as.numeric(source_attribute(x, key)))
   peak <- number("profile.memory.peak")
   first <- function(key) c(stats::na.omit(number(key)), NA_real_)[[1]]
   end <- source_attribute(x, "profile.process.end")

@@ -57,6 +57,20 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' The recording of a process ends when the process does, or when it executes another program. If that is R, it is
 #' recorded as another source; otherwise a warning names the program.
 #'
+#' @section Memory:
+#' `.source_attributes` also contains, in bytes, `profile.memory.peak`, the highest memory of the process during the recording
+#' (*resident set size*), as the kernel knows it. With `children = TRUE`, the first source has `profile.memory.together`, the
+#' highest memory of all recorded processes together at one moment, and `profile.memory.processes`, their number then: what
+#' forks share counts once, as for the limit of a container. It is measured when the sum of what all have mapped is higher than
+#' before, in at most 5% of the time, so it is a lower bound.
+#'
+#' If the first process belongs to a cgroup with a limit, its source has `profile.memory.limit`, and, if the kernel has
+#' noted them during the recording, `profile.memory.cgroup.peak`, the highest memory of the cgroup, including files that are
+#' kept in memory, and `profile.memory.kills`, the number of its processes that were killed because memory ran out. If there are
+#' signs that a recorded process was killed for this reason, a warning of class `profile_warning_incomplete` names it, see
+#' *Processes that were killed* in [watch_process()]. `profile.process.end` contains how a process ended, unless it ended by
+#' itself or the end is unknown.
+#'
 #' @section Without stopping the process:
 #' With `pause = FALSE`, the list of calls is read twice and compared, in at most five attempts for each sample. If it
 #' changes each time, there is no sample, and a warning of class `profile_warning_incomplete` says how often this has

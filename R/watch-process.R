@@ -7,6 +7,9 @@
 #' Ctrl-C or the process ends. While it runs, it is stopped for a moment for each sample, see
 #' [profile_process()].
 #'
+#' An update also shows the highest memory of the process since the previous one, and, with `children = TRUE`, of all processes
+#' together, see *Memory* in [profile_process()].
+#'
 #' In a terminal, each update replaces the previous one. Otherwise, for example in a file, updates are appended.
 #'
 #' With `snapshot = "peak"`, it also answers *What was the memory used for when it was highest?*, even if the process is then
@@ -30,10 +33,10 @@
 #' @section Processes that were killed:
 #' If there is no memory left, the kernel kills a process by signal 9 (`SIGKILL`). If the process belongs to a *cgroup* with a
 #' limit, as in containers and in jobs of batch systems, that happens when the limit is reached. The kernel counts such kills
-#' for each cgroup. If a process ends by signal 9, and its cgroup has one more of them, it was killed for memory. If the
-#' kernel has counted one elsewhere on the machine, or if the signal is unknown because another process was notified first,
-#' the message says that both happened at the same time, and no more. Otherwise signal 9 was sent by another process. If little
-#' memory was left at the last reading, the message says how much. The column `value` of `.source_attributes` contains how a
+#' for each cgroup. If a process ends by signal 9, and its cgroup has had one more of them in the last ten seconds, it was killed
+#' for memory. If the kernel has counted one elsewhere on the machine, or if the signal is unknown because another process was
+#' notified first, the message says that both happened at the same time, and no more. Otherwise another process may have sent
+#' the signal. If little memory was left at the last reading, the message says how much. The column `value` of `.source_attributes` contains how a
 #' process ended, for the key `profile.process.end`, unless it ended by itself.
 #'
 #' @inheritParams profile_process
@@ -146,7 +149,7 @@ watched_lines <- function(recorded, every, n, known = character(), peaks = NULL)
     unlist(lapply(setdiff(watched_note(recorded), known), function(note) wrap("", note, width))),
     format_left(recorded$left),
     if (is.null(peaks)) {
-      format_endings(recorded$endings)
+      c(format_peak(described_peak(x), width), format_endings(recorded$endings))
     } else {
       paste0(
         if (nrow(peaks) > 1) paste0("Process ", peaks$pid, ": "), bytes_text(peaks$resident), " of memory, at most ",

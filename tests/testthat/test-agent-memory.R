@@ -160,6 +160,26 @@ test_that("snapshots do not disturb collections, other processes or files", {
   expect_length(children_of(Sys.getpid(), "profile-image"), 0)
 })
 
+test_that("a snapshot is taken whenever the memory is higher than before", {
+  skip_without_agent()
+  folder <- withr::local_tempdir()
+  go <- file.path(folder, "go")
+  at <- function(name) file.path(folder, name)
+  # Each takes a share of the CPU time, so the second one may have to wait.
+  pid <- local_r_process(with_package(
+    sprintf("start_agent('%s', every = 0.05, memory = 'peak')", at("agent")),
+    "ready()",
+    sprintf("while (!file.exists('%s')) Sys.sleep(0.01)", go),
+    "kept <- rep(1, 2e7)",
+    "repeat Sys.sleep(0.01)"
+  ))
+  heaps <- function() sort(dir(at("agent"), "-heap[.]pb[.]gz$", full.names = TRUE))
+  expect_true(wait_for(function() length(heaps()) > 0))
+  file.create(go)
+  held <- function() holders(utils::tail(heaps(), 1))$held_by[[1]]
+  expect_true(wait_for(function() held() == "globalenv > $kept"))
+})
+
 test_that("the status and its text say how often snapshots are taken", {
   local_agent(withr::local_tempdir(), memory = 3600)
   status <- agent_status()
@@ -167,13 +187,19 @@ test_that("the status and its text say how often snapshots are taken", {
   expect_match(format(status), "Snapshots of R's heap: 0, one every 3600 s", fixed = TRUE, all = FALSE)
   stop_agent()
   expect_identical(agent_status()$snapshots, 0)
+  local_agent(withr::local_tempdir(), memory = "peak")
+  status <- agent_status()
+  expect_identical(status$memory, "peak")
+  expect_match(format(status), "^Snapshots of R's heap: [0-9]+(, [0-9]+ failed)?, at peaks of the memory$", all = FALSE)
+  stop_agent()
 })
 
-test_that("the time between snapshots must be a number of seconds", {
+test_that("it is checked when snapshots are to be taken", {
   expect_snapshot(error = TRUE, {
     start_agent(tempdir(), memory = 1)
     start_agent(tempdir(), memory = TRUE)
     start_agent(tempdir(), memory = c(60, 60))
     start_agent(tempdir(), memory = Inf)
+    start_agent(tempdir(), memory = "peaks")
   })
 })

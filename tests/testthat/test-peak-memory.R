@@ -79,6 +79,17 @@ test_that("watch_process() returns the snapshot, and shows it", {
   expect_identical(holders(watched$value)$held_by[[1]], "globalenv > $keep")
   expect_identical(nrow(peaks_so_far()), 0L)
 
+  output <- capture.output(watch_process(pid, seconds = 0.2, clock = "wall"))
+  expect_match(output, "^Memory:    up to .*MB", all = FALSE)
+
+  # From a shell.
+  folder <- withr::local_tempdir()
+  file <- file.path(folder, "peak.pb.gz")
+  arguments <- c("top", "--snapshot", "peak", "--seconds", "0.2", "-o", file, pid)
+  output <- capture.output(suppressMessages(expect_identical(shell_command(arguments), 0L)))
+  expect_match(output, "^The snapshot was taken at ", all = FALSE)
+  expect_identical(holders(file)$held_by[[1]], "globalenv > $keep")
+
   both <- c(pid, local_r_process(sleeping_code))
   output <- capture.output(x <- watch_process(both, seconds = 0.1, snapshot = "peak"))
   expect_length(unique(x$sources$source_uri), 2)
@@ -195,6 +206,19 @@ test_that("the line about the memory of processes says what is known", {
     peak(1, kills = 2)
   })
   expect_null(format_peak(NULL, 80))
+})
+
+test_that("wrong arguments of the shell command are refused", {
+  refused <- function(...) {
+    message <- utils::capture.output(status <- shell_command(c(...)), type = "message")
+    expect_identical(status, 2L)
+    writeLines(message)
+  }
+  expect_snapshot({
+    refused("record", "--snapshot", "last", "a.R")
+    refused("record", "--snapshot", "peak", "--pid", "1")
+    refused("top", "--output", "a.html", "1")
+  })
 })
 
 test_that("the snapshot of a script is written beside its profile", {

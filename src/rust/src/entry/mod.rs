@@ -7,13 +7,19 @@
 
 mod analysis;
 mod native;
+mod peaks;
 mod processes;
 mod reading_and_writing;
 mod services;
 mod tables;
 
 use extendr_api::extendr_module;
-pub use processes::abandon;
+
+/// Called before the library is unloaded: ends threads.
+pub fn abandon() {
+    processes::abandon();
+    peaks::abandon();
+}
 
 extendr_module! {
     mod profile;
@@ -22,5 +28,6 @@ extendr_module! {
     use analysis;
     use native;
     use processes;
+    use peaks;
     use services;
 }

@@ -14,10 +14,10 @@ use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
 use profile_reader::heap::resident::Pool;
 use profile_reader::live::{
-    self, Lookout, PeakWatch, count_forks, dump, dump_core, forked, heap_of, members,
-    needs_permission, own_heap, own_size, permit_process,
+    self, Lookout, count_forks, dump, dump_core, forked, heap_of, members, needs_permission,
+    own_heap, own_size, permit_process,
 };
-use profile_reader::recorded::memory::{End, OfAlone, Peak};
+use profile_reader::recorded::memory::{End, OfAlone};
 use profile_reader::recorded::result::Recorded;
 use profile_reader::recorded::settings::{Asked, Wanted};
 use profile_runtime::{IS_LIVE, LIVE_PLATFORMS};
@@ -26,8 +26,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// The processes whose memory is watched.
-static PEAKS: Mutex<Vec<PeakWatch>> = Mutex::new(Vec::new());
 static LOOKOUT: Mutex<Option<Lookout>> = Mutex::new(None);
 /// The number of forks when it began.
 static FORKS: AtomicU64 = AtomicU64::new(0);
@@ -41,30 +39,9 @@ fn lookout() -> MutexGuard<'static, Option<Lookout>> {
     lookout
 }
 
-fn peaks() -> MutexGuard<'static, Vec<PeakWatch>> {
-    let mut peaks = PEAKS.lock().unwrap_or_else(PoisonError::into_inner);
-    if peaks.iter().any(|peak| !peak.is_here()) {
-        // As above.
-        std::mem::forget(std::mem::take(&mut *peaks));
-    }
-    peaks
-}
-
 /// Called before the library is unloaded.
 pub fn abandon() {
     drop(lookout().take().map(|lookout| lookout.end(None)));
-    drop(end_peaks());
-}
-
-/// Ends the threads that watch the memory of processes, and returns what they have found.
-fn end_peaks() -> Result<Vec<Peak>> {
-    let mut found = Ok(Vec::new());
-    for peak in std::mem::take(&mut *peaks()) {
-        // All of them have to end.
-        let peak = peak.end();
-        found = found.and_then(|mut found: Vec<Peak>| found.try_push(peak?).map(|()| found));
-    }
-    found
 }
 
 /// CPU times in seconds, if processes could be looked at.
@@ -320,37 +297,6 @@ fn rust_processes() -> Robj {
     outcome(|arena| to_r::processes(arena, &live::list()?))
 }
 
-// Watches the memory of these processes, and takes a snapshot of each at each new maximum.
-#[extendr]
-fn rust_peaks_start(pids: &Robj) -> Robj {
-    outcome(|_| {
-        drop(end_peaks());
-        for &pid in argument(pids).integers()? {
-            let started = PeakWatch::start(pid).and_then(|peak| peaks().try_push(peak));
-            if let Err(error) = started {
-                drop(end_peaks());
-                return Err(error);
-            }
-        }
-        Ok(RObject::null())
-    })
-}
-
-// Returns what is known about their memory now, a row for each.
-#[extendr]
-fn rust_peaks_look() -> Robj {
-    outcome(|arena| {
-        let so_far = peaks().iter().map(PeakWatch::so_far).try_vec()?;
-        to_r::peaks_so_far(arena, &so_far)
-    })
-}
-
-// Ends the watch, and returns the same, the last snapshot of each, why there is none, and how processes have ended.
-#[extendr]
-fn rust_peaks_end(lazy: &Robj) -> Robj {
-    outcome(|arena| to_r::peaks(arena, &end_peaks()?, argument(lazy).flag()?, &stop))
-}
-
 // Runs a program (its path and its arguments) in the place of this process and returns `status`, its exit status, see
 // `program::run()`; `cpu`, the CPU time of this program and of each R process that belonged to it, in seconds; `peak`, its
 // highest memory in bytes, NA if that is unknown; and `endings`, a row if it has not ended as usual.
@@ -399,8 +345,5 @@ extendr_module! {
     fn rust_process_heap;
     fn rust_family;
     fn rust_processes;
-    fn rust_peaks_start;
-    fn rust_peaks_look;
-    fn rust_peaks_end;
     fn rust_run_program;
 }

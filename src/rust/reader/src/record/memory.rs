@@ -5,6 +5,7 @@
 //! What forks share counts once for all together. The kernel needs milliseconds to find out how much that is, so this is
 //! asked only when the sum of what each has mapped is higher than ever.
 
+use self::group::{Group, JUST_NOW, Kills, OfGroup, RECENTLY};
 use crate::process::{Cgroup, MemoryLimit, Process, kills_on_machine, memory_of_machine};
 use crate::recorded::memory::{Cause, End, Ending, KILL};
 use profile_core::error::Result;
@@ -15,12 +16,12 @@ use std::time::Duration;
 /// The time between two readings, for each of so many processes.
 const EVERY: Duration = Duration::from_millis(20);
 const AT_ONCE: u32 = 16;
+/// The time between two readings of cgroups and of the machine, which cost more.
+const SYSTEM: Duration = Duration::from_millis(100);
 /// The memory of all together is measured when the sum has grown by so many percent, and the time between two measurements
 /// is so many times that of one.
 const GROWTH: u64 = 2;
 const PAUSES: u32 = 20;
-/// A process of which the end is unknown may have been killed if the kernel has counted a kill since.
-const JUST_NOW: Duration = Duration::from_secs(1);
 /// Little memory is available if it is one of so many parts.
 const LITTLE: u64 = 20;
 
@@ -31,6 +32,7 @@ pub struct MemoryWatch {
     groups: Vec<Group>,
     machine: Kills,
     next: Duration,
+    next_of_system: Duration,
     together: Option<Together>,
     /// The sum at the last measurement of all together, and when the next one may be.
     measured: u64,
@@ -60,56 +62,6 @@ pub struct Together {
     pub processes: u64,
 }
 
-/// A control group.
-#[derive(Debug)]
-struct Group {
-    cgroup: Cgroup,
-    kills: Kills,
-    /// What was known when it was found, and at the last reading.
-    first: Option<MemoryLimit>,
-    last: Option<MemoryLimit>,
-}
-
-/// How many processes the kernel has killed.
-#[derive(Debug, Default)]
-struct Kills {
-    first: Option<u64>,
-    last: Option<u64>,
-    /// How many of these are known to be processes of the recording.
-    known: u64,
-    /// When the last one was noticed.
-    noticed: Option<Duration>,
-}
-
-impl Kills {
-    fn read(&mut self, count: Option<u64>, now: Duration) {
-        if self.first.is_some() && count > self.last {
-            self.noticed = Some(now);
-        }
-        self.first = self.first.or(count);
-        self.last = count.or(self.last);
-    }
-
-    /// How many there were during the recording.
-    fn count(&self) -> u64 {
-        self.last
-            .unwrap_or(0)
-            .saturating_sub(self.first.unwrap_or(0))
-    }
-
-    /// Whether one of them may be a process that has just ended.
-    fn explains(&mut self) -> bool {
-        let explains = self.count() > self.known;
-        self.known += u64::from(explains);
-        explains
-    }
-
-    fn is_recent(&self, now: Duration) -> bool {
-        self.noticed
-            .is_some_and(|noticed| now.saturating_sub(noticed) <= JUST_NOW)
-    }
-}
-
 /// What is known about the memory of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OfProcess {
@@ -121,16 +73,6 @@ pub struct OfProcess {
     pub ending: Option<Ending>,
 }
 
-/// What is known about the control group of the first process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OfGroup {
-    pub limit: Option<u64>,
-    /// The highest memory of its processes, if this was during the recording.
-    pub peak: Option<u64>,
-    /// The number of processes that the kernel has killed.
-    pub kills: u64,
-}
-
 impl MemoryWatch {
     /// Watches a process that becomes a source of the profile.
     pub fn add(&mut self, process: &Process, source: SourceId) -> Result<()> {
@@ -139,7 +81,9 @@ impl MemoryWatch {
             Some(cgroup) => Some(self.group(cgroup)?),
             None => None,
         };
-        self.machine.read(kills_on_machine(), Duration::ZERO);
+        if self.members.is_empty() {
+            self.machine.read(kills_on_machine(), Duration::ZERO);
+        }
         self.members.try_push(Member {
             process: process.clone(),
             source,
@@ -157,15 +101,7 @@ impl MemoryWatch {
         if let Some(known) = known {
             return Ok(known);
         }
-        let limit = cgroup.limit();
-        let mut kills = Kills::default();
-        kills.read(cgroup.kills(), Duration::ZERO);
-        self.groups.try_push(Group {
-            cgroup,
-            kills,
-            first: limit,
-            last: limit,
-        })?;
+        self.groups.try_push(Group::new(cgroup))?;
         Ok(self.groups.len() - 1)
     }
 
@@ -184,12 +120,14 @@ impl MemoryWatch {
             }
         }
         self.next = now + EVERY * (1 + count / AT_ONCE);
-        for group in &mut self.groups {
-            group.last = group.cgroup.limit().or(group.last);
-            group.kills.read(group.cgroup.kills(), now);
+        if now >= self.next_of_system {
+            for group in &mut self.groups {
+                group.read(now);
+            }
+            self.machine.read(kills_on_machine(), now);
+            self.available = available_if_little();
+            self.next_of_system = now + SYSTEM;
         }
-        self.machine.read(kills_on_machine(), now);
-        self.available = available_if_little();
         let has_grown = sum > self.measured.saturating_add(self.measured / 100 * GROWTH);
         if count > 1 && has_grown && now >= self.next_measurement {
             self.measure_together();
@@ -249,24 +187,24 @@ impl MemoryWatch {
         let mut limit = None;
         let mut counts = false;
         if let Some(group) = group {
-            group.kills.read(group.cgroup.kills(), now);
+            group.read_kills(now);
             counts = match end {
-                End::Signal(KILL) => group.kills.explains(),
-                End::Unknown => group.kills.is_recent(now) && group.kills.explains(),
+                End::Signal(KILL) => group.kills.explains(RECENTLY, now),
+                End::Unknown => group.kills.explains(JUST_NOW, now),
                 End::Exited | End::Signal(_) => false,
             };
-            limit = group.last;
+            limit = group.limit;
         }
         let cause = match end {
             End::Signal(KILL) if counts => Cause::Killed,
-            End::Signal(KILL) if self.machine.explains() => Cause::KilledOnMachine,
+            End::Signal(KILL) if self.machine.explains(RECENTLY, now) => Cause::KilledOnMachine,
             End::Signal(number) => Cause::Signal(number),
             End::Unknown if counts => Cause::KilledInGroup,
             End::Unknown | End::Exited => return,
         };
         if counts {
             // The same kill.
-            self.machine.explains();
+            self.machine.explains(RECENTLY, now);
         }
         member.ending = Some(Ending {
             cause,
@@ -306,16 +244,8 @@ impl MemoryWatch {
 
     pub fn of_group(&self) -> OfGroup {
         let group = self.members.first().and_then(|first| first.group);
-        let Some(group) = group.and_then(|group| self.groups.get(group)) else {
-            return OfGroup::default();
-        };
-        let highest = |limit: Option<MemoryLimit>| limit.and_then(|limit| limit.highest);
-        let peak = highest(group.last).filter(|&peak| Some(peak) > highest(group.first));
-        OfGroup {
-            limit: group.last.map(|limit| limit.bytes),
-            peak,
-            kills: group.kills.count(),
-        }
+        let group = group.and_then(|group| self.groups.get(group));
+        group.map(Group::figures).unwrap_or_default()
     }
 }
 
@@ -337,6 +267,7 @@ fn available_if_little() -> Option<u64> {
     (available < all / LITTLE).then_some(available)
 }
 
+mod group;
 mod report;
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use super::group::{JUST_NOW, RECENTLY};
 use super::*;
 use crate::process::{Entry, Scripted};
 use profile_core::model::{Profile, Source};
@@ -92,7 +93,11 @@ impl World {
     }
 
     fn look(&mut self) {
-        self.now.set(self.now.get() + EVERY);
+        self.look_after(SYSTEM);
+    }
+
+    fn look_after(&mut self, time: Duration) {
+        self.now.set(self.now.get() + time);
         let now = &self.now;
         self.watch.look(&|| now.get());
     }
@@ -205,8 +210,8 @@ fn measurements_of_all_together_take_a_small_share_of_the_time() {
             measured.push(size);
         }
     }
-    // After half a second, and the measurement.
-    assert_eq!(measured[..4], [1, 27, 53, 79]);
+    // After a fifth of a second, and the measurement.
+    assert_eq!(measured[..4], [1, 12, 23, 34]);
 }
 
 #[test]
@@ -215,12 +220,12 @@ fn many_processes_are_read_less_often() {
     for pid in 1..=32 {
         world.add(pid, (1, 1, 1));
     }
-    world.look();
+    world.look_after(EVERY);
     world.uses(1, (9, 9, 9));
-    world.look();
-    world.look();
+    world.look_after(EVERY);
+    world.look_after(EVERY);
     assert_eq!(world.peaks()[0], 1);
-    world.look();
+    world.look_after(EVERY);
     assert_eq!(world.peaks()[0], 9);
 }
 
@@ -284,6 +289,24 @@ fn signal_9_without_a_count_is_only_that() {
         (Cause::KilledOnMachine, None)
     );
     assert_eq!(world.watch.of_group(), OfGroup::default());
+}
+
+#[test]
+fn a_kill_long_ago_explains_nothing() {
+    let mut world = World::new("long-ago");
+    world.group(500, 100, 200, 0);
+    let sources = [1, 2].map(|pid| world.add(pid, (100, 100, 100)));
+    world.look();
+    world.group(500, 100, 200, 1);
+    world.machine(1, 900);
+    world.look();
+    world.now.set(world.now.get() + RECENTLY);
+    assert_eq!(cause(world.ends(1, sources[0], 9)), Some(Cause::Killed));
+    world.group(500, 100, 200, 2);
+    world.machine(2, 900);
+    world.look();
+    world.now.set(world.now.get() + RECENTLY + EVERY);
+    assert_eq!(cause(world.ends(2, sources[1], 9)), Some(Cause::Signal(9)));
 }
 
 #[test]
