@@ -479,8 +479,13 @@ test_that("copies have a reason: what else refers to the object", {
       # Either of two variables of the same function may be found first.
       in_order <- function(text) sub("^(.*) is also ([^()]*`)$", "\\2 is also \\1", text)
       expected <- if (name == "alone") NULL else c(reasons[[name]], in_order(reasons[[name]]))
-      # Code that is not compiled modifies the object of the variable.
-      if (name == "columns" && jit == 0) expected <- "`x` is also `x` in `[[<-.data.frame()`"
+      # What R counts while it calls such a function depends on its version, and on whether the code is compiled.
+      if (name == "columns") {
+        expected <- c(
+          expected, "`x` is also `x` in `[[<-.data.frame()`",
+          "variable `x` is the only one that was found, but R counts other references to it"
+        )
+      }
       expect_true(if (name == "alone") length(found) == 0 else any(expected %in% found), info = paste(name, jit, found))
       if (name != "columns") expect_lte(length(found), 1)
     }

@@ -2,7 +2,8 @@
 //! stack is read and its names are looked up only if the number is new.
 //!
 //! Addresses of objects that R may free and use again do not suffice, so what they refer to is included, too: the symbol
-//! that is called, the first line of a source reference, the instructions of byte code.
+//! that is called, the first line of a source reference, the instructions of byte code. Of calls and closures, only that is
+//! included: R makes a new call for each method, and a function that is defined in another one is new each time.
 
 use super::hash::Hash;
 use super::module::address_of;
@@ -15,12 +16,16 @@ use profile_runtime::contexts::{
     BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, Head, JUMP_TARGET, Layout, NEXT, TOPLEVEL,
 };
 use profile_runtime::objects::{
-    ATTRIBUTES, BCODESXP, CAR, CDR, CODE, CONSTANTS, DATA, LANGSXP, Type,
+    ATTRIBUTES, BCODESXP, CAR, CDR, CLOSXP, CODE, CONSTANTS, DATA, ENCLOSING, ENVIRONMENT, ENVSXP,
+    HASHTAB, LANGSXP, Type,
 };
 use profile_runtime::variables::TOPLEVEL_EXEC;
 
 /// More records than R allows by far.
 const MOST_RECORDS: usize = 1 << 20;
+
+/// More environments than functions have around them.
+const MOST_ENCLOSING: usize = 20;
 
 /// The words of the record of a span with its ids.
 const SPAN_WORDS: u64 = 4;
@@ -143,7 +148,7 @@ impl Identity {
             self.add_site(&mut hash, word(self.srcref), code, || absolute(pc));
             for (record, head) in self.records() {
                 if head.is_call() {
-                    hash.add(word(record + CALLFUN));
+                    hash.add(self.origin(word(record + CALLFUN)));
                     add_call(&mut hash, word(record + CALL));
                     let code = word(record + BCBODY);
                     let srcref = word(record + self.layout.srcref);
@@ -152,6 +157,28 @@ impl Identity {
             }
         }
         hash.number()
+    }
+
+    /// What the package of a function depends on: the environment around a closure that has a table of variables, such as a
+    /// namespace, or a builtin itself.
+    unsafe fn origin(&self, function: u64) -> u64 {
+        // SAFETY: by the contract of `of_stack()`.
+        unsafe {
+            if function == 0 || Type::of(word(function)) != CLOSXP {
+                return function;
+            }
+            let mut environment = word(function + ENVIRONMENT as u64);
+            for _ in 0..MOST_ENCLOSING {
+                let is_plain = Type::of(word(environment)) == ENVSXP
+                    && word(environment + HASHTAB as u64) == self.nil;
+                let around = word(environment + ENCLOSING as u64);
+                if !is_plain || around == 0 || around == self.nil {
+                    break;
+                }
+                environment = around;
+            }
+            environment
+        }
     }
 
     /// Adds a position: a source reference, or that of an instruction in byte code.
@@ -212,17 +239,17 @@ unsafe fn absolute(variable: u64) -> Position {
     Position::Instruction(at)
 }
 
-/// Adds a call, with what its name depends on.
+/// Adds what the name of a call depends on.
 unsafe fn add_call(hash: &mut Hash, call: u64) {
-    hash.add(call);
     // SAFETY: by the contract of `of_stack()`.
     unsafe {
         if call == 0 || Type::of(word(call)) != LANGSXP {
             return;
         }
         let function = word(call + CAR as u64);
-        hash.add(function);
-        if Type::of(word(function)) == LANGSXP {
+        if Type::of(word(function)) != LANGSXP {
+            hash.add(function);
+        } else {
             // `pkg::name` and the like.
             let mut cell = function;
             for _ in 0..3 {
