@@ -104,7 +104,8 @@ stop_allocations <- function(call) {
       x = paste0(format_count(result$lost), " vectors are missing: their stacks could not be read, or memory has run out.")
     ), "profile_warning_incomplete", call = call)
   }
-  mark_session(new_profile_data(result$tables, "2.0"))
+  x <- mark_session(new_profile_data(result$tables, "2.0"))
+  with_attributes(x, x$sources$source_id, c(profile.memory.time = result$time))
 }
 
 # The samples of both profiles as one recorded run: those of the profiler, and the vectors.
@@ -122,6 +123,7 @@ join_allocations <- function(x, allocations, call) {
   both <- bind_profiles(list(x, allocations), call)
   both$.sample_types$source_id[] <- run
   both$samples$source_id[] <- run
+  both$.source_attributes$source_id[] <- run
   both$sources <- slice_rows(both$sources, 1L)
   about <- tibble::tibble(
     source_id = run, key = "profile.memory", value = "exact", type = "string", unit = NA_character_

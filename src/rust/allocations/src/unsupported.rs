@@ -15,6 +15,10 @@ impl Stopped {
         match *self {}
     }
 
+    pub fn time(&self) -> u64 {
+        match *self {}
+    }
+
     pub fn profile(self) -> Result<Profile> {
         match self {}
     }

@@ -190,8 +190,8 @@ fn rust_allocations_on() -> Robj {
     outcome(|arena| arena.flag(allocations::is_on()))
 }
 
-// Restores R's table, and returns `list(tables, lost)`: the profile, and the number of vectors that could not be recorded.
-// NULL if nothing is recorded.
+// Restores R's table, and returns `list(tables, lost, time)`: the profile, the number of vectors that could not be recorded,
+// and about how many nanoseconds the recording itself has taken. NULL if nothing is recorded.
 #[extendr]
 fn rust_allocations_stop(lazy: &Robj) -> Robj {
     outcome(|arena| {
@@ -199,11 +199,12 @@ fn rust_allocations_stop(lazy: &Robj) -> Robj {
             return Ok(RObject::null());
         };
         let lost = arena.number(stopped.lost() as f64)?;
+        let time = arena.number(stopped.time() as f64)?;
         let profile = stopped.profile()?;
         let lazy = argument(lazy).flag()?;
         let problems = Problems::default();
         let tables = to_r::tables(arena, &profile, &problems, "2.0", lazy, &stop)?;
-        arena.list(&[("tables", tables), ("lost", lost)])
+        arena.list(&[("tables", tables), ("lost", lost), ("time", time)])
     })
 }
 

@@ -5,9 +5,11 @@
 //! - [`table`]: the entries of R's table, replaced and restored; [`module`]: where R's library has it;
 //! - [`learn`]: what the first vectors show; [`sites`]: new, copy or conversion; [`native`]: the native stack;
 //! - [`holders`]: why an object is copied; [`memory`]: the memory of R's thread;
+//! - [`cost`]: how much time that takes;
 //! - [`identity`]: what distinguishes stacks of R, so that each is read once;
 //! - [`sums`]: what the stacks have allocated; [`result`]: their profile.
 
+mod cost;
 mod holders;
 mod hook;
 mod identity;

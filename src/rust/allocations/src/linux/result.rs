@@ -39,16 +39,29 @@ pub struct Stopped {
     profile: Profile,
     texts: Strings,
     lost: u64,
+    time: u64,
 }
 
 impl Stopped {
-    pub(super) fn new(sums: Sums, profile: Profile, texts: Strings, lost: u64) -> Stopped {
+    pub(super) fn new(
+        sums: Sums,
+        profile: Profile,
+        texts: Strings,
+        lost: u64,
+        time: u64,
+    ) -> Stopped {
         Stopped {
             sums,
             profile,
             texts,
             lost,
+            time,
         }
+    }
+
+    /// About how much time the recording itself has taken, in nanoseconds.
+    pub fn time(&self) -> u64 {
+        self.time
     }
 
     /// The number of vectors that could not be recorded.

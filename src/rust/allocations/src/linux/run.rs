@@ -1,6 +1,7 @@
 //! What a recording has, and what it does with each vector. Only R's thread uses it: other threads, and forks of the process,
 //! see from a number that they are not it.
 
+use super::cost::{Cost, nanoseconds_since};
 use super::holders;
 use super::identity::{Identity, OF_FINALIZER};
 use super::learn::{Clock, Events, Side, Way};
@@ -52,6 +53,7 @@ pub struct Run {
     pub profile: Profile,
     /// Vectors that could not be recorded.
     pub lost: u64,
+    pub cost: Cost,
 }
 
 /// Sets the run.
@@ -117,14 +119,13 @@ impl Run {
 
     /// Adds a vector that R's allocator has been given memory for.
     pub fn allocate(&mut self, address: u64, bytes: u64, stack_pointer: u64) {
+        let start = self.cost.begin();
         // SAFETY: the word with the return address of R's allocator, which is on the stack while it waits for `malloc()`.
         let caller = unsafe { ((stack_pointer + self.way.to_caller) as *const u64).read() };
-        let (site, sites) = (self.way.site, &self.sites);
-        let known = sites.known(caller);
-        let kind = known.unwrap_or_else(|| sites.kind_of(Frames::of_this_thread().from(site)));
-        if known.is_none() {
-            self.sites.keep(caller, kind);
-        }
+        let kind = match self.sites.known(caller) {
+            Some(kind) => kind,
+            None => self.timed(|run| run.look_up(caller)),
+        };
         // SAFETY: R's thread is in its allocator.
         let identity = unsafe {
             if self.identity.is_in_finalizer() {
@@ -137,12 +138,12 @@ impl Run {
         let row = match self.sums.row_of(identity, kind) {
             Some(row) => Ok(Some(row)),
             None if identity == OF_FINALIZER => self.add_finalizer(kind).map(Some),
-            None => self.read(identity, kind),
+            None => self.timed(|run| run.read(identity, kind)),
         };
         if kind == Kind::Copy {
             if let Ok(Some(row)) = row {
                 if self.sums.asks_why(row) {
-                    let _ = self.explain(row, bytes);
+                    let _ = self.timed(|run| run.explain(row, bytes));
                 }
             }
         }
@@ -151,6 +152,23 @@ impl Run {
             None => Ok(false),
         });
         self.lost += u64::from(!added.unwrap_or(false));
+        self.cost.end(start);
+    }
+
+    /// Does what takes longer than an ordinary event.
+    fn timed<T>(&mut self, work: impl FnOnce(&mut Run) -> T) -> T {
+        let start = Instant::now();
+        let result = work(self);
+        self.cost.add(start);
+        result
+    }
+
+    /// The kind of vectors that this caller of R's allocator allocates now, and later.
+    fn look_up(&mut self, caller: u64) -> Kind {
+        let frames = Frames::of_this_thread();
+        let kind = self.sites.kind_of(frames.from(self.way.site));
+        self.sites.keep(caller, kind);
+        kind
     }
 
     /// Adds the stack of finalizers. The calls that the garbage collection interrupts are not their callers.
@@ -215,8 +233,7 @@ impl Run {
             Some(Side::Start) => self.began = Some(Instant::now()),
             Some(Side::End) => {
                 if let Some(began) = self.began.take() {
-                    let time = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    self.sums.share(time);
+                    self.timed(|run| run.sums.share(nanoseconds_since(began)));
                 }
             }
             None => {}
@@ -224,6 +241,8 @@ impl Run {
     }
 
     pub fn free(&mut self, address: u64) {
+        let start = self.cost.begin();
         self.sums.free(address);
+        self.cost.end(start);
     }
 }

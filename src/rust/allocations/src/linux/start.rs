@@ -1,5 +1,6 @@
 //! The start and the end of a recording.
 
+use super::cost::Cost;
 use super::hook;
 use super::identity::Identity;
 use super::learn::{Events, Way};
@@ -102,6 +103,7 @@ pub fn prepare(settings: Settings) -> Result<()> {
         sums: Sums::default(),
         profile: Profile::default(),
         lost: 0,
+        cost: Cost::default(),
     }));
     let replaced = with_run(|run| {
         run.malloc.replace()?;
@@ -140,9 +142,11 @@ pub fn stop() -> Option<Stopped> {
         profile,
         reader,
         lost,
+        cost,
         ..
     } = *run;
-    is_on.then(|| Stopped::new(sums, profile, reader.into_texts(), lost))
+    let time = cost.nanoseconds();
+    is_on.then(|| Stopped::new(sums, profile, reader.into_texts(), lost, time))
 }
 
 /// Restores R's table, and discards what was recorded.
