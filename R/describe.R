@@ -56,7 +56,7 @@
 #'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `at_least`,
 #'     whether `sum` is a lower bound, `seconds` (or `NULL`), `used`, the CPU time of R's thread in seconds (`NULL`,
 #'     except if it differs from `seconds`, see *CPU time* in [record_profile()]), `interval` in seconds (or `NULL` if
-#'     unknown or different), `without_stack`, `without_value`, `functions`, `own_share` (the share of self of your own
+#'     unknown or different), `memory_time`, about how many seconds recording each vector took (or `NULL`), `without_stack`, `without_value`, `functions`, `own_share` (the share of self of your own
 #'     code, outside of packages), `types` (a tibble), `sources` (a tibble with `source_type`, `source_uri`,
 #'     `source_timestamp`, and `program`, the program and the script of a process, `NA` if unknown), and `processes` (if
 #'     several worked together, a list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`,
@@ -125,7 +125,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
   x <- with_source_text(x, end_of_recording(x, found$summary$time), call)
   processes <- processes_of(x, call)
   parts <- list(
-    run = described_run(x, summary, processes),
+    run = described_run(x, summary, processes, found$memory_time),
     tree = described_tree(x, found, type, call),
     functions = described_functions(summary$by_function, found$callers),
     lines = described_lines(summary$by_line, x$.source_text),
@@ -166,7 +166,8 @@ described_tree <- function(x, found, type, call) {
 
 # ---- Parts -------------------------------------------------------------------------
 
-described_run <- function(x, summary, processes) {
+# `memory_time`: of recording each vector, in nanoseconds, `NA` if unknown.
+described_run <- function(x, summary, processes, memory_time) {
   counted <- attr(summary, "counted")
   list(
     samples = counted$samples,
@@ -181,6 +182,7 @@ described_run <- function(x, summary, processes) {
     interval = if (is_time_or_count(summary) || !attr(summary, "exact_memory")) {
       interval_of(x, known = !is.null(attr(summary, "time")))
     },
+    memory_time = if (!is.na(memory_time)) memory_time / 1e9,
     without_stack = counted$without_stack,
     without_value = counted$without_value,
     functions = nrow(summary$by_function),
@@ -356,6 +358,13 @@ described_notes <- function(x, summary, parts) {
     },
     if (run$without_value > 0) {
       paste0(count_of(run$without_value, "sample"), " without a value of ", shown_label(run$type), ": not counted.")
+    },
+    if (!is.null(run$memory_time)) {
+      whole <- run$used %||% run$seconds
+      paste0(
+        "Recording memory took about ", format_seconds(run$memory_time),
+        if (!is.null(whole)) paste(" of", format_seconds(whole)), "."
+      )
     },
     if (shows_bound(parts$allocated) && !isTRUE(attr(summary, "since_previous"))) {
       paste("Allocated memory is a lower bound.", exact_memory)

@@ -327,6 +327,11 @@ test_that("R and native code are recorded together with vectors", {
   skip_without_hook()
   for (native in c(FALSE, TRUE)) {
     x <- record_profile(code$shared(), memory = "exact", native = native)
+    about <- x$.source_attributes
+    expect_setequal(about$source_id, x$sources$source_id)
+    time <- as.numeric(about$value[about$key == "profile.memory.time"])
+    expect_length(time, 1)
+    expect_true(is.finite(time) && time > 0)
     expect_equal(sum_of(x, "copy_space") %/% sizes, 10)
     expect_equal(nrow(x$sources), 1)
   }

@@ -146,6 +146,25 @@ test_that("the digest shows where the memory of the peak was allocated, and who 
   expect_snapshot(writeLines(shown[match("Peak", shown):length(shown)]))
 })
 
+test_that("the digest says how long recording took", {
+  note <- function(x, ...) grep("Recording", as.list(describe_profile(x, ...))$notes, value = TRUE)
+  expect_length(note(exact_profile()), 0)
+  x <- exact_profile(time = 2.345e7)
+  expect_equal(note(x), "Recording memory took about 0.0234 s of 0.1 s.")
+  expect_equal(as.list(describe_profile(x))$run$memory_time, 0.02345)
+  expect_match(format(describe_profile(x, type = "copy_space"), width = 200), "Note: Recording memory took about", all = FALSE)
+  # Formats without attributes have it as a comment.
+  path <- withr::local_tempfile(fileext = ".pb.gz")
+  write_pprof(x, path)
+  expect_equal(note(read_pprof(path)), note(x))
+  # The CPU time that was used, if that is known.
+  y <- with_cpu_time(x, 4e8)
+  expect_equal(note(y), "Recording memory took about 0.0234 s of 0.4 s.")
+  # The time of several runs.
+  both <- combine_profiles(x, exact_profile(time = 1e7))
+  expect_equal(note(both), "Recording memory took about 0.0334 s of 0.2 s.")
+})
+
 test_that("places of copies are lines, else functions, and the reason is that of most bytes", {
   copied <- function(bytes, stack = "f:0", ...) {
     list(stack = stack, values = c(bytes, 1, bytes, 1, NA, NA), labels = c(...))

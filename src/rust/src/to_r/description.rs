@@ -13,8 +13,9 @@ const WORTH_HIDING: f64 = 0.2;
 
 /// `list(summary, tree, callers, packages, has_plumbing, plumbing_rows)`: the results of `rust_summarise()` and `rust_call_tree()`, a
 /// tibble of the main callers with a row for each function of the summary, one of self by package, whether there is plumbing to
-/// hide, the mean number of its frames, the bytes of recorded allocations, the copies of each place, a row for the samples
-/// during which objects were copied, if there are any, and the row of the source with the highest peak, and its places.
+/// hide, the mean number of its frames, the time that recording them has taken, their bytes, the copies of each place, a row
+/// for the samples during which objects were copied, if there are any, and the row of the source with the highest peak, and
+/// its places.
 pub fn description<'call>(
     arena: Arena<'call>,
     profile: &Profile,
@@ -71,6 +72,10 @@ pub fn description<'call>(
         ),
         ("plumbing_rows", arena.number(description.plumbing_rows)?),
         ("is_complete", arena.flag(description.is_complete)?),
+        (
+            "memory_time",
+            arena.number(description.memory_time.unwrap_or(f64::NAN))?,
+        ),
         ("allocated", arena.number(description.allocated)?),
         ("copies", copies.finish()?),
         ("copying", copying.finish()?),

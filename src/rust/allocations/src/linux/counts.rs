@@ -57,7 +57,8 @@ struct Process {
     at: AtomicU64,
     reached: AtomicU64,
     number: AtomicU64,
-    unused: AtomicU64,
+    /// About how much time it took to record, in nanoseconds.
+    time: AtomicU64,
 }
 
 #[repr(C)]
@@ -212,6 +213,11 @@ impl Counts {
         process.at.store(peak.at, Ordering::Relaxed);
         process.reached.store(peak.reached, Ordering::Relaxed);
         process.number.store(peak.number, Ordering::Relaxed);
+    }
+
+    /// Sets about how much time it took to record, in nanoseconds.
+    pub fn set_time(&self, id: ProcessId, time: u64) {
+        self.process(id).time.store(time, Ordering::Relaxed);
     }
 
     /// Sets why the vectors of a slot were copied.

@@ -5,12 +5,13 @@
 //! - [`table`]: the entries of R's table, replaced and restored; [`module`]: where R's library has it;
 //! - [`learn`]: what the first vectors show; [`sites`]: new, copy or conversion; [`native`]: the native stack;
 //! - [`holders`]: who refers to an object that is copied; [`names`]: how they are called; [`reasons`]: that as a sentence;
-//!   [`memory`]: the memory of R's thread;
+//!   [`memory`]: the memory of R's thread; [`cost`]: how much time all of this takes;
 //! - [`identity`]: what distinguishes stacks of R, so that each is read once; [`hash`]: numbers for that;
 //! - [`sums`]: what the stacks of a process have allocated; [`counts`]: the file that has this of all processes;
 //!   [`record`]: a stack in it; [`result`]: the profile;
 //! - [`images`]: the process when its memory was highest.
 
+mod cost;
 mod counts;
 mod hash;
 mod holders;

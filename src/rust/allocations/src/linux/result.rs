@@ -3,6 +3,7 @@
 use super::counts::{Counted, Counter, Read, VALUES};
 use super::record::{self, About};
 use crate::Whose;
+use profile_core::analysis::recorded::MEMORY_TIME;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, owned};
 use profile_core::message;
@@ -139,7 +140,11 @@ impl Builder {
         }
         let peak = process.peak;
         let after = peak.at.saturating_sub(process.date);
-        let figures = [(PEAK_REACHED, peak.reached), (PEAK_AFTER, after)];
+        let figures = [
+            (PEAK_REACHED, peak.reached),
+            (PEAK_AFTER, after),
+            (MEMORY_TIME, process.time),
+        ];
         add_numbers(&mut source, &figures, profile)?;
         let source = profile.add_source(source)?;
         self.sources.try_put(number, source)?;

@@ -1,6 +1,7 @@
 //! What a recording has, and what it does with each vector. Only R's thread uses it: other threads, and forks of the process,
 //! see from a number that they are not it.
 
+use super::cost::{Cost, nanoseconds_since};
 use super::counts::{Counts, ProcessId};
 use super::hash;
 use super::holders;
@@ -64,9 +65,10 @@ pub struct Run {
     /// The size of the records of stacks.
     pub written: usize,
     /// The last peak whose time was noted.
-    pub timed: u64,
+    pub last_peak: u64,
     pub reasons: Strings,
     pub images: Option<Images>,
+    pub cost: Cost,
 }
 
 /// Sets the run.
@@ -152,14 +154,13 @@ impl Run {
             // Without this process, which may be a fork or a worker.
             return pass_all_on();
         }
+        let start = self.cost.begin();
         // SAFETY: the word with the return address of R's allocator, which is on the stack while it waits for `malloc()`.
         let caller = unsafe { ((stack_pointer + self.way.to_caller) as *const u64).read() };
-        let (site, sites) = (self.way.site, &self.sites);
-        let known = sites.known(caller);
-        let kind = known.unwrap_or_else(|| sites.kind_of(Frames::of_this_thread().from(site)));
-        if known.is_none() {
-            self.sites.keep(caller, kind);
-        }
+        let kind = match self.sites.known(caller) {
+            Some(kind) => kind,
+            None => self.timed(|run| run.look_up(caller)),
+        };
         // SAFETY: R's thread is in its allocator.
         let identity = unsafe {
             if self.identity.is_in_finalizer() {
@@ -172,6 +173,7 @@ impl Run {
         if !self.count(identity, kind, address, bytes).unwrap_or(false) {
             self.counts.lose();
         }
+        self.cost.end(start);
     }
 
     /// Counts a vector. `false` if there is no room for its stack, or it cannot be read.
@@ -179,32 +181,53 @@ impl Run {
         let row = match self.sums.row_of(identity, kind) {
             Some(row) => Some(row),
             None if identity == OF_FINALIZER => self.add_finalizer(kind)?,
-            None => self.read(identity, kind)?,
+            None => self.timed(|run| run.read(identity, kind))?,
         };
         let Some(row) = row else {
             return Ok(false);
         };
         if kind == Kind::Copy && self.sums.asks_why(row) {
-            self.explain(row, bytes)?;
+            self.timed(|run| run.explain(row, bytes))?;
         }
         let is_peak = self.sums.allocate(row, kind, address, bytes)?;
         self.put(row);
         if is_peak {
             self.note_peak();
-            self.take_image(bytes)?;
+            if self.is_image_due() {
+                self.timed(|run| run.take_image(bytes))?;
+            }
         }
         Ok(true)
     }
 
-    /// Takes an image, if this is wanted, when there is a peak by a vector of this size.
+    /// The kind of vectors that this caller of R's allocator allocates now, and later.
+    fn look_up(&mut self, caller: u64) -> Kind {
+        let frames = Frames::of_this_thread();
+        let kind = self.sites.kind_of(frames.from(self.way.site));
+        self.sites.keep(caller, kind);
+        kind
+    }
+
+    /// Does what takes longer than an ordinary event.
+    fn timed<T>(&mut self, work: impl FnOnce(&mut Run) -> T) -> T {
+        let start = Instant::now();
+        let result = work(self);
+        self.cost.add(start);
+        result
+    }
+
+    fn is_image_due(&mut self) -> bool {
+        let in_use = self.sums.peak().bytes;
+        let images = self.images.as_mut();
+        images.is_some_and(|images| images.is_due(in_use))
+    }
+
+    /// Takes an image, when there is a peak by a vector of this size.
     fn take_image(&mut self, bytes: u64) -> Result<()> {
         let in_use = self.sums.peak().bytes;
         let Some(images) = &mut self.images else {
             return Ok(());
         };
-        if !images.is_due(in_use) {
-            return Ok(());
-        }
         // The stack is known, but not kept as such.
         self.reader.read(Motion::Asleep)?;
         let (stack, texts) = (self.reader.stack(), self.reader.texts());
@@ -235,8 +258,8 @@ impl Run {
     /// Notes when there was a peak, unless it is hardly higher than the last one: this costs more than a vector.
     fn note_peak(&mut self) {
         let peak = self.sums.peak();
-        if peak.bytes - peak.bytes / PEAK_STEP > self.timed {
-            self.timed = peak.bytes;
+        if peak.bytes - peak.bytes / PEAK_STEP > self.last_peak {
+            self.last_peak = peak.bytes;
             peak.at = now();
         }
         self.counts.set_peak(self.process, *peak);
@@ -293,7 +316,8 @@ impl Run {
     fn begin_fork(&mut self) -> Result<()> {
         let process = self.counts.add_process(now());
         self.process = process.ok_or(Error::Memory)?;
-        self.timed = 0;
+        self.last_peak = 0;
+        self.cost = Cost::default();
         self.images = None;
         self.memory = own_memory();
         if let Some(reader) = self.reader.of_fork(own_memory())? {
@@ -339,22 +363,30 @@ impl Run {
             Some(Side::Start) => self.began = Some(Instant::now()),
             Some(Side::End) => {
                 if let Some(began) = self.began.take() {
-                    let time = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    let (counts, peak) = (&self.counts, self.sums.peak().number);
-                    self.sums.share(time, &mut |row| {
-                        counts.set(row.slot, row.values(peak), row.grows(), peak);
-                    });
-                    counts.set_peak(self.process, *self.sums.peak());
+                    let time = nanoseconds_since(began);
+                    self.timed(|run| run.share(time));
                 }
             }
             None => {}
         }
     }
 
+    /// Shares the time of a garbage collection.
+    fn share(&mut self, time: u64) {
+        let (counts, peak) = (&self.counts, self.sums.peak().number);
+        self.sums.share(time, &mut |row| {
+            counts.set(row.slot, row.values(peak), row.grows(), peak);
+        });
+        counts.set_peak(self.process, *self.sums.peak());
+        counts.set_time(self.process, self.cost.nanoseconds());
+    }
+
     pub fn free(&mut self, address: u64) {
+        let start = self.cost.begin();
         if let Some(row) = self.sums.free(address) {
             self.put(row);
         }
+        self.cost.end(start);
     }
 
     /// Ends the recording, after a garbage collection.
@@ -362,5 +394,6 @@ impl Run {
         for row in self.sums.rows() {
             self.counts.complete(row.slot);
         }
+        self.counts.set_time(self.process, self.cost.nanoseconds());
     }
 }

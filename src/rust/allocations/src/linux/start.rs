@@ -1,5 +1,6 @@
 //! The start and the end of a recording.
 
+use super::cost::Cost;
 use super::counts::Counts;
 use super::hook;
 use super::identity::Identity;
@@ -109,9 +110,10 @@ pub fn prepare(settings: Settings, file: &Path) -> Result<()> {
         sums: Sums::default(),
         writer: Writer::default(),
         written: 0,
-        timed: 0,
+        last_peak: 0,
         reasons: Strings::default(),
         images: settings.reader.map(|reader| Images::new(reader, file)),
+        cost: Cost::default(),
     }));
     let replaced = with_run(|run| {
         run.malloc.replace()?;

@@ -11,7 +11,7 @@ use super::frameworks::Frameworks;
 use super::groups::By;
 use super::packages::package_of;
 use super::peak::{Peak, peak};
-use super::recorded::has_recorded_all;
+use super::recorded::{has_recorded_all, memory_time};
 use super::sample_types::summed_type;
 use super::summary::{Summary, summarise};
 use super::weights::{Weight, sum_by_stack};
@@ -42,6 +42,8 @@ pub struct Description<'p> {
     pub recorded: Option<Summary<'p>>,
     /// Whether `recorded` has the allocations of all sources.
     pub is_complete: bool,
+    /// See [`memory_time()`].
+    pub memory_time: Option<f64>,
     /// The bytes of all allocations, and where vectors were copied, if that is known exactly.
     pub allocated: f64,
     pub copies: Vec<Copies<'p>>,
@@ -99,6 +101,7 @@ pub fn describe<'p>(
             None
         },
         is_complete: has_recorded_all(profile),
+        memory_time: memory_time(profile),
         allocated: sum_of(profile, &ALLOC_SPACE),
         copies: copies(profile, names, stop)?,
         copying: copying(profile, names, &by_stack, stop)?,

@@ -27,6 +27,8 @@ pub enum Recorded {
 /// The attribute of a source that says how its allocations were recorded, and its value if each one was.
 pub const MEMORY: &str = "profile.memory";
 pub const EXACT: &str = "exact";
+/// The attribute with about how much time this has taken, in nanoseconds.
+pub const MEMORY_TIME: &str = "profile.memory.time";
 
 impl Recorded {
     pub fn of(profile: &Profile, source: &Source) -> Recorded {
@@ -75,11 +77,24 @@ fn has_copies(profile: &Profile) -> bool {
     has.iter().zip(&needs).all(|(has, needs)| *has || !needs)
 }
 
-/// The comment that says for formats without attributes that the bytes are exact, unless a source has it already.
-pub fn memory_comment(profile: &Profile) -> Option<String> {
+/// The comment that says for formats without attributes that the bytes are exact, unless a source has it already, and the one
+/// with the time.
+pub fn memory_comments(profile: &Profile) -> impl Iterator<Item = String> {
     let has_attribute = |source: &Source| attribute(profile, source, MEMORY) == Some(EXACT);
     let is_wanted = has_exact_memory(profile) && profile.sources.iter().any(has_attribute);
-    is_wanted.then(|| message!("{MEMORY}: {EXACT}"))
+    let exact = is_wanted.then(|| message!("{MEMORY}: {EXACT}"));
+    let time = memory_time(profile).filter(|_| is_wanted);
+    let time = time.map(|time| message!("{MEMORY_TIME}: {time:.0}"));
+    exact.into_iter().chain(time)
+}
+
+/// About how much time was taken by recording allocations, in nanoseconds, in all sources; `None` if that is unknown.
+pub fn memory_time(profile: &Profile) -> Option<f64> {
+    let times = profile.sources.iter().filter_map(|source| {
+        let time: f64 = stored(profile, source, MEMORY_TIME)?.parse().ok()?;
+        (time.is_finite() && time >= 0.0).then_some(time)
+    });
+    times.reduce(|sum, time| sum + time)
 }
 
 /// Whether each source of which R's profiler has measured memory has allocations by `Rprofmem()` beside it.
@@ -227,8 +242,12 @@ mod tests {
     }
 
     fn mark(profile: &mut Profile, source: usize) {
-        let key = profile.strings.intern(MEMORY).unwrap();
-        let text = profile.strings.intern(EXACT).unwrap();
+        set_attribute(profile, source, MEMORY, EXACT);
+    }
+
+    fn set_attribute(profile: &mut Profile, source: usize, key: &str, value: &str) {
+        let key = profile.strings.intern(key).unwrap();
+        let text = profile.strings.intern(value).unwrap();
         let kind = ValueKind::String;
         let attribute = Attribute::new(key, AttributeValue { kind, text });
         profile.sources[source].attributes.push(attribute);
@@ -270,19 +289,38 @@ mod tests {
         assert!(!has_exact_memory(&profile));
         assert!(allocated(&profile).is_some_and(|values| ALLOC_SIZE == values.type_));
         assert!(!has_recorded_all(&profile));
-        assert_eq!(memory_comment(&profile), None);
+        assert_eq!(memory_comments(&profile).next(), None);
         mark(&mut profile, 0);
         assert!(has_exact_memory(&profile));
         assert!(allocated(&profile).is_some_and(|values| ALLOC_SPACE == values.type_));
+        let comments = |profile: &Profile| memory_comments(profile).collect::<Vec<_>>();
+        assert_eq!(comments(&profile), ["profile.memory: exact"]);
+        assert_eq!(memory_time(&profile), None);
+        set_attribute(&mut profile, 0, MEMORY_TIME, "2500");
         assert_eq!(
-            memory_comment(&profile).as_deref(),
-            Some("profile.memory: exact")
+            comments(&profile),
+            ["profile.memory: exact", "profile.memory.time: 2500"]
         );
         profile.add_source(Source::default()).unwrap();
         assert!(has_exact_memory(&profile));
         measure(&mut profile, 1);
         assert!(!has_exact_memory(&profile));
-        assert_eq!(memory_comment(&profile), None);
+        assert_eq!(memory_comments(&profile).next(), None);
+    }
+
+    #[test]
+    fn the_time_of_recording_is_summed() {
+        let mut profile = recorded();
+        let others = profile.sources.len();
+        for value in ["100", "50", "-1", "NaN", "a"] {
+            let source = profile.add_source(Source::default()).unwrap();
+            set_attribute(&mut profile, source.row(), MEMORY_TIME, value);
+        }
+        assert_eq!(memory_time(&profile), Some(150.0));
+        profile.sources.truncate(others);
+        let comment = profile.strings.intern("profile.memory.time: 7").unwrap();
+        profile.sources[0].comments.push(comment);
+        assert_eq!(memory_time(&profile), Some(7.0));
     }
 
     #[test]
@@ -295,7 +333,7 @@ mod tests {
         let other = profile.add_source(Source::default()).unwrap();
         profile.samples.source.each().unwrap()[0] = other;
         assert!(!has_exact_memory(&profile));
-        assert_eq!(memory_comment(&profile), None);
+        assert_eq!(memory_comments(&profile).next(), None);
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Counter {
     pub parent: u64,
     pub date: u64,
     pub peak: Peak,
+    /// About how much time it took to record, in nanoseconds.
+    pub time: u64,
 }
 
 /// What a process has counted for a stack.
@@ -99,7 +101,7 @@ impl Read {
 }
 
 fn counter(row: &[u8]) -> Counter {
-    let [pid, parent, date, bytes, at, reached, number] = numbers(row);
+    let [pid, parent, date, bytes, at, reached, number, time] = numbers(row);
     Counter {
         pid,
         parent,
@@ -110,6 +112,7 @@ fn counter(row: &[u8]) -> Counter {
             reached,
             number,
         },
+        time,
     }
 }
 

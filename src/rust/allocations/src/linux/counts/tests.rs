@@ -35,6 +35,7 @@ fn what_processes_have_counted_is_read() {
         number: 4,
     };
     counts.set_peak(other, peak);
+    counts.set_time(own, 11);
     counts.lose();
     assert!(!counts.has_ended());
 
@@ -48,6 +49,7 @@ fn what_processes_have_counted_is_read() {
         (process::id().into(), 3, 1)
     );
     assert_eq!((begin.peak, fork.peak), (Peak::default(), peak));
+    assert_eq!((begin.time, fork.time), (11, 0));
     assert_eq!((first.process, second.process, first.peak), (0, 1, 10));
     assert_eq!(first.values, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert_eq!((first.grows, first.is_complete), (true, true));

@@ -1,7 +1,7 @@
 //! Encodes the fields of the profile as a whole: period, times, comments and so on.
 
 use crate::analysis::cpu_clock::CpuTime;
-use crate::analysis::recorded::memory_comment;
+use crate::analysis::recorded::memory_comments;
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{
     InexactFacts, default_type, durations, period, provenance, time, total_duration,
@@ -160,7 +160,7 @@ fn comments<'a>(
     for comment in cpu.into_iter().flatten() {
         comments.try_push(texts.index(comment)?)?;
     }
-    if let Some(comment) = memory_comment(profile) {
+    for comment in memory_comments(profile) {
         comments.try_push(texts.index(comment)?)?;
     }
     if !aggregate && profile.sources.len() == 1 {
