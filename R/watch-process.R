@@ -89,8 +89,8 @@ watch_process <- function(
       profile_error_process = identity
     )
     if (inherits(part, "error")) {
-      # A process may have ended between two updates.
-      ended <- if (!is.null(recorded)) setdiff(pid, list_r_processes()$pid)
+      # A process may have ended between two updates, or just after its first snapshot.
+      ended <- if (!is.null(recorded) || !is.null(snapshot)) setdiff(pid, list_r_processes()$pid)
       if (length(ended) == 0) rlang::cnd_signal(part)
       cat("ended: ", paste(ended, collapse = ", "), "\n", sep = "")
       shown <- 0
