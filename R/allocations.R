@@ -89,8 +89,8 @@ run_at_collection <- function() {
 
 # Stops recording.
 stop_allocations <- function(call) {
-  # What is still in use afterwards can be reached. This collection, with the finalizers that it runs, is not part of the
-  # code.
+  # What is still in use afterwards can be reached. This collection, and the finalizers that it runs, are not part of
+  # the code.
   rust(rust_allocations_end(), call)
   gc.time(FALSE)
   gc()

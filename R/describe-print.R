@@ -115,7 +115,8 @@ description_lines <- function(rows, unit, shown) {
   )
 }
 
-# Frames that are no functions: garbage collections, copies and finalizers. They belong to no package, and have a line of their own.
+# Frames that are no functions: garbage collections, copies and finalizers. They belong to no package. Garbage collections and
+# copies have a line of their own.
 frames_of_r <- c("<GC>", "<copy>", "<finalizer>")
 
 # `own`: the share of the user's own code, which has no package.

@@ -56,27 +56,28 @@
 #'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `at_least`,
 #'     whether `sum` is a lower bound, `seconds` (or `NULL`), `used`, the CPU time of R's thread in seconds (`NULL`,
 #'     except if it differs from `seconds`, see *CPU time* in [record_profile()]), `interval` in seconds (or `NULL` if
-#'     unknown or different), `memory_time`, about how many seconds recording each vector took (or `NULL`), `without_stack`, `without_value`, `functions`, `own_share` (the share of self of your own
-#'     code, outside of packages), `types` (a tibble), `sources` (a tibble with `source_type`, `source_uri`,
-#'     `source_timestamp`, and `program`, the program and the script of a process, `NA` if unknown), and `processes` (if
-#'     several worked together, a list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`,
-#'     the seconds from the first start to the last end of a source; `NA` if unknown)}
+#'     unknown or different), `memory_time`, about how many seconds it took to record vectors (or `NULL`),
+#'     `without_stack`, `without_value`, `functions`, `own_share` (the share of self of your own code, outside of
+#'     packages), `types` (a tibble), `sources` (a tibble with `source_type`, `source_uri`, `source_timestamp`, and
+#'     `program`, the program and the script of a process, `NA` if unknown), and `processes` (if several worked
+#'     together, a list: `table`, a tibble with `process`, `role` and `cpu`, in seconds, and `elapsed`, the seconds from
+#'     the first start to the last end of a source; `NA` if unknown)}
 #'   \item{tree}{tibble: the [call_tree()], as it is shown}
 #'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function
 #'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
 #'   \item{lines}{tibble: `filename`, `line`, `self`, `total`, `self_share`, `total_share`, `text` (`NA` if
 #'     unknown)}
-#'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections, `<copy>` for
-#'     copies), `self`, `self_share`}
+#'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections, `<copy>`
+#'     for copies), `self`, `self_share`}
 #'   \item{labels}{list: for each of the labels `shiny.reactive`, `http.route`, `testthat.file`, `testthat.test`,
 #'     `knitr.chunk`, `targets.target` and `task` that samples have, the table of
 #'     [`summary(x, by = )`][summary.profile_data()]}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, the processes for which they were
 #'     recorded, if several worked together; `NULL` if they were not recorded, or if memory is summed}
-#'   \item{copying}{list: `self`, `self_share` of the frame `<copy>`, which recordings with native code have while R copies
-#'     an object, see [record_profile()]; of the line with most of it, `filename` and `line` (`NA` if unknown), the `name` of
-#'     the function, `place_share`, its share of `self`, and `text` (`NA` if unknown). `NULL` if there is no such frame, or if
-#'     memory is summed}
+#'   \item{copying}{list: `self`, `self_share` of the frame `<copy>`, which recordings with native code have while R
+#'     copies an object, see [record_profile()]; of the line with most of it, `filename` and `line` (`NA` if unknown),
+#'     the `name` of the function, `place_share`, its share of `self`, and `text` (`NA` if unknown). `NULL` if there is
+#'     no such frame, or if memory is summed}
 #'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, `at_least`,
 #'     whether these are lower bounds because memory was measured at each sample, and `exact`, whether each vector was
 #'     recorded; for profiles that also contain

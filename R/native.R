@@ -26,8 +26,8 @@
 #' `.Call`, `.External`, `.C` and similar, which R records for code that is not byte-compiled, are replaced by the
 #' functions that they called.
 #'
-#' While R copies an object, by `Rf_duplicate()` or `Rf_shallow_duplicate()`, the innermost frame is `<copy>`, as it is `<GC>`
-#' during a garbage collection. Allocating memory for the copy is not part of `<copy>`.
+#' While R copies an object, by `Rf_duplicate()` or `Rf_shallow_duplicate()`, the innermost frame is `<copy>`, as it is
+#' `<GC>` during a garbage collection. Allocating memory for the copy is not part of `<copy>`.
 #'
 #' The column `.frame_type` of `locations` is `"r"` or `"native"`. Native frames have an `.address`, and a
 #' row in `.mappings` for their library. `.mapping_attributes` has the hash that OpenTelemetry defines as build id,

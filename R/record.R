@@ -63,8 +63,9 @@
 #'   This blames who fills the memory, while the frame `<GC>` is where collections happen to run. It is not the time that would
 #'   be saved: collections take longer the more objects are in use, see [holders()].
 #'
-#' So `summary(x, type = "copy_space")` shows where copies are made. The attribute `profile.memory` of the source is `"exact"`, and
-#' `profile.memory.time` is about how much time recording the vectors took, in nanoseconds: few events are timed.
+#' So `summary(x, type = "copy_space")` shows where copies are made. The attribute `profile.memory` of the source is
+#' `"exact"`, and `profile.memory.time` is about how much time recording the vectors took, in nanoseconds: few events
+#' are timed.
 #'
 #' Sizes include the header of a vector, 48 bytes. Not seen are vectors of at most 128 bytes and the cells of lists, for which R
 #' allocates whole pages, and vectors with an allocator of their own, as some packages create. Vectors are attributed to the

@@ -41,7 +41,8 @@ fit_allocations <- list(
   list(stack = c("load:0"), values = c(1e6, 5, 1e6, 5, NA, NA, NA))
 )
 
-# Adds allocations to the first source of a profile. `time`: about how long recording them took, in nanoseconds. `share`: whether the types contain the share of collections.
+# Adds allocations to the first source of a profile. `time`: about how long recording them took, in nanoseconds. `share`:
+# whether the types contain the share of collections.
 with_exact_memory <- function(x, allocations = fit_allocations, share = TRUE, time = NULL) {
   types <- if (share) exact_types else exact_types[-7, ]
   of_file <- x$functions$filename[match("fit", x$functions$name)]

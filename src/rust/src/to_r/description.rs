@@ -11,11 +11,11 @@ use profile_core::model::Profile;
 /// The part of the samples that must have plumbing, so that it is suggested to hide it.
 const WORTH_HIDING: f64 = 0.2;
 
-/// `list(summary, tree, callers, packages, has_plumbing, plumbing_rows)`: the results of `rust_summarise()` and `rust_call_tree()`, a
-/// tibble of the main callers with a row for each function of the summary, one of self by package, whether there is plumbing to
-/// hide, the mean number of its frames, the time that recording them has taken, their bytes, the copies of each place, a row
-/// for the samples during which objects were copied, if there are any, and the row of the source with the highest peak, and
-/// its places.
+/// A list: `summary` and `tree` are the results of `rust_summarise()` and `rust_call_tree()`, `callers` is a tibble with a row
+/// for each function of the summary, and `packages` one of self by package. `has_plumbing` says whether there is plumbing to
+/// hide, `plumbing_rows` is the mean number of its frames. Of exact allocations: `memory_time`, in nanoseconds, `NaN` if unknown,
+/// `allocated` bytes, and the `copies` of each place. `copying` has a row if there are samples during which objects were copied.
+/// `peak_source` is the row of the source with the highest peak, `NaN` if there is none, and `peak_places` are its places.
 pub fn description<'call>(
     arena: Arena<'call>,
     profile: &Profile,

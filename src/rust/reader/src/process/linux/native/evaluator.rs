@@ -29,7 +29,8 @@ pub const FUNCTIONS: [&str; 6] = [
     ALLOCATING[2],
 ];
 
-/// Finds the evaluator, given the address of `Rf_eval()`, those of all [`FUNCTIONS`], the outermost address of the C stack, and the words of ticks.
+/// Finds the evaluator, given the address of `Rf_eval()`, those of all [`FUNCTIONS`], the outermost address of the C stack,
+/// and the words of ticks.
 ///
 /// The byte code interpreter is by far the largest function of R. Functions that call closures nearly always have a
 /// record of the call in their frame.
