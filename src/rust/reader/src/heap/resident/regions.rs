@@ -58,7 +58,8 @@ impl Region {
     }
 }
 
-/// The regions, in the order of their addresses. `None` if the text is not whole, or not of this kind.
+/// The regions, in the order of their addresses. `None` if the text is not whole, if regions overlap, which the system
+/// may report of a process that is running, or if it is not of this kind.
 pub fn parse(text: &[u8]) -> Result<Option<Vec<Region>>> {
     let mut regions: Vec<Region> = Vec::new();
     // Each region has these; the last line of a region tells nothing that is needed here.
@@ -82,13 +83,18 @@ pub fn parse(text: &[u8]) -> Result<Option<Vec<Region>>> {
             has_size |= key == RESIDENT;
             *sum = sum.saturating_add(size);
         } else {
-            let end = regions.last().map_or(0, |last| last.addresses.end);
-            match header(&line)? {
-                Some(region) if has_size && region.addresses.start >= end => {
-                    regions.try_push(region)?;
-                }
-                _ => return Ok(None),
+            let Some(region) = header(&line)?.filter(|_| has_size) else {
+                return Ok(None);
+            };
+            // While the text is read, the system may add a region to the one before it, and repeats both as one.
+            while regions.last().is_some_and(|last| is_part(last, &region)) {
+                regions.pop();
             }
+            let end = regions.last().map_or(0, |last| last.addresses.end);
+            if region.addresses.start < end {
+                return Ok(None);
+            }
+            regions.try_push(region)?;
             has_size = false;
         }
     }
@@ -97,6 +103,11 @@ pub fn parse(text: &[u8]) -> Result<Option<Vec<Region>>> {
         .all(|region| region.resident <= region.size());
     let is_whole = text.ends_with(b"\n") && has_size && is_possible;
     Ok((is_whole && !regions.is_empty()).then_some(regions))
+}
+
+fn is_part(part: &Region, whole: &Region) -> bool {
+    let (part, whole) = (&part.addresses, &whole.addresses);
+    whole.start <= part.start && part.end <= whole.end
 }
 
 const RESIDENT: &str = "Rss";

@@ -11,6 +11,8 @@ use std::os::unix::fs::FileExt;
 /// The most pages whose state is read, those of 32 GiB: it takes some milliseconds for a GiB, and a process is stopped
 /// meanwhile.
 const MOST_PAGES: u64 = 8 << 20;
+/// How often to try to read regions, which may change meanwhile.
+const TRIES: u32 = 10;
 /// The bytes of `pagemap` for a page, and how many pages are read at once.
 const WORD: u64 = 8;
 const AT_ONCE: u64 = 1 << 13;
@@ -32,8 +34,15 @@ pub fn own_resident(process: &Process, pools: Vec<Pool>) -> Result<Resident> {
 }
 
 fn divided(process: &Process, malloc: Malloc, pools: Vec<Pool>) -> Result<Resident> {
+    let mut regions = None;
+    for _ in 0..TRIES {
+        regions = regions::parse(&process.smaps())?;
+        if regions.is_some() {
+            break;
+        }
+    }
     // A system without this file, or with another one, tells only the size.
-    let Some(regions) = regions::parse(&process.smaps())? else {
+    let Some(regions) = regions else {
         return Ok(process.resident().map_or(Resident::Unknown, Resident::Size));
     };
     let pages = pages(process, &regions)?;

@@ -59,6 +59,16 @@ fn texts_that_are_not_whole_are_refused() {
     ] {
         assert!(!is_whole(bad), "{bad}");
     }
+    // What has become a part of another region is counted once.
+    let grown = smaps(&[
+        "1000 8 rw-p 4",
+        "3000 4 rw-p 4",
+        "1000 16 rw-p 12",
+        "8000 4 rw-p 4",
+    ]);
+    let regions = parse(grown.as_bytes()).unwrap().unwrap();
+    let resident: Vec<u64> = regions.iter().map(|region| region.resident / K).collect();
+    assert_eq!(resident, [12, 4]);
     // Names may be any bytes.
     let name = b"1000-3000 r--p 00000000 00:00 9    /tmp/\xff\xfe Rss: 900 kB\nRss: 4 kB\n";
     let regions = parse(name).unwrap().unwrap();
