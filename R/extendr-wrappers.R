@@ -118,13 +118,13 @@ rust_family <- function(pid, workers) .Call(wrap__rust_family, pid, workers)
 
 rust_processes <- function() .Call(wrap__rust_processes)
 
+rust_run_program <- function(command) .Call(wrap__rust_run_program, command)
+
 rust_peaks_start <- function(pids) .Call(wrap__rust_peaks_start, pids)
 
 rust_peaks_look <- function() .Call(wrap__rust_peaks_look)
 
 rust_peaks_end <- function(lazy) .Call(wrap__rust_peaks_end, lazy)
-
-rust_run_program <- function(command) .Call(wrap__rust_run_program, command)
 
 rust_agent_start <- function(settings) .Call(wrap__rust_agent_start, settings)
 
