@@ -147,9 +147,11 @@ join_allocations_of_others <- function(x, allocations, call) {
   both <- bind_profiles(list(x, allocations), call)
   id <- both$sources$source_id
   added <- setdiff(id, known)
+  pid <- source_attribute(both, "process.pid")
   # A fork that executes a program has another source afterwards.
-  process <- paste(source_attribute(both, "process.pid"), grepl("^fork", roles_of(both)))
-  same <- known[match(process[id %in% added], process[id %in% known])]
+  as_fork <- paste(pid, grepl("^fork", roles_of(both)))
+  same_as <- function(process) known[match(process[id %in% added], process[id %in% known])]
+  same <- ifelse(is.na(same_as(as_fork)), same_as(pid), same_as(as_fork))
   is_known <- !is.na(same)
   both <- merge_sources(both, added[is_known], same[is_known])
   mark_exact_memory(both, ifelse(is_known, same, added))

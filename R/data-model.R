@@ -45,9 +45,10 @@
 #' `samples`, and are not counted as samples. `alloc_space` and `alloc_objects` are all vectors. `copy_space` and
 #' `copy_objects` are the part of them that was copied from other vectors, `inuse_space` and `inuse_objects` the part that
 #' was still in use at the end of the recording, `peak_space` and `peak_objects` the part that was in use when most was. A
-#' vector that was converted to another type has the label `allocation` with the value `conversion`. `gc_share` is a share of the time of garbage collections, in proportion to the bytes
-#' that the stack has allocated since the previous collection. This time is a part of the time of the samples, so it must
-#' not be added to it, and it does not say how much faster code without these allocations would be.
+#' vector that was converted to another type has the label `allocation` with the value `conversion`. `gc_share` is a share
+#' of the time of garbage collections, in proportion to the bytes that the stack has allocated since the previous
+#' collection. This time is a part of the time of the samples, so it must not be added to it, and it does not say how much
+#' faster code without these allocations would be.
 #'
 #' @eval source("tools/help.R")$value$required_tables
 #' @eval source("tools/help.R")$value$optional_tables

@@ -43,8 +43,8 @@ format_peaks <- function(ended, n, width) {
 # ---- Processes that have ended -----------------------------------------------------
 
 # A sentence for each process that has not ended as usual. `endings` is a table: `pid`, `role`, `cause`, `signal`, `end` (the
-# value of `profile.process.end`), `for_memory` (whether there are signs of a kill for memory), and in bytes, NA unless little was left, `used` and
-# `available`, and `limit`.
+# value of `profile.process.end`), `for_memory` (whether there are signs of a kill for memory), and in bytes, NA unless
+# little was left, `used` and `available`, and `limit`.
 format_endings <- function(endings, who = NULL) {
   vapply(seq_len(NROW(endings)), function(row) format_ending(endings[row, ], who), "")
 }

@@ -110,12 +110,13 @@ profile_version <- function(x) {
 #'   several values of the label counts for each.
 #'
 #'   The attributes `type`, `unit` and `sum` of the list contain what was summed, `whole` is the sum of absolute values,
-#'   `at_least` is whether allocated memory is a lower bound, `sum_at_least` whether `sum` is one, `since_previous` whether values
-#'   were measured since the previous sample, see *Memory profiles* in [profile_data], `time` is the sampled time in seconds (`NULL` if unknown),
-#'   `alloc_type` is the sample type of allocated memory, `exact_memory` whether each vector was recorded in all sources,
-#'   `used` the CPU time of R's thread (`NULL`, except if it differs from `time`, see *CPU time* in [record_profile()]), and
-#'   `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same for samples with a value but
-#'   without a stack, and `without_value` is the number of samples without a value of the type.
+#'   `at_least` is whether allocated memory is a lower bound, `sum_at_least` whether `sum` is one, `since_previous` whether
+#'   values were measured since the previous sample, see *Memory profiles* in [profile_data], `time` is the sampled time in
+#'   seconds (`NULL` if unknown), `alloc_type` is the sample type of allocated memory, `exact_memory` whether each vector
+#'   was recorded in all sources, `used` the CPU time of R's thread (`NULL`, except if it differs from `time`, see *CPU
+#'   time* in [record_profile()]), and `counted` is a list: `samples` is the number of samples counted, `sum` their sum,
+#'   `without_stack` and `sum_without_stack` are the same for samples with a value but without a stack, and `without_value`
+#'   is the number of samples without a value of the type.
 #'
 #' @section Errors:
 #' - `profile_error_unsupported` if the profile has no values of `type`, or they cannot be summed;

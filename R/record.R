@@ -34,10 +34,10 @@
 #' @section CPU time:
 #' R's profiler loses samples if all processors are busy, or if `interval` is shorter than that of the system's timer. The
 #' shares of functions and lines are still right, but their time is too short. If other threads compute, such as those of
-#' BLAS, there are more samples. So the CPU time that R's thread has used while the expression was evaluated is recorded as well, on
-#' Linux and macOS, with `clock = "cpu"`: `profile.cpu.clock` in `.source_attributes`, in nanoseconds, beside
-#' `profile.cpu.ticks`, the number of samples. If the time of the samples differs from it by more than 10 %, and by more than
-#' two intervals, the digest, [profile_page()], and the output of [summary()][summary.profile_data()] and
+#' BLAS, there are more samples. So the CPU time that R's thread has used while the expression was evaluated is recorded as
+#' well, on Linux and macOS, with `clock = "cpu"`: `profile.cpu.clock` in `.source_attributes`, in nanoseconds, beside
+#' `profile.cpu.ticks`, the number of samples. If the time of the samples differs from it by more than 10 %, and by more
+#' than two intervals, the digest, [profile_page()], and the output of [summary()][summary.profile_data()] and
 #' [print()][print.profile_data()] show both: *170 samples, 1.7 s of 2.4 s used*. A profile from which samples were removed,
 #' for example by [filter_profile()], is not compared.
 #'
@@ -51,9 +51,9 @@
 #'   `coerceVector()` allocates a vector to convert another one, and `"growth"` where vectors become larger and larger, as in
 #'   `x <- c(x, i)`;
 #' - `copy_space` and `copy_objects`: the part of them that are copies, because R duplicates an object before it modifies one
-#'   of several references to it. The label `copy.reason` says which, such as *`x` is also `y`*, if they are variables of running
-#'   calls, of the functions around them or of the global environment, elements of lists and variables of environments in
-#'   them, or attributes. It begins with a variable of the innermost code that has lines;
+#'   of several references to it. The label `copy.reason` says which, such as *`x` is also `y`*, if they are variables of
+#'   running calls, of the functions around them or of the global environment, elements of lists and variables of
+#'   environments in them, or attributes. It begins with a variable of the innermost code that has lines;
 #' - `inuse_space` and `inuse_objects`: those that can still be reached when the expression has been evaluated, after a garbage
 #'   collection;
 #' - `peak_space` and `peak_objects`: those that were allocated and not freed yet at the moment at which this was most: at

@@ -33,11 +33,11 @@
 #' @section Processes that were killed:
 #' If there is no memory left, the kernel kills a process by signal 9 (`SIGKILL`). If the process belongs to a *cgroup* with a
 #' limit, as in containers and in jobs of batch systems, that happens when the limit is reached. The kernel counts such kills
-#' for each cgroup. If a process ends by signal 9, and its cgroup has had one more of them in the last ten seconds, it was killed
-#' for memory. If the kernel has counted one elsewhere on the machine, or if the signal is unknown because another process was
-#' notified first, the message says that both happened at the same time, and no more. Otherwise another process may have sent
-#' the signal. If little memory was left at the last reading, the message says how much. The column `value` of `.source_attributes` contains how a
-#' process ended, for the key `profile.process.end`, unless it ended by itself.
+#' for each cgroup. If a process ends by signal 9, and its cgroup has had one more of them in the last ten seconds, it was
+#' killed for memory. If the kernel has counted one elsewhere on the machine, or if the signal is unknown because another
+#' process was notified first, the message says that both happened at the same time, and no more. Otherwise another process
+#' may have sent the signal. If little memory was left at the last reading, the message says how much. The column `value` of
+#' `.source_attributes` contains how a process ended, for the key `profile.process.end`, unless it ended by itself.
 #'
 #' @inheritParams profile_process
 #' @param seconds How long to watch.

@@ -3,8 +3,8 @@
 # should know is written to the file `notes` of the recording's folder. places.R is evaluated before.
 #
 # `settings`: interval, clock, event (NULL for R's default), native, exact (whether each vector is recorded), children,
-# peak (whether snapshots are taken when the memory is highest), folder (of the recording), library (of this package), script, document (whether the script only renders one), collector
-# (the process that reads what was recorded).
+# peak (whether snapshots are taken when the memory is highest), folder (of the recording), library (of this package),
+# script, document (whether the script only renders one), collector (the process that reads what was recorded).
 
 settings$pid <- Sys.getpid()
 # The file of R's profiler.
@@ -86,7 +86,8 @@ start <- function() {
     )
   }
   if (isTRUE(settings$exact)) {
-    withCallingHandlers(has_hook <<- profile$start_allocations(0, settings$folder, NULL, settings$children), message = function(message) {
+    record <- function() has_hook <<- profile$start_allocations(0, settings$folder, NULL, settings$children)
+    withCallingHandlers(record(), message = function(message) {
       note(gsub("\n[^ ]+ ", " ", trimws(conditionMessage(message))))
       tryInvokeRestart("muffleMessage")
     })

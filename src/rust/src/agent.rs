@@ -33,12 +33,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Starts the agent, with settings from a list: `method`, "reader" (or "auto", the same here) or "rprof"; `interval` and `every` in
-/// seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `kind`, "folder", "function" or
-/// "forward"; and `path`, the folder, or the spool. For a folder: `name`, the prefix of file names. For a spool: `limit`,
-/// its maximum size in bytes; and for a forwarder: `target`, `command` and `environment` (bytes). `memory`, the seconds
-/// between two snapshots of R's heap, 0 for snapshots at each peak of the memory, or NULL. `lease`, two files: the agent records as long as the first one exists, and
-/// removes the second one at the end; or NULL.
+/// Starts the agent, with settings from a list: `method`, "reader" (or "auto", the same here) or "rprof"; `interval` and
+/// `every` in seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `kind`, "folder",
+/// "function" or "forward"; and `path`, the folder, or the spool. For a folder: `name`, the prefix of file names. For a
+/// spool: `limit`, its maximum size in bytes; and for a forwarder: `target`, `command` and `environment` (bytes). `memory`,
+/// the seconds between two snapshots of R's heap, 0 for snapshots at each peak of the memory, or NULL. `lease`, two files:
+/// the agent records as long as the first one exists, and removes the second one at the end; or NULL.
 pub fn start(list: &Robj) -> Result<()> {
     handle::start(job(list)?)
 }

@@ -61,7 +61,8 @@ impl Options for WriterOptions<'_> {
 }
 
 /// The page for a list of `title`, `generator`, `template`, `style`, `script` (strings), `files`, `texts` and `changed`
-/// (for each source file), `mine` (files), `found` (names, or NULL), `comparison` (a list, or NULL), `sources` (a number) and `options` (a list of flags).
+/// (for each source file), `mine` (files), `found` (names, or NULL), `comparison` (a list, or NULL), `sources` (a number)
+/// and `options` (a list of flags).
 pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
     let option = |name| option_of(list, name);
     let text = |name| Ok::<_, Error>(option(name)?.text()?.unwrap_or_default());

@@ -67,9 +67,9 @@ fn rust_live_platforms() -> Robj {
     })
 }
 
-// Records processes and those that work for them, of which the user has named `workers`, and returns the same as `rust_processes_recorded()`. If the user presses Ctrl-C, that function
-// returns what was recorded. `report` is an R function that is called with the seconds that have passed and that are
-// to be recorded, or NULL.
+// Records processes and those that work for them, of which the user has named `workers`, and returns the same as
+// `rust_processes_recorded()`. If the user presses Ctrl-C, that function returns what was recorded. `report` is an R
+// function that is called with the seconds that have passed and that are to be recorded, or NULL.
 #[extendr]
 fn rust_processes_record(
     pids: &Robj,

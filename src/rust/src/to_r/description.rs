@@ -13,9 +13,10 @@ const WORTH_HIDING: f64 = 0.2;
 
 /// A list: `summary` and `tree` are the results of `rust_summarise()` and `rust_call_tree()`, `callers` is a tibble with a row
 /// for each function of the summary, and `packages` one of self by package. `has_plumbing` says whether there is plumbing to
-/// hide, `plumbing_rows` is the mean number of its frames. Of exact allocations: `memory_time`, in nanoseconds, `NaN` if unknown,
-/// `allocated` bytes, and the `copies` of each place. `copying` has a row if there are samples during which objects were copied.
-/// `peak_source` is the row of the source with the highest peak, `NaN` if there is none, and `peak_places` are its places.
+/// hide, `plumbing_rows` is the mean number of its frames. Of exact allocations: `memory_time`, in nanoseconds, `NaN` if
+/// unknown, `allocated` bytes, and the `copies` of each place. `copying` has a row if there are samples during which
+/// objects were copied. `peak_source` is the row of the source with the highest peak, `NaN` if there is none, and
+/// `peak_places` are its places.
 pub fn description<'call>(
     arena: Arena<'call>,
     profile: &Profile,

@@ -14,11 +14,11 @@ use profile_core::schema::{ColumnInfo, Key, TABLES, TABLES_V1, TableInfo, Type};
 /// A table and its columns.
 type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
 
-/// `list(version1, required, optional, tables, columns, keys, sample_types, snapshot, heap_frames, not_r, formats, file_names)`: prototypes of the
-/// tables: of version "1.0", of version "2.0" with the required columns, and of version "2.0" with the optional columns;
-/// descriptions of all tables and columns; the table of each key; the known sample types; the type of sources
-/// that are heap snapshots, the types of their frames, and the root of what is not R's heap; the formats, and the names of
-/// their files.
+/// `list(version1, required, optional, tables, columns, keys, sample_types, snapshot, heap_frames, not_r, formats,
+/// file_names)`: prototypes of the tables: of version "1.0", of version "2.0" with the required columns, and of version
+/// "2.0" with the optional columns; descriptions of all tables and columns; the table of each key; the known sample types;
+/// the type of sources that are heap snapshots, the types of their frames, and the root of what is not R's heap; the
+/// formats, and the names of their files.
 pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
     let entries = TABLES_V1.iter().map(|t| entry(t.info(), t.columns()));
     let version1 = entries.try_vec_of()?;

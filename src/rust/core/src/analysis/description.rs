@@ -169,8 +169,8 @@ fn main_callers<'p>(tree: &CallTree<'p>) -> Result<Vec<(&'p str, MainCaller<'p>)
     found.try_vec()
 }
 
-/// Self by package, see [`package_of()`]. Garbage collections, copies and finalizers are packages of their own, so that they do not
-/// count as unknown.
+/// Self by package, see [`package_of()`]. Garbage collections, copies and finalizers are packages of their own, so that
+/// they do not count as unknown.
 fn packages<'p>(
     profile: &'p Profile,
     names: &FrameNames,

@@ -143,8 +143,8 @@ impl Tries {
         is_last
     }
 
-    /// Whether there is time for another attempt, which would begin at this time. While there is no snapshot, half of the time is kept for one that is taken
-    /// whatever R does.
+    /// Whether there is time for another attempt, which would begin at this time. While there is no snapshot, half of the
+    /// time is kept for one that is taken whatever R does.
     fn has_time(&self, limits: &Limits, begin: Duration) -> bool {
         let most = match self.best {
             Some(_) => limits.stopped,

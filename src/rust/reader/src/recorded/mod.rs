@@ -1,8 +1,8 @@
 //! What a recording of processes is asked for, and what it returns: the same on all systems.
 //!
 //! - [`settings`]: which processes to record, and how; [`ticks`]: when samples are due; [`states`]: of threads;
-//! - [`source`]: describes a process in a profile; [`memory`]: its memory, and how it ended; [`result`]: what was recorded; [`dump`]: one stack of a process, also of
-//!   one that has left a core file.
+//! - [`source`]: describes a process in a profile; [`memory`]: its memory, and how it ended; [`result`]: what was
+//!   recorded; [`dump`]: one stack of a process, also of one that has left a core file.
 
 pub mod dump;
 pub mod memory;

@@ -1,8 +1,8 @@
 //! The active span of R's thread, from the record that this package keeps in a process that uses it (`src/span.c`).
 //!
 //! The record is that of OpenTelemetry's OTEP 4947: the id of the trace, the id of the span, whether both are valid, and
-//! an attribute, which is a label of samples: the name of the span. Other libraries may publish such a record only in a thread-local variable, whose
-//! address cannot be found without knowing the C library of the process; they are not read.
+//! an attribute, which is a label of samples: the name of the span. Other libraries may publish such a record only in a
+//! thread-local variable, whose address cannot be found without knowing the C library of the process; they are not read.
 
 use crate::running_r::exports::{Exports, modules};
 use profile_core::analysis::label_frames::{OVERFLOW_KEY, SPAN_NAME};
