@@ -91,6 +91,9 @@
 #' more than at the last snapshot, an image of the process is made: a copy that stands still, in which another R process
 #' finds all objects and what holds them. A newer image replaces the one before, so that the last one is kept.
 #'
+#' The snapshot itself is `attr(x, "snapshot")`, a profile for [profile_page()], [compare_profiles()] and [write_profile()] like
+#' those of [snapshot_memory()]. Files of the recording do not contain it.
+#'
 #' The vector that is just being allocated is no object of R yet. It is a row of its own, such as *allocated by fit
 #' (fit.R:12)*. Garbage that R has not collected yet is included, as `garbage not collected yet`.
 #'
