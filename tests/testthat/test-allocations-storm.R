@@ -182,3 +182,17 @@ test_that("forks that record themselves", {
     "stopifnot(identical(unlist(found), 10 * as.numeric(1:40)))"
   )))
 })
+
+test_that("valgrind has nothing to report", {
+  skip_if_not(is_live_platform())
+  skip_if(Sys.which("valgrind") == "", "valgrind is not installed")
+  code <- function(memory) {
+    run_r(c(
+      "library(profile)",
+      "f <- function() { x <- numeric(20000); for (i in 1:20) { y <- x; x[i] <- 1 }; lm(mpg ~ wt, mtcars) }",
+      sprintf("x <- record_profile(f(), memory = %s)", memory)
+    ), env = "valgrind --tool=memcheck --error-limit=no --trace-children=yes")
+  }
+  summaries <- function(result) sub("==[0-9]+== ", "", grep("ERROR SUMMARY", result$output, value = TRUE))
+  expect_identical(summaries(code("'exact'")), summaries(code("FALSE")))
+})

@@ -1,9 +1,11 @@
 //! What the first vectors show: from where R's allocator calls `malloc()`, and where on the stack its own return address is.
 
 use super::native::{Frame, Frames};
+use super::run::own_memory;
 use super::sites::{Kind, Sites};
 use profile_core::error::{Error, Result};
 use profile_core::message;
+use profile_runtime::memory::Memory;
 
 /// The largest frame of R's allocator, in words.
 const MOST_WORDS: u64 = 256;
@@ -110,13 +112,18 @@ impl Events {
 impl Event {
     fn new(sites: &Sites, frames: &[Frame], stack_pointer: u64, site: u64) -> Option<Event> {
         let caller = frames.get(1)?;
-        let words = caller.stack_pointer.checked_sub(stack_pointer)? / 8;
+        let bytes = caller.stack_pointer.checked_sub(stack_pointer)?;
+        // The part of the stack between the frame of the hook and that of the allocator's caller. Some of its words were never
+        // written, so tools that look for this would report it if they were read directly.
+        let mut stack = [0; MOST_WORDS as usize * 8];
+        let stack = stack.get_mut(..bytes.min(8 * MOST_WORDS) as usize)?;
+        if !own_memory().read(stack_pointer, stack) {
+            return None;
+        }
         let mut distances = [0; MOST_WORDS as usize / 64];
-        for number in 0..words.min(MOST_WORDS) {
-            // SAFETY: a word of the stack between the frame of the hook and that of the allocator's caller.
-            let word = unsafe { ((stack_pointer + 8 * number) as *const u64).read() };
-            if word == caller.counter {
-                distances[number as usize / 64] |= 1 << (number % 64);
+        for (number, word) in stack.chunks_exact(8).enumerate() {
+            if word == caller.counter.to_ne_bytes() {
+                distances[number / 64] |= 1 << (number % 64);
             }
         }
         Some(Event {
