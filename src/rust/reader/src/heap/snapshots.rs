@@ -168,11 +168,12 @@ impl Subject for Stopped {
         let pid = self.process.pid;
         let named = |error| of_process(pid, error);
         let mut memory = ProcessMemory::new(pid);
+        // Before the stop, which would otherwise take longer.
+        let resident = resident_of(&self.process);
         let pause = match self.stop(&mut memory) {
             Ok(pause) => pause,
             Err(error) => return (None, Err(named(error))),
         };
-        let resident = resident_of(&self.process);
         // Another thread may have begun to run R before this one was stopped.
         let copied = match self.found.is_in_thread(&mut memory) {
             true => self.found.copy(&mut memory, may_collect),
