@@ -64,7 +64,8 @@
 holders <- function(x, n = 10, ..., by = NULL) {
   call <- call_without_dots()
   check_count(n, "n", call)
-  x <- as_unchecked_v2(attr(x, "snapshot", exact = TRUE) %||% x, call)
+  at_peak <- if (!missing(x)) attr(x, "snapshot", exact = TRUE)
+  x <- as_unchecked_v2(if (is.null(at_peak)) x else at_peak, call)
   if (!is.null(by)) {
     by <- check_by(by, "holders", call, x)
     x <- with_validation(list(x), call, {

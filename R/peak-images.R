@@ -112,8 +112,9 @@ with_pending_vector <- function(taken, call) {
   x$sample_locations <- vctrs::vec_rbind(x$sample_locations, tibble::tibble(
     sample_id = sample, depth = 1:2, location_id = locations
   ))
+  types <- vctrs::vec_unique(x$sample_values[c("type", "unit")])
   x$sample_values <- vctrs::vec_rbind(x$sample_values, tibble::tibble(
-    sample_id = sample, type = c("inuse_space", "inuse_objects"), unit = c("bytes", "count"), value = c(taken$pending, 1)
+    sample_id = sample, type = types$type, unit = types$unit, value = ifelse(types$unit == "bytes", taken$pending, 1)
   ))
   mark_session(validate_profile(x))
 }
