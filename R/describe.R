@@ -26,9 +26,10 @@
 #' after the last one. If the work had been spread evenly, each process would have used the mean of their CPU times. The
 #' digest therefore shows the share of time spent waiting for the slowest process: `1 - mean / maximum`.
 #'
-#' If the memory of whole processes was recorded, as by [profile_process()] and with `children = TRUE`, the line `Memory` shows the
-#' highest memory (*resident set size*), and how much several processes took together at one moment: memory that forks share
-#' counts once, as for the limit of a container. The latter is measured from time to time, so it is a lower bound.
+#' If the memory of whole processes was recorded, as by [profile_process()] and with `children = TRUE`, the line `Memory`
+#' shows the highest memory (*resident set size*), and how much several processes took together at one moment: memory that
+#' forks share counts once, as for the limit of a container. The latter is measured from time to time, so it is a lower
+#' bound.
 #'
 #' If frameworks add more than ten frames to an average sample, the call tree is shown without them, see
 #' [`filter_profile(hide_plumbing = TRUE)`][filter_profile()].
@@ -92,16 +93,16 @@
 #'     in which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if
 #'     fewer than two processes worked for another one, or if their CPU time is unknown. Without times of samples,
 #'     `seconds` and `busy_share` are `NA`}
-#'   \item{peak}{list: `processes`, a tibble with `process` (`NA` if unknown), `peak`, the highest memory in bytes, and `end`, how
-#'     the process ended (`NA` if by itself or unknown); `together`, the highest memory of several processes at one moment,
-#'     and `count`, their number; `limit`, the limit of their cgroup, and `kills`, the number of its processes that the kernel
-#'     has killed to free memory (`NA` if unknown or none). `NULL` if the memory of processes is unknown}
+#'   \item{peak}{list: `processes`, a tibble with `process` (`NA` if unknown), `peak`, the highest memory in bytes, and
+#'     `end`, how the process ended (`NA` if by itself or unknown); `together`, the highest memory of several processes at
+#'     one moment, and `count`, their number; `limit`, the limit of their cgroup, and `kills`, the number of its processes
+#'     that the kernel has killed to free memory (`NA` if unknown or none). `NULL` if the memory of processes is unknown}
 #'   \item{at_peak}{list: what vectors were in use when they had the most bytes, garbage included, see
 #'     `record_profile(memory = "exact")`: `process` (`NULL` if there is only one), `bytes`, `seconds` since the recording
-#'     began, `collected`, the most bytes right after a garbage collection; `places`, a tibble of where they were allocated, with
-#'     the columns of `copies` up to `bytes`, and `text`; and `snapshot`, `NULL` or a list of what held the memory then:
-#'     `bytes` of the whole process; `held`, the first rows of [holders()] without R's own objects; and `others`, the bytes of
-#'     garbage, of what is not R's heap, and of free cells of R. `NULL` if vectors were not recorded}
+#'     began, `collected`, the most bytes right after a garbage collection; `places`, a tibble of where they were allocated,
+#'     with the columns of `copies` up to `bytes`, and `text`; and `snapshot`, `NULL` or a list of what held the memory
+#'     then: `bytes` of the whole process; `held`, the first rows of [holders()] without R's own objects; and `others`, the
+#'     bytes of garbage, of what is not R's heap, and of free cells of R. `NULL` if vectors were not recorded}
 #'   \item{notes}{character: irregularities, and whether there are too few samples}
 #'   \item{next_calls}{character: R code}
 #'   }
@@ -269,8 +270,7 @@ described_at_peak <- function(x, found, texts) {
   snapshot <- attr(x, "snapshot", exact = TRUE)
   list(
     process = if (nrow(x$sources) > 1) names_of_processes(x)[row], bytes = sum(places$bytes),
-    seconds = number("profile.peak.after") / 1e9,
-    collected = number("profile.peak.collected"), places = places,
+    seconds = number("profile.peak.after") / 1e9, collected = number("profile.peak.collected"), places = places,
     snapshot = if (!is.null(snapshot)) described_snapshot(snapshot)
   )
 }
