@@ -33,7 +33,8 @@
 #' \item{see where R copies, and why:}{the same; `summary(x, type = "copy_space")`, `profile record --memory exact`}
 #' \item{see who holds the memory:}{`holders(snapshot_memory())`, `vignette("who-holds-the-memory")`}
 #' \item{... of workers:}{`holders(snapshot_memory(children = TRUE), by = "process")`}
-#' \item{... when memory was highest, or ran out:}{`holders(watch_process(pid, snapshot = "peak"))`,
+#' \item{... when memory was highest:}{`holders(record_profile(f(), snapshot = "peak"))`}
+#' \item{... of a process that may run out of memory:}{`holders(watch_process(pid, snapshot = "peak"))`,
 #'   `profile record --snapshot peak`}
 #' \item{... and what has grown:}{`compare_profiles(before, after)` of two snapshots}
 #' \item{query all frames with dplyr or SQL:}{`as_tibble(x)`, `dm_from_profile(x)`, `vignette("data-model")`}

@@ -230,19 +230,23 @@ description_at_peak <- function(peak, n, width, shown) {
     if (!is.na(peak$seconds)) paste(" after", format_seconds(peak$seconds)), ", garbage included",
     if (isTRUE(peak$collected > 0)) paste0("; at most ", bytes_text(peak$collected), " right after a garbage collection")
   )
-  held <- peak$snapshot$held
   text <- c(
     head, paste(described_place(rows, shown), "allocated", bytes_text(rows$bytes), "of it"),
-    if (!is.null(held)) {
-      paste0(
-        "the snapshot has ", bytes_text(peak$snapshot$bytes), ": ",
-        paste(bytes_text(held$retained), shown(held$held_by), collapse = ", "),
-        if (!is.na(peak$snapshot$garbage)) paste0("; garbage: ", bytes_text(peak$snapshot$garbage))
-      )
-    }
+    if (!is.null(peak$snapshot)) description_of_snapshot(peak$snapshot, shown)
   )
   title <- paste0("Peak", if (!is.null(peak$process)) paste0(" of ", shown(peak$process)))
   c("", title, unlist(lapply(text, function(line) wrap("  ", line, width))))
+}
+
+description_of_snapshot <- function(snapshot, shown) {
+  others <- sort(snapshot$others, decreasing = TRUE)
+  others <- others[others >= snapshot$bytes / 100]
+  held <- snapshot$held
+  verb <- rep(c("held by", "by"), c(1, most_copies))[seq_len(nrow(held))]
+  held <- paste(bytes_text(held$retained), verb, shown(held$held_by), recycle0 = TRUE)
+  others <- paste(bytes_text(others), names(others), recycle0 = TRUE)
+  parts <- c(paste(held, collapse = ", "), paste(others, collapse = ", "))
+  paste0("the snapshot has ", bytes_text(snapshot$bytes), ": ", paste(parts[nzchar(parts)], collapse = "; "))
 }
 
 description_copies <- function(copies, n, width, shown) {

@@ -101,8 +101,8 @@
 #'     `record_profile(memory = "exact")`: `process` (`NULL` if there is only one), `bytes`, `seconds` since the recording
 #'     began, `collected`, the most bytes right after a garbage collection; `places`, a tibble of where they were allocated,
 #'     with the columns of `copies` up to `bytes`, and `text`; and `snapshot`, `NULL` or a list of what held the memory
-#'     then: `bytes` of the whole process, `garbage`, and `held`, a tibble as of [holders()]. `NULL` if vectors were not
-#'     recorded}
+#'     then: `bytes` of the whole process; `held`, the first rows of [holders()] without R's own objects; and `others`, the
+#'     bytes of garbage, of what is not R's heap, and of free cells of R. `NULL` if vectors were not recorded}
 #'   \item{notes}{character: irregularities, and whether there are too few samples}
 #'   \item{next_calls}{character: R code}
 #'   }
@@ -271,13 +271,25 @@ described_at_peak <- function(x, found, texts) {
   list(
     process = if (nrow(x$sources) > 1) names_of_processes(x)[row], bytes = sum(places$bytes),
     seconds = number("profile.peak.after") / 1e9, collected = number("profile.peak.collected"), places = places,
-    snapshot = if (!is.null(snapshot)) {
-      held <- holders(snapshot, n = most_copies)
-      garbage <- as.numeric(source_attribute(snapshot, "profile.heap.unheld")[[1]])
-      list(bytes = attr(held, "sum"), garbage = garbage, held = tibble::as_tibble(held))
-    }
+    snapshot = if (!is.null(snapshot)) described_snapshot(snapshot)
   )
 }
+
+# What held the memory, without what no object of R holds, and without what each R process has.
+described_snapshot <- function(x) {
+  number <- function(key) as.numeric(c(source_attribute(x, key), NA)[[1]])
+  held <- holders(x, n = .Machine$integer.max)
+  others <- paste0("^(", paste(c(data_model()$not_r, roots_of_nothing, roots_of_r), collapse = "|"), ")( |$)")
+  list(
+    bytes = attr(held, "sum"), held = tibble::as_tibble(utils::head(held[!grepl(others, held$held_by), ], most_copies)),
+    others = c(
+      garbage = number("profile.heap.unheld"), "not R's heap" = sum(resident_parts(x)),
+      "free cells of R" = number("profile.heap.free")
+    )
+  )
+}
+roots_of_nothing <- c("garbage not collected yet", "no holder found", "free cells of R")
+roots_of_r <- c("base", "namespace:(methods|compiler|stats|utils|graphics|grDevices)", "C variables of R")
 
 # Whether samples or their time are summed, not memory.
 is_time_or_count <- function(summary) {

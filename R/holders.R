@@ -212,7 +212,10 @@ shortened_path <- function(path, width) {
   }
   # Without separators, and the ellipsis if steps may be left out.
   space <- width - 3 - if (count > 2) 3 + shown_width(ellipsis) else 0
-  # The innermost step says most.
+  # The innermost step says most, and `[shared]` less than the names before it.
+  if (shown_width(steps[[1]]) > space - min(shown_width(steps[[count]]), 2 * space %/% 3)) {
+    steps[[1]] <- sub(" \\[shared\\]$", "", steps[[1]])
+  }
   steps[[1]] <- shorten(steps[[1]], max(space - min(shown_width(steps[[count]]), 2 * space %/% 3), 2))
   steps[[count]] <- shorten(steps[[count]], max(space - shown_width(steps[[1]]), 2))
   size <- shown_width(steps) + 3

@@ -160,6 +160,9 @@ label_figures <- function(x, summary, key, call) {
     columns$peak_memory <- peak$peak[match(values, peak$process)]
   }
   figures <- tibble::new_tibble(columns, nrow = length(values))
+  if (!is.null(peak)) {
+    figures <- vctrs::vec_rbind(figures, figures_of_idle(figures, peak))
+  }
   figures[order(-abs(figures$total), figures[[key]], method = "radix"), ]
 }
 
@@ -181,4 +184,14 @@ seconds_of_samples <- function(x, value, type, unit) {
   if (has_role(type, unit, "count") && length(period) > 0 && !anyNA(period)) {
     value * period[match(x$samples$source_id, x$sources$source_id)]
   }
+}
+
+# Processes that were never seen computing, such as one that waited for its forks: their memory is known.
+figures_of_idle <- function(figures, peak) {
+  idle <- peak[!is.na(peak$process) & !duplicated(peak$process) & !peak$process %in% figures$process, ]
+  rows <- vctrs::vec_init(figures, nrow(idle))
+  for (column in setdiff(names(rows), "process")) rows[[column]][] <- 0L
+  rows$process <- idle$process
+  rows$peak_memory <- idle$peak
+  rows
 }

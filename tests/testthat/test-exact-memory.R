@@ -142,6 +142,13 @@ test_that("the digest shows where the memory of the peak was allocated, and who 
   expect_true("peak" %in% profile:::data_model()$sample_types$role)
   attr(x, "snapshot") <- heap_page_snapshots()$after
   expect_identical(holders(x), holders(attr(x, "snapshot")))
+  # What nothing holds is not a holder.
+  snapshot <- attr(x, "snapshot")
+  snapshot$.source_attributes <- tibble::tibble(
+    source_id = 1L, key = c("profile.heap.unheld", "profile.heap.free"), value = c("4000000", "60000"), type = "int",
+    unit = NA_character_
+  )
+  attr(x, "snapshot") <- validate_profile(snapshot)
   shown <- format(describe_profile(x), width = 100)
   expect_snapshot(writeLines(shown[match("Peak", shown):length(shown)]))
 })

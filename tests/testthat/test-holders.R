@@ -110,6 +110,10 @@ test_that("long paths lose their middle", {
   path <- "namespace:plumber $.globals $current_session [shared] > $routes > closure env > $cache > [[*]] > attr \"x\""
   expect_identical(plain(shorten_path(path, 60)), "namespace:plumber $.globals~ > ~ > $cache > [[*]] > attr \"x\"")
   expect_identical(plain(shorten_path(path, 40)), "namespace:~ > ~ > $cache > [[*]] > attr~")
+  path <- "globalenv $plot & namespace:ggplot2 $.last_plot [shared] > $layers > [[*]] > $matrix"
+  expect_identical(
+    plain(shorten_path(path, 68)), "globalenv $plot & namespace:ggplot2 $.last_plot > ~ > $matrix"
+  )
   path <- paste0("base > $env > ", strrep("parent env > ", 8), "[[*]]")
   expect_identical(plain(shorten_path(path, 40)), "base > $env > ~ > [[*]]")
   for (width in 12:60) {

@@ -172,6 +172,11 @@ test_that("the memory of all processes together is in the profile", {
   if (!is.na(peak$together)) expect_lt(peak$together, sum(peak$processes$peak))
   by_process <- summary(x, by = "process")
   expect_identical(by_process$peak_memory, peak$processes$peak[match(by_process$process, peak$processes$process)])
+  # Processes without samples, as a session that waits for its forks, have a row as well.
+  expect_setequal(by_process$process, peak$processes$process)
+  none <- summary(filter_profile(x, labels = c(process = by_process$process[[1]])), by = "process")[-1, ]
+  expect_setequal(none$process, by_process$process[-1])
+  expect_true(all(none$samples == 0 & none$total == 0 & none$total_share == 0 & none$peak_memory > 8e7))
 })
 
 test_that("messages say what is known about an end, and no more", {
