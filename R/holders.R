@@ -65,7 +65,7 @@ holders <- function(x, n = 10, ..., by = NULL) {
   call <- call_without_dots()
   check_count(n, "n", call)
   at_peak <- if (!missing(x)) attr(x, "snapshot", exact = TRUE)
-  x <- as_unchecked_v2(if (is.null(at_peak)) x else at_peak, call)
+  x <- if (is.null(at_peak)) as_unchecked_v2(x, call) else at_peak
   if (!is.null(by)) {
     by <- check_by(by, "holders", call, x)
     x <- with_validation(list(x), call, {
