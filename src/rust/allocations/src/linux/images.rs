@@ -36,6 +36,8 @@ pub struct Images {
     base: u64,
     count: u64,
     image: Option<Image>,
+    /// Former ones, which the reader may still hold.
+    former: Vec<Image>,
 }
 
 /// The vector that is being allocated.
@@ -56,6 +58,7 @@ impl Images {
             base: resident().unwrap_or(0),
             count: 0,
             image: None,
+            former: Vec::new(),
         }
     }
 
@@ -67,8 +70,7 @@ impl Images {
 
     /// Takes an image. If that is not possible, the reason is kept, and it is tried again when the memory is a tenth higher.
     pub fn take(&mut self, bytes: u64, pending: &Pending, date: u64) {
-        // The last one occupies memory.
-        self.image = None;
+        self.end_image();
         let level = self.base.saturating_add(bytes);
         let taken = match check_room(level, memory_left()) {
             Ok(()) => without_signals(|| Image::take_for(self.reader))
@@ -87,8 +89,19 @@ impl Images {
             Err(why) => fs::write(self.folder.join("refused"), why).map_err(drop),
         };
         if noted.is_err() {
-            self.image = None;
+            self.end_image();
         }
+    }
+
+    /// Ends the last image, which occupies memory. R does not wait for the reader.
+    fn end_image(&mut self) {
+        if let Some(image) = self.image.take() {
+            // Without room in the list, it is waited for.
+            if self.former.try_reserve(1).is_ok() {
+                self.former.push(image);
+            }
+        }
+        self.former.retain_mut(|image| !image.try_end());
     }
 
     fn ask(

@@ -187,14 +187,16 @@ impl Run {
             return Ok(false);
         };
         if kind == Kind::Copy && self.sums.asks_why(row) {
-            self.timed(|run| run.explain(row, bytes))?;
+            // Without a reason, it is a copy nevertheless.
+            let _ = self.timed(|run| run.explain(row, bytes));
         }
         let is_peak = self.sums.allocate(row, kind, address, bytes)?;
         self.put(row);
         if is_peak {
             self.note_peak();
             if self.is_image_due() {
-                self.timed(|run| run.take_image(bytes))?;
+                // The vector is counted, whether or not there is an image.
+                let _ = self.timed(|run| run.take_image(bytes));
             }
         }
         Ok(true)

@@ -24,6 +24,7 @@ pub struct Image {
     pub pid: libc::pid_t,
     /// The process that has made it. Its forks must not end it.
     parent: u32,
+    has_ended: bool,
     /// How long it took to make it. R waits when it needs memory meanwhile.
     pub pause: Duration,
 }
@@ -53,6 +54,7 @@ impl Image {
                 Ok(Image {
                     pid,
                     parent,
+                    has_ended: false,
                     pause: begin.elapsed(),
                 })
             }
@@ -63,20 +65,34 @@ impl Image {
     pub fn memory(&self) -> ProcessMemory {
         ProcessMemory::new(self.pid)
     }
-}
 
-impl Drop for Image {
-    fn drop(&mut self) {
-        if self.parent != process::id() {
+    /// Ends it, and returns whether it has ended: another process that is just reading it may hold it for a moment.
+    pub fn try_end(&mut self) -> bool {
+        self.end(libc::WNOHANG);
+        self.has_ended
+    }
+
+    fn end(&mut self, options: libc::c_int) {
+        if self.has_ended || self.parent != process::id() {
             return;
         }
         // SAFETY: a child that nobody else waits for, so this is still its ID. Nothing is written for a null pointer.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
-            while libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL) < 0
-                && *libc::__errno_location() == libc::EINTR
-            {}
+            let ended = loop {
+                let ended = libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL | options);
+                if ended >= 0 || *libc::__errno_location() != libc::EINTR {
+                    break ended;
+                }
+            };
+            self.has_ended = ended != 0;
         }
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        self.end(0);
     }
 }
 
@@ -149,6 +165,12 @@ mod tests {
         assert!(fs::exists(&path).unwrap());
         drop(first);
         assert!(!fs::exists(&path).unwrap());
+        let mut second = second;
+        while !second.try_end() {
+            thread::yield_now();
+        }
+        assert!(!fs::exists(format!("/proc/{}", second.pid)).unwrap());
+        assert!(second.try_end());
     }
 
     #[test]
