@@ -55,7 +55,8 @@
 #'   knows it, and only if its allocator is that of glibc 2.33 or later. Otherwise, `native memory, used or free` is both;
 #' - `pool of arrow`: the memory that the package arrow has allocated for its own arrays, by its own figure, if it is
 #'   loaded in this session. Arrays that arrow takes from R without copying them are objects of R;
-#' - `stacks of threads`: memory that follows inaccessible memory, as the C library maps it for stacks, up to 8 MB each;
+#' - `stacks of threads`: memory that follows inaccessible memory, as the C library maps it for stacks, up to 8 MB each; from
+#'   Linux 6.7 on, also memory that never has huge pages, as the kernel maps it for stacks;
 #' - `R's stacks`: the stack of the first thread, and those that R has for byte code and protected objects;
 #' - `mapped files`, such as data that is read as if it were memory, and `shared memory`, by name.
 #'

@@ -66,7 +66,9 @@ test_that("forks are recorded, without the callers of the master, and keep their
   expect_identical(unique(x$sources$.default_type), "cpu")
   expect_gte(as.numeric(source_attribute(x, "profile.process.forks")[[1]]), 2)
   before <- summary(x, by = "process")
-  expect_setequal(before$process, names_of_processes(x)[x$sources$source_id %in% x$samples$source_id])
+  expect_setequal(before$process, names_of_processes(x))
+  # Those that were seen: this session only waits, and may not be one of them.
+  before <- before[before$process %in% names_of_processes(x)[x$sources$source_id %in% x$samples$source_id], ]
   path <- withr::local_tempfile(fileext = ".pb.gz")
   write_pprof(x, path)
   expect_identical(summary(read_pprof(path), by = "process")[c("process", "total")], before[c("process", "total")])

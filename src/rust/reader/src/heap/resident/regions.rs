@@ -23,6 +23,8 @@ pub struct Region {
     /// The part of it that is not, or not any more, what the file contains.
     pub anonymous: u64,
     pub swapped: u64,
+    /// Whether it never has huge pages, as the kernel maps the stacks of threads from Linux 6.7 on (`MAP_STACK`).
+    pub is_never_huge: bool,
 }
 
 impl Region {
@@ -74,6 +76,9 @@ pub fn parse(text: &[u8]) -> Result<Option<Vec<Region>>> {
             let Some(region) = regions.last_mut() else {
                 return Ok(None);
             };
+            if key == "VmFlags" {
+                region.is_never_huge |= line.split_ascii_whitespace().any(|flag| flag == "nh");
+            }
             let Some(sum) = field(region, key) else {
                 continue;
             };

@@ -101,7 +101,11 @@ impl Divided {
             }
             if is_stack(before, region) {
                 let end = region.addresses.start.saturating_add(STACK);
-                let end = end.min(region.addresses.end);
+                let end = match region.is_never_huge {
+                    // Stacks without guards between them are one region.
+                    true => region.addresses.end,
+                    false => end.min(region.addresses.end),
+                };
                 let range = region.addresses.start..end.min(part.first);
                 claim(range, row(THREADS, "stack")?)?;
             }
@@ -246,13 +250,14 @@ impl super::Glibc {
     }
 }
 
-/// Whether a region begins with the stack of a thread: before a stack, the C library maps memory without access. What is
-/// left of an arena is such memory as well, but ends where an arena may begin.
+/// Whether a region begins with the stack of a thread: before a stack, the C library maps memory without access, or, from
+/// glibc 2.42 on, the kernel knows of a guard that the region contains. What is left of an arena is such memory as well, but
+/// ends where an arena may begin.
 fn is_stack(before: Option<&Region>, region: &Region) -> bool {
     let start = region.addresses.start;
     let is_after_guard =
         before.is_some_and(|before| before.is_guard() && before.addresses.end == start);
-    is_after_guard
+    (is_after_guard || region.is_never_huge)
         && region.is_plain()
         && region.may_write
         && !region.is_shared

@@ -198,6 +198,21 @@ fn arenas_are_of_malloc_and_stacks_follow_guards() {
 }
 
 #[test]
+fn stacks_with_guards_that_are_no_regions_are_known_by_a_flag() {
+    // Two stacks, one after the other, and memory in which nothing says so.
+    let all = divided(&[
+        "7f0000000000 16384 rw-p 160|VmFlags: rd wr mr mw me ac nh",
+        "7f0010000000 8192 rw-p 80|VmFlags: rd wr mr mw me ac",
+        "7f0020000000 8192 rw-s 80|VmFlags: rd wr mr mw me nh",
+    ]);
+    let found = texts(&split(&all, &[], &[]));
+    assert!(
+        found.contains(&"stacks of threads/stack 160".to_owned()),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn stacks_of_r_and_pools_have_rows() {
     let lines = [
         "100000 1024 rw-p 1024 [heap]",
