@@ -201,9 +201,9 @@ fn arenas_are_of_malloc_and_stacks_follow_guards() {
 fn stacks_with_guards_that_are_no_regions_are_known_by_a_flag() {
     // Two stacks, one after the other, and memory in which nothing says so.
     let all = divided(&[
-        "7f0000000000 16384 rw-p 160|VmFlags: rd wr mr mw me ac nh",
-        "7f0010000000 8192 rw-p 80|VmFlags: rd wr mr mw me ac",
-        "7f0020000000 8192 rw-s 80|VmFlags: rd wr mr mw me nh",
+        "7f0000100000 16384 rw-p 160|VmFlags: rd wr mr mw me ac nh",
+        "7f0010100000 8192 rw-p 80|VmFlags: rd wr mr mw me ac",
+        "7f0020100000 8192 rw-s 80|VmFlags: rd wr mr mw me nh",
     ]);
     let found = texts(&split(&all, &[], &[]));
     assert!(
