@@ -1,7 +1,7 @@
 //! What the first vectors show: from where R's allocator calls `malloc()`, and where on the stack its own return address is.
 
+use super::memory::own_memory;
 use super::native::{Frame, Frames};
-use super::run::own_memory;
 use super::sites::{Kind, Sites};
 use profile_core::error::{Error, Result};
 use profile_core::message;

@@ -1,6 +1,13 @@
-//! The memory of R's thread, which stands still in the hook: read as it is.
+//! The memory of this process: that of R's thread, which stands still in the hook, is read as it is.
 
+use profile_reader::process::ProcessMemory;
 use profile_runtime::memory::Memory;
+use std::process;
+
+/// For addresses that may be invalid.
+pub fn own_memory() -> ProcessMemory {
+    ProcessMemory::new(i32::try_from(process::id()).unwrap_or(0))
+}
 
 /// What R's records, variables and objects refer to. It can be read without checks, since R does so, too.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use super::holders;
 use super::identity::{Identity, OF_FINALIZER};
 use super::images::{Images, Pending};
 use super::learn::{Clock, Events, Side, Way};
-use super::memory::OwnMemory;
+use super::memory::{OwnMemory, own_memory};
 use super::native::{Frames, find_in_registers};
 use super::record::{About, Writer};
 use super::sites::{Kind, Sites};
@@ -27,7 +27,6 @@ use profile_runtime::memory::{self, MEMORY_PAGE};
 use profile_runtime::node::Node;
 use profile_runtime::objects::DATA;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -117,11 +116,6 @@ pub fn with_run<T>(use_it: impl FnOnce(&mut Run) -> T) -> Option<T> {
     }
     IS_BUSY.store(false, Ordering::Release);
     result.ok()
-}
-
-/// The memory of this process, for addresses that may be invalid.
-pub fn own_memory() -> ProcessMemory {
-    ProcessMemory::new(i32::try_from(process::id()).unwrap_or(0))
 }
 
 /// Nanoseconds since 1970.

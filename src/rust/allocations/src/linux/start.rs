@@ -6,9 +6,10 @@ use super::hook;
 use super::identity::Identity;
 use super::images::Images;
 use super::learn::{Events, Way};
+use super::memory::own_memory;
 use super::module::Module;
 use super::record::Writer;
-use super::run::{self, Run, now, own_memory, with_run};
+use super::run::{self, Run, now, with_run};
 use super::sites::Sites;
 use super::state::{
     FREE, GETRUSAGE, MALLOC, SITE, SIZE, THREAD, follow_forks, is_fork, is_recorder, mark,
