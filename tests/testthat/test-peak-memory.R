@@ -45,10 +45,13 @@ test_that("a process that grows has a snapshot of its peak", {
   expect_identical(before$pid, pid)
   expect_true(before$snapshots >= 1 && before$taken > 1e7)
   for (step in 1:3) {
-    taken <- peaks_so_far()$taken
+    before <- peaks_so_far()$resident
     file.create(file.path(folder, step))
-    # R keeps what it has taken, and does not take more.
-    expect_true(wait_for(function() peaks_so_far()$taken > taken + 7e7))
+    # It may be looked at while it grows, and then not again if less than a tenth is missing.
+    expect_true(wait_for(function() {
+      now <- peaks_so_far()
+      now$resident > before + 7e7 && now$resident < 1.1 * now$taken
+    }))
   }
   ended <- end_peaks(NULL)
   expect_gte(ended$peaks$snapshots, 4)
@@ -58,7 +61,7 @@ test_that("a process that grows has a snapshot of its peak", {
   expect_s3_class(validate_profile(x), "profile_data")
   first <- holders(x)[1, ]
   expect_identical(first$held_by, "globalenv > $keep > [[*]]")
-  expect_gte(first$retained, 3 * 8e7)
+  expect_gte(first$retained, 2 * 8e7)
   expect_identical(attributes_of(x, "profile.memory.peak"), sprintf("%.0f", ended$peaks$highest))
   expect_identical(attributes_of(x, "profile.memory.snapshots"), sprintf("%.0f", ended$peaks$snapshots))
   lines <- format_peaks(ended, 3, 80)
