@@ -22,10 +22,10 @@ fn mounted(system: &Scripted, mounts: &[(&str, &str, &str, &str)]) {
 fn version_2_has_the_lowest_limit_of_all_groups_around() {
     let system = Scripted::new("cgroup-2");
     mounted(&system, &[("/", "fs", "cgroup2", "rw")]);
-    write(&system, "7/cgroup", "0::/work/job\n");
+    write(&system, "7/cgroup", "0::/batch/job\n");
     for (folder, limit, used, highest, kills) in [
-        ("fs/work/job", "max", 300, "350", 2),
-        ("fs/work", "1000", 900, "950", 3),
+        ("fs/batch/job", "max", 300, "350", 2),
+        ("fs/batch", "1000", 900, "950", 3),
     ] {
         write(&system, &format!("{folder}/memory.max"), limit);
         write(
@@ -50,18 +50,18 @@ fn version_2_has_the_lowest_limit_of_all_groups_around() {
     // What the kernel would drop first does not count when the limit is near.
     write(
         &system,
-        "fs/work/memory.stat",
+        "fs/batch/memory.stat",
         "anon 700\nfile 200\ninactive_file 150\n",
     );
     assert_eq!(group.limit(), limit(1000, 750, Some(950)));
     assert!(group.limit().is_some_and(|limit| !limit.is_near()));
     assert_eq!(group.kills(), Some(2));
     // Older kernels do not know the highest use.
-    write(&system, "fs/work/job/memory.max", "500\n");
-    fs::remove_file(system.path().join("fs/work/job/memory.peak")).unwrap();
+    write(&system, "fs/batch/job/memory.max", "500\n");
+    fs::remove_file(system.path().join("fs/batch/job/memory.peak")).unwrap();
     assert_eq!(group.limit(), limit(500, 300, None));
-    write(&system, "fs/work/job/memory.max", "max\n");
-    write(&system, "fs/work/memory.max", "max\n");
+    write(&system, "fs/batch/job/memory.max", "max\n");
+    write(&system, "fs/batch/memory.max", "max\n");
     assert_eq!(group.limit(), None);
 }
 
