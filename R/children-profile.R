@@ -8,6 +8,7 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
     warn_profile(c("The profile is incomplete.", x = conditionMessage(recorded)), "profile_warning_incomplete", call = call)
     return(x)
   }
+  is_marked <- is_of_session(x)
   recorded$profile <- join_allocations_of_others(recorded$profile, recorded$allocations$forks, call)
   recorded$profile <- without_programs(recorded, x$sources$source_timestamp[[1]], call)
   family <- recorded$profile
@@ -49,8 +50,8 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
   all <- bind_profiles(c(parts[lengths(parts) > 0], own_profiles(recorded)), call)
   all <- join_allocations_of_others(all, recorded$allocations$workers, call)
   say_without_allocations(all)
-  # The helper is a part of this session.
-  mark_session(all)
+  # The helper is a part of the session.
+  if (is_marked) mark_session(all) else all
 }
 
 # Says which processes have not recorded the vectors that they allocate, if this one has.
