@@ -20,7 +20,8 @@ growing_code <- function(folder) {
 local_unreaped_process <- function(code, envir = parent.frame()) {
   folder <- withr::local_tempdir(.local_envir = envir)
   at <- function(name) file.path(folder, name)
-  writeLines(code, at("code.R"))
+  # R can be looked into when it runs code.
+  writeLines(c(sprintf("invisible(file.create(%s))", deparse(at("ready"))), code), at("code.R"))
   program <- shQuote(file.path(R.home("bin"), "Rscript"))
   command <- sprintf(
     "echo $$ > %s; %s %s > /dev/null 2>&1 & echo $! > %s; exec sleep 1000000", at("parent"), program, at("code.R"), at("pid")
@@ -29,7 +30,7 @@ local_unreaped_process <- function(code, envir = parent.frame()) {
   pid <- pid_in(at("pid"))
   parent <- pid_in(at("parent"))
   withr::defer(tools::pskill(c(pid, parent), tools::SIGKILL), envir)
-  expect_true(wait_for(function() pid %in% list_r_processes()$pid))
+  expect_true(wait_for(function() file.exists(at("ready"))))
   pid
 }
 
