@@ -213,11 +213,12 @@ record_profile <- function(
   folder <- new_recording_folder()
   remove_folder <- remover_of(folder)
   on.exit(remove_folder())
+  # Ends with the folder.
+  reader <- if (!is.null(snapshot)) start_reader(folder, call)
   end_helper <- if (children$any) {
     settings <- helper_settings(interval, clock, native, threshold = if (is_exact) threshold)
     start_helper(children, settings, call, folder)
   }
-  reader <- if (!is.null(snapshot)) start_reader(folder, call)
   started <- Sys.time()
   end_lookout <- if (!children$any) start_lookout(started)
   # If the profiler cannot start.

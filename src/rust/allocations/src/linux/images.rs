@@ -118,6 +118,7 @@ impl Images {
             line,
         } = pending;
         let (pid, count) = (image.pid, self.count);
+        let [name, file] = [name, file].map(|text| first_line(text));
         let text = written(format_args!(
             "{pid}\n{count}\n{bytes}\n{own}\n{date}\n{name}\n{file}\n{line}\n"
         ));
@@ -125,6 +126,11 @@ impl Images {
         fs::write(&new, text.map_err(drop)?).map_err(drop)?;
         fs::rename(&new, &request).map_err(drop)
     }
+}
+
+/// Names of functions and files may have several lines.
+fn first_line(text: &str) -> &str {
+    text.split(['\n', '\r']).next().unwrap_or_default()
 }
 
 /// Whether there is room for an image of a process with so much memory, or why not.
@@ -158,6 +164,12 @@ fn without_signals<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_one_line_of_the_file() {
+        let names = ["f", "a\nb", "\n", "a\r\nb", ""].map(first_line);
+        assert_eq!(names, ["f", "a", "", "a", ""]);
+    }
 
     #[test]
     fn there_must_be_room() {
