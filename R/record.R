@@ -92,7 +92,7 @@
 #' finds all objects and what holds them. A newer image replaces the one before, so that the last one is kept.
 #'
 #' The snapshot itself is `attr(x, "snapshot")`, a profile for [profile_page()], [compare_profiles()] and [write_profile()] like
-#' those of [snapshot_memory()]. Files of the recording do not contain it.
+#' those of [snapshot_memory()]. The page of the recording contains it as well; other files do not.
 #'
 #' The vector that is just being allocated is no object of R yet. It is a row of its own, such as *allocated by fit
 #' (fit.R:12)*. Garbage that R has not collected yet is included, as `garbage not collected yet`.

@@ -1,6 +1,6 @@
 //! Reads arguments of entry points that are settings: of writers, recorders, filters and requests.
 
-use crate::argument::{STRSXP, Sexp, VECSXP, argument, text};
+use crate::argument::{RAWSXP, STRSXP, Sexp, VECSXP, argument, text};
 use crate::guard::stop;
 use extendr_api::Robj;
 use profile_allocations as allocations;
@@ -61,8 +61,8 @@ impl Options for WriterOptions<'_> {
 }
 
 /// The page for a list of `title`, `generator`, `template`, `style`, `script` (strings), `files`, `texts` and `changed`
-/// (for each source file), `mine` (files), `found` (names, or NULL), `comparison` (a list, or NULL), `sources` (a number)
-/// and `options` (a list of flags).
+/// (for each source file), `mine` (files), `found` (names, or NULL), `comparison` (a list, or NULL), `snapshot` (the
+/// page of a snapshot, or NULL), `sources` (a number) and `options` (a list of flags).
 pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
     let option = |name| option_of(list, name);
     let text = |name| Ok::<_, Error>(option(name)?.text()?.unwrap_or_default());
@@ -86,6 +86,11 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         VECSXP => Some(comparison_of(given)?),
         _ => None,
     };
+    let given = option("snapshot")?;
+    let snapshot = match given.kind() {
+        RAWSXP => Some(given.bytes()?),
+        _ => None,
+    };
     Ok(Page {
         title: text("title")?,
         generator: text("generator")?,
@@ -97,6 +102,7 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         sources: count_of(option("sources")?)?,
         found,
         comparison,
+        snapshot,
         options: page::Options::read(|name| option_of(options, name)?.flag())?,
     })
 }
