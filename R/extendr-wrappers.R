@@ -112,7 +112,7 @@ rust_own_heap <- function(least, before, pools, lazy) .Call(wrap__rust_own_heap,
 
 rust_own_size <- function() .Call(wrap__rust_own_size)
 
-rust_process_heap <- function(pid, lazy) .Call(wrap__rust_process_heap, pid, lazy)
+rust_process_heap <- function(pid, malloc, lazy) .Call(wrap__rust_process_heap, pid, malloc, lazy)
 
 rust_family <- function(pid, workers) .Call(wrap__rust_family, pid, workers)
 
