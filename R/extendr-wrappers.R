@@ -54,6 +54,8 @@ rust_frames <- function(x, lazy) .Call(wrap__rust_frames, x, lazy)
 
 rust_profvis <- function(x, filenames, texts) .Call(wrap__rust_profvis, x, filenames, texts)
 
+rust_test_calls <- function(x) .Call(wrap__rust_test_calls, x)
+
 rust_native_check <- function(settings) .Call(wrap__rust_native_check, settings)
 
 rust_native_block <- function(on) .Call(wrap__rust_native_block, on)

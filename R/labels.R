@@ -262,3 +262,21 @@ handler_caller <- function() {
     })
   }
 }
+
+# Adds a label to each sample whose key and value are not `NA`; `key` may be the same for all. A label of the user with this
+# key wins.
+label_samples <- function(x, key, value) {
+  samples <- x$samples$sample_id
+  key <- ifelse(is.na(value), NA, key)
+  known <- x$.labels
+  is_new <- !is.na(key) & !paste(samples, key) %in% paste(known$sample_id, known$key)
+  if (!any(is_new)) {
+    return(x)
+  }
+  new <- tibble::tibble(
+    sample_id = samples[is_new], key = key[is_new], str = value[is_new], num = NA_real_, unit = NA_character_
+  )
+  labels <- vctrs::vec_rbind(known, new)
+  x$.labels <- labels[order(labels$sample_id), ]
+  x
+}

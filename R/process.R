@@ -161,6 +161,8 @@ profile_process <- function(
     abort_argument("`native = TRUE` needs `pause = TRUE`: the process must stand still while its stack is copied.", call)
   }
   report <- progress_report("Recording", "iterator")
+  # Later, they may have ended.
+  folders <- folders_of_processes(pid)
   recorded <- processes_recorded(pid, seconds, interval, clock, children, call, pause, native, report)
   others <- recorded$problems$problem != "unread_sample"
   words <- c(
@@ -173,7 +175,7 @@ profile_process <- function(
       if (nrow(recorded$problems) > 0) c("*" = "See `profile_problems()` for details.")
     ), "profile_warning_incomplete", unread = recorded$unread, problems = recorded$problems, call = call)
   }
-  recorded$profile
+  with_test_labels(recorded$profile, folders, call)
 }
 
 # A list: `profile`; `problems` of stacks, a table of counts; `unread`, the number of stacks that could not be read;

@@ -248,11 +248,11 @@ record_profile <- function(
     x <- with_cpu_time(x, used)
     at_peak <- if (!is.null(reader)) snapshot_of_reader(folder, call)
     # From here on, Ctrl-C loses what others have recorded.
-    the$last_profile <- complete_recording(x, at_peak, call, env)
+    the$last_profile <- complete_recording(x, at_peak, code, call, env)
     ended <<- TRUE
     if (children$any) {
       x <- with_children(x, result_of_helper(folder, counts), frames, duration, clock, call)
-      the$last_profile <- complete_recording(x, at_peak, call, env)
+      the$last_profile <- complete_recording(x, at_peak, code, call, env)
     } else {
       end_lookout()
     }
@@ -365,9 +365,10 @@ tidy_recording <- function(x, frames, started, code, env, call) {
 }
 
 # Adds information about functions, of all processes, and the snapshot at the peak.
-complete_recording <- function(x, snapshot, call, env) {
+complete_recording <- function(x, snapshot, code, call, env) {
   x <- with_packages_in_tables(x, call, env)
   x <- with_source_text(x, as.numeric(Sys.time()), call)
+  x <- with_test_labels(x, folders_of_tests(code, env), call)
   attr(x, "snapshot") <- snapshot
   class(x) <- c("profile_recording", class(x))
   x

@@ -10,6 +10,7 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::analysis::call_tree::TreePart;
 use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::groups::By;
+use profile_core::analysis::test_calls::TestCalls;
 use profile_core::analysis::{call_tree, description, flat, holders, runs, summary};
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::{SourceId, conversion};
@@ -178,6 +179,16 @@ fn rust_unit_factors(units: &Robj, to: &Robj) -> Robj {
     })
 }
 
+// Returns the tests of testthat that run in the samples, see `to_r/test_calls.rs`.
+#[extendr]
+fn rust_test_calls(x: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let found = TestCalls::find(&profile, &stop)?;
+        to_r::test_calls(arena, &profile, &found)
+    })
+}
+
 extendr_module! {
     mod analysis;
     fn rust_unit_factors;
@@ -190,4 +201,5 @@ extendr_module! {
     fn rust_holders;
     fn rust_frames;
     fn rust_profvis;
+    fn rust_test_calls;
 }

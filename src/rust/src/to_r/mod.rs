@@ -16,6 +16,7 @@ mod runs;
 mod schema;
 mod summary;
 mod tables;
+mod test_calls;
 mod v1;
 
 pub use call_tree::call_tree;
@@ -33,3 +34,4 @@ pub use result::{counts, losses, result, tables};
 pub use runs::runs;
 pub use schema::schema;
 pub use summary::summary;
+pub use test_calls::test_calls;

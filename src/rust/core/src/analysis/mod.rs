@@ -68,6 +68,7 @@ pub(crate) mod sample_types;
 pub mod source_facts;
 pub mod steps;
 pub mod summary;
+pub mod test_calls;
 #[cfg(test)]
 mod testing;
 pub(crate) mod total;
