@@ -89,6 +89,8 @@
 #'     number), `reason` (`NA` if unknown), `grows`, whether an object is extended step by step there, so that these are new
 #'     vectors, each larger than the one before, `converts`, whether these are new vectors of another type, such as numbers
 #'     instead of integers, `share` of all allocated bytes, and `text` of the line (`NA` if unknown)}
+#'   \item{calls}{tibble: `name` of functions whose calls were counted, see `count` in [record_profile()], `calls`, their
+#'     number, and `time_per_call`, the total time of a call in seconds (`NA` if unknown); `NULL` if none were}
 #'   \item{spread}{list: `processes`, a tibble with `process`, `cpu` in seconds and `busy_share`; `seconds`, the time
 #'     in which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if
 #'     fewer than two processes worked for another one, or if their CPU time is unknown. Without times of samples,
@@ -138,6 +140,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     copying = described_copying(found$copying, summary, x$.source_text),
     allocated = described_memory(summary, found),
     copies = described_copies(found$copies, found$allocated, x$.source_text),
+    calls = described_numbers_of_calls(summary, x, call),
     spread = described_spread(x, processes, call),
     peak = described_peak(x),
     at_peak = described_at_peak(x, found, x$.source_text)
@@ -248,6 +251,17 @@ described_gc <- function(x, summary, processes) {
 }
 
 # The samples during which R copied objects, and the place with most of them.
+described_numbers_of_calls <- function(summary, x, call) {
+  figures <- with_calls_by_name(summary$by_function, attr(summary, "types"), x, call)
+  if (is.null(figures[["calls"]]) || identical(attr(summary, "type"), "calls")) {
+    return()
+  }
+  figures <- figures[!is.na(figures$calls), ]
+  tibble::tibble(
+    name = figures$name, calls = figures$calls, time_per_call = figures[["time_per_call"]] %||% rep(NA_real_, nrow(figures))
+  )[order(-figures$calls), ]
+}
+
 described_copying <- function(copying, summary, texts) {
   if (nrow(copying) == 0 || !is_time_or_count(summary)) {
     return(NULL)

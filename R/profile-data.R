@@ -96,7 +96,9 @@ profile_version <- function(x) {
 #'   The figures are double: `self` and `total` in the unit of the type; `self_share` and
 #'   `total_share`, relative to `whole` (see below); `self_time` and `total_time` in
 #'   seconds, if the sampling period is known; and `self_alloc` and `total_alloc` in bytes, if allocated memory was
-#'   recorded with counts of samples, see *Sample types* in [profile_data].
+#'   recorded with counts of samples, see *Sample types* in [profile_data]. If calls were counted, see `count` in
+#'   [record_profile()], `by_function` also has `calls`, their number, and `time_per_call`, the total time of a call in
+#'   seconds; `NA` for functions that were not counted.
 #'
 #'   With `by = "function"` or `by = "line"`, one of these tibbles. With `by = "file"` or `by = "package"`, a tibble
 #'   with the same figures, whose first column is `file` or `package`: self counts the innermost frame, so that each
@@ -157,7 +159,11 @@ summary.profile_data <- function(object, ..., type = NULL, by = NULL) {
 
 # `by`: "function", "file" or "package".
 summary_of <- function(x, type, call, by = "function") {
-  new_summary(rust(rust_summarise(x, type, by), call))
+  summary <- new_summary(rust(rust_summarise(x, type, by), call))
+  if (by == "function" && !identical(attr(summary, "type"), "calls")) {
+    summary$by_function <- with_calls_by_name(summary$by_function, attr(summary, "types"), x, call)
+  }
+  summary
 }
 
 # `summary`: of the core.

@@ -64,7 +64,7 @@ test_that("all figures agree with the summary", {
     summary <- summary(x)
     parts <- as.list(describe_profile(x))
     expect_named(parts, c(
-      "run", "tree", "functions", "lines", "packages", "labels", "gc", "copying", "allocated", "copies", "spread", "peak",
+      "run", "tree", "functions", "lines", "packages", "labels", "gc", "copying", "allocated", "copies", "calls", "spread", "peak",
       "at_peak", "notes",
       "next_calls"
     ))
