@@ -210,7 +210,8 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
     x <- with_children(x, helped, 0L, as.numeric(difftime(end, begin, units = "secs")), settings$clock, call)
   }
   x <- with_packages_in_tables(with_lines_of_files(x, c(script, places$file)), call)
-  list(profile = with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE), peak = peak_of_helper(helped))
+  x <- with_defined_names(with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE))
+  list(profile = x, peak = peak_of_helper(helped))
 }
 
 # Functions of the hook, inst/record/script.R, of R/chunk-places.R, and of the start of R.
