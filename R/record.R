@@ -29,6 +29,10 @@
 #' Functions that were typed at the prompt have no file: their lines are those of a file `<f>` for a function `f`, and
 #' those of functions within the expression are in `<expression>`.
 #'
+#' Functions have the names by which they were called. For names such as `FUN`, `<Anonymous>` and `self$run`, the source
+#' file says what is defined at this line, so they become `clean`, `FUN (report.R:12)` and `Counter$run`, see *Names of
+#' functions* in [profile_process()]. Functions without lines, as in most installed packages, keep the names of the calls.
+#'
 #' If a profiler is already running, it is stopped.
 #'
 #' @section Numbers of calls:
@@ -393,7 +397,7 @@ tidy_recording <- function(x, frames, started, code, env, call) {
 # Adds information about functions, of all processes, and the snapshot at the peak.
 complete_recording <- function(x, snapshot, counting, code, call, env) {
   x <- with_packages_in_tables(x, call, env)
-  x <- with_source_text(x, as.numeric(Sys.time()), call)
+  x <- with_defined_names(with_source_text(x, as.numeric(Sys.time()), call))
   x <- with_test_labels(x, folders_of_tests(code, env), call)
   if (!is.null(counting)) x <- with_calls(x, counting$counts())
   attr(x, "snapshot") <- snapshot

@@ -210,7 +210,7 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
     x <- with_children(x, helped, 0L, as.numeric(difftime(end, begin, units = "secs")), settings$clock, call)
   }
   x <- with_packages_in_tables(with_lines_of_files(x, c(script, places$file)), call)
-  x <- with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE)
+  x <- with_defined_names(with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE))
   list(profile = with_test_labels(x, folders_of_tests(code_of_file(script)), call), peak = peak_of_helper(helped))
 }
 

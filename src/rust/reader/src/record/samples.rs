@@ -7,7 +7,7 @@ use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, written};
 use profile_core::model::{
-    Function, Label, Link, LocationId, Profile, Source, SourceId, StackId, Strings, Toplevel,
+    Function, Label, Link, LocationId, Names, Profile, Source, SourceId, StackId, Strings, Toplevel,
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -198,6 +198,10 @@ fn location(frame: Frame, texts: &Strings, profile: &mut Profile) -> Result<Loca
     };
     let name = profile.strings.intern(texts.get(frame.name))?;
     let mut function = Function::named(name, file);
+    if frame.called != frame.name {
+        function.system_name = profile.strings.intern(texts.get(frame.called))?;
+        function.recorded = Names::Both;
+    }
     if frame.package != Package::Unknown {
         function.package_from = Some(profile.strings.intern(FROM_PROCESS)?);
     }

@@ -4,6 +4,7 @@ use crate::running_r::RunningR;
 use crate::stack::builtin::Builtin;
 use crate::stack::calls::{Call, Calls, PositionVariables};
 use crate::stack::frames::{Package, Place};
+use crate::stack::identity::Identities;
 use crate::stack::missing::Read;
 use crate::stack::names::{Found, Names};
 use crate::stack::packages::Packages;
@@ -22,11 +23,12 @@ pub struct Kept<M> {
     /// Where R keeps the position of the innermost function, if that was found.
     pub registers: Option<PositionVariables>,
     pub trunk: Trunk,
-    /// Whether no name is followed by a place.
+    /// Whether names are only what calls say.
     pub plain_names: bool,
     names: Names,
     places: Places,
     packages: Packages,
+    identities: Identities,
     /// The names of functions and files.
     pub texts: Strings,
 }
@@ -46,6 +48,7 @@ impl<M: Memory> Kept<M> {
             names: Names::default(),
             places: Places::default(),
             packages: Packages::default(),
+            identities: Identities::default(),
             texts: Strings::default(),
         }
     }
@@ -55,6 +58,7 @@ impl<M: Memory> Kept<M> {
         self.names.keep();
         self.places.keep();
         self.packages.keep();
+        self.identities.keep();
     }
 
     /// Discards what was looked up since the last call of `keep()`.
@@ -62,6 +66,7 @@ impl<M: Memory> Kept<M> {
         self.names.forget();
         self.places.forget();
         self.packages.forget();
+        self.identities.forget();
     }
 
     /// Reads the innermost calls, see [`Calls::read()`].
@@ -81,21 +86,41 @@ impl<M: Memory> Kept<M> {
         Root::find(&mut self.snapshot, &self.r, site)
     }
 
-    /// The name of a function. If many have it, the place where this one was defined is added.
-    pub fn unique_name(&mut self, name: StringId, function: u64) -> Result<StringId> {
-        if self.plain_names || !Names::is_common(self.texts.get(name)) {
+    /// The name of a function by its definition, given what the call says and the next outer call. If it has none, and many
+    /// functions are called so, the place where this one was defined is added.
+    pub fn defined_name(
+        &mut self,
+        called: StringId,
+        call: Call,
+        caller: Option<Call>,
+    ) -> Result<StringId> {
+        if self.plain_names {
+            return Ok(called);
+        }
+        let name = self.identities.find(
+            &mut self.snapshot,
+            self.r.values.nil,
+            called,
+            (call, caller),
+            &mut self.names,
+            &mut self.texts,
+        )?;
+        if let Some(name) = name {
             return Ok(name);
+        }
+        if !Names::is_common(self.texts.get(called)) {
+            return Ok(called);
         }
         let definition = self.places.find_definition(
             &mut self.snapshot,
             &self.r,
-            function,
+            call.function,
             &mut self.names,
             &mut self.texts,
         )?;
         match definition {
-            Some(place) => self.names.at(place, name, &mut self.texts),
-            None => Ok(name),
+            Some(place) => self.names.at(place, called, &mut self.texts),
+            None => Ok(called),
         }
     }
 

@@ -9,15 +9,18 @@
 //! - [`snapshot`]: what one stack needs, of one [`moment`]; [`spans`]: the active span;
 //! - [`calls`]: R's calls; [`trunk`]: those that the last stack had, too;
 //! - [`names`], [`places`], [`packages`]: the functions, files and lines of calls, and the packages of functions, each with a
-//!   `cache`;
+//!   `cache`; [`identity`]: functions that are known by their `definition`, or by the variable that has them (`bindings`);
 //! - [`positions`]: the source reference of a position in byte code; [`builtin`]: the builtin that is called there;
 //! - [`innermost`]: the position of the innermost function in its byte code.
 
 pub mod attempt;
+mod bindings;
 pub mod builtin;
 mod cache;
 pub mod calls;
+mod definition;
 pub mod frames;
+pub mod identity;
 pub mod innermost;
 pub mod kept;
 pub mod missing;

@@ -250,3 +250,24 @@ fn names_have_packages() {
         assert_eq!(split_name(name), parts);
     }
 }
+
+#[test]
+fn methods_are_recognised_by_what_the_call_says_and_by_the_class() {
+    let by_class = ["plumber:Hookable$runHooksAround", "-:handler api.R"];
+    assert_eq!(shown(&by_class).0, ["-:handler api.R"]);
+    // A method with this name of another package.
+    let other = ["mine:Hookable$runHooksAround", "-:handler api.R"];
+    assert_eq!(shown(&other).0.len(), 2);
+    let mut profile = Profile::default();
+    let id = location(&mut profile, "plumber:Api$work");
+    let function = profile.function_of(id).unwrap();
+    let called = profile.strings.intern("private$runHooksAround").unwrap();
+    let named = Function {
+        system_name: called,
+        ..function
+    };
+    profile.functions = Default::default();
+    profile.functions.intern(named).unwrap();
+    let frameworks = Frameworks::new(&profile).unwrap();
+    assert!(!frameworks.shows(id, &mut Position::default()));
+}
