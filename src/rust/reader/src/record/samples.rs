@@ -196,8 +196,9 @@ fn location(frame: Frame, texts: &Strings, profile: &mut Profile) -> Result<Loca
         Some(place) => (profile.strings.intern(texts.get(place.file))?, place.line),
         None => (profile.strings.intern("")?, 0),
     };
-    let name = profile.strings.intern(texts.get(frame.name))?;
-    let mut function = Function::named(name, file);
+    let none = profile.strings.intern("")?;
+    let mut function = Function::named(none, file);
+    function.set_name(texts.get(frame.name), &mut profile.strings)?;
     if frame.package != Package::Unknown {
         function.package_from = Some(profile.strings.intern(FROM_PROCESS)?);
     }

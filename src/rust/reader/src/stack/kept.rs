@@ -9,6 +9,7 @@ use crate::stack::names::{Found, Names};
 use crate::stack::packages::Packages;
 use crate::stack::places::{Places, Root};
 use crate::stack::snapshot::Snapshot;
+use crate::stack::titles::Titles;
 use crate::stack::trunk::Trunk;
 use profile_core::error::Result;
 use profile_core::model::{StringId, Strings};
@@ -22,11 +23,12 @@ pub struct Kept<M> {
     /// Where R keeps the position of the innermost function, if that was found.
     pub registers: Option<PositionVariables>,
     pub trunk: Trunk,
-    /// Whether no name is followed by a place.
+    /// Whether no name is followed by a place or a title.
     pub plain_names: bool,
     names: Names,
     places: Places,
     packages: Packages,
+    titles: Titles,
     /// The names of functions and files.
     pub texts: Strings,
 }
@@ -46,6 +48,7 @@ impl<M: Memory> Kept<M> {
             names: Names::default(),
             places: Places::default(),
             packages: Packages::default(),
+            titles: Titles::default(),
             texts: Strings::default(),
         }
     }
@@ -55,6 +58,7 @@ impl<M: Memory> Kept<M> {
         self.names.keep();
         self.places.keep();
         self.packages.keep();
+        self.titles.keep();
     }
 
     /// Discards what was looked up since the last call of `keep()`.
@@ -62,6 +66,7 @@ impl<M: Memory> Kept<M> {
         self.names.forget();
         self.places.forget();
         self.packages.forget();
+        self.titles.forget();
     }
 
     /// Reads the innermost calls, see [`Calls::read()`].
@@ -107,6 +112,21 @@ impl<M: Memory> Kept<M> {
         let (snapshot, r) = (&mut self.snapshot, &self.r);
         self.packages
             .find(snapshot, r, call.function, &mut self.texts)
+    }
+
+    /// The name of a function of this package with the title of the call, if it has one.
+    pub fn with_title(
+        &mut self,
+        name: StringId,
+        package: Package,
+        environment: u64,
+    ) -> Result<StringId> {
+        if self.plain_names {
+            return Ok(name);
+        }
+        let (snapshot, texts) = (&mut self.snapshot, &mut self.texts);
+        self.titles
+            .add_title(snapshot, (name, package), environment, texts)
     }
 
     /// The place of a site, and the builtin that is called there, unless this call has a record: `inner` is the address of

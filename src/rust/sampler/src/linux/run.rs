@@ -9,6 +9,7 @@ use super::evaluator;
 use super::memory::{Buffer, Limits, Stack};
 use super::modules::Modules;
 use super::registers::registers_of;
+use super::titles::Titles;
 use crate::{Settings, State};
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
@@ -38,6 +39,7 @@ struct Recorder {
     buffer: Buffer,
     unwinder: Unwinder<Modules>,
     contexts: Contexts,
+    titles: Titles,
     limits: Limits,
     /// R's file, if lines are written immediately, so that its size shows where the line of a tick ends.
     file: Option<File>,
@@ -355,6 +357,7 @@ impl Recorder {
             evaluator: evaluator::find(&mut unwinder, &contexts, limits, settings.hooks)?,
             unwinder,
             contexts,
+            titles: Titles::new(settings.titled),
             limits,
             file,
             lost: 0,
@@ -378,10 +381,13 @@ impl Recorder {
         let walked = self.unwinder.walk(registers, stack, rest)?;
         let (_, rest) = rest.split_at_mut_checked(walked.frames * PAIR)?;
         let called = self.contexts.walk(stack, rest)?;
+        let (calls, rest) = rest.split_at_mut_checked(called.contexts * PAIR)?;
+        let titles = self.titles.write(&self.contexts, stack, calls, rest);
         header[0] = walked.frames as u64 | (called.contexts as u64) << 32;
         header[1] = if walked.whole { WHOLE_STACK } else { 0 }
-            | if called.whole { WHOLE_CONTEXTS } else { 0 };
-        Some(HEADER + (walked.frames + called.contexts) * PAIR)
+            | if called.whole { WHOLE_CONTEXTS } else { 0 }
+            | (titles as u64) << 32;
+        Some(HEADER + (walked.frames + called.contexts) * PAIR + titles)
     }
 
     fn finish(&mut self, words: usize, before: u64, after: u64) {
