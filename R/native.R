@@ -190,8 +190,8 @@ rprof_event <- function(event, argument, call) {
   event
 }
 
-# `options` are options of `Rprof()`.
-start_run <- function(path, options, call) {
+# `options` are options of `Rprof()`. `with_native`: whether to record native code, and not only the titles of calls.
+start_run <- function(path, options, call, with_native = TRUE) {
   file <- file_path(path, "profile_error_write", call)
   run <- list(path = absolute_path(file, call), shown = file[[2]], uri = file[[2]], memory = options$memory.profiling)
   # With memory figures R writes a line for each sample, even if its stack is empty.
@@ -203,6 +203,7 @@ start_run <- function(path, options, call) {
     megabytes = as.integer(megabytes),
     # The number of closures on the stack: this function, its callers, and the wrapper of the entry point.
     closures = sys.nframe() + 1L,
+    native = with_native,
     titled = titled_functions(),
     version = unlist(getRversion())[1:2]
   )

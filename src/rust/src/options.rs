@@ -124,6 +124,7 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
         file: file.path,
         bytes: count(list, "megabytes")? << 20,
         closures: count(list, "closures")?,
+        native: option(list, "native")?.flag()?,
         hooks: allocations::hooks(),
         titled: titled_functions(list)?,
         version: r_version(list)?,

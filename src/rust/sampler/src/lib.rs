@@ -63,6 +63,8 @@ pub struct Settings<'a> {
     pub bytes: usize,
     /// The number of active calls of closures, with which R's contexts are compared.
     pub closures: usize,
+    /// Whether to follow the native stack. Without it, only the titles of calls are recorded.
+    pub native: bool,
     /// Addresses of functions of this package that R may call in the place of others.
     pub hooks: [u64; 4],
     /// The addresses of the functions of [`TITLED`], which the sampler looks for in R's calls; 0 for unknown ones.

@@ -1,7 +1,8 @@
 //! Combines a recording and R's own file into one profile: the native frames of a tick are inserted
 //! into the R stack of its sample.
 //!
-//! A sample whose tick is uncertain keeps R's stack and is counted as a problem.
+//! A sample whose tick is uncertain keeps R's stack and is counted as a problem. If native stacks were not recorded, samples
+//! keep R's stack, in which calls get their titles.
 
 use super::align::{Aligned, align};
 use super::interleave::{Interleaver, StackPart};
@@ -50,6 +51,8 @@ pub fn merge(
     }
     let (aligned, silent) = align(&file, &profile, recording)?;
     drop(file);
+    // R's profiler alone does not know of ticks without a sample either.
+    let silent = if recording.is_native { silent } else { 0 };
     for _ in 0..silent {
         let end = Position::Sample(aligned.len() as u64);
         problems.note(ProblemKind::SilentTick, end, b"");
@@ -62,14 +65,19 @@ pub fn merge(
     for (row, aligned) in aligned.iter().enumerate() {
         cancel::at_row(row, stop)?;
         let joint = match aligned {
-            Some(aligned) => merger.joint_stack(row, aligned, &mut profile)?,
-            None => None,
+            Some(aligned) if recording.is_native => {
+                merger.joint_stack(row, aligned, &mut profile)?
+            }
+            _ => None,
         };
         let stack = match joint {
             Some(stack) => stack,
             None => merger.stack_of_r(row, aligned.as_ref(), &mut profile)?,
         };
         stacks.try_push(stack)?;
+        if !recording.is_native {
+            continue;
+        }
         let problem = match (joint, aligned) {
             (Some(_), Some(aligned)) if aligned.tick.has_whole_stack() => continue,
             (Some(_), _) => ProblemKind::NativeCut,
@@ -170,7 +178,7 @@ impl<'a> Merger<'a> {
         files: &'a Files,
     ) -> Result<Merger<'a>> {
         Ok(Merger {
-            r: RTables::take(profile)?,
+            r: RTables::take(profile, recording.is_native)?,
             natives: NativeFrames::new(&recording.modules, files, profile)?,
             interleaver: Interleaver::new(recording)?,
             items: Vec::new(),

@@ -32,7 +32,8 @@ pub struct RTables {
 }
 
 impl RTables {
-    pub fn take(profile: &mut Profile) -> Result<RTables> {
+    /// `is_native`: whether native frames are inserted, from which those of R have to be distinguished.
+    pub fn take(profile: &mut Profile, is_native: bool) -> Result<RTables> {
         let mut renamed = Vec::new();
         renamed.try_fill(profile.locations.len(), None)?;
         Ok(RTables {
@@ -40,7 +41,11 @@ impl RTables {
             locations: std::mem::take(&mut profile.locations),
             stacks: std::mem::take(&mut profile.stacks),
             renamed,
-            frame_type: profile.frame_type("r")?,
+            frame_type: if is_native {
+                profile.frame_type("r")?
+            } else {
+                None
+            },
         })
     }
 

@@ -48,6 +48,8 @@ pub struct Recording<'a> {
     pub words: &'a [u64],
     pub modules: Vec<Module>,
     pub evaluator: Evaluator,
+    /// Whether native stacks were recorded, and not only the titles of calls.
+    pub is_native: bool,
     /// The highest address of R's C stack.
     pub stack_top: u64,
     /// Whether R writes each line immediately (R >= 4.3), so that the sizes of its file show which line belongs to a

@@ -15,7 +15,7 @@ use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
 use profile_core::joint::{Evaluator, Recording};
 use profile_runtime::profiler;
-use profile_unwind::Unwinder;
+use profile_unwind::{Unwinder, Walked};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -40,6 +40,8 @@ struct Recorder {
     unwinder: Unwinder<Modules>,
     contexts: Contexts,
     titles: Titles,
+    /// Whether native stacks are followed.
+    is_native: bool,
     limits: Limits,
     /// R's file, if lines are written immediately, so that its size shows where the line of a tick ends.
     file: Option<File>,
@@ -225,6 +227,7 @@ impl Stopped {
                 .modules
                 .seen(recorder.evaluator.eval.start)?,
             evaluator: recorder.evaluator.clone(),
+            is_native: recorder.is_native,
             stack_top: recorder.limits.top,
             lines_written_at_once: recorder.file.is_some(),
             lost: recorder.lost,
@@ -354,7 +357,12 @@ impl Recorder {
         let contexts = Contexts::new(settings)?;
         Ok(Recorder {
             buffer: Buffer::new(settings.bytes)?,
-            evaluator: evaluator::find(&mut unwinder, &contexts, limits, settings.hooks)?,
+            evaluator: if settings.native {
+                evaluator::find(&mut unwinder, &contexts, limits, settings.hooks)?
+            } else {
+                Evaluator::default()
+            },
+            is_native: settings.native,
             unwinder,
             contexts,
             titles: Titles::new(settings.titled),
@@ -378,7 +386,10 @@ impl Recorder {
         let stack = Stack::in_use(registers.stack_pointer(), self.limits);
         let room = self.buffer.room()?;
         let (header, rest) = room.split_at_mut_checked(HEADER)?;
-        let walked = self.unwinder.walk(registers, stack, rest)?;
+        let walked = match self.is_native {
+            true => self.unwinder.walk(registers, stack, rest)?,
+            false => Walked::default(),
+        };
         let (_, rest) = rest.split_at_mut_checked(walked.frames * PAIR)?;
         let called = self.contexts.walk(stack, rest)?;
         let (calls, rest) = rest.split_at_mut_checked(called.contexts * PAIR)?;
