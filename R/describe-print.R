@@ -198,6 +198,7 @@ description_memory <- function(parts, n, least, width, shown) {
         format_amount(parts$gc$self, parts$run$unit), " ", shown_label(parts$run$type), ")"
       ))
     },
+    description_loading(parts$loading, parts$run, width, shown),
     description_copying(parts$copying, parts$run, width, shown),
     # Exact bytes are shown instead of a lower bound.
     if (!is.null(memory) && !isTRUE(memory$recorded$complete)) {

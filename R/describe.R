@@ -37,6 +37,8 @@
 #' The time of reactives of Shiny, routes, chunks of a document, and tests, is shown if samples have their labels, see
 #' [with_labels()] and [label_work()].
 #'
+#' If loading packages takes more than 5% of the time, the digest shows the share, and the package that took most.
+#'
 #' Source code is shown if the profile contains it, or if [add_source_text()] can read it with its default arguments.
 #'
 #' @param x A profile, see [profile_data], or the path of a file for [read_profile()]. For `format()`, `print()` and
@@ -79,6 +81,9 @@
 #'     copies an object, see [record_profile()]; of the line with most of it, `filename` and `line` (`NA` if unknown),
 #'     the `name` of the function, `place_share`, its share of `self`, and `text` (`NA` if unknown). `NULL` if there is
 #'     no such frame, or if memory is summed}
+#'   \item{loading}{list: `self`, `self_share`, and `self_time` in seconds (0 if unknown) of loading and attaching packages,
+#'     and `packages`, a tibble with `package` (`NA` if unknown), `self` and `total`, see *Start-up* in
+#'     [summary()][summary.profile_data()]. `NULL` if no package was loaded, or if memory is summed}
 #'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, `at_least`,
 #'     whether these are lower bounds because memory was measured at each sample, and `exact`, whether each vector was
 #'     recorded; for profiles that also contain
@@ -138,6 +143,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     labels = described_labels(x, summary, call),
     gc = described_gc(x, summary, processes),
     copying = described_copying(found$copying, summary, x$.source_text),
+    loading = described_loading(found$loading, summary),
     allocated = described_memory(summary, found),
     copies = described_copies(found$copies, found$allocated, x$.source_text),
     calls = described_numbers_of_calls(summary, x, call),

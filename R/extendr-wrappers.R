@@ -40,6 +40,8 @@ rust_summarise <- function(x, sample_type, by) .Call(wrap__rust_summarise, x, sa
 
 rust_describe <- function(x, sample_type) .Call(wrap__rust_describe, x, sample_type)
 
+rust_loading <- function(x, sample_type) .Call(wrap__rust_loading, x, sample_type)
+
 rust_call_tree <- function(x, sample_type, by, sources, part, name) .Call(wrap__rust_call_tree, x, sample_type, by, sources, part, name)
 
 rust_flat <- function(x, keys, values, call) .Call(wrap__rust_flat, x, keys, values, call)

@@ -170,6 +170,15 @@ stop_profiler <- function() {
 # whether memory profiling was requested.
 native <- new.env(parent = emptyenv())
 
+# The functions whose calls are named after an argument, such as `loadNamespace(dplyr)`; `NULL` for those that are not
+# loaded. The sampler recognizes them by their addresses.
+titled_functions <- function() {
+  known <- data_model()$titled
+  Map(function(package, name) {
+    if (isNamespaceLoaded(package)) get0(name, asNamespace(package), mode = "function", inherits = FALSE)
+  }, known$package, known$`function`)
+}
+
 # The argument `event` of `Rprof()`, which R has from version 4.4 on; NULL for its default, CPU time.
 rprof_event <- function(event, argument, call) {
   if (event == "cpu") {
@@ -181,8 +190,8 @@ rprof_event <- function(event, argument, call) {
   event
 }
 
-# `options` are options of `Rprof()`.
-start_run <- function(path, options, call) {
+# `options` are options of `Rprof()`. `with_native`: whether to record native code, and not only the titles of calls.
+start_run <- function(path, options, call, with_native = TRUE) {
   file <- file_path(path, "profile_error_write", call)
   run <- list(path = absolute_path(file, call), shown = file[[2]], uri = file[[2]], memory = options$memory.profiling)
   # With memory figures R writes a line for each sample, even if its stack is empty.
@@ -194,6 +203,8 @@ start_run <- function(path, options, call) {
     megabytes = as.integer(megabytes),
     # The number of closures on the stack: this function, its callers, and the wrapper of the entry point.
     closures = sys.nframe() + 1L,
+    native = with_native,
+    titled = titled_functions(),
     version = unlist(getRversion())[1:2]
   )
   started <- FALSE

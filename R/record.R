@@ -289,7 +289,11 @@ record_profile <- function(
   }
   # Whatever was started is ended.
   suspendInterrupts({
-    finish <- if (native) start_native_recording(options, folder, call) else start_recording(options, folder, call)
+    finish <- if (native) {
+      start_native_recording(options, folder, call)
+    } else {
+      start_recording(options, folder, loads_packages(code), call)
+    }
     the$recording <- environment()
     old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
     on.exit({
@@ -329,13 +333,36 @@ last_profile <- function() {
   the$last_profile
 }
 
+# Whether evaluating the code obviously loads packages. Then the sampler notes which, see `titled_functions()`.
+loads_packages <- function(code) {
+  names <- all.names(code)
+  loads <- c("library", "require", "requireNamespace", "loadNamespace", "attachNamespace", "source", "sys.source")
+  packages <- setdiff(names[which(names %in% c("::", ":::")) + 1], NA)
+  any(loads %in% names) || !all(vapply(packages, isNamespaceLoaded, NA))
+}
+
 # Starts a profiler, whose file is in this folder, and returns the function that stops it and returns the profile.
-start_recording <- function(options, folder, call) {
+# `titles`: whether to note after what calls are named, where that is possible.
+start_recording <- function(options, folder, titles, call) {
   force(call)
   path <- in_folder(folder, "Rprof.out")
   # R omits the lines of files beyond this limit. Large programs exceed the default.
   if (options$line.profiling) {
     options$numfiles <- 1000L
+  }
+  if (titles && is_live_platform()) {
+    utils::Rprof(NULL)
+    is_started <- tryCatch(
+      {
+        start_run(path, options, call, with_native = FALSE)
+        TRUE
+      },
+      profile_error_unsupported = function(error) FALSE
+    )
+    if (is_started) {
+      native$run$uri <- NA_character_
+      return(function() stop_run(call, write = FALSE)$profile)
+    }
   }
   tryCatch(
     rlang::inject(utils::Rprof(path, !!!options)),

@@ -1,6 +1,6 @@
 //! Reads arguments of entry points that are settings: of writers, recorders, filters and requests.
 
-use crate::argument::{RAWSXP, STRSXP, Sexp, VECSXP, argument, text};
+use crate::argument::{RAWSXP, SEXPTYPE, STRSXP, Sexp, VECSXP, argument, text};
 use crate::guard::stop;
 use extendr_api::Robj;
 use profile_allocations as allocations;
@@ -11,6 +11,7 @@ use profile_core::formats::payload::payload_of;
 use profile_core::formats::{self, Options, Writer};
 use profile_core::limits::memory::TryCollect;
 use profile_core::message;
+use profile_core::model::titled::TITLED;
 use profile_core::model::{Payload, Profile};
 use profile_core::page::{self, Comparison, Page, SourceText};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
@@ -129,10 +130,24 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
         file: file.path,
         bytes: count(list, "megabytes")? << 20,
         closures: count(list, "closures")?,
+        native: option(list, "native")?.flag()?,
         hooks: allocations::hooks(),
+        titled: titled_functions(list)?,
         version: r_version(list)?,
     };
     Ok((settings, file.shown))
+}
+
+/// The addresses of the functions of [`TITLED`], which are in the list `titled` in this order, or `NULL`.
+fn titled_functions(list: &Robj) -> Result<[u64; TITLED.len()]> {
+    let mut addresses = [0; TITLED.len()];
+    let functions = option(list, "titled")?.elements()?;
+    for (address, function) in addresses.iter_mut().zip(functions) {
+        if function.kind() == SEXPTYPE::CLOSXP {
+            *address = function.address();
+        }
+    }
+    Ok(addresses)
 }
 
 /// The settings of a recording of allocations for a list of the sizes `threshold` and `probe`, in bytes.

@@ -9,7 +9,7 @@
 //!   where R keeps all of them, with a row for each layout, and [`slots`] of its pages; [`allocation`]: the memory of
 //!   objects outside of pages;
 //! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
-//! - [`environments`]: variables by their names, and namespaces;
+//! - [`environments`]: variables by their names, and namespaces; [`arguments`]: the titles of calls;
 //! - [`callbacks`], [`connections`], [`devices`]: structures outside of R's heap that hold objects;
 //! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.
 //!
@@ -30,6 +30,7 @@ pub const IS_LIVE: bool = cfg!(all(
 ));
 
 pub mod allocation;
+pub mod arguments;
 pub mod byte_code;
 pub mod callbacks;
 pub mod connections;

@@ -17,11 +17,12 @@
 //! not take a lock or allocate memory. It calls `getpid()`, `pthread_self()`, `pthread_kill()`,
 //! `fstat()`, `sigaction()`, `sigemptyset()` and `strlen()`, which are async-signal-safe by POSIX;
 //! `pthread_equal()`, which compares two numbers; `_dl_find_object()`, which glibc provides for
-//! unwinding in handlers, or before glibc 2.35 the system call `process_vm_readv()`; gimli's reader
+//! unwinding in handlers; the system call `process_vm_readv()`; gimli's reader
 //! of unwind tables, which uses memory that was allocated before; and R's own handler. It reads only
 //! the stack between the interrupted stack pointer and the end of the stack, and code and tables
 //! inside modules that the dynamic loader reports: a damaged stack ends the walk and does not crash
-//! the process.
+//! the process. Objects of R, and the modules before glibc 2.35, are read by the kernel, which rejects
+//! wrong addresses.
 //!
 //! # Where it works
 //!
@@ -50,6 +51,7 @@ mod platform;
 
 pub use platform::{Stopped, abandon, block, check, start, state, stop, unblock};
 
+use profile_core::model::titled::TITLED;
 use std::path::Path;
 
 /// What [`start`] needs to know about the running R.
@@ -61,8 +63,12 @@ pub struct Settings<'a> {
     pub bytes: usize,
     /// The number of active calls of closures, with which R's contexts are compared.
     pub closures: usize,
+    /// Whether to follow the native stack. Without it, only the titles of calls are recorded.
+    pub native: bool,
     /// Addresses of functions of this package that R may call in the place of others.
     pub hooks: [u64; 4],
+    /// The addresses of the functions of [`TITLED`], which the sampler looks for in R's calls; 0 for unknown ones.
+    pub titled: [u64; TITLED.len()],
     /// The first two numbers of R's version.
     pub version: (u32, u32),
 }

@@ -43,6 +43,7 @@ pub fn abandon() {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use profile_core::model::titled::TITLED;
     use std::path::Path;
 
     #[test]
@@ -51,7 +52,9 @@ mod tests {
             file: Path::new("Rprof.out"),
             bytes: 1 << 20,
             closures: 0,
+            native: true,
             hooks: [0; 4],
+            titled: [0; TITLED.len()],
             version: (4, 5),
         };
         let error = start(&settings).unwrap_err();

@@ -11,7 +11,7 @@ use profile_core::analysis::call_tree::TreePart;
 use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::groups::By;
 use profile_core::analysis::test_calls::TestCalls;
-use profile_core::analysis::{call_tree, description, flat, holders, runs, summary};
+use profile_core::analysis::{call_tree, description, flat, holders, loaded, runs, summary};
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::{SourceId, conversion};
 
@@ -36,6 +36,18 @@ fn rust_describe(x: &Robj, sample_type: &Robj) -> Robj {
         let names = FrameNames::new(&profile)?;
         let description = description::describe(&profile, &names, wanted, &stop)?;
         to_r::description(arena, &profile, &description)
+    })
+}
+
+// Returns the time in which packages were loaded, see `to_r/loading.rs`.
+#[extendr]
+fn rust_loading(x: &Robj, sample_type: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::analysed(argument(x), &stop)?;
+        let wanted = argument(sample_type).text()?;
+        let names = FrameNames::new(&profile)?;
+        let loading = loaded::loading(&profile, &names, wanted, &stop)?;
+        to_r::loading(arena, &loading)
     })
 }
 
@@ -194,6 +206,7 @@ extendr_module! {
     fn rust_unit_factors;
     fn rust_summarise;
     fn rust_describe;
+    fn rust_loading;
     fn rust_call_tree;
     fn rust_flat;
     fn rust_frame_names;

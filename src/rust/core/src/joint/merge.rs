@@ -1,13 +1,14 @@
 //! Combines a recording and R's own file into one profile: the native frames of a tick are inserted
 //! into the R stack of its sample.
 //!
-//! A sample whose tick is uncertain keeps R's stack and is counted as a problem.
+//! A sample whose tick is uncertain keeps R's stack and is counted as a problem. If native stacks were not recorded, samples
+//! keep R's stack, in which calls get their titles.
 
 use super::align::{Aligned, align};
 use super::interleave::{Interleaver, StackPart};
 use super::native::NativeFrames;
 use super::r_tables::RTables;
-use super::recording::Recording;
+use super::recording::{Recording, Title};
 use super::symbols::Files;
 use crate::analysis::label_frames::take_labels;
 use crate::error::{Error, Position, Result};
@@ -21,7 +22,6 @@ use crate::model::known_types::SAMPLES;
 use crate::model::{LocationId, Profile, StackId, seconds};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Creates the joint profile of a run whose R stacks are in the file at `path`. Memory figures,
@@ -51,6 +51,8 @@ pub fn merge(
     }
     let (aligned, silent) = align(&file, &profile, recording)?;
     drop(file);
+    // R's profiler alone does not know of ticks without a sample either.
+    let silent = if recording.is_native { silent } else { 0 };
     for _ in 0..silent {
         let end = Position::Sample(aligned.len() as u64);
         problems.note(ProblemKind::SilentTick, end, b"");
@@ -63,14 +65,19 @@ pub fn merge(
     for (row, aligned) in aligned.iter().enumerate() {
         cancel::at_row(row, stop)?;
         let joint = match aligned {
-            Some(aligned) => merger.joint_stack(row, aligned, &mut profile)?,
-            None => None,
+            Some(aligned) if recording.is_native => {
+                merger.joint_stack(row, aligned, &mut profile)?
+            }
+            _ => None,
         };
         let stack = match joint {
             Some(stack) => stack,
-            None => merger.stack_of_r(row, &mut profile)?,
+            None => merger.stack_of_r(row, aligned.as_ref(), &mut profile)?,
         };
         stacks.try_push(stack)?;
+        if !recording.is_native {
+            continue;
+        }
         let problem = match (joint, aligned) {
             (Some(_), Some(aligned)) if aligned.tick.has_whole_stack() => continue,
             (Some(_), _) => ProblemKind::NativeCut,
@@ -160,6 +167,8 @@ struct Merger<'a> {
     /// R's items of the current sample, and all its frames, innermost first.
     items: Vec<LocationId>,
     stack: Vec<LocationId>,
+    /// The titles of these items, by their numbers.
+    titles: Vec<(usize, Title)>,
 }
 
 impl<'a> Merger<'a> {
@@ -169,17 +178,25 @@ impl<'a> Merger<'a> {
         files: &'a Files,
     ) -> Result<Merger<'a>> {
         Ok(Merger {
-            r: RTables::take(profile)?,
+            r: RTables::take(profile, recording.is_native)?,
             natives: NativeFrames::new(&recording.modules, files, profile)?,
             interleaver: Interleaver::new(recording)?,
             items: Vec::new(),
             stack: Vec::new(),
+            titles: Vec::new(),
         })
     }
 
-    fn stack_of_r(&mut self, row: usize, profile: &mut Profile) -> Result<StackId> {
-        self.begin(row, profile)?;
-        self.push_items(0..self.items.len(), profile)?;
+    fn stack_of_r(
+        &mut self,
+        row: usize,
+        aligned: Option<&Aligned>,
+        profile: &mut Profile,
+    ) -> Result<StackId> {
+        self.begin(row, aligned, profile)?;
+        for item in 0..self.items.len() {
+            self.push_item(item, profile)?;
+        }
         profile.stacks.intern(&self.stack)
     }
 
@@ -190,9 +207,11 @@ impl<'a> Merger<'a> {
         aligned: &Aligned,
         profile: &mut Profile,
     ) -> Result<Option<StackId>> {
-        self.begin(row, profile)?;
+        self.begin(row, Some(aligned), profile)?;
         let mark = usize::from(aligned.gc);
-        self.push_items(0..mark, profile)?;
+        for item in 0..mark {
+            self.push_item(item, profile)?;
+        }
         let items = &self.items[mark..];
         let is_call = |item: usize| self.r.is_call(items[item], profile);
         let Some(parts) = self
@@ -204,7 +223,11 @@ impl<'a> Merger<'a> {
         for part in parts.iter().rev() {
             match part {
                 StackPart::Item(item) => {
-                    let location = self.r.location(items[*item], profile)?;
+                    let location = self.r.location_of(
+                        items[*item],
+                        title(&self.titles, mark + item),
+                        profile,
+                    )?;
                     self.stack.try_push(location)?;
                 }
                 StackPart::Native(frame) => {
@@ -218,18 +241,29 @@ impl<'a> Merger<'a> {
         profile.stacks.intern(&self.stack).map(Some)
     }
 
-    fn begin(&mut self, row: usize, profile: &Profile) -> Result<()> {
+    fn begin(&mut self, row: usize, aligned: Option<&Aligned>, profile: &Profile) -> Result<()> {
         self.items.clear();
         self.stack.clear();
+        self.titles.clear();
+        if let Some(Aligned { tick, gc }) = aligned {
+            for (number, title) in tick.titles() {
+                self.titles.try_push((usize::from(*gc) + number, title))?;
+            }
+        }
         let stack = self.r.stacks.get(profile.samples.stack[row]);
         stack.append_to(&mut self.items)
     }
 
-    fn push_items(&mut self, items: Range<usize>, profile: &mut Profile) -> Result<()> {
-        for item in &self.items[items] {
-            let location = self.r.location(*item, profile)?;
-            self.stack.try_push(location)?;
-        }
-        Ok(())
+    fn push_item(&mut self, item: usize, profile: &mut Profile) -> Result<()> {
+        let title = title(&self.titles, item);
+        let location = self.r.location_of(self.items[item], title, profile)?;
+        self.stack.try_push(location)
     }
+}
+
+fn title(titles: &[(usize, Title)], item: usize) -> Option<&Title> {
+    let mut titles = titles.iter();
+    titles
+        .find(|(number, _)| *number == item)
+        .map(|(_, title)| title)
 }

@@ -37,6 +37,7 @@ fn recording(words: &[u64]) -> Recording<'_> {
         ..Module::default()
     };
     Recording {
+        is_native: true,
         words,
         modules: vec![
             module("/nowhere/libR.so", Role::Evaluator),

@@ -244,6 +244,12 @@ impl Attempt {
                 Found::Damaged => return Err(Missing::Call(number).into()),
             };
             let package = kept.package_of(call)?;
+            let name = match name {
+                Some((name, called)) => {
+                    Some((kept.with_title(name, package, call.environment)?, called))
+                }
+                None => None,
+            };
             let called_at = kept.root(call.site)?;
             let (place, builtin) = kept.place_of(called_at, call.call)?;
             let is_late = age.is_some_and(|age| kept.snapshot.age() >= age);

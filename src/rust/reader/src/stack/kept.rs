@@ -10,6 +10,7 @@ use crate::stack::names::{Found, Names};
 use crate::stack::packages::Packages;
 use crate::stack::places::{Places, Root};
 use crate::stack::snapshot::Snapshot;
+use crate::stack::titles::Titles;
 use crate::stack::trunk::Trunk;
 use profile_core::error::Result;
 use profile_core::model::{StringId, Strings};
@@ -23,12 +24,13 @@ pub struct Kept<M> {
     /// Where R keeps the position of the innermost function, if that was found.
     pub registers: Option<PositionVariables>,
     pub trunk: Trunk,
-    /// Whether names are only what calls say.
+    /// Whether names are only what calls say, and none is followed by a title.
     pub plain_names: bool,
     names: Names,
     places: Places,
     packages: Packages,
     identities: Identities,
+    titles: Titles,
     /// The names of functions and files.
     pub texts: Strings,
 }
@@ -49,6 +51,7 @@ impl<M: Memory> Kept<M> {
             places: Places::default(),
             packages: Packages::default(),
             identities: Identities::default(),
+            titles: Titles::default(),
             texts: Strings::default(),
         }
     }
@@ -59,6 +62,7 @@ impl<M: Memory> Kept<M> {
         self.places.keep();
         self.packages.keep();
         self.identities.keep();
+        self.titles.keep();
     }
 
     /// Discards what was looked up since the last call of `keep()`.
@@ -67,6 +71,7 @@ impl<M: Memory> Kept<M> {
         self.places.forget();
         self.packages.forget();
         self.identities.forget();
+        self.titles.forget();
     }
 
     /// Reads the innermost calls, see [`Calls::read()`].
@@ -132,6 +137,21 @@ impl<M: Memory> Kept<M> {
         let (snapshot, r) = (&mut self.snapshot, &self.r);
         self.packages
             .find(snapshot, r, call.function, &mut self.texts)
+    }
+
+    /// The name of a function of this package with the title of the call, if it has one.
+    pub fn with_title(
+        &mut self,
+        name: StringId,
+        package: Package,
+        environment: u64,
+    ) -> Result<StringId> {
+        if self.plain_names {
+            return Ok(name);
+        }
+        let (snapshot, texts) = (&mut self.snapshot, &mut self.texts);
+        self.titles
+            .add_title(snapshot, (name, package), environment, texts)
     }
 
     /// The place of a site, and the builtin that is called there, unless this call has a record: `inner` is the address of

@@ -11,7 +11,7 @@ use crate::Settings;
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::PAIR;
 use profile_runtime::contexts::{
-    Head, Layout, MOST_PROMISES, NEXT_PROMISE, NODE_STACK_BYTES, Walk,
+    CALLFUN, CLOENV, Head, Layout, MOST_PROMISES, NEXT_PROMISE, NODE_STACK_BYTES, Walk,
 };
 use profile_runtime::memory::{self, Memory};
 use profile_runtime::variables::{EVAL, GLOBAL_CONTEXT, NODE_STACK_END, NODE_STACK_TOP};
@@ -115,6 +115,19 @@ impl Contexts {
         }
         walked.whole = walk.is_whole();
         Some(walked)
+    }
+}
+
+impl Contexts {
+    /// The function that a record calls, and the environment of the call.
+    pub fn function(&self, stack: Stack, address: u64) -> Option<[u64; 2]> {
+        let mut memory = Stacks {
+            stack,
+            nodes: &self.nodes,
+            toplevel: 0,
+        };
+        let mut word = |field| memory::word(&mut memory, address.checked_add(field)?);
+        Some([word(CALLFUN)?, word(CLOENV)?])
     }
 }
 

@@ -1,7 +1,8 @@
 //! The sampler on Linux.
 //!
 //! [`run`] contains the state of a run and the handler; the crate `unwind` follows the native stack, by the unwind
-//! tables of the [`modules`]; [`contexts`] follows R's list of calls; [`evaluator`] finds the code of R's evaluator;
+//! tables of the [`modules`]; [`contexts`] follows R's list of calls, and
+//! [`titles`] reads the argument after which some are named; [`evaluator`] finds the code of R's evaluator;
 //! [`memory`] contains the buffer and the bounds of the stack; [`registers`] is the part that depends on the processor.
 
 mod contexts;
@@ -13,6 +14,7 @@ mod modules;
 #[cfg_attr(target_arch = "aarch64", path = "registers/aarch64.rs")]
 mod registers;
 mod run;
+mod titles;
 #[cfg(test)]
 mod unwind_tests;
 

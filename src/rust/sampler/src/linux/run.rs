@@ -9,12 +9,13 @@ use super::evaluator;
 use super::memory::{Buffer, Limits, Stack};
 use super::modules::Modules;
 use super::registers::registers_of;
+use super::titles::Titles;
 use crate::{Settings, State};
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
 use profile_core::joint::{Evaluator, Recording};
 use profile_runtime::profiler;
-use profile_unwind::Unwinder;
+use profile_unwind::{Unwinder, Walked};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -38,6 +39,9 @@ struct Recorder {
     buffer: Buffer,
     unwinder: Unwinder<Modules>,
     contexts: Contexts,
+    titles: Titles,
+    /// Whether native stacks are followed.
+    is_native: bool,
     limits: Limits,
     /// R's file, if lines are written immediately, so that its size shows where the line of a tick ends.
     file: Option<File>,
@@ -223,6 +227,7 @@ impl Stopped {
                 .modules
                 .seen(recorder.evaluator.eval.start)?,
             evaluator: recorder.evaluator.clone(),
+            is_native: recorder.is_native,
             stack_top: recorder.limits.top,
             lines_written_at_once: recorder.file.is_some(),
             lost: recorder.lost,
@@ -352,9 +357,15 @@ impl Recorder {
         let contexts = Contexts::new(settings)?;
         Ok(Recorder {
             buffer: Buffer::new(settings.bytes)?,
-            evaluator: evaluator::find(&mut unwinder, &contexts, limits, settings.hooks)?,
+            evaluator: if settings.native {
+                evaluator::find(&mut unwinder, &contexts, limits, settings.hooks)?
+            } else {
+                Evaluator::default()
+            },
+            is_native: settings.native,
             unwinder,
             contexts,
+            titles: Titles::new(settings.titled),
             limits,
             file,
             lost: 0,
@@ -375,13 +386,19 @@ impl Recorder {
         let stack = Stack::in_use(registers.stack_pointer(), self.limits);
         let room = self.buffer.room()?;
         let (header, rest) = room.split_at_mut_checked(HEADER)?;
-        let walked = self.unwinder.walk(registers, stack, rest)?;
+        let walked = match self.is_native {
+            true => self.unwinder.walk(registers, stack, rest)?,
+            false => Walked::default(),
+        };
         let (_, rest) = rest.split_at_mut_checked(walked.frames * PAIR)?;
         let called = self.contexts.walk(stack, rest)?;
+        let (calls, rest) = rest.split_at_mut_checked(called.contexts * PAIR)?;
+        let titles = self.titles.write(&self.contexts, stack, calls, rest);
         header[0] = walked.frames as u64 | (called.contexts as u64) << 32;
         header[1] = if walked.whole { WHOLE_STACK } else { 0 }
-            | if called.whole { WHOLE_CONTEXTS } else { 0 };
-        Some(HEADER + (walked.frames + called.contexts) * PAIR)
+            | if called.whole { WHOLE_CONTEXTS } else { 0 }
+            | (titles as u64) << 32;
+        Some(HEADER + (walked.frames + called.contexts) * PAIR + titles)
     }
 
     fn finish(&mut self, words: usize, before: u64, after: u64) {
