@@ -1,6 +1,8 @@
 # Records the profiles in this folder, with the versions of the packages that are installed: `Rscript record.R`, in this
 # folder. The work of the user is always the function `slow()`, of a file `app.R` if the framework runs a file.
 #
+# Frameworks for parallel work are in record-parallel.R.
+#
 # A file has the version of the package in its name. It has no packages of functions, which pprof files cannot hold.
 
 library(profile)
@@ -83,13 +85,6 @@ if (requireNamespace("testthat", quietly = TRUE)) {
   ), "tests/test-app.R")
   save_as(record(testthat::test_dir("tests", reporter = "silent")), "testthat")
 }
-if (requireNamespace("future.apply", quietly = TRUE)) {
-  library(future)
-  save_as(record({
-    value(future(slow(40), seed = TRUE))
-    future.apply::future_lapply(1:4, function(i) slow(10), future.seed = TRUE)
-  }), "future")
-}
 if (requireNamespace("purrr", quietly = TRUE)) {
   # Functions that call others, each from a function of the user.
   verbs <- c(
@@ -145,41 +140,4 @@ if (requireNamespace("promises", quietly = TRUE)) {
       slow(20)
     }
   save_as(record(while (!later::loop_empty()) later::run_now(1)), "promises")
-}
-# Workers, recorded from outside.
-cluster <- parallel::makeCluster(1)
-parallel::clusterExport(cluster, "slow")
-x <- record_profile(parallel::parLapply(cluster, 1:4, function(i) slow(20)), children = TRUE)
-parallel::stopCluster(cluster)
-save_as(filter_profile(x, labels = list(source = summary(x, by = "source")$source[[1]])), "parallel")
-if (requireNamespace("callr", quietly = TRUE)) {
-  x <- record_profile(callr::r(function(slow) slow(80), list(slow = slow)), children = TRUE)
-  save_as(filter_profile(x, labels = list(source = summary(x, by = "source")$source[[1]])), "callr")
-}
-if (requireNamespace("targets", quietly = TRUE)) {
-  writeLines(c(
-    lines_of_slow, "profile::label_work('targets')",
-    "list(",
-    "  targets::tar_target(one, slow(40)),",
-    "  targets::tar_target(two, sapply(1:2, function(i) slow(one)))",
-    ")"
-  ), "app.R")
-  save_as(record(targets::tar_make(script = "app.R", callr_function = NULL, reporter = "silent")), "targets")
-}
-if (requireNamespace("mirai", quietly = TRUE)) {
-  mirai::daemons(1)
-  x <- record_profile(
-    {
-      tasks <- list(
-        mirai::mirai(profile::with_labels(c(task = "fit"), slow(40)), slow = slow),
-        mirai::mirai(slow(20), slow = slow)
-      )
-      mirai::call_mirai(tasks)
-      mirai::mirai_map(1:2, function(i, slow) slow(20), .args = list(slow = slow))[]
-    },
-    children = TRUE
-  )
-  mirai::daemons(0)
-  sources <- summary(x, by = "source")$source
-  save_as(filter_profile(x, labels = list(source = sources[[1]])), "mirai")
 }

@@ -118,7 +118,9 @@ impl Frameworks {
             let holds = match rule.package {
                 ANY => !has_file && !is_own,
                 // The package may have been guessed from the name; a caller is better evidence.
-                _ if rule.callers[0].is_some() => !has_file && !is_own,
+                own if rule.callers[0].is_some() => {
+                    !has_file && !is_own && (!rule.is_certain || package == Some(own))
+                }
                 own => match package {
                     Some(known) => known == own,
                     // Functions of base have the file of the user's code that they evaluate, and so have units of work.

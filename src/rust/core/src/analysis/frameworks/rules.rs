@@ -159,16 +159,17 @@ fn rule(package: &'static str, word: &'static str, action: Action) -> Rule {
     }
 }
 
-/// The caller and the rest of `caller>rest`. Names such as `%>%` and `<reactive:*>` contain the same characters.
+/// The caller and the rest of `caller>rest`. Names such as `%>%`, `<<-` and `<reactive:*>` contain the same characters.
 fn split_caller(word: &'static str) -> Option<(&'static str, &'static str)> {
-    let end = match word.strip_prefix('<') {
-        // `<Anonymous>>f`
-        Some(_) => word.find(">>")? + 1,
-        None => word.find('>')?,
+    let end = match word.as_bytes().first()? {
+        // `%do%>f`
+        b'%' => word.find("%>").filter(|&at| at > 0)? + 1,
+        // `<Anonymous>>f`, `<<->f`
+        b'<' if !word.starts_with("<<-") => word.find(">>")? + 1,
+        _ => word.find('>')?,
     };
     let (caller, rest) = (&word[..end], &word[end + 1..]);
-    Some((caller, rest))
-        .filter(|_| !caller.is_empty() && !caller.starts_with('%') && !rest.is_empty())
+    Some((caller, rest)).filter(|_| !caller.is_empty() && !rest.is_empty())
 }
 
 #[cfg(test)]
@@ -185,7 +186,7 @@ mod tests {
     #[test]
     fn words_of_rules() {
         let (rules, others) = parse(
-            "# comment\n\na hide ::f g>h <y>>i>h %>% <x>\nb inside\nc label:k <o:u$*>=u$* v*\nd what f\ne inside f\nf\n",
+            "# comment\n\na hide ::f g>h <y>>i>h %>% <x> %d%>h g><<->h\nb inside\nc label:k <o:u$*>=u$* v*\nd what f\ne inside f\nf\n",
         ).unwrap();
         assert_eq!(others, ["d what f", "e inside f", "f"]);
         assert_eq!(rules.packages, ["a", "b", "c", "d", "e"]);
@@ -200,15 +201,17 @@ mod tests {
             (Some("i"), Some("<y>"), "h"),
             (None, None, "%>%"),
             (None, None, "<x>"),
+            (Some("%d%"), None, "h"),
+            (Some("<<-"), Some("g"), "h"),
             (None, None, "<o:u$"),
             (None, None, "v"),
         ];
         assert_eq!(found, expected);
         assert!(rules.rules[0].is_certain && !rules.rules[1].is_certain);
         let value = |rule: usize, name: &str| rules.rules[rule].value(name).unwrap();
-        assert_eq!(value(5, "<o:u$plot>"), "u$plot");
-        assert_eq!(value(6, "vw"), "vw");
-        assert_eq!(rules.rules[5].name.variable_part("<o:u$plot"), None);
+        assert_eq!(value(7, "<o:u$plot>"), "u$plot");
+        assert_eq!(value(8, "vw"), "vw");
+        assert_eq!(rules.rules[7].name.variable_part("<o:u$plot"), None);
         assert_eq!(rules.rules[0].name.variable_part("fg"), None);
     }
 }

@@ -195,6 +195,20 @@ fn functions_of_users_with_such_names_are_shown() {
         "source_file",
         "workLoop",
         "output$write",
+        "send",
+        "daemon",
+        "user",
+        "instance",
+        "iterator",
+        "is_exhausted",
+        "as_iterator",
+        "then",
+        "resolved",
+        "value.list",
+        "e$fun",
+        "serialize",
+        "...future.FUN",
+        "...furrr_fn",
     ] {
         let stack = format!("main, {name}, f, g");
         check(&stack, &stack);
@@ -215,6 +229,133 @@ fn functions_of_users_with_such_names_are_shown() {
         "httpuv::runServer, service, run_now, execCallbacks, rookCall, compute, func, my_handler, slow",
         "httpuv::runServer, service, my_handler, slow",
     );
+}
+
+#[test]
+fn workers_show_the_code_that_they_run() {
+    let caught = "base:tryCatch, base:tryCatchList, base:tryCatchOne, base:doTryCatch";
+    check(
+        &format!(
+            "parallel::workRSOCK, workLoop, workCommand, {caught}, do.call, -:<Anonymous>, evalFutureInternal, {caught}, \
+                eval, eval, lapply, FUN, ...future.FUN, slow"
+        ),
+        "-:<Anonymous>, ...future.FUN, slow",
+    );
+    check(
+        "crew::crew_worker, do.call, <Anonymous>, nanonext:send, eval_mirai, eval, crew::crew_eval, tryCatch, eval, \
+            targets::target_run_worker, target_run, build_init, build_eval_fce17be7, eval, slow",
+        "crew::crew_worker, slow",
+    );
+    check(
+        "mirai::daemon, nanonext:send, mirai:eval_mirai, eval, do.call, <Anonymous> a.R, slow",
+        "mirai::daemon, <Anonymous> a.R, slow",
+    );
+    check("-:daemon, send, f", "-:daemon, send, f");
+    check("daemon, nanonext:send, f", "daemon, f");
+    check(
+        "do, nanonext:send, serialize",
+        "do, nanonext:send, serialize",
+    );
+    check(
+        "%dopar%, e$fun, mclapply, lapply, FUN, sendMaster, try, lapply, FUN, tryCatch, eval, eval, slow",
+        "%dopar%, slow",
+    );
+    check("f, e$fun, g", "f, e$fun, g");
+    check(
+        "BiocParallel::bplapply, bplapply, .bpinit, bploop, .manager_send, .send_to, mcparallel, sendMaster, serialize, \
+            eval, .bpworker_EXEC, do.call, .workerLapply_impl, do.call, <Anonymous>, FUN, -:FUN, slow",
+        "BiocParallel::bplapply, -:FUN, slow",
+    );
+}
+
+#[test]
+fn a_future_that_is_an_argument_is_code_of_the_user() {
+    check(
+        "value, f, future::future, run, run.Future, launchFuture, evalFuture, evalFutureInternal, eval, eval, g, h",
+        "value, f, future::future, g, h",
+    );
+    let waits = "future:value.list, future:resolved, future:resolved.ClusterFuture, parallelly:connectionId";
+    check(&format!("f, future::value, {waits}"), "f, future::value");
+    check(
+        "value, value.list, resolved, f",
+        "value, value.list, resolved, f",
+    );
+    check(
+        "furrr::future_map, furrr_map_template, f, g",
+        "furrr::future_map, f, g",
+    );
+    check(
+        "furrr::future_map, furrr_map_template, furrr_template, future::future, run, eval, do.call, <Anonymous>, map_, \
+            with_indexed_errors, <Anonymous>, .f, ...furrr_fn, slow",
+        "furrr::future_map, ...furrr_fn, slow",
+    );
+}
+
+#[test]
+fn generators_show_the_code_of_their_steps() {
+    let steps = "evalq, evalq, base::evalq, base::evalq";
+    let user = "user, <<-, env_poke, eval_bare, .External2";
+    check(
+        &format!(
+            "f, coro::loop, eval_bare, .External2, <Anonymous>, is_exhausted, <<-, env_poke, iterator, {steps}, {user}, slow"
+        ),
+        "f, coro::loop, slow",
+    );
+    check(
+        "f, coro::loop, eval_bare, .External2, g, slow",
+        "f, coro::loop, g, slow",
+    );
+    check(
+        &format!("f, coro::is_exhausted, numbers, {steps}, {user}, slow"),
+        "f, coro::is_exhausted, numbers, slow",
+    );
+    check(
+        &format!("task, local, coro:instance, {steps}, then, promises::then, as_promise, {user}, f"),
+        "task, f",
+    );
+    check(
+        &format!("numbers, {steps}, with_try_catch, inject, tryCatch, {user}, f"),
+        "numbers, f",
+    );
+    check(
+        "local, eval.parent, eval, eval, eval, eval, instance, user, then, f",
+        "instance, user, then, f",
+    );
+    check(
+        "evalq, evalq, user, is_exhausted, f",
+        "user, is_exhausted, f",
+    );
+    check(&format!("{steps}, -:user, f"), "-:user, f");
+}
+
+#[test]
+fn each_rule_has_an_effect() {
+    for rule in &Rules::get().unwrap().rules {
+        let (package, name) = (rule.package, rule.name.start);
+        if rule.name.end.is_some() || matches!(rule.action, Action::Label(_)) {
+            continue;
+        }
+        let mut stack: Vec<String> = Vec::new();
+        if rule.action == Action::Ends {
+            stack.push("shiny:..stacktraceoff..".into());
+        }
+        let callers = rule.callers.iter().rev().flatten();
+        stack.extend(callers.map(|caller| caller.to_string()));
+        stack.push(match rule.is_certain {
+            true => format!("{package}:{name}"),
+            false => name.into(),
+        });
+        let of_rule = stack.last().cloned();
+        stack.push("called".into());
+        let stack: Vec<_> = stack.iter().map(String::as_str).collect();
+        let (left, _) = shown(&stack);
+        match rule.action {
+            Action::Hide => assert_eq!(left.iter().filter(|&frame| Some(frame) == of_rule.as_ref()).count(), 
+                stack.iter().filter(|&&frame| Some(frame) == of_rule.as_deref()).count() - 1, "{rule:?}"),
+            Action::Begins => assert!(!left.contains(&"called".into()), "{rule:?}"),
+            _ => assert!(left.contains(&"called".into()), "{rule:?}"),
+        }
+    }
 }
 
 #[test]
