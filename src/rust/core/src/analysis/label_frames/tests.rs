@@ -280,6 +280,7 @@ fn units_of_work_are_labels_and_remain_frames() {
         };
         if let Some(unit) = unit {
             function.name = x.strings.intern(unit).unwrap();
+            function.system_name = function.name;
         }
         x.functions.push(function).unwrap();
     }
