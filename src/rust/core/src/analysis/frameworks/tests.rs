@@ -310,7 +310,9 @@ fn generators_show_the_code_of_their_steps() {
         "f, coro::is_exhausted, numbers, slow",
     );
     check(
-        &format!("task, local, coro:instance, {steps}, then, promises::then, as_promise, {user}, f"),
+        &format!(
+            "task, local, coro:instance, {steps}, then, promises::then, as_promise, {user}, f"
+        ),
         "task, f",
     );
     check(
@@ -350,8 +352,17 @@ fn each_rule_has_an_effect() {
         let stack: Vec<_> = stack.iter().map(String::as_str).collect();
         let (left, _) = shown(&stack);
         match rule.action {
-            Action::Hide => assert_eq!(left.iter().filter(|&frame| Some(frame) == of_rule.as_ref()).count(), 
-                stack.iter().filter(|&&frame| Some(frame) == of_rule.as_deref()).count() - 1, "{rule:?}"),
+            Action::Hide => assert_eq!(
+                left.iter()
+                    .filter(|&frame| Some(frame) == of_rule.as_ref())
+                    .count(),
+                stack
+                    .iter()
+                    .filter(|&&frame| Some(frame) == of_rule.as_deref())
+                    .count()
+                    - 1,
+                "{rule:?}"
+            ),
             Action::Begins => assert!(!left.contains(&"called".into()), "{rule:?}"),
             _ => assert!(left.contains(&"called".into()), "{rule:?}"),
         }
