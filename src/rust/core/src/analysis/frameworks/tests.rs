@@ -140,6 +140,27 @@ fn documents_and_tests() {
 }
 
 #[test]
+fn methods_that_print_are_code_of_the_user() {
+    let prints = "evaluate::evaluate, withRestarts, doWithOneRestart, with_handlers, eval, eval, withCallingHandlers, \
+        watcher$print_value, withVisible, handle_value, handler$value";
+    check(
+        &format!("{prints}, evalq, evalq, print, print.own, slow"),
+        "evaluate::evaluate, print, print.own, slow",
+    );
+    check(
+        &format!("knitr::knit, {prints}, fun, withVisible, knit_print, knit_print.own, slow"),
+        "knitr::knit, knit_print.own, slow",
+    );
+    check(
+        &format!(
+            "knitr::knit, {prints}, fun, withVisible, knit_print, knit_print.default, normal_print, print, f"
+        ),
+        "knitr::knit, print, f",
+    );
+    check("f, knit_print, g", "f, knit_print, g");
+}
+
+#[test]
 fn the_code_that_callr_runs_begins_with_the_function_of_the_user() {
     let caught = "base:doTryCatch, base:tryCatchList, base:tryCatchOne, base:doTryCatch";
     check(
@@ -310,7 +331,9 @@ fn generators_show_the_code_of_their_steps() {
         "f, coro::is_exhausted, numbers, slow",
     );
     check(
-        &format!("task, local, coro:instance, {steps}, then, promises::then, as_promise, {user}, f"),
+        &format!(
+            "task, local, coro:instance, {steps}, then, promises::then, as_promise, {user}, f"
+        ),
         "task, f",
     );
     check(
@@ -350,8 +373,17 @@ fn each_rule_has_an_effect() {
         let stack: Vec<_> = stack.iter().map(String::as_str).collect();
         let (left, _) = shown(&stack);
         match rule.action {
-            Action::Hide => assert_eq!(left.iter().filter(|&frame| Some(frame) == of_rule.as_ref()).count(), 
-                stack.iter().filter(|&&frame| Some(frame) == of_rule.as_deref()).count() - 1, "{rule:?}"),
+            Action::Hide => assert_eq!(
+                left.iter()
+                    .filter(|&frame| Some(frame) == of_rule.as_ref())
+                    .count(),
+                stack
+                    .iter()
+                    .filter(|&&frame| Some(frame) == of_rule.as_deref())
+                    .count()
+                    - 1,
+                "{rule:?}"
+            ),
             Action::Begins => assert!(!left.contains(&"called".into()), "{rule:?}"),
             _ => assert!(left.contains(&"called".into()), "{rule:?}"),
         }
