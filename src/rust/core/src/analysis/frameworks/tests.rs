@@ -409,10 +409,9 @@ fn no_rule_hides_a_function_of_the_user() {
             }
             let stack = stack_of(rule, &frame);
             let (left, _) = shown(&stack.iter().map(String::as_str).collect::<Vec<_>>());
-            assert!(
-                left.ends_with(&[frame.clone(), "called".to_owned()]),
-                "{rule:?}: {left:?}"
-            );
+            assert!(left.contains(&frame), "{rule:?}: {left:?}");
+            let goes_on = left.contains(&"called".to_owned());
+            assert!(rule.action != Action::Begins || goes_on, "{rule:?}");
         }
     }
 }
