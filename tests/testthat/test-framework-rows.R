@@ -31,7 +31,8 @@ stacks_of <- function(x) {
   frames <- frames[order(frames$sample_id, -frames$depth), ]
   frames <- frames[frames$name != "<expression>", ]
   has_file <- grepl("^(app|crew|test-app)[.]R$|^<text>$", frames$filename)
-  is_mine <- has_file & !frames$name %in% c("eval", ".External2") | grepl("^(slow$|by_)", frames$name)
+  is_of_base <- vapply(frames$name, exists, NA, envir = baseenv(), inherits = FALSE)
+  is_mine <- has_file & !is_of_base | grepl("^(slow$|by_)", frames$name)
   id <- factor(frames$sample_id, unique(frames$sample_id))
   list(name = split(frames$name, id), is_mine = split(is_mine, id))
 }
