@@ -49,7 +49,7 @@ test_that("few rows are between the call of a framework and the code of the user
     x <- recordings[[name]]
     hidden <- filter_profile(x, hide_plumbing = TRUE)
     stacks <- stacks_of(hidden)
-    expect_gt(sum(unlist(stacks$is_mine)), 5)
+    expect_gt(sum(unlist(stacks$is_mine)), 3, label = name)
     expect_lte(most_rows(stacks), 3, label = name)
     # Nothing of the user is lost.
     before <- stacks_of(x)
