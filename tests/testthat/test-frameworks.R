@@ -22,7 +22,7 @@ is_part_of <- function(part, whole) {
 # The packages of functions are found only if they are loaded.
 packages <- c(
   "shiny", "plumber", "knitr", "testthat", "future.apply", "promises", "httpuv", "evaluate", "rmarkdown", "purrr",
-  "rlang", "magrittr", "targets", "mirai"
+  "rlang", "magrittr", "targets", "mirai", "furrr", "foreach", "doParallel"
 )
 
 # Names of a recorded version that the installed one lacks are looked up as R does, last in attached packages: with

@@ -60,11 +60,17 @@ if (is_chosen("parallel")) {
   save_as(x, "parallel", Inf)
 }
 if (is_chosen("BiocParallel")) {
+  numbers <- function() {
+    i <- 0
+    function() if (i < 2) i <<- slow(i + 1)
+  }
   save_as(record_all(
     BiocParallel::bplapply(1:2, function(i) slow(20), BPPARAM = BiocParallel::SerialParam()),
     BiocParallel::bplapply(1:4, function(i) slow(20), BPPARAM = BiocParallel::MulticoreParam(2)),
     BiocParallel::bplapply(1:4, function(i, slow) slow(20), slow = slow, BPPARAM = BiocParallel::SnowParam(2)),
-    BiocParallel::bpmapply(function(i, j) slow(20), 1:2, 1:2, BPPARAM = BiocParallel::SerialParam())
+    BiocParallel::bpmapply(function(i, j) slow(20), 1:2, 1:2, BPPARAM = BiocParallel::SerialParam()),
+    BiocParallel::bpvec(1:2, function(i) c(slow(40), 1), BPPARAM = BiocParallel::SerialParam()),
+    BiocParallel::bpiterate(numbers(), function(i) slow(20), BPPARAM = BiocParallel::SerialParam())
   ), "BiocParallel", Inf)
 }
 
@@ -139,6 +145,7 @@ if (is_chosen("mirai")) {
 # ---- Futures and loops ------------------------------------------------------------------------------------------------
 
 if (is_chosen("future")) {
+  `%<-%` <- future::`%<-%`
   future::plan("multisession", workers = 2)
   workers <- record_all(
     future::value(future::future(slow(60))),
@@ -151,7 +158,10 @@ if (is_chosen("future")) {
     future::value(future::future(slow(40))),
     future.apply::future_lapply(1:2, function(i) slow(20)),
     future.apply::future_mapply(function(i, j) slow(20), 1:2, 1:2),
-    future.apply::future_Map(function(i) slow(20), 1:2)
+    future.apply::future_Map(function(i) slow(20), 1:2),
+    future.apply::future_sapply(1:2, function(i) slow(20)),
+    future.apply::future_by(data.frame(a = 1:2), 1:2, function(rows) slow(20)),
+    delayed %<-% slow(40)
   )), "future", Inf)
 }
 if (is_chosen("furrr")) {
@@ -167,7 +177,9 @@ if (is_chosen("furrr")) {
     furrr::future_pmap(list(1:2, 1:2), function(i, j) slow(20)),
     furrr::future_imap(1:2, ~ slow(20)),
     furrr::future_walk(1:2, function(i) slow(20)),
-    furrr::future_modify(c(20, 20), slow)
+    furrr::future_modify(c(20, 20), function(n) slow(n)),
+    furrr::future_modify_if(c(20, 20), function(n) slow(n) > 0, function(n) slow(n)),
+    furrr::future_map_if(1:2, function(i) slow(20) > 0, function(i) slow(20))
   )), "furrr", Inf)
 }
 if (is_chosen("foreach")) {

@@ -75,6 +75,18 @@ if (requireNamespace("knitr", quietly = TRUE)) {
   ), "app.Rmd")
   save_as(record(knitr::knit("app.Rmd", "app.md", quiet = TRUE)), "knitr")
 }
+if (requireNamespace("rmarkdown", quietly = TRUE)) {
+  # Values that are printed by methods of the user, in a document and as its data.
+  writeLines(c(
+    "---", "title: \"`r slow(5)`\"", "params:", "  n: !r slow(5)", "---", "", "```{r}", lines_of_slow,
+    "print.own <- function(x, ...) { slow(10); cat('own') }",
+    "knit_print.shown <- function(x, ...) { slow(10); 'shown' }",
+    "registerS3method('knit_print', 'shown', knit_print.shown, asNamespace('knitr'))", "```", "", "```{r one}",
+    "x <- structure(1, class = 'own')", "x", "structure(1, class = 'shown')", "plot(slow(10))", "```", "",
+    "Inline `r slow(5)`.", "", "```{r two, echo = slow(5) > 0}", "local({ slow(params$n) })", "```"
+  ), "page.Rmd")
+  save_as(record(rmarkdown::render("page.Rmd", run_pandoc = FALSE, quiet = TRUE)), "rmarkdown")
+}
 if (requireNamespace("testthat", quietly = TRUE)) {
   dir.create("tests")
   writeLines(c(

@@ -140,6 +140,27 @@ fn documents_and_tests() {
 }
 
 #[test]
+fn methods_that_print_are_code_of_the_user() {
+    let prints = "evaluate::evaluate, withRestarts, doWithOneRestart, with_handlers, eval, eval, withCallingHandlers, \
+        watcher$print_value, withVisible, handle_value, handler$value";
+    check(
+        &format!("{prints}, evalq, evalq, print, print.own, slow"),
+        "evaluate::evaluate, print, print.own, slow",
+    );
+    check(
+        &format!("knitr::knit, {prints}, fun, withVisible, knit_print, knit_print.own, slow"),
+        "knitr::knit, knit_print.own, slow",
+    );
+    check(
+        &format!(
+            "knitr::knit, {prints}, fun, withVisible, knit_print, knit_print.default, normal_print, print, f"
+        ),
+        "knitr::knit, print, f",
+    );
+    check("f, knit_print, g", "f, knit_print, g");
+}
+
+#[test]
 fn the_code_that_callr_runs_begins_with_the_function_of_the_user() {
     let caught = "base:doTryCatch, base:tryCatchList, base:tryCatchOne, base:doTryCatch";
     check(
@@ -330,41 +351,67 @@ fn generators_show_the_code_of_their_steps() {
     check(&format!("{steps}, -:user, f"), "-:user, f");
 }
 
+/// A stack in which a rule applies, of which the last frame is called by that of the rule. It begins with a framework,
+/// if the rule says that it ends.
+fn stack_of(rule: &Rule, frame: &str) -> Vec<String> {
+    let begins = (rule.action == Action::Ends).then_some("shiny:..stacktraceoff..");
+    let callers = rule.callers.iter().rev().flatten().copied();
+    let frames = begins.into_iter().chain(callers).chain([frame, "called"]);
+    frames.map(str::to_owned).collect()
+}
+
+/// The rules of functions with one name, and this name with the package if the rule needs that.
+fn rules_with_names() -> impl Iterator<Item = (&'static Rule, String)> {
+    let rules = Rules::get().unwrap().rules.iter();
+    let rules =
+        rules.filter(|rule| rule.name.end.is_none() && !matches!(rule.action, Action::Label(_)));
+    rules.map(|rule| match (rule.is_certain, rule.name.start) {
+        (true, name) => (rule, format!("{}:{name}", rule.package)),
+        (false, name) => (rule, name.to_owned()),
+    })
+}
+
 #[test]
 fn each_rule_has_an_effect() {
-    for rule in &Rules::get().unwrap().rules {
-        let (package, name) = (rule.package, rule.name.start);
-        if rule.name.end.is_some() || matches!(rule.action, Action::Label(_)) {
-            continue;
-        }
-        let mut stack: Vec<String> = Vec::new();
-        if rule.action == Action::Ends {
-            stack.push("shiny:..stacktraceoff..".into());
-        }
-        let callers = rule.callers.iter().rev().flatten();
-        stack.extend(callers.map(|caller| caller.to_string()));
-        stack.push(match rule.is_certain {
-            true => format!("{package}:{name}"),
-            false => name.into(),
-        });
-        let of_rule = stack.last().cloned();
-        stack.push("called".into());
+    for (rule, frame) in rules_with_names() {
+        let stack = stack_of(rule, &frame);
         let stack: Vec<_> = stack.iter().map(String::as_str).collect();
         let (left, _) = shown(&stack);
+        let is_shown = |name: &str| left.contains(&name.to_owned());
         match rule.action {
-            Action::Hide => assert_eq!(
-                left.iter()
-                    .filter(|&frame| Some(frame) == of_rule.as_ref())
-                    .count(),
-                stack
-                    .iter()
-                    .filter(|&&frame| Some(frame) == of_rule.as_deref())
-                    .count()
-                    - 1,
+            // Callers may have the same name.
+            Action::Hide => assert!(
+                left.iter().filter(|left| **left == frame).count()
+                    < stack.iter().filter(|name| **name == frame).count(),
                 "{rule:?}"
             ),
-            Action::Begins => assert!(!left.contains(&"called".into()), "{rule:?}"),
-            _ => assert!(left.contains(&"called".into()), "{rule:?}"),
+            Action::Begins => assert!(!is_shown("called"), "{rule:?}"),
+            _ => assert!(is_shown("called"), "{rule:?}"),
+        }
+    }
+}
+
+#[test]
+fn no_rule_hides_a_function_of_the_user() {
+    let is_of_base = |name| {
+        let mut rules = Rules::get().unwrap().rules.iter();
+        rules.any(|rule| rule.package == BASE && rule.name.start == name)
+    };
+    for (rule, _) in rules_with_names() {
+        let (own, in_file) = (
+            format!("-:{}", rule.name.start),
+            format!("{} a.R", rule.name.start),
+        );
+        for frame in [own, in_file] {
+            // Functions of base that evaluate code have its file.
+            if is_of_base(rule.name.start) && !frame.starts_with('-') {
+                continue;
+            }
+            let stack = stack_of(rule, &frame);
+            let (left, _) = shown(&stack.iter().map(String::as_str).collect::<Vec<_>>());
+            assert!(left.contains(&frame), "{rule:?}: {left:?}");
+            let goes_on = left.contains(&"called".to_owned());
+            assert!(rule.action != Action::Begins || goes_on, "{rule:?}");
         }
     }
 }
@@ -401,25 +448,4 @@ fn names_have_packages() {
     ] {
         assert_eq!(split_name(name), parts);
     }
-}
-
-#[test]
-fn methods_are_recognised_by_what_the_call_says_and_by_the_class() {
-    let by_class = ["plumber:Hookable$runHooksAround", "-:handler api.R"];
-    assert_eq!(shown(&by_class).0, ["-:handler api.R"]);
-    // A method with this name of another package.
-    let other = ["mine:Hookable$runHooksAround", "-:handler api.R"];
-    assert_eq!(shown(&other).0.len(), 2);
-    let mut profile = Profile::default();
-    let id = location(&mut profile, "plumber:Api$work");
-    let function = profile.function_of(id).unwrap();
-    let called = profile.strings.intern("private$runHooksAround").unwrap();
-    let named = Function {
-        system_name: called,
-        ..function
-    };
-    profile.functions = Default::default();
-    profile.functions.intern(named).unwrap();
-    let frameworks = Frameworks::new(&profile).unwrap();
-    assert!(!frameworks.shows(id, &mut Position::default()));
 }
