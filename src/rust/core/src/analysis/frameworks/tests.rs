@@ -136,6 +136,11 @@ fn callbacks_of_promises_are_shown_without_their_domains() {
             &format!("shiny:runApp, {users}, slow"),
         );
     }
+    // A process knows the package of each domain.
+    check(
+        "f, <reactive:a>, promises:with_promise_domain, shiny:domain$wrapSync, base:force, -:slow",
+        "f, <reactive:a>, -:slow",
+    );
     // A function of the user that only has this name.
     check("f, onFulfilled, slow", "f, onFulfilled, slow");
     check(
