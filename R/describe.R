@@ -73,7 +73,7 @@
 #'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections, `<copy>`
 #'     for copies), `self`, `self_share`}
 #'   \item{labels}{list: for each of the labels `shiny.reactive`, `http.route`, `testthat.file`, `testthat.test`,
-#'     `knitr.chunk`, `targets.target` and `task` that samples have, the table of
+#'     `knitr.chunk`, `targets.target`, `task` and `span.name` that samples have, the table of
 #'     [`summary(x, by = )`][summary.profile_data()]}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, the processes for which they were
 #'     recorded, if several worked together; `NULL` if they were not recorded, or if memory is summed}

@@ -4,7 +4,7 @@
 
 # The labels of units of work, by which describe_profile() adds up a profile.
 unit_keys <- c(
-  "shiny.reactive", "http.route", "testthat.file", "testthat.test", "knitr.chunk", "targets.target", "task"
+  "shiny.reactive", "http.route", "testthat.file", "testthat.test", "knitr.chunk", "targets.target", "task", "span.name"
 )
 
 #' Label the chunks of a document, or targets

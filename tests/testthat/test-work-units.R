@@ -434,17 +434,19 @@ test_that("samples get the label of the task", {
 
 # ---- Digest --------------------------------------------------------------------------
 
-test_that("the digest has the slowest chunks and tests", {
+test_that("the digest has the slowest chunks, tests and spans", {
   skip_without_ticks()
   x <- given_profile({
     with_labels(c(knitr.chunk = "small"), busy(1))
     with_labels(c(knitr.chunk = "large"), busy(60))
     with_labels(c(testthat.file = "test-a.R", testthat.test = "it works"), busy(30))
-    busy(9)
+    # The name of the active span, which recorders add.
+    with_labels(c(span.name = "GET /a"), busy(9))
   })
   description <- describe_profile(x, n = 2)
   tables <- as.list(description)$labels
-  expect_named(tables, c("testthat.file", "testthat.test", "knitr.chunk"))
+  expect_named(tables, c("testthat.file", "testthat.test", "knitr.chunk", "span.name"))
+  expect_identical(tables$span.name, summary(x, by = "span.name"))
   expect_identical(tables$knitr.chunk, summary(x, by = "knitr.chunk"))
   lines <- format(description)
   from <- grep("testthat.file$", lines)

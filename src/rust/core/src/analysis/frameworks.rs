@@ -27,8 +27,16 @@ pub struct Frameworks {
     frames: Vec<Frame>,
     /// The rules of frames.
     rules: Vec<&'static Rule>,
-    /// Keys and values of units of work.
-    units: Vec<(&'static str, String)>,
+    units: Vec<Unit>,
+}
+
+/// What the frame of a unit of work adds to the labels of samples.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unit {
+    pub key: &'static str,
+    pub value: String,
+    /// Whether it counts only if no other frame is a unit with this key.
+    pub is_weak: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -134,7 +142,11 @@ impl Frameworks {
             }
             if let (Action::Label(key), None) = (rule.action, frame.unit) {
                 frame.unit = Some(self.units.len());
-                self.units.try_push((key, rule.value(name)?))?;
+                self.units.try_push(Unit {
+                    key,
+                    value: rule.value(name)?,
+                    is_weak: rule.is_weak,
+                })?;
             }
             self.rules.try_push(rule)?;
         }
@@ -148,11 +160,11 @@ impl Frameworks {
         Ok(frame)
     }
 
-    /// The key and the value of the unit of work that a frame is.
-    pub fn unit(&self, id: LocationId) -> Option<(&'static str, &str)> {
+    /// The unit of work that a frame is.
+    pub fn unit(&self, id: LocationId) -> Option<&Unit> {
         let frame = self.frames.get(id.row())?;
-        let (key, value) = self.units.get(frame.unit?)?;
-        Some((*key, value.as_str())).filter(|_| !value.is_empty())
+        let unit = self.units.get(frame.unit?)?;
+        Some(unit).filter(|unit| !unit.value.is_empty())
     }
 
     /// The rules of a frame with these callers.

@@ -40,9 +40,9 @@ fn shown(stack: &[&str]) -> (Vec<String>, Vec<(&'static str, String)>) {
         if frameworks.shows(id, &mut position) {
             left.push(text.to_string());
         }
-        if let Some((key, value)) = frameworks.unit(id) {
-            units.retain(|unit| unit.0 != key);
-            units.push((key, value.to_owned()));
+        if let Some(unit) = frameworks.unit(id) {
+            units.retain(|(key, _)| *key != unit.key);
+            units.push((unit.key, unit.value.clone()));
         }
     }
     (left, units)
@@ -118,6 +118,110 @@ fn shiny_marks_its_own_frames() {
     );
 }
 
+/// What promises calls before the user's callback.
+const CALLBACK: &str = "shiny:runApp, ..stacktraceoff.., service, run_now, execCallbacks, <Anonymous>, resolve, \
+    private$doResolve, withVisible, onFulfilled, <Anonymous>, reenter_promise_domain, force, callback, \
+    withCallingHandlers, onFulfilled, <Anonymous>, contextFunc, func, onFulfilled, withCallingHandlers, onFulfilled, \
+    with_active_span, <Anonymous>, onFulfilled";
+
+#[test]
+fn callbacks_of_promises_are_shown_without_their_domains() {
+    check(
+        &format!("{CALLBACK}, slow, sort"),
+        "shiny:runApp, slow, sort",
+    );
+    for users in ["onFulfilled app.R", "-:onFulfilled"] {
+        check(
+            &format!("{CALLBACK}, {users}, slow"),
+            &format!("shiny:runApp, {users}, slow"),
+        );
+    }
+    // A process knows the package of each domain.
+    check(
+        "f, <reactive:a>, promises:with_promise_domain, shiny:domain$wrapSync, base:force, -:slow",
+        "f, <reactive:a>, -:slow",
+    );
+    // A function of the user that only has this name.
+    check("f, onFulfilled, slow", "f, onFulfilled, slow");
+    check(
+        "f, base:withCallingHandlers, onFulfilled, slow",
+        "f, onFulfilled, slow",
+    );
+}
+
+#[test]
+fn observers_have_names_as_far_as_shiny_gives_them() {
+    let unit = |stack: &[&str]| shown(stack).1;
+    let named = |name: &str| [("shiny.reactive", name.to_owned())];
+    assert_eq!(unit(&["<observer>", "observe app.R"]), named("<observer>"));
+    assert_eq!(
+        unit(&["<observer> app.R", "observe app.R"]),
+        named("<observer>")
+    );
+    assert_eq!(unit(&["<reactive>", "f"]), named("<reactive>"));
+    let bound = |name: &str| unit(&[name])[0].1.clone();
+    assert_eq!(
+        bound("bindEvent(observe({\n\tsave(f({x}),1)\n}),input$go)"),
+        "<observer:bindEvent(input$go)>"
+    );
+    assert_eq!(
+        bound("bindEvent(observe(save()),input$go)"),
+        "<observer:bindEvent(observe(save()),input$go)>"
+    );
+    assert_eq!(unit(&["bindEvent", "f"]), []);
+    check(
+        "runApp, ..stacktraceoff.., contextFunc, bindEvent(observe({f()}),input$n), hybrid_chain, do, func, isolate, \
+            ..stacktraceon.., valueFunc, ..stacktraceon.., <observer>, observe app.R, slow",
+        "runApp, bindEvent(observe({f()}),input$n), observe app.R, slow",
+    );
+}
+
+#[test]
+fn requests_of_plumber2_begin_with_the_handler() {
+    let start = "plumber2::api_run, api$ignite, super$ignite, private$run, private$run_blocking_server, service, \
+        run_now, execCallbacks, <Anonymous>, rookCall, compute, func, private$p_trigger, <Anonymous>, lapply, FUN, \
+        SAFE_CALL, try_fetch, .External, tryCatch, tryCatchList, tryCatchOne, doTryCatch, withCallingHandlers, h";
+    check(
+        &format!(
+            "{start}, self$dispatch, route$disp, handler, with_formatter, inject, .External2, handler, slow"
+        ),
+        "plumber2::api_run, handler, slow",
+    );
+    // A handler of an event.
+    check(&format!("{start}, slow"), "plumber2::api_run, slow");
+    check("f, tryCatch, withCallingHandlers, h, slow", "f, h, slow");
+}
+
+#[test]
+fn a_method_is_the_function_that_the_user_has_called() {
+    check(
+        "f, area, base:standardGeneric, area, .local, slow",
+        "f, area, slow",
+    );
+    check(
+        "f app.R, area app.R, standardGeneric, area, .local app.R, callNextMethod, eval, eval, .nextMethod, .local app.R, g",
+        "f app.R, area app.R, .local app.R, callNextMethod, .local app.R, g",
+    );
+    check(
+        "f, -:standardGeneric, -:area, g",
+        "f, -:standardGeneric, -:area, g",
+    );
+    check(
+        "f, area, S7::S7_dispatch, method(area, a) app.R",
+        "f, area, method(area, a) app.R",
+    );
+    check(
+        "f, dplyr:mutate, dplyr:mutate.data.frame, dplyr:mutate_cols, withCallingHandlers, mutate_col, \
+            mask$eval_all_mutate, eval, .Call, slow",
+        "f, dplyr:mutate, slow",
+    );
+    // Elsewhere, dplyr is shown as other packages are.
+    check(
+        "knitr::knit, process_file, evaluate, evaluate_call, knitr:knit_print, dplyr:arrange, g",
+        "knitr::knit, dplyr:arrange, g",
+    );
+}
+
 #[test]
 fn documents_and_tests() {
     let evaluate = "evaluate, evaluate::evaluate, evaluate_call, timing_fn, handle, try, tryCatch, doTryCatch, \
@@ -136,6 +240,18 @@ fn documents_and_tests() {
             eval test-a.R, test_that, test_code, doTryCatch, eval, eval test-a.R, expect_equal, quasi_label, eval_bare, \
             .External2, slow",
         "testthat::test_dir, expect_equal, slow",
+    );
+    // In another process.
+    check(
+        "do.call, <Anonymous>, <Anonymous>, with_reporter, tryCatch, test_one_file, source_file, test_code, eval, \
+            eval test-a.R, expect_error, expect_condition_matching_, quasi_capture, .capture, withCallingHandlers, \
+            eval_bare, .External2, slow",
+        "expect_error, slow",
+    );
+    check(
+        "testthat::test_dir, test_files, source_file, test_code, eval test-a.R, expect_snapshot, expect_snapshot_, \
+            with_is_snapshotting, verify_exec, evaluate::evaluate, doWithOneRestart, with_handlers, eval, slow",
+        "testthat::test_dir, expect_snapshot, slow",
     );
 }
 
@@ -184,11 +300,12 @@ fn the_code_that_callr_runs_begins_with_the_function_of_the_user() {
 
 #[test]
 fn functions_of_users_with_such_names_are_shown() {
-    let names = Rules::get().unwrap().rules.iter().filter(|rule| {
+    let rules = || Rules::get().unwrap().rules.iter();
+    let is_of_r = |rule: &&Rule| rule.package == BASE || rule.package == ANY;
+    let names = rules().filter(|rule| {
         rule.name.end.is_none()
             && rule.callers[0].is_none()
-            && rule.package != BASE
-            && rule.package != ANY
+            && !rules().filter(is_of_r).any(|other| other.name == rule.name)
     });
     for name in names.map(|rule| rule.name.start) {
         let stack = format!("main app.R, {name} app.R, f app.R, g");
@@ -216,6 +333,17 @@ fn functions_of_users_with_such_names_are_shown() {
         "source_file",
         "workLoop",
         "output$write",
+        // Internal functions of promises, Shiny, plumber2, testthat and dplyr.
+        "callback",
+        "contextFunc",
+        "isolate",
+        "h",
+        "handler",
+        "impl",
+        "inject",
+        "mutate_cols",
+        "verify_exec",
+        "with_reporter",
         "send",
         "daemon",
         "user",
