@@ -78,9 +78,9 @@ run_in_new_process <- function(script, folder, call) {
   status <- system2(program, c("--vanilla", shQuote(script)), stdout = output, stderr = output)
   result <- in_folder(folder, "result.rds")
   if (!file.exists(result)) {
-    last <- utils::tail(readLines(output, warn = FALSE), 3)
+    last <- utils::tail(readLines(output, warn = FALSE), 1)
     abort_profile(
-      c(paste0("The R process of a run has ended with status ", status, "."), x = shown_text(last)),
+      c(paste0("The R process of a run has ended with status ", status, "."), x = if (length(last) > 0) shown_text(last)),
       "profile_error_process", call = call
     )
   }

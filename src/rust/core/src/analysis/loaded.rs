@@ -141,6 +141,10 @@ pub fn loading<'p>(
             let Kind::Loader(package, role) = kinds[frames[at].row()] else {
                 continue;
             };
+            // Of outer calls whose package is not known yet, nothing is known.
+            if package.is_none() && at != innermost {
+                continue;
+            }
             let row = packages.row(package)?;
             if at == innermost {
                 let inside = frames[..at].iter().rev();
