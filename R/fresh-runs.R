@@ -45,11 +45,10 @@ fresh_run <- function(work, times, way, interval, call) {
   folder <- new_recording_folder()
   remove_folder <- remover_of(folder)
   on.exit(remove_folder())
-  titled <- data_model()$titled
   settings <- list(
     libraries = .libPaths(), code = work$code, globals = work$globals, times = times, way = way, interval = interval, folder = folder,
     library = if (is_live_platform()) getLoadedDLLs()[["profile"]][["path"]],
-    titled = titled$`function`[titled$package == "base"]
+    titled = data_model()$titled$`function`
   )
   saveRDS(settings, in_folder(folder, "settings.rds"))
   script <- in_folder(folder, "run.R")

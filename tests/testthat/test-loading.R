@@ -55,13 +55,28 @@ write_packages <- function(dir) {
   )
   library <- file.path(dir, "library")
   dir.create(library)
+  dir.create(file.path(dir, "units"))
+  # What targets does in the process that runs a target.
+  unit <- write(
+    "targets", namespace = c("export(target_run)", "S3method(target_run, tar_builder)"),
+    code = c(
+      "target_run <- function(target, envir, path_store) UseMethod(\"target_run\")",
+      "target_run.tar_builder <- function(target, envir, path_store) give(4)"
+    )
+  )
   # In the order in which they need each other.
   arguments <- c(
     "CMD", "INSTALL", "--no-docs", "--no-test-load", "--no-staged-install", paste0("--library=", library), sources
   )
   withr::with_envvar(
     c(R_LIBS = paste(c(library, .libPaths()), collapse = .Platform$path.sep)),
-    run_tool(file.path(R.home("bin"), "R"), arguments)
+    {
+      run_tool(file.path(R.home("bin"), "R"), arguments)
+      run_tool(
+        file.path(R.home("bin"), "R"),
+        c("CMD", "INSTALL", "--no-docs", "--no-test-load", paste0("--library=", file.path(dir, "units")), unit)
+      )
+    }
   )
 }
 
@@ -186,6 +201,35 @@ test_that("the packages that another process loads are known", {
   )
   code <- c("loadNamespace('loadC')", "p <- 'loadA'", "library(p, character.only = TRUE)")
   expect_identical(loaded(6, code)[3:4], c("loadNamespace(loadA)", "library(loadA)"))
+})
+
+test_that("targets have their names in workers", {
+  skip_without_native()
+  local_packages()
+  if (isNamespaceLoaded("targets")) skip("targets is loaded")
+  library <- file.path(built_once("loading", write_packages), "units")
+  code <- c(
+    "target <- new.env(parent = emptyenv(), hash = FALSE)", "target$command <- list()", "target$name <- 'fit_model'",
+    "class(target) <- 'tar_builder'"
+  )
+  # As workers are recorded.
+  pid <- local_r_process(c(
+    sprintf("loadNamespace('targets', lib.loc = %s)", deparse(library)),
+    "options(profile.give = function(n) { ready(); Sys.sleep(1e6) })", code, "targets::target_run(target, globalenv(), 'store')"
+  ))
+  stack <- NULL
+  wait_for(function() {
+    stack <<- tryCatch(dump_stack(pid), profile_error_process = function(error) NULL)
+    "Sys.sleep" %in% stack$name
+  })
+  expect_true("targets::target_run(fit_model)" %in% stack$name)
+  # In this process.
+  withr::defer(unloadNamespace("targets"))
+  loadNamespace("targets", lib.loc = library)
+  eval(parse(text = code))
+  x <- record_profile({ only_given_ticks(); targets::target_run(target, NULL, "") }, interval = 0.9, native = TRUE)
+  expect_equal(summary(x, by = "targets.target")[1:2], tibble::tibble(targets.target = "fit_model", samples = 4L))
+  expect_identical(nrow(summary(x, by = "loaded")), 0L)
 })
 
 test_that("loads without names are reported", {

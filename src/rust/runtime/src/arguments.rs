@@ -2,8 +2,8 @@
 //! will do, also that of this process in a signal handler: nothing is allocated, and the number of reads is limited.
 //!
 //! An argument is a promise until the function assigns to it, as `loadNamespace()` and `library()` soon do. Its value is
-//! the text then. If it has not been evaluated yet, its expression may be a constant or, where the function quotes the
-//! argument, a symbol.
+//! the text then. If it has not been evaluated yet, its expression may be a constant, a variable of the caller or, where the
+//! function quotes the argument, the text itself as a symbol.
 //!
 //! [`titled`]: profile_core::model::titled
 
@@ -16,8 +16,12 @@ use crate::objects::{
 };
 use profile_core::model::titled::Titled;
 
-/// The expression of a promise.
+/// The expression of a promise, and the environment in which it is evaluated.
 const EXPRESSION: usize = crate::objects::SECOND;
+const PROMISE_ENVIRONMENT: usize = crate::objects::THIRD;
+
+/// More calls than those that pass an argument on before any of them evaluates it.
+const MOST_PROMISES: usize = 5;
 
 /// More variables than a call has. `loadNamespace()` has about sixty.
 const MOST_VARIABLES: usize = 250;
@@ -63,19 +67,35 @@ pub fn title(
         let value = variable(memory, environment, name, symbols)?;
         object = Object::read(memory, value)?;
     }
-    if let Some(value) = object.evaluated(memory) {
-        return value.text(memory);
-    }
-    let expression = object.expression(memory)?;
-    match (expression.kind(), titled.unquoted_by) {
-        (STRSXP, _) => expression.text(memory),
-        (SYMSXP, Some(by)) => {
-            let by = variable(memory, environment, by, symbols)?;
-            let is_quoted = Object::read(memory, by)?.is_false(memory);
-            is_quoted.then(|| expression.word(PRINTNAME))
+    let is_promise = object.kind() == PROMSXP && object.evaluated(memory).is_none();
+    if let (true, Some(by)) = (is_promise, titled.unquoted_by) {
+        let expression = object.expression(memory)?;
+        let by = variable(memory, environment, by, symbols)?;
+        if expression.kind() == SYMSXP && Object::read(memory, by)?.is_false(memory) {
+            return Some(expression.word(PRINTNAME));
         }
-        _ => None,
     }
+    value_of(memory, object)?.text(memory)
+}
+
+/// The value of an object. If it is a promise that was not evaluated, of which the expression is a variable or a constant,
+/// its future value.
+fn value_of(memory: &mut impl Memory, mut object: Object) -> Option<Object> {
+    for _ in 0..MOST_PROMISES {
+        if let Some(value) = object.evaluated(memory) {
+            return Some(value);
+        }
+        let expression = object.expression(memory)?;
+        if expression.kind() != SYMSXP {
+            return Some(expression);
+        }
+        let environment = object.word(PROMISE_ENVIRONMENT);
+        let value = find(memory, environment, |_, symbol| {
+            symbol == expression.address
+        })?;
+        object = Object::read(memory, value)?;
+    }
+    None
 }
 
 /// The value of a variable of an environment without a hash table, as those of calls are.
@@ -85,11 +105,21 @@ fn variable(
     name: &'static str,
     symbols: &mut Symbols,
 ) -> Option<u64> {
+    find(memory, environment, |memory, symbol| {
+        symbols.is(memory, symbol, name)
+    })
+}
+
+fn find<M: Memory>(
+    memory: &mut M,
+    environment: u64,
+    mut is_wanted: impl FnMut(&mut M, u64) -> bool,
+) -> Option<u64> {
     let environment = object_of(memory, environment, ENVSXP)?;
     let mut cell = at(&environment, FRAME);
     for _ in 0..MOST_VARIABLES {
         let variable = object_of(memory, cell, LISTSXP)?;
-        if symbols.is(memory, at(&variable, TAG), name) {
+        if is_wanted(memory, at(&variable, TAG)) {
             // Otherwise the cell contains a number.
             let has_object = at(&variable, 0) >> EXTRA == 0;
             return has_object.then(|| at(&variable, CAR));
@@ -331,6 +361,7 @@ mod tests {
                 |by| r.title("library", &[("package", package), ("character.only", by)]);
             assert_eq!(title(no).as_deref(), Some("dplyr"));
             assert_eq!(title(default).as_deref(), Some("dplyr"));
+            // It is a variable that does not exist.
             assert_eq!(title(yes), None);
             assert_eq!(title(given), None);
             assert_eq!(r.title("library", &[("package", package)]), None);
@@ -339,6 +370,30 @@ mod tests {
         let package = r.promise(Some(text), symbol);
         let variables = [("package", package), ("character.only", yes)];
         assert_eq!(r.title("library", &variables).as_deref(), Some("tidyr"));
+    }
+
+    #[test]
+    fn an_argument_that_callers_pass_on_is_their_variable() {
+        let mut r = Objects::new();
+        let (inner, outer) = (r.symbol("pkg"), r.symbol("name"));
+        let text = r.text("dplyr");
+        let list = r.add(LISTSXP, &[address(text), address(NIL), address(outer)]);
+        let caller = r.add(ENVSXP, &[address(list), address(NIL), address(NIL)]);
+        let passed = r.promise(None, outer);
+        r.0[passed][6] = address(caller);
+        let list = r.add(LISTSXP, &[address(passed), address(NIL), address(inner)]);
+        let wrapper = r.add(ENVSXP, &[address(list), address(NIL), address(NIL)]);
+        let package = r.promise(None, inner);
+        r.0[package][6] = address(wrapper);
+        let found = Some("dplyr".to_owned());
+        assert_eq!(r.title("loadNamespace", &[("package", package)]), found);
+        let yes = r.flag(1);
+        let variables = [("package", package), ("character.only", yes)];
+        assert_eq!(r.title("library", &variables), found);
+        // A promise that refers to itself.
+        r.0[package][6] = address(wrapper);
+        r.0[list][4] = address(package);
+        assert_eq!(r.title("loadNamespace", &[("package", package)]), None);
     }
 
     #[test]

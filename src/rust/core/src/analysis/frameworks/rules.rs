@@ -42,17 +42,23 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// A name. `*` and `%*%` are operators of R.
     fn parse(text: &'static str) -> Pattern {
-        match text.split_once('*') {
-            Some((start, end)) if text != "*" && !text.starts_with('%') => Pattern {
-                start,
-                end: Some(end),
-            },
-            _ => Pattern {
+        if text == "*" || text.starts_with('%') {
+            return Pattern {
                 start: text,
                 end: None,
-            },
+            };
         }
+        Pattern::parse_value(text)
+    }
+
+    fn parse_value(text: &'static str) -> Pattern {
+        let (start, end) = match text.split_once('*') {
+            Some((start, end)) => (start, Some(end)),
+            None => (text, None),
+        };
+        Pattern { start, end }
     }
 
     /// The text in place of the `*`, which is empty if there is none; `None` if `name` does not match.
@@ -146,7 +152,7 @@ fn rule(package: &'static str, word: &'static str, action: Action) -> Rule {
         word = rest;
     }
     let (name, value) = match (action, word.split_once('=')) {
-        (Action::Label(_), Some((name, value))) => (name, Some(Pattern::parse(value))),
+        (Action::Label(_), Some((name, value))) => (name, Some(Pattern::parse_value(value))),
         _ => (word, None),
     };
     Rule {
@@ -185,7 +191,7 @@ mod tests {
     #[test]
     fn words_of_rules() {
         let (rules, others) = parse(
-            "# comment\n\na hide ::f g>h <y>>i>h %>% <x>\nb inside\nc label:k <o:u$*>=u$* v*\nd what f\ne inside f\nf\n",
+            "# comment\n\na hide ::f g>h <y>>i>h %>% <x>\nb inside\nc label:k <o:u$*>=u$* v* r(*)=*\nd what f\ne inside f\nf\n",
         ).unwrap();
         assert_eq!(others, ["d what f", "e inside f", "f"]);
         assert_eq!(rules.packages, ["a", "b", "c", "d", "e"]);
@@ -202,12 +208,14 @@ mod tests {
             (None, None, "<x>"),
             (None, None, "<o:u$"),
             (None, None, "v"),
+            (None, None, "r("),
         ];
         assert_eq!(found, expected);
         assert!(rules.rules[0].is_certain && !rules.rules[1].is_certain);
         let value = |rule: usize, name: &str| rules.rules[rule].value(name).unwrap();
         assert_eq!(value(5, "<o:u$plot>"), "u$plot");
         assert_eq!(value(6, "vw"), "vw");
+        assert_eq!(value(7, "r(x)"), "x");
         assert_eq!(rules.rules[5].name.variable_part("<o:u$plot"), None);
         assert_eq!(rules.rules[0].name.variable_part("fg"), None);
     }
