@@ -31,6 +31,9 @@
 #'
 #' If a profiler is already running, it is stopped.
 #'
+#' To see which packages take the time of `library()` or of the start of an app, use
+#' [summary(x, by = "loaded")][summary.profile_data()]; its section *Start-up* says when packages are known.
+#'
 #' @section CPU time:
 #' R's profiler loses samples if all processors are busy, or if `interval` is shorter than that of the system's timer. The
 #' shares of functions and lines are still right, but their time is too short. If other threads compute, such as those of
