@@ -81,8 +81,8 @@
 #'     copies an object, see [record_profile()]; of the line with most of it, `filename` and `line` (`NA` if unknown),
 #'     the `name` of the function, `place_share`, its share of `self`, and `text` (`NA` if unknown). `NULL` if there is
 #'     no such frame, or if memory is summed}
-#'   \item{loading}{list: `self`, `self_share`, and `self_time` in seconds (0 if unknown) of loading and attaching packages,
-#'     and `packages`, a tibble with `package` (`NA` if unknown), `self` and `total`, see *Start-up* in
+#'   \item{loading}{list: `self`, `self_share` of loading and attaching packages, and `packages`, a tibble with `package`
+#'     (`NA` if unknown), `self`, `total` and, if known, `self_time` and `total_time`, see *Start-up* in
 #'     [summary()][summary.profile_data()]. `NULL` if no package was loaded, or if memory is summed}
 #'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, `at_least`,
 #'     whether these are lower bounds because memory was measured at each sample, and `exact`, whether each vector was
@@ -440,6 +440,7 @@ described_calls <- function(parts, other_types, has_plumbing) {
   c(
     if (is_snapshot(parts$run)) "holders(x)",
     vapply(names(parts$labels), function(key) paste0("summary(x, by = ", in_quotes(key), ")"), "", USE.NAMES = FALSE),
+    if (is_shown_loading(parts$loading)) "summary(x, by = \"loaded\")",
     if (length(other_types) > 0) paste0("describe_profile(x, type = ", in_quotes(other_types[[1]]), ")"),
     if (is_short(hottest)) paste0("callers(x, ", in_quotes(hottest[[1]]), ")"),
     if (is_short(file)) paste0("annotate_lines(x, ", in_quotes(file[[1]]), ")"),

@@ -45,11 +45,10 @@ fresh_run <- function(work, times, way, interval, call) {
   folder <- new_recording_folder()
   remove_folder <- remover_of(folder)
   on.exit(remove_folder())
-  titled <- data_model()$titled
   settings <- list(
     libraries = .libPaths(), code = work$code, globals = work$globals, times = times, way = way, interval = interval, folder = folder,
     library = if (is_live_platform()) getLoadedDLLs()[["profile"]][["path"]],
-    titled = titled$`function`[titled$package == "base"]
+    titled = data_model()$titled$`function`
   )
   saveRDS(settings, in_folder(folder, "settings.rds"))
   script <- in_folder(folder, "run.R")
@@ -78,9 +77,9 @@ run_in_new_process <- function(script, folder, call) {
   status <- system2(program, c("--vanilla", shQuote(script)), stdout = output, stderr = output)
   result <- in_folder(folder, "result.rds")
   if (!file.exists(result)) {
-    last <- utils::tail(readLines(output, warn = FALSE), 3)
+    last <- utils::tail(readLines(output, warn = FALSE), 1)
     abort_profile(
-      c(paste0("The R process of a run has ended with status ", status, "."), x = shown_text(last)),
+      c(paste0("The R process of a run has ended with status ", status, "."), x = if (length(last) > 0) shown_text(last)),
       "profile_error_process", call = call
     )
   }

@@ -1,8 +1,5 @@
 # The time that it takes to load and attach packages, by package: `summary(by = "loaded")`.
 
-# The parts of the time of a package: columns of the table.
-phases_of_loads <- c("on_load", "s3_methods", "imports", "native", "code", "s4", "attach", "other")
-
 loading_figures <- function(x, type, call) {
   found <- rust(rust_loading(x, type), call)
   table <- found$packages
@@ -18,7 +15,8 @@ loading_figures <- function(x, type, call) {
 
 how_to_know_packages <- paste(
   "Only the sampler of this package records that:",
-  "use `record_profile(native = TRUE)`, or `record_profile()` with `library()` in the recorded code, not `Rprof()`."
+  "use `record_profile(native = TRUE)`, or `record_profile()` with `library()` in the recorded code; for a script,",
+  "`profile record --native`. See *Start-up* in `?summary.profile_data`."
 )
 
 # For each package the only other one that needs it, of those in the table; "shared" if there are several, or if the user
@@ -65,25 +63,22 @@ described_loading <- function(loading, summary) {
     return(NULL)
   }
   list(
-    self = sum(table$self), self_share = sum(table$self) / attr(summary, "whole"), self_time = sum(table$self_time),
-    packages = table[c("package", "self", "total")]
+    self = sum(table$self), self_share = sum(table$self) / attr(summary, "whole"),
+    packages = table[intersect(c("package", "self", "total", "self_time", "total_time"), names(table))]
   )
 }
 
+is_shown_loading <- function(loading) !is.null(loading) && isTRUE(abs(loading$self_share) > least_loading)
+
 description_loading <- function(loading, run, width, shown) {
-  if (!isTRUE(abs(loading$self_share) > least_loading)) {
-    return()
-  }
-  most <- loading$packages[1, ]
-  text <- paste0(
-    trimws(percent(loading$self_share)), "% (", format_amount(loading$self, run$unit), " ", shown_label(run$type), "), ",
-    if (is.na(most$package)) {
-      "of unknown packages; see `summary(x, by = \"loaded\")`"
-    } else {
-      paste0(
-        "most in ", shown(most$package), " (", format_amount(most$self, run$unit), "); see `summary(x, by = \"loaded\")`"
-      )
+  if (is_shown_loading(loading)) {
+    amount <- function(rows) {
+      time <- rows[["self_time"]]
+      if (is.null(time)) format_amount(sum(rows$self), run$unit) else format_seconds(sum(time))
     }
-  )
-  wrap("Loading packages: ", text, width)
+    most <- loading$packages[1, ]
+    package <- if (is.na(most$package)) "packages unknown" else paste0("most in ", shown(most$package), " (", amount(most), ")")
+    text <- paste0(trimws(percent(loading$self_share)), "% (", amount(loading$packages), "), ", package)
+    wrap("Loading packages: ", text, width)
+  }
 }

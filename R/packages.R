@@ -169,8 +169,9 @@ names_to_look_up <- function(x) {
 
 # The names of functions without the titles of their calls, such as `loadNamespace` of `loadNamespace(dplyr)`.
 without_titles <- function(names) {
-  known <- paste(data_model()$titled$`function`, collapse = "|")
-  sub(paste0("^((?:base::)?(?:", known, "))[(].+[)]$"), "\\1", names, perl = TRUE)
+  titled <- data_model()$titled
+  known <- paste0("(?:", titled$package, "::)?", titled$`function`, collapse = "|")
+  sub(paste0("^(", known, ")[(].+[)]$"), "\\1", names, perl = TRUE)
 }
 
 with_packages <- function(x, call) {

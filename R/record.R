@@ -35,6 +35,9 @@
 #'
 #' If a profiler is already running, it is stopped.
 #'
+#' To see which packages take the time of `library()` or of the start of an app, use
+#' [summary(x, by = "loaded")][summary.profile_data()]; its section *Start-up* says when packages are known.
+#'
 #' @section Numbers of calls:
 #' Samples show where the time goes, but not whether a function is slow or called often. With `count`, the calls of
 #' functions are counted exactly: the sample type `calls`, and the columns `calls` and `time_per_call` of

@@ -63,8 +63,12 @@ unit_keys <- c(
 #' its own: `record_profile(targets::tar_make(), children = TRUE)` records it, or, in this session,
 #' `record_profile(targets::tar_make(callr_function = NULL))`. `profile record` of a script with the latter needs no
 #' call. Branches of a pattern have names of their own. What targets does before and after the command of a target, such
-#' as storing its value, has no label. Workers of crew do not run `_targets.R`: label the expression in the command, as
-#' for tasks.
+#' as storing its value, has no label.
+#'
+#' Workers, such as those of crew, do not run `_targets.R`. Where processes are recorded by [profile_process()] or with
+#' `children = TRUE`, the name of the target is read from the memory of the process, from the frame of targets' function
+#' `target_run()`, and is the same label: no call is needed. There, loading what the target needs and storing its value have the
+#' label as well. This works with the workers of crew, callr, clustermq and future, from targets 1.8 on.
 #'
 #' @section Tasks:
 #' Tasks of future and mirai have no label by themselves, since nothing on the stack of the process that runs a task

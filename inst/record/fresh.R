@@ -3,7 +3,7 @@
 # library is used without them, to note which packages are loaded; where it does not work, R's profiler records alone.
 #
 # `settings`: libraries, code, globals (a list), times, way ("time" or "Rprofmem"), interval, library (the shared library, or NULL),
-# titled (names of functions of base), folder (of this run).
+# titled (names of functions, of which those of base are used), folder (of this run).
 
 .libPaths(settings$libraries)
 invisible(list2env(settings$globals, globalenv()))

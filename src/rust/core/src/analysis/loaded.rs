@@ -141,6 +141,10 @@ pub fn loading<'p>(
             let Kind::Loader(package, role) = kinds[frames[at].row()] else {
                 continue;
             };
+            // Of outer calls whose package is not known yet, nothing is known.
+            if package.is_none() && at != innermost {
+                continue;
+            }
             let row = packages.row(package)?;
             if at == innermost {
                 let inside = frames[..at].iter().rev();
@@ -150,7 +154,7 @@ pub fn loading<'p>(
                 });
                 let phase = match role {
                     Role::Attach => Phase::Attach,
-                    Role::Load => phases.next().unwrap_or(Phase::Other),
+                    Role::Load | Role::Unit => phases.next().unwrap_or(Phase::Other),
                 };
                 packages.all[row].add_own(amount, phase);
             }
@@ -180,11 +184,12 @@ fn kind<'p>(profile: &'p Profile, names: &'p FrameNames, id: LocationId) -> Kind
             _ => Kind::Other,
         };
     }
-    if let Some((titled, title)) = title_of(name) {
-        return Kind::Loader(Some(title), titled.role);
-    }
-    if let Some(row) = row_of_call(name) {
-        return Kind::Loader(None, TITLED[row].role);
+    let (role, title) = match title_of(name) {
+        Some((titled, title)) => (Some(titled.role), Some(title)),
+        None => (row_of_call(name).map(|row| TITLED[row].role), None),
+    };
+    if let Some(role @ (Role::Load | Role::Attach)) = role {
+        return Kind::Loader(title, role);
     }
     let plain = name.strip_prefix("base::").unwrap_or(name);
     match Phase::of_function(plain) {

@@ -25,6 +25,8 @@ pub enum Role {
     Load,
     /// It attaches the package.
     Attach,
+    /// It runs a unit of work, which is a label of samples by a rule of `inst/frameworks.txt`.
+    Unit,
 }
 
 impl Titled {
@@ -48,12 +50,21 @@ impl Titled {
 }
 
 /// All of them.
-pub const TITLED: [Titled; 5] = [
+pub const TITLED: [Titled; 6] = [
     Titled::of_base(Role::Load, "loadNamespace", "package"),
     Titled::of_base(Role::Attach, "attachNamespace", "ns"),
     Titled::quoting("library"),
     Titled::quoting("require"),
     Titled::of_base(Role::Load, "requireNamespace", "package"),
+    // From targets 1.8 on, in the process of the pipeline and in workers.
+    Titled {
+        package: "targets",
+        function: "target_run",
+        argument: "target",
+        path: &["name"],
+        unquoted_by: None,
+        role: Role::Unit,
+    },
 ];
 
 /// The longest title, in bytes. Calls with longer texts have no title.

@@ -46,10 +46,22 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// A name. `*` and `%*%` are operators of R.
     fn parse(text: &'static str) -> Pattern {
+        if text != "*" && !text.starts_with('%') {
+            return Pattern::parse_value(text);
+        }
+        Pattern {
+            start: text,
+            middle: None,
+            end: None,
+        }
+    }
+
+    fn parse_value(text: &'static str) -> Pattern {
         let (start, end) = match text.split_once('*') {
-            Some((start, end)) if text != "*" && !text.starts_with('%') => (start, Some(end)),
-            _ => (text, None),
+            Some((start, end)) => (start, Some(end)),
+            None => (text, None),
         };
         let (middle, end) = match end.and_then(|end| end.split_once('*')) {
             Some((middle, end)) => (Some(middle), Some(end)),
@@ -179,7 +191,7 @@ fn rule(package: &'static str, word: &'static str, action: Action) -> Rule {
         is_certain,
         callers,
         name: Pattern::parse(name),
-        value: value.map(Pattern::parse),
+        value: value.map(Pattern::parse_value),
         is_weak,
         action,
     }
@@ -212,7 +224,7 @@ mod tests {
     #[test]
     fn words_of_rules() {
         let (rules, others) = parse(
-            "# comment\n\na hide ::f g>h <y>>i>h %>% <x> %d%>h g><<->h\nc label:k <o:u$*>=u$* v* <w>=?w b({*}),*)=<b(*)> **\n\
+            "# comment\n\na hide ::f g>h <y>>i>h %>% <x> %d%>h g><<->h\nc label:k <o:u$*>=u$* v* r(*)=* <w>=?w b({*}),*)=<b(*)> **\n\
                 d what f\nf\n",
         )
         .unwrap();
@@ -233,6 +245,7 @@ mod tests {
             (Some("<<-"), Some("g"), "h"),
             (None, None, "<o:u$"),
             (None, None, "v"),
+            (None, None, "r("),
             (None, None, "<w>"),
             (None, None, "b({"),
             (None, None, ""),
@@ -243,14 +256,15 @@ mod tests {
         assert_eq!(value(7, "<o:u$plot>"), "u$plot");
         assert_eq!(value(8, "vw"), "vw");
         assert_eq!(rules.rules[7].name.variable_part("<o:u$plot"), None);
+        assert_eq!(value(9, "r(x)"), "x");
         assert_eq!(rules.rules[0].name.variable_part("fg"), None);
-        assert!(rules.rules[9].is_weak && !rules.rules[8].is_weak);
-        assert_eq!(value(9, "<w>"), "w");
+        assert!(rules.rules[10].is_weak && !rules.rules[9].is_weak);
+        assert_eq!(value(10, "<w>"), "w");
         // What is between the stars is looked for from the end.
-        assert_eq!(value(10, "b({ f({ x }), y }), input$n)"), "<b(input$n)>");
-        assert_eq!(rules.rules[10].name.variable_part("b({ x }"), None);
-        assert_eq!(rules.rules[10].name.variable_part("b({)"), None);
-        assert!(rules.rules[11].name.variable_part("any").is_some());
+        assert_eq!(value(11, "b({ f({ x }), y }), input$n)"), "<b(input$n)>");
+        assert_eq!(rules.rules[11].name.variable_part("b({ x }"), None);
+        assert_eq!(rules.rules[11].name.variable_part("b({)"), None);
+        assert!(rules.rules[12].name.variable_part("any").is_some());
     }
 
     #[test]

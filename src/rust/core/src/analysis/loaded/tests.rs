@@ -110,6 +110,11 @@ fn without_titles_the_package_is_unknown() {
         rows(&stacks),
         ["? 3 3 [on_load 1, code 1, attach 1] first library, asked by [] and the user"]
     );
+    // The argument of `attachNamespace()` is evaluated in it.
+    assert_eq!(
+        rows(&[("f>attachNamespace>loadNamespace(a)>runHook", 1.0)]),
+        ["a 1 1 [on_load 1] first attachNamespace, asked by [] and the user"]
+    );
     assert!(rows(&[("f>g", 1.0)]).is_empty());
     assert!(rows(&[]).is_empty());
 }
