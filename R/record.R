@@ -249,7 +249,7 @@ record_profile <- function(
     duration <- as.numeric(difftime(Sys.time(), started, units = "secs"))
     counts <- if (children$any) end_helper()
     x <- tidy_recording(finish(), frames, started, code, env, call)
-    x <- with_cpu_time(x, used)
+    x <- with_reason_for_no_lines(with_cpu_time(x, used), isTRUE(old$keep.source))
     at_peak <- if (!is.null(reader)) snapshot_of_reader(folder, call)
     # From here on, Ctrl-C loses what others have recorded.
     the$last_profile <- complete_recording(x, at_peak, call, env)
