@@ -31,7 +31,8 @@
 #'
 #' Functions have the names by which they were called. For names such as `FUN`, `<Anonymous>` and `self$run`, the source
 #' file says what is defined at this line, so they become `clean`, `FUN (report.R:12)` and `Counter$run`, see *Names of
-#' functions* in [profile_process()]. Functions without lines, as in most installed packages, keep the names of the calls.
+#' functions* in [profile_process()]. Functions without lines, as in most installed packages, keep the names of the calls,
+#' except for methods of ggproto that only one class of the loaded packages has, such as `GeomPoint$draw_panel`.
 #'
 #' If a profiler is already running, it is stopped.
 #'
@@ -370,7 +371,7 @@ tidy_recording <- function(x, frames, started, code, env, call) {
 
 # Adds information about functions, of all processes, and the snapshot at the peak.
 complete_recording <- function(x, snapshot, call, env) {
-  x <- with_packages_in_tables(x, call, env)
+  x <- with_names_of_ggproto(with_packages_in_tables(x, call, env))
   x <- with_defined_names(with_source_text(x, as.numeric(Sys.time()), call))
   attr(x, "snapshot") <- snapshot
   class(x) <- c("profile_recording", class(x))
