@@ -436,7 +436,7 @@ described_calls <- function(parts, other_types, has_plumbing) {
   hottest <- setdiff(parts$functions$name, "<GC>")
   # A call with a shortened name would not work.
   is_short <- function(name) length(name) > 0 && nchar(valid_text(name[[1]])) <= 500
-  file <- parts$lines$filename
+  file <- files_by_time(parts$lines)
   c(
     if (is_snapshot(parts$run)) "holders(x)",
     vapply(names(parts$labels), function(key) paste0("summary(x, by = ", in_quotes(key), ")"), "", USE.NAMES = FALSE),

@@ -161,7 +161,7 @@ text_of_stack <- function(x, n, width) {
   }
   lines <- if (nrow(x) == 0) "No function is running." else stack_lines(x, n, width)
   unknown <- sprintf("The layout of the contexts of %s is unknown: only the first line may have a place.", attr(x, "unknown"))
-  hint <- c(unknown, if (all(is.na(x$line))) hint_without_lines)
+  hint <- c(unknown, if (all(is.na(x$line))) hint_without_lines())
   hint <- if (nrow(x) > 0 && length(hint) > 0) wrap("", hint[[1]], width)
   shorten(c(head, "", lines, hint), width)
 }

@@ -31,7 +31,8 @@
 #'
 #' Functions have the names by which they were called. For names such as `FUN`, `<Anonymous>` and `self$run`, the source
 #' file says what is defined at this line, so they become `clean`, `FUN (report.R:12)` and `Counter$run`, see *Names of
-#' functions* in [profile_process()]. Functions without lines, as in most installed packages, keep the names of the calls.
+#' functions* in [profile_process()]. Functions without lines, as in most installed packages, keep the names of the calls,
+#' except for methods of ggproto that only one class of the loaded packages has, such as `GeomPoint$draw_panel`.
 #'
 #' If a profiler is already running, it is stopped.
 #'
@@ -278,7 +279,7 @@ record_profile <- function(
     duration <- as.numeric(difftime(Sys.time(), started, units = "secs"))
     counts <- if (children$any) end_helper()
     x <- tidy_recording(finish(), frames, started, code, env, call)
-    x <- with_cpu_time(x, used)
+    x <- with_reason_for_no_lines(with_cpu_time(x, used), isTRUE(old$keep.source))
     at_peak <- if (!is.null(reader)) snapshot_of_reader(folder, call)
     # From here on, Ctrl-C loses what others have recorded.
     the$last_profile <- complete_recording(x, at_peak, counting, code, call, env)
@@ -426,7 +427,7 @@ tidy_recording <- function(x, frames, started, code, env, call) {
 
 # Adds information about functions, of all processes, and the snapshot at the peak.
 complete_recording <- function(x, snapshot, counting, code, call, env) {
-  x <- with_packages_in_tables(x, call, env)
+  x <- with_names_of_ggproto(with_packages_in_tables(x, call, env))
   x <- with_defined_names(with_source_text(x, as.numeric(Sys.time()), call))
   x <- with_test_labels(x, folders_of_tests(code, env), call)
   if (!is.null(counting)) x <- with_calls(x, counting$counts())

@@ -70,7 +70,7 @@ shell_record <- function(options, values) {
       } else {
         x <- with_end_of_script(recorded$profile, ran)
         # Lines were recorded, so there is no code of the script without.
-        shell_finish(x, output, options, hint_without_lines)
+        shell_finish(x, output, options, hint_without_lines(x))
         if (!settings$children) {
           elapsed <- as.numeric(difftime(ended, started, units = "secs"))
           say_children(ran$cpu, elapsed, "The script", "`profile record --children`")

@@ -260,7 +260,7 @@ test_that("a note of an update is not repeated", {
   x$sources$source_uri <- "pid:1"
   recorded <- list(profile = x, unread = 0, ended = integer(), left = NULL)
   note <- watched_note(recorded)
-  expect_identical(note, hint_without_lines)
+  expect_identical(note, hint_without_lines())
   lines <- function(...) gsub("\\s+", " ", paste(watched_lines(recorded, 1, 5, ...), collapse = " "))
   expect_match(lines(), "There are no lines of R code")
   expect_no_match(lines(note), "There are no lines of R code")

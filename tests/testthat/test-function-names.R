@@ -90,3 +90,48 @@ test_that("definitions are found by their lines, whatever surrounds them", {
   deep <- paste0(strrep("(", 2000), "1", strrep(")", 2000))
   expect_identical(found(deep, "f <- function() 1"), character())
 })
+
+test_that("methods of ggproto have their class if only one has a method of this name", {
+  object <- function(class, ...) structure(list2env(list(...), parent = emptyenv()), class = c(class, "ggproto", "gg"))
+  package <- new.env()
+  f <- function() NULL
+  package$GeomA <- object("GeomA", draw = f, set_up = f, super = f, x = 1)
+  package$GeomB <- object("GeomB", set_up = f)
+  package$Other <- list(draw = f)
+  package$geom <- object("GeomC", draw = f)
+  makeActiveBinding("Active", function() stop("not to be read"), package)
+  own <- new.env()
+  own$StatMine <- object("StatMine", compute = f, set_up = f)
+  methods <- rbind(methods_in(package, "plots"), methods_in(own, ""))
+  expect_setequal(
+    paste0(methods$package, "::", methods$class, "$", methods$name),
+    c("plots::GeomA$draw", "plots::GeomA$set_up", "plots::GeomB$set_up", "::StatMine$compute", "::StatMine$set_up")
+  )
+  path <- withr::local_tempfile(lines = c(
+    "sample.interval=10000", '"draw" "geom$draw" "work" ', '"f" "geom$draw" "work" ', '"draw" "work" ',
+    '"g" "set_up" "self$set_up" "work" ', '"compute" "stat$compute" ', '"set_up" "other" "self$set_up" ', '"draw" ',
+    '"geom$draw" '
+  ))
+  x <- with_names_of_ggproto(add_packages(read_rprof(path)), methods)
+  expect_silent(validate_profile(x))
+  expect_identical(stacks(x), c(
+    "GeomA$draw < geom$draw < work", "GeomA$draw < geom$draw < work", "draw < work", "g < set_up < self$set_up < work",
+    "StatMine$compute < stat$compute", "set_up < other < self$set_up", "draw", "geom$draw"
+  ))
+  package_of <- function(name) unique(x$functions$.package[x$functions$name == name])
+  expect_identical(package_of("GeomA$draw"), "plots")
+  expect_identical(package_of("StatMine$compute"), NA_character_)
+  expect_setequal(package_of("geom$draw"), c("ggplot2", NA))
+  # Methods of this name of two packages.
+  expect_identical(package_of("set_up"), NA_character_)
+  expect_setequal(x$functions$system_name[x$functions$name == "GeomA$draw"], c("draw", "f"))
+})
+
+test_that("operators and methods with special names have their packages", {
+  path <- withr::local_tempfile(lines = c(
+    "sample.interval=10000", '"%in%" ', '"[.data.frame" "[" ', '"[[<-.data.frame" "[[<-" ', '"$<-.data.frame" "$<-" ',
+    '"+.Date" ', '"[.factor" "[" ', '"is.na<-" ', '"(" '
+  ))
+  x <- add_packages(read_rprof(path))
+  expect_identical(unique(x$functions$.package), "base")
+})
