@@ -13,7 +13,7 @@ test_that("each entry point has its wrapper, and nothing else can be called", {
   expect_setequal(names(routines$.External), c(
     "profile_load", "profile_resume", "profile_unload", "R_unload_profile",
     "profile_push_span", "profile_pop_span", "profile_span_name", "profile_active_span", "profile_log_spans",
-    "profile_logged_spans"
+    "profile_logged_spans", "profile_counter", "profile_count"
   ))
 })
 
