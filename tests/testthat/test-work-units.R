@@ -264,7 +264,8 @@ test_that("descriptions are those that testthat reports, of any length", {
   )))
   samples <- samples_of(found$profile, "testthat.test")
   reported <- found$results$test
-  expect_setequal(names(samples), reported)
+  # A call of describe() may be reported as well.
+  expect_setequal(names(samples), grep("^sorting$", reported, value = TRUE, invert = TRUE))
   expect_setequal(samples, 2:4)
   expect_equal(samples[[grep("is fast", reported, value = TRUE)]], 2)
   expect_equal(samples[[grep("100%", reported, value = TRUE)]], 3)
