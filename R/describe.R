@@ -344,7 +344,7 @@ is_of_r <- function(x) {
 # workspace of the session that recorded them.
 share_of_own_code <- function(x, summary) {
   functions <- as.list(x$functions)
-  is_own <- functions$filename != "" | functions[[".package_from"]] %in% "process" |
+  is_own <- functions$filename != "" & !is_deparsed_package(functions$filename) | functions[[".package_from"]] %in% "process" |
     is_of_session(x) & functions$name %in% ls(globalenv(), all.names = TRUE)
   own <- functions$name[is_own & is.na(functions[[".package"]])]
   by_function <- summary$by_function
@@ -386,6 +386,9 @@ described_notes <- function(x, summary, parts) {
     },
     if (!is.null(parts$peak)) notes_of_ends(parts$peak),
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
+    if (functions_without_lines(x) > 0) {
+      paste0("Without lines, since they have few samples: ", count_of(functions_without_lines(x), "function"), ".")
+    },
     hint_for(x, summary),
     if (is_snapshot(x)) described_resident(x),
     if (is_of_r(x) && isTRUE(abs(unknown) - share_of_own_code(x, summary) >= 0.5)) {

@@ -73,6 +73,11 @@ impl<'call> Sexp<'call> {
         Sexp(unsafe { R_NilValue }, PhantomData)
     }
 
+    /// The address of the object.
+    pub fn address(self) -> u64 {
+        self.0 as u64
+    }
+
     pub fn is_null(self) -> bool {
         self.kind() == SEXPTYPE::NILSXP
     }

@@ -1,6 +1,7 @@
 //! Reads arguments of entry points that are settings: of writers, recorders, filters and requests.
 
 use crate::argument::{STRSXP, Sexp, VECSXP, argument, text};
+use crate::entry::lines;
 use crate::guard::stop;
 use extendr_api::Robj;
 use profile_allocations as allocations;
@@ -116,12 +117,18 @@ fn comparison_of(list: Sexp<'_>) -> Result<Comparison<'_>> {
 }
 
 /// The settings of the sampler, and the path of its file as shown in messages, for a list of the options `path`,
-/// `megabytes`, `closures` and `version`, the first two numbers of R's version.
+/// `megabytes`, `native` and `positions` (flags), `closures` and `version`, the first two numbers of R's version.
 pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
     let file = option(list, "path")?.file()?;
     let settings = sampler::Settings {
         file: file.path,
         bytes: count(list, "megabytes")? << 20,
+        native: option(list, "native")?.flag()?,
+        positions: if option(list, "positions")?.flag()? {
+            lines::variables()
+        } else {
+            None
+        },
         closures: count(list, "closures")?,
         hooks: allocations::hooks(),
         version: r_version(list)?,

@@ -9,7 +9,8 @@
 //!   where R keeps all of them, with a row for each layout, and [`slots`] of its pages; [`allocation`]: the memory of
 //!   objects outside of pages;
 //! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
-//! - [`environments`]: variables by their names, and namespaces;
+//! - [`compiled`]: lines of code without source references, by a copy of it that has them;
+//! - [`environments`]: variables by their names, and namespaces; [`functions`]: all compiled functions in them;
 //! - [`callbacks`], [`connections`], [`devices`]: structures outside of R's heap that hold objects;
 //! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.
 //!
@@ -32,6 +33,7 @@ pub const IS_LIVE: bool = cfg!(all(
 pub mod allocation;
 pub mod byte_code;
 pub mod callbacks;
+pub mod compiled;
 pub mod connections;
 pub mod contexts;
 pub mod cycle;
@@ -39,6 +41,7 @@ pub mod devices;
 pub mod environments;
 pub mod evaluator;
 pub mod fit;
+pub mod functions;
 pub mod heap;
 pub mod memory;
 pub mod node;

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! SIGPROF ──► handler ──► profile_unwind (modules) ──► buffer ──► Recording
-//!                    ├──► contexts ──────────────────────┘
+//!                    ├──► contexts, positions ───────────┘
 //!                    └──► R's handler ──► R's file
 //! ```
 //!
@@ -48,7 +48,9 @@
 )]
 mod platform;
 
-pub use platform::{Stopped, abandon, block, check, start, state, stop, unblock};
+pub use platform::{
+    Stopped, abandon, all_lines, block, check, learn, lines, owners, start, state, stop, unblock,
+};
 
 use std::path::Path;
 
@@ -59,12 +61,62 @@ pub struct Settings<'a> {
     pub file: &'a Path,
     /// The memory for ticks, in bytes. A tick takes about 0.8 KB.
     pub bytes: usize,
+    /// Whether to record native stacks. A run without them is one of `record_profile()`: it only adds positions to the
+    /// stacks of R's profiler, and does not count as a recording.
+    pub native: bool,
+    /// How to find positions in byte code, to be recorded.
+    pub positions: Option<PositionVariables>,
     /// The number of active calls of closures, with which R's contexts are compared.
     pub closures: usize,
     /// Addresses of functions of this package that R may call in the place of others.
     pub hooks: [u64; 4],
     /// The first two numbers of R's version.
     pub version: (u32, u32),
+}
+
+/// Where R keeps the position in byte code of the innermost function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PositionVariables {
+    /// The marker `R_InBCInterpreter`, which R's records have where a function was called by byte code.
+    pub marker: u64,
+    /// The addresses of `R_Srcref` or, if that is not clear, of two variables, of which one always has the marker; 0 for none.
+    pub srcrefs: [u64; 2],
+    /// The addresses of `R_BCbody` and `R_BCpc`; 0 if they are not known.
+    pub code: u64,
+    pub pc: u64,
+}
+
+/// Where functions are that may have run. Addresses of R's objects.
+#[derive(Debug, Clone, Copy)]
+pub struct Roots<'a> {
+    pub nil: u64,
+    /// The names of the loaded packages, and their namespaces.
+    pub namespaces: &'a [(&'a str, u64)],
+    pub global: u64,
+    /// Symbols of the base environment.
+    pub of_base: &'a [u64],
+}
+
+/// A function to whose code positions belong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The address of the closure.
+    pub closure: u64,
+    /// The package in whose namespace it is; empty for the global environment.
+    pub package: String,
+    /// The name of its variable, or the classes of a method of S4.
+    pub name: String,
+    /// How often its code occurs.
+    pub samples: u64,
+}
+
+/// The line of a position in a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineAt {
+    /// The number of the code, in the order in which codes occur first.
+    pub code: usize,
+    pub position: u64,
+    pub line: Option<i32>,
 }
 
 /// The state of the recording.

@@ -1,11 +1,12 @@
 //! Combines a recording and R's own file into one profile: the native frames of a tick are inserted
-//! into the R stack of its sample.
+//! into the R stack of its sample, and frames without a line get that of their position in byte code.
 //!
 //! A sample whose tick is uncertain keeps R's stack and is counted as a problem.
 
 use super::align::{Aligned, align};
 use super::interleave::{Interleaver, StackPart};
 use super::native::NativeFrames;
+use super::positions::{Distinct, Line};
 use super::r_tables::RTables;
 use super::recording::Recording;
 use super::symbols::Files;
@@ -24,13 +25,24 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Creates the joint profile of a run whose R stacks are in the file at `path`. Memory figures,
-/// which are recorded in every run, are kept only if `memory` is set.
+/// What is wanted of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Whether the recording has native frames.
+    pub native: bool,
+    /// Whether to keep memory figures, which are recorded in every run.
+    pub memory: bool,
+    /// The positions in byte code, and their lines as far as these are known.
+    pub positions: &'a Distinct,
+    pub lines: &'a [Option<Line<'a>>],
+}
+
+/// Creates the profile of a run whose R stacks are in the file at `path`.
 pub fn merge(
     path: &Path,
     origin: Origin,
     recording: &Recording,
-    memory: bool,
+    wanted: Wanted,
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
     let file = read_file(path)?;
@@ -45,30 +57,63 @@ pub fn merge(
     let input = Input::Bytes(&file);
     let (mut profile, mut problems) =
         formats::read(input, Some(&rprof::AS_RECORDED), origin, stop)?;
-    if let Some(source) = profile.sources.first_mut() {
+    let source = profile.sources.first_mut();
+    if let Some(source) = source.filter(|_| wanted.native) {
         source.timestamp = Some(seconds(recording.start));
         source.duration = Some(recording.duration);
     }
     let (aligned, silent) = align(&file, &profile, recording)?;
     drop(file);
-    for _ in 0..silent {
-        let end = Position::Sample(aligned.len() as u64);
-        problems.note(ProblemKind::SilentTick, end, b"");
+    if wanted.native {
+        for _ in 0..silent {
+            let end = Position::Sample(aligned.len() as u64);
+            problems.note(ProblemKind::SilentTick, end, b"");
+        }
+        insert_frames(
+            &mut profile,
+            &aligned,
+            recording,
+            wanted,
+            &mut problems,
+            stop,
+        )?;
+    } else if wanted.lines.iter().any(Option::is_some) {
+        insert_lines(&mut profile, &aligned, wanted, stop)?;
     }
+    take_labels(&mut profile, stop)?;
+    if !wanted.memory {
+        forget_memory(&mut profile);
+    }
+    Ok((profile, problems))
+}
 
+/// Inserts native frames, and lines.
+fn insert_frames(
+    profile: &mut Profile,
+    aligned: &[Option<Aligned>],
+    recording: &Recording,
+    wanted: Wanted,
+    problems: &mut Problems,
+    stop: Stop,
+) -> Result<()> {
     let mut stacks = Vec::new();
     let files = Files::default();
-    let mut merger = Merger::new(&mut profile, recording, &files)?;
+    let mut merger = Merger {
+        items: Items::take(profile, true, wanted)?,
+        natives: NativeFrames::new(&recording.modules, &files, profile)?,
+        interleaver: Interleaver::new(recording)?,
+        stack: Vec::new(),
+    };
     let recorded = (aligned.len() as u64).saturating_sub(recording.lost);
     for (row, aligned) in aligned.iter().enumerate() {
         cancel::at_row(row, stop)?;
         let joint = match aligned {
-            Some(aligned) => merger.joint_stack(row, aligned, &mut profile)?,
+            Some(aligned) => merger.joint_stack(row, aligned, profile)?,
             None => None,
         };
         let stack = match joint {
             Some(stack) => stack,
-            None => merger.stack_of_r(row, &mut profile)?,
+            None => merger.stack_of_r(row, aligned.as_ref(), profile)?,
         };
         stacks.try_push(stack)?;
         let problem = match (joint, aligned) {
@@ -84,13 +129,31 @@ pub fn merge(
         }
         problems.note(problem, Position::Sample(sample), text.as_bytes());
     }
-    merger.natives.finish(&mut profile)?;
+    merger.natives.finish(profile)?;
     profile.samples.stack = stacks;
-    take_labels(&mut profile, stop)?;
-    if !memory {
-        forget_memory(&mut profile);
+    Ok(())
+}
+
+/// Inserts lines only.
+fn insert_lines(
+    profile: &mut Profile,
+    aligned: &[Option<Aligned>],
+    wanted: Wanted,
+    stop: Stop,
+) -> Result<()> {
+    let mut items = Items::take(profile, false, wanted)?;
+    let (mut stacks, mut stack) = (Vec::new(), Vec::new());
+    for (row, aligned) in aligned.iter().enumerate() {
+        cancel::at_row(row, stop)?;
+        items.begin(row, aligned.as_ref(), profile)?;
+        stack.clear();
+        for &item in &items.items {
+            stack.try_push(items.r.location(item, profile)?)?;
+        }
+        stacks.try_push(profile.stacks.intern(&stack)?)?;
     }
-    Ok((profile, problems))
+    profile.samples.stack = stacks;
+    Ok(())
 }
 
 /// The content of the file. It must be regular, since a device such as `/dev/zero` is endless.
@@ -152,34 +215,66 @@ fn forget_memory(profile: &mut Profile) {
     }
 }
 
-/// Creates the stacks of the joint profile.
-struct Merger<'a> {
+/// The items of R's stacks, with lines.
+struct Items<'a> {
     r: RTables,
-    natives: NativeFrames<'a>,
-    interleaver: Interleaver<'a>,
-    /// R's items of the current sample, and all its frames, innermost first.
+    wanted: Wanted<'a>,
+    /// The items of the current sample, innermost first.
     items: Vec<LocationId>,
-    stack: Vec<LocationId>,
 }
 
-impl<'a> Merger<'a> {
-    fn new(
-        profile: &mut Profile,
-        recording: &'a Recording,
-        files: &'a Files,
-    ) -> Result<Merger<'a>> {
-        Ok(Merger {
-            r: RTables::take(profile)?,
-            natives: NativeFrames::new(&recording.modules, files, profile)?,
-            interleaver: Interleaver::new(recording)?,
+impl<'a> Items<'a> {
+    /// `typed`: whether frames of R have a type, since there are others.
+    fn take(profile: &mut Profile, typed: bool, wanted: Wanted<'a>) -> Result<Items<'a>> {
+        Ok(Items {
+            r: RTables::take(profile, typed)?,
+            wanted,
             items: Vec::new(),
-            stack: Vec::new(),
         })
     }
 
-    fn stack_of_r(&mut self, row: usize, profile: &mut Profile) -> Result<StackId> {
-        self.begin(row, profile)?;
-        self.push_items(0..self.items.len(), profile)?;
+    fn begin(
+        &mut self,
+        row: usize,
+        aligned: Option<&Aligned>,
+        profile: &mut Profile,
+    ) -> Result<()> {
+        self.items.clear();
+        let stack = self.r.stacks.get(profile.samples.stack[row]);
+        stack.append_to(&mut self.items)?;
+        let Some(aligned) = aligned else {
+            return Ok(());
+        };
+        let items = self.items.iter_mut().skip(usize::from(aligned.gc));
+        for (item, position) in items.zip(aligned.tick.positions()) {
+            let row = position.and_then(|position| self.wanted.positions.row(position));
+            let line = row.and_then(|row| self.wanted.lines.get(row).copied().flatten());
+            if let Some(line) = line {
+                *item = self.r.with_line(*item, line, profile)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Creates the stacks of the joint profile.
+struct Merger<'a> {
+    items: Items<'a>,
+    natives: NativeFrames<'a>,
+    interleaver: Interleaver<'a>,
+    /// All frames of the current sample, innermost first.
+    stack: Vec<LocationId>,
+}
+
+impl Merger<'_> {
+    fn stack_of_r(
+        &mut self,
+        row: usize,
+        aligned: Option<&Aligned>,
+        profile: &mut Profile,
+    ) -> Result<StackId> {
+        self.begin(row, aligned, profile)?;
+        self.push_items(0..self.items.items.len(), profile)?;
         profile.stacks.intern(&self.stack)
     }
 
@@ -190,11 +285,12 @@ impl<'a> Merger<'a> {
         aligned: &Aligned,
         profile: &mut Profile,
     ) -> Result<Option<StackId>> {
-        self.begin(row, profile)?;
+        self.begin(row, Some(aligned), profile)?;
         let mark = usize::from(aligned.gc);
         self.push_items(0..mark, profile)?;
-        let items = &self.items[mark..];
-        let is_call = |item: usize| self.r.is_call(items[item], profile);
+        let Items { r, items, .. } = &mut self.items;
+        let items = &items[mark..];
+        let is_call = |item: usize| r.is_call(items[item], profile);
         let Some(parts) = self
             .interleaver
             .interleave(&aligned.tick, items.len(), is_call)?
@@ -204,7 +300,7 @@ impl<'a> Merger<'a> {
         for part in parts.iter().rev() {
             match part {
                 StackPart::Item(item) => {
-                    let location = self.r.location(items[*item], profile)?;
+                    let location = r.location(items[*item], profile)?;
                     self.stack.try_push(location)?;
                 }
                 StackPart::Native(frame) => {
@@ -212,22 +308,25 @@ impl<'a> Merger<'a> {
                     self.stack.try_extend(locations)?;
                 }
                 StackPart::Copy if aligned.gc => {}
-                StackPart::Copy => self.stack.try_push(self.r.copying(profile)?)?,
+                StackPart::Copy => self.stack.try_push(r.copying(profile)?)?,
             }
         }
         profile.stacks.intern(&self.stack).map(Some)
     }
 
-    fn begin(&mut self, row: usize, profile: &Profile) -> Result<()> {
-        self.items.clear();
+    fn begin(
+        &mut self,
+        row: usize,
+        aligned: Option<&Aligned>,
+        profile: &mut Profile,
+    ) -> Result<()> {
         self.stack.clear();
-        let stack = self.r.stacks.get(profile.samples.stack[row]);
-        stack.append_to(&mut self.items)
+        self.items.begin(row, aligned, profile)
     }
 
     fn push_items(&mut self, items: Range<usize>, profile: &mut Profile) -> Result<()> {
-        for item in &self.items[items] {
-            let location = self.r.location(*item, profile)?;
+        for item in &self.items.items[items] {
+            let location = self.items.r.location(*item, profile)?;
             self.stack.try_push(location)?;
         }
         Ok(())

@@ -49,7 +49,7 @@ pub fn insert_native(
         processes.try_push(process)?;
     }
     let mut inserter = Inserter {
-        r: RTables::take(profile)?,
+        r: RTables::take(profile, true)?,
         items: Vec::new(),
         calls: Vec::new(),
         stack: Vec::new(),

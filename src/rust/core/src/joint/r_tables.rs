@@ -1,5 +1,6 @@
 //! The functions, locations and stacks of an R profile, while native frames are inserted into its stacks.
 
+use super::positions::Line;
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use crate::model::{
@@ -29,7 +30,13 @@ pub struct RTables {
 }
 
 impl RTables {
-    pub fn take(profile: &mut Profile) -> Result<RTables> {
+    /// `typed`: whether frames get the type of R's frames.
+    pub fn take(profile: &mut Profile, typed: bool) -> Result<RTables> {
+        let frame_type = if typed {
+            profile.frame_type("r")?
+        } else {
+            None
+        };
         let mut renamed = Vec::new();
         renamed.try_fill(profile.locations.len(), None)?;
         Ok(RTables {
@@ -37,7 +44,7 @@ impl RTables {
             locations: std::mem::take(&mut profile.locations),
             stacks: std::mem::take(&mut profile.stacks),
             renamed,
-            frame_type: profile.frame_type("r")?,
+            frame_type,
         })
     }
 
@@ -55,6 +62,31 @@ impl RTables {
         let location = profile.locations.intern(location)?;
         *slot = Some(location);
         Ok(location)
+    }
+
+    /// The item with this line, unless R knows one.
+    pub fn with_line(
+        &mut self,
+        item: LocationId,
+        line: Line,
+        profile: &mut Profile,
+    ) -> Result<LocationId> {
+        let mut location = self.locations.get(item);
+        let Some(id) = location
+            .function
+            .filter(|_| location.line.unwrap_or(0) == 0)
+        else {
+            return Ok(item);
+        };
+        let mut function = self.functions.get(id);
+        function.filename = profile.strings.intern(line.file)?;
+        location.function = Some(self.functions.intern(function)?);
+        location.line = Some(line.line);
+        let item = self.locations.intern(location)?;
+        if item.row() >= self.renamed.len() {
+            self.renamed.try_fill(item.row() + 1, None)?;
+        }
+        Ok(item)
     }
 
     /// The location of the frame that shows that R copies an object.

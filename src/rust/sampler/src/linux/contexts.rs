@@ -7,9 +7,11 @@
 //! pending promises. Before they are used, [`Contexts::new`] compares them with what R reports through its functions.
 
 use super::memory::Stack;
-use crate::Settings;
+use super::positions;
+use crate::{PositionVariables, Settings};
 use profile_core::error::{Error, Result};
-use profile_core::joint::recording::PAIR;
+use profile_core::joint::Position;
+use profile_core::joint::recording::{ADDRESS, PAIR};
 use profile_runtime::contexts::{
     Head, Layout, MOST_PROMISES, NEXT_PROMISE, NODE_STACK_BYTES, Walk,
 };
@@ -81,11 +83,7 @@ impl Contexts {
 
     /// Writes the records that `Rprof()` prints, innermost first; `None` if they do not fit.
     pub fn walk(&self, stack: Stack, room: &mut [u64]) -> Option<Walked> {
-        let mut memory = Stacks {
-            stack,
-            nodes: &self.nodes,
-            toplevel: self.toplevel,
-        };
+        let mut memory = self.stacks(stack);
         let mut walked = Walked {
             contexts: 0,
             whole: false,
@@ -118,6 +116,40 @@ impl Contexts {
     }
 }
 
+impl Contexts {
+    /// Writes where the function of each of these records runs, which [`Contexts::walk()`] has written; `None` if this does
+    /// not fit.
+    pub fn positions(
+        &self,
+        variables: &PositionVariables,
+        stack: Stack,
+        (records, room): (&[u64], &mut [u64]),
+    ) -> Option<()> {
+        let mut memory = self.stacks(stack);
+        let records = records.chunks_exact(PAIR);
+        let room = room.get_mut(..records.len() * PAIR)?;
+        let mut inner = None;
+        for (record, pair) in records.zip(room.chunks_exact_mut(PAIR)) {
+            // The function of a record is where the next inner one was called.
+            let position = match inner {
+                None => positions::innermost(variables, &mut memory),
+                Some(inner) => positions::of_record(variables, &mut memory, inner, self.layout),
+            };
+            pair.copy_from_slice(&position.map_or(Position::NONE, Position::to_words));
+            inner = Some(record[0] & ADDRESS);
+        }
+        Some(())
+    }
+
+    fn stacks(&self, stack: Stack) -> Stacks<'_> {
+        Stacks {
+            stack,
+            nodes: &self.nodes,
+            toplevel: self.toplevel,
+        }
+    }
+}
+
 /// The memory of this process. Only R's own list of records is read from it, between two of R's calls, and R's variables.
 struct Own;
 
@@ -131,7 +163,7 @@ impl Memory for Own {
 }
 
 /// What the handler may read: R's stacks, as far as they are in use, and the outermost record.
-struct Stacks<'a> {
+pub struct Stacks<'a> {
     stack: Stack,
     nodes: &'a Range<u64>,
     toplevel: u64,

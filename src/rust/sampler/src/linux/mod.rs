@@ -1,14 +1,17 @@
 //! The sampler on Linux.
 //!
 //! [`run`] contains the state of a run and the handler; the crate `unwind` follows the native stack, by the unwind
-//! tables of the [`modules`]; [`contexts`] follows R's list of calls; [`evaluator`] finds the code of R's evaluator;
-//! [`memory`] contains the buffer and the bounds of the stack; [`registers`] is the part that depends on the processor.
+//! tables of the [`modules`]; [`contexts`] follows R's list of calls, with [`positions`] in byte
+//! code; [`evaluator`] finds the code of R's evaluator;
+//! [`owners`] finds the functions of positions; [`memory`] contains the buffer and the bounds of the stack; [`registers`] is the part that depends on the processor.
 
 mod contexts;
 mod evaluator;
 mod loader;
 mod memory;
 mod modules;
+mod owners;
+mod positions;
 #[cfg_attr(target_arch = "x86_64", path = "registers/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "registers/aarch64.rs")]
 mod registers;
@@ -16,4 +19,5 @@ mod run;
 #[cfg(test)]
 mod unwind_tests;
 
+pub use owners::{all_lines, learn, lines, owners};
 pub use run::{Stopped, abandon, block, check, start, state, stop, unblock};
