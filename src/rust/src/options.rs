@@ -1,7 +1,6 @@
 //! Reads arguments of entry points that are settings: of writers, recorders, filters and requests.
 
 use crate::argument::{STRSXP, Sexp, VECSXP, argument, text};
-use crate::entry::lines;
 use crate::guard::stop;
 use extendr_api::Robj;
 use profile_allocations as allocations;
@@ -16,7 +15,7 @@ use profile_core::model::{Payload, Profile};
 use profile_core::page::{self, Comparison, Page, SourceText};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
 use profile_reader::recorded::settings;
-use profile_sampler as sampler;
+use profile_sampler::{self as sampler, PositionVariables};
 use std::time::Duration;
 
 /// The writer of a format.
@@ -118,14 +117,17 @@ fn comparison_of(list: Sexp<'_>) -> Result<Comparison<'_>> {
 
 /// The settings of the sampler, and the path of its file as shown in messages, for a list of the options `path`,
 /// `megabytes`, `native` and `positions` (flags), `closures` and `version`, the first two numbers of R's version.
-pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
+pub fn sampler_settings(
+    list: &Robj,
+    positions: Option<PositionVariables>,
+) -> Result<(sampler::Settings<'_>, &str)> {
     let file = option(list, "path")?.file()?;
     let settings = sampler::Settings {
         file: file.path,
         bytes: count(list, "megabytes")? << 20,
         native: option(list, "native")?.flag()?,
         positions: if option(list, "positions")?.flag()? {
-            lines::variables()
+            positions
         } else {
             None
         },

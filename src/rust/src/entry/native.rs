@@ -2,7 +2,7 @@
 
 use crate::arena::RObject;
 use crate::argument::{Sexp, argument, text};
-use crate::entry::lines::with_ended;
+use crate::entry::lines::{variables, with_ended};
 use crate::guard::stop;
 use crate::options::{allocation_settings, sampler_settings};
 use crate::outcome::outcome;
@@ -22,7 +22,7 @@ use profile_sampler as sampler;
 #[extendr]
 fn rust_native_check(settings: &Robj) -> Robj {
     outcome(|_| {
-        let (settings, shown) = sampler_settings(settings)?;
+        let (settings, shown) = sampler_settings(settings, variables())?;
         sampler::check(&settings)?;
         joint::check_target(settings.file).map_err(|error| error.shown_as(shown))?;
         Ok(RObject::null())
@@ -47,7 +47,7 @@ fn rust_native_block(on: &Robj) -> Robj {
 #[extendr]
 fn rust_native_start(settings: &Robj) -> Robj {
     outcome(|_| {
-        let (settings, shown) = sampler_settings(settings)?;
+        let (settings, shown) = sampler_settings(settings, variables())?;
         sampler::start(&settings).map_err(|error| error.shown_as(shown))?;
         Ok(RObject::null())
     })

@@ -4,9 +4,9 @@
 //! A sample whose tick is uncertain keeps R's stack and is counted as a problem.
 
 use super::align::{Aligned, align};
+use super::distinct::{Distinct, Line};
 use super::interleave::{Interleaver, StackPart};
 use super::native::NativeFrames;
-use super::positions::{Distinct, Line};
 use super::r_tables::RTables;
 use super::recording::Recording;
 use super::symbols::Files;

@@ -1,6 +1,6 @@
 //! The functions, locations and stacks of an R profile, while native frames are inserted into its stacks.
 
-use super::positions::Line;
+use super::distinct::Line;
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use crate::model::{

@@ -16,7 +16,7 @@
 //! upper 16 bits are free. A *context* is R's record of a call (`RCNTXT` in its sources);
 //! `Rprof()` prints an item for each of these.
 
-use super::positions::Position;
+use super::positions::{ADDRESS, Position};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -39,9 +39,6 @@ pub const EXACT: u64 = 1;
 pub const NO_CONTEXT: [u64; PAIR] = [0; PAIR];
 /// The module number of a frame outside all known modules.
 pub const NO_MODULE: u64 = 0xffff;
-
-/// The bits of an address in a word that has a number in the upper bits.
-pub const ADDRESS: u64 = (1 << 48) - 1;
 
 /// All ticks of a run, and the information needed to interpret them.
 #[derive(Debug, Clone)]

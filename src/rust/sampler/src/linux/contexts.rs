@@ -11,7 +11,8 @@ use super::positions;
 use crate::{PositionVariables, Settings};
 use profile_core::error::{Error, Result};
 use profile_core::joint::Position;
-use profile_core::joint::recording::{ADDRESS, PAIR};
+use profile_core::joint::positions::ADDRESS;
+use profile_core::joint::recording::PAIR;
 use profile_runtime::contexts::{
     Head, Layout, MOST_PROMISES, NEXT_PROMISE, NODE_STACK_BYTES, Walk,
 };
@@ -163,7 +164,7 @@ impl Memory for Own {
 }
 
 /// What the handler may read: R's stacks, as far as they are in use, and the outermost record.
-pub struct Stacks<'a> {
+struct Stacks<'a> {
     stack: Stack,
     nodes: &'a Range<u64>,
     toplevel: u64,

@@ -3,7 +3,6 @@
 //!
 //! For code with source references, R's profiler writes the line, so its position is not recorded.
 
-use super::contexts::Stacks;
 use crate::PositionVariables;
 use profile_core::error::Result;
 use profile_core::joint::positions::{CodeId, Position};
@@ -12,8 +11,8 @@ use profile_runtime::contexts::{Layout, Record, Site};
 use profile_runtime::memory::{self, Memory};
 use profile_runtime::objects::CELL;
 
-/// Where the innermost function is.
-pub fn innermost(variables: &PositionVariables, memory: &mut Stacks) -> Option<Position> {
+/// Where the innermost function is. `memory` reads R's stacks.
+pub fn innermost(variables: &PositionVariables, memory: &mut impl Memory) -> Option<Position> {
     if variables.srcrefs == [0; 2] || variables.code == 0 || variables.pc == 0 {
         return None;
     }
@@ -27,10 +26,10 @@ pub fn innermost(variables: &PositionVariables, memory: &mut Stacks) -> Option<P
     position(memory, &mut Checked, Site::Absolute { code, variable })
 }
 
-/// Where the function of a record was called.
+/// Where the function of a record was called. `memory` reads R's stacks.
 pub fn of_record(
     variables: &PositionVariables,
-    memory: &mut Stacks,
+    memory: &mut impl Memory,
     address: u64,
     layout: Layout,
 ) -> Option<Position> {
@@ -39,7 +38,7 @@ pub fn of_record(
 }
 
 /// The position of a site. `objects` reads R's objects.
-fn position(stacks: &mut Stacks, objects: &mut impl Memory, site: Site) -> Option<Position> {
+fn position(stacks: &mut impl Memory, objects: &mut impl Memory, site: Site) -> Option<Position> {
     let address = match site {
         Site::Srcref(_) => return None,
         Site::Relative { code, .. } | Site::Absolute { code, .. } => code,
