@@ -1,9 +1,9 @@
 # Lines of functions without source references, such as those of installed packages.
 #
-# The sampler (src/rust/sampler) has recorded positions in the byte code of these functions. When the recording ends, each
-# function is compiled again from its deparsed text, with source references: if the instructions are the same, these have
-# the line of each position. The file of a function `lm` of the package stats is `<stats::lm>`, and that of a function `f` in
-# the global environment is `<f>`, as if it had been typed.
+# The sampler (src/rust/sampler) has recorded positions in the byte code of these functions. When the recording ends,
+# each function is compiled again from its deparsed text, with source references: if the instructions are the same,
+# these have the line of each position. The file of a function `lm` of the package stats is `<stats::lm>`, and that of a
+# function `f` in the global environment is `<f>`, as if it had been typed.
 
 # The number of lines of text that are compiled for a recording. A line takes about 0.2 ms.
 most_deparsed_lines <- function(call) {
@@ -132,7 +132,8 @@ functions_without_lines <- function(x) {
   sum(suppressWarnings(as.numeric(values)), na.rm = TRUE)
 }
 
-# Whether files are texts of functions in packages, such as `<stats::lm>`. The core has the same rule (model/deparsed.rs).
+# Whether files are texts of functions in packages, such as `<stats::lm>`. The core has the same rule
+# (model/deparsed.rs).
 is_deparsed_package <- function(file) {
   grepl("^<[a-zA-Z][a-zA-Z0-9.]*::.+>$", file, useBytes = TRUE)
 }

@@ -10,8 +10,8 @@ skip_without_positions <- function() {
 
 functions <- list(
   base = c(
-    "lapply", "sapply", "merge.data.frame", "data.frame", "[.data.frame", "tapply", "mapply", "match.arg", "format.Date",
-    "Reduce", "by.data.frame", "outer"
+    "lapply", "sapply", "merge.data.frame", "data.frame", "[.data.frame", "tapply", "mapply", "match.arg",
+    "format.Date", "Reduce", "by.data.frame", "outer"
   ),
   stats = c("lm", "glm", "model.frame.default", "aggregate.data.frame", "nls", "optim", "reshape", "predict.lm"),
   dplyr = c("mutate.data.frame", "group_by.data.frame", "across"),
@@ -94,7 +94,9 @@ calls <- list(
   tapply = function(f) f(1:4, c(1, 1, 2, 2), function(x) tick()),
   apply = function(f) f(matrix(1:4, 2), 1, function(x) tick()),
   tryCatch = function(f) f({ tick(); stop("no") }, error = function(e) tick()),
-  withCallingHandlers = function(f) f({ warning("no"); tick() }, warning = function(w) { tick(); tryInvokeRestart("muffleWarning") }),
+  withCallingHandlers = function(f) {
+    f({ warning("no"); tick() }, warning = function(w) { tick(); tryInvokeRestart("muffleWarning") })
+  },
   do.call = function(f) f(function(x) tick(), list(1)),
   by.data.frame = function(f) f(data.frame(x = 1:4), c(1, 1, 2, 2), function(x) tick()),
   aggregate.data.frame = function(f) f(data.frame(x = 1:4), list(g = c(1, 1, 2, 2)), function(x) { tick(); 1 }),
@@ -237,7 +239,8 @@ test_that("lines can be left out, and a bound on their number is named", {
   y <- record_profile({ only_given_ticks(); sapply(1:2, function(x) tick()) }, interval = 0.9)
   expect_false("<base::sapply>" %in% y$functions$filename)
   expect_gte(functions_without_lines(y), 1)
-  expect_match(format(describe_profile(y)), "Without lines, since they have few samples: [0-9]+ functions?[.]", all = FALSE)
+  note <- "Without lines, since they have few samples: [0-9]+ functions?[.]"
+  expect_match(format(describe_profile(y)), note, all = FALSE)
 })
 
 test_that("lines of packages are shown by the name of the function, and survive in files", {
@@ -287,7 +290,8 @@ test_that("native recordings have lines of packages too", {
 
 test_that("the profiler is as before while positions are recorded", {
   skip_without_positions()
-  expect_error(record_profile(start_profiler(withr::local_tempfile())), "A profiler is running", class = "profile_error_unsupported")
+  path <- withr::local_tempfile()
+  expect_error(record_profile(start_profiler(path)), "A profiler is running", class = "profile_error_unsupported")
   expect_error(record_profile(stop_profiler()), class = "profile_error_argument")
   # A recording without lines does not find the last one.
   expect_error(rust(rust_lines_end(creators(), list(), list(), globalenv()), NULL), "Nothing is recorded")
