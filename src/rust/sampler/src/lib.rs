@@ -1,5 +1,5 @@
 //! The part of the joint profiler that runs in the signal handler: at each tick of R's own profiler,
-//! it records the native stack and R's contexts in memory.
+//! it records the native stack, R's contexts and positions in byte code in memory. A run may be without native stacks.
 //!
 //! R's profiler remains in control. `Rprof()` sets the timer and handles SIGPROF;
 //! [`start`] installs a handler that records a tick and then calls R's handler. Therefore tick n
@@ -17,10 +17,10 @@
 //! not take a lock or allocate memory. It calls `getpid()`, `pthread_self()`, `pthread_kill()`,
 //! `fstat()`, `sigaction()`, `sigemptyset()` and `strlen()`, which are async-signal-safe by POSIX;
 //! `pthread_equal()`, which compares two numbers; `_dl_find_object()`, which glibc provides for
-//! unwinding in handlers, or before glibc 2.35 the system call `process_vm_readv()`; gimli's reader
+//! unwinding in handlers; the system call `process_vm_readv()`; gimli's reader
 //! of unwind tables, which uses memory that was allocated before; and R's own handler. It reads only
-//! the stack between the interrupted stack pointer and the end of the stack, and code and tables
-//! inside modules that the dynamic loader reports: a damaged stack ends the walk and does not crash
+//! the stack between the interrupted stack pointer and the end of the stack, code and tables
+//! inside modules that the dynamic loader reports, and the byte code that R's records refer to, as R's handler does: a damaged stack ends the walk and does not crash
 //! the process.
 //!
 //! # Where it works

@@ -4,6 +4,7 @@ use super::positions::Position;
 use super::recording::Recording;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryPut};
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// The different positions of a recording, in the order in which they occur first.
@@ -12,7 +13,7 @@ pub struct Distinct {
     pub positions: Vec<Position>,
     /// How often each occurs.
     pub counts: Vec<u64>,
-    rows: HashMap<Position, usize>,
+    rows: HashMap<Position, usize, RandomState>,
 }
 
 impl Distinct {

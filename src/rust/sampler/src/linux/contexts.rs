@@ -4,7 +4,7 @@
 //! position among the native frames. `Rprof()` prints the same list, so both can be compared.
 //!
 //! Three fields are read: the address of the next record, the flags with the kind of call and, from R 4.4 on, the
-//! pending promises. Before they are used, [`Contexts::new`] compares them with what R reports through its functions.
+//! pending promises; for [`positions`], also those that say where the function was called. Before they are used, [`Contexts::new`] compares them with what R reports through its functions.
 
 use super::memory::Stack;
 use super::positions;
