@@ -100,7 +100,7 @@ find_file <- function(file, figures, no_lines, call) {
     abort_argument(gsub("\u00a0", " ", no_lines, fixed = TRUE), call)
   }
   if (is.null(file)) {
-    return(names(which.max(rowsum(abs(figures$self), figures$filename, reorder = FALSE)[files, ])) %||% files[[1]])
+    return(c(files_by_time(figures), files)[[1]])
   }
   path <- gsub("\\", "/", c(file, files), fixed = TRUE)
   at_end <- files[endsWith(paste0("/", path[-1]), paste0("/", path[[1]]))]
@@ -109,13 +109,25 @@ find_file <- function(file, figures, no_lines, call) {
   if (length(found) == 0) found <- at_end
   if (length(found) != 1) {
     problem <- if (length(found) == 0) "no lines of" else "several files that end with"
-    shown <- utils::head(if (length(found) == 0) files else found, 5)
+    # Files that hardly any time was spent in are rarely meant.
+    choices <- if (length(found) == 0) unique(c(files_by_time(figures), files)) else found
+    wanted <- if (length(found) == 0) max(1, length(files_by_time(figures))) else length(found)
+    shown <- utils::head(choices, min(5, wanted))
     abort_argument(c(
       paste0("The profile has ", problem, " `", file, "`."),
-      i = paste0("Files: ", paste0("`", shown, "`", collapse = ", "), if (length(shown) < length(files)) ", ...", ".")
+      i = paste0("Files: ", paste0("`", shown, "`", collapse = ", "), if (length(shown) < length(choices)) ", ...", ".")
     ), call)
   }
   found
+}
+
+# The files of lines, those with the greatest self first, without those that have less than 1 % of the whole.
+files_by_time <- function(lines) {
+  share <- lines[["total_share"]] %||% rep(1, nrow(lines))
+  largest <- vapply(split(abs(share), factor(lines$filename, unique(lines$filename))), max, 0)
+  self <- rowsum(abs(lines$self), lines$filename, reorder = FALSE)[names(largest), ]
+  files <- names(largest)[order(-self, -largest)]
+  files[largest[files] >= 0.01 & !is.na(largest[files])]
 }
 
 # ---- Printing ----------------------------------------------------------------------

@@ -24,6 +24,19 @@
 #' The expressions must be able to run several times; assignments in them are local. Random numbers make
 #' runs differ: call [set.seed()] in each expression.
 #'
+#' @section New processes:
+#' A package is loaded only once in an R process. With `fresh = TRUE`, each run starts a new one, so that start-up can be
+#' measured, as in `benchmark_profile(library(dplyr), fresh = TRUE)`. [summary(x, by = "loaded")][summary.profile_data()] shows
+#' the packages, and [compare_profiles()] compares, for example, two versions of an expression that starts an app.
+#'
+#' The process has the same libraries (`.libPaths()`), but does not read profiles such as `.Rprofile`; it has the default
+#' packages and options, and neither this package nor any that it needs is loaded. Its output is discarded. Variables of the
+#' global environment that the expression names, also by functions in it, are copied to the process. If such a function
+#' belongs to a package, this package is loaded before the run. Local variables are refused.
+#'
+#' The warm-up fills the file cache of the system. A run of a new process reads files of packages as fast as a start
+#' shortly after another one, not as the first one after the machine has started. Bytes are recorded by [Rprofmem()].
+#'
 #' @param ... One expression, or several with names, such as `base = f_old(x), new = f_new(x)`. They are
 #'   evaluated where `benchmark_profile()` is called.
 #' @param runs The number of runs of each expression.
@@ -32,6 +45,7 @@
 #' @param measure `"time"` or `"bytes"`. The default is `"bytes"` if R can record allocations and the environment
 #'   variable `CI` is set, as in services for continuous integration; otherwise `"time"`.
 #' @param interval Seconds of CPU time between two samples, if time is recorded.
+#' @param fresh Whether each run is in a new R process, see *New processes*.
 #'
 #' @return A profile, see [profile_data], with a source for each run, in the order of the runs. For several expressions,
 #'   a list of profiles, named like the expressions. The table `.comments` contains the name or the code of the
@@ -39,7 +53,8 @@
 #'
 #' @section Errors:
 #' - errors of the expressions;
-#' - `profile_error_argument` for invalid arguments;
+#' - `profile_error_argument` for invalid arguments, and with `fresh` for expressions with local variables;
+#' - with `fresh`, `profile_error_process` if a process ends before its run does;
 #' - `profile_error_unsupported` if R was built without the profiler: see `capabilities("Rprof")` and
 #'   `capabilities("profmem")`.
 #' @seealso [record_profile()] for one run
@@ -51,15 +66,21 @@
 #'   runs = 3, times = 20, warmup = 1
 #' )
 #' compare_profiles(runs)
+#'
+#' # Start-up:
+#' \donttest{
+#' runs <- benchmark_profile(library(splines), runs = 2, warmup = 0, interval = 0.001, fresh = TRUE)
+#' summary(runs, by = "loaded")
+#' }
 benchmark_profile <- function(
-    ..., runs = 5, times = 1, warmup = 2, measure = NULL, interval = 0.01) {
+    ..., runs = 5, times = 1, warmup = 2, measure = NULL, interval = 0.01, fresh = FALSE) {
   call <- rlang::current_env()
   exprs <- rlang::enquos(..., .ignore_empty = "all")
   named <- length(exprs) == 1 || rlang::is_named(exprs) && !anyDuplicated(names(exprs))
   if (length(exprs) == 0 || !named) {
     # R takes a misspelled argument for an expression.
     hints <- lapply(setdiff(names(exprs), ""), function(name) {
-      hint <- did_you_mean(name, c("runs", "times", "warmup", "measure", "interval"), "`")
+      hint <- did_you_mean(name, c("runs", "times", "warmup", "measure", "interval", "fresh"), "`")
       if (!is.null(hint)) paste0("There is no argument `", name, "`. ", hint)
     })
     abort_argument(c(
@@ -76,20 +97,24 @@ benchmark_profile <- function(
   }
   measure <- measure_by(measure, call)
   check_interval(interval, call)
+  check_flag(fresh, "fresh", call)
   # Closures are compiled during the warm-up.
   work <- lapply(exprs, function(expr) {
-    rlang::new_function(NULL, rlang::quo_get_expr(expr), rlang::quo_get_env(expr))
+    code <- rlang::quo_get_expr(expr)
+    env <- rlang::quo_get_env(expr)
+    if (fresh) portable_code(code, env, call) else rlang::new_function(NULL, code, env)
   })
   recorded <- rep(list(list()), length(work))
   order <- seq_along(work)
   report <- progress_report("Recording runs", "tasks")
   done <- 0
-  way <- if (measure == "bytes") way_to_record_bytes(call) else "time"
+  way <- if (measure == "time") "time" else if (fresh) "Rprofmem" else way_to_record_bytes(call)
+  record_run <- if (fresh) fresh_run else recorded_run
   for (run in seq_len(warmup + runs)) {
     for (i in order) {
       show_progress(report, done, (warmup + runs) * length(work))
       done <- done + 1
-      profile <- recorded_run(work[[i]], times, way, interval, call)
+      profile <- record_run(work[[i]], times, way, interval, call)
       if (run > warmup) {
         recorded[[i]] <- c(recorded[[i]], list(profile))
       }

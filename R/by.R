@@ -7,7 +7,9 @@ parts_of_stacks <- c("function", "file", "line", "package")
 # samples are grouped by their labels, or by what is found like labels. A label with the name of a word comes first.
 # `x`: a profile that need not have been checked, for verbs that accept labels.
 check_by <- function(by, verb, call, x = NULL) {
-  parts <- c(if (verb != "holders") parts_of_stacks, if (verb == "compare_profiles") "path")
+  parts <- c(
+    if (verb != "holders") parts_of_stacks, if (verb == "compare_profiles") "path", if (verb == "summary") "loaded"
+  )
   if (!verb %in% c("summary", "call_tree", "holders")) {
     return(list(word = check_choice(by, parts, "by", call), is_label = FALSE))
   }

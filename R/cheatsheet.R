@@ -16,7 +16,7 @@
 #' \item{record a script from the shell:}{`profile record script.R`, `vignette("processes")`}
 #' \item{render a document, and find its slow chunks:}{`profile record report.Rmd`, or `label_work("knitr")` before
 #'   `x <- record_profile(rmarkdown::render("report.Rmd"))`}
-#' \item{find slow tests:}{`profile record testthat.R` in `tests`, or `label_work("testthat")` before
+#' \item{find slow tests:}{`profile record testthat.R` in `tests`, or
 #'   `x <- record_profile(testthat::test_local())`}
 #' }
 #'

@@ -28,6 +28,7 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
       description_packages(parts$packages, parts$run$own_share, least, unit, n, shown),
       description_labels(parts$labels, unit, n, least, shown)
     ),
+    description_calls(parts$calls, n, shown),
     format_spread(parts$spread, n, width, shown),
     description_memory(parts, n, least, width, shown),
     description_copies(parts$copies, n, width, shown), description_at_peak(parts$at_peak, n, width, shown)
@@ -162,6 +163,18 @@ description_labels <- function(labels, unit, n, least, shown) {
   }))
 }
 
+# How often functions were called, and the time of each call.
+description_calls <- function(calls, n, shown) {
+  rows <- utils::head(calls, n)
+  if (NROW(rows) == 0) {
+    return()
+  }
+  each <- ifelse(is.na(rows$time_per_call), "", format_value(1e9 * rows$time_per_call, "nanoseconds"))
+  each <- format(c("each", each), justify = "right")
+  number <- format(c("calls", vapply(rows$calls, format_count, "")), justify = "right")
+  c("", paste0("  ", number, "  ", each, "  ", c("function whose calls were counted", shown(rows$name))))
+}
+
 description_memory <- function(parts, n, least, width, shown) {
   memory <- parts$allocated
   table <- function(memory, before, after = NULL) {
@@ -185,6 +198,7 @@ description_memory <- function(parts, n, least, width, shown) {
         format_amount(parts$gc$self, parts$run$unit), " ", shown_label(parts$run$type), ")"
       ))
     },
+    description_loading(parts$loading, parts$run, width, shown),
     description_copying(parts$copying, parts$run, width, shown),
     # Exact bytes are shown instead of a lower bound.
     if (!is.null(memory) && !isTRUE(memory$recorded$complete)) {

@@ -37,6 +37,8 @@
 #' The time of reactives of Shiny, routes, chunks of a document, and tests, is shown if samples have their labels, see
 #' [with_labels()] and [label_work()].
 #'
+#' If loading packages takes more than 5% of the time, the digest shows the share, and the package that took most.
+#'
 #' Source code is shown if the profile contains it, or if [add_source_text()] can read it with its default arguments.
 #'
 #' @param x A profile, see [profile_data], or the path of a file for [read_profile()]. For `format()`, `print()` and
@@ -71,7 +73,7 @@
 #'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections, `<copy>`
 #'     for copies), `self`, `self_share`}
 #'   \item{labels}{list: for each of the labels `shiny.reactive`, `http.route`, `testthat.file`, `testthat.test`,
-#'     `knitr.chunk`, `targets.target` and `task` that samples have, the table of
+#'     `knitr.chunk`, `targets.target`, `task` and `span.name` that samples have, the table of
 #'     [`summary(x, by = )`][summary.profile_data()]}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, the processes for which they were
 #'     recorded, if several worked together; `NULL` if they were not recorded, or if memory is summed}
@@ -79,6 +81,9 @@
 #'     copies an object, see [record_profile()]; of the line with most of it, `filename` and `line` (`NA` if unknown),
 #'     the `name` of the function, `place_share`, its share of `self`, and `text` (`NA` if unknown). `NULL` if there is
 #'     no such frame, or if memory is summed}
+#'   \item{loading}{list: `self`, `self_share` of loading and attaching packages, and `packages`, a tibble with `package`
+#'     (`NA` if unknown), `self`, `total` and, if known, `self_time` and `total_time`, see *Start-up* in
+#'     [summary()][summary.profile_data()]. `NULL` if no package was loaded, or if memory is summed}
 #'   \item{allocated}{list: `bytes`, `functions`, a tibble with `name`, `self_alloc`, `total_alloc`, `at_least`,
 #'     whether these are lower bounds because memory was measured at each sample, and `exact`, whether each vector was
 #'     recorded; for profiles that also contain
@@ -89,6 +94,8 @@
 #'     number), `reason` (`NA` if unknown), `grows`, whether an object is extended step by step there, so that these are new
 #'     vectors, each larger than the one before, `converts`, whether these are new vectors of another type, such as numbers
 #'     instead of integers, `share` of all allocated bytes, and `text` of the line (`NA` if unknown)}
+#'   \item{calls}{tibble: `name` of functions whose calls were counted, see `count` in [record_profile()], `calls`, their
+#'     number, and `time_per_call`, the total time of a call in seconds (`NA` if unknown); `NULL` if none were}
 #'   \item{spread}{list: `processes`, a tibble with `process`, `cpu` in seconds and `busy_share`; `seconds`, the time
 #'     in which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if
 #'     fewer than two processes worked for another one, or if their CPU time is unknown. Without times of samples,
@@ -136,8 +143,10 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     labels = described_labels(x, summary, call),
     gc = described_gc(x, summary, processes),
     copying = described_copying(found$copying, summary, x$.source_text),
+    loading = described_loading(found$loading, summary),
     allocated = described_memory(summary, found),
     copies = described_copies(found$copies, found$allocated, x$.source_text),
+    calls = described_numbers_of_calls(summary, x, call),
     spread = described_spread(x, processes, call),
     peak = described_peak(x),
     at_peak = described_at_peak(x, found, x$.source_text)
@@ -248,6 +257,17 @@ described_gc <- function(x, summary, processes) {
 }
 
 # The samples during which R copied objects, and the place with most of them.
+described_numbers_of_calls <- function(summary, x, call) {
+  figures <- with_calls_by_name(summary$by_function, attr(summary, "types"), x, call)
+  if (is.null(figures[["calls"]]) || identical(attr(summary, "type"), "calls")) {
+    return()
+  }
+  figures <- figures[!is.na(figures$calls), ]
+  tibble::tibble(
+    name = figures$name, calls = figures$calls, time_per_call = figures[["time_per_call"]] %||% rep(NA_real_, nrow(figures))
+  )[order(-figures$calls), ]
+}
+
 described_copying <- function(copying, summary, texts) {
   if (nrow(copying) == 0 || !is_time_or_count(summary)) {
     return(NULL)
@@ -433,10 +453,11 @@ described_calls <- function(parts, other_types, has_plumbing) {
   hottest <- setdiff(parts$functions$name, "<GC>")
   # A call with a shortened name would not work.
   is_short <- function(name) length(name) > 0 && nchar(valid_text(name[[1]])) <= 500
-  file <- parts$lines$filename
+  file <- files_by_time(parts$lines)
   c(
     if (is_snapshot(parts$run)) "holders(x)",
     vapply(names(parts$labels), function(key) paste0("summary(x, by = ", in_quotes(key), ")"), "", USE.NAMES = FALSE),
+    if (is_shown_loading(parts$loading)) "summary(x, by = \"loaded\")",
     if (length(other_types) > 0) paste0("describe_profile(x, type = ", in_quotes(other_types[[1]]), ")"),
     if (is_short(hottest)) paste0("callers(x, ", in_quotes(hottest[[1]]), ")"),
     if (is_short(file)) paste0("annotate_lines(x, ", in_quotes(file[[1]]), ")"),

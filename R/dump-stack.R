@@ -13,6 +13,24 @@
 #' @details
 #' See [profile_process()] for what cannot be seen and which permissions are required.
 #'
+#' @section Waiting:
+#' `waits_for` says what a process waits for, and `waits_for_name` the name of it, if it is known. What R does decides
+#' first, then the system call and what its file descriptors refer to:
+#'
+#' | `waits_for` | situation | `waits_for_name` |
+#' |---|---|---|
+#' | `network` | a server or a client, such as a database, a download, a worker of a cluster | its address, such as `127.0.0.1:5432` |
+#' | `file` | a file that is read, written or flushed, or a terminal | its path |
+#' | `child` | the end of a child process, as in [system()] | its program |
+#' | `pipe` | the other end of a pipe, such as the output of a child, or of a local socket | the path of a socket |
+#' | `lock` | a lock of a file or of threads | the path of a file |
+#' | `page fault` | memory that is read from a file, by the kernel | |
+#' | `sleep` | [Sys.sleep()], or another call that only waits for a time | |
+#' | `idle` | R waits for work: at the prompt, in the loop of the package later, as Shiny and plumber do, or as a worker for its master | |
+#' | `unknown` | another system call, or one of which the system does not permit to know more | |
+#'
+#' A process that waits for a processor is running, for Linux.
+#'
 #' @section Core files:
 #' Linux writes a core file when a process crashes, if the limit on its size allows it (`ulimit -c unlimited`). Where it
 #' is depends on the system: see core(5) and, with systemd, coredumpctl(1). `kill -ABRT 1234` ends a process with a core
@@ -39,7 +57,8 @@
 #'   \item{package}{character: the package that the function belongs to; `NA` if it belongs to none, or if it is unknown}
 #'   }
 #'   Attributes: `pid`; `command`; `start`, when the process started, as `POSIXct`; `state`, as in
-#'   [profile_process()]; `system_call`, the name of the system call that it is in, or `NA`; `children`, the
+#'   [profile_process()]; `system_call`, the name of the system call that it is in, or `NA`; `waits_for` and
+#'   `waits_for_name`, see below, or `NA`; `children`, the
 #'   ids of processes that it has started; `toplevel`, a row with file and line from which the outermost function
 #'   was called; `labels`, a named vector, see [with_labels()]; `is_cut`, whether outer calls were left out, because
 #'   the stack has more than 100,000 calls, or inner calls ended before outer ones were read; `unknown`, the version of R
@@ -92,6 +111,8 @@ dump_stack <- function(pid) {
     start = as.POSIXct(if (is.nan(dump$start)) NA_real_ else dump$start, origin = "1970-01-01"),
     state = dump$state,
     system_call = c(dump$system_call, NA_character_)[[1]],
+    waits_for = c(dump$waits_for, NA_character_)[[1]],
+    waits_for_name = c(dump$waits_for_name, NA_character_)[[1]],
     children = dump$children,
     toplevel = dump$toplevel,
     labels = rlang::set_names(dump$labels$values, dump$labels$keys),
@@ -129,7 +150,10 @@ text_of_stack <- function(x, n, width) {
       if (!is.null(attr(x, "core"))) shown_name(paste0(" from ", attr(x, "core")), width)
     ),
     command_lines(attr(x, "command"), width),
-    wrap("", format_activity(attr(x, "state"), attr(x, "system_call"), attr(x, "children"), attr(x, "signal")), width)
+    wrap("", format_activity(
+      attr(x, "state"), attr(x, "system_call"), attr(x, "children"), attr(x, "signal"),
+      attr(x, "waits_for"), attr(x, "waits_for_name")
+    ), width)
   )
   labels <- attr(x, "labels")
   if (length(labels) > 0) {
@@ -137,7 +161,7 @@ text_of_stack <- function(x, n, width) {
   }
   lines <- if (nrow(x) == 0) "No function is running." else stack_lines(x, n, width)
   unknown <- sprintf("The layout of the contexts of %s is unknown: only the first line may have a place.", attr(x, "unknown"))
-  hint <- c(unknown, if (all(is.na(x$line))) hint_without_lines)
+  hint <- c(unknown, if (all(is.na(x$line))) hint_without_lines())
   hint <- if (nrow(x) > 0 && length(hint) > 0) wrap("", hint[[1]], width)
   shorten(c(head, "", lines, hint), width)
 }
@@ -169,7 +193,7 @@ format_place <- function(filename, line) {
 }
 
 # What a process is doing: `Sleeping, in the system call clock_nanosleep().`
-format_activity <- function(state, system_call, children, signal = NULL) {
+format_activity <- function(state, system_call, children, signal = NULL, waits_for = NULL, name = NULL) {
   words <- c(
     running = "Running", sleeping = "Sleeping", waiting = "Waiting for a device", stopped = "Stopped"
   )
@@ -183,7 +207,7 @@ format_activity <- function(state, system_call, children, signal = NULL) {
   paste0(
     word,
     if (!is.na(system_call)) paste0(", in the system call ", system_call, "()"),
-    if (system_call %in% c("wait4", "waitid")) ", which waits for a child process",
+    format_wait(waits_for, name),
     ".",
     if (length(children) > 0) {
       paste0(
@@ -192,4 +216,15 @@ format_activity <- function(state, system_call, children, signal = NULL) {
       )
     }
   )
+}
+
+# `, and waits for the network: 127.0.0.1:5432`. The name may be the path of a file or the address of a server.
+format_wait <- function(waits_for, name) {
+  words <- c(
+    network = "the network", file = "a file", child = "a child process", pipe = "a pipe", lock = "a lock",
+    "page fault" = "memory that is read from a file", idle = "work"
+  )
+  if (!is.null(waits_for) && waits_for %in% names(words)) {
+    paste0(", and waits for ", words[[waits_for]], if (!is.na(name)) paste0(": ", shown_text(name)))
+  }
 }

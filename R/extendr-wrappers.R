@@ -40,6 +40,8 @@ rust_summarise <- function(x, sample_type, by) .Call(wrap__rust_summarise, x, sa
 
 rust_describe <- function(x, sample_type) .Call(wrap__rust_describe, x, sample_type)
 
+rust_loading <- function(x, sample_type) .Call(wrap__rust_loading, x, sample_type)
+
 rust_call_tree <- function(x, sample_type, by, sources, part, name) .Call(wrap__rust_call_tree, x, sample_type, by, sources, part, name)
 
 rust_flat <- function(x, keys, values, call) .Call(wrap__rust_flat, x, keys, values, call)
@@ -53,6 +55,8 @@ rust_holders <- function(profiles, base, min_share, most) .Call(wrap__rust_holde
 rust_frames <- function(x, lazy) .Call(wrap__rust_frames, x, lazy)
 
 rust_profvis <- function(x, filenames, texts) .Call(wrap__rust_profvis, x, filenames, texts)
+
+rust_test_calls <- function(x) .Call(wrap__rust_test_calls, x)
 
 rust_lines_look <- function() .Call(wrap__rust_lines_look)
 
@@ -124,7 +128,7 @@ rust_own_heap <- function(least, before, pools, lazy) .Call(wrap__rust_own_heap,
 
 rust_own_size <- function() .Call(wrap__rust_own_size)
 
-rust_process_heap <- function(pid, lazy) .Call(wrap__rust_process_heap, pid, lazy)
+rust_process_heap <- function(pid, malloc, lazy) .Call(wrap__rust_process_heap, pid, malloc, lazy)
 
 rust_family <- function(pid, workers) .Call(wrap__rust_family, pid, workers)
 

@@ -9,7 +9,7 @@
 #' route of a request, the user, or the step of a job. A profile can then be split by these labels.
 #'
 #' `label_handler()` returns a function that calls another function with labels. `label_plumber()` labels the requests
-#' of a plumber API. See [label_work()] for the chunks of documents, and for tests.
+#' of an API of plumber or plumber2. See [label_work()] for the chunks of documents, and for tests.
 #'
 #' @details
 #' Labels are recorded by [record_profile()], [start_profiler()], [Rprof()] (see [read_rprof()]), and, from another
@@ -48,10 +48,18 @@
 #'   plumber file, `#* @plumber` before `profile::label_plumber`. The keys follow OpenTelemetry: `http.route`, the path
 #'   of the endpoint as it was defined, and `http.request.method`. Filters run before the endpoint of a request is
 #'   known, so their samples have no labels.
+#' - plumber2: `label_plumber()` as well, as in `api() |> api_get("/a", f) |> label_plumber() |> api_run()`. The route
+#'   is that of the handler that runs, in the notation of the package routr, such as `/users/:id`. Handlers of headers
+#'   and of events have no labels.
 #' - Shiny: samples have the label `shiny.reactive`, the name of the innermost reactive, observer or output on the stack,
 #'   such as `<reactive:data>`, `<observer:observeEvent(input$go)>` or `output$plot`. This needs no code. If you
 #'   label more, label the expressions, as in `observe(with_labels(c(step = "save"), save(data())))`: an expression runs
-#'   later than the function that contains it, so labels of that function do not apply to it.
+#'   later than the function that contains it, so labels of that function do not apply to it. Shiny puts no name on the
+#'   stack for observers without one, which are all `<observer>`, and for outputs in `testServer()`, `<output>`. Nothing
+#'   on the stack of a callback of a promise, such as `then()` in an output or in an `ExtendedTask`, says which output
+#'   or task it belongs to: only the first part of an asynchronous output has its label. Label the expression of the
+#'   callback, or record spans, see [tracer_provider()]: the span of an output is active in its callbacks as well, and
+#'   its name is the label `span.name`.
 #' - Functions that take a request, such as the `call` of an application of httpuv:
 #'   `label_handler(call, function(req) c(method = req$REQUEST_METHOD))`.
 #'
@@ -61,8 +69,8 @@
 #'   labels, with a warning the first time.
 #' @param expr An expression.
 #' @param handler A function written in R.
-#' @param pr A plumber router. Endpoints of routers that are mounted on it are included; endpoints that are added
-#'   later are not.
+#' @param pr A router of plumber, or an API of plumber2. Endpoints of routers that are mounted on it are included;
+#'   endpoints that are added later are not.
 #'
 #' @return `with_labels()`: the value of `expr`, invisibly if that is invisible.
 #'
@@ -150,20 +158,47 @@ label_plumber <- function(pr) {
   if (missing(pr)) {
     abort_missing("pr", call)
   }
-  if (!inherits(pr, "Plumber")) {
+  if (!inherits(pr, c("Plumber", "Plumber2"))) {
     abort_argument(c(
-      paste0("`pr` must be a router of plumber, not ", describe_object(pr), "."),
-      i = "`plumber::pr()` creates a router, and `plumber::pr(\"file.R\")` creates one from a file."
+      paste0("`pr` must be a router of plumber or an API of plumber2, not ", describe_object(pr), "."),
+      i = "`plumber::pr()` and `plumber2::api()` create one, `plumber::pr(\"file.R\")` from a file."
     ), call)
   }
-  if (label_endpoints(pr, "") == 0) {
+  is_second <- inherits(pr, "Plumber2")
+  count <- if (is_second) label_routes(pr$request_router) else label_endpoints(pr, "")
+  if (count == 0) {
     warn_profile(c(
       "`pr` has no endpoints, so there is nothing to label.",
       i = "Call `label_plumber()` after all endpoints are defined."
     ), "profile_warning_labels", call = call)
   }
-  pr$registerHook("preroute", function(req) req$.profile_path <- req$PATH_INFO)
+  if (!is_second) pr$registerHook("preroute", function(req) req$.profile_path <- req$PATH_INFO)
   pr
+}
+
+# The routes of an API of plumber2 offer to replace their handlers. Returns the number of handlers.
+label_routes <- function(router) {
+  count <- 0
+  for (name in router$routes) {
+    route <- router$get_route(name)
+    # The root is a regular expression, such as `^/v1`.
+    root <- gsub("^\\^|/$", "", route$root)
+    route$remap_handlers(function(method, path, handler) {
+      count <<- count + 1
+      route$add_handler(method, path, labelled_route(handler, paste0(root, path)))
+    })
+  }
+  count
+}
+
+labelled_route <- function(handler, route) {
+  force(handler)
+  force(route)
+  caller_of <- handler_caller()
+  function(request, ...) {
+    .profile_labelled <- caller_of(c(http.request.method = toupper(request$method), http.route = route))
+    .profile_labelled(handler(request = request, ...))
+  }
 }
 
 # Returns the number of endpoints.
@@ -261,4 +296,22 @@ handler_caller <- function() {
       caller_with(character())
     })
   }
+}
+
+# Adds a label to each sample whose key and value are not `NA`; `key` may be the same for all. A label of the user with this
+# key wins.
+label_samples <- function(x, key, value) {
+  samples <- x$samples$sample_id
+  key <- ifelse(is.na(value), NA, key)
+  known <- x$.labels
+  is_new <- !is.na(key) & !paste(samples, key) %in% paste(known$sample_id, known$key)
+  if (!any(is_new)) {
+    return(x)
+  }
+  new <- tibble::tibble(
+    sample_id = samples[is_new], key = key[is_new], str = value[is_new], num = NA_real_, unit = NA_character_
+  )
+  labels <- vctrs::vec_rbind(known, new)
+  x$.labels <- labels[order(labels$sample_id), ]
+  x
 }

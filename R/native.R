@@ -171,6 +171,15 @@ stop_profiler <- function() {
 # whether memory profiling was requested.
 native <- new.env(parent = emptyenv())
 
+# The functions whose calls are named after an argument, such as `loadNamespace(dplyr)`; `NULL` for those that are not
+# loaded. The sampler recognizes them by their addresses.
+titled_functions <- function() {
+  known <- data_model()$titled
+  Map(function(package, name) {
+    if (isNamespaceLoaded(package)) get0(name, asNamespace(package), mode = "function", inherits = FALSE)
+  }, known$package, known$`function`)
+}
+
 # The argument `event` of `Rprof()`, which R has from version 4.4 on; NULL for its default, CPU time.
 rprof_event <- function(event, argument, call) {
   if (event == "cpu") {
@@ -190,7 +199,7 @@ start_run <- function(path, options, call) {
   options$memory.profiling <- TRUE
   settings <- sampler_settings(
     c(run$path, run$shown),
-    native = TRUE, positions = options$line.profiling && most_deparsed_lines(call) > 0 && can_record_positions(),
+    native = TRUE, lines = options$line.profiling,
     # The number of closures on the stack: this function, its callers, and the wrapper of the entry point.
     closures = sys.nframe() + 1L, call = call
   )
@@ -229,16 +238,18 @@ start_run <- function(path, options, call) {
   at_quit(native, stop_before_end)
 }
 
-# `closures`: the number of closures on the stack when the sampler starts.
-sampler_settings <- function(path, native, positions, closures, call = NULL) {
+# `lines`: whether to record positions in byte code, if that is possible. `closures`: the number of closures on the stack
+# when the sampler starts.
+sampler_settings <- function(path, native, lines, closures, call) {
   megabytes <- getOption("profile.recording_mb", 512L)
   check_count(megabytes, "getOption(\"profile.recording_mb\")", call)
   list(
     path = path,
     native = native,
-    positions = positions,
+    positions = lines && most_deparsed_lines(call) > 0 && can_record_positions(),
     megabytes = as.integer(megabytes),
     closures = closures,
+    titled = titled_functions(),
     version = unlist(getRversion())[1:2]
   )
 }

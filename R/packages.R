@@ -161,9 +161,17 @@ names_to_look_up <- function(x) {
   if (!any(unknown & !is_native(x) & !is_of_heap(x))) {
     return(NULL)
   }
-  names <- unique(c(functions$name, sub("^[[:alnum:].]+:::?(?=.)", "", functions$name, perl = TRUE)))
+  names <- without_titles(functions$name)
+  names <- unique(c(names, sub("^[[:alnum:].]+:::?(?=.)", "", names, perl = TRUE)))
   # The longest name that R allows.
   names[!is.na(names) & names != "" & nchar(names, "bytes") <= 10000]
+}
+
+# The names of functions without the titles of their calls, such as `loadNamespace` of `loadNamespace(dplyr)`.
+without_titles <- function(names) {
+  titled <- data_model()$titled
+  known <- paste0("(?:", titled$package, "::)?", titled$`function`, collapse = "|")
+  sub(paste0("^(", known, ")[(].+[)]$"), "\\1", names, perl = TRUE)
 }
 
 with_packages <- function(x, call) {

@@ -14,6 +14,10 @@
 #' samples; a page begins with the colours of tests, chunks, targets, routes, reactives or tasks. If periods are known,
 #' values are shown as time.
 #'
+#' Below the strip of time is a curve of the memory that R's objects took at the samples, garbage included, with its
+#' peak, if R's profiler recorded memory. The page of a recording with `snapshot = "peak"`, see [record_profile()], also
+#' contains the snapshot of the heap, which a button shows.
+#'
 #' With `base`, the page compares two profiles. It begins with the result of [compare_profiles()]: the whole run with
 #' its interval and verdict, and the functions for which a difference was found. Values are shown per run.
 #'
@@ -55,6 +59,8 @@
 #'   than 3 MB, as with more than a million samples in random order, time is divided into 20,000 parts, or fewer if
 #'   these would also take more. Within a part, samples are sorted by stack, and the page selects whole parts, whose
 #'   figures are exact. The page states their size;
+#' - the memory in use at the samples, of at most 1000 parts of them, and the snapshot of a recording with
+#'   `snapshot = "peak"`, unless it is compared with a base: names of variables and types of objects, but no values;
 #' - with `source_text = TRUE`, the text of source files, see [add_source_text()];
 #' - with `labels = TRUE`, the labels of samples whose values are text, such as routes, by which the page selects and
 #'   colours samples, and the ids of traces and spans, as labels `trace_id` and `span_id`. Of a key with more than 200
@@ -149,6 +155,7 @@ new_page <- function(x, file, options, call) {
   flags <- options[names(Filter(is.logical, formals(profile_page)))]
   for (name in names(flags)) check_flag(flags[[name]], name, call)
   check_text(options$title, "title", call)
+  snapshot <- if (is.null(options$base)) attr(x, "snapshot")
   x <- as_unchecked_v2(x, call)
   profiles <- c(list(x), if (!is.null(options$base)) list(as_base(options$base, call)))
   # Called when the core has checked the profiles.
@@ -178,6 +185,7 @@ new_page <- function(x, file, options, call) {
       changed = text$changed,
       found = compared$found,
       comparison = compared$text,
+      snapshot = if (!is.null(snapshot)) profile_page(snapshot)$html,
       sources = sources[[1]],
       mine = unique(unlist(lapply(profiles, function(x) unique(x$functions$filename[own_functions(x)])))),
       options = flags

@@ -40,7 +40,7 @@ read_images <- function(arguments) {
     reading <- in_folder(folder, "reading")
     file.rename(in_folder(folder, "request"), reading)
     request <- read_request(readLines(reading, encoding = "UTF-8"))
-    heap <- heap_or_error(request$image, FALSE)
+    heap <- heap_or_error(request$image, FALSE, request$malloc)
     # If there is a newer image, this one has ended.
     if (!inherits(heap, "error") || !file.exists(in_folder(folder, "request"))) {
       save_complete(c(request, list(heap = heap)), folder, "snapshot.rds")
@@ -51,11 +51,12 @@ read_images <- function(arguments) {
 }
 
 # An image: its id; the bytes of vectors that were in use, those of the one that was just being allocated, and the call that
-# did so; and the date.
+# did so; the date; and what `malloc()` of the session says.
 read_request <- function(lines) {
   list(
     image = as.integer(lines[[1]]), bytes = as.numeric(lines[[3]]), pending = as.numeric(lines[[4]]),
-    date = as.numeric(lines[[5]]) / 1e9, name = lines[[6]], filename = lines[[7]], line = as.integer(lines[[8]])
+    date = as.numeric(lines[[5]]) / 1e9, name = lines[[6]], filename = lines[[7]], line = as.integer(lines[[8]]),
+    malloc = list(allocator = lines[[9]], used = as.numeric(lines[[10]]), free = as.numeric(lines[[11]]))
   )
 }
 

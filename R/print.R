@@ -264,8 +264,8 @@ hint_for <- function(x, summary) {
   recorded <- counted$samples + counted$without_stack + counted$without_value
   if (recorded == 0) {
     hint_without_samples(x)
-  } else if (counted$samples > 0 && has_line_profiling(x) && !has_lines_of_r(x)) {
-    hint_without_lines
+  } else if (counted$samples > 0 && has_line_profiling(x) && (!has_lines_of_r(x) || are_without_lines(x))) {
+    hint_without_lines(x, summary$by_function$name)
   } else if (attr(summary, "without_symbol") > 0.1 * attr(summary, "whole")) {
     paste(
       "The profile is not symbolized: the functions of much of the code are unknown.",
@@ -311,12 +311,6 @@ hint_without_samples <- function(x) {
     "The process was not computing at any sample. Record with `clock = \"wall\"` to see where it waits."
   }
 }
-
-# Why R code has no lines, and how to get them.
-hint_without_lines <- paste(
-  "There are no lines of R code: it was parsed without source references, as Rscript does. Set",
-  "`options(keep.source\u00a0=\u00a0TRUE)` before R reads it. See `?read_rprof`."
-)
 
 # Native code may have lines nevertheless.
 has_lines_of_r <- function(x) {

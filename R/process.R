@@ -21,13 +21,25 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' `stopped`. A process that has lost its CPU to another one is running; one that was woken and waits for a CPU is
 #' sleeping. If the process has set a label with this key, samples have both.
 #'
-#' Functions have the names by which they were called, as in [Rprof()]. A function that was called by a name that many
-#' have, such as `FUN` in [lapply()], or without a name, is shown with the place where it was defined, as in
-#' `FUN (report.R:12)`, if it has a source reference.
+#' Functions have the names by which they were called, as in [Rprof()], or those of their definition, see *Names of
+#' functions*.
 #'
 #' R's list of calls is read from the memory of the process. A process that sleeps or waits is read as it is. One that
 #' runs is stopped meanwhile, so each sample is the stack of one moment, however fast it changes: the shares of lines
 #' are those of [Rprof()], apart from chance.
+#'
+#' @section Names of functions:
+#' A function has the name by which it was called, unless its definition says more:
+#'
+#' - A method of R6, of a Reference class or of ggproto, or an active binding of R6, has the name of the class, such as
+#'   `Counter$run` for a call `self$run()`. It is the class that defines the method; for ggproto, that of the object.
+#' - A method of S7 has its generic and its classes, such as `area(shapes::Circle)`.
+#' - A function that is called as `FUN`, as in [lapply()], by a similar name, or without a name, has the name of the
+#'   variable that contains it in the environment where it was defined, such as `clean` in `lapply(x, clean)`. An active
+#'   binding has its own name. If there is none, the place of the definition is added, as in `FUN (report.R:12)`, if
+#'   the function has a source reference.
+#'
+#' The column `system_name` of `functions` is the name by which it was called.
 #'
 #' @section CPU time:
 #' Samples are taken at random times, one in each `interval` on average. A sample stands for one interval of real time,
@@ -161,6 +173,8 @@ profile_process <- function(
     abort_argument("`native = TRUE` needs `pause = TRUE`: the process must stand still while its stack is copied.", call)
   }
   report <- progress_report("Recording", "iterator")
+  # Later, they may have ended.
+  folders <- folders_of_processes(pid)
   recorded <- processes_recorded(pid, seconds, interval, clock, children, call, pause, native, report)
   others <- recorded$problems$problem != "unread_sample"
   words <- c(
@@ -173,7 +187,7 @@ profile_process <- function(
       if (nrow(recorded$problems) > 0) c("*" = "See `profile_problems()` for details.")
     ), "profile_warning_incomplete", unread = recorded$unread, problems = recorded$problems, call = call)
   }
-  recorded$profile
+  with_test_labels(recorded$profile, folders, call)
 }
 
 # A list: `profile`; `problems` of stacks, a table of counts; `unread`, the number of stacks that could not be read;

@@ -56,6 +56,8 @@ profile_version <- function(x) {
 #' - `"package"`: the frames of the same package, see [add_packages()]. Code without an R package has the package in the
 #'   name of a Go function, otherwise the program or library that contains it.
 #'
+#' - `"loaded"`: the packages that were loaded or attached, see *Start-up* below.
+#'
 #' What whole samples belong to:
 #' - the key of a label, such as `"route"`, see [with_labels()];
 #' - `"process"`, such as `worker 1 of 2, pid 1234`;
@@ -63,9 +65,35 @@ profile_version <- function(x) {
 #' - `"run"`: the number of the row in the table `sources`, such as `run-1`, as in pprof files;
 #' - `"trace_id"` and `"span_id"` of OpenTelemetry.
 #'
-#' `summary()` and [call_tree()] know all words, [callers()], [callees()] and [compare_profiles()] the first four, and
-#' [holders()] the others. If a label has the key `"file"` or another one of these words, `summary()`, `call_tree()`
+#' `summary()` and [call_tree()] know all words, but only `summary()` knows `"loaded"`; [callers()], [callees()] and
+#' [compare_profiles()] know the first four, and [holders()] the words for whole samples. If a label has the key `"file"` or another one of these words, `summary()`, `call_tree()`
 #' and `holders()` use the label.
+#'
+#' @section Start-up:
+#' Why does `library(dplyr)` take so long? `summary(x, by = "loaded")` has a row for each package that was loaded or attached,
+#' in `record_profile(library(dplyr))` or in any other recording. Each sample belongs to the package that was being loaded or
+#' attached innermost: all of `self` add up to the time of loading. The columns are
+#'
+#' - `package`; `self` and `total`, with and without the packages that it loads; `self_time` and `total_time` in seconds, if
+#'   the sampling period is known;
+#' - the parts of `self`: `on_load` (`.onLoad()`), `s3_methods` (registering them), `imports` (copying them), `native` (its shared
+#'   library), `code` (reading code and descriptions), `s4` (classes, generics and methods), `attach` (attaching it,
+#'   `.onAttach()`, and the rest of `library()`; loading is not part of it), and `other`;
+#' - `first`: who asked for the package first: the package that was being loaded, or your call. A package that others need is
+#'   loaded once, and this one pays for it;
+#' - `only`: the only package of the table that needs it, `"shared"` if several do, `NA` if only you do. What a package needs is
+#'   what it was seen to load, and what the fields Depends and Imports in its description say. So `only` is also `NA` if a
+#'   package of the table is not installed here, unless several were seen.
+#'
+#' R reads the code of functions, and updates the caches of S4, when they are needed. If that happens while a package is loaded,
+#' it is the time of that package.
+#'
+#' The names of packages are in the names of frames, such as `loadNamespace(dplyr)`, so any file format keeps them. R's own
+#' profiler does not record them. They are recorded by [profile_process()], by [record_profile()] of child processes, and
+#' otherwise if `native = TRUE`, or if the code to record obviously loads packages: it contains `library()`, `require()`,
+#' `loadNamespace()`, `requireNamespace()`, `attachNamespace()`, `source()`, or `pkg::name` of a package that is not loaded. This
+#' requires `r live_platforms()`. Otherwise there is a single row, with `NA` for the package, and a message of class
+#' `profile_message_loaded` says what to do.
 #'
 #' @section Differences:
 #' A difference of two profiles, such as `go tool pprof -proto -diff_base=base.pb.gz new.pb.gz` writes, contains
@@ -96,12 +124,16 @@ profile_version <- function(x) {
 #'   The figures are double: `self` and `total` in the unit of the type; `self_share` and
 #'   `total_share`, relative to `whole` (see below); `self_time` and `total_time` in
 #'   seconds, if the sampling period is known; and `self_alloc` and `total_alloc` in bytes, if allocated memory was
-#'   recorded with counts of samples, see *Sample types* in [profile_data].
+#'   recorded with counts of samples, see *Sample types* in [profile_data]. If calls were counted, see `count` in
+#'   [record_profile()], `by_function` also has `calls`, their number, and `time_per_call`, the total time of a call in
+#'   seconds; `NA` for functions that were not counted.
 #'
 #'   With `by = "function"` or `by = "line"`, one of these tibbles. With `by = "file"` or `by = "package"`, a tibble
 #'   with the same figures, whose first column is `file` or `package`: self counts the innermost frame, so that each
 #'   sample counts for one row, and total counts a sample once for each file or package on its stack. `NA` stands for
 #'   frames whose file or package is unknown.
+#'
+#'   With `by = "loaded"`, a tibble, sorted by decreasing self, see *Start-up*. Without such calls it has no rows.
 #'
 #'   With a label, or another word for whole samples, a tibble, sorted by decreasing total: a column with the name of
 #'   the label, which contains its values as text, and `NA` for samples without the label; `samples`, the number of
@@ -151,13 +183,18 @@ summary.profile_data <- function(object, ..., type = NULL, by = NULL) {
   switch(by$word,
     "function" = summary_of(x, type, call)$by_function,
     line = summary_of(x, type, call)$by_line,
+    loaded = loading_figures(x, type, call),
     rlang::set_names(summary_of(x, type, call, by$word)$by_function, function(names) c(by$word, names[-1]))
   )
 }
 
 # `by`: "function", "file" or "package".
 summary_of <- function(x, type, call, by = "function") {
-  new_summary(rust(rust_summarise(x, type, by), call))
+  summary <- new_summary(rust(rust_summarise(x, type, by), call))
+  if (by == "function" && !identical(attr(summary, "type"), "calls")) {
+    summary$by_function <- with_calls_by_name(summary$by_function, attr(summary, "types"), x, call)
+  }
+  summary
 }
 
 # `summary`: of the core.

@@ -30,7 +30,15 @@
 #' those of functions within the expression are in `<expression>`. Functions of packages have lines as well, see *Lines of
 #' packages*.
 #'
+#' Functions have the names by which they were called. For names such as `FUN`, `<Anonymous>` and `self$run`, the source
+#' file says what is defined at this line, so they become `clean`, `FUN (report.R:12)` and `Counter$run`, see *Names of
+#' functions* in [profile_process()]. Functions without lines, as in most installed packages, keep the names of the calls,
+#' except for methods of ggproto that only one class of the loaded packages has, such as `GeomPoint$draw_panel`.
+#'
 #' If a profiler is already running, it is stopped.
+#'
+#' To see which packages take the time of `library()` or of the start of an app, use
+#' [summary(x, by = "loaded")][summary.profile_data()]; its section *Start-up* says when packages are known.
 #'
 #' @section Lines of packages:
 #' Most packages are installed without source references. On `r live_platforms()`, with R 4.2 to 4.6, where a function runs in
@@ -50,7 +58,25 @@
 #'
 #' Compiling takes about 0.2 ms for each line of text, once in a session. The functions with most samples come first, up to
 #' 4,000 lines for a recording. The attribute `profile.lines.skipped` is the number of other functions, which the digest shows.
-#' The option `profile.deparsed_lines` changes the limit; with 0, nothing is recorded beside R's profiler.
+#' The option `profile.deparsed_lines` changes the limit; with 0, no such lines are recorded.
+#'
+#' @section Numbers of calls:
+#' Samples show where the time goes, but not whether a function is slow or called often. With `count`, the calls of
+#' functions are counted exactly: the sample type `calls`, and the columns `calls` and `time_per_call` of
+#' [summary()][summary.profile_data()]; the digest has them as well.
+#'
+#' While the expression is evaluated, these functions begin with a statement that counts, which takes about 20
+#' nanoseconds; afterwards they are as before, also after errors and interrupts. Only functions of your own are changed:
+#' those of the global environment and of functions around the call of `record_profile()`, and those of packages that
+#' were loaded with `pkgload::load_all()`. The code of others is never changed.
+#'
+#' Calls of a function by its name are counted, in this process. Not counted are calls of copies that were made before,
+#' such as methods of existing objects of R6 and reference classes, or functions in lists and of [Vectorize()]; functions
+#' that the expression defines; and calls in forks and other processes, where a function that is sent there works as usual.
+#' Of S4, count the functions that methods call.
+#'
+#' `body()`, `sys.function()` and hashes of these functions see the statement. So calls cannot be counted in a pipeline of
+#' targets, in a cached chunk of knitr, and of functions that are memoised.
 #'
 #' @section CPU time:
 #' R's profiler loses samples if all processors are busy, or if `interval` is shorter than that of the system's timer. The
@@ -113,7 +139,7 @@
 #' finds all objects and what holds them. A newer image replaces the one before, so that the last one is kept.
 #'
 #' The snapshot itself is `attr(x, "snapshot")`, a profile for [profile_page()], [compare_profiles()] and [write_profile()] like
-#' those of [snapshot_memory()]. Files of the recording do not contain it.
+#' those of [snapshot_memory()]. The page of the recording contains it as well; other files do not.
 #'
 #' The vector that is just being allocated is no object of R yet. It is a row of its own, such as *allocated by fit
 #' (fit.R:12)*. Garbage that R has not collected yet is included, as `garbage not collected yet`.
@@ -170,6 +196,9 @@
 #' @param children Whether to also record R processes that work for this one, see *Parallel code*. The ids of processes, or
 #'   a cluster of [parallel::makeCluster()], for workers that would not be found.
 #'
+#' @param count Functions whose calls are counted: their names, or `TRUE` for all functions of your own. See *Numbers of
+#'   calls*.
+#'
 #' @return A profile of version 2.0, see [profile_data]. It also has class `profile_recording`, for printing.
 #'
 #' @section Errors:
@@ -178,6 +207,8 @@
 #'   `last_profile()` if nothing was recorded in this session;
 #' - `profile_error_unsupported` if R was built without its profiler, is too old for `clock = "wall"`, or cannot record
 #'   allocations; with `native = TRUE`, see [start_profiler()];
+#' - with `count`, `profile_error_argument` for functions that are not found or whose calls cannot be counted, and
+#'   `profile_error_unsupported` where functions are hashed;
 #' - with `children`, `profile_error_unsupported` on systems other than `r live_platforms()`, and `profile_error_process` if
 #'   the helper cannot be started, if there is no process with a given id, or if a cluster does not answer.
 #' @seealso [describe_profile()], [call_tree()], [profile_page()]
@@ -205,7 +236,7 @@
 #' }
 record_profile <- function(
     expr, ..., interval = 0.01, clock = c("cpu", "wall"), memory = TRUE, threshold = 0, snapshot = NULL, gc = TRUE,
-    lines = TRUE, native = FALSE, children = FALSE) {
+    lines = TRUE, native = FALSE, children = FALSE, count = FALSE) {
   call <- call_without_dots()
   if (missing(expr)) {
     abort_missing("expr", call, i = "It is the code to record, as in `record_profile(work())`.")
@@ -222,6 +253,7 @@ record_profile <- function(
   check_flag(lines, "lines", call)
   check_flag(native, "native", call)
   children <- check_children(children, call)
+  counting <- counting_of(count, env, call)
   options <- list(
     interval = interval, memory.profiling = !isFALSE(memory), gc.profiling = gc, line.profiling = lines
   )
@@ -253,6 +285,7 @@ record_profile <- function(
   used <- NULL
   .start_of_recording <- function() {
     if (is_exact) finish <<- with_allocations(finish, threshold, folder, children$any, reader, call)
+    if (!is.null(counting)) counting$start()
     cpu_time <<- start_cpu_clock(clock)
   }
   .end_of_recording <- function() {
@@ -261,19 +294,20 @@ record_profile <- function(
       return()
     }
     if (is.null(used)) used <<- cpu_time()
+    if (!is.null(counting)) counting$end()
     options(old)
     the$recording <- NULL
     duration <- as.numeric(difftime(Sys.time(), started, units = "secs"))
     counts <- if (children$any) end_helper()
     x <- tidy_recording(finish(), frames, started, code, env, call)
-    x <- with_cpu_time(x, used)
+    x <- with_reason_for_no_lines(with_cpu_time(x, used), isTRUE(old$keep.source))
     at_peak <- if (!is.null(reader)) snapshot_of_reader(folder, call)
     # From here on, Ctrl-C loses what others have recorded.
-    the$last_profile <- complete_recording(x, at_peak, call, env)
+    the$last_profile <- complete_recording(x, at_peak, counting, code, call, env)
     ended <<- TRUE
     if (children$any) {
       x <- with_children(x, result_of_helper(folder, counts), frames, duration, clock, call)
-      the$last_profile <- complete_recording(x, at_peak, call, env)
+      the$last_profile <- complete_recording(x, at_peak, counting, code, call, env)
     } else {
       end_lookout()
     }
@@ -329,18 +363,18 @@ start_recording <- function(options, folder, call) {
   if (options$line.profiling) {
     options$numfiles <- 1000L
   }
-  has_positions <- options$line.profiling && start_with_positions(path, options, call)
-  if (!has_positions) start_rprof(path, options, call)
+  has_sampler <- start_with_sampler(path, options, call)
+  if (!has_sampler) start_rprof(path, options, call)
   log_spans(path)
   function() {
-    if (has_positions) {
+    if (has_sampler) {
       rust_native_block(TRUE)
       on.exit(rust_native_block(FALSE))
     }
     utils::Rprof(NULL)
     resume_agent()
     spans <- logged_spans(path, call)
-    x <- if (has_positions) {
+    x <- if (has_sampler) {
       read_with_lines(path, options$memory.profiling, call)
     } else {
       read_format(path, "rprof", "2.0", NA_character_, call)
@@ -358,14 +392,19 @@ start_rprof <- function(path, options, call) {
   )
 }
 
-# Starts R's profiler and the sampler, which records positions in byte code. Returns whether that is possible.
-start_with_positions <- function(path, options, call) {
-  if (most_deparsed_lines(call) == 0 || !can_record_positions()) {
+# Starts R's profiler and the sampler beside it, which records titles of calls and, with lines, positions in byte code.
+# Returns whether that is possible.
+start_with_sampler <- function(path, options, call) {
+  if (!is_live_platform()) {
     return(FALSE)
   }
   # With memory figures R writes a line for each sample, to which the one of the sampler belongs.
   options$memory.profiling <- TRUE
-  settings <- sampler_settings(c(path, path), native = FALSE, positions = TRUE, closures = sys.nframe() + 1L)
+  settings <- sampler_settings(
+    c(path, path),
+    native = FALSE, lines = options$line.profiling,
+    closures = sys.nframe() + 1L, call = call
+  )
   # The signal is blocked until both are ready.
   rust_native_block(TRUE)
   on.exit(rust_native_block(FALSE))
@@ -424,9 +463,11 @@ tidy_recording <- function(x, frames, started, code, env, call) {
 }
 
 # Adds information about functions, of all processes, and the snapshot at the peak.
-complete_recording <- function(x, snapshot, call, env) {
-  x <- with_packages_in_tables(x, call, env)
-  x <- with_source_text(x, as.numeric(Sys.time()), call)
+complete_recording <- function(x, snapshot, counting, code, call, env) {
+  x <- with_names_of_ggproto(with_packages_in_tables(x, call, env))
+  x <- with_defined_names(with_source_text(x, as.numeric(Sys.time()), call))
+  x <- with_test_labels(x, folders_of_tests(code, env), call)
+  if (!is.null(counting)) x <- with_calls(x, counting$counts())
   attr(x, "snapshot") <- snapshot
   class(x) <- c("profile_recording", class(x))
   x

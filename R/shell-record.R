@@ -70,7 +70,7 @@ shell_record <- function(options, values) {
       } else {
         x <- with_end_of_script(recorded$profile, ran)
         # Lines were recorded, so there is no code of the script without.
-        shell_finish(x, output, options, hint_without_lines)
+        shell_finish(x, output, options, hint_without_lines(x))
         if (!settings$children) {
           elapsed <- as.numeric(difftime(ended, started, units = "secs"))
           say_children(ran$cpu, elapsed, "The script", "`profile record --children`")
@@ -210,7 +210,8 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
     x <- with_children(x, helped, 0L, as.numeric(difftime(end, begin, units = "secs")), settings$clock, call)
   }
   x <- with_packages_in_tables(with_lines_of_files(x, c(script, places$file)), call)
-  list(profile = with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE), peak = peak_of_helper(helped))
+  x <- with_defined_names(with_source_text(x, as.numeric(Sys.time()), call, outside = TRUE))
+  list(profile = with_test_labels(x, folders_of_tests(code_of_file(script)), call), peak = peak_of_helper(helped))
 }
 
 # Functions of the hook, inst/record/script.R, of R/chunk-places.R, and of the start of R.

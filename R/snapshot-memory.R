@@ -184,10 +184,10 @@ snapshot_memory <- function(pid = NULL, ..., gc = TRUE, children = FALSE) {
   with_roles(x, members$role[!is_missing])
 }
 
-# A snapshot of this session or of another process.
-heap_of <- function(pid, gc, lazy, call) {
+# A snapshot of this session or of another process, with what its `malloc()` says, if that is known.
+heap_of <- function(pid, gc, lazy, call, malloc = NULL) {
   if (pid != Sys.getpid()) {
-    return(new_profile_data(rust(rust_process_heap(pid, lazy), call), "2.0"))
+    return(new_profile_data(rust(rust_process_heap(pid, malloc, lazy), call), "2.0"))
   }
   before <- numeric()
   if (gc) {
@@ -230,8 +230,8 @@ heaps_of_members <- function(pids, gc, lazy, call) {
   heaps
 }
 
-heap_or_error <- function(pid, lazy) {
-  tryCatch(heap_of(pid, FALSE, lazy, NULL), profile_error = identity)
+heap_or_error <- function(pid, lazy, malloc = NULL) {
+  tryCatch(heap_of(pid, FALSE, lazy, NULL, malloc), profile_error = identity)
 }
 
 with_roles <- function(x, roles) {

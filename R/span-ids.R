@@ -122,21 +122,6 @@ with_spans <- function(x, spans, call) {
     return(x)
   }
   x$samples[c(".trace_id", ".span_id")] <- spans[c(".trace_id", ".span_id")]
-  label_spans(x, spans$key, spans$value)
+  label_samples(x, spans$key, spans$value)
 }
 
-# Adds a label to each sample whose key is not `NA`. A label of the user with this key wins.
-label_spans <- function(x, key, value) {
-  samples <- x$samples$sample_id
-  known <- x$.labels
-  is_new <- !is.na(key) & !paste(samples, key) %in% paste(known$sample_id, known$key)
-  if (!any(is_new)) {
-    return(x)
-  }
-  new <- tibble::tibble(
-    sample_id = samples[is_new], key = key[is_new], str = value[is_new], num = NA_real_, unit = NA_character_
-  )
-  labels <- vctrs::vec_rbind(known, new)
-  x$.labels <- labels[order(labels$sample_id), ]
-  x
-}

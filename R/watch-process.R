@@ -167,7 +167,7 @@ watched_note <- function(recorded) {
   if (nrow(x$samples) == 0 && recorded$unread == 0 && gone == 0) {
     "It was not computing at any sample; `clock = \"wall\"` shows where it waits."
   } else if (nrow(x$samples) > 0 && !has_lines_of_r(x)) {
-    hint_without_lines
+    hint_without_lines(x)
   }
 }
 

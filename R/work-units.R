@@ -1,34 +1,32 @@
-# Labels of the chunks of knitr's documents, of testthat's tests, and of the targets of a pipeline. Labels are frames on
-# the stack (R/labels.R), so the functions of these packages that evaluate a chunk, a file of tests, a test or a target
-# are made to do so with labels. A changed function has the original one as its attribute `profile_former`.
+# Labels of the chunks of knitr's documents, and of the targets of a pipeline; tests have theirs without a call
+# (R/test-labels.R). Labels are frames on the stack (R/labels.R), so the functions of these packages that evaluate a chunk
+# or a target are made to do so with labels. A changed function has the original one as its attribute `profile_former`.
 
 # The labels of units of work, by which describe_profile() adds up a profile.
 unit_keys <- c(
-  "shiny.reactive", "http.route", "testthat.file", "testthat.test", "knitr.chunk", "targets.target", "task"
+  "shiny.reactive", "http.route", "testthat.file", "testthat.test", "knitr.chunk", "targets.target", "task", "span.name"
 )
 
-#' Label the chunks of a document, tests, or targets
+#' Label the chunks of a document, or targets
 #'
 #' @description
 #' Labels the samples of the units of work of a package, by their names:
 #'
 #' - `label_work("knitr")`: `knitr.chunk` is the name of each chunk of R Markdown documents and other documents of
 #'   knitr;
-#' - `label_work("testthat")`: `testthat.file` is the name of each file of tests, such as `test-a.R`, and
-#'   `testthat.test` the description of each test;
 #' - `label_work("targets")`: `targets.target` is the name of each target of a pipeline.
 #'
-#' Call it once, before the work to record. [describe_profile()] then shows which chunks, files, tests and targets
-#' take the most time, `summary(x, by = "knitr.chunk")` lists all of them, and
+#' Tests of testthat need no call: they always have labels, see below.
+#'
+#' Call it once, before the work to record. [describe_profile()] then shows which chunks and targets take the most time, `summary(x, by = "knitr.chunk")` lists all of them, and
 #' `filter_profile(x, labels = c(knitr.chunk = "fit"))` selects one.
 #'
-#' In a shell, `profile record report.Rmd`, and `profile record testthat.R` in the folder `tests` of a package, need no
-#' call, see `vignette("processes", package = "profile")`. The former also records the lines of chunks and of their
-#' expressions.
+#' In a shell, `profile record report.Rmd` needs no call, see `vignette("processes", package = "profile")`. It also records
+#' the lines of chunks and of their expressions.
 #'
 #' @details
-#' Labels are set as by [with_labels()]: a session has at most 1,000 different sets, here names of chunks, files and
-#' targets, and descriptions of tests. Longer texts than a label can have end in `...`.
+#' Labels are set as by [with_labels()]: a session has at most 1,000 different sets, here names of chunks
+#' and targets. Longer texts than a label can have end in `...`.
 #'
 #' @section Documents:
 #' `label_work("knitr")` sets the hook `engine` of [knitr::opts_hooks], which knitr calls before each chunk. A hook that
@@ -42,30 +40,35 @@ unit_keys <- c(
 #' between chunks. Other engines than R are left alone.
 #'
 #' @section Tests:
-#' testthat has no hook around the code of a test. `label_work("testthat")` therefore changes two functions in its
-#' namespace, in this session only: `test_code()`, which evaluates a test, and `test_one_file()`. In each, one call is
-#' evaluated with labels, and nothing else changes. The returned function restores them. testthat 3.0.0 to 3.3.2 have
-#' these calls; if a version does not, nothing is changed, and there is an error.
+#' The results of [record_profile()], [profile_process()] and `profile record` have labels of tests by themselves, also of those that run in
+#' parallel processes: `testthat.file` is the name of each file of tests, such as `test-a.R`, and `testthat.test` the
+#' description of each test, with those of [testthat::describe()] around it. `summary(x, by = "testthat.test")` lists
+#' them.
 #'
-#' Call it before [testthat::test_local()], at the top of `tests/testthat.R`, or in a file such as
-#' `tests/testthat/setup.R`. Processes that run tests in parallel need the latter.
-#'
-#' The description is the one that testthat reports, for `describe()` and `it()` with the descriptions around it. Tests
-#' with the same description in several files are added up; `filter_profile(x, labels = c(testthat.file = "test-a.R"))`
-#' selects one of the files. Code of a file outside of tests has only the label of the file, and code of helpers has
-#' none.
+#' They come from lines: the call of [testthat::test_that()] that runs has a line of a file, where its description is
+#' found when the recording ends. Nothing of testthat is changed, and any reporter can be used. A description that is no
+#' constant is its code, such as `paste("case", i)`. If the file is not found, tests have the name of the file and the
+#' line, such as `test-a.R:12`: files are looked for in the working directory, in its folders `tests/testthat` and
+#' `testthat`, in the folder that the recorded code names, as in `test_dir("unit")`, and in that of the process. Tests with the same description in several
+#' files are added up; `filter_profile(x, labels = c(testthat.file = "test-a.R"))` selects one of the files. Code of a
+#' file outside of tests has only the label of the file, and code of helpers has none.
 #'
 #' @section Targets:
 #' targets has no hook around the code of a target. `label_work("targets")` therefore changes the function
-#' `builder_update_build()` in its namespace, which evaluates a target, as `label_work("testthat")` does. The command of
+#' `builder_update_build()` in its namespace, which evaluates a target, in this session only. One call in it is
+#' evaluated with a label, and nothing else changes. The returned function restores it. The command of
 #' a target remains the same, so no target becomes outdated. targets 1.12.0 has this function.
 #'
 #' Write `profile::label_work("targets")` at the top of `_targets.R`, which `targets::tar_make()` runs in a process of
 #' its own: `record_profile(targets::tar_make(), children = TRUE)` records it, or, in this session,
 #' `record_profile(targets::tar_make(callr_function = NULL))`. `profile record` of a script with the latter needs no
 #' call. Branches of a pattern have names of their own. What targets does before and after the command of a target, such
-#' as storing its value, has no label. Workers of crew do not run `_targets.R`: label the expression in the command, as
-#' for tasks.
+#' as storing its value, has no label.
+#'
+#' Workers, such as those of crew, do not run `_targets.R`. Where processes are recorded by [profile_process()] or with
+#' `children = TRUE`, the name of the target is read from the memory of the process, from the frame of targets' function
+#' `target_run()`, and is the same label: no call is needed. There, loading what the target needs and storing its value have the
+#' label as well. This works with the workers of crew, callr, clustermq and future, from targets 1.8 on.
 #'
 #' @section Tasks:
 #' Tasks of future and mirai have no label by themselves, since nothing on the stack of the process that runs a task
@@ -77,7 +80,7 @@ unit_keys <- c(
 #' mirai::mirai_map(parts, function(part) profile::with_labels(c(task = part$name), work(part)))
 #' ```
 #'
-#' @param package `"knitr"`, `"testthat"` or `"targets"`.
+#' @param package `"knitr"` or `"targets"`.
 #'
 #' @return A function without arguments, invisibly, that ends the labelling. Calling `label_work()` again changes
 #'   nothing.
@@ -95,20 +98,12 @@ unit_keys <- c(
 #' x <- record_profile(text <- knitr::knit(text = document, quiet = TRUE))
 #' try(summary(x, by = "knitr.chunk"))
 #' end()
-#' @examplesIf rlang::is_installed("testthat")
-#'
-#' file <- tempfile("test-", fileext = ".R")
-#' writeLines("test_that('sorting works', { expect_false(is.unsorted(sort(runif(3e6)))) })", file)
-#' end <- label_work("testthat")
-#' x <- record_profile(testthat::test_file(file, reporter = "silent"))
-#' try(summary(x, by = "testthat.test"))
-#' end()
 #' @examples
 #'
 #' # At the top of the file _targets.R: profile::label_work("targets")
 label_work <- function(package) {
   call <- rlang::current_env()
-  label <- list(knitr = label_knitr, testthat = label_testthat, targets = label_targets)
+  label <- list(knitr = label_knitr, targets = label_targets)
   if (missing(package)) {
     abort_missing("package", call, i = "For example `label_work(\"knitr\")`.")
   }
@@ -169,13 +164,6 @@ label_next_chunk <- function() {
 unlabel_next_chunk <- function() {
   former <- former_of(knitr::knit_hooks$get("evaluate"))
   if (!is.null(former)) knitr::knit_hooks$set(evaluate = former)
-}
-
-label_testthat <- function(call) {
-  label_functions("testthat", "tests", list(
-    test_code = quote(.profile_unit("testthat.test", test, eval)),
-    test_one_file = quote(.profile_unit("testthat.file", basename(path), source_file))
-  ), call)
 }
 
 label_targets <- function(call) {

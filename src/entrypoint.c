@@ -2,8 +2,9 @@
 // (rust/src/entry/) and R/extendr-wrappers.R calls. These are in C: profile_load(), which is
 // called when the package is loaded, profile_resume(), which continues a jump (guard.c),
 // profile_unload(), which is called before the package is unloaded (loading.c), and the
-// functions of the active span (span.c).
+// functions of the active span (span.c) and of counters of calls (counter.c).
 
+#include "counter.h"
 #include "guard.h"
 #include "loading.h"
 #include "span.h"
@@ -49,6 +50,8 @@ attribute_visible void R_unload_profile(DllInfo *dll) {
 
 static const R_ExternalMethodDef externals[] = {
     {"profile_active_span", (DL_FUNC) &profile_active_span, 0},
+    {"profile_count", (DL_FUNC) &profile_count, 1},
+    {"profile_counter", (DL_FUNC) &profile_counter, 0},
     {"profile_load", (DL_FUNC) &profile_load, 1},
     {"profile_log_spans", (DL_FUNC) &profile_log_spans, 2},
     {"profile_logged_spans", (DL_FUNC) &profile_logged_spans, 0},

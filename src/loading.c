@@ -4,6 +4,7 @@
 // For dladdr().
 #define _GNU_SOURCE
 #include "loading.h"
+#include "counter.h"
 #include "frames.h"
 #include "picked.h"
 #include "span.h"
@@ -18,6 +19,7 @@ static DllInfo *library;
 static void make_classes(void) {
     profile_make_frame_classes(library);
     profile_make_picked_classes(library);
+    profile_make_counter_class(library);
 }
 
 void profile_load_columns(DllInfo *dll) {

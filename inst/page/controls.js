@@ -36,7 +36,7 @@ function showState() {
 }
 
 function showTab(tab) {
-	if (!TABS.includes(tab)) return;
+	if (!tabsOf(app.model).includes(tab)) return;
 	app.state.tab = tab;
 	update('calls');
 	if (document.activeElement?.id.startsWith('go-')) byId(`tab-${tab}`).focus();
@@ -47,18 +47,30 @@ function startTabs() {
 		const button = byId(`tab-${tab}`);
 		on(button, 'click', () => showTab(tab));
 		on(button, 'keydown', (event) => {
-			const by = { ArrowLeft: TABS.length - 1, ArrowRight: 1 }[event.key];
+			const tabs = tabsOf(app.model);
+			const by = { ArrowLeft: tabs.length - 1, ArrowRight: 1 }[event.key];
 			if (!by) return;
 			event.preventDefault();
-			const next = TABS[(TABS.indexOf(tab) + by) % TABS.length];
+			const next = tabs[(tabs.indexOf(tab) + by) % tabs.length];
 			showTab(next);
 			byId(`tab-${next}`).focus();
 		});
 	}
 }
 
-/** The selectors, with their options and the first step of update() to repeat after a change. */
-function selectors() {
+/** The selectors, and the first step of update() to repeat after a change. */
+const SELECTORS = {
+	type: 'weights',
+	source: 'weights',
+	label: 'weights',
+	by: 'tree',
+	colour: 'colours',
+	unit: 'weights',
+	layout: 'layout',
+};
+
+/** The options of the selectors, in their order. */
+function selectorOptions() {
 	const { model } = app;
 	const { types, sources, labels, hasBase, heap, frames } = model;
 	const runs = sources.map(({ name, base }, row) => [
@@ -71,42 +83,45 @@ function selectors() {
 		['name', 'each'],
 	];
 	return [
-		['type', types.map((type, row) => [row, typeLabel(type)]), 'weights'],
-		['source', runs.length > 1 ? [[-1, `all ${runs.length}`], ...runs] : runs, 'weights'],
-		[
-			'label',
-			[[-1, 'all'], ...labels.map(({ key, value }, row) => [row, visible(`${key} = ${value}`, 60)])],
-			'weights',
-		],
-		['by', !heap ? same('function', 'line', ...CONTAINERS) : frames.alike ? names : [], 'tree'],
-		[
-			'colour',
-			hasBase ? [] : same(...(heap ? [] : ['package', 'file']), 'kind', ...labelKeys(model)),
-			'colours',
-		],
-		['unit', hasBase ? same('amounts', 'shares') : [], 'weights'],
-		['layout', same('icicle', 'flame', ...(model.orders.length > 0 ? ['time'] : [])), 'layout'],
+		types.map((type, row) => [row, typeLabel(type)]),
+		runs.length > 1 ? [[-1, `all ${runs.length}`], ...runs] : runs,
+		[[-1, 'all'], ...labels.map(({ key, value }, row) => [row, visible(`${key} = ${value}`, 60)])],
+		!heap ? same('function', 'line', ...CONTAINERS) : frames.alike ? names : [],
+		hasBase ? [] : same(...(heap ? [] : ['package', 'file']), 'kind', ...labelKeys(model)),
+		hasBase ? same('amounts', 'shares') : [],
+		same('icicle', 'flame', ...(model.orders.length > 0 ? ['time'] : [])),
 	];
 }
 
-/** Replaces the texts of the page by those for heap snapshots; what has none is hidden. */
-function describeHeap() {
-	TABS.shift();
+/** Shows the texts of the page for profiles of functions or, in `data-heap`, for heap snapshots; what has none is hidden. */
+function showWords() {
+	const { heap } = app.model;
 	for (const made of document.querySelectorAll('[data-heap]')) {
-		made.textContent = made.dataset.heap;
-		made.hidden = !made.textContent;
+		const ofHeap = made.dataset.heap;
+		made.words ??= [...made.childNodes];
+		if (ofHeap) made.replaceChildren(...(heap ? [ofHeap] : made.words));
+		else made.hidden = !!heap;
 	}
 }
 
+/** Shows the selectors that the profile has a use for: one with a single option is hidden. */
+function showControls() {
+	const { model } = app;
+	showWords();
+	const options = selectorOptions();
+	Object.keys(SELECTORS).forEach((id, at) => {
+		fillSelect(byId(id), options[at]);
+		byId(id).parentElement.hidden = options[at].length < 2;
+	});
+	byId('hide').parentElement.hidden = !model.hasPlumbing;
+	byId('mine').parentElement.hidden = !model.mine.includes(1);
+}
+
 function startControls() {
-	const { model, state } = app;
-	if (model.heap) describeHeap();
-	for (const [id, labels, level] of selectors()) {
+	for (const [id, level] of Object.entries(SELECTORS)) {
 		const select = byId(id);
-		fillSelect(select, labels);
-		// A selector with a single option is hidden.
-		select.parentElement.hidden = labels.length < 2;
 		on(select, 'change', () => {
+			const { state, model } = app;
 			state[id] = typeof state[id] === 'number' ? Number(select.value) : select.value;
 			if (id === 'by') forgetNodes();
 			// The selection has another unit if fewer processes have values of the type.
@@ -114,25 +129,22 @@ function startControls() {
 			update(level);
 		});
 	}
-	for (const [id, isThere] of [
-		['hide', model.hasPlumbing],
-		['mine', model.mine.includes(1)],
-	]) {
-		const box = byId(id);
-		box.parentElement.hidden = !isThere;
-		on(box, 'change', () => {
-			state[id] = box.checked;
+	for (const id of ['hide', 'mine']) {
+		on(byId(id), 'change', () => {
+			app.state[id] = byId(id).checked;
 			forgetZoom();
 			update('tree');
 		});
 	}
 	on(byId('reset'), 'click', () => {
-		const kept = ['type', 'by', 'colour', 'layout', 'unit'].map((key) => [key, state[key]]);
-		Object.assign(state, app.defaults, Object.fromEntries(kept));
+		const { state, defaults } = app;
+		const kept = ['type', 'by', 'colour', 'layout', 'unit', 'snapshot'].map((key) => [key, state[key]]);
+		Object.assign(state, defaults, Object.fromEntries(kept));
 		forgetZoom();
 		byId('search').value = '';
 		update('tree');
 	});
+	on(byId('go-snapshot'), 'click', () => showPart(!app.state.snapshot));
 	startTabs();
 }
 
@@ -181,6 +193,9 @@ function describeProfile() {
 		model.texts.length > 0 ? `the source text of ${plural(model.texts.length, 'file')}` : 'no source text';
 	byId('contents').textContent = `This page contains ${texts}. It ${paths} paths of files.`;
 	byId('generator').textContent = model.generator;
+	byId('go-snapshot').textContent = app.state.snapshot
+		? 'Back to the recording'
+		: 'Snapshot of the heap at the peak';
 }
 
 /** The sum of the values that the picture leaves out, and what is to be known about the others. */

@@ -144,6 +144,7 @@ function readOrder(order) {
 		ends,
 		samples,
 		slices: order.slices && { ...order.slices, first: undelta(order.slices.first) },
+		memory: order.memory,
 		times: order.times && { ...order.times, sample: undelta(order.times.sample) },
 		values: order.values.map((v) => ({ ...v, sample: undelta(v.sample ?? []), value: v.value ?? [] })),
 	};

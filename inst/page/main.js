@@ -6,7 +6,7 @@
 // These are the same, except by line: functions on the same line are different boxes, but one item.
 'use strict';
 
-const app = { cache: new Map() };
+const app = { cache: new Map(), models: {} };
 const DARK = matchMedia('(prefers-color-scheme: dark)');
 
 /** The steps, in order; each uses the results of the previous steps. */
@@ -169,28 +169,57 @@ function choose(item) {
 	}
 }
 
+/** Whether the address asks for the snapshot that belongs to the profile. */
+function asksForSnapshot() {
+	return byId('go-snapshot').hidden ? false : /[#&]snapshot=1/.test(location.hash);
+}
+
+/** Shows the state in the address, of the profile or of its snapshot. */
 function restore() {
-	const { model } = app;
-	Object.assign(app.state, parseHash(location.hash, app.defaults, model));
+	if (asksForSnapshot() !== app.state.snapshot) {
+		showPart(asksForSnapshot());
+		return;
+	}
+	app.state = { ...parseHash(location.hash, app.defaults, app.model), snapshot: app.state.snapshot };
 	byId('search').value = app.state.q;
 	picture.back = [];
 	timeline.back = [];
 	update('tree');
 }
 
+/** Reads the profile, or the snapshot that belongs to it. */
+async function readPart(isSnapshot) {
+	const block = byId(isSnapshot ? 'snapshot' : 'data');
+	app.models[isSnapshot] ??= await decode(block.textContent);
+	// Frees the text of the data, which is no longer needed.
+	block.textContent = '';
+	app.model = app.models[isSnapshot];
+	app.cache.clear();
+	app.defaults = defaultState(app.model);
+	app.state = { ...app.defaults, snapshot: isSnapshot };
+}
+
+/** Shows the profile or its snapshot, from its beginning. */
+async function showPart(isSnapshot) {
+	await readPart(isSnapshot);
+	picture.back = [];
+	timeline.back = [];
+	describeProfile();
+	showControls();
+	update('tree');
+}
+
 async function main() {
+	const hasSnapshot = byId('snapshot').textContent !== '';
+	byId('go-snapshot').hidden = !hasSnapshot;
 	try {
-		app.model = await decode(byId('data').textContent);
+		await readPart(asksForSnapshot());
 	} catch (error) {
 		byId('facts').textContent = `The data of this page cannot be read: ${error.message}`;
 		return;
 	}
-	const { model } = app;
-	// Frees the text of the data, which is no longer needed.
-	byId('data').textContent = '';
-	app.defaults = defaultState(model);
-	app.state = { ...app.defaults };
 	describeProfile();
+	showControls();
 	startControls();
 	startPicture();
 	startTimeline();

@@ -1,8 +1,12 @@
 // The state of the view, and its form in the hash of the address, so that a link shows the same view.
 'use strict';
 
-/** The tabs; a heap snapshot has no code. */
 const TABS = ['code', 'table', 'calls'];
+
+/** The tabs that are shown: a heap snapshot has no code. */
+function tabsOf({ heap }) {
+	return heap ? TABS.slice(1) : TABS;
+}
 
 /** The labels of units of work. A page begins with their colours, which show which of them take the most time. */
 const WORK_KEYS = /[.](test|chunk|target|route|reactive)$|^label task$/;
@@ -37,6 +41,8 @@ function defaultState(model) {
 		file: -1,
 		line: 0,
 		rows: '',
+		// Whether the page shows the snapshot that belongs to its profile.
+		snapshot: false,
 	};
 }
 
@@ -56,7 +62,7 @@ function parseHash(hash, defaults, model) {
 		colour: ['package', 'file', 'kind', ...labelKeys(model)],
 		layout: model.orders.length > 0 ? ['icicle', 'flame', 'time'] : ['icicle', 'flame'],
 		unit: ['amounts', 'shares'],
-		tab: TABS,
+		tab: tabsOf(model),
 	};
 	// A zoom is a row of the tree, which is another one if plumbing is hidden.
 	if (/(^|[#&])zoom=/.test(hash)) state.hide = false;

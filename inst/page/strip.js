@@ -108,10 +108,11 @@ function drawStrip() {
 	const canvas = byId('strip-canvas');
 	const width = byId('strip').clientWidth;
 	const shown = stripHeight();
-	byId('strip').style.height = `${shown + AXIS_HEIGHT}px`;
-	const context = sizeCanvas(canvas, width, shown + AXIS_HEIGHT);
+	const total = shown + memoryHeight() + AXIS_HEIGHT;
+	byId('strip').style.height = `${total}px`;
+	const context = sizeCanvas(canvas, width, total);
 	const columns = canvas.width;
-	const rows = round((canvas.height * shown) / (shown + AXIS_HEIGHT));
+	const rows = round((canvas.height * shown) / total);
 	const image = context.createImageData(columns, rows);
 	const pixels = new Uint32Array(image.data.buffer);
 	const theme = (name) => packed(themeColour(name));
@@ -168,10 +169,11 @@ function drawStrip() {
 		for (let y = 0; y < rows; y++) pixels[y * columns + x] = gap;
 	}
 	context.fillStyle = themeColour('--panel');
-	context.fillRect(0, 0, width, shown + AXIS_HEIGHT);
+	context.fillRect(0, 0, width, total);
 	context.putImageData(image, 0, 0);
 	if (strip.clock) drawBandNames(context, shown / bands);
-	drawStripAxis(context, width, shown);
+	drawMemory(context, width, shown);
+	drawStripAxis(context, width, total - AXIS_HEIGHT);
 }
 
 /** The times of the samples, if there is a single run with times. */
@@ -229,6 +231,7 @@ function describePlace(at, down) {
 	return [
 		leafName(order.node[firstAbove(order.ends, shown)]),
 		momentOf(lane, shown, isTime),
+		...[memoryText(number, number + 1)].filter(Boolean),
 		...(strip.parts.length > 1 ? [laneName(lane)] : []),
 	];
 }
@@ -277,6 +280,8 @@ function rangeText(brush) {
 	const begin = brush && lane ? `${time(timeOf(lane, from))} to ` : '';
 	if (lane) parts.push(begin + time(timeOf(lane, to - 1) + lane.step));
 	if (strip.parts.length > 1 && !strip.clock) parts.push(`${strip.parts.length} runs, one after the other`);
+	const memory = strip.clock ? '' : memoryText(from, to);
+	if (memory) parts.push(`at most ${memory}`);
 	return `${parts.join(', ')}. ${resolutionText()}${brush ? 'Esc removes the selection.' : isSliced() ? 'Drag to select parts.' : 'Drag to select a part.'}`;
 }
 

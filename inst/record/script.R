@@ -19,7 +19,7 @@ note <- function(...) {
 options(keep.source = TRUE)
 if (!isTRUE(settings$document)) read_script()
 
-# ---- Labels of chunks, tests and targets -------------------------------------------
+# ---- Labels of chunks and targets --------------------------------------------------
 
 # The script may have another library.
 profile_namespace <- function() loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
@@ -35,7 +35,7 @@ profile_namespace <- function() loadNamespace("profile", lib.loc = c(settings$li
     error = function(error) note("There are no labels for ", package, ": ", conditionMessage(error))
   )
 }
-for (package in c("knitr", "testthat", "targets")) {
+for (package in c("knitr", "targets")) {
   if (isNamespaceLoaded(package)) {
     # By the user's profile.
     .label_units(package)

@@ -27,6 +27,7 @@ export function loadScripts() {
 		'search',
 		'lanes',
 		'slices',
+		'memory',
 		'strip',
 		'timeline',
 	]) {

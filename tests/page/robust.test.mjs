@@ -57,7 +57,7 @@ test('hostile names, paths and texts are text', async () => {
 	}
 	await page.evaluate(() => showTab('code'));
 	assert.equal(await page.evaluate(() => document.title), hostile[0]);
-	assert.equal(await page.evaluate(() => document.querySelectorAll('img, iframe, script').length), 2);
+	assert.equal(await page.evaluate(() => document.querySelectorAll('img, iframe, script').length), 3);
 	const shown = await textOf(page, 'main');
 	for (const char of ['\u2028', '\u202e', '\u0007']) assert.ok(!shown.includes(char));
 	await finish(page);

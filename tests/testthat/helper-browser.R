@@ -112,7 +112,9 @@ evaluate_in_page <- function(path, hash, expression) {
     look();
   })"
   ask_browser("Runtime.evaluate", expression = ready, awaitPromise = TRUE, session = session)
-  answer <- ask_browser("Runtime.evaluate", expression = expression, returnByValue = TRUE, session = session)
+  answer <- ask_browser(
+    "Runtime.evaluate", expression = expression, returnByValue = TRUE, awaitPromise = TRUE, session = session
+  )
   if (!is.null(answer$exceptionDetails)) {
     stop(answer$exceptionDetails$exception$description)
   }

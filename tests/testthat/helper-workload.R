@@ -342,10 +342,14 @@ run_scenarios <- function(workload, scenarios = all_scenarios(workload)) {
 
 # A profile of these runs, without other ticks.
 record_ticks <- function(workload, scenarios = all_scenarios(workload)) {
-  with_jit(0, record_profile(native = TRUE, interval = 0.9, {
+  x <- with_jit(0, record_profile(native = TRUE, interval = 0.9, {
     only_given_ticks()
     run_scenarios(workload, scenarios)
   }))
+  # What R's own profiler records is compared with it.
+  is_of_r <- !is_native(x)
+  x$functions$name[is_of_r] <- x$functions$system_name[is_of_r]
+  x
 }
 
 # The stacks that R's own profiler records at the same ticks.

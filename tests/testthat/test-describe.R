@@ -64,9 +64,8 @@ test_that("all figures agree with the summary", {
     summary <- summary(x)
     parts <- as.list(describe_profile(x))
     expect_named(parts, c(
-      "run", "tree", "functions", "lines", "packages", "labels", "gc", "copying", "allocated", "copies", "spread", "peak",
-      "at_peak", "notes",
-      "next_calls"
+      "run", "tree", "functions", "lines", "packages", "labels", "gc", "copying", "loading", "allocated", "copies",
+      "calls", "spread", "peak", "at_peak", "notes", "next_calls"
     ))
     figures <- c("self", "total", "self_share", "total_share")
     expect_equal(parts$functions[c("name", figures)], summary$by_function[c("name", figures)])
@@ -261,7 +260,7 @@ test_that("a note of an update is not repeated", {
   x$sources$source_uri <- "pid:1"
   recorded <- list(profile = x, unread = 0, ended = integer(), left = NULL)
   note <- watched_note(recorded)
-  expect_identical(note, hint_without_lines)
+  expect_identical(note, hint_without_lines())
   lines <- function(...) gsub("\\s+", " ", paste(watched_lines(recorded, 1, 5, ...), collapse = " "))
   expect_match(lines(), "There are no lines of R code")
   expect_no_match(lines(note), "There are no lines of R code")

@@ -21,9 +21,23 @@ is_part_of <- function(part, whole) {
 
 # The packages of functions are found only if they are loaded.
 packages <- c(
-  "shiny", "plumber", "knitr", "testthat", "future.apply", "promises", "httpuv", "evaluate", "rmarkdown", "purrr",
-  "rlang", "magrittr", "targets", "mirai"
+  "shiny", "plumber", "plumber2", "knitr", "testthat", "future.apply", "promises", "httpuv", "evaluate", "rmarkdown",
+  "purrr", "rlang", "magrittr", "targets", "mirai", "dplyr", "tidyselect", "S7", "otel", "furrr", "foreach", "doParallel"
 )
+
+# Frames of the user, except functions of R, which may have the source file of what they evaluate.
+is_users <- function(stack) {
+  name <- sub(" .*", "", stack)
+  has_file <- grepl(" (app[.]R|test-[a-z]+[.]R|<text>)$", stack)
+  name == "slow" | has_file & !vapply(name, exists, NA, envir = baseenv(), inherits = FALSE)
+}
+
+# The most rows between a call of a framework and the next frame of the user, in one stack. Frames up to `slow()` count.
+most_between <- function(stack) {
+  stack <- stack[seq_len(match("slow", sub(" .*", "", stack)))]
+  runs <- rle(is_users(stack[stack != "<expression>"]))
+  max(0L, runs$lengths[!runs$values] - 1L)
+}
 
 # Names of a recorded version that the installed one lacks are looked up as R does, last in attached packages: with
 # withr attached, `with_options()` of a newer knitr would be a function that the user has called. Only R's own packages
@@ -64,16 +78,10 @@ for (is_known in c(FALSE, TRUE)) for (file in framework_files()) {
     expect_gt(sum(has_work), 3)
     for (id in names(before)) {
       expect_true(is_part_of(after[[id]], before[[id]]))
-      own <- grepl("^(slow|by_|app|server|render|observe|<reactive|<observer).* ", before[[id]]) |
-        grepl("^(<Anonymous>|FUN|[.]f|[.]fn|fn|f) app[.]R$", before[[id]])
+      own <- is_users(before[[id]])
       expect_true(all(before[[id]][own] %in% after[[id]]))
     }
-    # There are at most three rows between the call of the framework, which is the second one in the recorded
-    # expression, and the first frame of the user.
-    first <- vapply(after[has_work], function(stack) {
-      which(grepl("^(slow|FUN|render|observe|onFulfilled|<Anonymous>).* (app.R|test-app.R|<text>)$|^slow", stack))[[1]]
-    }, 0L)
-    expect_lte(max(first), 2 + 3 + 1)
+    expect_lte(max(vapply(after[has_work], most_between, 0L)), 3)
   })
 }
 
@@ -98,6 +106,18 @@ test_that("targets and labelled tasks have their names", {
   expect_gt(total[[2]], 1.5 * total[[1]])
   tasks <- summary(read_pprof(path("mirai")), by = "task")
   expect_setequal(tasks$task, c("fit", NA))
+})
+
+test_that("units of work of Shiny have names, as far as these are on the stack", {
+  path <- function(pattern) test_path("data/frameworks", paste0(pattern, "-1.13.0.pb.gz"))
+  events <- c("<observer>", "<observer:bindEvent(input$n)>", "<observer:observeEvent(input$n)>")
+  for (name in c("shiny-async", "shiny-otel")) {
+    by <- summary(read_pprof(path(name)), by = "shiny.reactive")
+    expect_true(all(c(events, "<reactive:cached>", "output$sync") %in% by$shiny.reactive))
+    expect_false("<output>" %in% by$shiny.reactive)
+  }
+  by <- summary(read_pprof(path("shiny-test")), by = "shiny.reactive")
+  expect_setequal(by$shiny.reactive, c(events, "<reactive:data>", "<reactive>", "<output>", NA))
 })
 
 test_that("a Shiny app is shown by its outputs and reactives", {

@@ -16,7 +16,7 @@ test_that("a type is in the table once, and has a role", {
   expect_false(anyNA(types))
   expect_setequal(
     types$role,
-    c("count", "time", "allocated", "freed", "in use", "peak", "level", "copies", "share")
+    c("count", "time", "allocated", "freed", "in use", "peak", "level", "copies", "share", "calls")
   )
   expect_identical(types$summable, types$role != "level")
   # Rows with other types are samples.

@@ -166,6 +166,72 @@ test_that("memory that was measured at samples is a lower bound, and belongs to 
   expect_no_match(text_of("duplications", "thead"), "Self duplications, at least", fixed = TRUE)
 })
 
+test_that("the strip has the memory in use at the samples", {
+  skip_without_chromium()
+  x <- read_for_page(rprof_path("basic_memgc.out"))
+  values <- x$sample_values
+  of <- lapply(c("vsize_small", "vsize_large", "nodes"), function(type) values$value[values$type == type])
+  bytes <- Reduce(`+`, of)
+  order <- page_of(x)$order[[1]]
+  expect_identical(order$memory$samples, 1L)
+  expect_equal(unlist(order$memory$bytes), bytes)
+  at <- which.max(bytes)
+  code <- sprintf("JSON.stringify({
+    peak: mostMemory(0, strip.samples), part: mostMemory(%d, %d), range: byId('range').textContent,
+    place: describePlace(%d, 0), height: memoryHeight()
+  })", 2, 5, at - 1)
+  shown <- jsonlite::fromJSON(evaluate_in_page(browser_page(x), "", code))
+  expect_equal(shown$peak, list(bytes = max(bytes), at = at - 1L))
+  expect_equal(shown$part$bytes, max(bytes[3:5]))
+  expect_match(shown$range, "at most [0-9.]+ MB in use")
+  expect_match(shown$place, "^[0-9.]+ MB in use$", all = FALSE)
+  expect_gt(shown$height, 0)
+  without <- read_for_page(rprof_path("basic_all.out"))
+  without$sample_values <- without$sample_values[without$sample_values$type == "samples", ]
+  expect_null(page_of(without)$order[[1]]$memory)
+  expect_identical(evaluate_in_page(browser_page(without), "", "memoryHeight()"), 0L)
+})
+
+test_that("the snapshot at the peak is one click away", {
+  skip_without_chromium()
+  x <- read_for_page(rprof_path("basic_memgc.out"))
+  attr(x, "snapshot") <- heap_page_snapshots()$after
+  path <- browser_page(x)
+  # A page has the profile and nothing else as its data.
+  expect_identical(page_data(path), page_of(read_for_page(rprof_path("basic_memgc.out"))))
+  look <- "(async () => {
+    const shown = () => ({
+      title: byId('title').textContent, tab: byId('tab-table').textContent, code: byId('tab-code').hidden,
+      button: byId('go-snapshot').textContent, time: byId('time').hidden, rows: document.querySelectorAll('#panel-table tr').length > 1,
+      help: byId('help-text').querySelector('p[data-heap] em') !== null, hash: formatHash(app.state, app.defaults)
+    });
+    const click = async () => {
+      const title = () => byId('title').textContent;
+      const before = title();
+      byId('go-snapshot').click();
+      while (title() === before) await new Promise((resolve) => setTimeout(resolve, 5));
+      showTab('table');
+      return shown();
+    };
+    showTab('table');
+    return JSON.stringify([shown(), await click(), await click()]);
+  })()"
+  shown <- jsonlite::fromJSON(evaluate_in_page(path, "", look), simplifyVector = FALSE)
+  expect_identical(shown[[3]], shown[[1]])
+  expect_identical(shown[[1]][-1], list(
+    tab = "Functions", code = FALSE, button = "Snapshot of the heap at the peak", time = FALSE, rows = TRUE, help = TRUE,
+    hash = ""
+  ))
+  expect_identical(shown[[2]], list(
+    title = "Memory of R, pid 124", tab = "Holders", code = TRUE, button = "Back to the recording", time = TRUE,
+    rows = TRUE, help = FALSE, hash = "snapshot=1"
+  ))
+  of_snapshot <- "byId('title').textContent"
+  expect_identical(evaluate_in_page(path, "snapshot=1", of_snapshot), "Memory of R, pid 124")
+  alone <- browser_page(read_for_page(rprof_path("basic_memgc.out")))
+  expect_true(evaluate_in_page(alone, "snapshot=1", "byId('go-snapshot').hidden && !app.state.snapshot"))
+})
+
 test_that("a comparison has both sides", {
   skip_without_chromium()
   x <- read_for_page(rprof_path("basic_all.out"))

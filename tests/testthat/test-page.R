@@ -185,7 +185,8 @@ test_that("hostile texts stay texts", {
     tags <- regmatches(html, gregexpr("<[!/]?(script|style|title|iframe)[^>]*>|<!--|-->", html))[[1]]
     expect_equal(tags, c(
       "<title>", "</title>", "<style>", "</style>",
-      "<script id=\"data\" type=\"application/octet-stream\">", "</script>", "<script>", "</script>"
+      "<script id=\"data\" type=\"application/octet-stream\">", "</script>",
+      "<script id=\"snapshot\" type=\"application/octet-stream\">", "</script>", "<script>", "</script>"
     ))
     shown <- sub("</title>.*", "", sub(".*<title>", "", html))
     for (pair in list(c("&lt;", "<"), c("&gt;", ">"), c("&amp;", "&"))) {

@@ -45,6 +45,25 @@ test_that("the snapshot has what was held at the peak, and the vector that was b
   expect_identical(utils::tail(shown, 1), "0 1 profile_v2")
 })
 
+test_that("the snapshot has the memory that malloc() has kept", {
+  skip_without_images()
+  ended <- run_r(c(
+    program,
+    # What is kept lies between what is freed, in gaps of 240 kB, so that the vectors of the peak do not fit into them.
+    "x <- lapply(1:1e5, function(i) numeric(600))", "kept <- x[seq(1, 1e5, 50)]", "rm(x)", "invisible(gc())",
+    "x <- attr(record_profile(main(), snapshot = 'peak'), 'snapshot')",
+    "rows <- holders(x, n = 1000)",
+    "about <- x$.source_attributes",
+    "cat('--\n')",
+    "cat(about$value[about$key == 'profile.process.allocator'], '\n')",
+    "cat(sum(rows$retained[grepl('> free in malloc$', rows$held_by)]) > 4e8)"
+  ))
+  expect_ran(ended)
+  shown <- utils::tail(ended$output, -match("--", ended$output))
+  if (shown[[1]] != "glibc ") skip(paste("the allocator is", shown[[1]]))
+  expect_identical(shown, c("glibc ", "TRUE"))
+})
+
 test_that("no image is left after errors, interrupts, and in forks", {
   skip_without_images()
   skip_if_not_installed("parallel")

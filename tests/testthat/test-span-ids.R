@@ -670,12 +670,12 @@ test_that("samples under too many names say so", {
 })
 
 test_that("a label of the user with the key of the name wins", {
-  label_spans <- asNamespace("profile")$label_spans
+  label_samples <- asNamespace("profile")$label_samples
   x <- given_profile(with_labels(c(span.name = "mine"), busy(2)))
-  y <- label_spans(x, c("span.name", "profile.overflow"), c("GET", "span.name"))
+  y <- label_samples(x, c("span.name", "profile.overflow"), c("GET", "span.name"))
   expect_identical(y$.labels$key, c("span.name", "span.name", "profile.overflow"))
   expect_identical(y$.labels$str, c("mine", "mine", "span.name"))
-  expect_identical(label_spans(x, c("span.name", NA), c("GET", NA)), x)
+  expect_identical(label_samples(x, c("span.name", NA), c("GET", NA)), x)
 })
 
 test_that("samples of the agent and of other processes have the names of their spans", {

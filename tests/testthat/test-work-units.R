@@ -186,26 +186,24 @@ test_that("hooks that were set before are called, and restored", {
 
 # ---- Tests ---------------------------------------------------------------------------
 
-local_label_testthat <- function(envir = parent.frame()) {
-  skip_without_ticks()
-  end <- label_work("testthat")
-  withr::defer(end(), envir)
-}
-
 # Runs files of tests, whose code may call `busy()`: list(profile, results).
 tested_profile <- function(files, envir = parent.frame()) {
   folder <- withr::local_tempdir(.local_envir = envir)
   for (name in names(files)) writeLines(files[[name]], file.path(folder, name))
   env <- rlang::env(globalenv(), busy = busy)
   results <- NULL
-  x <- given_profile(
-    results <- testthat::test_dir(folder, reporter = "silent", env = env, stop_on_failure = FALSE)
+  skip_without_ticks()
+  x <- record_profile(
+    {
+      only_given_ticks()
+      results <- testthat::test_dir(folder, reporter = "silent", env = env, stop_on_failure = FALSE)
+    },
+    interval = 0.9
   )
   list(profile = x, results = as.data.frame(results))
 }
 
 test_that("samples get the file and the description of the test", {
-  local_label_testthat()
   found <- tested_profile(list(
     "helper-a.R" = "busy(9)",
     "test-a.R" = c(
@@ -245,7 +243,6 @@ test_that("samples get the file and the description of the test", {
 })
 
 test_that("descriptions are those that testthat reports, of any length", {
-  local_label_testthat()
   long <- strrep("a long description ", 40)
   found <- tested_profile(list("test-a.R" = c(
     "describe('sorting', {",
@@ -253,74 +250,99 @@ test_that("descriptions are those that testthat reports, of any length", {
     "    busy(2)",
     "    expect_true(TRUE)",
     "  })",
-    "  it('\"is\" 100% \u00fcber=&; right', {",
+    "  it(",
+    "    '\"is\" 100% \u00fcber=&; right',",
+    "    {",
     "    busy(3)",
     "    expect_true(TRUE)",
     "  })",
     "})",
-    paste0("test_that('", long, "', {"),
+    paste0("x <- test_that(code = {"),
     "  busy(4)",
     "  expect_true(TRUE)",
-    "})"
+    paste0("}, desc = '", long, "')")
   )))
   samples <- samples_of(found$profile, "testthat.test")
   reported <- found$results$test
-  expect_true(all(setdiff(names(samples), reported) %in% grep("[.]{3}$", names(samples), value = TRUE)))
+  expect_setequal(names(samples), reported)
   expect_setequal(samples, 2:4)
   expect_equal(samples[[grep("is fast", reported, value = TRUE)]], 2)
   expect_equal(samples[[grep("100%", reported, value = TRUE)]], 3)
-  cut <- names(samples)[samples == 4]
-  expect_true(startsWith(long, sub("[.]{3}$", "", cut)))
-  expect_gt(nchar(cut), 250)
+  expect_equal(samples[[long]], 4)
 })
 
-test_that("labels do not change what testthat reports", {
+test_that("tests without a description that stands in the file have its code or their line", {
   files <- list("test-a.R" = c(
-    "test_that('empty', {",
+    "cases <- function(i) test_that(paste('case', i), {",
+    "  busy(1)",
+    "  expect_true(TRUE)",
     "})",
-    "test_that('fails', {",
-    "  f <- function() expect_equal(1, 2)",
-    "  f()",
-    "  warning('careful')",
-    "  stop('no')",
-    "})"
+    "for (i in 1:2) {",
+    "  cases(i)",
+    "}",
+    "test_that('one', busy(3)); test_that('two', busy(4))",
+    "f <- function(desc) test_that(desc, { busy(5); expect_true(TRUE) })",
+    "f('three')"
   ))
-  report <- function() {
-    folder <- withr::local_tempdir()
-    writeLines(files[[1]], file.path(folder, "test-a.R"))
-    results <- testthat::test_dir(folder, reporter = "silent", stop_on_failure = FALSE)
-    lapply(unlist(lapply(results, `[[`, "results"), recursive = FALSE), function(result) {
-      list(class(result), conditionMessage(result), as.integer(result$srcref), format(result$trace))
-    })
+  expect_equal(samples_of(tested_profile(files)$profile, "testthat.test"), rlang::set_names(
+    c(5L, 2L, 7L), c("desc", "paste(\"case\", i)", "test-a.R:8")
+  ))
+  # A folder that the code does not name.
+  folder <- withr::local_tempdir()
+  writeLines(files[[1]], file.path(folder, "test-a.R"))
+  env <- rlang::env(globalenv(), busy = busy)
+  run <- function() testthat::test_dir(folder, reporter = "silent", env = env, stop_on_failure = FALSE)
+  expect_equal(samples_of(given_profile(run()), "testthat.test"), rlang::set_names(
+    c(2L, 7L, 5L), paste0("test-a.R:", c(1, 8, 9))
+  ))
+  # It is found in the working directory, and in the folders of a package.
+  withr::local_dir(folder)
+  expect_true("desc" %in% names(samples_of(given_profile(run()), "testthat.test")))
+  dir.create("tests/testthat", recursive = TRUE)
+  file.rename("test-a.R", "tests/testthat/test-a.R")
+  folder <- "tests/testthat"
+  expect_true("desc" %in% names(samples_of(given_profile(run()), "testthat.test")))
+})
+
+test_that("any reporter is used, testthat remains as it is, and a label of the user wins", {
+  skip_without_ticks()
+  former <- as.list(asNamespace("testthat"), all.names = TRUE)
+  folder <- withr::local_tempdir()
+  writeLines(c(
+    "test_that('a', {", "  busy(1)", "  expect_true(TRUE)", "})",
+    "test_that('b', profile::with_labels(c(testthat.test = 'mine'), busy(2)))"
+  ), file.path(folder, "test-a.R"))
+  env <- rlang::env(globalenv(), busy = busy)
+  for (reporter in c("summary", "check")) {
+    utils::capture.output(x <- record_profile(
+      {
+        only_given_ticks()
+        testthat::test_dir(folder, reporter = reporter, env = env, stop_on_failure = FALSE)
+      },
+      interval = 0.9
+    ))
+    expect_equal(samples_of(x, "testthat.test"), c(a = 1L, mine = 2L))
   }
-  plain <- report()
-  local_label_testthat()
-  labelled <- report()
-  expect_length(plain, 4)
-  expect_equal(lapply(labelled, `[`, 1:3), lapply(plain, `[`, 1:3))
-  expect_equal(lengths(lapply(labelled, `[[`, 4)), lengths(lapply(plain, `[[`, 4)))
+  now <- as.list(asNamespace("testthat"), all.names = TRUE)
+  functions <- Filter(function(name) is.function(former[[name]]), names(former))
+  expect_identical(now[functions], former[functions])
+  expect_error(label_work("testthat"), class = "profile_error_argument")
 })
 
-test_that("testthat is restored", {
-  namespace <- asNamespace("testthat")
-  former <- mget(c("test_code", "test_one_file"), namespace)
-  end <- expect_invisible(label_work("testthat"))
-  labelled <- mget(names(former), namespace)
-  expect_false(any(mapply(identical, former, labelled)))
-  again <- label_work("testthat")
-  expect_identical(mget(names(former), namespace), labelled)
-  end()
-  expect_identical(mget(names(former), namespace), former)
-  again()
-  expect_identical(mget(names(former), namespace), former)
-  expect_true(all(vapply(names(former), bindingIsLocked, NA, namespace)))
-})
-
-test_that("another version of testthat is left alone", {
-  expect_error(
-    labelled_function("testthat", "test_code", quote(f("key", "value", no_such_function)), rlang::current_env()),
-    "cannot be labelled", class = "profile_error_unsupported"
+test_that("descriptions are found in any code", {
+  expect_identical(nrow(calls_with_descriptions(NA)), 0L)
+  expect_identical(nrow(calls_with_descriptions("f(")), 0L)
+  text <- c(
+    "x <- 1", "if (TRUE) {", "  testthat::test_that('a b', {", "    it('c')", "  })", "}", "test_that()", "test_that",
+    "lapply(1:2, function(i) {", "  describe(description = \"d\", code = x[1, ])", "})", "'test_that'(\"quoted\", {})"
   )
+  found <- calls_with_descriptions(paste(text, collapse = "\n"))
+  expect_identical(found$name, c("test_that", "it", "describe", "test_that"))
+  expect_identical(found$line, c(3L, 4L, 10L, 12L))
+  expect_identical(found$description, c("a b", "c", "d", "quoted"))
+})
+
+test_that("a package that cannot be loaded is an error", {
   expect_error(
     check_package("no.such.package", "Labels of chunks need", rlang::current_env()),
     "Labels of chunks need the package no.such.package, which cannot be loaded.", class = "profile_error_unsupported"
@@ -412,17 +434,19 @@ test_that("samples get the label of the task", {
 
 # ---- Digest --------------------------------------------------------------------------
 
-test_that("the digest has the slowest chunks and tests", {
+test_that("the digest has the slowest chunks, tests and spans", {
   skip_without_ticks()
   x <- given_profile({
     with_labels(c(knitr.chunk = "small"), busy(1))
     with_labels(c(knitr.chunk = "large"), busy(60))
     with_labels(c(testthat.file = "test-a.R", testthat.test = "it works"), busy(30))
-    busy(9)
+    # The name of the active span, which recorders add.
+    with_labels(c(span.name = "GET /a"), busy(9))
   })
   description <- describe_profile(x, n = 2)
   tables <- as.list(description)$labels
-  expect_named(tables, c("testthat.file", "testthat.test", "knitr.chunk"))
+  expect_named(tables, c("testthat.file", "testthat.test", "knitr.chunk", "span.name"))
+  expect_identical(tables$span.name, summary(x, by = "span.name"))
   expect_identical(tables$knitr.chunk, summary(x, by = "knitr.chunk"))
   lines <- format(description)
   from <- grep("testthat.file$", lines)

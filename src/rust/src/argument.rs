@@ -73,7 +73,7 @@ impl<'call> Sexp<'call> {
         Sexp(unsafe { R_NilValue }, PhantomData)
     }
 
-    /// The address of the object.
+    /// The address of the object, which is valid as long as R keeps the object.
     pub fn address(self) -> u64 {
         self.0 as u64
     }

@@ -1,6 +1,6 @@
 //! Reads arguments of entry points that are settings: of writers, recorders, filters and requests.
 
-use crate::argument::{STRSXP, Sexp, VECSXP, argument, text};
+use crate::argument::{RAWSXP, SEXPTYPE, STRSXP, Sexp, VECSXP, argument, text};
 use crate::guard::stop;
 use extendr_api::Robj;
 use profile_allocations as allocations;
@@ -11,6 +11,7 @@ use profile_core::formats::payload::payload_of;
 use profile_core::formats::{self, Options, Writer};
 use profile_core::limits::memory::TryCollect;
 use profile_core::message;
+use profile_core::model::titled::TITLED;
 use profile_core::model::{Payload, Profile};
 use profile_core::page::{self, Comparison, Page, SourceText};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
@@ -61,8 +62,8 @@ impl Options for WriterOptions<'_> {
 }
 
 /// The page for a list of `title`, `generator`, `template`, `style`, `script` (strings), `files`, `texts` and `changed`
-/// (for each source file), `mine` (files), `found` (names, or NULL), `comparison` (a list, or NULL), `sources` (a number)
-/// and `options` (a list of flags).
+/// (for each source file), `mine` (files), `found` (names, or NULL), `comparison` (a list, or NULL), `snapshot` (the
+/// page of a snapshot, or NULL), `sources` (a number) and `options` (a list of flags).
 pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
     let option = |name| option_of(list, name);
     let text = |name| Ok::<_, Error>(option(name)?.text()?.unwrap_or_default());
@@ -86,6 +87,11 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         VECSXP => Some(comparison_of(given)?),
         _ => None,
     };
+    let given = option("snapshot")?;
+    let snapshot = match given.kind() {
+        RAWSXP => Some(given.bytes()?),
+        _ => None,
+    };
     Ok(Page {
         title: text("title")?,
         generator: text("generator")?,
@@ -97,6 +103,7 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         sources: count_of(option("sources")?)?,
         found,
         comparison,
+        snapshot,
         options: page::Options::read(|name| option_of(options, name)?.flag())?,
     })
 }
@@ -116,7 +123,7 @@ fn comparison_of(list: Sexp<'_>) -> Result<Comparison<'_>> {
 }
 
 /// The settings of the sampler, and the path of its file as shown in messages, for a list of the options `path`,
-/// `megabytes`, `native` and `positions` (flags), `closures` and `version`, the first two numbers of R's version.
+/// `megabytes`, `native` and `positions` (flags), `closures`, `titled` and `version`, the first two numbers of R's version.
 pub fn sampler_settings(
     list: &Robj,
     positions: Option<PositionVariables>,
@@ -133,9 +140,22 @@ pub fn sampler_settings(
         },
         closures: count(list, "closures")?,
         hooks: allocations::hooks(),
+        titled: titled_functions(list)?,
         version: r_version(list)?,
     };
     Ok((settings, file.shown))
+}
+
+/// The addresses of the functions of [`TITLED`], which are in the list `titled` in this order, or `NULL`.
+fn titled_functions(list: &Robj) -> Result<[u64; TITLED.len()]> {
+    let mut addresses = [0; TITLED.len()];
+    let functions = option(list, "titled")?.elements()?;
+    for (address, function) in addresses.iter_mut().zip(functions) {
+        if function.kind() == SEXPTYPE::CLOSXP {
+            *address = function.address();
+        }
+    }
+    Ok(addresses)
 }
 
 /// The settings of a recording of allocations for a list of the sizes `threshold` and `probe`, in bytes.

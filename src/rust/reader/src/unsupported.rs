@@ -1,7 +1,7 @@
 //! The place of `live.rs` on systems where no process can be looked into: this is refused. Core files can be read.
 
 use crate::heap::counts::{Allocated, Usage};
-use crate::heap::resident::Pool;
+use crate::heap::resident::{Malloc, Pool};
 use crate::heap::snapshot::Snapshot;
 use crate::recorded::dump::{Dump, of_core_file};
 use crate::recorded::memory::{End, OfAlone, Peak, PeakSoFar};
@@ -52,7 +52,7 @@ pub fn own_size() -> Result<u64> {
     refused()
 }
 
-pub fn heap_of(_: i32, _: Stop) -> Result<Snapshot> {
+pub fn heap_of(_: i32, _: &Malloc, _: Stop) -> Result<Snapshot> {
     refused()
 }
 

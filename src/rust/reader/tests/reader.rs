@@ -21,6 +21,7 @@ mod reader {
     mod damage;
     mod deep;
     mod hidden;
+    mod identity;
     mod images;
     mod innermost;
     mod names;

@@ -27,6 +27,17 @@ pub fn variable(
     environment: &[u8; CELL],
     name: &str,
 ) -> Option<u64> {
+    variable_among(memory, nil, environment, name, MOST_VARIABLES)
+}
+
+/// The same, in an environment without a hash table or with one whose lists have up to so many variables.
+pub fn variable_among(
+    memory: &mut impl Memory,
+    nil: u64,
+    environment: &[u8; CELL],
+    name: &str,
+    most: usize,
+) -> Option<u64> {
     let table = at(environment, HASHTAB);
     let mut cell = at(environment, FRAME);
     if table != nil {
@@ -34,7 +45,7 @@ pub fn variable(
         let chain = table.wrapping_add(DATA as u64 + 8 * (hash(name) % count));
         cell = memory::word(memory, chain)?;
     }
-    for _ in 0..MOST_VARIABLES {
+    for _ in 0..most {
         let variable = object_of(memory, cell, LISTSXP)?;
         let symbol = object_of(memory, at(&variable, TAG), SYMSXP)?;
         if has_text(memory, at(&symbol, PRINTNAME), name.as_bytes()) {

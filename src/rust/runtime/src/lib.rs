@@ -11,6 +11,7 @@
 //! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
 //! - [`compiled`]: lines of code without source references, by a copy of it that has them;
 //! - [`environments`]: variables by their names, and namespaces; [`functions`]: all compiled functions in them;
+//!   [`arguments`]: the titles of calls;
 //! - [`callbacks`], [`connections`], [`devices`]: structures outside of R's heap that hold objects;
 //! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.
 //!
@@ -31,6 +32,7 @@ pub const IS_LIVE: bool = cfg!(all(
 ));
 
 pub mod allocation;
+pub mod arguments;
 pub mod byte_code;
 pub mod callbacks;
 pub mod compiled;

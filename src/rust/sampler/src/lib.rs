@@ -1,5 +1,6 @@
 //! The part of the joint profiler that runs in the signal handler: at each tick of R's own profiler,
-//! it records the native stack, R's contexts and positions in byte code in memory. A run may be without native stacks.
+//! it records the native stack, R's contexts, positions in byte code and titles of calls in memory. A run may be without
+//! native stacks, and without positions.
 //!
 //! R's profiler remains in control. `Rprof()` sets the timer and handles SIGPROF;
 //! [`start`] installs a handler that records a tick and then calls R's handler. Therefore tick n
@@ -7,7 +8,7 @@
 //!
 //! ```text
 //! SIGPROF ──► handler ──► profile_unwind (modules) ──► buffer ──► Recording
-//!                    ├──► contexts, positions ───────────┘
+//!                    ├──► contexts, positions, titles ───┘
 //!                    └──► R's handler ──► R's file
 //! ```
 //!
@@ -20,8 +21,9 @@
 //! unwinding in handlers; the system call `process_vm_readv()`; gimli's reader
 //! of unwind tables, which uses memory that was allocated before; and R's own handler. It reads only
 //! the stack between the interrupted stack pointer and the end of the stack, code and tables
-//! inside modules that the dynamic loader reports, and the byte code that R's records refer to, as R's handler does: a damaged stack ends the walk and does not crash
-//! the process.
+//! inside modules that the dynamic loader reports, and the byte code that R's records refer to, as R's handler does: a
+//! damaged stack ends the walk and does not crash the process. Other objects of R, and the modules before glibc 2.35, are
+//! read by the kernel, which rejects wrong addresses.
 //!
 //! # Where it works
 //!
@@ -52,6 +54,7 @@ pub use platform::{
     Stopped, abandon, all_lines, block, check, learn, lines, owners, start, state, stop, unblock,
 };
 
+use profile_core::model::titled::TITLED;
 use std::path::Path;
 
 /// What [`start`] needs to know about the running R.
@@ -61,8 +64,8 @@ pub struct Settings<'a> {
     pub file: &'a Path,
     /// The memory for ticks, in bytes. A tick takes about 0.8 KB.
     pub bytes: usize,
-    /// Whether to record native stacks. A run without them is one of `record_profile()`: it only adds positions to the
-    /// stacks of R's profiler, and does not count as a recording.
+    /// Whether to record native stacks. A run without them is one of `record_profile()`: it only adds positions and titles
+    /// to the stacks of R's profiler, and does not count as a recording.
     pub native: bool,
     /// How to find positions in byte code, to be recorded.
     pub positions: Option<PositionVariables>,
@@ -70,6 +73,8 @@ pub struct Settings<'a> {
     pub closures: usize,
     /// Addresses of functions of this package that R may call in the place of others.
     pub hooks: [u64; 4],
+    /// The addresses of the functions of [`TITLED`], which the sampler looks for in R's calls; 0 for unknown ones.
+    pub titled: [u64; TITLED.len()],
     /// The first two numbers of R's version.
     pub version: (u32, u32),
 }

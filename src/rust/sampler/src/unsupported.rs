@@ -60,6 +60,7 @@ pub fn lines(_: &Distinct, _: Creators, _: u64, _: u64) -> Result<Option<Vec<(us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use profile_core::model::titled::TITLED;
     use std::path::Path;
 
     #[test]
@@ -70,7 +71,9 @@ mod tests {
             native: true,
             positions: None,
             closures: 0,
+            native: true,
             hooks: [0; 4],
+            titled: [0; TITLED.len()],
             version: (4, 5),
         };
         let error = start(&settings).unwrap_err();

@@ -10,7 +10,8 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::analysis::call_tree::TreePart;
 use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::groups::By;
-use profile_core::analysis::{call_tree, description, flat, holders, runs, summary};
+use profile_core::analysis::test_calls::TestCalls;
+use profile_core::analysis::{call_tree, description, flat, holders, loaded, runs, summary};
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::{SourceId, conversion};
 
@@ -35,6 +36,18 @@ fn rust_describe(x: &Robj, sample_type: &Robj) -> Robj {
         let names = FrameNames::new(&profile)?;
         let description = description::describe(&profile, &names, wanted, &stop)?;
         to_r::description(arena, &profile, &description)
+    })
+}
+
+// Returns the time in which packages were loaded, see `to_r/loading.rs`.
+#[extendr]
+fn rust_loading(x: &Robj, sample_type: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::analysed(argument(x), &stop)?;
+        let wanted = argument(sample_type).text()?;
+        let names = FrameNames::new(&profile)?;
+        let loading = loaded::loading(&profile, &names, wanted, &stop)?;
+        to_r::loading(arena, &loading)
     })
 }
 
@@ -178,11 +191,22 @@ fn rust_unit_factors(units: &Robj, to: &Robj) -> Robj {
     })
 }
 
+// Returns the tests of testthat that run in the samples, see `to_r/test_calls.rs`.
+#[extendr]
+fn rust_test_calls(x: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let found = TestCalls::find(&profile, &stop)?;
+        to_r::test_calls(arena, &profile, &found)
+    })
+}
+
 extendr_module! {
     mod analysis;
     fn rust_unit_factors;
     fn rust_summarise;
     fn rust_describe;
+    fn rust_loading;
     fn rust_call_tree;
     fn rust_flat;
     fn rust_frame_names;
@@ -190,4 +214,5 @@ extendr_module! {
     fn rust_holders;
     fn rust_frames;
     fn rust_profvis;
+    fn rust_test_calls;
 }

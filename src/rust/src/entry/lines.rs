@@ -36,14 +36,26 @@ pub fn variables() -> Option<PositionVariables> {
     VARIABLES.with_borrow(|variables| *variables)
 }
 
-/// Passes the run that has ended, and the lines of its positions as far as R has found them: `lines` is
+/// Ends the run of the sampler. If there is none, Ctrl-C may have interrupted what came after its end.
+fn end() -> Result<Ended> {
+    if let Some(stopped) = sampler::stop() {
+        return Ok(Ended {
+            positions: Distinct::of(&stopped.recording()?)?,
+            stopped,
+            creators: None,
+        });
+    }
+    let ended = ENDED.take();
+    ended.ok_or_else(|| Error::Unsupported("Nothing is recorded.".into()))
+}
+
+/// Passes the run, which is ended if `rust_lines_end()` has not done so, and the lines of its positions as far as R has found them: `lines` is
 /// `list(row, file, line)` or NULL.
 pub fn with_ended<T>(
     lines: Sexp,
     use_it: impl FnOnce(&Stopped, &Distinct, &[Option<Line>]) -> Result<T>,
 ) -> Result<T> {
-    let ended = ENDED.take();
-    let ended = ended.ok_or_else(|| Error::Unsupported("Nothing is recorded.".into()))?;
+    let ended = end()?;
     let mut found = filled(ended.positions.positions.len(), None)?;
     if !lines.is_null() {
         let column = |name| {
@@ -105,17 +117,9 @@ fn rust_lines_find() -> Robj {
 #[extendr]
 fn rust_lines_end(closures: &Robj, namespaces: &Robj, symbols: &Robj, global: &Robj) -> Robj {
     outcome(|arena| {
-        let (stopped, positions) = match sampler::stop() {
-            Some(stopped) => {
-                let positions = Distinct::of(&stopped.recording()?)?;
-                (stopped, positions)
-            }
-            // Ctrl-C may have interrupted what came after this.
-            None => match ENDED.take() {
-                Some(ended) => (ended.stopped, ended.positions),
-                None => return Err(Error::Unsupported("Nothing is recorded.".into())),
-            },
-        };
+        let Ended {
+            stopped, positions, ..
+        } = end()?;
         let addresses = |list| -> Result<Vec<u64>> {
             let elements = argument(list).elements()?.iter();
             elements.map(|element| element.address()).try_vec()
@@ -234,7 +238,6 @@ fn rust_lines_read(input: &Robj, memory: &Robj, lines: &Robj, lazy: &Robj) -> Ro
         let origin = files::origin(input)?;
         let (profile, problems) = with_ended(argument(lines), |stopped, positions, lines| {
             let wanted = Wanted {
-                native: false,
                 memory,
                 positions,
                 lines,

@@ -77,10 +77,10 @@ fn rust_native_state() -> Robj {
     })
 }
 
-// Returns `list(tables, counts, losses, error)` of the profile of a run that `rust_lines_end()` has ended. R's profiler must
-// be stopped, and its file complete. `lines` is as for `rust_lines_read()`. `target` is the file to write the profile to, or NULL. `losses`
-// lists what that file could not store, and `error` is the reason why it could not be written; both are NULL if not
-// applicable.
+// Ends the run if `rust_lines_end()` has not done so, and returns `list(tables, counts, losses, error)` of its profile. R's
+// profiler must be stopped, and its file complete. `lines` is as for `rust_lines_read()`. `target` is the file to write the
+// profile to, or NULL. `losses` lists what that file could not store, and `error` is the reason why it could not be
+// written; both are NULL if not applicable.
 #[extendr]
 fn rust_native_stop(
     file: &Robj,
@@ -102,7 +102,6 @@ fn rust_native_stop(
         let file = argument(file).file()?;
         let (profile, problems) = with_ended(argument(lines), |stopped, positions, lines| {
             let wanted = Wanted {
-                native: true,
                 memory,
                 positions,
                 lines,

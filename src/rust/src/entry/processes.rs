@@ -12,7 +12,7 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
-use profile_reader::heap::resident::Pool;
+use profile_reader::heap::resident::{GLIBC, Glibc, Malloc, Pool};
 use profile_reader::live::{
     self, Lookout, count_forks, dump, dump_core, forked, heap_of, members, needs_permission,
     own_heap, own_size, permit_process,
@@ -246,6 +246,27 @@ fn rust_own_heap(least: &Robj, before: &Robj, pools: &Robj, lazy: &Robj) -> Robj
     })
 }
 
+/// `list(allocator, used, free)`; NULL if nothing is known.
+fn malloc_of(list: Sexp) -> Result<Malloc> {
+    let (Some(allocator), Some(used), Some(free)) = (
+        list.named("allocator")?,
+        list.named("used")?,
+        list.named("free")?,
+    ) else {
+        return Ok(Malloc::Unknown);
+    };
+    let bytes = |number: Sexp| Ok::<_, Error>(number.doubles()?.first().map_or(0, |&n| n as u64));
+    Ok(match allocator.text()? {
+        Some(GLIBC) => Malloc::Glibc(Glibc {
+            used: bytes(used)?,
+            free: bytes(free)?,
+            arenas: Vec::new(),
+        }),
+        Some(name) if !name.is_empty() => Malloc::Other(owned(name)?),
+        _ => Malloc::Unknown,
+    })
+}
+
 fn pools_of(list: Sexp) -> Result<Vec<Pool>> {
     let mut pools = Vec::new();
     let [Some(packages), Some(allocators), Some(bytes)] = [
@@ -272,12 +293,12 @@ fn rust_own_size() -> Robj {
     outcome(|arena| arena.number(own_size()? as f64))
 }
 
-// Returns a snapshot of the heap of another process.
+// Returns a snapshot of the heap of another process. `malloc`: see `malloc_of()`.
 #[extendr]
-fn rust_process_heap(pid: &Robj, lazy: &Robj) -> Robj {
+fn rust_process_heap(pid: &Robj, malloc: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
         let pid = argument(pid).integers()?.first().copied().unwrap_or(0);
-        let heap = heap_of(pid, &stop)?;
+        let heap = heap_of(pid, &malloc_of(argument(malloc))?, &stop)?;
         to_r::heap(arena, &heap, argument(lazy).flag()?, &stop)
     })
 }

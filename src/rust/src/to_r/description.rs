@@ -1,6 +1,6 @@
 //! Converts what the digest of a profile shows to R objects.
 
-use super::{call_tree, summary};
+use super::{call_tree, loading, summary};
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::analysis::copies::Purpose;
@@ -15,7 +15,7 @@ const WORTH_HIDING: f64 = 0.2;
 /// for each function of the summary, and `packages` one of self by package. `has_plumbing` says whether there is plumbing to
 /// hide, `plumbing_rows` is the mean number of its frames. Of exact allocations: `memory_time`, in nanoseconds, `NaN` if
 /// unknown, `allocated` bytes, and the `copies` of each place. `copying` has a row if there are samples during which
-/// objects were copied. `peak_source` is the row of the source with the highest peak, `NaN` if there is none, and
+/// objects were copied. `loading` is the result of `rust_loading()`. `peak_source` is the row of the source with the highest peak, `NaN` if there is none, and
 /// `peak_places` are its places.
 pub fn description<'call>(
     arena: Arena<'call>,
@@ -80,6 +80,7 @@ pub fn description<'call>(
         ("allocated", arena.number(description.allocated)?),
         ("copies", copies.finish()?),
         ("copying", copying.finish()?),
+        ("loading", loading(arena, &description.loading)?),
         ("peak_source", arena.number(source)?),
         ("peak_places", places.finish()?),
         ("recorded", recorded.unwrap_or(Ok(RObject::null()))?),

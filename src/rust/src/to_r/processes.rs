@@ -222,6 +222,14 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
         ("unknown", optional(dump.unknown.as_deref())?),
         ("signal", optional(dump.signal)?),
         ("system_call", optional(dump.system_call)?),
+        (
+            "waits_for",
+            optional(dump.wait.as_ref().map(|wait| wait.kind.name()))?,
+        ),
+        (
+            "waits_for_name",
+            optional(dump.wait.as_ref().and_then(|wait| wait.name.as_deref()))?,
+        ),
         ("command", arena.text(&dump.command)?),
         ("start", arena.number(dump.start.unwrap_or(f64::NAN))?),
         ("children", arena.integer_vector(&dump.children)?),

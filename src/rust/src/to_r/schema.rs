@@ -9,16 +9,17 @@ use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::model::HeapFrame;
 use profile_core::model::heap::{NOT_R, SNAPSHOT};
 use profile_core::model::known_types::KNOWN_TYPES;
+use profile_core::model::titled::TITLED;
 use profile_core::schema::{ColumnInfo, Key, TABLES, TABLES_V1, TableInfo, Type};
 
 /// A table and its columns.
 type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
 
-/// `list(version1, required, optional, tables, columns, keys, sample_types, snapshot, heap_frames, not_r, formats,
-/// file_names)`: prototypes of the tables: of version "1.0", of version "2.0" with the required columns, and of version
+/// `list(version1, required, optional, tables, columns, keys, sample_types, snapshot, heap_frames, not_r, titled,
+/// formats, file_names)`: prototypes of the tables: of version "1.0", of version "2.0" with the required columns, and of version
 /// "2.0" with the optional columns; descriptions of all tables and columns; the table of each key; the known sample types;
 /// the type of sources that are heap snapshots, the types of their frames, and the root of what is not R's heap; the
-/// formats, and the names of their files.
+/// functions whose calls have a title; the formats, and the names of their files.
 pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
     let entries = TABLES_V1.iter().map(|t| entry(t.info(), t.columns()));
     let version1 = entries.try_vec_of()?;
@@ -39,6 +40,7 @@ pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
         ("snapshot", arena.text(SNAPSHOT.as_str())?),
         ("heap_frames", heap_frames(arena)?),
         ("not_r", arena.text(NOT_R.text())?),
+        ("titled", titled(arena)?),
         ("formats", formats(arena)?),
         ("file_names", file_names(arena)?),
     ])
@@ -139,6 +141,20 @@ fn sample_types(arena: Arena<'_>) -> Result<RObject<'_>> {
     tibble.logicals("recorded", all().map(|known| Some(known.is_recorded())))?;
     tibble.texts("doc", all().map(|known| Some(known.doc)))?;
     tibble.finish()
+}
+
+/// The package and the name of each function whose calls have a title.
+fn titled(arena: Arena<'_>) -> Result<RObject<'_>> {
+    arena.list(&[
+        (
+            "package",
+            arena.texts(&TITLED.map(|titled| titled.package))?,
+        ),
+        (
+            "function",
+            arena.texts(&TITLED.map(|titled| titled.function))?,
+        ),
+    ])
 }
 
 /// The types of frames of heap snapshots.

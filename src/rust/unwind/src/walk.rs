@@ -60,6 +60,7 @@ pub(crate) enum Step {
 }
 
 /// The result of a walk: the number of frames, and whether the last is the outermost one.
+#[derive(Debug, Default)]
 pub struct Walked {
     pub frames: usize,
     pub whole: bool,

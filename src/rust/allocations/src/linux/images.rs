@@ -2,13 +2,15 @@
 //!
 //! The newest image replaces the one before, also if that is just being read: what matters is the highest memory. The reader
 //! gets to know of it by a file with these lines: the id of the image, how many images there were, the bytes of vectors in
-//! use, those of the vector that is being allocated, which is no object of R yet, the date in nanoseconds since 1970, and the
-//! name, the file and the line of the call that allocates it.
+//! use, those of the vector that is being allocated, which is no object of R yet, the date in nanoseconds since 1970, the
+//! name, the file and the line of the call that allocates it, and what `malloc()` says, which only this process can ask: the
+//! bytes in use and those that are free, or the name of an allocator that does not say it.
 
 use profile_core::error::Result;
 use profile_core::limits::memory::written;
 use profile_core::message;
 use profile_reader::heap::maxima::{Bounds, Maxima};
+use profile_reader::heap::resident::{GLIBC, Malloc, malloc};
 use profile_reader::live::{memory_left, resident};
 use profile_reader::process::Image;
 use std::fs;
@@ -72,6 +74,7 @@ impl Images {
     pub fn take(&mut self, bytes: u64, pending: &Pending, date: u64) {
         self.end_image();
         let level = self.base.saturating_add(bytes);
+        let malloc = malloc::figures();
         let taken = match check_room(level, memory_left()) {
             Ok(()) => without_signals(|| Image::take_for(self.reader))
                 .map_err(|error| message!("{error}")),
@@ -82,7 +85,9 @@ impl Images {
         let noted = match taken {
             Ok(image) => {
                 self.count += 1;
-                let asked = self.ask(&image, bytes, pending, date);
+                let asked = malloc
+                    .map_err(drop)
+                    .and_then(|malloc| self.ask(&image, bytes, pending, date, &malloc));
                 self.image = Some(image);
                 asked
             }
@@ -110,6 +115,7 @@ impl Images {
         bytes: u64,
         pending: &Pending,
         date: u64,
+        malloc: &Malloc,
     ) -> std::result::Result<(), ()> {
         let Pending {
             bytes: own,
@@ -118,9 +124,14 @@ impl Images {
             line,
         } = pending;
         let (pid, count) = (image.pid, self.count);
-        let [name, file] = [name, file].map(|text| first_line(text));
+        let (allocator, used, free) = match malloc {
+            Malloc::Unknown => ("", 0, 0),
+            Malloc::Other(name) => (name.as_str(), 0, 0),
+            Malloc::Glibc(glibc) => (GLIBC, glibc.used, glibc.free),
+        };
+        let [name, file, allocator] = [name, file, allocator].map(first_line);
         let text = written(format_args!(
-            "{pid}\n{count}\n{bytes}\n{own}\n{date}\n{name}\n{file}\n{line}\n"
+            "{pid}\n{count}\n{bytes}\n{own}\n{date}\n{name}\n{file}\n{line}\n{allocator}\n{used}\n{free}\n"
         ));
         let [new, request] = ["request.new", "request"].map(|name| self.folder.join(name));
         fs::write(&new, text.map_err(drop)?).map_err(drop)?;

@@ -219,6 +219,7 @@ impl Reader<'_> {
         };
         Some(Frame {
             name,
+            called: name,
             place,
             package,
         })
@@ -235,6 +236,7 @@ mod tests {
         let place = Place { file, line: 7 };
         let frame = |name, place, package| Frame {
             name,
+            called: name,
             place,
             package,
         };

@@ -265,8 +265,10 @@ impl Run {
     fn add_finalizer(&mut self, kind: Kind) -> Result<Option<RowId>> {
         let mut texts = Strings::default();
         let mut stack = Stack::default();
+        let name = texts.intern(FINALIZER)?;
         stack.frames.try_push(Frame {
-            name: texts.intern(FINALIZER)?,
+            name,
+            called: name,
             place: None,
             package: Package::Unknown,
         })?;

@@ -9,6 +9,7 @@ use super::copies::{Copies, Copying, copies, copying};
 use super::frame_names::FrameNames;
 use super::frameworks::Frameworks;
 use super::groups::By;
+use super::loaded::{Loading, loading};
 use super::packages::package_of;
 use super::peak::{Peak, peak};
 use super::recorded::{has_recorded_all, memory_time};
@@ -49,6 +50,8 @@ pub struct Description<'p> {
     pub copies: Vec<Copies<'p>>,
     /// The samples during which objects were copied.
     pub copying: Option<Copying<'p>>,
+    /// The time in which packages were loaded.
+    pub loading: Loading<'p>,
     /// What was in use at the peak, if each vector was recorded.
     pub peak: Option<Peak<'p>>,
 }
@@ -105,6 +108,7 @@ pub fn describe<'p>(
         allocated: sum_of(profile, &ALLOC_SPACE),
         copies: copies(profile, names, stop)?,
         copying: copying(profile, names, &by_stack, stop)?,
+        loading: loading(profile, names, wanted, stop)?,
         peak: peak(profile, names, stop)?,
         summary,
         tree,

@@ -27,8 +27,16 @@ pub struct Frameworks {
     frames: Vec<Frame>,
     /// The rules of frames.
     rules: Vec<&'static Rule>,
-    /// Keys and values of units of work.
-    units: Vec<(&'static str, String)>,
+    units: Vec<Unit>,
+}
+
+/// What the frame of a unit of work adds to the labels of samples.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unit {
+    pub key: &'static str,
+    pub value: String,
+    /// Whether it counts only if no other frame is a unit with this key.
+    pub is_weak: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -92,7 +100,8 @@ impl Frameworks {
             frame.kind = Kind::User;
             return Ok(frame);
         }
-        let whole = profile.strings.get(function.name);
+        // Rules contain what calls say, such as `self$run`, not the class of the object.
+        let whole = profile.strings.get(function.system_name);
         let (prefix, name) = match split_name(whole) {
             // Methods for classes of S7 have names such as `print.package::class`.
             (Some(prefix), _) if prefix.contains('.') && !all.packages.contains(&prefix) => {
@@ -117,7 +126,9 @@ impl Frameworks {
             let holds = match rule.package {
                 ANY => !has_file && !is_own,
                 // The package may have been guessed from the name; a caller is better evidence.
-                _ if rule.callers[0].is_some() => !has_file && !is_own,
+                own if rule.callers[0].is_some() => {
+                    !has_file && !is_own && (!rule.is_certain || package == Some(own))
+                }
                 own => match package {
                     Some(known) => known == own,
                     // Functions of base have the file of the user's code that they evaluate, and so have units of work.
@@ -131,19 +142,29 @@ impl Frameworks {
             }
             if let (Action::Label(key), None) = (rule.action, frame.unit) {
                 frame.unit = Some(self.units.len());
-                self.units.try_push((key, rule.value(name)?))?;
+                self.units.try_push(Unit {
+                    key,
+                    value: rule.value(name)?,
+                    is_weak: rule.is_weak,
+                })?;
             }
             self.rules.try_push(rule)?;
+        }
+        // A store keeps only the name with the class, `Server$run`.
+        for &rule in names.rules_of_member(name) {
+            if package == Some(rule.package) && rule.name.start != name {
+                self.rules.try_push(rule)?;
+            }
         }
         frame.rules.end = self.rules.len();
         Ok(frame)
     }
 
-    /// The key and the value of the unit of work that a frame is.
-    pub fn unit(&self, id: LocationId) -> Option<(&'static str, &str)> {
+    /// The unit of work that a frame is.
+    pub fn unit(&self, id: LocationId) -> Option<&Unit> {
         let frame = self.frames.get(id.row())?;
-        let (key, value) = self.units.get(frame.unit?)?;
-        Some((*key, value.as_str())).filter(|_| !value.is_empty())
+        let unit = self.units.get(frame.unit?)?;
+        Some(unit).filter(|unit| !unit.value.is_empty())
     }
 
     /// The rules of a frame with these callers.
@@ -203,6 +224,8 @@ fn split_name(name: &str) -> (Option<&str>, &str) {
 struct Names {
     exact: HashMap<&'static str, Vec<&'static Rule>, RandomState>,
     patterns: Vec<&'static Rule>,
+    /// Rules for methods, by the name of the method.
+    members: HashMap<&'static str, Vec<&'static Rule>, RandomState>,
     callers: HashMap<&'static str, &'static str, RandomState>,
 }
 
@@ -211,6 +234,7 @@ impl Names {
         let mut names = Names {
             exact: HashMap::default(),
             patterns: Vec::new(),
+            members: HashMap::default(),
             callers: HashMap::default(),
         };
         for rule in &all.rules {
@@ -220,16 +244,21 @@ impl Names {
             if rule.name.end.is_some() {
                 names.patterns.try_push(rule)?;
             } else {
-                match names.exact.get_mut(rule.name.start) {
-                    Some(rules) => rules.try_push(rule)?,
-                    None => {
-                        let rules = std::iter::once(rule).try_vec()?;
-                        names.exact.try_put(rule.name.start, rules)?;
-                    }
+                add(&mut names.exact, rule.name.start, rule)?;
+                let is_plain =
+                    !matches!(rule.action, Action::Label(_)) && rule.callers[0].is_none();
+                if let Some(member) = member(rule.name.start).filter(|_| is_plain) {
+                    add(&mut names.members, member, rule)?;
                 }
             }
         }
         Ok(names)
+    }
+
+    /// Rules for methods with the name of this one.
+    fn rules_of_member(&self, name: &str) -> &[&'static Rule] {
+        let found = member(name).and_then(|member| self.members.get(member));
+        found.map_or(&[][..], Vec::as_slice)
     }
 
     /// Rules that a function with this name may have. Those with a pattern need not match.
@@ -237,6 +266,27 @@ impl Names {
         let exact = self.exact.get(name).map_or(&[][..], Vec::as_slice);
         exact.iter().chain(&self.patterns)
     }
+}
+
+fn add(
+    rules: &mut HashMap<&'static str, Vec<&'static Rule>, RandomState>,
+    name: &'static str,
+    rule: &'static Rule,
+) -> Result<()> {
+    match rules.get_mut(name) {
+        Some(rules) => rules.try_push(rule),
+        None => {
+            let first = std::iter::once(rule).try_vec()?;
+            rules.try_put(name, first).map(|_| ())
+        }
+    }
+}
+
+/// The method in `object$method`.
+fn member(name: &str) -> Option<&str> {
+    let (object, member) = name.split_once('$')?;
+    let is_name = |part: &str| !part.is_empty() && !part.starts_with(['<', '%']);
+    Some(member).filter(|member| is_name(object) && is_name(member))
 }
 
 #[cfg(test)]

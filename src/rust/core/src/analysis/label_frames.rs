@@ -104,14 +104,24 @@ pub fn take_labels_of_file(
     drop_unused(profile, stop)
 }
 
-/// The key and the value of the unit of work that each location is.
-fn units_of(profile: &mut Profile) -> Result<Vec<Option<(StringId, StringId)>>> {
+/// A unit of work.
+#[derive(Debug, Clone, Copy)]
+struct OwnUnit {
+    label: (StringId, StringId),
+    is_weak: bool,
+}
+
+/// The unit of work that each location is.
+fn units_of(profile: &mut Profile) -> Result<Vec<Option<OwnUnit>>> {
     let frameworks = Frameworks::new(profile)?;
     let mut units = with_room(profile.locations.len())?;
     for id in profile.locations.ids() {
         let strings = &mut profile.strings;
         units.try_push(match frameworks.unit(id) {
-            Some((key, value)) => Some((strings.intern(key)?, strings.intern(value)?)),
+            Some(unit) => Some(OwnUnit {
+                label: (strings.intern(unit.key)?, strings.intern(&unit.value)?),
+                is_weak: unit.is_weak,
+            }),
             None => None,
         })?;
     }
@@ -130,7 +140,7 @@ struct Taker {
     marks: Vec<Mark>,
     /// By location.
     roles: Vec<Role>,
-    units: Vec<Option<(StringId, StringId)>>,
+    units: Vec<Option<OwnUnit>>,
     stacks: Stacks,
     lists: Interner<Lists<(StringId, StringId)>, ListId>,
     clean: Clean,
@@ -145,12 +155,16 @@ impl Taker {
         for frame in &self.frames {
             self.own.try_push(self.roles[frame.row()])?;
         }
-        // The innermost unit of each key. Labels of the user's code come first.
+        // The innermost unit of each key; weak ones only if there is no other. Labels of the user's code come first.
         let mut units: Vec<(StringId, StringId)> = Vec::new();
-        for frame in &self.frames {
-            if let Some((key, value)) = self.units[frame.row()] {
-                if units.iter().all(|known| known.0 != key) {
-                    units.try_push((key, value))?;
+        for is_weak in [false, true] {
+            let own = self
+                .frames
+                .iter()
+                .filter_map(|frame| self.units[frame.row()]);
+            for unit in own.filter(|unit| unit.is_weak == is_weak) {
+                if units.iter().all(|known| known.0 != unit.label.0) {
+                    units.try_push(unit.label)?;
                 }
             }
         }

@@ -27,6 +27,7 @@
 //! - [`holders`]: the paths that hold most of the memory in use, or below which it has grown;
 //! - [`keys`]: names that differ in a key only, which holders and pages show as one;
 //! - [`heap_frames`]: frames of heap snapshots, which are not calls;
+//! - [`loaded`]: the time in which packages were loaded, by package;
 //! - [`description`]: everything that the digest of a profile shows;
 //! - [`combine`]: combines several profiles;
 //! - [`compact`]: finds the used rows of edited tables;
@@ -56,6 +57,7 @@ pub mod holders;
 pub(crate) mod inlining;
 pub mod keys;
 pub mod label_frames;
+pub mod loaded;
 pub(crate) mod measures;
 pub mod packages;
 pub mod paths;
@@ -68,6 +70,7 @@ pub(crate) mod sample_types;
 pub mod source_facts;
 pub mod steps;
 pub mod summary;
+pub mod test_calls;
 #[cfg(test)]
 mod testing;
 pub(crate) mod total;

@@ -1,14 +1,17 @@
 //! Combines a recording and R's own file into one profile: the native frames of a tick are inserted
 //! into the R stack of its sample, and frames without a line get that of their position in byte code.
 //!
-//! A sample whose tick is uncertain keeps R's stack and is counted as a problem.
+//! Calls get their titles.
+//!
+//! A sample whose tick is uncertain keeps R's stack and is counted as a problem. If native stacks were not recorded,
+//! nothing is inserted.
 
 use super::align::{Aligned, align};
 use super::distinct::{Distinct, Line};
 use super::interleave::{Interleaver, StackPart};
 use super::native::NativeFrames;
 use super::r_tables::RTables;
-use super::recording::Recording;
+use super::recording::{Recording, Title};
 use super::symbols::Files;
 use crate::analysis::label_frames::take_labels;
 use crate::error::{Error, Position, Result};
@@ -28,8 +31,6 @@ use std::path::{Path, PathBuf};
 /// What is wanted of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// Whether the recording has native frames.
-    pub native: bool,
     /// Whether to keep memory figures, which are recorded in every run.
     pub memory: bool,
     /// The positions in byte code, and their lines as far as these are known.
@@ -58,13 +59,13 @@ pub fn merge(
     let (mut profile, mut problems) =
         formats::read(input, Some(&rprof::AS_RECORDED), origin, stop)?;
     let source = profile.sources.first_mut();
-    if let Some(source) = source.filter(|_| wanted.native) {
+    if let Some(source) = source.filter(|_| recording.is_native) {
         source.timestamp = Some(seconds(recording.start));
         source.duration = Some(recording.duration);
     }
     let (aligned, silent) = align(&file, &profile, recording)?;
     drop(file);
-    if wanted.native {
+    if recording.is_native {
         for _ in 0..silent {
             let end = Position::Sample(aligned.len() as u64);
             problems.note(ProblemKind::SilentTick, end, b"");
@@ -77,8 +78,8 @@ pub fn merge(
             &mut problems,
             stop,
         )?;
-    } else if wanted.lines.iter().any(Option::is_some) {
-        insert_lines(&mut profile, &aligned, wanted, stop)?;
+    } else {
+        insert_items(&mut profile, &aligned, wanted, stop)?;
     }
     take_labels(&mut profile, stop)?;
     if !wanted.memory {
@@ -87,7 +88,7 @@ pub fn merge(
     Ok((profile, problems))
 }
 
-/// Inserts native frames, and lines.
+/// Inserts native frames, lines and titles.
 fn insert_frames(
     profile: &mut Profile,
     aligned: &[Option<Aligned>],
@@ -134,8 +135,8 @@ fn insert_frames(
     Ok(())
 }
 
-/// Inserts lines only.
-fn insert_lines(
+/// Inserts lines and titles only.
+fn insert_items(
     profile: &mut Profile,
     aligned: &[Option<Aligned>],
     wanted: Wanted,
@@ -147,8 +148,8 @@ fn insert_lines(
         cancel::at_row(row, stop)?;
         items.begin(row, aligned.as_ref(), profile)?;
         stack.clear();
-        for &item in &items.items {
-            stack.try_push(items.r.location(item, profile)?)?;
+        for item in 0..items.items.len() {
+            stack.try_push(items.location(item, profile)?)?;
         }
         stacks.try_push(profile.stacks.intern(&stack)?)?;
     }
@@ -215,21 +216,24 @@ fn forget_memory(profile: &mut Profile) {
     }
 }
 
-/// The items of R's stacks, with lines.
+/// The items of R's stacks, with lines and titles.
 struct Items<'a> {
     r: RTables,
     wanted: Wanted<'a>,
     /// The items of the current sample, innermost first.
     items: Vec<LocationId>,
+    /// The titles of these items, by their numbers.
+    titles: Vec<(usize, Title)>,
 }
 
 impl<'a> Items<'a> {
-    /// `typed`: whether frames of R have a type, since there are others.
-    fn take(profile: &mut Profile, typed: bool, wanted: Wanted<'a>) -> Result<Items<'a>> {
+    /// `is_native`: whether frames of R have a type, since there are others.
+    fn take(profile: &mut Profile, is_native: bool, wanted: Wanted<'a>) -> Result<Items<'a>> {
         Ok(Items {
-            r: RTables::take(profile, typed)?,
+            r: RTables::take(profile, is_native)?,
             wanted,
             items: Vec::new(),
+            titles: Vec::new(),
         })
     }
 
@@ -240,20 +244,32 @@ impl<'a> Items<'a> {
         profile: &mut Profile,
     ) -> Result<()> {
         self.items.clear();
+        self.titles.clear();
         let stack = self.r.stacks.get(profile.samples.stack[row]);
         stack.append_to(&mut self.items)?;
-        let Some(aligned) = aligned else {
+        let Some(Aligned { tick, gc }) = aligned else {
             return Ok(());
         };
-        let items = self.items.iter_mut().skip(usize::from(aligned.gc));
-        for (item, position) in items.zip(aligned.tick.positions()) {
+        let mark = usize::from(*gc);
+        let items = self.items.iter_mut().skip(mark);
+        for (item, position) in items.zip(tick.positions()) {
             let row = position.and_then(|position| self.wanted.positions.row(position));
             let line = row.and_then(|row| self.wanted.lines.get(row).copied().flatten());
             if let Some(line) = line {
                 *item = self.r.with_line(*item, line, profile)?;
             }
         }
+        for (number, title) in tick.titles() {
+            self.titles.try_push((mark + number, title))?;
+        }
         Ok(())
+    }
+
+    fn location(&mut self, item: usize, profile: &mut Profile) -> Result<LocationId> {
+        let mut titles = self.titles.iter();
+        let title = titles.find(|(number, _)| *number == item);
+        let title = title.map(|(_, title)| title);
+        self.r.location_of(self.items[item], title, profile)
     }
 }
 
@@ -288,7 +304,7 @@ impl Merger<'_> {
         self.begin(row, Some(aligned), profile)?;
         let mark = usize::from(aligned.gc);
         self.push_items(0..mark, profile)?;
-        let Items { r, items, .. } = &mut self.items;
+        let Items { r, items, .. } = &self.items;
         let items = &items[mark..];
         let is_call = |item: usize| r.is_call(items[item], profile);
         let Some(parts) = self
@@ -300,7 +316,7 @@ impl Merger<'_> {
         for part in parts.iter().rev() {
             match part {
                 StackPart::Item(item) => {
-                    let location = r.location(items[*item], profile)?;
+                    let location = self.items.location(mark + item, profile)?;
                     self.stack.try_push(location)?;
                 }
                 StackPart::Native(frame) => {
@@ -308,7 +324,10 @@ impl Merger<'_> {
                     self.stack.try_extend(locations)?;
                 }
                 StackPart::Copy if aligned.gc => {}
-                StackPart::Copy => self.stack.try_push(r.copying(profile)?)?,
+                StackPart::Copy => {
+                    let location = self.items.r.copying(profile)?;
+                    self.stack.try_push(location)?;
+                },
             }
         }
         profile.stacks.intern(&self.stack).map(Some)
@@ -325,8 +344,8 @@ impl Merger<'_> {
     }
 
     fn push_items(&mut self, items: Range<usize>, profile: &mut Profile) -> Result<()> {
-        for item in &self.items.items[items] {
-            let location = self.items.r.location(*item, profile)?;
+        for item in items {
+            let location = self.items.location(item, profile)?;
             self.stack.try_push(location)?;
         }
         Ok(())

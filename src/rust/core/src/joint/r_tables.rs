@@ -1,11 +1,14 @@
 //! The functions, locations and stacks of an R profile, while native frames are inserted into its stacks.
 
 use super::distinct::Line;
+use super::recording::Title;
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
+use crate::message;
 use crate::model::{
     COPYING, FrameType, Function, Functions, Location, LocationId, Locations, Profile, Stacks,
 };
+use crate::text::decode;
 
 /// R's builtins that call native code. In stacks they are replaced by the code that they called.
 const NATIVE_CALLS: [&str; 7] = [
@@ -30,9 +33,9 @@ pub struct RTables {
 }
 
 impl RTables {
-    /// `typed`: whether frames get the type of R's frames.
-    pub fn take(profile: &mut Profile, typed: bool) -> Result<RTables> {
-        let frame_type = if typed {
+    /// `is_native`: whether native frames are inserted, from which those of R have to be distinguished.
+    pub fn take(profile: &mut Profile, is_native: bool) -> Result<RTables> {
+        let frame_type = if is_native {
             profile.frame_type("r")?
         } else {
             None
@@ -46,6 +49,19 @@ impl RTables {
             renamed,
             frame_type,
         })
+    }
+
+    /// The location of an item, whose call may have a title.
+    pub fn location_of(
+        &mut self,
+        item: LocationId,
+        title: Option<&Title>,
+        profile: &mut Profile,
+    ) -> Result<LocationId> {
+        match title {
+            Some(title) => self.titled(item, title, profile),
+            None => self.location(item, profile),
+        }
     }
 
     pub fn location(&mut self, item: LocationId, profile: &mut Profile) -> Result<LocationId> {
@@ -87,6 +103,25 @@ impl RTables {
             self.renamed.try_fill(item.row() + 1, None)?;
         }
         Ok(item)
+    }
+
+    fn titled(
+        &mut self,
+        item: LocationId,
+        title: &Title,
+        profile: &mut Profile,
+    ) -> Result<LocationId> {
+        let mut location = self.locations.get(item);
+        let Some(function) = location.function else {
+            return self.location(item, profile);
+        };
+        let mut function = self.functions.get(function);
+        let title = decode(title.bytes())?.text;
+        let name = message!("{}({title})", profile.strings.get(function.name));
+        function.set_name(&name, &mut profile.strings)?;
+        location.function = Some(profile.functions.intern(function)?);
+        location.frame_type = self.frame_type;
+        profile.locations.intern(location)
     }
 
     /// The location of the frame that shows that R copies an object.

@@ -5,11 +5,12 @@
 //!
 //! ```text
 //! 0            number of frames | number of contexts << 32
-//! 1            flags: [`WHOLE_STACK`], [`WHOLE_CONTEXTS`]
+//! 1            flags: [`WHOLE_STACK`], [`WHOLE_CONTEXTS`] | number of words of titles << 32
 //! 2, 3         size of R's file before and after R wrote its line
 //! frames × 2   program counter | module << 48, stack pointer | EXACT
 //! contexts × 2 address | call flags << 48, address of the promise
 //! contexts × 2 a [`Position`] for each context, if [`WITH_POSITIONS`] is set
+//! titles       for each: number of the context | length in bytes << 32, and the bytes in whole words
 //! ```
 //!
 //! with all lists innermost first. User addresses have at most 48 bits on the supported processors, so the
@@ -17,6 +18,7 @@
 //! `Rprof()` prints an item for each of these.
 
 use super::positions::{ADDRESS, Position};
+use crate::model::titled::LONGEST_TITLE;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -40,12 +42,17 @@ pub const NO_CONTEXT: [u64; PAIR] = [0; PAIR];
 /// The module number of a frame outside all known modules.
 pub const NO_MODULE: u64 = 0xffff;
 
+/// The bytes of a word.
+const WORD: usize = 8;
+
 /// All ticks of a run, and the information needed to interpret them.
 #[derive(Debug, Clone)]
 pub struct Recording<'a> {
     pub words: &'a [u64],
     pub modules: Vec<Module>,
     pub evaluator: Evaluator,
+    /// Whether native stacks were recorded, and not only the titles of calls.
+    pub is_native: bool,
     /// The highest address of R's C stack.
     pub stack_top: u64,
     /// Whether R writes each line immediately (R >= 4.3), so that the sizes of its file show which line belongs to a
@@ -95,6 +102,56 @@ pub struct Module {
     pub file: Option<PathBuf>,
 }
 
+/// The bytes of a title, as they are in the words of a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Title {
+    bytes: [u8; LONGEST_TITLE],
+    length: usize,
+}
+
+impl Title {
+    /// The title of this text, if it is not too long.
+    pub fn new(text: &[u8]) -> Option<Title> {
+        let mut bytes = [0; LONGEST_TITLE];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Title {
+            bytes,
+            length: text.len(),
+        })
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// Writes the title of the context with this number. Returns the number of words, or `None` if they do not fit.
+    pub fn write(&self, number: usize, room: &mut [u64]) -> Option<usize> {
+        let count = 1 + self.length.div_ceil(WORD);
+        let (head, text) = room.get_mut(..count)?.split_first_mut()?;
+        *head = number as u64 | (self.length as u64) << 32;
+        for (word, bytes) in text.iter_mut().zip(self.bytes.chunks_exact(WORD)) {
+            *word = bytes
+                .first_chunk()
+                .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        }
+        Some(count)
+    }
+
+    /// The number of the context, its title, and the rest of the words.
+    fn split(words: &[u64]) -> Option<(usize, Title, &[u64])> {
+        let (head, rest) = words.split_first()?;
+        let length = (head >> 32) as usize;
+        let (text, rest) = rest.split_at_checked(length.div_ceil(WORD))?;
+        let mut bytes = [0; LONGEST_TITLE];
+        bytes.get(..length)?;
+        for (bytes, word) in bytes.chunks_exact_mut(WORD).zip(text) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        let number = (head & 0xffff_ffff) as usize;
+        Some((number, Title { bytes, length }, rest))
+    }
+}
+
 /// The role of a module in an R profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
@@ -134,6 +191,7 @@ pub struct Tick<'a> {
     frames: &'a [u64],
     contexts: &'a [u64],
     positions: &'a [u64],
+    titles: &'a [u64],
 }
 
 impl Recording<'_> {
@@ -169,12 +227,14 @@ impl<'a> Tick<'a> {
         let with_positions = header[1] & WITH_POSITIONS != 0;
         let positions = if with_positions { contexts.len() } else { 0 };
         let (positions, rest) = rest.split_at_checked(positions)?;
+        let (titles, rest) = rest.split_at_checked((header[1] >> 32) as usize)?;
         let tick = Tick {
             flags: header[1],
             file_size: (header[2], header[3]),
             frames,
             contexts,
             positions,
+            titles,
         };
         Some((tick, rest))
     }
@@ -224,10 +284,51 @@ impl<'a> Tick<'a> {
         self.positions.chunks_exact(PAIR).map(Position::of_words)
     }
 
+    /// The titles of calls, see [`crate::model::titled`]: the number of the context, counted from the innermost one, and
+    /// the bytes of the text.
+    pub fn titles(&self) -> impl Iterator<Item = (usize, Title)> + 'a {
+        let mut words = self.titles;
+        std::iter::from_fn(move || {
+            let (number, title, rest) = Title::split(words)?;
+            words = rest;
+            Some((number, title))
+        })
+    }
+
     /// For each item of R's stack, innermost first, whether it has a context.
     pub fn items(&self) -> impl Iterator<Item = bool> + 'a {
         self.contexts
             .chunks_exact(PAIR)
             .map(|pair| *pair != NO_CONTEXT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_come_back_from_their_words() {
+        let texts = ["dplyr", "R.methodsS3", "a", &"x".repeat(LONGEST_TITLE)];
+        let mut words = [0; 100];
+        let mut used = HEADER + 2 * PAIR;
+        words[0] = 2 << 32;
+        for (number, text) in texts.iter().enumerate() {
+            let title = Title::new(text.as_bytes()).unwrap();
+            used += title.write(number, &mut words[used..]).unwrap();
+        }
+        words[1] = WHOLE_CONTEXTS | ((used - HEADER - 2 * PAIR) as u64) << 32;
+        let tick = ticks(&words[..used]).next().unwrap();
+        let found: Vec<_> = tick.titles().map(|(_, title)| title).collect();
+        let found: Vec<_> = found.iter().map(Title::bytes).collect();
+        assert_eq!(found, texts.map(str::as_bytes));
+        assert!(tick.titles().map(|(number, _)| number).eq(0..4));
+        assert!(tick.has_whole_contexts() && !tick.has_whole_stack());
+        // Words that are missing, and a length beyond the limit.
+        assert_eq!(ticks(&words[..used - 1]).count(), 0);
+        words[HEADER + 2 * PAIR] = 1000 << 32;
+        assert_eq!(ticks(&words[..used]).next().unwrap().titles().count(), 0);
+        assert_eq!(Title::new(&[0; LONGEST_TITLE + 1]), None);
+        assert_eq!(Title::new(b"dplyr").unwrap().write(0, &mut [0; 1]), None);
     }
 }

@@ -1,11 +1,13 @@
 //! Functions: one row for each distinct function of a source file.
 //!
 //! Functions of the same name in two source files are two rows, as in pprof. `system_name`
-//! is the linker's name of native code; R functions have one name, so both are equal.
+//! is the linker's name of native code; R functions have one name, so both are equal, except that
+//! the name may have the title of a call, see [`super::titled`].
 //! `start_line` 0 means unknown: Rprof does not record where a function starts.
 
 use super::native_id::NativeId;
 use super::strings::{StringId, Strings};
+use super::titled::without_title;
 use crate::collections::{Interner, id};
 use crate::error::Result;
 
@@ -37,6 +39,16 @@ impl Function {
             package: None,
             package_from: None,
         }
+    }
+
+    /// Sets the name to this one, which may have the title of a call. The system name is the name without the title.
+    pub fn set_name(&mut self, name: &str, strings: &mut Strings) -> Result<()> {
+        self.name = strings.intern(name)?;
+        self.system_name = strings.intern(without_title(name))?;
+        if self.name != self.system_name {
+            self.recorded = Names::Both;
+        }
+        Ok(())
     }
 
     /// A function as a file records it: its name, its system name and its source file, each

@@ -44,6 +44,8 @@ pub enum Role {
     /// A share of time that is attributed to the code that caused it. It is a part of other times, so it is not added to
     /// these, and is never the time of a sample.
     Share,
+    /// The number of calls of a function. Its rows are no samples, and have this function only.
+    Calls,
 }
 
 impl Role {
@@ -58,6 +60,7 @@ impl Role {
             Role::Peak => "peak",
             Role::Copies => "copies",
             Role::Share => "share",
+            Role::Calls => "calls",
         }
     }
 }
@@ -110,10 +113,11 @@ impl KnownType {
         )
     }
 
-    /// Whether the values describe allocations that were recorded one by one, not at samples. A row with such values may be
-    /// no sample.
+    /// Whether the values were recorded one by one, not at samples: allocations and calls. A row with such values may be no
+    /// sample.
     pub fn is_recorded(&self) -> bool {
-        self.is_memory() && !is_rprof_memory(self.name, self.unit)
+        let is_memory = self.is_memory() && !is_rprof_memory(self.name, self.unit);
+        is_memory || self.role == Role::Calls
     }
 }
 
@@ -169,6 +173,7 @@ known_types! {
     PEAK_SPACE "peak_space" "bytes" Peak
         "memory that was allocated and not freed yet when most was, garbage included, `record_profile(memory = \"exact\")`";
     PEAK_OBJECTS "peak_objects" "count" Peak "vectors of `peak_space`, `record_profile(memory = \"exact\")`";
+    CALLS "calls" "count" Calls "calls of a function, `record_profile(count = )`";
     DATADOG_CPU "cpu-time" "nanoseconds" Time "CPU time, Datadog";
     DATADOG_WALL "wall-time" "nanoseconds" Time "elapsed time, Datadog";
     DATADOG_SPACE "alloc-space" "bytes" Allocated "allocated memory, Datadog";

@@ -34,6 +34,7 @@ mod sources;
 mod stack_cache;
 mod stacks;
 mod strings;
+pub mod titled;
 mod units;
 mod values;
 

@@ -58,6 +58,8 @@ pub struct Page<'p> {
     pub found: Option<Vec<&'p str>>,
     /// The result of the comparison with the further sources, if they can be compared.
     pub comparison: Option<Comparison<'p>>,
+    /// The page of the heap snapshot that belongs to the profile, whose data this page gets as well.
+    pub snapshot: Option<&'p [u8]>,
     pub options: Options,
 }
 

@@ -20,6 +20,8 @@ const TITLE: &str = "<title>";
 const TITLE_END: &str = "</title>";
 const HEAD_END: &str = "</head>";
 const DATA: &str = "<script id=\"data\" type=\"application/octet-stream\">";
+const DATA_END: &str = "</script>";
+const SNAPSHOT: &str = "<script id=\"snapshot\" type=\"application/octet-stream\">";
 const BODY_END: &str = "</body>";
 
 /// Writes the page with these data.
@@ -29,7 +31,12 @@ pub fn write(page: &Page, data: &[u8], out: &mut dyn Write) -> Result<()> {
     let (_, rest) = around(rest, TITLE_END)?;
     let (to_head_end, rest) = around(rest, HEAD_END)?;
     let (to_data, rest) = around(rest, DATA)?;
+    let (to_snapshot, rest) = around(rest, SNAPSHOT)?;
     let (to_body_end, after) = around(rest, BODY_END)?;
+    let snapshot = match page.snapshot {
+        Some(page) => data_of(page)?,
+        None => "",
+    };
     let (script, style) = (
         inline(page.script, "</script")?,
         inline(page.style, "</style")?,
@@ -56,6 +63,9 @@ pub fn write(page: &Page, data: &[u8], out: &mut dyn Write) -> Result<()> {
     }
     write!(out, "{}", BASE64.encode_display(data)).map_err(save::failed)?;
     for part in [
+        to_snapshot,
+        SNAPSHOT,
+        snapshot,
         to_body_end,
         "<script>",
         script,
@@ -76,6 +86,16 @@ fn policy(script: &str, style: &str) -> Result<String> {
         hash(script)?,
         hash(style)?
     ))
+}
+
+/// The data of a page.
+fn data_of(page: &[u8]) -> Result<&str> {
+    let text = std::str::from_utf8(page);
+    let text =
+        text.map_err(|_| Error::Unsupported(message!("The page of the snapshot is no text.")))?;
+    let (_, rest) = around(text, DATA)?;
+    let (data, _) = around(rest, DATA_END)?;
+    Ok(data)
 }
 
 /// The parts of a text before and after a tag.

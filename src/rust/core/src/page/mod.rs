@@ -9,6 +9,7 @@
 //! - `labels`: the labels of samples;
 //! - `samples`: the sums of samples;
 //! - `order`, `slices`: the samples in order;
+//! - `memory`: the memory in use over the samples;
 //! - `html`: joins everything to one file.
 //!
 //! Stacks are stored as a prefix tree, so that the size depends on the distinct stacks, and the
@@ -19,6 +20,7 @@ mod content;
 mod data;
 mod html;
 mod labels;
+mod memory;
 mod order;
 mod samples;
 mod slices;

@@ -5,6 +5,7 @@
 //! their sums remain exact, so the page selects whole slices. There are 20,000 slices of equal time, or of equally many
 //! samples if their times are unknown; fewer if these would take too much.
 
+use super::memory::Levels;
 use super::samples::Samples;
 use super::slices::{Slices, bits_of_runs, bits_of_value};
 use crate::analysis::recorded::RowKinds;
@@ -233,6 +234,9 @@ impl Ordered {
             .deltas(runs.iter().map(|((node, _), _)| *node))?;
         json.field("run")?
             .integers(runs.iter().map(|(_, run)| i64::from(*run)))?;
+        if let Some(levels) = Levels::of(samples.profile) {
+            levels.write(&self.rows, json)?;
+        }
         if samples.labels.is_empty() {
             return Ok(());
         }

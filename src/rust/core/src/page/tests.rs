@@ -19,7 +19,8 @@ use hmac_sha256::Hash;
 
 const GO_ON: &dyn Fn() -> bool = &|| false;
 const TEMPLATE: &str = "<!DOCTYPE html>\n<html><head>\n<meta charset=\"utf-8\">\n<title>t</title>\n</head>\n\
-                        <body>\n<script id=\"data\" type=\"application/octet-stream\"></script>\n</body>\n</html>\n";
+                        <body>\n<script id=\"data\" type=\"application/octet-stream\"></script>\n\
+                        <script id=\"snapshot\" type=\"application/octet-stream\"></script>\n</body>\n</html>\n";
 
 fn page() -> Page<'static> {
     Page {
@@ -424,8 +425,8 @@ fn no_text_leaves_its_place() {
         (&hostile.into(), &hostile.into())
     );
     let html = html(&page, &x);
-    assert_eq!(html.matches("<script").count(), 2);
-    assert_eq!(html.matches("</script").count(), 2);
+    assert_eq!(html.matches("<script").count(), 3);
+    assert_eq!(html.matches("</script").count(), 3);
     assert!(!html.contains("<!--"));
     let title = between(&html, "<title>", "</title>");
     assert!(
@@ -560,4 +561,28 @@ fn processes_that_work_together_have_their_role_and_times() {
     );
     let start = |row: usize| data["order"][row]["times"]["start"].clone();
     assert_eq!((start(0), start(1)), (1.into(), 3.into()));
+}
+
+#[test]
+fn a_page_has_the_data_of_its_snapshot() {
+    let x = profile(SourceKind::named("rprof"), &["f"]);
+    let held = profile(SourceKind::named("snapshot"), &["cache"]);
+    let of_snapshot = html(&page(), &held);
+    let both = Page {
+        snapshot: Some(of_snapshot.as_bytes()),
+        ..page()
+    };
+    let block = |html: &str, id: &str| {
+        let start = format!("<script id=\"{id}\" type=\"application/octet-stream\">");
+        between(html, &start, "</script>").to_owned()
+    };
+    let with = html(&both, &x);
+    assert_eq!(block(&with, "data"), block(&html(&page(), &x), "data"));
+    assert_eq!(block(&with, "snapshot"), block(&of_snapshot, "data"));
+    assert_eq!(block(&of_snapshot, "snapshot"), "");
+    let broken = Page {
+        snapshot: Some(b"no page"),
+        ..page()
+    };
+    assert!(broken.write(&x, &mut Vec::new(), GO_ON).is_err());
 }

@@ -20,7 +20,7 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
         Key "function_id" () "its id";
         Text "name" (f.name) "its name, as users know it" .not_na().not_empty();
         Text "system_name" (f.system_name)
-            "its name in the machine code; for R functions it equals `name`" .not_na().not_empty();
+            "its name in the machine code; for R functions what the call says, such as `self$run` for `Counter$run`" .not_na().not_empty();
         Text "filename" (f.filename) "the file it is in; empty if unknown";
         Line "start_line" (f.start_line) "the line where it starts; 0 if unknown" .not_na();
         ExactLine ".start_line_exact"

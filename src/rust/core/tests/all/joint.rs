@@ -42,6 +42,7 @@ fn recording(words: &[u64]) -> Recording<'_> {
         ..Module::default()
     };
     Recording {
+        is_native: true,
         words,
         modules: vec![
             module("/nowhere/libR.so", Role::Evaluator),
@@ -73,7 +74,6 @@ fn merged(file: &str, recording: &Recording) -> (Profile, Problems) {
 fn wanted<'a>() -> Wanted<'a> {
     static NONE: LazyLock<Distinct> = LazyLock::new(Distinct::default);
     Wanted {
-        native: true,
         memory: false,
         positions: &NONE,
         lines: &[],
@@ -385,7 +385,6 @@ fn frames_without_a_line_get_that_of_their_position() {
     });
     let path = scratch(&file);
     let wanted = Wanted {
-        native: false,
         memory: false,
         positions: &positions,
         lines: &lines,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Names that also occur as words in the code.
-const WORDS: [&str; 4] = ["samples", "cpu", "wall", "nodes"];
+const WORDS: [&str; 5] = ["samples", "cpu", "wall", "nodes", "calls"];
 
 /// The files with this extension in a folder and those below it, except tests.
 fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {

@@ -3,6 +3,7 @@
 //! highest memory, which the kernel knows.
 
 use crate::heap::maxima::{Bounds, Maxima};
+use crate::heap::resident::Malloc;
 use crate::heap::snapshot::Snapshot;
 use crate::heap::snapshots::heap_here;
 use crate::process::{Process, gone, prepare_thread};
@@ -54,7 +55,7 @@ impl PeakWatch {
         let shared = Arc::clone(&so_far);
         let watch = move || {
             prepare_thread();
-            let take = Box::new(move |stop: Stop| heap_here(pid, stop));
+            let take = Box::new(move |stop: Stop| heap_here(pid, &Malloc::Unknown, stop));
             let mut watcher = Watcher::new(process, take)?;
             let begin = Instant::now();
             let clock = || begin.elapsed();

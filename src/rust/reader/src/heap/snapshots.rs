@@ -10,7 +10,7 @@ use crate::heap::copying::copy;
 use crate::heap::known::{Known, Places};
 use crate::heap::lists::Lists;
 use crate::heap::resident::system::{own_resident, resident_of};
-use crate::heap::resident::{Pool, Resident};
+use crate::heap::resident::{Malloc, Pool, Resident};
 use crate::heap::roots::Library;
 use crate::heap::size::size;
 use crate::heap::snapshot::{About, Snapshot, take};
@@ -69,9 +69,10 @@ pub fn own_size() -> Result<u64> {
     OwnView::look(&found.r, |mut view| size(&mut view, &found.lists))
 }
 
-/// Takes a snapshot of another process, which is stopped while its heap is copied.
-pub fn heap_of(pid: i32, stop: Stop) -> Result<Snapshot> {
-    let taken = apart::run(stop, |stop| heap_here(pid, stop)).0;
+/// Takes a snapshot of another process, which is stopped while its heap is copied. `malloc`: what it says about its memory,
+/// if it does.
+pub fn heap_of(pid: i32, malloc: &Malloc, stop: Stop) -> Result<Snapshot> {
+    let taken = apart::run(stop, |stop| heap_here(pid, malloc, stop)).0;
     taken.map(|(snapshot, _)| snapshot)
 }
 
@@ -142,7 +143,7 @@ impl Subject for Imaged {
 }
 
 /// The same in a thread that ends with its work. Also returns how long the process was stopped.
-pub fn heap_here(pid: i32, stop: Stop) -> Result<(Snapshot, Duration)> {
+pub fn heap_here(pid: i32, malloc: &Malloc, stop: Stop) -> Result<(Snapshot, Duration)> {
     let process = Process::find(pid)?;
     let mut found = Found::find(&process)?;
     let begin = Instant::now();
@@ -150,6 +151,7 @@ pub fn heap_here(pid: i32, stop: Stop) -> Result<(Snapshot, Duration)> {
         thread: found.open_when_untraced(&process, begin, stop)?,
         process,
         found,
+        malloc: malloc.clone(),
         begin,
     };
     best(&mut stopped, &LIMITS, stop)
@@ -160,6 +162,7 @@ struct Stopped {
     process: Process,
     thread: Thread,
     found: Found,
+    malloc: Malloc,
     begin: Instant,
 }
 
@@ -169,7 +172,7 @@ impl Subject for Stopped {
         let named = |error| of_process(pid, error);
         let mut memory = ProcessMemory::new(pid);
         // Before the stop, which would otherwise take longer.
-        let resident = resident_of(&self.process);
+        let resident = resident_of(&self.process, self.malloc.clone(), Vec::new());
         let pause = match self.stop(&mut memory) {
             Ok(pause) => pause,
             Err(error) => return (None, Err(named(error))),

@@ -7,6 +7,7 @@ use crate::record::source::of_process;
 use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::recorded::dump::{Dump, take_labels};
 use crate::recorded::states::Stops;
+use crate::recorded::waits;
 use crate::stack::reader::StackReader;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
@@ -46,6 +47,7 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
             reader.lose_thread();
         } else {
             let system_call = thread.system_call().and_then(system_call_name);
+            let wait = thread.wait()?;
             let reading = read(
                 &mut thread,
                 activity.state,
@@ -55,7 +57,7 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
                 &mut Vec::new(),
             )?;
             if matches!(reading, Outcome::Stack { .. }) {
-                last = Some((activity.state, system_call));
+                last = Some((activity.state, system_call, wait));
                 break;
             }
         }
@@ -64,7 +66,7 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
         }
         std::thread::sleep(PAUSE);
     }
-    let Some((state, system_call)) = last else {
+    let Some((state, system_call, wait)) = last else {
         let why = reader.why_missing()?;
         return Err(Error::Process(message!(
             "The stack of process {pid} could not be read. In the last attempt, {why}."
@@ -72,6 +74,9 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
     };
     let mut stack = reader.stack().clone();
     let labels = take_labels(&mut stack, reader.texts())?;
+    let texts = reader.texts();
+    let names = stack.frames.iter().map(|frame| texts.get(frame.called));
+    let wait = wait.map(|wait| waits::of_r(wait, names));
     Ok(Dump {
         pid,
         command: process.command()?,
@@ -83,6 +88,7 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
         texts: reader.into_texts(),
         state: state.in_a_word(),
         system_call,
+        wait,
         signal: None,
     })
 }

@@ -6,8 +6,9 @@ use crate::stack::spans::SpanIds;
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, written};
+use profile_core::model::titled::without_title;
 use profile_core::model::{
-    Function, Label, Link, LocationId, Profile, Source, SourceId, StackId, Strings, Toplevel,
+    Function, Label, Link, LocationId, Names, Profile, Source, SourceId, StackId, Strings, Toplevel,
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -196,8 +197,14 @@ fn location(frame: Frame, texts: &Strings, profile: &mut Profile) -> Result<Loca
         Some(place) => (profile.strings.intern(texts.get(place.file))?, place.line),
         None => (profile.strings.intern("")?, 0),
     };
-    let name = profile.strings.intern(texts.get(frame.name))?;
-    let mut function = Function::named(name, file);
+    let none = profile.strings.intern("")?;
+    let mut function = Function::named(none, file);
+    function.set_name(texts.get(frame.name), &mut profile.strings)?;
+    if frame.called != frame.name {
+        let called = without_title(texts.get(frame.called));
+        function.system_name = profile.strings.intern(called)?;
+        function.recorded = Names::Both;
+    }
     if frame.package != Package::Unknown {
         function.package_from = Some(profile.strings.intern(FROM_PROCESS)?);
     }

@@ -1,6 +1,7 @@
 //! The stack of a process at one moment, its state and its system call; and how they are read from a core file.
 
 use crate::memory::core_file::CoreFile;
+use crate::recorded::waits::Wait;
 use crate::running_r::Named;
 use crate::running_r::c_stack::Whereabouts;
 use crate::stack::frames::{Place, Stack};
@@ -30,6 +31,8 @@ pub struct Dump {
     pub state: &'static str,
     /// The system call that its thread is in.
     pub system_call: Option<&'static str>,
+    /// What it waits for, if it does.
+    pub wait: Option<Wait>,
     /// See [`crate::running_r::RunningR::unknown()`].
     pub unknown: Option<String>,
     /// The signal that ended it.
@@ -69,6 +72,7 @@ pub fn of_core_file(
         texts,
         state,
         system_call: system_call.and_then(name),
+        wait: None,
         signal: core.signal,
     })
 }

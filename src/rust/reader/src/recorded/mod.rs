@@ -2,7 +2,7 @@
 //!
 //! - [`settings`]: which processes to record, and how; [`ticks`]: when samples are due; [`states`]: of threads;
 //! - [`source`]: describes a process in a profile; [`memory`]: its memory, and how it ended; [`result`]: what was
-//!   recorded; [`dump`]: one stack of a process, also of one that has left a core file.
+//!   recorded; [`waits`]: what a thread waits for; [`dump`]: one stack of a process, also of one that has left a core file.
 
 pub mod dump;
 pub mod memory;
@@ -11,3 +11,4 @@ pub mod settings;
 pub mod source;
 pub mod states;
 pub mod ticks;
+pub mod waits;

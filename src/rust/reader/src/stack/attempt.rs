@@ -234,13 +234,22 @@ impl Attempt {
                 break;
             };
             let name = match kept.name_of_call(call.call)? {
-                Found::Name(name) => Some(kept.unique_name(name, call.function)?),
+                Found::Name(name) => {
+                    let caller = self.calls.calls.get(number + 1).copied();
+                    Some((kept.defined_name(name, call, caller)?, name))
+                }
                 // Like `Rprof()`, omits what is not a call.
                 Found::Nothing => None,
                 Found::Damaged if kept.snapshot.is_exhausted() => break,
                 Found::Damaged => return Err(Missing::Call(number).into()),
             };
             let package = kept.package_of(call)?;
+            let name = match name {
+                Some((name, called)) => {
+                    Some((kept.with_title(name, package, call.environment)?, called))
+                }
+                None => None,
+            };
             let called_at = kept.root(call.site)?;
             let (place, builtin) = kept.place_of(called_at, call.call)?;
             let is_late = age.is_some_and(|age| kept.snapshot.age() >= age);
@@ -296,23 +305,24 @@ impl Attempt {
         let calls = known.iter().take(near).chain(trunk.calls().take(far));
         let (mut place, builtin) = self.inside;
         let of_builtins = Packages::of_builtins(&mut kept.texts)?;
-        let mut add = |name, place, package, record| {
+        let mut add = |(name, called), place, package, record| {
             stack.frames.try_push(Frame {
                 name,
+                called,
                 place,
                 package,
             })?;
             stack.records.try_push(record)
         };
         if let Some(name) = builtin {
-            add(name, None, of_builtins, OnStack::default())?;
+            add((name, name), None, of_builtins, OnStack::default())?;
         }
         for call in calls.take(MOST_CALLS) {
             if let Some(name) = call.name {
                 add(name, place, call.package, call.record)?;
             }
             if let Some(name) = call.builtin {
-                add(name, None, of_builtins, OnStack::default())?;
+                add((name, name), None, of_builtins, OnStack::default())?;
             }
             place = call.place;
         }

@@ -23,6 +23,8 @@ pub struct Call {
     pub call: u64,
     /// The closure that was called; `NULL` if it was a builtin.
     pub function: u64,
+    /// The environment of the call.
+    pub environment: u64,
     /// Where it was called.
     pub site: Site,
 }
@@ -173,6 +175,7 @@ impl Call {
             identity: Identity::parse(&record.0),
             call: record.call(),
             function: record.function(),
+            environment: record.environment(),
             site: match r.layout {
                 Some(layout) => record.site(layout, r.values.in_byte_code),
                 None => Site::Srcref(r.values.nil),

@@ -27,6 +27,8 @@ pub enum Package {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Frame {
     pub name: StringId,
+    /// What the call says, which is the name in recordings of `Rprof()`. It differs if the name is that of the definition.
+    pub called: StringId,
     /// The place of the function, if its code has source references.
     pub place: Option<Place>,
     pub package: Package,

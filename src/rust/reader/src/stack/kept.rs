@@ -4,11 +4,13 @@ use crate::running_r::RunningR;
 use crate::stack::builtin::Builtin;
 use crate::stack::calls::{Call, Calls, PositionVariables};
 use crate::stack::frames::{Package, Place};
+use crate::stack::identity::Identities;
 use crate::stack::missing::Read;
 use crate::stack::names::{Found, Names};
 use crate::stack::packages::Packages;
 use crate::stack::places::{Places, Root};
 use crate::stack::snapshot::Snapshot;
+use crate::stack::titles::Titles;
 use crate::stack::trunk::Trunk;
 use profile_core::error::Result;
 use profile_core::model::{StringId, Strings};
@@ -22,11 +24,13 @@ pub struct Kept<M> {
     /// Where R keeps the position of the innermost function, if that was found.
     pub registers: Option<PositionVariables>,
     pub trunk: Trunk,
-    /// Whether no name is followed by a place.
+    /// Whether names are only what calls say, and none is followed by a title.
     pub plain_names: bool,
     names: Names,
     places: Places,
     packages: Packages,
+    identities: Identities,
+    titles: Titles,
     /// The names of functions and files.
     pub texts: Strings,
 }
@@ -46,6 +50,8 @@ impl<M: Memory> Kept<M> {
             names: Names::default(),
             places: Places::default(),
             packages: Packages::default(),
+            identities: Identities::default(),
+            titles: Titles::default(),
             texts: Strings::default(),
         }
     }
@@ -55,6 +61,8 @@ impl<M: Memory> Kept<M> {
         self.names.keep();
         self.places.keep();
         self.packages.keep();
+        self.identities.keep();
+        self.titles.keep();
     }
 
     /// Discards what was looked up since the last call of `keep()`.
@@ -62,6 +70,8 @@ impl<M: Memory> Kept<M> {
         self.names.forget();
         self.places.forget();
         self.packages.forget();
+        self.identities.forget();
+        self.titles.forget();
     }
 
     /// Reads the innermost calls, see [`Calls::read()`].
@@ -81,21 +91,41 @@ impl<M: Memory> Kept<M> {
         Root::find(&mut self.snapshot, &self.r, site)
     }
 
-    /// The name of a function. If many have it, the place where this one was defined is added.
-    pub fn unique_name(&mut self, name: StringId, function: u64) -> Result<StringId> {
-        if self.plain_names || !Names::is_common(self.texts.get(name)) {
+    /// The name of a function by its definition, given what the call says and the next outer call. If it has none, and many
+    /// functions are called so, the place where this one was defined is added.
+    pub fn defined_name(
+        &mut self,
+        called: StringId,
+        call: Call,
+        caller: Option<Call>,
+    ) -> Result<StringId> {
+        if self.plain_names {
+            return Ok(called);
+        }
+        let name = self.identities.find(
+            &mut self.snapshot,
+            self.r.values.nil,
+            called,
+            (call, caller),
+            &mut self.names,
+            &mut self.texts,
+        )?;
+        if let Some(name) = name {
             return Ok(name);
+        }
+        if !Names::is_common(self.texts.get(called)) {
+            return Ok(called);
         }
         let definition = self.places.find_definition(
             &mut self.snapshot,
             &self.r,
-            function,
+            call.function,
             &mut self.names,
             &mut self.texts,
         )?;
         match definition {
-            Some(place) => self.names.at(place, name, &mut self.texts),
-            None => Ok(name),
+            Some(place) => self.names.at(place, called, &mut self.texts),
+            None => Ok(called),
         }
     }
 
@@ -107,6 +137,21 @@ impl<M: Memory> Kept<M> {
         let (snapshot, r) = (&mut self.snapshot, &self.r);
         self.packages
             .find(snapshot, r, call.function, &mut self.texts)
+    }
+
+    /// The name of a function of this package with the title of the call, if it has one.
+    pub fn with_title(
+        &mut self,
+        name: StringId,
+        package: Package,
+        environment: u64,
+    ) -> Result<StringId> {
+        if self.plain_names {
+            return Ok(name);
+        }
+        let (snapshot, texts) = (&mut self.snapshot, &mut self.texts);
+        self.titles
+            .add_title(snapshot, (name, package), environment, texts)
     }
 
     /// The place of a site, and the builtin that is called there, unless this call has a record: `inner` is the address of

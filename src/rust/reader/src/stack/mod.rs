@@ -9,15 +9,19 @@
 //! - [`snapshot`]: what one stack needs, of one [`moment`]; [`spans`]: the active span;
 //! - [`calls`]: R's calls; [`trunk`]: those that the last stack had, too;
 //! - [`names`], [`places`], [`packages`]: the functions, files and lines of calls, and the packages of functions, each with a
-//!   `cache`;
+//!   `cache`; [`identity`]: functions that are known by their `definition`, or by the variable that has them (`bindings`);
+//!   `titles`: the arguments that some calls are named after;
 //! - [`positions`]: the source reference of a position in byte code; [`builtin`]: the builtin that is called there;
 //! - [`innermost`]: the position of the innermost function in its byte code.
 
 pub mod attempt;
+mod bindings;
 pub mod builtin;
 mod cache;
 pub mod calls;
+mod definition;
 pub mod frames;
+pub mod identity;
 pub mod innermost;
 pub mod kept;
 pub mod missing;
@@ -29,4 +33,5 @@ pub mod positions;
 pub mod reader;
 pub mod snapshot;
 pub mod spans;
+mod titles;
 pub mod trunk;

@@ -31,8 +31,8 @@ const COMPARED: usize = 128;
 pub struct KnownCall {
     pub record: OnStack,
     pub identity: Identity,
-    /// The name of the function; `None` if it is not a call of a function.
-    pub name: Option<StringId>,
+    /// The name of the function, and what the call says; `None` if it is not a call of a function.
+    pub name: Option<(StringId, StringId)>,
     pub package: Package,
     /// The builtin that made the call, if it has no record.
     pub builtin: Option<StringId>,

@@ -1,6 +1,7 @@
 //! Where the memory of processes cannot be read, all functions refuse, and name the platforms where it can.
 
 use profile_core::error::Result;
+use profile_reader::heap::resident::Malloc;
 use profile_reader::live::{dump, heap_of, list, own_heap, record};
 use profile_reader::recorded::settings::{Clock, Settings, Wanted};
 use profile_runtime::LIVE_PLATFORMS;
@@ -18,7 +19,7 @@ fn processes_are_refused() {
     expect_refusal(list());
     expect_refusal(dump(pid, &|| false));
     expect_refusal(own_heap(None, None, Vec::new()));
-    expect_refusal(heap_of(pid, &|| false));
+    expect_refusal(heap_of(pid, &Malloc::Unknown, &|| false));
     let settings = Settings {
         interval: Duration::from_millis(10),
         duration: Duration::from_secs(1),

@@ -4,7 +4,9 @@
 //! position among the native frames. `Rprof()` prints the same list, so both can be compared.
 //!
 //! Three fields are read: the address of the next record, the flags with the kind of call and, from R 4.4 on, the
-//! pending promises; for [`positions`], also those that say where the function was called. Before they are used, [`Contexts::new`] compares them with what R reports through its functions.
+//! pending promises; for [`positions`], also those that say where the function was called, and for
+//! [`titles`](super::titles), which function it is. The first three are compared with what R reports through its
+//! functions, by [`Contexts::new`], before they are used.
 
 use super::memory::Stack;
 use super::positions;
@@ -14,7 +16,7 @@ use profile_core::joint::Position;
 use profile_core::joint::positions::ADDRESS;
 use profile_core::joint::recording::PAIR;
 use profile_runtime::contexts::{
-    Head, Layout, MOST_PROMISES, NEXT_PROMISE, NODE_STACK_BYTES, Walk,
+    CALLFUN, CLOENV, Head, Layout, MOST_PROMISES, NEXT_PROMISE, NODE_STACK_BYTES, Walk,
 };
 use profile_runtime::memory::{self, Memory};
 use profile_runtime::variables::{EVAL, GLOBAL_CONTEXT, NODE_STACK_END, NODE_STACK_TOP};
@@ -140,6 +142,13 @@ impl Contexts {
             inner = Some(record[0] & ADDRESS);
         }
         Some(())
+    }
+
+    /// The function that a record calls, and the environment of the call.
+    pub fn function(&self, stack: Stack, address: u64) -> Option<[u64; 2]> {
+        let mut memory = self.stacks(stack);
+        let mut word = |field| memory::word(&mut memory, address.checked_add(field)?);
+        Some([word(CALLFUN)?, word(CLOENV)?])
     }
 
     fn stacks(&self, stack: Stack) -> Stacks<'_> {

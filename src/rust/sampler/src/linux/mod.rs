@@ -2,8 +2,9 @@
 //!
 //! [`run`] contains the state of a run and the handler; the crate `unwind` follows the native stack, by the unwind
 //! tables of the [`modules`]; [`contexts`] follows R's list of calls, with [`positions`] in byte
-//! code; [`evaluator`] finds the code of R's evaluator;
-//! [`owners`] finds the functions of positions; [`memory`] contains the buffer and the bounds of the stack; [`registers`] is the part that depends on the processor.
+//! code, and [`titles`] reads the argument after which some are named; [`evaluator`] finds the code of R's evaluator;
+//! [`owners`] finds the functions of positions; [`memory`] contains the buffer and the bounds of the stack; [`registers`]
+//! is the part that depends on the processor.
 
 mod contexts;
 mod evaluator;
@@ -16,6 +17,7 @@ mod positions;
 #[cfg_attr(target_arch = "aarch64", path = "registers/aarch64.rs")]
 mod registers;
 mod run;
+mod titles;
 #[cfg(test)]
 mod unwind_tests;
 

@@ -9,6 +9,7 @@ use super::evaluator;
 use super::memory::{Buffer, Limits, Stack};
 use super::modules::Modules;
 use super::registers::registers_of;
+use super::titles::Titles;
 use crate::{PositionVariables, Settings, State};
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK, WITH_POSITIONS};
@@ -42,6 +43,7 @@ struct Recorder {
     unwinder: Option<Unwinder<Modules>>,
     contexts: Contexts,
     positions: Option<PositionVariables>,
+    titles: Titles,
     limits: Limits,
     /// R's file, if lines are written immediately, so that its size shows where the line of a tick ends.
     file: Option<File>,
@@ -235,6 +237,7 @@ impl Stopped {
             words: recorder.buffer.words(),
             modules,
             evaluator: recorder.evaluator.clone(),
+            is_native: recorder.unwinder.is_some(),
             stack_top: recorder.limits.top,
             lines_written_at_once: recorder.file.is_some(),
             lost: recorder.lost,
@@ -374,6 +377,7 @@ impl Recorder {
             unwinder,
             contexts,
             positions: settings.positions,
+            titles: Titles::new(settings.titled),
             limits,
             file,
             lost: 0,
@@ -404,16 +408,20 @@ impl Recorder {
         let called = self.contexts.walk(stack, rest)?;
         let contexts = called.contexts;
         flags |= if called.whole { WHOLE_CONTEXTS } else { 0 };
+        let (calls, mut rest) = rest.split_at_mut_checked(contexts * PAIR)?;
         let mut words = HEADER + (frames + contexts) * PAIR;
         if let Some(variables) = &self.positions {
-            let (records, rest) = rest.split_at_mut_checked(contexts * PAIR)?;
-            self.contexts.positions(variables, stack, (records, rest))?;
+            let (positions, after) = rest.split_at_mut_checked(contexts * PAIR)?;
+            self.contexts
+                .positions(variables, stack, (calls, positions))?;
             flags |= WITH_POSITIONS;
             words += contexts * PAIR;
+            rest = after;
         }
+        let titles = self.titles.write(&self.contexts, stack, calls, rest);
         header[0] = frames as u64 | (contexts as u64) << 32;
-        header[1] = flags;
-        Some(words)
+        header[1] = flags | (titles as u64) << 32;
+        Some(words + titles)
     }
 
     fn finish(&mut self, words: usize, before: u64, after: u64) {

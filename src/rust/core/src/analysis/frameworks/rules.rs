@@ -27,40 +27,59 @@ pub struct Rule {
     pub name: Pattern,
     /// The value of a label, if it is not the name.
     value: Option<Pattern>,
+    /// Whether the label counts only if no other frame has one.
+    pub is_weak: bool,
     pub action: Action,
 }
 
 /// The package of rules for names under which R calls functions of any package.
 pub const ANY: &str = "-";
 
-/// A text in which one part may be any text.
+/// A text in which one part or two parts may be any text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
     pub start: &'static str,
-    /// The text after the `*`, `None` if there is none.
+    /// The text between two stars.
+    middle: Option<&'static str>,
+    /// The text after the last star, `None` if there is none.
     pub end: Option<&'static str>,
 }
 
 impl Pattern {
+    /// A name. `*` and `%*%` are operators of R.
     fn parse(text: &'static str) -> Pattern {
-        match text.split_once('*') {
-            Some((start, end)) if text != "*" && !text.starts_with('%') => Pattern {
-                start,
-                end: Some(end),
-            },
-            _ => Pattern {
-                start: text,
-                end: None,
-            },
+        if text != "*" && !text.starts_with('%') {
+            return Pattern::parse_value(text);
+        }
+        Pattern {
+            start: text,
+            middle: None,
+            end: None,
         }
     }
 
-    /// The text in place of the `*`, which is empty if there is none; `None` if `name` does not match.
+    fn parse_value(text: &'static str) -> Pattern {
+        let (start, end) = match text.split_once('*') {
+            Some((start, end)) => (start, Some(end)),
+            None => (text, None),
+        };
+        let (middle, end) = match end.and_then(|end| end.split_once('*')) {
+            Some((middle, end)) => (Some(middle), Some(end)),
+            None => (None, end),
+        };
+        Pattern { start, middle, end }
+    }
+
+    /// The text in place of the last star, which is empty if there is none; `None` if `name` does not match.
     pub fn variable_part<'n>(&self, name: &'n str) -> Option<&'n str> {
         let rest = name.strip_prefix(self.start)?;
-        match self.end {
-            Some(end) => rest.strip_suffix(end),
-            None => Some(rest).filter(|rest| rest.is_empty()),
+        let rest = match self.end {
+            Some(end) => rest.strip_suffix(end)?,
+            None => Some(rest).filter(|rest| rest.is_empty())?,
+        };
+        match self.middle {
+            Some(middle) => Some(rest.rsplit_once(middle)?.1),
+            None => Some(rest),
         }
     }
 }
@@ -72,7 +91,7 @@ impl Rule {
         match (self.value, self.name.variable_part(name)) {
             (Some(value), Some(part)) => {
                 text.try_push_str(value.start)?;
-                text.try_push_str(part)?;
+                text.try_push_str(part.trim_start())?;
                 text.try_push_str(value.end.unwrap_or_default())?;
             }
             _ => text.try_push_str(name)?,
@@ -102,6 +121,7 @@ impl Rules {
 /// The rules, and the lines that are none.
 fn parse(text: &'static str) -> Result<(Rules, Vec<&'static str>)> {
     let (mut rules, mut packages, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    let mut inside = Vec::new();
     let lines = text
         .lines()
         .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
@@ -118,7 +138,10 @@ fn parse(text: &'static str) -> Result<(Rules, Vec<&'static str>)> {
             "hide" => Action::Hide,
             "begins" => Action::Begins,
             "ends" => Action::Ends,
-            "inside" if words.clone().next().is_none() => continue,
+            "inside" => {
+                inside.try_push((line, words))?;
+                continue;
+            }
             _ => match what.strip_prefix("label:") {
                 Some(key) => Action::Label(key),
                 None => {
@@ -129,6 +152,16 @@ fn parse(text: &'static str) -> Result<(Rules, Vec<&'static str>)> {
         };
         for word in words {
             rules.try_push(rule(package, word, action))?;
+        }
+    }
+    // A package never belongs to a framework that never begins.
+    for (line, mut frameworks) in inside {
+        let begins = |package: &str| {
+            let mut own = rules.iter().filter(|rule: &&Rule| rule.package == package);
+            own.any(|rule| rule.action == Action::Begins)
+        };
+        if frameworks.clone().next().is_none() || !frameworks.all(begins) {
+            others.try_push(line)?;
         }
     }
     Ok((Rules { rules, packages }, others))
@@ -146,29 +179,35 @@ fn rule(package: &'static str, word: &'static str, action: Action) -> Rule {
         word = rest;
     }
     let (name, value) = match (action, word.split_once('=')) {
-        (Action::Label(_), Some((name, value))) => (name, Some(Pattern::parse(value))),
+        (Action::Label(_), Some((name, value))) => (name, Some(value)),
         _ => (word, None),
+    };
+    let (value, is_weak) = match value.and_then(|value| value.strip_prefix('?')) {
+        Some(weak) => (Some(weak), true),
+        None => (value, false),
     };
     Rule {
         package,
         is_certain,
         callers,
         name: Pattern::parse(name),
-        value,
+        value: value.map(Pattern::parse_value),
+        is_weak,
         action,
     }
 }
 
-/// The caller and the rest of `caller>rest`. Names such as `%>%` and `<reactive:*>` contain the same characters.
+/// The caller and the rest of `caller>rest`. Names such as `%>%`, `<<-` and `<reactive:*>` contain the same characters.
 fn split_caller(word: &'static str) -> Option<(&'static str, &'static str)> {
-    let end = match word.strip_prefix('<') {
-        // `<Anonymous>>f`
-        Some(_) => word.find(">>")? + 1,
-        None => word.find('>')?,
+    let end = match word.as_bytes().first()? {
+        // `%do%>f`
+        b'%' => word.find("%>").filter(|&at| at > 0)? + 1,
+        // `<Anonymous>>f`, `<<->f`
+        b'<' if !word.starts_with("<<-") => word.find(">>")? + 1,
+        _ => word.find('>')?,
     };
     let (caller, rest) = (&word[..end], &word[end + 1..]);
-    Some((caller, rest))
-        .filter(|_| !caller.is_empty() && !caller.starts_with('%') && !rest.is_empty())
+    Some((caller, rest)).filter(|_| !caller.is_empty() && !rest.is_empty())
 }
 
 #[cfg(test)]
@@ -185,10 +224,12 @@ mod tests {
     #[test]
     fn words_of_rules() {
         let (rules, others) = parse(
-            "# comment\n\na hide ::f g>h <y>>i>h %>% <x>\nb inside\nc label:k <o:u$*>=u$* v*\nd what f\ne inside f\nf\n",
-        ).unwrap();
-        assert_eq!(others, ["d what f", "e inside f", "f"]);
-        assert_eq!(rules.packages, ["a", "b", "c", "d", "e"]);
+            "# comment\n\na hide ::f g>h <y>>i>h %>% <x> %d%>h g><<->h\nc label:k <o:u$*>=u$* v* r(*)=* <w>=?w b({*}),*)=<b(*)> **\n\
+                d what f\nf\n",
+        )
+        .unwrap();
+        assert_eq!(others, ["d what f", "f"]);
+        assert_eq!(rules.packages, ["a", "c", "d"]);
         let found: Vec<_> = rules
             .rules
             .iter()
@@ -200,15 +241,38 @@ mod tests {
             (Some("i"), Some("<y>"), "h"),
             (None, None, "%>%"),
             (None, None, "<x>"),
+            (Some("%d%"), None, "h"),
+            (Some("<<-"), Some("g"), "h"),
             (None, None, "<o:u$"),
             (None, None, "v"),
+            (None, None, "r("),
+            (None, None, "<w>"),
+            (None, None, "b({"),
+            (None, None, ""),
         ];
         assert_eq!(found, expected);
         assert!(rules.rules[0].is_certain && !rules.rules[1].is_certain);
         let value = |rule: usize, name: &str| rules.rules[rule].value(name).unwrap();
-        assert_eq!(value(5, "<o:u$plot>"), "u$plot");
-        assert_eq!(value(6, "vw"), "vw");
-        assert_eq!(rules.rules[5].name.variable_part("<o:u$plot"), None);
+        assert_eq!(value(7, "<o:u$plot>"), "u$plot");
+        assert_eq!(value(8, "vw"), "vw");
+        assert_eq!(rules.rules[7].name.variable_part("<o:u$plot"), None);
+        assert_eq!(value(9, "r(x)"), "x");
         assert_eq!(rules.rules[0].name.variable_part("fg"), None);
+        assert!(rules.rules[10].is_weak && !rules.rules[9].is_weak);
+        assert_eq!(value(10, "<w>"), "w");
+        // What is between the stars is looked for from the end.
+        assert_eq!(value(11, "b({ f({ x }), y }), input$n)"), "<b(input$n)>");
+        assert_eq!(rules.rules[11].name.variable_part("b({ x }"), None);
+        assert_eq!(rules.rules[11].name.variable_part("b({)"), None);
+        assert!(rules.rules[12].name.variable_part("any").is_some());
+    }
+
+    #[test]
+    fn a_package_is_inside_of_frameworks_that_begin() {
+        let (rules, others) =
+            parse("a inside b\nb begins f\nc inside b d\nd hide f\ne inside\nf inside none\n")
+                .unwrap();
+        assert_eq!(others, ["c inside b d", "e inside", "f inside none"]);
+        assert_eq!(rules.packages, ["a", "b", "c", "d", "e", "f"]);
     }
 }

@@ -40,9 +40,9 @@ fn shown(stack: &[&str]) -> (Vec<String>, Vec<(&'static str, String)>) {
         if frameworks.shows(id, &mut position) {
             left.push(text.to_string());
         }
-        if let Some((key, value)) = frameworks.unit(id) {
-            units.retain(|unit| unit.0 != key);
-            units.push((key, value.to_owned()));
+        if let Some(unit) = frameworks.unit(id) {
+            units.retain(|(key, _)| *key != unit.key);
+            units.push((unit.key, unit.value.clone()));
         }
     }
     (left, units)
@@ -118,6 +118,110 @@ fn shiny_marks_its_own_frames() {
     );
 }
 
+/// What promises calls before the user's callback.
+const CALLBACK: &str = "shiny:runApp, ..stacktraceoff.., service, run_now, execCallbacks, <Anonymous>, resolve, \
+    private$doResolve, withVisible, onFulfilled, <Anonymous>, reenter_promise_domain, force, callback, \
+    withCallingHandlers, onFulfilled, <Anonymous>, contextFunc, func, onFulfilled, withCallingHandlers, onFulfilled, \
+    with_active_span, <Anonymous>, onFulfilled";
+
+#[test]
+fn callbacks_of_promises_are_shown_without_their_domains() {
+    check(
+        &format!("{CALLBACK}, slow, sort"),
+        "shiny:runApp, slow, sort",
+    );
+    for users in ["onFulfilled app.R", "-:onFulfilled"] {
+        check(
+            &format!("{CALLBACK}, {users}, slow"),
+            &format!("shiny:runApp, {users}, slow"),
+        );
+    }
+    // A process knows the package of each domain.
+    check(
+        "f, <reactive:a>, promises:with_promise_domain, shiny:domain$wrapSync, base:force, -:slow",
+        "f, <reactive:a>, -:slow",
+    );
+    // A function of the user that only has this name.
+    check("f, onFulfilled, slow", "f, onFulfilled, slow");
+    check(
+        "f, base:withCallingHandlers, onFulfilled, slow",
+        "f, onFulfilled, slow",
+    );
+}
+
+#[test]
+fn observers_have_names_as_far_as_shiny_gives_them() {
+    let unit = |stack: &[&str]| shown(stack).1;
+    let named = |name: &str| [("shiny.reactive", name.to_owned())];
+    assert_eq!(unit(&["<observer>", "observe app.R"]), named("<observer>"));
+    assert_eq!(
+        unit(&["<observer> app.R", "observe app.R"]),
+        named("<observer>")
+    );
+    assert_eq!(unit(&["<reactive>", "f"]), named("<reactive>"));
+    let bound = |name: &str| unit(&[name])[0].1.clone();
+    assert_eq!(
+        bound("bindEvent(observe({\n\tsave(f({x}),1)\n}),input$go)"),
+        "<observer:bindEvent(input$go)>"
+    );
+    assert_eq!(
+        bound("bindEvent(observe(save()),input$go)"),
+        "<observer:bindEvent(observe(save()),input$go)>"
+    );
+    assert_eq!(unit(&["bindEvent", "f"]), []);
+    check(
+        "runApp, ..stacktraceoff.., contextFunc, bindEvent(observe({f()}),input$n), hybrid_chain, do, func, isolate, \
+            ..stacktraceon.., valueFunc, ..stacktraceon.., <observer>, observe app.R, slow",
+        "runApp, bindEvent(observe({f()}),input$n), observe app.R, slow",
+    );
+}
+
+#[test]
+fn requests_of_plumber2_begin_with_the_handler() {
+    let start = "plumber2::api_run, api$ignite, super$ignite, private$run, private$run_blocking_server, service, \
+        run_now, execCallbacks, <Anonymous>, rookCall, compute, func, private$p_trigger, <Anonymous>, lapply, FUN, \
+        SAFE_CALL, try_fetch, .External, tryCatch, tryCatchList, tryCatchOne, doTryCatch, withCallingHandlers, h";
+    check(
+        &format!(
+            "{start}, self$dispatch, route$disp, handler, with_formatter, inject, .External2, handler, slow"
+        ),
+        "plumber2::api_run, handler, slow",
+    );
+    // A handler of an event.
+    check(&format!("{start}, slow"), "plumber2::api_run, slow");
+    check("f, tryCatch, withCallingHandlers, h, slow", "f, h, slow");
+}
+
+#[test]
+fn a_method_is_the_function_that_the_user_has_called() {
+    check(
+        "f, area, base:standardGeneric, area, .local, slow",
+        "f, area, slow",
+    );
+    check(
+        "f app.R, area app.R, standardGeneric, area, .local app.R, callNextMethod, eval, eval, .nextMethod, .local app.R, g",
+        "f app.R, area app.R, .local app.R, callNextMethod, .local app.R, g",
+    );
+    check(
+        "f, -:standardGeneric, -:area, g",
+        "f, -:standardGeneric, -:area, g",
+    );
+    check(
+        "f, area, S7::S7_dispatch, method(area, a) app.R",
+        "f, area, method(area, a) app.R",
+    );
+    check(
+        "f, dplyr:mutate, dplyr:mutate.data.frame, dplyr:mutate_cols, withCallingHandlers, mutate_col, \
+            mask$eval_all_mutate, eval, .Call, slow",
+        "f, dplyr:mutate, slow",
+    );
+    // Elsewhere, dplyr is shown as other packages are.
+    check(
+        "knitr::knit, process_file, evaluate, evaluate_call, knitr:knit_print, dplyr:arrange, g",
+        "knitr::knit, dplyr:arrange, g",
+    );
+}
+
 #[test]
 fn documents_and_tests() {
     let evaluate = "evaluate, evaluate::evaluate, evaluate_call, timing_fn, handle, try, tryCatch, doTryCatch, \
@@ -137,6 +241,39 @@ fn documents_and_tests() {
             .External2, slow",
         "testthat::test_dir, expect_equal, slow",
     );
+    // In another process.
+    check(
+        "do.call, <Anonymous>, <Anonymous>, with_reporter, tryCatch, test_one_file, source_file, test_code, eval, \
+            eval test-a.R, expect_error, expect_condition_matching_, quasi_capture, .capture, withCallingHandlers, \
+            eval_bare, .External2, slow",
+        "expect_error, slow",
+    );
+    check(
+        "testthat::test_dir, test_files, source_file, test_code, eval test-a.R, expect_snapshot, expect_snapshot_, \
+            with_is_snapshotting, verify_exec, evaluate::evaluate, doWithOneRestart, with_handlers, eval, slow",
+        "testthat::test_dir, expect_snapshot, slow",
+    );
+}
+
+#[test]
+fn methods_that_print_are_code_of_the_user() {
+    let prints = "evaluate::evaluate, withRestarts, doWithOneRestart, with_handlers, eval, eval, withCallingHandlers, \
+        watcher$print_value, withVisible, handle_value, handler$value";
+    check(
+        &format!("{prints}, evalq, evalq, print, print.own, slow"),
+        "evaluate::evaluate, print, print.own, slow",
+    );
+    check(
+        &format!("knitr::knit, {prints}, fun, withVisible, knit_print, knit_print.own, slow"),
+        "knitr::knit, knit_print.own, slow",
+    );
+    check(
+        &format!(
+            "knitr::knit, {prints}, fun, withVisible, knit_print, knit_print.default, normal_print, print, f"
+        ),
+        "knitr::knit, print, f",
+    );
+    check("f, knit_print, g", "f, knit_print, g");
 }
 
 #[test]
@@ -163,11 +300,12 @@ fn the_code_that_callr_runs_begins_with_the_function_of_the_user() {
 
 #[test]
 fn functions_of_users_with_such_names_are_shown() {
-    let names = Rules::get().unwrap().rules.iter().filter(|rule| {
+    let rules = || Rules::get().unwrap().rules.iter();
+    let is_of_r = |rule: &&Rule| rule.package == BASE || rule.package == ANY;
+    let names = rules().filter(|rule| {
         rule.name.end.is_none()
             && rule.callers[0].is_none()
-            && rule.package != BASE
-            && rule.package != ANY
+            && !rules().filter(is_of_r).any(|other| other.name == rule.name)
     });
     for name in names.map(|rule| rule.name.start) {
         let stack = format!("main app.R, {name} app.R, f app.R, g");
@@ -195,6 +333,31 @@ fn functions_of_users_with_such_names_are_shown() {
         "source_file",
         "workLoop",
         "output$write",
+        // Internal functions of promises, Shiny, plumber2, testthat and dplyr.
+        "callback",
+        "contextFunc",
+        "isolate",
+        "h",
+        "handler",
+        "impl",
+        "inject",
+        "mutate_cols",
+        "verify_exec",
+        "with_reporter",
+        "send",
+        "daemon",
+        "user",
+        "instance",
+        "iterator",
+        "is_exhausted",
+        "as_iterator",
+        "then",
+        "resolved",
+        "value.list",
+        "e$fun",
+        "serialize",
+        "...future.FUN",
+        "...furrr_fn",
     ] {
         let stack = format!("main, {name}, f, g");
         check(&stack, &stack);
@@ -215,6 +378,170 @@ fn functions_of_users_with_such_names_are_shown() {
         "httpuv::runServer, service, run_now, execCallbacks, rookCall, compute, func, my_handler, slow",
         "httpuv::runServer, service, my_handler, slow",
     );
+}
+
+#[test]
+fn workers_show_the_code_that_they_run() {
+    let caught = "base:tryCatch, base:tryCatchList, base:tryCatchOne, base:doTryCatch";
+    check(
+        &format!(
+            "parallel::workRSOCK, workLoop, workCommand, {caught}, do.call, -:<Anonymous>, evalFutureInternal, {caught}, \
+                eval, eval, lapply, FUN, ...future.FUN, slow"
+        ),
+        "-:<Anonymous>, ...future.FUN, slow",
+    );
+    check(
+        "crew::crew_worker, do.call, <Anonymous>, nanonext:send, eval_mirai, eval, crew::crew_eval, tryCatch, eval, \
+            targets::target_run_worker, target_run, build_init, build_eval_fce17be7, eval, slow",
+        "crew::crew_worker, slow",
+    );
+    check(
+        "mirai::daemon, nanonext:send, mirai:eval_mirai, eval, do.call, <Anonymous> a.R, slow",
+        "mirai::daemon, <Anonymous> a.R, slow",
+    );
+    check("-:daemon, send, f", "-:daemon, send, f");
+    check("daemon, nanonext:send, f", "daemon, f");
+    check(
+        "do, nanonext:send, serialize",
+        "do, nanonext:send, serialize",
+    );
+    check(
+        "%dopar%, e$fun, mclapply, lapply, FUN, sendMaster, try, lapply, FUN, tryCatch, eval, eval, slow",
+        "%dopar%, slow",
+    );
+    check("f, e$fun, g", "f, e$fun, g");
+    check(
+        "BiocParallel::bplapply, bplapply, .bpinit, bploop, .manager_send, .send_to, mcparallel, sendMaster, serialize, \
+            eval, .bpworker_EXEC, do.call, .workerLapply_impl, do.call, <Anonymous>, FUN, -:FUN, slow",
+        "BiocParallel::bplapply, -:FUN, slow",
+    );
+}
+
+#[test]
+fn a_future_that_is_an_argument_is_code_of_the_user() {
+    check(
+        "value, f, future::future, run, run.Future, launchFuture, evalFuture, evalFutureInternal, eval, eval, g, h",
+        "value, f, future::future, g, h",
+    );
+    let waits = "future:value.list, future:resolved, future:resolved.ClusterFuture, parallelly:connectionId";
+    check(&format!("f, future::value, {waits}"), "f, future::value");
+    check(
+        "value, value.list, resolved, f",
+        "value, value.list, resolved, f",
+    );
+    check(
+        "furrr::future_map, furrr_map_template, f, g",
+        "furrr::future_map, f, g",
+    );
+    check(
+        "furrr::future_map, furrr_map_template, furrr_template, future::future, run, eval, do.call, <Anonymous>, map_, \
+            with_indexed_errors, <Anonymous>, .f, ...furrr_fn, slow",
+        "furrr::future_map, ...furrr_fn, slow",
+    );
+}
+
+#[test]
+fn generators_show_the_code_of_their_steps() {
+    let steps = "evalq, evalq, base::evalq, base::evalq";
+    let user = "user, <<-, env_poke, eval_bare, .External2";
+    check(
+        &format!(
+            "f, coro::loop, eval_bare, .External2, <Anonymous>, is_exhausted, <<-, env_poke, iterator, {steps}, {user}, slow"
+        ),
+        "f, coro::loop, slow",
+    );
+    check(
+        "f, coro::loop, eval_bare, .External2, g, slow",
+        "f, coro::loop, g, slow",
+    );
+    check(
+        &format!("f, coro::is_exhausted, numbers, {steps}, {user}, slow"),
+        "f, coro::is_exhausted, numbers, slow",
+    );
+    check(
+        &format!(
+            "task, local, coro:instance, {steps}, then, promises::then, as_promise, {user}, f"
+        ),
+        "task, f",
+    );
+    check(
+        &format!("numbers, {steps}, with_try_catch, inject, tryCatch, {user}, f"),
+        "numbers, f",
+    );
+    check(
+        "local, eval.parent, eval, eval, eval, eval, instance, user, then, f",
+        "instance, user, then, f",
+    );
+    check(
+        "evalq, evalq, user, is_exhausted, f",
+        "user, is_exhausted, f",
+    );
+    check(&format!("{steps}, -:user, f"), "-:user, f");
+}
+
+/// A stack in which a rule applies, of which the last frame is called by that of the rule. It begins with a framework,
+/// if the rule says that it ends.
+fn stack_of(rule: &Rule, frame: &str) -> Vec<String> {
+    let begins = (rule.action == Action::Ends).then_some("shiny:..stacktraceoff..");
+    let callers = rule.callers.iter().rev().flatten().copied();
+    let frames = begins.into_iter().chain(callers).chain([frame, "called"]);
+    frames.map(str::to_owned).collect()
+}
+
+/// The rules of functions with one name, and this name with the package if the rule needs that.
+fn rules_with_names() -> impl Iterator<Item = (&'static Rule, String)> {
+    let rules = Rules::get().unwrap().rules.iter();
+    let rules =
+        rules.filter(|rule| rule.name.end.is_none() && !matches!(rule.action, Action::Label(_)));
+    rules.map(|rule| match (rule.is_certain, rule.name.start) {
+        (true, name) => (rule, format!("{}:{name}", rule.package)),
+        (false, name) => (rule, name.to_owned()),
+    })
+}
+
+#[test]
+fn each_rule_has_an_effect() {
+    for (rule, frame) in rules_with_names() {
+        let stack = stack_of(rule, &frame);
+        let stack: Vec<_> = stack.iter().map(String::as_str).collect();
+        let (left, _) = shown(&stack);
+        let is_shown = |name: &str| left.contains(&name.to_owned());
+        match rule.action {
+            // Callers may have the same name.
+            Action::Hide => assert!(
+                left.iter().filter(|left| **left == frame).count()
+                    < stack.iter().filter(|name| **name == frame).count(),
+                "{rule:?}"
+            ),
+            Action::Begins => assert!(!is_shown("called"), "{rule:?}"),
+            _ => assert!(is_shown("called"), "{rule:?}"),
+        }
+    }
+}
+
+#[test]
+fn no_rule_hides_a_function_of_the_user() {
+    let is_of_base = |name| {
+        let mut rules = Rules::get().unwrap().rules.iter();
+        rules.any(|rule| rule.package == BASE && rule.name.start == name)
+    };
+    for (rule, _) in rules_with_names() {
+        let (own, in_file) = (
+            format!("-:{}", rule.name.start),
+            format!("{} a.R", rule.name.start),
+        );
+        for frame in [own, in_file] {
+            // Functions of base that evaluate code have its file.
+            if is_of_base(rule.name.start) && !frame.starts_with('-') {
+                continue;
+            }
+            let stack = stack_of(rule, &frame);
+            let (left, _) = shown(&stack.iter().map(String::as_str).collect::<Vec<_>>());
+            assert!(left.contains(&frame), "{rule:?}: {left:?}");
+            let goes_on = left.contains(&"called".to_owned());
+            assert!(rule.action != Action::Begins || goes_on, "{rule:?}");
+        }
+    }
 }
 
 #[test]

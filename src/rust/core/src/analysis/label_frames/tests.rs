@@ -269,6 +269,11 @@ fn units_of_work_are_labels_and_remain_frames() {
         ("main", 1.0),
         (&format!("main>DATA>{own}>f"), 1.0),
         (&format!("main>{A}>DATA"), 1.0),
+        // Names that several units have count only if there is no other.
+        ("SAVE>UNNAMED>g", 1.0),
+        ("UNNAMED>OUTPUT>g", 1.0),
+        ("UNNAMED>OUTPUT>DATA", 1.0),
+        (&format!("UNNAMED>{own}>f"), 1.0),
     ]);
     let functions: Vec<_> = x.functions.iter().copied().collect();
     x.functions = Default::default();
@@ -276,10 +281,13 @@ fn units_of_work_are_labels_and_remain_frames() {
         let unit = match x.strings.get(function.name) {
             "DATA" => Some("<reactive:data>"),
             "SAVE" => Some("<observer:save>"),
+            "UNNAMED" => Some("<observer>"),
+            "OUTPUT" => Some("private$withCurrentOutput"),
             _ => None,
         };
         if let Some(unit) = unit {
             function.name = x.strings.intern(unit).unwrap();
+            function.system_name = function.name;
         }
         x.functions.push(function).unwrap();
     }
@@ -290,6 +298,10 @@ fn units_of_work_are_labels_and_remain_frames() {
             "main:0 | ",
             "main:0><reactive:data>:0>f:0 | shiny.reactive mine",
             "main:0><reactive:data>:0 | a 1 shiny.reactive <reactive:data>",
+            "<observer:save>:0><observer>:0>g:0 | shiny.reactive <observer:save>",
+            "<observer>:0>private$withCurrentOutput:0>g:0 | shiny.reactive <output>",
+            "<observer>:0>private$withCurrentOutput:0><reactive:data>:0 | shiny.reactive <reactive:data>",
+            "<observer>:0>f:0 | shiny.reactive mine",
         ]
     );
 }

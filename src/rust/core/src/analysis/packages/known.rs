@@ -3,6 +3,7 @@
 use super::environments::{EnvironmentId, Environments, GLOBAL, Home, NameId};
 use crate::analysis::frame_names::address;
 use crate::analysis::heap_frames::is_of_heap;
+use crate::model::titled::without_title;
 use crate::model::{
     COLLECTION, COPYING, FINALIZER, Function, LocationId, NATIVE, Profile, is_deparsed,
 };
@@ -23,9 +24,9 @@ pub enum Known {
     Name(Option<NameId>),
 }
 
-/// The name of a function without its package, which `package::name` contains.
+/// The name of a function without its package, which `package::name` contains, and without the title of the call.
 pub fn name_in_package<'p>(profile: &'p Profile, function: &Function) -> &'p str {
-    let name = profile.strings.get(function.name);
+    let name = without_title(profile.strings.get(function.name));
     let package = function.package.map(|id| profile.strings.get(id));
     let rest = package.and_then(|package| name.strip_prefix(package)?.strip_prefix("::"));
     rest.map_or(name, |rest| rest.strip_prefix(':').unwrap_or(rest))
@@ -63,6 +64,6 @@ pub fn known_of_function(
     }
     match text(function.name) {
         COLLECTION | COPYING | FINALIZER => Known::Nothing,
-        name => Known::Name(environments.name(name)),
+        name => Known::Name(environments.name(without_title(name))),
     }
 }

@@ -65,6 +65,7 @@ fn woven(example: &Example) -> String {
         ..Module::default()
     };
     let recording = Recording {
+        is_native: true,
         words: &words,
         modules: vec![
             module("/usr/lib/R/lib/libR.so", Role::Evaluator),

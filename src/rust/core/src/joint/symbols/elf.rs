@@ -9,12 +9,13 @@
 use super::files::Files;
 use super::names;
 use super::ranges::Ranges;
+use super::stubs::Processor;
 use crate::error::{Error, Result};
 use crate::limits::memory::TryGrow;
 use flate2::read::ZlibDecoder;
 use hmac_sha256::Hash;
 use object::LittleEndian;
-use object::elf::{self, FileHeader64, SectionHeader64, Sym64};
+use object::elf::{self, FileHeader64, Rela64, SectionHeader64, Sym64};
 use object::read::elf::{
     CompressionHeader, FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym,
 };
@@ -32,6 +33,7 @@ use std::path::{Path, PathBuf};
 type Header = FileHeader64<LittleEndian>;
 type Section = SectionHeader64<LittleEndian>;
 type Symbol = Sym64<LittleEndian>;
+type Relocation = Rela64<LittleEndian>;
 type Strings<'f> = StringTable<'f, &'f [u8]>;
 const LE: LittleEndian = LittleEndian;
 
@@ -211,6 +213,45 @@ impl<'f> Elf<'f> {
         Ok(is_complete.then(|| (Path::new(OsStr::from_bytes(name)), id)))
     }
 
+    /// The processor for which the file was compiled, if its stubs are known.
+    pub fn processor(&self) -> Option<Processor> {
+        match self.header.e_machine(LE) {
+            elf::EM_X86_64 => Some(Processor::X86_64),
+            elf::EM_AARCH64 => Some(Processor::Aarch64),
+            _ => None,
+        }
+    }
+
+    /// The slots of the global offset table that get the address of a function of another file.
+    pub fn slots(&self) -> Result<Vec<Slot>> {
+        let mut slots = Vec::new();
+        for section in self.sections.iter() {
+            if section.sh_type(LE) != elf::SHT_RELA {
+                continue;
+            }
+            let symbols = self.sections.section(section.link(LE)).ok();
+            let names = symbols.and_then(|table| self.sections.section(table.link(LE)).ok());
+            let symbols = self.content(symbols)?.unwrap_or_default();
+            let names = strings(self.content(names)?.unwrap_or_default());
+            let symbols: &[Symbol] = whole(symbols);
+            for relocation in whole::<Relocation>(self.content(Some(section))?.unwrap_or_default())
+            {
+                let kind = relocation.r_type(LE, false).0;
+                if !SLOTS.contains(&kind) {
+                    continue;
+                }
+                let symbol = symbols.get(relocation.r_sym(LE, false) as usize);
+                let name = symbol.and_then(|symbol| names.get(symbol.st_name(LE)).ok());
+                let name = name.and_then(|name| names::text(unversioned(name)));
+                if let Some(name) = name.filter(|name| !name.is_empty()) {
+                    let address = relocation.r_offset.get(LE);
+                    slots.try_push(Slot { address, name })?;
+                }
+            }
+        }
+        Ok(slots)
+    }
+
     /// All functions, or only those that are exported.
     pub fn functions(&self, all: bool) -> Result<Option<Functions<'f>>> {
         let kind = if all {
@@ -227,11 +268,7 @@ impl<'f> Elf<'f> {
             return Ok(None);
         };
         let mut ranges = Vec::new();
-        // A truncated table may end inside a symbol.
-        let whole = table.len() / size_of::<Symbol>();
-        let (symbols, _) =
-            object::pod::slice_from_bytes::<Symbol>(table, whole).unwrap_or_default();
-        for function in symbols.iter().filter_map(function) {
+        for function in whole(table).iter().filter_map(function) {
             ranges.try_push(function)?;
         }
         Ok(Some(Functions {
@@ -240,6 +277,23 @@ impl<'f> Elf<'f> {
         }))
     }
 }
+
+/// The entries of a table. A truncated one may end inside an entry.
+fn whole<T: object::pod::Pod>(table: &[u8]) -> &[T] {
+    let count = table.len() / size_of::<T>();
+    let entries = object::pod::slice_from_bytes::<T>(table, count);
+    entries.map_or(&[][..], |(entries, _)| entries)
+}
+
+/// A slot of the global offset table, and the function whose address it gets.
+pub struct Slot {
+    pub address: u64,
+    pub name: String,
+}
+
+/// The kinds of relocations that fill such slots: `R_X86_64_GLOB_DAT`, `R_X86_64_JUMP_SLOT`, `R_AARCH64_GLOB_DAT` and
+/// `R_AARCH64_JUMP_SLOT`. Other processors have other numbers for them, but no stubs that are known here.
+const SLOTS: [u32; 4] = [6, 7, 1025, 1026];
 
 /// The functions of a symbol table.
 pub struct Functions<'f> {

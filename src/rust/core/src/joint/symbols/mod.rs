@@ -7,7 +7,8 @@
 //! 2. The symbol table of the file (`elf`), if the address is inside a symbol. The nearest symbol
 //!    before the address is not used: a stripped library has few symbols, and all its other
 //!    functions would get their names.
-//! 3. `module+0x1234`, with the start address of the function ([`bounds`]) or, if that is unknown,
+//! 3. The procedure linkage table (`stubs`): `memcpy@plt` is the code that calls a function of another file.
+//! 4. `module+0x1234`, with the start address of the function ([`bounds`]) or, if that is unknown,
 //!    the address itself.
 //!
 //! A file may have changed since it was loaded, so it is used only if its build id equals the one
@@ -35,6 +36,8 @@ mod names;
 mod ranges;
 #[cfg(target_os = "linux")]
 mod separate;
+#[cfg(target_os = "linux")]
+mod stubs;
 mod symbol;
 #[cfg(target_os = "linux")]
 mod units;

@@ -5,11 +5,12 @@ use super::bounds::Bounds;
 use super::dwarf::{DebugInformation, Frame};
 use super::elf::{Elf, Functions};
 use super::files::Files;
+use super::stubs::Stubs;
 use super::symbol::{DELETED, NameSource, Symbol};
 use super::{names, separate};
 use crate::error::Result;
 use crate::joint::recording::Module;
-use crate::limits::memory::{TryCollect, TryGrow, owned};
+use crate::limits::memory::{TryCollect, TryGrow, owned, written};
 use crate::model::UNKNOWN;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ pub struct ModuleSymbols<'f> {
     /// The file itself, kept for its unwind tables, which are rarely needed.
     own: Option<Elf<'f>>,
     bounds: Option<Bounds>,
+    /// Read when an address has no name otherwise.
+    stubs: Option<Stubs>,
 }
 
 impl<'f> ModuleSymbols<'f> {
@@ -58,6 +61,7 @@ impl<'f> ModuleSymbols<'f> {
             functions,
             own,
             bounds: None,
+            stubs: None,
         })
     }
 
@@ -97,6 +101,19 @@ impl<'f> ModuleSymbols<'f> {
         if let Some(system_name) = functions.and_then(|functions| functions.at(address)) {
             outermost.name = names::demangle(&system_name).unwrap_or_else(|| system_name.clone());
             outermost.system_name = system_name;
+            outermost.name_source = NameSource::SymbolTable;
+            return Ok(symbols);
+        }
+        let stubs = match (&mut self.stubs, &self.own) {
+            (Some(stubs), _) => stubs,
+            (unread, Some(own)) => unread.insert(Stubs::read(own)?),
+            (None, None) => return Ok(symbols),
+        };
+        if let Some(system_name) = stubs.at(address) {
+            let name = names::demangle(system_name);
+            let name = name.as_deref().unwrap_or(system_name);
+            outermost.name = written(format_args!("{name}@plt"))?;
+            outermost.system_name = written(format_args!("{system_name}@plt"))?;
             outermost.name_source = NameSource::SymbolTable;
         }
         Ok(symbols)

@@ -224,3 +224,35 @@ fn slices_are_read_as_samples() {
         sums_of_samples(&x, &all, &[0]),
     );
 }
+
+/// A profile with these sums of memory in use, of which three kinds are recorded.
+fn with_levels(bytes: &[f64]) -> Profile {
+    let stacks: Vec<&str> = bytes.iter().map(|_| "f").collect();
+    let mut x = profile(SourceKind::named("rprof"), &stacks);
+    for (name, share) in [("vsize_small", 0.25), ("vsize_large", 0.5), ("nodes", 0.25)] {
+        let column: Vec<f64> = bytes.iter().map(|bytes| bytes * share).collect();
+        x.values.push(values(name, "bytes", &column));
+    }
+    x
+}
+
+#[test]
+fn memory_in_use_is_the_largest_of_each_part() {
+    let few = order(&with_levels(&[100.0, 400.0, f64::NAN, 200.0]));
+    assert_eq!(few["memory"]["samples"], 1);
+    assert_eq!(whole_numbers(&few["memory"]["bytes"]), [100, 400, 0, 200]);
+    // 2,500 samples: parts of 3, the last one of 1.
+    let many: Vec<f64> = (0..2500).map(|at| f64::from(4 * (at % 11))).collect();
+    let many = order(&with_levels(&many));
+    assert_eq!(many["memory"]["samples"], 3);
+    let bytes = whole_numbers(&many["memory"]["bytes"]);
+    assert_eq!(bytes.len(), 834);
+    assert_eq!(bytes[..3], [8, 20, 32]);
+    assert_eq!(bytes[833], 8);
+    assert!(order(&with_levels(&[f64::NAN])).get("memory").is_none());
+    assert!(
+        order(&profile(SourceKind::named("rprof"), &["f"]))
+            .get("memory")
+            .is_none()
+    );
+}

@@ -15,7 +15,7 @@ pub struct Position {
 }
 
 /// As many callers as a rule may name.
-pub type Callers = [Option<&'static str>; 5];
+pub type Callers = [Option<&'static str>; 8];
 
 pub trait Plumbing: Debug {
     /// Whether the frame at the position is shown. `position` goes on to the frames that it calls.

@@ -4,4 +4,5 @@ pub mod build;
 mod damage;
 mod debug;
 mod places;
+mod stubs;
 mod tables;

@@ -60,8 +60,12 @@ fn the_table_of_symbols_names_functions_of_their_size_only() {
     let code = module(&library).code;
     let mut gaps = 0;
     for address in (code.start - BIAS..code.end - BIAS).filter(|address| !named(*address)) {
-        let name = unnamed(&library, address);
-        is_unnamed(&ask(&module(&library), &[address])[0], &name);
+        let symbols = ask(&module(&library), &[address]).remove(0);
+        // Stubs have names as well, see `stubs.rs`.
+        if symbols[0].name.ends_with("@plt") {
+            continue;
+        }
+        is_unnamed(&symbols, &unnamed(&library, address));
         gaps += 1;
     }
     assert!(gaps > 50, "{gaps}");

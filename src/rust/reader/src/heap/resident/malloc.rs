@@ -10,7 +10,6 @@ use profile_runtime::memory::{Memory, at};
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::process;
 
 /// The figures of the allocator that this process uses.
 pub fn figures() -> Result<Malloc> {
@@ -73,12 +72,12 @@ impl Symbol {
     }
 }
 
-/// Finds the memory of glibc's arenas: it begins with a `heap_info`, see `malloc/arena.c`.
-pub fn find_arenas(divided: &mut Divided) -> Result<()> {
+/// Finds the memory of glibc's arenas in a process: it begins with a `heap_info`, see `malloc/arena.c`.
+pub fn find_arenas(pid: i32, divided: &mut Divided) -> Result<()> {
     let Malloc::Glibc(glibc) = &mut divided.malloc else {
         return Ok(());
     };
-    let mut memory = ProcessMemory::new(i32::try_from(process::id()).unwrap_or(0));
+    let mut memory = ProcessMemory::new(pid);
     let mut arenas: Vec<Range<u64>> = Vec::new();
     for region in &divided.regions {
         if !region.is_plain() || !region.may_read || !region.may_write || region.is_shared {

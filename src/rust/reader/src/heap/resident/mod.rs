@@ -11,7 +11,7 @@
     target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod malloc;
+pub mod malloc;
 pub mod pages;
 pub mod regions;
 pub mod rest;
@@ -59,6 +59,9 @@ pub enum Malloc {
     Other(String),
     Glibc(Glibc),
 }
+
+/// The name of glibc's allocator.
+pub const GLIBC: &str = "glibc";
 
 /// The figures of glibc's `mallinfo2()`, without chunks that are mappings of their own.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::rows::Row;
 use super::split::Claim;
-use super::{Malloc, Resident};
+use super::{GLIBC, Malloc, Resident};
 use crate::heap::objects::Objects;
 use crate::recorded::source::{add_numbers, attribute};
 use profile_core::error::Result;
@@ -52,7 +52,7 @@ impl Rest {
                 rest.allocator = match &divided.malloc {
                     Malloc::Unknown => None,
                     Malloc::Other(name) => Some(owned(name)?),
-                    Malloc::Glibc(_) => Some(owned("glibc")?),
+                    Malloc::Glibc(_) => Some(owned(GLIBC)?),
                 };
                 divided.sum()
             }

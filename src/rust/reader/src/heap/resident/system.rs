@@ -17,23 +17,15 @@ const TRIES: u32 = 10;
 const WORD: u64 = 8;
 const AT_ONCE: u64 = 1 << 13;
 
-/// The resident memory of another process.
-pub fn resident_of(process: &Process) -> Result<Resident> {
-    divided(process, Malloc::Unknown, Vec::new())
-}
-
 /// The resident memory of this process.
 pub fn own_resident(process: &Process, pools: Vec<Pool>) -> Result<Resident> {
     // What is needed to look at it is allocated afterwards.
     let malloc = malloc::figures()?;
-    let mut resident = divided(process, malloc, pools)?;
-    if let Resident::Divided(divided) = &mut resident {
-        malloc::find_arenas(divided)?;
-    }
-    Ok(resident)
+    resident_of(process, malloc, pools)
 }
 
-fn divided(process: &Process, malloc: Malloc, pools: Vec<Pool>) -> Result<Resident> {
+/// The resident memory of a process, with the figures of its allocators, if they are known.
+pub fn resident_of(process: &Process, malloc: Malloc, pools: Vec<Pool>) -> Result<Resident> {
     let mut regions = None;
     for _ in 0..TRIES {
         regions = regions::parse(&process.smaps())?;
@@ -46,12 +38,14 @@ fn divided(process: &Process, malloc: Malloc, pools: Vec<Pool>) -> Result<Reside
         return Ok(process.resident().map_or(Resident::Unknown, Resident::Size));
     };
     let pages = pages(process, &regions)?;
-    Ok(Resident::Divided(Divided {
+    let mut divided = Divided {
         regions,
         pages,
         malloc,
         pools,
-    }))
+    };
+    malloc::find_arenas(process.pid, &mut divided)?;
+    Ok(Resident::Divided(divided))
 }
 
 /// The pages of regions without names that are resident in part, as far as the system permits to read them.

@@ -5,7 +5,7 @@
 //! - [`proc`]: what `/proc` reports about them; [`names`]: their programs and scripts; [`permission`]: why access is refused;
 //! - [`cgroup`]: limits of their memory; [`memory_use`]: how much they use, and how they ended;
 //! - [`thread`]: the thread that runs R, and how it is kept still;
-//! - [`native`]: the native stack of a thread that is stopped;
+//! - [`native`]: the native stack of a thread that is stopped; [`waits`]: what a thread waits for;
 //! - [`forks`]: of this process;
 //! - [`workers`]: R processes that work for others;
 //! - [`placement`]: of the reading thread on a processor; [`caller`]: its ID.
@@ -22,6 +22,7 @@ mod permission;
 mod placement;
 mod proc;
 mod thread;
+mod waits;
 mod workers;
 
 pub use cgroup::{Cgroup, MemoryLimit, kills_on_machine, memory_left, memory_of_machine};

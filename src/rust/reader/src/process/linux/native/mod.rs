@@ -275,6 +275,7 @@ impl<'f> NativeReader<'f> {
             &self.words,
         )?;
         Ok(Recording {
+            is_native: true,
             words: &self.words,
             modules: self.unwinder.modules.seen(self.eval)?,
             evaluator,

@@ -21,8 +21,10 @@ pub(super) mod watched;
 
 use super::permission::gone;
 use super::proc::{Execution, Process, Status};
+use super::waits;
 use crate::process::computing::{Evidence, SystemCall};
 use crate::recorded::states::{Activity, FoundThread, State, Stops, WhyFree};
+use crate::recorded::waits::Wait;
 use hold::Holder;
 use pause::{Failure, Stopper};
 use profile_core::error::Result;
@@ -134,6 +136,11 @@ impl Thread {
     pub fn system_call(&self) -> Option<i64> {
         let call = runner::in_call(self.pid, self.id)?;
         Some(call.number).filter(|number| *number >= 0)
+    }
+
+    /// What it waits for, if it waits.
+    pub fn wait(&self) -> Result<Option<Wait>> {
+        waits::look(self.pid, self.id)
     }
 
     fn status(&self) -> Option<Status> {
