@@ -327,7 +327,7 @@ impl Merger<'_> {
                 StackPart::Copy => {
                     let location = self.items.r.copying(profile)?;
                     self.stack.try_push(location)?;
-                },
+                }
             }
         }
         profile.stacks.intern(&self.stack).map(Some)

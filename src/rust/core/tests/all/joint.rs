@@ -4,7 +4,7 @@ use profile_core::error::Position;
 use profile_core::formats::problems::{ProblemKind, Problems};
 use profile_core::io::input::Origin;
 use profile_core::joint::positions::CodeId;
-use profile_core::joint::recording::{EXACT, WHOLE_CONTEXTS, WHOLE_STACK, WITH_POSITIONS};
+use profile_core::joint::recording::{EXACT, Title, WHOLE_CONTEXTS, WHOLE_STACK, WITH_POSITIONS};
 use profile_core::joint::{
     Distinct, Evaluator, Line, Module, Position as InCode, Recording, Role, Wanted, check_target,
     merge,
@@ -353,7 +353,7 @@ fn a_file_that_broke_off_on_a_full_disk_says_how_many_samples_are_missing() {
 }
 
 #[test]
-fn frames_without_a_line_get_that_of_their_position() {
+fn frames_without_a_line_get_that_of_their_position_and_calls_get_their_titles() {
     // R knows the line of the outermost function, a garbage collection has no position.
     let file = format!(
         "{}#File 1: own.R\n:1:2:3:4:\"<GC>\" \"f1\" \"f2\" 1#7 \"f3\" \n:1:2:3:4:\"f1\" \"f2\" 1#7 \"f3\" \n",
@@ -367,13 +367,22 @@ fn frames_without_a_line_get_that_of_their_position() {
         words.extend(positions.concat());
         words
     };
-    let words = [
+    let mut words = [
         with([known.to_words(), InCode::NONE, other.to_words()]),
         with([unknown.to_words(), known.to_words(), other.to_words()]),
     ];
+    // The first call of both, and the outermost one of the second.
+    for (tick, number) in [(0, 0), (1, 0), (1, 2)] {
+        let mut room = [0; 20];
+        let title = Title::new(b"dplyr").unwrap();
+        let count = title.write(number, &mut room).unwrap();
+        words[tick][1] += (count as u64) << 32;
+        words[tick].extend(&room[..count]);
+    }
     let words = words.concat();
     let mut recording = recording(&words);
     recording.modules.clear();
+    recording.is_native = false;
     let positions = Distinct::of(&recording).unwrap();
     assert_eq!(positions.positions, [known, other, unknown]);
     let file_of = "<pkg::f>";
@@ -408,7 +417,11 @@ fn frames_without_a_line_get_that_of_their_position() {
     let places: Vec<_> = profile.samples.stack.iter().map(place).collect();
     assert_eq!(
         places[0],
-        ["<GC>  0", "f1 <pkg::f> 3", "f2  0", "f3 own.R 7"]
+        ["<GC>  0", "f1(dplyr) <pkg::f> 3", "f2  0", "f3 own.R 7"]
     );
-    assert_eq!(places[1], ["f1  0", "f2 <pkg::f> 3", "f3 own.R 7"]);
+    assert_eq!(
+        places[1],
+        ["f1(dplyr)  0", "f2 <pkg::f> 3", "f3(dplyr) own.R 7"]
+    );
+    assert_eq!(profile.sources[0].duration, None);
 }

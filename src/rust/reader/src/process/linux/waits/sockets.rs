@@ -21,7 +21,7 @@ pub fn other_end(pid: i32, inode: u64) -> Result<(WaitKind, Option<String>)> {
     }
     let text = read(pid, "unix");
     match text.lines().find_map(|line| path_in(line, inode)) {
-        Some(path) if path.is_empty() => Ok((WaitKind::Pipe, None)),
+        Some("") => Ok((WaitKind::Pipe, None)),
         Some(path) => Ok((WaitKind::Pipe, Some(owned(path)?))),
         None => Ok((WaitKind::Network, None)),
     }
