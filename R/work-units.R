@@ -68,7 +68,7 @@ unit_keys <- c(
 #' Workers, such as those of crew, do not run `_targets.R`. Where processes are recorded by [profile_process()] or with
 #' `children = TRUE`, the name of the target is read from the memory of the process, from the frame of targets' function
 #' `target_run()`, and is the same label: no call is needed. There, loading what the target needs and storing its value have the
-#' label as well. This works with the workers of crew, callr, clustermq and future, from targets 1.8 on.
+#' label as well. targets 1.12 has this function, which workers call as well.
 #'
 #' @section Tasks:
 #' Tasks of future and mirai have no label by themselves, since nothing on the stack of the process that runs a task

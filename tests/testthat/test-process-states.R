@@ -27,7 +27,47 @@ test_that("a process that reads a socket says so", {
     x <- wait_for_stack(pid, c(name, "ask"))
     expect_identical(x$line[[2]], 3L, info = name)
     expect_match(attr(x, "system_call"), "select|poll", info = name)
+    expect_identical(attr(x, "waits_for"), "network", info = name)
+    # The name of the host may be that of both versions of the protocol.
+    expect_match(attr(x, "waits_for_name"), paste0(":", port, "$"), info = name)
+    expect_match(paste(format(x, width = 1000), collapse = " "), paste0("and waits for the network: .*:", port))
   }
+})
+
+# What a process waits for in this code, as soon as it is in the function of R that waits.
+wait_in <- function(code, name) {
+  pid <- local_r_process(c("ask <- function() {", code, "}", "ready()", "ask()"), envir = parent.frame())
+  x <- NULL
+  wait_for(function() {
+    x <<- wait_for_stack(pid, c(name, "ask"))
+    !is.na(attr(x, "waits_for"))
+  })
+  c(attr(x, "waits_for"), attr(x, "waits_for_name"))
+}
+
+test_that("a process that waits says what for", {
+  skip_without_processes()
+  expect_identical(wait_in("Sys.sleep(1e6)", "Sys.sleep"), c("sleep", NA))
+  expect_identical(wait_in("system('exec sleep 1000')", "system"), c("child", "sleep"))
+  expect_identical(wait_in("readLines(pipe('exec sleep 1000'))", "readLines"), c("pipe", NA))
+  fifo <- withr::local_tempfile()
+  expect_identical(system2("mkfifo", shQuote(fifo)), 0L)
+  # Opening it waits for the other end: no call with a descriptor.
+  expect_identical(wait_in(sprintf("readLines(pipe('cat %s'))", fifo), "readLines"), c("pipe", NA))
+})
+
+test_that("a worker of a cluster that has no task is idle", {
+  skip_without_processes()
+  cluster <- parallel::makePSOCKcluster(1)
+  withr::defer(parallel::stopCluster(cluster))
+  pid <- parallel::clusterCall(cluster, Sys.getpid)[[1]]
+  x <- NULL
+  wait_for(function() {
+    x <<- dump_stack(pid)
+    !is.na(attr(x, "waits_for")) && "workCommand" %in% x$name
+  })
+  expect_identical(attr(x, "waits_for"), "idle")
+  expect_match(format(x, width = 1000), "and waits for work", all = FALSE)
 })
 
 test_that("a compiled loop that R calls is seen with its caller", {

@@ -100,8 +100,7 @@ impl Frameworks {
             frame.kind = Kind::User;
             return Ok(frame);
         }
-        // Rules contain what calls say, such as `self$run`, not the class of the object.
-        let whole = profile.strings.get(function.system_name);
+        let whole = profile.strings.get(function.name);
         let (prefix, name) = match split_name(whole) {
             // Methods for classes of S7 have names such as `print.package::class`.
             (Some(prefix), _) if prefix.contains('.') && !all.packages.contains(&prefix) => {
@@ -122,9 +121,20 @@ impl Frameworks {
             None if !is_own => Kind::Unknown,
             _ => Kind::User,
         };
-        frame.caller = names.callers.get(name).copied();
+        // Rules contain what calls say, such as `self$run`, not the class of the object.
+        let called = split_name(profile.strings.get(function.system_name)).1;
+        let caller = names
+            .callers
+            .get(called)
+            .or_else(|| names.callers.get(name));
+        frame.caller = caller.copied();
         let is_unit = |rule: &Rule| matches!(rule.action, Action::Label(_));
-        for &rule in names.rules(name) {
+        let other = Some(called).filter(|called| *called != name);
+        for (name, rule) in [Some(name), other]
+            .into_iter()
+            .flatten()
+            .flat_map(|name| names.rules(name).map(move |&rule| (name, rule)))
+        {
             let holds = match rule.package {
                 ANY => !has_file && !is_own,
                 // The package may have been guessed from the name; a caller is better evidence.

@@ -128,6 +128,10 @@ pub fn loading<'p>(
     let mut seen: Vec<Option<&str>> = Vec::new();
     for (stack, amount) in profile.stacks.ids().zip(by_stack) {
         cancel::at_row(stack.row(), stop)?;
+        // Other types, such as exact allocations, may have stacks of their own.
+        if amount == [0.0; 2] {
+            continue;
+        }
         let frames = profile.stacks.get(stack).unpacked(&mut space)?;
         let innermost = frames.iter().position(|&frame| {
             let kind = kinds[frame.row()];

@@ -56,7 +56,7 @@ pub const TITLED: [Titled; 6] = [
     Titled::quoting("library"),
     Titled::quoting("require"),
     Titled::of_base(Role::Load, "requireNamespace", "package"),
-    // From targets 1.8 on, in the process of the pipeline and in workers.
+    // Of targets 1.12, in the process of the pipeline and in workers.
     Titled {
         package: "targets",
         function: "target_run",

@@ -53,6 +53,8 @@ impl WaitKind {
 const LOOP: &str = "execCallbacks";
 const WORKER: &str = "workCommand";
 const RECEIVES: &str = "recvData";
+/// What is between them.
+const HANDLERS: [&str; 4] = ["tryCatch", "tryCatchList", "tryCatchOne", "doTryCatch"];
 
 /// What R waits for in a call, given the names of its functions, the innermost one first. R decides before the system call:
 /// `Sys.sleep()` may watch a pipe meanwhile, and a server without a request waits for its clients in many ways.
@@ -63,13 +65,15 @@ pub fn of_r<'n>(wait: Wait, mut names: impl Iterator<Item = &'n str>) -> Wait {
     if innermost == "Sys.sleep" {
         return Wait::of(WaitKind::Sleep);
     }
-    let mut inner = innermost;
+    let mut is_first = true;
+    let mut receives = false;
     for name in names {
-        let is_loop = name == LOOP && inner == innermost && innermost == ".Call";
-        if is_loop || name == WORKER && inner.starts_with(RECEIVES) {
+        let is_loop = name == LOOP && is_first && innermost == ".Call";
+        if is_loop || name == WORKER && receives {
             return Wait::of(WaitKind::Idle);
         }
-        inner = name;
+        is_first = false;
+        receives = name.starts_with(RECEIVES) || receives && HANDLERS.contains(&name);
     }
     wait
 }
@@ -89,14 +93,18 @@ mod tests {
         assert_eq!(kind(&[]), WaitKind::Idle);
         assert_eq!(kind(&[".Call", "execCallbacks", "run_now"]), WaitKind::Idle);
         assert_eq!(kind(&["readLines", "f", "execCallbacks"]), WaitKind::Pipe);
-        let worker = [
-            "unserialize",
-            "recvData.SOCKnode",
-            "recvData",
-            "workCommand",
-            "workLoop",
-        ];
-        assert_eq!(kind(&worker), WaitKind::Idle);
+        let received = ["unserialize", "recvData.SOCKnode", "recvData"];
+        let inside = |outer: &[&'static str]| kind(&[&received[..], outer].concat());
+        assert_eq!(inside(&["workCommand", "workLoop"]), WaitKind::Idle);
+        assert_eq!(
+            inside(&["doTryCatch", "tryCatch", "workCommand"]),
+            WaitKind::Idle
+        );
+        // A worker that is the master of others.
+        assert_eq!(
+            inside(&["clusterApply", "do.call", "workCommand"]),
+            WaitKind::Pipe
+        );
         assert_eq!(
             kind(&["readLines", "f", "do.call", "workCommand"]),
             WaitKind::Pipe

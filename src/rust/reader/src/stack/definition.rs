@@ -9,9 +9,12 @@ use profile_core::model::Strings;
 use profile_runtime::environments::variable_among;
 use profile_runtime::memory::{self, Memory, at};
 use profile_runtime::objects::{
-    ATTRIBUTES, CAR, CDR, CELL, CLOSXP, DATA, ENVIRONMENT, ENVSXP, LANGSXP, LENGTH, LISTSXP,
-    PROMSXP, STRSXP, SYMSXP, TAG, Type, VALUE_OF_PROMISE, VECSXP, object_of,
+    ATTRIBUTES, CAR, CDR, CELL, DATA, ENVIRONMENT, ENVSXP, FRAME, HASHTAB, LANGSXP, LENGTH,
+    LISTSXP, PROMSXP, STRSXP, SYMSXP, TAG, Type, VALUE_OF_PROMISE, VECSXP, object_of,
 };
+
+/// The class of the functions that `object$method` makes, which call the methods of ggproto.
+const WRAPPER: &str = "ggproto_method";
 
 /// Bounds on what is read of memory that may be damaged: attributes, and strings or elements of a vector.
 const MOST_ATTRIBUTES: usize = 8;
@@ -114,25 +117,23 @@ impl<M: Memory> Function<'_, M> {
     }
 
     /// A method of ggproto. `object$method` is a function that calls it as `f` or, in newer versions, by its name.
-    pub fn of_ggproto(&mut self, called: &str, caller: Option<Call>) -> Result<Option<String>> {
-        let Some(caller) = caller else {
-            return Ok(None);
-        };
-        let Some(wrapper) = object_of(self.memory, caller.function, CLOSXP) else {
-            return Ok(None);
-        };
-        if at(&wrapper, ATTRIBUTES) == self.nil
-            || self.text_attribute(&wrapper, "class")?.as_deref() != Some("ggproto_method")
-        {
+    /// `wrapper` is the function that has called it, which has attributes.
+    pub fn of_ggproto(
+        &mut self,
+        called: &str,
+        caller: Call,
+        wrapper: &[u8; CELL],
+    ) -> Result<Option<String>> {
+        if self.text_attribute(wrapper, "class")?.as_deref() != Some(WRAPPER) {
             return Ok(None);
         }
-        let Some(environment) = self.environment(at(&wrapper, ENVIRONMENT)) else {
+        let Some(environment) = self.environment(at(wrapper, ENVIRONMENT)) else {
             return Ok(None);
         };
-        if self.variable(&environment, "f") != Some(self.address) {
+        if self.variable(&environment, "f")? != Some(self.address) {
             return Ok(None);
         }
-        let Some(object) = self.environment_in(&environment, "self") else {
+        let Some(object) = self.environment_in(&environment, "self")? else {
             return Ok(None);
         };
         let Some(class) = self.class_at(&object, 0)? else {
@@ -153,23 +154,65 @@ impl<M: Memory> Function<'_, M> {
         }
     }
 
+    /// Whether it is what `object$method` of ggproto makes.
+    pub fn is_wrapper(&mut self) -> Result<bool> {
+        let object = self.object;
+        if at(&object, ATTRIBUTES) == self.nil {
+            return Ok(false);
+        }
+        let class = self.text_attribute(&object, "class")?;
+        Ok(class.as_deref() == Some(WRAPPER))
+    }
+
     pub fn environment(&mut self, address: u64) -> Option<[u8; CELL]> {
         object_of(self.memory, address, ENVSXP)
     }
 
     /// The value of a variable, or of the promise that it is.
-    pub fn variable(&mut self, environment: &[u8; CELL], name: &str) -> Option<u64> {
-        let (memory, nil) = (&mut *self.memory, self.nil);
-        let value = variable_among(memory, nil, environment, name, MOST_MEMBERS)?;
-        match object_of(self.memory, value, PROMSXP) {
-            Some(promise) => Some(at(&promise, VALUE_OF_PROMISE)),
-            None => Some(value),
-        }
+    pub fn variable(&mut self, environment: &[u8; CELL], name: &str) -> Result<Option<u64>> {
+        let value = match at(environment, HASHTAB) == self.nil {
+            true => self.variable_of_list(at(environment, FRAME), name)?,
+            false => {
+                let (memory, nil) = (&mut *self.memory, self.nil);
+                variable_among(memory, nil, environment, name, MOST_MEMBERS)
+            }
+        };
+        let Some(value) = value else {
+            return Ok(None);
+        };
+        let promise = object_of(self.memory, value, PROMSXP);
+        Ok(Some(
+            promise.map_or(value, |promise| at(&promise, VALUE_OF_PROMISE)),
+        ))
     }
 
-    pub fn environment_in(&mut self, environment: &[u8; CELL], name: &str) -> Option<[u8; CELL]> {
+    /// The value of a variable in a list, whose symbols are mostly known.
+    fn variable_of_list(&mut self, list: u64, name: &str) -> Result<Option<u64>> {
+        let mut cell = list;
+        for _ in 0..MOST_MEMBERS {
+            if cell == self.nil {
+                return Ok(None);
+            }
+            let Some(variable) = object_of(self.memory, cell, LISTSXP) else {
+                return Ok(None);
+            };
+            let symbol = at(&variable, TAG);
+            let tag = self.names.symbol(self.memory, symbol, self.texts)?;
+            if matches!(tag, Found::Name(tag) if self.texts.get(tag) == name) {
+                return Ok(Some(at(&variable, CAR)));
+            }
+            cell = at(&variable, CDR);
+        }
+        Ok(None)
+    }
+
+    pub fn environment_in(
+        &mut self,
+        environment: &[u8; CELL],
+        name: &str,
+    ) -> Result<Option<[u8; CELL]>> {
         let address = self.variable(environment, name)?;
-        self.environment(address)
+        Ok(address.and_then(|address| self.environment(address)))
     }
 
     pub fn name_of_symbol(&mut self, symbol: u64) -> Result<Option<String>> {
@@ -226,6 +269,9 @@ impl<M: Memory> Function<'_, M> {
     fn attribute(&mut self, object: &[u8; CELL], name: &str) -> Result<Option<u64>> {
         let mut cell = at(object, ATTRIBUTES);
         for _ in 0..MOST_ATTRIBUTES {
+            if cell == self.nil {
+                return Ok(None);
+            }
             let Some(attribute) = object_of(self.memory, cell, LISTSXP) else {
                 return Ok(None);
             };

@@ -21,17 +21,19 @@ use profile_core::error::Result;
 use profile_core::limits::memory::written;
 use profile_core::model::{StringId, Strings};
 use profile_runtime::memory::{Memory, at};
-use profile_runtime::objects::{BODY, CELL, CLOSXP, ENVIRONMENT, Type};
+use profile_runtime::objects::{
+    ATTRIBUTES, BODY, CELL, CLOSXP, ENVIRONMENT, FIRST, SECOND, THIRD, Type,
+};
 
 /// Bounds on what is read of memory that may be damaged: classes that inherit from each other, and environments that a
 /// function's environment binds.
 const MOST_LEVELS: usize = 16;
-const MOST_ENVIRONMENTS: usize = 32;
+const MOST_ENVIRONMENTS: usize = 8;
 
 /// The maximum number of variables that are searched for one stack. The names of all other functions are found later.
-const MOST_VARIABLES: usize = 8_000;
+const MOST_VARIABLES: usize = 4_000;
 /// The maximum number of variables of an environment that is searched.
-const MOST_OF_ENVIRONMENT: usize = 4_000;
+const MOST_OF_ENVIRONMENT: usize = 3_000;
 const MOST_OF_INNER: usize = MOST_MEMBERS;
 
 const ANONYMOUS: &str = "<Anonymous>";
@@ -41,6 +43,8 @@ const ANONYMOUS: &str = "<Anonymous>";
 #[derive(Debug, Default)]
 pub struct Identities {
     known: Cache<Key, Option<StringId>>,
+    /// Methods, and functions that nothing binds. Each evaluation of a definition makes a new function with the same code.
+    by_code: Cache<Code, Option<StringId>>,
     bindings: Bindings,
     /// The number of variables that were searched for the current stack.
     searched: usize,
@@ -51,19 +55,35 @@ struct Key {
     function: u64,
     body: u64,
     environment: u64,
-    /// The function that has called it.
-    caller: u64,
     called: StringId,
+}
+
+/// The code of a function: its address, and what it refers to, since R may use its address for other code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Code {
+    body: u64,
+    parts: [u64; 3],
+    called: StringId,
+}
+
+/// What is known of a function by its definition.
+enum Defined {
+    /// A method, by its class, which all functions with the same code have.
+    Method(String),
+    Bound(String),
+    Nothing,
 }
 
 impl Identities {
     pub fn keep(&mut self) {
         self.known.keep();
+        self.by_code.keep();
         self.searched = 0;
     }
 
     pub fn forget(&mut self) {
         self.known.forget();
+        self.by_code.forget();
         self.searched = 0;
     }
 
@@ -87,12 +107,24 @@ impl Identities {
             function: call.function,
             body: at(&object, BODY),
             environment: at(&object, ENVIRONMENT),
-            caller: caller.map_or(0, |caller| caller.function),
             called,
         };
-        if let Some(known) = self.known.get(key) {
+        let wrapper = match caller {
+            Some(caller) => memory.object(caller.function)?,
+            None => None,
+        };
+        let may_be_of_ggproto = wrapper.is_some_and(|wrapper| {
+            Type::of(at(&wrapper, 0)) == CLOSXP && at(&wrapper, ATTRIBUTES) != nil
+        });
+        if let (Some(known), false) = (self.known.get(key), may_be_of_ggproto) {
             return Ok(known);
         }
+        let parts = memory.object(key.body)?;
+        let code = parts.map(|parts| Code {
+            body: key.body,
+            parts: [FIRST, SECOND, THIRD].map(|part| at(&parts, part)),
+            called,
+        });
         let mut function = Function {
             memory,
             nil,
@@ -101,10 +133,27 @@ impl Identities {
             names,
             texts,
         };
-        let name = self.name(&mut function, called, (call, caller))?;
-        let name = name.map(|name| texts.intern(&name)).transpose()?;
-        if name.is_some() || self.searched < MOST_VARIABLES {
-            self.known.put(key, name)?;
+        if let (true, Some(caller), Some(wrapper)) = (may_be_of_ggproto, caller, wrapper) {
+            let called = written(format_args!("{}", function.texts.get(called)))?;
+            if let Some(name) = function.of_ggproto(&called, caller, &wrapper)? {
+                return texts.intern(&name).map(Some);
+            }
+        }
+        let known = self.known.get(key);
+        if let Some(known) = known.or_else(|| self.by_code.get(code?)) {
+            return Ok(known);
+        }
+        let defined = self.name(&mut function, called, call)?;
+        let (name, is_of_code) = match &defined {
+            Defined::Method(name) => (Some(texts.intern(name)?), true),
+            Defined::Bound(name) => (Some(texts.intern(name)?), false),
+            // With more variables, it may be found.
+            Defined::Nothing if self.searched >= MOST_VARIABLES => return Ok(None),
+            Defined::Nothing => (None, true),
+        };
+        match code.filter(|_| is_of_code) {
+            Some(code) => self.by_code.put(code, name)?,
+            None => self.known.put(key, name)?,
         }
         Ok(name)
     }
@@ -113,29 +162,27 @@ impl Identities {
         &mut self,
         function: &mut Function<M>,
         called: StringId,
-        (call, caller): (Call, Option<Call>),
-    ) -> Result<Option<String>> {
+        call: Call,
+    ) -> Result<Defined> {
         let called = written(format_args!("{}", function.texts.get(called)))?;
         if let Some(name) = function.by_attributes()? {
-            return Ok(Some(name));
+            return Ok(Defined::Method(name));
         }
         if let Some(name) = function.of_s3_for_s7(&called, call)? {
-            return Ok(Some(name));
-        }
-        if let Some(name) = function.of_ggproto(&called, caller)? {
-            return Ok(Some(name));
+            return Ok(Defined::Method(name));
         }
         let is_common = Names::is_common(&called);
-        if !is_common && member(&called).is_none() {
-            return Ok(None);
+        if !is_common && member(&called).is_none() || function.is_wrapper()? {
+            return Ok(Defined::Nothing);
         }
         if let Some(name) = self.of_r6(function)? {
-            return Ok(Some(name));
+            return Ok(Defined::Method(name));
         }
-        match is_common {
-            true => self.bound(function, called == ANONYMOUS),
-            false => Ok(None),
-        }
+        let bound = match is_common {
+            true => self.bound(function, called == ANONYMOUS)?,
+            false => None,
+        };
+        Ok(bound.map_or(Defined::Nothing, Defined::Bound))
     }
 
     /// A method or an active binding of R6.
@@ -144,13 +191,13 @@ impl Identities {
         let Some(environment) = function.environment(enclosing) else {
             return Ok(None);
         };
-        let Some(public) = function.environment_in(&environment, "self") else {
+        let Some(public) = function.environment_in(&environment, "self")? else {
             return Ok(None);
         };
         // The environment of the methods of each class, from the one of the object on.
         let (mut object, mut level) = (public, 0);
         loop {
-            let of_methods = function.variable(&object, ".__enclos_env__");
+            let of_methods = function.variable(&object, ".__enclos_env__")?;
             if of_methods == Some(enclosing) {
                 break;
             }
@@ -158,7 +205,7 @@ impl Identities {
             let Some(methods) = methods else {
                 return Ok(None);
             };
-            let Some(inherited) = function.environment_in(&methods, "super") else {
+            let Some(inherited) = function.environment_in(&methods, "super")? else {
                 return Ok(None);
             };
             level += 1;
@@ -170,7 +217,7 @@ impl Identities {
         let Some(class) = function.class_at(&public, level)? else {
             return Ok(None);
         };
-        let private = function.environment_in(&environment, "private");
+        let private = function.environment_in(&environment, "private")?;
         for members in [Some(public), private, Some(object)].into_iter().flatten() {
             if let Some(symbol) = self.symbol_in(function, &members, MOST_OF_INNER)? {
                 if let Some(name) = function.name_of_symbol(symbol)? {

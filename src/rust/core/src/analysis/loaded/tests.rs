@@ -115,6 +115,7 @@ fn without_titles_the_package_is_unknown() {
         rows(&[("f>attachNamespace>loadNamespace(a)>runHook", 1.0)]),
         ["a 1 1 [on_load 1] first attachNamespace, asked by [] and the user"]
     );
+    assert!(rows(&[("f>loadNamespace", 0.0)]).is_empty());
     assert!(rows(&[("f>g", 1.0)]).is_empty());
     assert!(rows(&[]).is_empty());
 }

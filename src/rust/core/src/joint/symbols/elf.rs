@@ -9,7 +9,6 @@
 use super::files::Files;
 use super::names;
 use super::ranges::Ranges;
-use super::stubs::Processor;
 use crate::error::{Error, Result};
 use crate::limits::memory::TryGrow;
 use flate2::read::ZlibDecoder;
@@ -36,6 +35,13 @@ type Symbol = Sym64<LittleEndian>;
 type Relocation = Rela64<LittleEndian>;
 type Strings<'f> = StringTable<'f, &'f [u8]>;
 const LE: LittleEndian = LittleEndian;
+
+/// The code for which a file was compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processor {
+    X86_64,
+    Aarch64,
+}
 
 /// The maximum compression ratio of zlib.
 const MOST_INFLATED: u64 = 1032;

@@ -4,7 +4,7 @@
 //! function, so a stub is `memcpy@plt`, as debuggers call it. Linkers write stubs to several sections, in sizes that
 //! differ, so the slot is read from the code of the stub.
 
-use super::elf::Elf;
+use super::elf::{Elf, Processor};
 use super::ranges::Ranges;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryPut, written};
@@ -16,13 +16,6 @@ use std::ops::Range;
 const SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".plt.bnd"];
 /// The sizes of a stub, the usual one first.
 const SIZES: [u64; 3] = [16, 8, 24];
-
-/// The code for which a file was compiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Processor {
-    X86_64,
-    Aarch64,
-}
 
 /// The stubs of a file: their addresses, and the names of the functions that they call.
 pub struct Stubs(Ranges<u32>, Vec<String>);

@@ -28,6 +28,9 @@ use std::io;
 
 /// The most file descriptors of one call that are looked up.
 const MOST_DESCRIPTORS: usize = 64;
+/// Programs that run others, and how many of them are looked through.
+const SHELLS: [&str; 5] = ["sh", "dash", "bash", "zsh", "busybox"];
+const MOST_SHELLS: usize = 3;
 /// The most names of one wait.
 const MOST_NAMES: usize = 3;
 
@@ -87,13 +90,21 @@ fn of_call(pid: i32, call: &Call) -> Result<Wait> {
     }
 }
 
-/// A child process, by its program; any child, if it is not known which.
+/// A child process, by its program; any child, if it is not known which. A shell that runs one program stands for it.
 fn of_child(child: Option<i32>) -> Result<Wait> {
-    let process = child.and_then(|pid| Process::find(pid).ok());
-    let name = match process {
-        Some(process) => process.program()?,
-        None => None,
-    };
+    let mut process = child.and_then(|pid| Process::find(pid).ok());
+    let mut name = None;
+    for _ in 0..MOST_SHELLS {
+        let Some(current) = process else {
+            break;
+        };
+        name = current.program()?;
+        let is_shell = name.as_deref().is_some_and(|name| SHELLS.contains(&name));
+        process = match current.children()?.as_slice() {
+            [only] if is_shell => Process::find(*only).ok(),
+            _ => None,
+        };
+    }
     Ok(Wait {
         kind: WaitKind::Child,
         name,

@@ -169,7 +169,23 @@ fn calls_without_a_descriptor() {
         program: "/usr/bin/sleep",
         ..Entry::default()
     });
+    r.system.add(&Entry {
+        pid: 76,
+        command: "sh -c",
+        program: "/usr/bin/dash",
+        children: "77",
+        ..Entry::default()
+    });
+    r.system.add(&Entry {
+        pid: 75,
+        command: "sh -c",
+        program: "/usr/bin/dash",
+        children: "76 77",
+        ..Entry::default()
+    });
     let none = of_number(0);
+    assert_eq!(r.in_call(libc::SYS_wait4, of_number(76)), "child sleep");
+    assert_eq!(r.in_call(libc::SYS_wait4, of_number(75)), "child dash");
     assert_eq!(r.in_call(libc::SYS_clock_nanosleep, none), "sleep");
     assert_eq!(r.in_call(libc::SYS_futex, none), "lock");
     assert_eq!(r.in_call(libc::SYS_wait4, of_number(77)), "child sleep");
