@@ -32,8 +32,8 @@
 #'
 #' Functions have the names by which they were called. For names such as `FUN`, `<Anonymous>` and `self$run`, the source
 #' file says what is defined at this line, so they become `clean`, `FUN (report.R:12)` and `Counter$run`, see *Names of
-#' functions* in [profile_process()]. Functions without lines, as in most installed packages, keep the names of the calls,
-#' except for methods of ggproto that only one class of the loaded packages has, such as `GeomPoint$draw_panel`.
+#' functions* in [profile_process()]. Functions without source references, as in most installed packages, keep the names of
+#' the calls, except for methods of ggproto that only one class of the loaded packages has, such as `GeomPoint$draw_panel`.
 #'
 #' If a profiler is already running, it is stopped.
 #'

@@ -120,7 +120,8 @@ places_in <- function(x, file) {
   rows <- match(x$sample_locations$location_id, x$locations$location_id)
   functions <- match(x$locations$function_id[rows], x$functions$function_id)
   is_there <- x$functions$filename[functions] == file
-  paste(x$sample_locations$sample_id, x$functions$name[functions], x$locations$line[rows])[is_there]
+  # What calls say: of code in a file, other names are known.
+  paste(x$sample_locations$sample_id, x$functions$system_name[functions], x$locations$line[rows])[is_there]
 }
 
 text_of <- function(x, file) {
