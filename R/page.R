@@ -155,8 +155,9 @@ new_page <- function(x, file, options, call) {
   flags <- options[names(Filter(is.logical, formals(profile_page)))]
   for (name in names(flags)) check_flag(flags[[name]], name, call)
   check_text(options$title, "title", call)
+  profile <- as_unchecked_v2(x, call)
   snapshot <- if (is.null(options$base)) attr(x, "snapshot")
-  x <- as_unchecked_v2(x, call)
+  x <- profile
   profiles <- c(list(x), if (!is.null(options$base)) list(as_base(options$base, call)))
   # Called when the core has checked the profiles.
   title <- function() {

@@ -347,7 +347,7 @@ record_ticks <- function(workload, scenarios = all_scenarios(workload)) {
     run_scenarios(workload, scenarios)
   }))
   # What R's own profiler records is compared with it.
-  is_of_r <- !profile:::is_native(x)
+  is_of_r <- !asNamespace("profile")$is_native(x)
   x$functions$name[is_of_r] <- x$functions$system_name[is_of_r]
   x
 }

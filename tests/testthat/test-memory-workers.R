@@ -30,7 +30,7 @@ test_that("forks of another process are read, each as a source", {
     children <<- attr(dump_stack(pid), "children")
     length(children) == 2
   }))
-  for (child in children) wait_for_stack(child, c("Sys.sleep", "FUN (code.R:2)"))
+  for (child in children) wait_for_stack(child, c("Sys.sleep", "work"))
   x <- snapshot_memory(pid, children = TRUE)
   expect_s3_class(validate_profile(x), "profile_data")
   expect_identical(x$sources$source_uri, paste0("pid:", c(pid, children)))
