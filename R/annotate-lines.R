@@ -8,14 +8,15 @@
 #'
 #' Printed, they are code with figures: the lines with the largest totals, and a few lines around them. If counts of
 #' samples are summed, and their interval is known, totals are times. `self%` counts the samples in which no frame further
-#' inside has a line, and `alloc` is the memory that was allocated in them, see [summary()][summary.profile_data()]. It is
+#' inside has a line (for source files, lines of the deparsed text of packages do not count), and `alloc` is the memory that was allocated in them, see [summary()][summary.profile_data()]. It is
 #' marked as *at least* if R's profiler has measured memory at each sample. If each vector was recorded, see
 #' [`record_profile(memory = "exact")`][record_profile()], the amounts are exact: `copied` is the part of `alloc` that was
 #' copied from other vectors, and `in use` the part that was still in use at the end of the recording.
 #'
 #' @param x A profile, see [profile_data], or the path of its file, for [read_profile()]. For `print()` and `format()`,
 #'   the lines of a file.
-#' @param file A file of the profile, or the end of its path, if it is unique. The default is the file whose lines have
+#' @param file A file of the profile, or the end of its path, if it is unique; or a function of a package, such as
+#'   `"stats::lm"`, whose lines [record_profile()] finds without its source files. The default is the file whose lines have
 #'   the greatest self, regardless of its sign.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
 #' @param n The number of lines to print, by default 50; `Inf` for all.
@@ -103,7 +104,9 @@ find_file <- function(file, figures, no_lines, call) {
   }
   path <- gsub("\\", "/", c(file, files), fixed = TRUE)
   at_end <- files[endsWith(paste0("/", path[-1]), paste0("/", path[[1]]))]
-  found <- if (file %in% files) file else at_end
+  # A file, or a function of a package, such as `stats::lm`.
+  found <- utils::head(intersect(c(file, paste0("<", file, ">")), files), 1)
+  if (length(found) == 0) found <- at_end
   if (length(found) != 1) {
     problem <- if (length(found) == 0) "no lines of" else "several files that end with"
     # Files that hardly any time was spent in are rarely meant.

@@ -364,11 +364,24 @@ is_of_r <- function(x) {
 # workspace of the session that recorded them.
 share_of_own_code <- function(x, summary) {
   functions <- as.list(x$functions)
-  is_own <- functions$filename != "" | functions[[".package_from"]] %in% "process" |
+  is_own <- functions$filename != "" & !is_deparsed_package(functions$filename) | functions[[".package_from"]] %in% "process" |
     is_of_session(x) & functions$name %in% ls(globalenv(), all.names = TRUE)
   own <- functions$name[is_own & is.na(functions[[".package"]])]
   by_function <- summary$by_function
   sum(by_function$self_share[by_function$name %in% own])
+}
+
+# The time that R's compiler took, by the functions with which R calls it when a function or a loop runs.
+note_of_compiler <- function(summary) {
+  by_function <- summary$by_function
+  names <- c("compiler:::tryCmpfun", "compiler:::tryCompile")
+  share <- sum(by_function$total_share[by_function$name %in% names])
+  if (is_time_or_count(summary) && isTRUE(share >= 0.05)) {
+    paste0(
+      "R's compiler took ", trimws(percent(share)), "% of the time. It compiles a function at one of its first calls; ",
+      "functions that are created again and again, with different code, are compiled each time."
+    )
+  }
 }
 
 # Notes that are necessary to interpret the figures.
@@ -406,6 +419,10 @@ described_notes <- function(x, summary, parts) {
     },
     if (!is.null(parts$peak)) notes_of_ends(parts$peak),
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
+    note_of_compiler(summary),
+    if (functions_without_lines(x) > 0) {
+      paste0("Without lines, since they have few samples: ", count_of(functions_without_lines(x), "function"), ".")
+    },
     hint_for(x, summary),
     if (is_snapshot(x)) described_resident(x),
     if (is_of_r(x) && isTRUE(abs(unknown) - share_of_own_code(x, summary) >= 0.5)) {

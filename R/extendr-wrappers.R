@@ -58,6 +58,18 @@ rust_profvis <- function(x, filenames, texts) .Call(wrap__rust_profvis, x, filen
 
 rust_test_calls <- function(x) .Call(wrap__rust_test_calls, x)
 
+rust_lines_look <- function() .Call(wrap__rust_lines_look)
+
+rust_lines_find <- function() .Call(wrap__rust_lines_find)
+
+rust_lines_end <- function(closures, namespaces, symbols, global) .Call(wrap__rust_lines_end, closures, namespaces, symbols, global)
+
+rust_lines_of <- function(original, copy) .Call(wrap__rust_lines_of, original, copy)
+
+rust_lines_compared <- function(original, copy, closures) .Call(wrap__rust_lines_compared, original, copy, closures)
+
+rust_lines_read <- function(input, memory, lines, lazy) .Call(wrap__rust_lines_read, input, memory, lines, lazy)
+
 rust_native_check <- function(settings) .Call(wrap__rust_native_check, settings)
 
 rust_native_block <- function(on) .Call(wrap__rust_native_block, on)
@@ -68,7 +80,7 @@ rust_native_state <- function() .Call(wrap__rust_native_state)
 
 rust_thread_time <- function() .Call(wrap__rust_thread_time)
 
-rust_native_stop <- function(file, name, uri, memory, target, lazy) .Call(wrap__rust_native_stop, file, name, uri, memory, target, lazy)
+rust_native_stop <- function(file, name, uri, memory, lines, target, lazy) .Call(wrap__rust_native_stop, file, name, uri, memory, lines, target, lazy)
 
 rust_allocations_look <- function() .Call(wrap__rust_allocations_look)
 

@@ -1,13 +1,14 @@
 # Why the R code of a profile has no lines, and how to get them. What is said has to be true of this profile:
 # `options(keep.source = TRUE)` helps neither with packages nor in documents of knitr.
 
-# The attribute of a source whose code has no lines: where it was read, as far as its recording knows.
+# The attribute of a source whose code has no lines, apart from the text that R makes of functions of packages: where it was
+# read, as far as its recording knows.
 no_lines_since <- "profile.without_lines"
 
 # Adds this attribute. `keeps_source`: the option when the recording began.
 with_reason_for_no_lines <- function(x, keeps_source) {
   reason <- if (isTRUE(getOption("knitr.in.progress"))) "knitr" else if (!interactive() && !keeps_source) "script"
-  if (is.null(reason) || nrow(x$sources) == 0 || nrow(x$samples) == 0 || has_lines_of_r(used_locations(x))) {
+  if (is.null(reason) || nrow(x$sources) == 0 || nrow(x$samples) == 0 || has_lines_of_r(used_locations(x), deparsed = FALSE)) {
     return(x)
   }
   x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, tibble::tibble(
@@ -24,7 +25,13 @@ are_without_lines <- function(x) {
 
 # Callers of a recorded expression may be left in `locations`, although no sample has them.
 used_locations <- function(x) {
-  list(locations = slice_rows(x$locations, which(x$locations$location_id %in% x$sample_locations$location_id)))
+  used <- which(x$locations$location_id %in% x$sample_locations$location_id)
+  list(locations = slice_rows(x$locations, used), functions = x$functions)
+}
+
+# Whether functions with these names could have lines, but have none.
+lacks_lines <- function(x, names) {
+  !has_lines_of_r(x) || are_without_lines(x) && !has_only_packages(x, names)
 }
 
 # The hint for a profile and the names of its functions that have samples, by default all; or for code of which nothing is
@@ -33,7 +40,8 @@ hint_without_lines <- function(x = NULL, names = x[["functions"]]$name) {
   about <- x[[".source_attributes"]]
   reason <- unique(about$value[about$key %in% no_lines_since])
   option <- "`options(keep.source\u00a0=\u00a0TRUE)`"
-  paste("There are no lines of R code:", if (has_only_packages(x, names)) {
+  what <- if (!is.null(x) && has_lines_of_r(x)) "your R code:" else "R code:"
+  paste("There are no lines of", what, if (has_only_packages(x, names)) {
     paste(
       "it belongs to packages that were installed without source references. Install them with the option",
       "`--with-keep.source`, or while the environment variable `R_KEEP_PKG_SOURCE` is `yes`."

@@ -15,8 +15,7 @@ loading_figures <- function(x, type, call) {
 
 how_to_know_packages <- paste(
   "Only the sampler of this package records that:",
-  "use `record_profile(native = TRUE)`, or `record_profile()` with `library()` in the recorded code; for a script,",
-  "`profile record --native`. See *Start-up* in `?summary.profile_data`."
+  "use `record_profile()` or, for a script, `profile record --native`. See *Start-up* in `?summary.profile_data`."
 )
 
 # For each package the only other one that needs it, of those in the table; "shared" if there are several, or if the user

@@ -40,7 +40,8 @@
 #' does not pass while R waits, and code that runs for less than an `interval` may have no sample.
 #'
 #' R functions have lines if their code was parsed with source references: set `options(keep.source = TRUE)` before the
-#' code is parsed, since this is not the default under Rscript. See [read_rprof()] for details.
+#' code is parsed, since this is not the default under Rscript. See [read_rprof()] for details. Other functions, such as those
+#' of packages, have lines of the text into which R deparses them, see *Lines of packages* in [record_profile()].
 #'
 #' `source_timestamp` in `sources` is the time at which the profiler was started, `.duration_nanos` the time
 #' until it was stopped. The CPU time of R's thread is recorded as by [record_profile()], see *CPU time* there. The file
@@ -190,22 +191,17 @@ rprof_event <- function(event, argument, call) {
   event
 }
 
-# `options` are options of `Rprof()`. `with_native`: whether to record native code, and not only the titles of calls.
-start_run <- function(path, options, call, with_native = TRUE) {
+# `options` are options of `Rprof()`.
+start_run <- function(path, options, call) {
   file <- file_path(path, "profile_error_write", call)
   run <- list(path = absolute_path(file, call), shown = file[[2]], uri = file[[2]], memory = options$memory.profiling)
   # With memory figures R writes a line for each sample, even if its stack is empty.
   options$memory.profiling <- TRUE
-  megabytes <- getOption("profile.recording_mb", 512L)
-  check_count(megabytes, "getOption(\"profile.recording_mb\")", call)
-  settings <- list(
-    path = c(run$path, run$shown),
-    megabytes = as.integer(megabytes),
+  settings <- sampler_settings(
+    c(run$path, run$shown),
+    native = TRUE, lines = options$line.profiling,
     # The number of closures on the stack: this function, its callers, and the wrapper of the entry point.
-    closures = sys.nframe() + 1L,
-    native = with_native,
-    titled = titled_functions(),
-    version = unlist(getRversion())[1:2]
+    closures = sys.nframe() + 1L, call = call
   )
   started <- FALSE
   on.exit(if (!started) resume_agent())
@@ -242,6 +238,22 @@ start_run <- function(path, options, call, with_native = TRUE) {
   at_quit(native, stop_before_end)
 }
 
+# `lines`: whether to record positions in byte code, if that is possible. `closures`: the number of closures on the stack
+# when the sampler starts.
+sampler_settings <- function(path, native, lines, closures, call) {
+  megabytes <- getOption("profile.recording_mb", 512L)
+  check_count(megabytes, "getOption(\"profile.recording_mb\")", call)
+  list(
+    path = path,
+    native = native,
+    positions = lines && most_deparsed_lines(call) > 0 && can_record_positions(),
+    megabytes = as.integer(megabytes),
+    closures = closures,
+    titled = titled_functions(),
+    version = unlist(getRversion())[1:2]
+  )
+}
+
 # Returns list(profile, path, losses, error). With `write`, the core also writes the profile to the file: `losses` lists
 # what the file could not store, and `error` is the reason if it cannot be written.
 stop_run <- function(call, write) {
@@ -266,7 +278,8 @@ stop_run <- function(call, write) {
   lazy <- lazy_columns(call)
   file <- c(run$path, run$shown)
   target <- if (write) c(run$path, shown_text(run$path))
-  result <- rust(rust_native_stop(file, "R's file", run$uri, run$memory, target, lazy), call)
+  found <- suspendInterrupts(lines_of_run(call))
+  result <- rust(rust_native_stop(file, "R's file", run$uri, run$memory, found$lines, target, lazy), call)
   for (warning in warnings) {
     rlang::cnd_signal(warning)
   }
@@ -278,7 +291,8 @@ stop_run <- function(call, write) {
     ), "profile_warning_incomplete", call = call)
   }
   warn_problems(result$counts, "The profile", call)
-  profile <- mark_session(with_spans(new_profile_data(result$tables, "2.0"), spans, call))
+  profile <- with_deparsed_text(new_profile_data(result$tables, "2.0"), found)
+  profile <- mark_session(with_spans(profile, spans, call))
   # Of a run that ended earlier, the CPU time until then is not known.
   if (state == "on") profile <- with_cpu_time(profile, used)
   profile <- join_allocations(profile, allocations, call)

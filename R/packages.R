@@ -157,7 +157,7 @@ names_to_look_up <- function(x) {
     return(NULL)
   }
   unknown <- is.na(functions[[".package"]]) & is.na(functions[[".package_from"]])
-  unknown <- unknown & (is.na(functions$filename) | functions$filename == "")
+  unknown <- unknown & (is.na(functions$filename) | functions$filename == "" | is_deparsed_package(functions$filename))
   if (!any(unknown & !is_native(x) & !is_of_heap(x))) {
     return(NULL)
   }
@@ -298,6 +298,6 @@ own_functions <- function(x) {
   functions <- unclass(x$functions)
   files <- unique(as.character(functions[["filename"]]))
   path <- gsub("\\", "/", valid_text(files), fixed = TRUE)
-  own <- files[!is.na(files) & files != "" & !is_in_library(path)]
+  own <- files[!is.na(files) & files != "" & !is_in_library(path) & !is_deparsed_package(path)]
   functions[["filename"]] %in% own & !(is_native(x) | is_of_heap(x))
 }

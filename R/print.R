@@ -264,7 +264,7 @@ hint_for <- function(x, summary) {
   recorded <- counted$samples + counted$without_stack + counted$without_value
   if (recorded == 0) {
     hint_without_samples(x)
-  } else if (counted$samples > 0 && has_line_profiling(x) && (!has_lines_of_r(x) || are_without_lines(x))) {
+  } else if (counted$samples > 0 && has_line_profiling(x) && lacks_lines(x, summary$by_function$name)) {
     hint_without_lines(x, summary$by_function$name)
   } else if (attr(summary, "without_symbol") > 0.1 * attr(summary, "whole")) {
     paste(
@@ -312,11 +312,15 @@ hint_without_samples <- function(x) {
   }
 }
 
-# Native code may have lines nevertheless.
-has_lines_of_r <- function(x) {
+# Native code may have lines nevertheless. `deparsed`: whether lines of the text that R makes of functions of packages count.
+has_lines_of_r <- function(x, deparsed = TRUE) {
   types <- x[["locations"]][[".frame_type"]]
-  is_of_r <- if (is.null(types)) TRUE else types %in% c("r", NA)
-  any(x[["locations"]]$line[is_of_r] > 0, na.rm = TRUE)
+  counts <- if (is.null(types)) TRUE else types %in% c("r", NA)
+  if (!deparsed) {
+    row <- match(x[["locations"]]$function_id, x[["functions"]]$function_id)
+    counts <- counts & !is_deparsed_package(x[["functions"]]$filename[row])
+  }
+  any(x[["locations"]]$line[counts] > 0, na.rm = TRUE)
 }
 
 # Whether lines of R code would have been recorded.

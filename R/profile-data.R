@@ -89,10 +89,9 @@ profile_version <- function(x) {
 #' it is the time of that package.
 #'
 #' The names of packages are in the names of frames, such as `loadNamespace(dplyr)`, so any file format keeps them. R's own
-#' profiler does not record them. They are recorded by [profile_process()], by [record_profile()] of child processes, and
-#' otherwise if `native = TRUE`, or if the code to record obviously loads packages: it contains `library()`, `require()`,
-#' `loadNamespace()`, `requireNamespace()`, `attachNamespace()`, `source()`, or `pkg::name` of a package that is not loaded. This
-#' requires `r live_platforms()`. Otherwise there is a single row, with `NA` for the package, and a message of class
+#' profiler does not record them. They are recorded by [record_profile()], [start_profiler()], [profile_process()], and
+#' [benchmark_profile()] with `fresh = TRUE`; by `profile record` with `--native`. This requires `r live_platforms()`, and
+#' R 4.2 to 4.6. Otherwise there is a single row, with `NA` for the package, and a message of class
 #' `profile_message_loaded` says what to do.
 #'
 #' @section Differences:

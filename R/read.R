@@ -23,9 +23,9 @@
 #' R knows the lines of code that was parsed with source references. By default, R keeps source references in
 #' interactive sessions, but not in Rscript and `R CMD BATCH`: set `options(keep.source = TRUE)` before the code is
 #' parsed. For the script that Rscript runs itself, this works in its first line. Packages have lines if they were
-#' installed with `R CMD INSTALL --with-keep.source` or the environment variable `R_KEEP_PKG_SOURCE=yes`. The code of
-#' documents of knitr has none, whatever is set: write functions to a file, and read it with
-#' `source(file, keep.source = TRUE)`.
+#' installed with `R CMD INSTALL --with-keep.source` or the environment variable `R_KEEP_PKG_SOURCE=yes`. [record_profile()]
+#' finds lines of other packages as well. The code of documents of knitr has none, whatever is set: write functions to a
+#' file, and read it with `source(file, keep.source = TRUE)`.
 #'
 #' ## Why there are few samples, or none
 #'

@@ -27,17 +27,38 @@
 #' `keep.source` is `TRUE`, so that code that it reads with [source()] has lines, even under Rscript. When recording
 #' ends, the text of source files and the packages of functions are added, see [add_source_text()] and [add_packages()].
 #' Functions that were typed at the prompt have no file: their lines are those of a file `<f>` for a function `f`, and
-#' those of functions within the expression are in `<expression>`.
+#' those of functions within the expression are in `<expression>`. Functions of packages have lines as well, see *Lines of
+#' packages*.
 #'
 #' Functions have the names by which they were called. For names such as `FUN`, `<Anonymous>` and `self$run`, the source
 #' file says what is defined at this line, so they become `clean`, `FUN (report.R:12)` and `Counter$run`, see *Names of
-#' functions* in [profile_process()]. Functions without lines, as in most installed packages, keep the names of the calls,
-#' except for methods of ggproto that only one class of the loaded packages has, such as `GeomPoint$draw_panel`.
+#' functions* in [profile_process()]. Functions without source references, as in most installed packages, keep the names of
+#' the calls, except for methods of ggproto that only one class of the loaded packages has, such as `GeomPoint$draw_panel`.
 #'
 #' If a profiler is already running, it is stopped.
 #'
 #' To see which packages take the time of `library()` or of the start of an app, use
 #' [summary(x, by = "loaded")][summary.profile_data()]; its section *Start-up* says when packages are known.
+#'
+#' @section Lines of packages:
+#' Most packages are installed without source references. On `r live_platforms()`, with R 4.2 to 4.6, where a function runs in
+#' its byte code is therefore recorded beside the samples of R's profiler. When recording ends, the function is compiled
+#' again, from the text that [deparse()] returns for it. If the instructions are the same, the lines of this text are known:
+#' `annotate_lines(x, "stats::lm")` shows them. They belong to a file `<stats::lm>`, whose text is in `.source_text`. A function
+#' `f` in the global environment that has no source references has the file `<f>`.
+#'
+#' The text has the layout of `deparse()` and no comments. There is no line
+#' - for code that is not byte-compiled, as in the first two calls of most functions that you define;
+#' - for functions that are neither variables of a package nor of the global environment when recording ends, such as
+#'   methods of R6, unless a function that is creates them;
+#' - in a promise, if the function has several promises with the same code.
+#'
+#' Lines of your source files keep their self values: a sample may count for a line of your file, and for a line of a
+#' package further inside.
+#'
+#' Compiling takes about 0.2 ms for each line of text, once in a session. The functions with most samples come first, up to
+#' 4,000 lines for a recording. The attribute `profile.lines.skipped` is the number of other functions, which the digest shows.
+#' The option `profile.deparsed_lines` changes the limit; with 0, no such lines are recorded.
 #'
 #' @section Numbers of calls:
 #' Samples show where the time goes, but not whether a function is slow or called often. With `count`, the calls of
@@ -293,11 +314,7 @@ record_profile <- function(
   }
   # Whatever was started is ended.
   suspendInterrupts({
-    finish <- if (native) {
-      start_native_recording(options, folder, call)
-    } else {
-      start_recording(options, folder, loads_packages(code), call)
-    }
+    finish <- if (native) start_native_recording(options, folder, call) else start_recording(options, folder, call)
     the$recording <- environment()
     old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
     on.exit({
@@ -337,50 +354,70 @@ last_profile <- function() {
   the$last_profile
 }
 
-# Whether evaluating the code obviously loads packages. Then the sampler notes which, see `titled_functions()`.
-loads_packages <- function(code) {
-  names <- all.names(code)
-  loads <- c("library", "require", "requireNamespace", "loadNamespace", "attachNamespace", "source", "sys.source")
-  packages <- setdiff(names[which(names %in% c("::", ":::")) + 1], NA)
-  any(loads %in% names) || !all(vapply(packages, isNamespaceLoaded, NA))
-}
-
 # Starts a profiler, whose file is in this folder, and returns the function that stops it and returns the profile.
-# `titles`: whether to note after what calls are named, where that is possible.
-start_recording <- function(options, folder, titles, call) {
+start_recording <- function(options, folder, call) {
+  force(options)
   force(call)
   path <- in_folder(folder, "Rprof.out")
   # R omits the lines of files beyond this limit. Large programs exceed the default.
   if (options$line.profiling) {
     options$numfiles <- 1000L
   }
-  if (titles && is_live_platform()) {
-    utils::Rprof(NULL)
-    is_started <- tryCatch(
-      {
-        start_run(path, options, call, with_native = FALSE)
-        TRUE
-      },
-      profile_error_unsupported = function(error) FALSE
-    )
-    if (is_started) {
-      native$run$uri <- NA_character_
-      return(function() stop_run(call, write = FALSE)$profile)
+  has_sampler <- start_with_sampler(path, options, call)
+  if (!has_sampler) start_rprof(path, options, call)
+  log_spans(path)
+  function() {
+    if (has_sampler) {
+      rust_native_block(TRUE)
+      on.exit(rust_native_block(FALSE))
     }
+    utils::Rprof(NULL)
+    resume_agent()
+    spans <- logged_spans(path, call)
+    x <- if (has_sampler) {
+      read_with_lines(path, options$memory.profiling, call)
+    } else {
+      read_format(path, "rprof", "2.0", NA_character_, call)
+    }
+    mark_session(with_spans(x, spans, call))
   }
+}
+
+start_rprof <- function(path, options, call) {
   tryCatch(
     rlang::inject(utils::Rprof(path, !!!options)),
     error = function(error) {
       abort_unsupported(c("R's profiler cannot be started.", x = shown_text(conditionMessage(error))), call)
     }
   )
-  log_spans(path)
-  function() {
-    utils::Rprof(NULL)
-    resume_agent()
-    spans <- logged_spans(path, call)
-    mark_session(with_spans(read_format(path, "rprof", "2.0", NA_character_, call), spans, call))
+}
+
+# Starts R's profiler and the sampler beside it, which records titles of calls and, with lines, positions in byte code.
+# Returns whether that is possible.
+start_with_sampler <- function(path, options, call) {
+  if (!is_live_platform()) {
+    return(FALSE)
   }
+  # With memory figures R writes a line for each sample, to which the one of the sampler belongs.
+  options$memory.profiling <- TRUE
+  settings <- sampler_settings(
+    c(path, path),
+    native = FALSE, lines = options$line.profiling,
+    closures = sys.nframe() + 1L, call = call
+  )
+  # The signal is blocked until both are ready.
+  rust_native_block(TRUE)
+  on.exit(rust_native_block(FALSE))
+  start_rprof(path, options, call)
+  # Not an argument of `rust()`, since that would add a frame.
+  start <- rust_native_start(settings)
+  tryCatch(
+    {
+      rust(start, call)
+      TRUE
+    },
+    profile_error = function(error) FALSE
+  )
 }
 
 start_native_recording <- function(options, folder, call) {

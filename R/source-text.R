@@ -55,7 +55,8 @@
 #'   \describe{
 #'   \item{filename}{character: as in `functions`}
 #'   \item{text}{character: the text, with a line feed at the end of each line}
-#'   \item{from}{character: `"file"` or `"srcref"`}
+#'   \item{from}{character: `"file"`, `"srcref"`, or `"deparsed"` for the text that R makes of a function without source
+#'     references, see [record_profile()]}
 #'   \item{changed}{logical: whether the file was changed after the profile was recorded, so that its lines
 #'     may differ. `NA` if unknown.}
 #'   }
@@ -143,6 +144,14 @@ rbind_text <- function(text, more) {
 
 no_text <- tibble::tibble(filename = character(), text = character(), from = character(), changed = logical())
 
+# The table of texts that are a list named by file.
+source_texts <- function(texts, from) {
+  tibble::new_tibble(list(
+    filename = as.character(names(texts)), text = as.character(unlist(texts, use.names = FALSE)),
+    from = rep(from, length(texts)), changed = rep(FALSE, length(texts))
+  ), nrow = length(texts))
+}
+
 files_with_lines <- function(x) {
   has_line <- x$locations$line > 0
   ids <- x$locations$function_id[which(has_line)]
@@ -229,12 +238,7 @@ text_of_srcrefs <- function(files, anywhere, call) {
   # Different code can have one name: R names code that was parsed from text `<text>`, each time.
   texts <- texts[!names(texts) %in% names(texts)[duplicated(names(texts))]]
   found <- as.character(intersect(files, names(texts)))
-  tibble::new_tibble(list(
-    filename = found,
-    text = vapply(texts[found], lines_of_text, "", USE.NAMES = FALSE),
-    from = rep("srcref", length(found)),
-    changed = rep(FALSE, length(found))
-  ), nrow = length(found))
+  source_texts(lapply(texts[found], lines_of_text), "srcref")
 }
 
 # The texts of the files of all functions in an environment, a list named by file. A package may contain objects that

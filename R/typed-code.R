@@ -30,9 +30,7 @@ with_typed_code <- function(x, code, env) {
     return(x)
   }
   x$functions <- functions
-  x$.source_text <- tibble::tibble(
-    filename = names(texts), text = unlist(texts, use.names = FALSE), from = "srcref", changed = FALSE
-  )
+  x$.source_text <- rbind_text(x$.source_text %||% no_text, source_texts(texts, "srcref"))
   x
 }
 

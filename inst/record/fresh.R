@@ -37,7 +37,7 @@ prepare <- function() {
 # To be evaluated as an argument of `sampler()`, which is the innermost function when it calls the sampler.
 settings_of_sampler <- function() {
   list(
-    path = c(path, path), megabytes = 512L, closures = sys.nframe() - 1L, native = FALSE,
+    path = c(path, path), megabytes = 512L, closures = sys.nframe() - 1L, native = FALSE, positions = FALSE,
     titled = lapply(settings$titled, get0, envir = baseenv(), mode = "function", inherits = FALSE),
     version = unlist(getRversion())[1:2]
   )
@@ -63,7 +63,7 @@ settings_of_sampler <- function() {
     sampler("block", TRUE)
     on.exit(sampler("block", FALSE))
     utils::Rprof(NULL)
-    sampler("stop", c(path, path), path, NA_character_, FALSE, NULL, FALSE)
+    sampler("stop", c(path, path), path, NA_character_, FALSE, NULL, NULL, FALSE)
   } else {
     utils::Rprof(NULL)
   }

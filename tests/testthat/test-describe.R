@@ -267,3 +267,15 @@ test_that("a note of an update is not repeated", {
   recorded$profile$samples <- x$samples[0, ]
   expect_match(watched_note(recorded), "not computing")
 })
+
+test_that("the time of R's compiler is named", {
+  compiled <- function(n) {
+    path <- withr::local_tempfile()
+    inner <- "\"cmp\" \"cmpfun\" \"compiler:::tryCmpfun\" \"made\" \"f\" "
+    writeLines(c("sample.interval=20000", rep(inner, n), rep("\"f\" ", 100 - n)), path)
+    paste(trimws(format(describe_profile(read_rprof(path)), width = 1000)), collapse = "\n")
+  }
+  expect_match(compiled(12), "R's compiler took 12.0% of the time.", fixed = TRUE)
+  expect_match(compiled(5), "R's compiler took 5.0% of the time.", fixed = TRUE)
+  expect_no_match(compiled(4), "compiler took")
+})

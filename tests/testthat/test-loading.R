@@ -265,14 +265,32 @@ test_that("the digest names the package that took most", {
   expect_equal(loading$packages$self_time, 0.9 * expected_loads()$self)
 })
 
-test_that("only code that loads packages is recorded with the sampler", {
-  expect_true(all(
-    loads_packages(quote(library(stats4))), loads_packages(quote({ f(); suppressMessages(require("x")) })),
-    loads_packages(quote(notLoaded::f(1))), loads_packages(quote(x <- function() source("app.R")))
-  ))
-  expect_false(any(
-    loads_packages(quote(f(1))), loads_packages(quote(stats::lm(y ~ x))), loads_packages(1), loads_packages(quote(x))
-  ))
+test_that("packages are known whatever else is recorded", {
+  skip_without_native()
+  local_packages()
+  # The code does not say that it loads packages.
+  load <- function() library(loadA)
+  recorded <- function(...) {
+    unload()
+    setHook(packageEvent("loadB", "onLoad"), function(...) tick(7))
+    record_profile({ only_given_ticks(); load() }, interval = 0.9, ...)
+  }
+  expect_equal(loads(recorded()), expected_loads())
+  expect_equal(loads(recorded(lines = FALSE, memory = FALSE, gc = FALSE)), expected_loads())
+  withr::local_options(profile.deparsed_lines = 0)
+  without <- recorded()
+  expect_equal(loads(without), expected_loads())
+  expect_false(any(is_deparsed_package(without$functions$filename)))
+  expect_equal(loads(recorded(native = TRUE, lines = FALSE)), expected_loads())
+})
+
+test_that("frames with a title have lines of their text", {
+  skip_without_native()
+  local_packages()
+  x <- record_loads()
+  named <- x$functions[x$functions$name == "loadNamespace(loadA)", ]
+  expect_identical(named$filename, "<base::loadNamespace>")
+  expect_true(all(x$locations$line[x$locations$function_id %in% named$function_id] > 0))
 })
 
 test_that("fresh runs load packages in new processes", {

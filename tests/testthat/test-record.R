@@ -178,7 +178,8 @@ test_that("code that was typed at the prompt has its text", {
       "interval = 0.9)")
   )
   expect_no_error(validate_profile(x))
-  expect_setequal(grep("^<", x$.source_text$filename, value = TRUE), c("<one>", "<two>", "<expression>"))
+  typed <- x$.source_text$filename[x$.source_text$from == "srcref"]
+  expect_setequal(grep("^<", typed, value = TRUE), c("<one>", "<two>", "<expression>"))
   expect_equal(annotate_lines(x, "<one>")$text, c("one <- function() {", "  tick(2)", "}"))
   expect_equal(annotate_lines(x, "<one>")$total, c(0, 2, 0))
   expect_equal(annotate_lines(x, "<two>")$total, c(0, 0, 2, 1, 0))

@@ -130,6 +130,13 @@ impl<'call> Arena<'call> {
         self.add(|| unsafe { call_function(function, argument) })
     }
 
+    /// A list of `len` objects, which are NULL until they are set.
+    pub fn objects(self, len: usize) -> Result<Objects<'call>> {
+        // SAFETY: a vector type.
+        let list = self.add(|| unsafe { Rf_allocVector(VECSXP, len as isize) })?;
+        Ok(Objects { list, len })
+    }
+
     pub fn integers(self, len: usize) -> Result<(RObject<'call>, &'call mut [i32])> {
         self.vector(INTSXP, len, INTEGER)
     }
@@ -382,6 +389,29 @@ unsafe fn character_vector(texts: &[&str]) -> SEXP {
         }
         Rf_unprotect(1);
         vector
+    }
+}
+
+/// A list whose elements are set one by one.
+pub struct Objects<'call> {
+    list: RObject<'call>,
+    len: usize,
+}
+
+impl<'call> Objects<'call> {
+    /// Sets an element, if there is one with this number. This allocates nothing.
+    ///
+    /// # Safety
+    /// It is the address of an object of R that is alive.
+    pub unsafe fn set(&self, number: usize, address: u64) {
+        if number < self.len {
+            // SAFETY: an element of the list, and by the contract an object.
+            unsafe { SET_VECTOR_ELT(self.list.0, number as isize, address as SEXP) };
+        }
+    }
+
+    pub fn list(self) -> RObject<'call> {
+        self.list
     }
 }
 

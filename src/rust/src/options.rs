@@ -16,7 +16,7 @@ use profile_core::model::{Payload, Profile};
 use profile_core::page::{self, Comparison, Page, SourceText};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
 use profile_reader::recorded::settings;
-use profile_sampler as sampler;
+use profile_sampler::{self as sampler, PositionVariables};
 use std::time::Duration;
 
 /// The writer of a format.
@@ -123,14 +123,22 @@ fn comparison_of(list: Sexp<'_>) -> Result<Comparison<'_>> {
 }
 
 /// The settings of the sampler, and the path of its file as shown in messages, for a list of the options `path`,
-/// `megabytes`, `closures` and `version`, the first two numbers of R's version.
-pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
+/// `megabytes`, `native` and `positions` (flags), `closures`, `titled` and `version`, the first two numbers of R's version.
+pub fn sampler_settings(
+    list: &Robj,
+    positions: Option<PositionVariables>,
+) -> Result<(sampler::Settings<'_>, &str)> {
     let file = option(list, "path")?.file()?;
     let settings = sampler::Settings {
         file: file.path,
         bytes: count(list, "megabytes")? << 20,
-        closures: count(list, "closures")?,
         native: option(list, "native")?.flag()?,
+        positions: if option(list, "positions")?.flag()? {
+            positions
+        } else {
+            None
+        },
+        closures: count(list, "closures")?,
         hooks: allocations::hooks(),
         titled: titled_functions(list)?,
         version: r_version(list)?,

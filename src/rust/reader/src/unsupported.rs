@@ -7,6 +7,7 @@ use crate::recorded::dump::{Dump, of_core_file};
 use crate::recorded::memory::{End, OfAlone, Peak, PeakSoFar};
 use crate::recorded::result::{Listed, Members, Recorded};
 use crate::recorded::settings::{Settings, Wanted};
+use crate::stack::innermost::{Known, Seen};
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
 use profile_core::message;
@@ -37,6 +38,10 @@ pub fn dump(_: i32, _: Stop) -> Result<Dump> {
 
 pub fn dump_core(path: &Path, shown: &str) -> Result<Dump> {
     of_core_file(path, shown, |_| None)
+}
+
+pub fn own_positions(_: &mut Seen) -> Result<Known> {
+    refused()
 }
 
 pub fn own_heap(_: Option<u64>, _: Option<u64>, _: Vec<Pool>) -> Result<Snapshot> {

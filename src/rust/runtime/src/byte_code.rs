@@ -47,6 +47,21 @@ impl Code {
         }))
     }
 
+    /// A number that other code at the same address would hardly have.
+    pub fn number(self) -> u64 {
+        let words = [self.instructions, self.constants, self.expression];
+        let words = words.into_iter();
+        words.fold(0, |sum: u64, word| {
+            let mixed = (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            mixed ^ mixed >> 29
+        })
+    }
+
+    /// The number of constants.
+    pub fn constants(self, memory: &mut impl Memory) -> u64 {
+        length(memory, self.constants, VECSXP).unwrap_or(0)
+    }
+
     /// The position of an instruction.
     pub fn position(self, instruction: u64) -> Option<u64> {
         let first = self.instructions.checked_add(DATA as u64)?;

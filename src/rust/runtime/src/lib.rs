@@ -9,7 +9,9 @@
 //!   where R keeps all of them, with a row for each layout, and [`slots`] of its pages; [`allocation`]: the memory of
 //!   objects outside of pages;
 //! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
-//! - [`environments`]: variables by their names, and namespaces; [`arguments`]: the titles of calls;
+//! - [`compiled`]: lines of code without source references, by a copy of it that has them;
+//! - [`environments`]: variables by their names, and namespaces; [`functions`]: all compiled functions in them;
+//!   [`arguments`]: the titles of calls;
 //! - [`callbacks`], [`connections`], [`devices`]: structures outside of R's heap that hold objects;
 //! - [`profiler`]: R's own profiler; [`cycle`]: damaged lists.
 //!
@@ -33,6 +35,7 @@ pub mod allocation;
 pub mod arguments;
 pub mod byte_code;
 pub mod callbacks;
+pub mod compiled;
 pub mod connections;
 pub mod contexts;
 pub mod cycle;
@@ -40,6 +43,7 @@ pub mod devices;
 pub mod environments;
 pub mod evaluator;
 pub mod fit;
+pub mod functions;
 pub mod heap;
 pub mod memory;
 pub mod node;

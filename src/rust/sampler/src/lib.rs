@@ -1,5 +1,6 @@
 //! The part of the joint profiler that runs in the signal handler: at each tick of R's own profiler,
-//! it records the native stack and R's contexts in memory.
+//! it records the native stack, R's contexts, positions in byte code and titles of calls in memory. A run may be without
+//! native stacks, and without positions.
 //!
 //! R's profiler remains in control. `Rprof()` sets the timer and handles SIGPROF;
 //! [`start`] installs a handler that records a tick and then calls R's handler. Therefore tick n
@@ -7,7 +8,7 @@
 //!
 //! ```text
 //! SIGPROF ──► handler ──► profile_unwind (modules) ──► buffer ──► Recording
-//!                    ├──► contexts ──────────────────────┘
+//!                    ├──► contexts, positions, titles ───┘
 //!                    └──► R's handler ──► R's file
 //! ```
 //!
@@ -19,10 +20,10 @@
 //! `pthread_equal()`, which compares two numbers; `_dl_find_object()`, which glibc provides for
 //! unwinding in handlers; the system call `process_vm_readv()`; gimli's reader
 //! of unwind tables, which uses memory that was allocated before; and R's own handler. It reads only
-//! the stack between the interrupted stack pointer and the end of the stack, and code and tables
-//! inside modules that the dynamic loader reports: a damaged stack ends the walk and does not crash
-//! the process. Objects of R, and the modules before glibc 2.35, are read by the kernel, which rejects
-//! wrong addresses.
+//! the stack between the interrupted stack pointer and the end of the stack, code and tables
+//! inside modules that the dynamic loader reports, and the byte code that R's records refer to, as R's handler does: a
+//! damaged stack ends the walk and does not crash the process. Other objects of R, and the modules before glibc 2.35, are
+//! read by the kernel, which rejects wrong addresses.
 //!
 //! # Where it works
 //!
@@ -49,7 +50,9 @@
 )]
 mod platform;
 
-pub use platform::{Stopped, abandon, block, check, start, state, stop, unblock};
+pub use platform::{
+    Stopped, abandon, all_lines, block, check, learn, lines, owners, start, state, stop, unblock,
+};
 
 use profile_core::model::titled::TITLED;
 use std::path::Path;
@@ -61,16 +64,64 @@ pub struct Settings<'a> {
     pub file: &'a Path,
     /// The memory for ticks, in bytes. A tick takes about 0.8 KB.
     pub bytes: usize,
+    /// Whether to record native stacks. A run without them is one of `record_profile()`: it only adds positions and titles
+    /// to the stacks of R's profiler, and does not count as a recording.
+    pub native: bool,
+    /// How to find positions in byte code, to be recorded.
+    pub positions: Option<PositionVariables>,
     /// The number of active calls of closures, with which R's contexts are compared.
     pub closures: usize,
-    /// Whether to follow the native stack. Without it, only the titles of calls are recorded.
-    pub native: bool,
     /// Addresses of functions of this package that R may call in the place of others.
     pub hooks: [u64; 4],
     /// The addresses of the functions of [`TITLED`], which the sampler looks for in R's calls; 0 for unknown ones.
     pub titled: [u64; TITLED.len()],
     /// The first two numbers of R's version.
     pub version: (u32, u32),
+}
+
+/// Where R keeps the position in byte code of the innermost function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PositionVariables {
+    /// The marker `R_InBCInterpreter`, which R's records have where a function was called by byte code.
+    pub marker: u64,
+    /// The addresses of `R_Srcref` or, if that is not clear, of two variables, of which one always has the marker; 0 for none.
+    pub srcrefs: [u64; 2],
+    /// The addresses of `R_BCbody` and `R_BCpc`; 0 if they are not known.
+    pub code: u64,
+    pub pc: u64,
+}
+
+/// Where functions are that may have run. Addresses of R's objects.
+#[derive(Debug, Clone, Copy)]
+pub struct Roots<'a> {
+    pub nil: u64,
+    /// The names of the loaded packages, and their namespaces.
+    pub namespaces: &'a [(&'a str, u64)],
+    pub global: u64,
+    /// Symbols of the base environment.
+    pub of_base: &'a [u64],
+}
+
+/// A function to whose code positions belong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The address of the closure.
+    pub closure: u64,
+    /// The package in whose namespace it is; empty for the global environment.
+    pub package: String,
+    /// The name of its variable, or the classes of a method of S4.
+    pub name: String,
+    /// How often its code occurs.
+    pub samples: u64,
+}
+
+/// The line of a position in a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineAt {
+    /// The number of the code, in the order in which codes occur first.
+    pub code: usize,
+    pub position: u64,
+    pub line: Option<i32>,
 }
 
 /// The state of the recording.

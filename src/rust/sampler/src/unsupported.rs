@@ -1,10 +1,11 @@
 //! The sampler on systems that are not supported: starting it is an error.
 
-use crate::{Settings, State};
+use crate::{LineAt, Owner, Roots, Settings, State};
 use profile_core::error::{Error, Result};
-use profile_core::joint::Recording;
+use profile_core::joint::{Distinct, Recording};
 use profile_core::message;
 use profile_runtime::LIVE_PLATFORMS;
+use profile_runtime::compiled::Creators;
 
 /// A stopped run. It has no values, since no run can be started.
 #[derive(Debug)]
@@ -40,6 +41,22 @@ pub fn stop() -> Option<Stopped> {
 
 pub fn abandon() {}
 
+pub fn learn(_: [u64; 2]) -> Result<Option<Creators>> {
+    Ok(None)
+}
+
+pub fn all_lines(_: Creators, _: u64, _: u64) -> Result<Option<Vec<LineAt>>> {
+    Ok(None)
+}
+
+pub fn owners(_: &Distinct, _: &Roots) -> Result<Vec<Owner>> {
+    Ok(Vec::new())
+}
+
+pub fn lines(_: &Distinct, _: Creators, _: u64, _: u64) -> Result<Option<Vec<(usize, i32)>>> {
+    Ok(None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +68,8 @@ mod tests {
         let settings = Settings {
             file: Path::new("Rprof.out"),
             bytes: 1 << 20,
+            native: true,
+            positions: None,
             closures: 0,
             native: true,
             hooks: [0; 4],

@@ -6,6 +6,7 @@
 //! because extendr creates help pages from doc comments.
 
 mod analysis;
+pub mod lines;
 mod native;
 mod peaks;
 mod processes;
@@ -26,6 +27,7 @@ extendr_module! {
     use reading_and_writing;
     use tables;
     use analysis;
+    use lines;
     use native;
     use processes;
     use peaks;

@@ -2,6 +2,7 @@
 
 use crate::arena::RObject;
 use crate::argument::{Sexp, argument, text};
+use crate::entry::lines::{variables, with_ended};
 use crate::guard::stop;
 use crate::options::{allocation_settings, sampler_settings};
 use crate::outcome::outcome;
@@ -12,15 +13,16 @@ use profile_allocations::{self as allocations, Whose};
 use profile_core::error::Error;
 use profile_core::formats::{Problems, rprof};
 use profile_core::io::input::Origin;
+use profile_core::joint::{self, Wanted};
 use profile_core::limits::memory::{TryCollect, owned};
-use profile_core::{joint, message};
+use profile_core::message;
 use profile_sampler as sampler;
 
 // Raises an error if native code cannot be profiled in this process.
 #[extendr]
 fn rust_native_check(settings: &Robj) -> Robj {
     outcome(|_| {
-        let (settings, shown) = sampler_settings(settings)?;
+        let (settings, shown) = sampler_settings(settings, variables())?;
         sampler::check(&settings)?;
         joint::check_target(settings.file).map_err(|error| error.shown_as(shown))?;
         Ok(RObject::null())
@@ -45,7 +47,7 @@ fn rust_native_block(on: &Robj) -> Robj {
 #[extendr]
 fn rust_native_start(settings: &Robj) -> Robj {
     outcome(|_| {
-        let (settings, shown) = sampler_settings(settings)?;
+        let (settings, shown) = sampler_settings(settings, variables())?;
         sampler::start(&settings).map_err(|error| error.shown_as(shown))?;
         Ok(RObject::null())
     })
@@ -75,16 +77,17 @@ fn rust_native_state() -> Robj {
     })
 }
 
-// Stops the sampler and returns `list(tables, counts, losses, error)` of the profile. R's profiler must be
-// stopped, its file complete, and SIGPROF blocked. `target` is the file to write the profile to, or NULL. `losses`
-// lists what that file could not store, and `error` is the reason why it could not be written; both are NULL if not
-// applicable.
+// Ends the run if `rust_lines_end()` has not done so, and returns `list(tables, counts, losses, error)` of its profile. R's
+// profiler must be stopped, and its file complete. `lines` is as for `rust_lines_read()`. `target` is the file to write the
+// profile to, or NULL. `losses` lists what that file could not store, and `error` is the reason why it could not be
+// written; both are NULL if not applicable.
 #[extendr]
 fn rust_native_stop(
     file: &Robj,
     name: &Robj,
     uri: &Robj,
     memory: &Robj,
+    lines: &Robj,
     target: &Robj,
     lazy: &Robj,
 ) -> Robj {
@@ -97,11 +100,15 @@ fn rust_native_stop(
         };
         let memory = argument(memory).flag()?;
         let file = argument(file).file()?;
-        let stopped = sampler::stop();
-        let stopped = stopped.ok_or_else(|| Error::Unsupported("Nothing is recorded.".into()))?;
-        let recording = stopped.recording()?;
-        let (profile, problems) = joint::merge(file.path, origin, &recording, memory, &stop)
-            .map_err(|error| error.during("read", file.shown))?;
+        let (profile, problems) = with_ended(argument(lines), |stopped, positions, lines| {
+            let wanted = Wanted {
+                memory,
+                positions,
+                lines,
+            };
+            joint::merge(file.path, origin, &stopped.recording()?, wanted, &stop)
+                .map_err(|error| error.during("read", file.shown))
+        })?;
         let lazy = argument(lazy).flag()?;
         let (mut losses, mut error) = (RObject::null(), RObject::null());
         if !argument(target).strings()?.is_empty() {

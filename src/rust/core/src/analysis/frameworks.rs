@@ -10,7 +10,7 @@ use super::heap_frames::is_of_heap;
 use super::packages::package_of;
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, with_room};
-use crate::model::{LocationId, NATIVE, Profile};
+use crate::model::{LocationId, NATIVE, Profile, is_deparsed};
 use crate::tables::{Callers, Plumbing, Position};
 use foldhash::fast::RandomState;
 use rules::{ANY, Action, Rule, Rules};
@@ -109,7 +109,9 @@ impl Frameworks {
             parts => parts,
         };
         let package = prefix.or_else(|| package_of(profile, id));
-        let has_file = !profile.strings.get(function.filename).is_empty();
+        let file = profile.strings.get(function.filename);
+        // The text that R makes of a function says nothing about who has written it.
+        let has_file = !file.is_empty() && !is_deparsed(file);
         // A process knows for certain that a function belongs to no package.
         let has_none = package.is_none() && function.package_from.is_some();
         let is_own = has_none || package.is_none() && has_file;

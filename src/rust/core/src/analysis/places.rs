@@ -1,7 +1,8 @@
-//! The place of a stack: the line of the innermost frame that has one, and the innermost function if none has.
+//! The place of a stack: the line of the innermost frame that has one, in source files if there is one in any, and the
+//! innermost function if none has.
 
 use super::frame_names::FrameNames;
-use crate::model::{LocationId, Profile, StringId};
+use crate::model::{LocationId, Profile, StringId, is_deparsed};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place<'p> {
@@ -31,9 +32,19 @@ pub fn place_of<'p>(
         let has_line = location.line_for_r() > 0 && !profile.strings.get(file).is_empty();
         has_line.then(|| (file, location.line_for_r()))
     };
-    let with_line = frames
-        .iter()
-        .find_map(|&frame| Some((line_of(frame)?, names.of(frame))));
+    let mut with_line = None;
+    for &frame in frames {
+        let Some(line) = line_of(frame) else {
+            continue;
+        };
+        let is_source = !is_deparsed(profile.strings.get(line.0));
+        if is_source || with_line.is_none() {
+            with_line = Some((line, names.of(frame)));
+        }
+        if is_source {
+            break;
+        }
+    }
     match with_line {
         Some(((file, line), name)) => Some((Place::Line(file, line), name)),
         None => frames.first().map(|&frame| {

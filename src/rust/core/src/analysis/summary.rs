@@ -3,7 +3,8 @@
 //! Values are first summed for each distinct stack, so that the remaining cost depends only on the
 //! number of stacks. As in `utils::summaryRprof()`, a function that occurs several times in a stack
 //! is counted once, functions with the same name are the same, and the self value of a line is the
-//! value of all stacks whose innermost frame with a line has this line.
+//! value of all stacks whose innermost frame with a line has this line. Lines of the deparsed text of functions of packages
+//! take nothing away from those of source files: a stack may count for one of each.
 
 use super::allocations::{AllocatingFrames, Measured, is_allocation};
 use super::cpu_clock::used_seconds;
@@ -16,7 +17,7 @@ use crate::collections::Interner;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, filled};
-use crate::model::{LocationId, Profile, StringId};
+use crate::model::{LocationId, Profile, StringId, is_deparsed};
 use std::hash::Hash;
 
 const NANOSECONDS: f64 = 1e9;
@@ -86,8 +87,11 @@ pub fn summarise<'p>(
     let are_allocations = [summed, None, allocated].map(is_allocation);
     let allocating = AllocatingFrames::among(profile, names, &[summed, allocated])?;
     let groups = FrameGroups::new(profile, names, by)?;
-    let mut functions = Totals::new(profile, |location| Some(groups.of_location[location.row()]))?;
-    let mut lines = Totals::new(profile, |location| line_of(profile, location))?;
+    let group = |location: LocationId| Some(groups.of_location[location.row()]);
+    let mut functions = Totals::new(profile, group, |_| false)?;
+    let text = |id| profile.strings.get(id);
+    let line = |location| line_of(profile, location);
+    let mut lines = Totals::new(profile, line, |(file, _)| is_deparsed(text(file)))?;
     let (counted, by_stack) = sum_by_stack(profile, &weights, |_| true, stop)?;
     let mut space = Vec::new();
     let mut without_symbol = 0.0;
@@ -118,7 +122,6 @@ pub fn summarise<'p>(
     let [counted, time, _] = counted;
     let has_time = !matches!(weights[TIME], Weight::Nothing);
     let shown = groups.shown(profile, names)?;
-    let text = |id| profile.strings.get(id);
     Ok(Summary {
         type_: type_of(summed),
         counted,
@@ -159,6 +162,8 @@ struct Totals<Key> {
     of_location: Vec<u32>,
     /// By row.
     tallies: Vec<Tally>,
+    /// By row: whether a key comes second.
+    are_second: Vec<bool>,
     /// How often sums were added.
     added: u64,
 }
@@ -175,7 +180,11 @@ struct Tally {
 }
 
 impl<Key: Copy + Eq + Hash> Totals<Key> {
-    fn new(profile: &Profile, key: impl Fn(LocationId) -> Option<Key>) -> Result<Totals<Key>> {
+    fn new(
+        profile: &Profile,
+        key: impl Fn(LocationId) -> Option<Key>,
+        is_second: impl Fn(Key) -> bool,
+    ) -> Result<Totals<Key>> {
         let mut keys = Interner::default();
         let rows = profile.locations.ids().map(|location| match key(location) {
             Some(key) => keys.intern(key),
@@ -184,6 +193,7 @@ impl<Key: Copy + Eq + Hash> Totals<Key> {
         let of_location = rows.try_vec_of()?;
         Ok(Totals {
             tallies: filled(keys.len(), Tally::default())?,
+            are_second: keys.ids().map(|row| is_second(keys.get(row))).try_vec()?,
             keys,
             of_location,
             added: 0,
@@ -193,15 +203,17 @@ impl<Key: Copy + Eq + Hash> Totals<Key> {
     /// Adds the sums of a stack with these frames, innermost first. A key that several frames have is counted once.
     fn add(&mut self, frames: &[LocationId], sums: &Sums) {
         self.added += 1;
-        let mut is_innermost = true;
+        // The number of innermost keys that were found: those that come second only count until one that does not.
+        let mut found = 0;
         for frame in frames {
-            let row = self.of_location[frame.row()];
-            let Some(tally) = self.tallies.get_mut(row as usize) else {
+            let row = self.of_location[frame.row()] as usize;
+            let Some(tally) = self.tallies.get_mut(row) else {
                 continue;
             };
-            if is_innermost {
+            let is_second = self.are_second[row];
+            if found == 0 || found == 1 && !is_second {
                 add(&mut tally.self_, sums);
-                is_innermost = false;
+                found = if is_second { 1 } else { 2 };
             }
             if tally.last != self.added {
                 tally.last = self.added;

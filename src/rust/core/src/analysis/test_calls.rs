@@ -10,7 +10,7 @@ use crate::collections::{Interner, Lists};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, TryPut, with_room};
-use crate::model::{LocationId, Profile, StringId};
+use crate::model::{LocationId, Profile, StringId, is_deparsed};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -113,7 +113,8 @@ impl TestCalls {
 fn place_of(profile: &Profile, frame: LocationId) -> Option<(StringId, i32)> {
     let line = profile.locations.get(frame).line_for_r();
     let file = profile.function_of(frame)?.filename;
-    (line > 0 && !profile.strings.get(file).is_empty()).then_some((file, line))
+    let name = profile.strings.get(file);
+    (line > 0 && !name.is_empty() && !is_deparsed(name)).then_some((file, line))
 }
 
 /// The name of a function of testthat, or of one that may be so.
@@ -140,7 +141,7 @@ mod tests {
 
     const GO_ON: Stop = &|| false;
 
-    /// A profile of these stacks, written `a>b@file:3`, outermost first.
+    /// A profile of these stacks, written `a>b@file:3`, outermost first; `[file]` is `<file>`.
     fn profile(stacks: &[&str]) -> Profile {
         let mut profile = Profile::default();
         let source: SourceId = profile.add_source(Source::default()).unwrap();
@@ -148,8 +149,9 @@ mod tests {
             let mut frames = Vec::new();
             for frame in text.split('>') {
                 let (name, place) = frame.split_once('@').unwrap_or((frame, ":0"));
-                let (file, line) = place.split_once(':').unwrap();
-                let file = profile.strings.intern(file).unwrap();
+                let (file, line) = place.rsplit_once(':').unwrap();
+                let file = file.replace('[', "<").replace(']', ">");
+                let file = profile.strings.intern(&file).unwrap();
                 let line = line.parse().unwrap();
                 frames.insert(0, profile.frame(name, file, line).unwrap());
             }
@@ -193,13 +195,19 @@ mod tests {
             "3>check@helper.R:20>testthat::test_that>eval@helper.R:21>f",
         ]
         .map(|rest| format!("{file}{rest}"));
-        let found = running(&[&one, &nested, &outside, &loaded, &helper, "f@c.R:1", "g"]);
+        // Functions of packages have lines of the text that R makes of them.
+        let deparsed = "test_file@[testthat::test_file]:3>source_file>eval@a.R:7>test_that@[testthat::test_that]:5>\
+            test_code>eval@a.R:8>f@[pkg::f]:1";
+        let found = running(&[
+            &one, &nested, &outside, &loaded, &helper, deparsed, "f@c.R:1", "g",
+        ]);
         let expected = [
             "a.R test_that:a.R:7",
             "a.R describe:a.R:9 it:a.R:10",
             "a.R",
             "-",
             "a.R test_that:helper.R:20",
+            "a.R test_that:a.R:7",
             "-",
             "-",
         ];

@@ -1,10 +1,13 @@
 //! Combines a recording and R's own file into one profile: the native frames of a tick are inserted
-//! into the R stack of its sample.
+//! into the R stack of its sample, and frames without a line get that of their position in byte code.
 //!
-//! A sample whose tick is uncertain keeps R's stack and is counted as a problem. If native stacks were not recorded, samples
-//! keep R's stack, in which calls get their titles.
+//! Calls get their titles.
+//!
+//! A sample whose tick is uncertain keeps R's stack and is counted as a problem. If native stacks were not recorded,
+//! nothing is inserted.
 
 use super::align::{Aligned, align};
+use super::distinct::{Distinct, Line};
 use super::interleave::{Interleaver, StackPart};
 use super::native::NativeFrames;
 use super::r_tables::RTables;
@@ -22,15 +25,25 @@ use crate::model::known_types::SAMPLES;
 use crate::model::{LocationId, Profile, StackId, seconds};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Creates the joint profile of a run whose R stacks are in the file at `path`. Memory figures,
-/// which are recorded in every run, are kept only if `memory` is set.
+/// What is wanted of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Whether to keep memory figures, which are recorded in every run.
+    pub memory: bool,
+    /// The positions in byte code, and their lines as far as these are known.
+    pub positions: &'a Distinct,
+    pub lines: &'a [Option<Line<'a>>],
+}
+
+/// Creates the profile of a run whose R stacks are in the file at `path`.
 pub fn merge(
     path: &Path,
     origin: Origin,
     recording: &Recording,
-    memory: bool,
+    wanted: Wanted,
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
     let file = read_file(path)?;
@@ -45,39 +58,65 @@ pub fn merge(
     let input = Input::Bytes(&file);
     let (mut profile, mut problems) =
         formats::read(input, Some(&rprof::AS_RECORDED), origin, stop)?;
-    if let Some(source) = profile.sources.first_mut() {
+    let source = profile.sources.first_mut();
+    if let Some(source) = source.filter(|_| recording.is_native) {
         source.timestamp = Some(seconds(recording.start));
         source.duration = Some(recording.duration);
     }
     let (aligned, silent) = align(&file, &profile, recording)?;
     drop(file);
-    // R's profiler alone does not know of ticks without a sample either.
-    let silent = if recording.is_native { silent } else { 0 };
-    for _ in 0..silent {
-        let end = Position::Sample(aligned.len() as u64);
-        problems.note(ProblemKind::SilentTick, end, b"");
+    if recording.is_native {
+        for _ in 0..silent {
+            let end = Position::Sample(aligned.len() as u64);
+            problems.note(ProblemKind::SilentTick, end, b"");
+        }
+        insert_frames(
+            &mut profile,
+            &aligned,
+            recording,
+            wanted,
+            &mut problems,
+            stop,
+        )?;
+    } else {
+        insert_items(&mut profile, &aligned, wanted, stop)?;
     }
+    take_labels(&mut profile, stop)?;
+    if !wanted.memory {
+        forget_memory(&mut profile);
+    }
+    Ok((profile, problems))
+}
 
+/// Inserts native frames, lines and titles.
+fn insert_frames(
+    profile: &mut Profile,
+    aligned: &[Option<Aligned>],
+    recording: &Recording,
+    wanted: Wanted,
+    problems: &mut Problems,
+    stop: Stop,
+) -> Result<()> {
     let mut stacks = Vec::new();
     let files = Files::default();
-    let mut merger = Merger::new(&mut profile, recording, &files)?;
+    let mut merger = Merger {
+        items: Items::take(profile, true, wanted)?,
+        natives: NativeFrames::new(&recording.modules, &files, profile)?,
+        interleaver: Interleaver::new(recording)?,
+        stack: Vec::new(),
+    };
     let recorded = (aligned.len() as u64).saturating_sub(recording.lost);
     for (row, aligned) in aligned.iter().enumerate() {
         cancel::at_row(row, stop)?;
         let joint = match aligned {
-            Some(aligned) if recording.is_native => {
-                merger.joint_stack(row, aligned, &mut profile)?
-            }
-            _ => None,
+            Some(aligned) => merger.joint_stack(row, aligned, profile)?,
+            None => None,
         };
         let stack = match joint {
             Some(stack) => stack,
-            None => merger.stack_of_r(row, aligned.as_ref(), &mut profile)?,
+            None => merger.stack_of_r(row, aligned.as_ref(), profile)?,
         };
         stacks.try_push(stack)?;
-        if !recording.is_native {
-            continue;
-        }
         let problem = match (joint, aligned) {
             (Some(_), Some(aligned)) if aligned.tick.has_whole_stack() => continue,
             (Some(_), _) => ProblemKind::NativeCut,
@@ -91,13 +130,31 @@ pub fn merge(
         }
         problems.note(problem, Position::Sample(sample), text.as_bytes());
     }
-    merger.natives.finish(&mut profile)?;
+    merger.natives.finish(profile)?;
     profile.samples.stack = stacks;
-    take_labels(&mut profile, stop)?;
-    if !memory {
-        forget_memory(&mut profile);
+    Ok(())
+}
+
+/// Inserts lines and titles only.
+fn insert_items(
+    profile: &mut Profile,
+    aligned: &[Option<Aligned>],
+    wanted: Wanted,
+    stop: Stop,
+) -> Result<()> {
+    let mut items = Items::take(profile, false, wanted)?;
+    let (mut stacks, mut stack) = (Vec::new(), Vec::new());
+    for (row, aligned) in aligned.iter().enumerate() {
+        cancel::at_row(row, stop)?;
+        items.begin(row, aligned.as_ref(), profile)?;
+        stack.clear();
+        for item in 0..items.items.len() {
+            stack.try_push(items.location(item, profile)?)?;
+        }
+        stacks.try_push(profile.stacks.intern(&stack)?)?;
     }
-    Ok((profile, problems))
+    profile.samples.stack = stacks;
+    Ok(())
 }
 
 /// The content of the file. It must be regular, since a device such as `/dev/zero` is endless.
@@ -159,34 +216,73 @@ fn forget_memory(profile: &mut Profile) {
     }
 }
 
-/// Creates the stacks of the joint profile.
-struct Merger<'a> {
+/// The items of R's stacks, with lines and titles.
+struct Items<'a> {
     r: RTables,
-    natives: NativeFrames<'a>,
-    interleaver: Interleaver<'a>,
-    /// R's items of the current sample, and all its frames, innermost first.
+    wanted: Wanted<'a>,
+    /// The items of the current sample, innermost first.
     items: Vec<LocationId>,
-    stack: Vec<LocationId>,
     /// The titles of these items, by their numbers.
     titles: Vec<(usize, Title)>,
 }
 
-impl<'a> Merger<'a> {
-    fn new(
-        profile: &mut Profile,
-        recording: &'a Recording,
-        files: &'a Files,
-    ) -> Result<Merger<'a>> {
-        Ok(Merger {
-            r: RTables::take(profile, recording.is_native)?,
-            natives: NativeFrames::new(&recording.modules, files, profile)?,
-            interleaver: Interleaver::new(recording)?,
+impl<'a> Items<'a> {
+    /// `is_native`: whether frames of R have a type, since there are others.
+    fn take(profile: &mut Profile, is_native: bool, wanted: Wanted<'a>) -> Result<Items<'a>> {
+        Ok(Items {
+            r: RTables::take(profile, is_native)?,
+            wanted,
             items: Vec::new(),
-            stack: Vec::new(),
             titles: Vec::new(),
         })
     }
 
+    fn begin(
+        &mut self,
+        row: usize,
+        aligned: Option<&Aligned>,
+        profile: &mut Profile,
+    ) -> Result<()> {
+        self.items.clear();
+        self.titles.clear();
+        let stack = self.r.stacks.get(profile.samples.stack[row]);
+        stack.append_to(&mut self.items)?;
+        let Some(Aligned { tick, gc }) = aligned else {
+            return Ok(());
+        };
+        let mark = usize::from(*gc);
+        let items = self.items.iter_mut().skip(mark);
+        for (item, position) in items.zip(tick.positions()) {
+            let row = position.and_then(|position| self.wanted.positions.row(position));
+            let line = row.and_then(|row| self.wanted.lines.get(row).copied().flatten());
+            if let Some(line) = line {
+                *item = self.r.with_line(*item, line, profile)?;
+            }
+        }
+        for (number, title) in tick.titles() {
+            self.titles.try_push((mark + number, title))?;
+        }
+        Ok(())
+    }
+
+    fn location(&mut self, item: usize, profile: &mut Profile) -> Result<LocationId> {
+        let mut titles = self.titles.iter();
+        let title = titles.find(|(number, _)| *number == item);
+        let title = title.map(|(_, title)| title);
+        self.r.location_of(self.items[item], title, profile)
+    }
+}
+
+/// Creates the stacks of the joint profile.
+struct Merger<'a> {
+    items: Items<'a>,
+    natives: NativeFrames<'a>,
+    interleaver: Interleaver<'a>,
+    /// All frames of the current sample, innermost first.
+    stack: Vec<LocationId>,
+}
+
+impl Merger<'_> {
     fn stack_of_r(
         &mut self,
         row: usize,
@@ -194,9 +290,7 @@ impl<'a> Merger<'a> {
         profile: &mut Profile,
     ) -> Result<StackId> {
         self.begin(row, aligned, profile)?;
-        for item in 0..self.items.len() {
-            self.push_item(item, profile)?;
-        }
+        self.push_items(0..self.items.items.len(), profile)?;
         profile.stacks.intern(&self.stack)
     }
 
@@ -209,11 +303,10 @@ impl<'a> Merger<'a> {
     ) -> Result<Option<StackId>> {
         self.begin(row, Some(aligned), profile)?;
         let mark = usize::from(aligned.gc);
-        for item in 0..mark {
-            self.push_item(item, profile)?;
-        }
-        let items = &self.items[mark..];
-        let is_call = |item: usize| self.r.is_call(items[item], profile);
+        self.push_items(0..mark, profile)?;
+        let Items { r, items, .. } = &self.items;
+        let items = &items[mark..];
+        let is_call = |item: usize| r.is_call(items[item], profile);
         let Some(parts) = self
             .interleaver
             .interleave(&aligned.tick, items.len(), is_call)?
@@ -223,11 +316,7 @@ impl<'a> Merger<'a> {
         for part in parts.iter().rev() {
             match part {
                 StackPart::Item(item) => {
-                    let location = self.r.location_of(
-                        items[*item],
-                        title(&self.titles, mark + item),
-                        profile,
-                    )?;
+                    let location = self.items.location(mark + item, profile)?;
                     self.stack.try_push(location)?;
                 }
                 StackPart::Native(frame) => {
@@ -235,35 +324,30 @@ impl<'a> Merger<'a> {
                     self.stack.try_extend(locations)?;
                 }
                 StackPart::Copy if aligned.gc => {}
-                StackPart::Copy => self.stack.try_push(self.r.copying(profile)?)?,
+                StackPart::Copy => {
+                    let location = self.items.r.copying(profile)?;
+                    self.stack.try_push(location)?;
+                }
             }
         }
         profile.stacks.intern(&self.stack).map(Some)
     }
 
-    fn begin(&mut self, row: usize, aligned: Option<&Aligned>, profile: &Profile) -> Result<()> {
-        self.items.clear();
+    fn begin(
+        &mut self,
+        row: usize,
+        aligned: Option<&Aligned>,
+        profile: &mut Profile,
+    ) -> Result<()> {
         self.stack.clear();
-        self.titles.clear();
-        if let Some(Aligned { tick, gc }) = aligned {
-            for (number, title) in tick.titles() {
-                self.titles.try_push((usize::from(*gc) + number, title))?;
-            }
+        self.items.begin(row, aligned, profile)
+    }
+
+    fn push_items(&mut self, items: Range<usize>, profile: &mut Profile) -> Result<()> {
+        for item in items {
+            let location = self.items.location(item, profile)?;
+            self.stack.try_push(location)?;
         }
-        let stack = self.r.stacks.get(profile.samples.stack[row]);
-        stack.append_to(&mut self.items)
+        Ok(())
     }
-
-    fn push_item(&mut self, item: usize, profile: &mut Profile) -> Result<()> {
-        let title = title(&self.titles, item);
-        let location = self.r.location_of(self.items[item], title, profile)?;
-        self.stack.try_push(location)
-    }
-}
-
-fn title(titles: &[(usize, Title)], item: usize) -> Option<&Title> {
-    let mut titles = titles.iter();
-    titles
-        .find(|(number, _)| *number == item)
-        .map(|(_, title)| title)
 }

@@ -1,5 +1,6 @@
 //! The functions, locations and stacks of an R profile, while native frames are inserted into its stacks.
 
+use super::distinct::Line;
 use super::recording::Title;
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
@@ -34,6 +35,11 @@ pub struct RTables {
 impl RTables {
     /// `is_native`: whether native frames are inserted, from which those of R have to be distinguished.
     pub fn take(profile: &mut Profile, is_native: bool) -> Result<RTables> {
+        let frame_type = if is_native {
+            profile.frame_type("r")?
+        } else {
+            None
+        };
         let mut renamed = Vec::new();
         renamed.try_fill(profile.locations.len(), None)?;
         Ok(RTables {
@@ -41,11 +47,7 @@ impl RTables {
             locations: std::mem::take(&mut profile.locations),
             stacks: std::mem::take(&mut profile.stacks),
             renamed,
-            frame_type: if is_native {
-                profile.frame_type("r")?
-            } else {
-                None
-            },
+            frame_type,
         })
     }
 
@@ -76,6 +78,31 @@ impl RTables {
         let location = profile.locations.intern(location)?;
         *slot = Some(location);
         Ok(location)
+    }
+
+    /// The item with this line, unless R knows one.
+    pub fn with_line(
+        &mut self,
+        item: LocationId,
+        line: Line,
+        profile: &mut Profile,
+    ) -> Result<LocationId> {
+        let mut location = self.locations.get(item);
+        let Some(id) = location
+            .function
+            .filter(|_| location.line.unwrap_or(0) == 0)
+        else {
+            return Ok(item);
+        };
+        let mut function = self.functions.get(id);
+        function.filename = profile.strings.intern(line.file)?;
+        location.function = Some(self.functions.intern(function)?);
+        location.line = Some(line.line);
+        let item = self.locations.intern(location)?;
+        if item.row() >= self.renamed.len() {
+            self.renamed.try_fill(item.row() + 1, None)?;
+        }
+        Ok(item)
     }
 
     fn titled(

@@ -9,6 +9,7 @@
 //! 2, 3         size of R's file before and after R wrote its line
 //! frames × 2   program counter | module << 48, stack pointer | EXACT
 //! contexts × 2 address | call flags << 48, address of the promise
+//! contexts × 2 a [`Position`] for each context, if [`WITH_POSITIONS`] is set
 //! titles       for each: number of the context | length in bytes << 32, and the bytes in whole words
 //! ```
 //!
@@ -16,6 +17,7 @@
 //! upper 16 bits are free. A *context* is R's record of a call (`RCNTXT` in its sources);
 //! `Rprof()` prints an item for each of these.
 
+use super::positions::{ADDRESS, Position};
 use crate::model::titled::LONGEST_TITLE;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -29,6 +31,8 @@ pub const PAIR: usize = 2;
 pub const WHOLE_STACK: u64 = 1;
 /// Flag of a tick: R's contexts were followed to their end.
 pub const WHOLE_CONTEXTS: u64 = 2;
+/// Flag of a tick: it has positions in byte code.
+pub const WITH_POSITIONS: u64 = 4;
 /// Flag in the word of the stack pointer: the program counter is the address of the next instruction to run, not a
 /// return address.
 pub const EXACT: u64 = 1;
@@ -38,7 +42,6 @@ pub const NO_CONTEXT: [u64; PAIR] = [0; PAIR];
 /// The module number of a frame outside all known modules.
 pub const NO_MODULE: u64 = 0xffff;
 
-const ADDRESS: u64 = (1 << 48) - 1;
 /// The bytes of a word.
 const WORD: usize = 8;
 
@@ -187,6 +190,7 @@ pub struct Tick<'a> {
     pub file_size: (u64, u64),
     frames: &'a [u64],
     contexts: &'a [u64],
+    positions: &'a [u64],
     titles: &'a [u64],
 }
 
@@ -220,12 +224,16 @@ impl<'a> Tick<'a> {
         let contexts = (header[0] >> 32) as usize;
         let (frames, rest) = rest.split_at_checked(frames * PAIR)?;
         let (contexts, rest) = rest.split_at_checked(contexts * PAIR)?;
+        let with_positions = header[1] & WITH_POSITIONS != 0;
+        let positions = if with_positions { contexts.len() } else { 0 };
+        let (positions, rest) = rest.split_at_checked(positions)?;
         let (titles, rest) = rest.split_at_checked((header[1] >> 32) as usize)?;
         let tick = Tick {
             flags: header[1],
             file_size: (header[2], header[3]),
             frames,
             contexts,
+            positions,
             titles,
         };
         Some((tick, rest))
@@ -269,6 +277,11 @@ impl<'a> Tick<'a> {
                 flags: (pair[0] >> 48) as u16,
                 promise: pair[1],
             })
+    }
+
+    /// Where the function of each context runs, innermost first; empty if that was not recorded.
+    pub fn positions(&self) -> impl ExactSizeIterator<Item = Option<Position>> + Clone + 'a {
+        self.positions.chunks_exact(PAIR).map(Position::of_words)
     }
 
     /// The titles of calls, see [`crate::model::titled`]: the number of the context, counted from the innermost one, and

@@ -17,6 +17,7 @@
 mod addresses;
 mod attributes;
 mod column;
+mod deparsed;
 mod frames;
 mod functions;
 pub mod heap;
@@ -40,6 +41,7 @@ mod values;
 pub use addresses::{Address, AddressId, Addresses};
 pub use attributes::{Attribute, AttributeValue, ValueKind};
 pub use column::SampleColumn;
+pub use deparsed::is_deparsed;
 pub use frames::Frames;
 pub use functions::{
     COLLECTION, COPYING, FINALIZER, Function, FunctionId, Functions, Names, UNKNOWN,

@@ -3,10 +3,15 @@
 use profile_core::error::Position;
 use profile_core::formats::problems::{ProblemKind, Problems};
 use profile_core::io::input::Origin;
-use profile_core::joint::recording::{EXACT, WHOLE_CONTEXTS, WHOLE_STACK};
-use profile_core::joint::{Evaluator, Module, Recording, Role, check_target, merge};
+use profile_core::joint::positions::CodeId;
+use profile_core::joint::recording::{EXACT, Title, WHOLE_CONTEXTS, WHOLE_STACK, WITH_POSITIONS};
+use profile_core::joint::{
+    Distinct, Evaluator, Line, Module, Position as InCode, Recording, Role, Wanted, check_target,
+    merge,
+};
 use profile_core::model::Profile;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 const HEADER: &str = "memory profiling: GC profiling: sample.interval=10000\n";
 const TOP: u64 = 1 << 30;
@@ -60,9 +65,19 @@ fn line(calls: usize) -> String {
 
 fn merged(file: &str, recording: &Recording) -> (Profile, Problems) {
     let path = scratch(file);
-    let result = merge(&path, Origin::default(), recording, false, &|| false);
+    let result = merge(&path, Origin::default(), recording, wanted(), &|| false);
     std::fs::remove_file(path).unwrap();
     result.unwrap()
+}
+
+/// Native frames, but neither memory nor lines.
+fn wanted<'a>() -> Wanted<'a> {
+    static NONE: LazyLock<Distinct> = LazyLock::new(Distinct::default);
+    Wanted {
+        memory: false,
+        positions: &NONE,
+        lines: &[],
+    }
 }
 
 fn scratch(file: &str) -> PathBuf {
@@ -303,7 +318,7 @@ fn what_has_no_end_is_no_file_of_the_profiler() {
             path.as_ref(),
             Origin::default(),
             &recording(&[]),
-            false,
+            wanted(),
             &|| false,
         );
         assert_eq!(merged.unwrap_err().class(), "profile_error_open", "{path}");
@@ -326,9 +341,87 @@ fn a_file_that_broke_off_on_a_full_disk_says_how_many_samples_are_missing() {
     assert_eq!(counts, expected);
 
     let path = scratch("");
-    let result = merge(&path, Origin::default(), &recording(&words), false, &|| {
-        false
-    });
+    let result = merge(
+        &path,
+        Origin::default(),
+        &recording(&words),
+        wanted(),
+        &|| false,
+    );
     std::fs::remove_file(path).unwrap();
     assert_eq!(result.unwrap_err().class(), "profile_error_write");
+}
+
+#[test]
+fn frames_without_a_line_get_that_of_their_position_and_calls_get_their_titles() {
+    // R knows the line of the outermost function, a garbage collection has no position.
+    let file = format!(
+        "{}#File 1: own.R\n:1:2:3:4:\"<GC>\" \"f1\" \"f2\" 1#7 \"f3\" \n:1:2:3:4:\"f1\" \"f2\" 1#7 \"f3\" \n",
+        "memory profiling: GC profiling: line profiling: sample.interval=10000\n"
+    );
+    let code = CodeId::new(0x1000, 1);
+    let [known, unknown, other] = [5, 6, 7].map(|words| InCode::new(code, words).unwrap());
+    let with = |positions: [[u64; 2]; 3]| {
+        let mut words = tick(3, 0, 0);
+        words[1] |= WITH_POSITIONS;
+        words.extend(positions.concat());
+        words
+    };
+    let mut words = [
+        with([known.to_words(), InCode::NONE, other.to_words()]),
+        with([unknown.to_words(), known.to_words(), other.to_words()]),
+    ];
+    // The first call of both, and the outermost one of the second.
+    for (tick, number) in [(0, 0), (1, 0), (1, 2)] {
+        let mut room = [0; 20];
+        let title = Title::new(b"dplyr").unwrap();
+        let count = title.write(number, &mut room).unwrap();
+        words[tick][1] += (count as u64) << 32;
+        words[tick].extend(&room[..count]);
+    }
+    let words = words.concat();
+    let mut recording = recording(&words);
+    recording.modules.clear();
+    recording.is_native = false;
+    let positions = Distinct::of(&recording).unwrap();
+    assert_eq!(positions.positions, [known, other, unknown]);
+    let file_of = "<pkg::f>";
+    let lines = [Some(3), Some(4), None].map(|line| {
+        line.map(|line| Line {
+            file: file_of,
+            line,
+        })
+    });
+    let path = scratch(&file);
+    let wanted = Wanted {
+        memory: false,
+        positions: &positions,
+        lines: &lines,
+    };
+    let result = merge(&path, Origin::default(), &recording, wanted, &|| false);
+    std::fs::remove_file(path).unwrap();
+    let (profile, problems) = result.unwrap();
+    assert!(problems.counts().is_empty());
+    let place = |stack: &_| {
+        let frames = profile.stacks.get(*stack).to_vec().unwrap();
+        let frames = frames.iter().map(|&frame| {
+            let function = profile.function_of(frame).unwrap();
+            let [name, file] = [function.name, function.filename].map(|id| profile.strings.get(id));
+            format!(
+                "{name} {file} {}",
+                profile.locations.get(frame).line_for_r()
+            )
+        });
+        frames.collect::<Vec<_>>()
+    };
+    let places: Vec<_> = profile.samples.stack.iter().map(place).collect();
+    assert_eq!(
+        places[0],
+        ["<GC>  0", "f1(dplyr) <pkg::f> 3", "f2  0", "f3 own.R 7"]
+    );
+    assert_eq!(
+        places[1],
+        ["f1(dplyr)  0", "f2 <pkg::f> 3", "f3(dplyr) own.R 7"]
+    );
+    assert_eq!(profile.sources[0].duration, None);
 }

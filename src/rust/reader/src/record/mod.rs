@@ -19,6 +19,7 @@ pub mod follow;
 pub mod lookout;
 pub mod master;
 pub mod memory;
+pub mod own_positions;
 pub mod recorder;
 pub mod role;
 pub mod samples;

@@ -216,6 +216,16 @@ pub fn find_now(
     Ok(positions)
 }
 
+/// Where R keeps the position of the innermost function, for other readers of the same process.
+#[derive(Debug)]
+pub struct Known {
+    /// The marker for a position in byte code.
+    pub marker: u64,
+    /// See [`RunningR::srcrefs`].
+    pub srcrefs: Vec<u64>,
+    pub variables: Option<PositionVariables>,
+}
+
 /// The byte code of a function, and the addresses of its instructions.
 struct Code {
     object: u64,

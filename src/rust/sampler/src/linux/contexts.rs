@@ -4,11 +4,16 @@
 //! position among the native frames. `Rprof()` prints the same list, so both can be compared.
 //!
 //! Three fields are read: the address of the next record, the flags with the kind of call and, from R 4.4 on, the
-//! pending promises. Before they are used, [`Contexts::new`] compares them with what R reports through its functions.
+//! pending promises; for [`positions`], also those that say where the function was called, and for
+//! [`titles`](super::titles), which function it is. The first three are compared with what R reports through its
+//! functions, by [`Contexts::new`], before they are used.
 
 use super::memory::Stack;
-use crate::Settings;
+use super::positions;
+use crate::{PositionVariables, Settings};
 use profile_core::error::{Error, Result};
+use profile_core::joint::Position;
+use profile_core::joint::positions::ADDRESS;
 use profile_core::joint::recording::PAIR;
 use profile_runtime::contexts::{
     CALLFUN, CLOENV, Head, Layout, MOST_PROMISES, NEXT_PROMISE, NODE_STACK_BYTES, Walk,
@@ -81,11 +86,7 @@ impl Contexts {
 
     /// Writes the records that `Rprof()` prints, innermost first; `None` if they do not fit.
     pub fn walk(&self, stack: Stack, room: &mut [u64]) -> Option<Walked> {
-        let mut memory = Stacks {
-            stack,
-            nodes: &self.nodes,
-            toplevel: self.toplevel,
-        };
+        let mut memory = self.stacks(stack);
         let mut walked = Walked {
             contexts: 0,
             whole: false,
@@ -119,15 +120,43 @@ impl Contexts {
 }
 
 impl Contexts {
+    /// Writes where the function of each of these records runs, which [`Contexts::walk()`] has written; `None` if this does
+    /// not fit.
+    pub fn positions(
+        &self,
+        variables: &PositionVariables,
+        stack: Stack,
+        (records, room): (&[u64], &mut [u64]),
+    ) -> Option<()> {
+        let mut memory = self.stacks(stack);
+        let records = records.chunks_exact(PAIR);
+        let room = room.get_mut(..records.len() * PAIR)?;
+        let mut inner = None;
+        for (record, pair) in records.zip(room.chunks_exact_mut(PAIR)) {
+            // The function of a record is where the next inner one was called.
+            let position = match inner {
+                None => positions::innermost(variables, &mut memory),
+                Some(inner) => positions::of_record(variables, &mut memory, inner, self.layout),
+            };
+            pair.copy_from_slice(&position.map_or(Position::NONE, Position::to_words));
+            inner = Some(record[0] & ADDRESS);
+        }
+        Some(())
+    }
+
     /// The function that a record calls, and the environment of the call.
     pub fn function(&self, stack: Stack, address: u64) -> Option<[u64; 2]> {
-        let mut memory = Stacks {
-            stack,
-            nodes: &self.nodes,
-            toplevel: 0,
-        };
+        let mut memory = self.stacks(stack);
         let mut word = |field| memory::word(&mut memory, address.checked_add(field)?);
         Some([word(CALLFUN)?, word(CLOENV)?])
+    }
+
+    fn stacks(&self, stack: Stack) -> Stacks<'_> {
+        Stacks {
+            stack,
+            nodes: &self.nodes,
+            toplevel: self.toplevel,
+        }
     }
 }
 

@@ -10,12 +10,12 @@ use super::memory::{Buffer, Limits, Stack};
 use super::modules::Modules;
 use super::registers::registers_of;
 use super::titles::Titles;
-use crate::{Settings, State};
+use crate::{PositionVariables, Settings, State};
 use profile_core::error::{Error, Result};
-use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
+use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK, WITH_POSITIONS};
 use profile_core::joint::{Evaluator, Recording};
 use profile_runtime::profiler;
-use profile_unwind::{Unwinder, Walked};
+use profile_unwind::Unwinder;
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -27,6 +27,8 @@ type Handler = extern "C" fn(c_int);
 
 struct Run {
     process: libc::pid_t,
+    /// Whether it is a recording of native code.
+    native: bool,
     /// R's own handler, which is called at each tick.
     r_handler: Handler,
     recorder: UnsafeCell<Recorder>,
@@ -37,11 +39,11 @@ struct Run {
 
 struct Recorder {
     buffer: Buffer,
-    unwinder: Unwinder<Modules>,
+    /// Follows native stacks, if they are recorded.
+    unwinder: Option<Unwinder<Modules>>,
     contexts: Contexts,
+    positions: Option<PositionVariables>,
     titles: Titles,
-    /// Whether native stacks are followed.
-    is_native: bool,
     limits: Limits,
     /// R's file, if lines are written immediately, so that its size shows where the line of a tick ends.
     file: Option<File>,
@@ -69,13 +71,16 @@ pub fn check(settings: &Settings) -> Result<()> {
     if state() != State::Off {
         return Ok(());
     }
+    // SAFETY: only the thread that calls this frees a run.
+    let run = unsafe { RUN.load(Ordering::Acquire).as_ref() };
+    let is_running = run.is_some_and(|run| !run.native) && matches!(current(), Current::Ours);
     // SAFETY: getitimer() fills the struct.
     let timer = unsafe {
         let mut timer: libc::itimerval = std::mem::zeroed();
         libc::getitimer(libc::ITIMER_PROF, &mut timer);
         timer.it_value
     };
-    if (timer.tv_sec, timer.tv_usec) != (0, 0) {
+    if is_running || (timer.tv_sec, timer.tv_usec) != (0, 0) {
         return Err(Error::Unsupported(
             "A profiler is running in this process; if it is R's own, `Rprof(NULL)` stops it."
                 .to_owned(),
@@ -120,6 +125,8 @@ pub fn start(settings: &Settings) -> Result<()> {
             "A recording is already running.".to_owned(),
         ));
     }
+    // One without native code that has ended.
+    stop();
     let r_handler = match current() {
         Current::Plain(handler) => handler,
         _ => {
@@ -145,6 +152,7 @@ pub fn start(settings: &Settings) -> Result<()> {
     R_HANDLER.store(r_handler as usize, Ordering::Release);
     let run = Box::new(Run {
         process,
+        native: settings.native,
         r_handler,
         recorder: UnsafeCell::new(recorder),
         start: SystemTime::now(),
@@ -155,10 +163,11 @@ pub fn start(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// The state of the recording.
+/// The state of the recording of native code.
 pub fn state() -> State {
     // SAFETY: only the thread that calls this frees a run.
-    let Some(run) = (unsafe { RUN.load(Ordering::Acquire).as_ref() }) else {
+    let run = unsafe { RUN.load(Ordering::Acquire).as_ref() };
+    let Some(run) = run.filter(|run| run.native) else {
         return State::Off;
     };
     // SAFETY: it has no preconditions.
@@ -220,14 +229,15 @@ impl Stopped {
         // SAFETY: the handler has no access after the run was stopped.
         let recorder = unsafe { &*self.run.recorder.get() };
         let start = self.run.start.duration_since(UNIX_EPOCH);
+        let modules = match &recorder.unwinder {
+            Some(unwinder) => unwinder.modules.seen(recorder.evaluator.eval.start)?,
+            None => Vec::new(),
+        };
         Ok(Recording {
             words: recorder.buffer.words(),
-            modules: recorder
-                .unwinder
-                .modules
-                .seen(recorder.evaluator.eval.start)?,
+            modules,
             evaluator: recorder.evaluator.clone(),
-            is_native: recorder.is_native,
+            is_native: recorder.unwinder.is_some(),
             stack_top: recorder.limits.top,
             lines_written_at_once: recorder.file.is_some(),
             lost: recorder.lost,
@@ -353,18 +363,20 @@ impl Recorder {
     /// Allocates all memory. Without a file, its sizes are not recorded.
     fn new(settings: &Settings, file: Option<File>) -> Result<Recorder> {
         let limits = Limits::current()?;
-        let mut unwinder = Unwinder::new(Modules::new()?)?;
         let contexts = Contexts::new(settings)?;
+        let mut evaluator = Evaluator::default();
+        let mut unwinder = None;
+        if settings.native {
+            let mut found = Unwinder::new(Modules::new()?)?;
+            evaluator = evaluator::find(&mut found, &contexts, limits, settings.hooks)?;
+            unwinder = Some(found);
+        }
         Ok(Recorder {
             buffer: Buffer::new(settings.bytes)?,
-            evaluator: if settings.native {
-                evaluator::find(&mut unwinder, &contexts, limits, settings.hooks)?
-            } else {
-                Evaluator::default()
-            },
-            is_native: settings.native,
+            evaluator,
             unwinder,
             contexts,
+            positions: settings.positions,
             titles: Titles::new(settings.titled),
             limits,
             file,
@@ -386,19 +398,30 @@ impl Recorder {
         let stack = Stack::in_use(registers.stack_pointer(), self.limits);
         let room = self.buffer.room()?;
         let (header, rest) = room.split_at_mut_checked(HEADER)?;
-        let walked = match self.is_native {
-            true => self.unwinder.walk(registers, stack, rest)?,
-            false => Walked::default(),
-        };
-        let (_, rest) = rest.split_at_mut_checked(walked.frames * PAIR)?;
+        let (mut frames, mut flags) = (0, 0);
+        if let Some(unwinder) = &mut self.unwinder {
+            let walked = unwinder.walk(registers, stack, rest)?;
+            frames = walked.frames;
+            flags |= if walked.whole { WHOLE_STACK } else { 0 };
+        }
+        let (_, rest) = rest.split_at_mut_checked(frames * PAIR)?;
         let called = self.contexts.walk(stack, rest)?;
-        let (calls, rest) = rest.split_at_mut_checked(called.contexts * PAIR)?;
+        let contexts = called.contexts;
+        flags |= if called.whole { WHOLE_CONTEXTS } else { 0 };
+        let (calls, mut rest) = rest.split_at_mut_checked(contexts * PAIR)?;
+        let mut words = HEADER + (frames + contexts) * PAIR;
+        if let Some(variables) = &self.positions {
+            let (positions, after) = rest.split_at_mut_checked(contexts * PAIR)?;
+            self.contexts
+                .positions(variables, stack, (calls, positions))?;
+            flags |= WITH_POSITIONS;
+            words += contexts * PAIR;
+            rest = after;
+        }
         let titles = self.titles.write(&self.contexts, stack, calls, rest);
-        header[0] = walked.frames as u64 | (called.contexts as u64) << 32;
-        header[1] = if walked.whole { WHOLE_STACK } else { 0 }
-            | if called.whole { WHOLE_CONTEXTS } else { 0 }
-            | (titles as u64) << 32;
-        Some(HEADER + (walked.frames + called.contexts) * PAIR + titles)
+        header[0] = frames as u64 | (contexts as u64) << 32;
+        header[1] = flags | (titles as u64) << 32;
+        Some(words + titles)
     }
 
     fn finish(&mut self, words: usize, before: u64, after: u64) {

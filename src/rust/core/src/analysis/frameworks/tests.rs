@@ -62,6 +62,8 @@ fn functions_that_run_others_are_hidden() {
     );
     // What has a source file is the user's.
     check("f, lapply, FUN a.R, sort", "f, FUN a.R, sort");
+    // The text that R makes of a function of a package is no source file.
+    check("f, lapply <base::lapply>, FUN <base::lapply>, g", "f, g");
     // A function of another package, or a name that needs a caller.
     check(
         "own:tryCatch, own:eval, do, f",

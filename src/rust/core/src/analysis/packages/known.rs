@@ -4,7 +4,9 @@ use super::environments::{EnvironmentId, Environments, GLOBAL, Home, NameId};
 use crate::analysis::frame_names::address;
 use crate::analysis::heap_frames::is_of_heap;
 use crate::model::titled::without_title;
-use crate::model::{COLLECTION, COPYING, FINALIZER, Function, LocationId, NATIVE, Profile};
+use crate::model::{
+    COLLECTION, COPYING, FINALIZER, Function, LocationId, NATIVE, Profile, is_deparsed,
+};
 
 /// In `.package_from`: the name of the function contains the package.
 const FROM_NAME: &str = "name";
@@ -56,7 +58,8 @@ pub fn known_of_function(
         };
     }
     // Code of the user: that a function belongs to no package may be known, and files of packages are.
-    if function.package_from.is_some() || !text(function.filename).is_empty() {
+    let file = text(function.filename);
+    if function.package_from.is_some() || !(file.is_empty() || is_deparsed(file)) {
         return Known::Environment(Some(GLOBAL));
     }
     match text(function.name) {
