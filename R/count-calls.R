@@ -35,7 +35,7 @@ counting_of <- function(count, env, call) {
 check_no_hashes <- function(call) {
   in_cached_chunk <- isTRUE(getOption("knitr.in.progress")) && isNamespaceLoaded("knitr") &&
     isTRUE(as.numeric(knitr::opts_current$get("cache")) > 0)
-  in_pipeline <- isNamespaceLoaded("targets") && isTRUE(targets::tar_active())
+  in_pipeline <- isNamespaceLoaded("targets") && isTRUE(asNamespace("targets")$tar_active())
   if (in_cached_chunk || in_pipeline) {
     who <- if (in_pipeline) "targets" else "the cache of knitr"
     abort_unsupported(c(

