@@ -94,9 +94,10 @@ test_that("workers count for themselves, and end to", {
   }
   x <- suppressWarnings(suppressMessages(record_profile(run(), memory = "exact", children = existing)))
   copies <- copies_by_process(x, n)
-  # A fork has the socket of its worker, so it may be taken for one at first.
   expect_identical(unname(copies[copies > 0]), c(10, 10, 10))
-  expect_gte(sum(copies[grepl("^worker", names(copies))]), 20)
+  # Of these, the worker that exists before and afterwards certainly has its role: one that ends may have ended before it was
+  # looked at, and a fork has the socket of its worker, so it may be taken for one at first.
+  expect_gte(sum(copies[grepl("^worker", names(copies))]), 10)
   # It goes on without the hook, and can be recorded again.
   hooked <- function() {
     numeric(1000)
