@@ -228,7 +228,7 @@ test_that("targets have their names in workers", {
   expect_true("targets::target_run(fit_model)" %in% stack$name)
   # In this process.
   withr::defer(unloadNamespace("targets"))
-  loadNamespace("targets", lib.loc = library)
+  do.call(loadNamespace, list("targets", lib.loc = library))
   eval(parse(text = code))
   target_run <- asNamespace("targets")$target_run
   x <- record_profile({ only_given_ticks(); target_run(target, NULL, "") }, interval = 0.9, native = TRUE)
