@@ -292,9 +292,12 @@ test_that("frames with a title have lines of their text", {
   skip_without_native()
   local_packages()
   x <- record_loads()
-  named <- x$functions[x$functions$name == "loadNamespace(loadA)", ]
-  expect_identical(named$filename, "<base::loadNamespace>")
-  expect_true(all(x$locations$line[x$locations$function_id %in% named$function_id] > 0))
+  named <- x$functions[grepl("^(library|loadNamespace)[(]load", x$functions$name), ]
+  # R of some versions compiles the text of one of them to other instructions, so that it has no lines.
+  has_text <- named$filename %in% c("<base::library>", "<base::loadNamespace>")
+  expect_true(any(has_text))
+  expect_identical(unique(named$filename[!has_text & named$filename != ""]), character())
+  expect_true(all(x$locations$line[x$locations$function_id %in% named$function_id[has_text]] > 0))
 })
 
 test_that("fresh runs load packages in new processes", {
