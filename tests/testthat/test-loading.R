@@ -293,9 +293,9 @@ test_that("frames with a title have lines of their text", {
   local_packages()
   x <- record_loads()
   named <- x$functions[grepl("^(library|loadNamespace)[(]load", x$functions$name), ]
-  # R of some versions compiles the text of one of them to other instructions, so that it has no lines.
   has_text <- named$filename %in% c("<base::library>", "<base::loadNamespace>")
-  expect_true(any(has_text))
+  # R 4.6.2 has no lines of either.
+  if (getRversion() < "4.6") expect_true(any(has_text))
   expect_identical(unique(named$filename[!has_text & named$filename != ""]), character())
   expect_true(all(x$locations$line[x$locations$function_id %in% named$function_id[has_text]] > 0))
 })
