@@ -24,8 +24,9 @@ with_test_labels <- function(x, folders, call) {
 
 # The text between the descriptions of `describe()` and `it()`, as the installed version of testthat reports them.
 separator_of_descriptions <- function() {
-  is_current <- rlang::is_installed("testthat", version = "3.2.2")
-  if (is_current) " / " else ": "
+  # Versions that nest descriptions have this function.
+  nests <- rlang::is_installed("testthat") && exists("local_description_push", asNamespace("testthat"), inherits = FALSE)
+  if (nests) " / " else ": "
 }
 
 # ---- Texts of files ------------------------------------------------------------------
