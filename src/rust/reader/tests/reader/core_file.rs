@@ -244,7 +244,7 @@ fn wrong_numbers_are_harmless() {
         let bytes = core.bytes();
         let path = folder.write("core", &bytes);
         let file = OpenOptions::new().write(true).open(&path).unwrap();
-        for round in 0..400 {
+        for round in 0..150 {
             let count = 1 + round % 3;
             let changed: Vec<_> = (0..count)
                 .map(|_| match random.below(4) {

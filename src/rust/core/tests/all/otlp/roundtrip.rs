@@ -14,7 +14,7 @@ use profile_core::model::Profile;
 use serde_json::{Value, json};
 
 /// How many messages the tests use.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 60;
 
 /// Reads an irregular message, unless it may be of two versions, which the reader reports.
 fn read_certain(bytes: &[u8]) -> Option<Profile> {

@@ -18,7 +18,7 @@ use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-const ROUNDS: u64 = 20_000;
+const ROUNDS: u64 = 6_000;
 /// Much more than a round takes, even if the machine is busy.
 const LONGEST: Duration = Duration::from_secs(20);
 /// The directory of pages takes most of what is needed.
