@@ -127,8 +127,9 @@ check_choice <- function(x, choices, name, call) {
   if (!is_text(x) || !x %in% choices) {
     quoted <- paste0("\"", choices, "\"")
     last <- length(quoted)
+    several <- if (last > 1) paste0(paste(quoted[-last], collapse = ", "), " or ")
     abort_argument(c(
-      paste0("`", name, "` must be ", paste(quoted[-last], collapse = ", "), " or ", quoted[[last]], "."),
+      paste0("`", name, "` must be ", several, quoted[[last]], "."),
       i = did_you_mean(x, choices)
     ), call)
   }

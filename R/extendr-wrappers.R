@@ -74,6 +74,8 @@ rust_native_check <- function(settings) .Call(wrap__rust_native_check, settings)
 
 rust_native_block <- function(on) .Call(wrap__rust_native_block, on)
 
+rust_native_titled <- function(functions) .Call(wrap__rust_native_titled, functions)
+
 rust_native_start <- function(settings) .Call(wrap__rust_native_start, settings)
 
 rust_native_state <- function() .Call(wrap__rust_native_state)

@@ -35,6 +35,7 @@ can_record_positions <- function() {
 # positions for the core, the table `.source_text` of their functions, and the number of functions that were left out,
 # because they would take too long.
 lines_of_run <- function(call) {
+  if (!is.null(native$end_following)) native$end_following()
   namespaces <- loadedNamespaces()
   namespaces <- rlang::set_names(lapply(namespaces, asNamespace), namespaces)
   symbols <- lapply(ls(baseenv(), all.names = TRUE, sorted = FALSE), as.name)

@@ -180,6 +180,20 @@ titled_functions <- function() {
   }, known$package, known$`function`)
 }
 
+# While the sampler runs, such functions of packages that are loaded later become known by R's hook for that.
+follow_loading <- function() {
+  packages <- setdiff(data_model()$titled$package, loadedNamespaces())
+  hook <- function(...) rust_native_titled(titled_functions())
+  for (package in packages) setHook(packageEvent(package, "onLoad"), hook)
+  native$end_following <- function() {
+    for (package in packages) {
+      event <- packageEvent(package, "onLoad")
+      setHook(event, Filter(function(known) !identical(known, hook), getHook(event)), "replace")
+    }
+    native$end_following <- NULL
+  }
+}
+
 # The argument `event` of `Rprof()`, which R has from version 4.4 on; NULL for its default, CPU time.
 rprof_event <- function(event, argument, call) {
   if (event == "cpu") {
@@ -232,6 +246,7 @@ start_run <- function(path, options, call) {
   start <- rust_native_start(settings)
   rust(start, call)
   started <- TRUE
+  follow_loading()
   log_spans(run$path)
   native$run$cpu_time <- start_cpu_clock(if (is.null(options$event)) "cpu" else "wall")
   # Writes the file if R quits without `stop_profiler()`.

@@ -414,6 +414,7 @@ start_with_sampler <- function(path, options, call) {
   tryCatch(
     {
       rust(start, call)
+      follow_loading()
       TRUE
     },
     profile_error = function(error) FALSE

@@ -1,32 +1,28 @@
-# Labels of the chunks of knitr's documents, and of the targets of a pipeline; tests have theirs without a call
-# (R/test-labels.R). Labels are frames on the stack (R/labels.R), so the functions of these packages that evaluate a chunk
-# or a target are made to do so with labels. A changed function has the original one as its attribute `profile_former`.
+# Labels of the chunks of knitr's documents, by its hooks. Tests and targets have theirs without a call: see
+# R/test-labels.R, and src/rust/core/src/model/titled.rs.
 
 # The labels of units of work, by which describe_profile() adds up a profile.
 unit_keys <- c(
   "shiny.reactive", "http.route", "testthat.file", "testthat.test", "knitr.chunk", "targets.target", "task", "span.name"
 )
 
-#' Label the chunks of a document, or targets
+#' Label chunks of documents, tests, and targets
 #'
 #' @description
-#' Labels the samples of the units of work of a package, by their names:
+#' Samples of units of work have their names as labels. [describe_profile()] shows which take the most time,
+#' `summary(x, by = "knitr.chunk")` lists all of them, and `filter_profile(x, labels = c(knitr.chunk = "fit"))` selects
+#' one.
 #'
-#' - `label_work("knitr")`: `knitr.chunk` is the name of each chunk of R Markdown documents and other documents of
-#'   knitr;
-#' - `label_work("targets")`: `targets.target` is the name of each target of a pipeline.
-#'
-#' Tests of testthat need no call: they always have labels, see below.
-#'
-#' Call it once, before the work to record. [describe_profile()] then shows which chunks and targets take the most time, `summary(x, by = "knitr.chunk")` lists all of them, and
-#' `filter_profile(x, labels = c(knitr.chunk = "fit"))` selects one.
+#' - `knitr.chunk` is the name of a chunk of R Markdown documents and other documents of knitr, once
+#'   `label_work("knitr")` has been called, before the work to record;
+#' - `testthat.file` and `testthat.test` are tests of testthat, and `targets.target` is a target of a pipeline: they need
+#'   no call.
 #'
 #' In a shell, `profile record report.Rmd` needs no call, see `vignette("processes", package = "profile")`. It also records
 #' the lines of chunks and of their expressions.
 #'
 #' @details
-#' Labels are set as by [with_labels()]: a session has at most 1,000 different sets, here names of chunks
-#' and targets. Longer texts than a label can have end in `...`.
+#' Labels of chunks are set as by [with_labels()]: a session has at most 1,000 different sets. Longer texts than a label can have end in `...`.
 #'
 #' @section Documents:
 #' `label_work("knitr")` sets the hook `engine` of [knitr::opts_hooks], which knitr calls before each chunk. A hook that
@@ -54,21 +50,11 @@ unit_keys <- c(
 #' file outside of tests has only the label of the file, and code of helpers has none.
 #'
 #' @section Targets:
-#' targets has no hook around the code of a target. `label_work("targets")` therefore changes the function
-#' `builder_update_build()` in its namespace, which evaluates a target, in this session only. One call in it is
-#' evaluated with a label, and nothing else changes. The returned function restores it. The command of
-#' a target remains the same, so no target becomes outdated. targets 1.12.0 has this function.
-#'
-#' Write `profile::label_work("targets")` at the top of `_targets.R`, which `targets::tar_make()` runs in a process of
-#' its own: `record_profile(targets::tar_make(), children = TRUE)` records it, or, in this session,
-#' `record_profile(targets::tar_make(callr_function = NULL))`. `profile record` of a script with the latter needs no
-#' call. Branches of a pattern have names of their own. What targets does before and after the command of a target, such
-#' as storing its value, has no label.
-#'
-#' Workers, such as those of crew, do not run `_targets.R`. Where processes are recorded by [profile_process()] or with
-#' `children = TRUE`, the name of the target is read from the memory of the process, from the frame of targets' function
-#' `target_run()`, and is the same label: no call is needed. There, loading what the target needs and storing its value have the
-#' label as well. targets 1.12 has this function, which workers call as well.
+#' In processes that are recorded with the package's sampler or from outside, the frame of targets' function `target_run()`
+#' has the name of the target, which is the label `targets.target`: by [record_profile()], also with `children = TRUE` for
+#' the process in which `targets::tar_make()` runs and for workers, such as those of crew, and by [profile_process()].
+#' Nothing of targets is changed. This requires `r live_platforms()`. Branches of a pattern have names of their own. Loading
+#' what a target needs and storing its value belong to it. targets 1.11 and 1.12 have this function.
 #'
 #' @section Tasks:
 #' Tasks of future and mirai have no label by themselves, since nothing on the stack of the process that runs a task
@@ -80,7 +66,7 @@ unit_keys <- c(
 #' mirai::mirai_map(parts, function(part) profile::with_labels(c(task = part$name), work(part)))
 #' ```
 #'
-#' @param package `"knitr"` or `"targets"`.
+#' @param package `"knitr"`.
 #'
 #' @return A function without arguments, invisibly, that ends the labelling. Calling `label_work()` again changes
 #'   nothing.
@@ -98,17 +84,13 @@ unit_keys <- c(
 #' x <- record_profile(text <- knitr::knit(text = document, quiet = TRUE))
 #' try(summary(x, by = "knitr.chunk"))
 #' end()
-#' @examples
-#'
-#' # At the top of the file _targets.R: profile::label_work("targets")
 label_work <- function(package) {
   call <- rlang::current_env()
-  label <- list(knitr = label_knitr, targets = label_targets)
   if (missing(package)) {
     abort_missing("package", call, i = "For example `label_work(\"knitr\")`.")
   }
-  package <- check_choice(package, names(label), "package", call)
-  invisible(label[[package]](call))
+  check_choice(package, "knitr", "package", call)
+  invisible(label_knitr(call))
 }
 
 label_knitr <- function(call) {
@@ -166,33 +148,6 @@ unlabel_next_chunk <- function() {
   if (!is.null(former)) knitr::knit_hooks$set(evaluate = former)
 }
 
-label_targets <- function(call) {
-  label_functions("targets", "targets", list(
-    builder_update_build = quote(.profile_unit("targets.target", target_get_name(target), command_produce_build))
-  ), call)
-}
-
-# Changes functions in the namespace of a package, and returns a function that restores them. `units`: for each
-# function, a call with the key and the value of its label, and the name of the function whose call is evaluated with
-# it.
-label_functions <- function(package, what, units, call) {
-  check_package(package, paste("Labels of", what, "need"), call)
-  namespace <- asNamespace(package)
-  # All are found before one is changed.
-  labelled <- list()
-  for (name in names(units)) {
-    labelled[[name]] <- labelled_function(package, name, units[[name]], call)
-  }
-  for (name in names(labelled)) replace_in_namespace(name, labelled[[name]], namespace)
-  function() {
-    for (name in names(labelled)) {
-      former <- former_of(namespace[[name]])
-      if (!is.null(former)) replace_in_namespace(name, former, namespace)
-    }
-    invisible()
-  }
-}
-
 check_package <- function(package, need, call) {
   if (!requireNamespace(package, quietly = TRUE)) {
     abort_unsupported(paste0(need, " the package ", package, ", which cannot be loaded."), call)
@@ -200,54 +155,6 @@ check_package <- function(package, need, call) {
 }
 
 former_of <- function(f) attr(f, "profile_former", exact = TRUE)
-
-# A function of a package in which the call of a function, the last argument of the call `unit`, is replaced by `unit`
-# with this call as its last argument.
-labelled_function <- function(package, name, unit, call) {
-  former <- get0(name, asNamespace(package), mode = "function", inherits = FALSE)
-  if (!is.null(former_of(former))) {
-    return(former)
-  }
-  count <- 0
-  edited <- function(code) {
-    if (!is.call(code)) {
-      return(code)
-    }
-    if (identical(code[[1]], unit[[4]])) {
-      count <<- count + 1
-      unit[[4]] <- code
-      return(unit)
-    }
-    for (i in seq_along(code)) {
-      # An argument may be missing, as in `x[1, ]`.
-      if (!identical(code[[i]], quote(expr = ))) code[i] <- list(edited(code[[i]]))
-    }
-    code
-  }
-  labelled <- former
-  if (is.function(former)) body(labelled) <- edited(body(utils::removeSource(former)))
-  if (count != 1) {
-    abort_unsupported(c(
-      paste0("This version of ", package, ", ", format(getNamespaceVersion(package)), ", cannot be labelled."),
-      i = paste0("`", name, "()` is not as in the versions that are known, see `?label_work`.")
-    ), call)
-  }
-  environment(labelled) <- rlang::env(environment(former), .profile_unit = with_unit)
-  structure(labelled, profile_former = former)
-}
-
-replace_in_namespace <- function(name, value, namespace) {
-  is_locked <- bindingIsLocked(name, namespace)
-  if (is_locked) rlang::env_binding_unlock(namespace, name)
-  assign(name, value, namespace)
-  if (is_locked) rlang::env_binding_lock(namespace, name)
-}
-
-# Evaluates an expression with a label.
-with_unit <- function(key, value, expr) {
-  .profile_forwarded <- unit_caller(key, value)
-  .profile_forwarded(expr)
-}
 
 # Work must not fail because of its name: it then has no label. The same without a name.
 unit_caller <- function(key, value) {

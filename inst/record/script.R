@@ -19,29 +19,23 @@ note <- function(...) {
 options(keep.source = TRUE)
 if (!isTRUE(settings$document)) read_script()
 
-# ---- Labels of chunks and targets --------------------------------------------------
+# ---- Labels of chunks --------------------------------------------------------------
 
 # The script may have another library.
 profile_namespace <- function() loadNamespace("profile", lib.loc = c(settings$library, .libPaths()))
 
 # Samples of this function are left out, see R/shell-record.R.
-.label_units <- function(package) {
+.label_units <- function() {
   tryCatch(
-    if (package == "knitr") {
-      profile_namespace()$label_chunks(.mark_place, name_file)
-    } else {
-      profile_namespace()$label_work(package)
-    },
-    error = function(error) note("There are no labels for ", package, ": ", conditionMessage(error))
+    profile_namespace()$label_chunks(.mark_place, name_file),
+    error = function(error) note("There are no labels for knitr: ", conditionMessage(error))
   )
 }
-for (package in c("knitr", "targets")) {
-  if (isNamespaceLoaded(package)) {
-    # By the user's profile.
-    .label_units(package)
-  } else {
-    setHook(packageEvent(package, "onLoad"), function(package, path) .label_units(package))
-  }
+if (isNamespaceLoaded("knitr")) {
+  # By the user's profile.
+  .label_units()
+} else {
+  setHook(packageEvent("knitr", "onLoad"), function(...) .label_units())
 }
 
 # ---- Recording ---------------------------------------------------------------------

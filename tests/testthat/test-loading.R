@@ -234,6 +234,16 @@ test_that("targets have their names in workers", {
   x <- record_profile({ only_given_ticks(); target_run(target, NULL, "") }, interval = 0.9, native = TRUE)
   expect_equal(summary(x, by = "targets.target")[1:2], tibble::tibble(targets.target = "fit_model", samples = 4L))
   expect_identical(nrow(summary(x, by = "loaded")), 0L)
+  # If the expression loads the package.
+  unloadNamespace("targets")
+  hooks <- as.list(.userHooksEnv)
+  x <- record_profile({
+    only_given_ticks()
+    target_run <- do.call(loadNamespace, list("targets", lib.loc = library))$target_run
+    target_run(target, NULL, "")
+  }, interval = 0.9)
+  expect_equal(summary(x, by = "targets.target")[1:2], tibble::tibble(targets.target = "fit_model", samples = 4L))
+  expect_identical(Filter(length, as.list(.userHooksEnv)), Filter(length, hooks))
 })
 
 test_that("loads without names are reported", {

@@ -127,7 +127,7 @@ test_that("the slowest tests of a script are shown", {
     expect_match(recorded$err, " it works$", all = FALSE)
   }
   x <- read_profile(file.path(folder, "out.pb.gz"))
-  expect_false(any(x$functions$name %in% c(".label_units", "label_work", "label_testthat")))
+  expect_false(any(x$functions$name %in% c(".label_units", "label_chunks")))
 })
 
 test_that("arguments are options, values, and what belongs to the script", {

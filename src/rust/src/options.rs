@@ -140,17 +140,16 @@ pub fn sampler_settings(
         },
         closures: count(list, "closures")?,
         hooks: allocations::hooks(),
-        titled: titled_functions(list)?,
+        titled: titled_functions(option(list, "titled")?)?,
         version: r_version(list)?,
     };
     Ok((settings, file.shown))
 }
 
-/// The addresses of the functions of [`TITLED`], which are in the list `titled` in this order, or `NULL`.
-fn titled_functions(list: &Robj) -> Result<[u64; TITLED.len()]> {
+/// The addresses of the functions of [`TITLED`], which are in a list in this order, or `NULL`.
+pub fn titled_functions(list: Sexp) -> Result<[u64; TITLED.len()]> {
     let mut addresses = [0; TITLED.len()];
-    let functions = option(list, "titled")?.elements()?;
-    for (address, function) in addresses.iter_mut().zip(functions) {
+    for (address, function) in addresses.iter_mut().zip(list.elements()?) {
         if function.kind() == SEXPTYPE::CLOSXP {
             *address = function.address();
         }

@@ -51,7 +51,8 @@
 mod platform;
 
 pub use platform::{
-    Stopped, abandon, all_lines, block, check, learn, lines, owners, start, state, stop, unblock,
+    Stopped, abandon, all_lines, block, check, learn, lines, owners, set_titled, start, state,
+    stop, unblock,
 };
 
 use profile_core::model::titled::TITLED;

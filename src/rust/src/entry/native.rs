@@ -4,7 +4,7 @@ use crate::arena::RObject;
 use crate::argument::{Sexp, argument, text};
 use crate::entry::lines::{variables, with_ended};
 use crate::guard::stop;
-use crate::options::{allocation_settings, sampler_settings};
+use crate::options::{allocation_settings, sampler_settings, titled_functions};
 use crate::outcome::outcome;
 use crate::thread_clock::thread_time;
 use crate::{files, to_r};
@@ -49,6 +49,15 @@ fn rust_native_start(settings: &Robj) -> Robj {
     outcome(|_| {
         let (settings, shown) = sampler_settings(settings, variables())?;
         sampler::start(&settings).map_err(|error| error.shown_as(shown))?;
+        Ok(RObject::null())
+    })
+}
+
+// Tells the sampler which functions are loaded whose calls have titles.
+#[extendr]
+fn rust_native_titled(functions: &Robj) -> Robj {
+    outcome(|_| {
+        sampler::set_titled(titled_functions(argument(functions))?);
         Ok(RObject::null())
     })
 }
@@ -245,6 +254,7 @@ extendr_module! {
     mod native;
     fn rust_native_check;
     fn rust_native_block;
+    fn rust_native_titled;
     fn rust_native_start;
     fn rust_native_state;
     fn rust_thread_time;

@@ -91,7 +91,7 @@ if (is_chosen("callr")) {
 }
 if (is_chosen("targets")) {
   writeLines(c(
-    lines_of_slow, "profile::label_work('targets')",
+    lines_of_slow,
     "list(",
     "  targets::tar_target(one, slow(40)),",
     "  targets::tar_target(two, sapply(1:2, function(i) slow(one)))",

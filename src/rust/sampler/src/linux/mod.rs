@@ -23,3 +23,4 @@ mod unwind_tests;
 
 pub use owners::{all_lines, learn, lines, owners};
 pub use run::{Stopped, abandon, block, check, start, state, stop, unblock};
+pub use titles::set_titled;

@@ -9,7 +9,7 @@ use super::evaluator;
 use super::memory::{Buffer, Limits, Stack};
 use super::modules::Modules;
 use super::registers::registers_of;
-use super::titles::Titles;
+use super::titles::{Titles, set_titled};
 use crate::{PositionVariables, Settings, State};
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK, WITH_POSITIONS};
@@ -144,6 +144,7 @@ pub fn start(settings: &Settings) -> Result<()> {
         None
     };
     let recorder = Recorder::new(settings, file)?;
+    set_titled(settings.titled);
     pin();
     // SAFETY: these have no preconditions.
     let (process, thread) = unsafe { (libc::getpid(), libc::pthread_self()) };
@@ -377,7 +378,7 @@ impl Recorder {
             unwinder,
             contexts,
             positions: settings.positions,
-            titles: Titles::new(settings.titled),
+            titles: Titles::default(),
             limits,
             file,
             lost: 0,

@@ -12,26 +12,29 @@ use profile_runtime::contexts::CLOSURE;
 use profile_runtime::memory::{Memory, array, at};
 use profile_runtime::objects::{CHARSXP, DATA, LENGTH, Type};
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// More titles than a stack has: further out, calls have none.
 const MOST_TITLES: usize = 100;
 
+/// The addresses of the functions in the table.
+static FUNCTIONS: [AtomicU64; TITLED.len()] = [const { AtomicU64::new(0) }; TITLED.len()];
+
+/// Tells which functions those of the table are, from now on: an address is 0 if it is unknown, because the package is
+/// not loaded.
+pub fn set_titled(functions: [u64; TITLED.len()]) {
+    for (known, address) in FUNCTIONS.iter().zip(functions) {
+        known.store(address, Ordering::Relaxed);
+    }
+}
+
 /// Reads titles. It keeps the addresses of symbols.
+#[derive(Default)]
 pub struct Titles {
-    /// The addresses of the functions in the table.
-    functions: [u64; TITLED.len()],
     symbols: Symbols,
 }
 
 impl Titles {
-    /// The address of a function is 0 if it is unknown.
-    pub fn new(functions: [u64; TITLED.len()]) -> Titles {
-        Titles {
-            functions,
-            symbols: Symbols::default(),
-        }
-    }
-
     /// Writes the titles of these calls, which are pairs of words of a tick. Returns the number of words. In a signal
     /// handler: it takes no lock and allocates nothing.
     pub fn write(
@@ -51,8 +54,12 @@ impl Titles {
             let Some([function, environment]) = contexts.function(stack, address) else {
                 continue;
             };
-            let mut functions = self.functions.iter();
-            let Some(row) = functions.position(|known| *known == function && *known != 0) else {
+            let is_known = |known: &AtomicU64| known.load(Ordering::Relaxed) == function;
+            let Some(row) = FUNCTIONS
+                .iter()
+                .position(is_known)
+                .filter(|_| function != 0)
+            else {
                 continue;
             };
             let text = title(&mut memory, environment, &TITLED[row], &mut self.symbols);
