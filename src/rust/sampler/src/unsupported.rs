@@ -73,7 +73,6 @@ mod tests {
             native: true,
             positions: None,
             closures: 0,
-            native: true,
             hooks: [0; 4],
             titled: [0; TITLED.len()],
             version: (4, 5),
