@@ -69,7 +69,7 @@
 #'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function
 #'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
 #'   \item{lines}{tibble: `filename`, `line`, `self`, `total`, `self_share`, `total_share`, `text` (`NA` if
-#'     unknown)}
+#'     unknown); of packages only lines with a `self_share` of at least 1%}
 #'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections, `<copy>`
 #'     for copies), `self`, `self_share`}
 #'   \item{labels}{list: for each of the labels `shiny.reactive`, `http.route`, `testthat.file`, `testthat.test`,
@@ -138,7 +138,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     run = described_run(x, summary, processes, found$memory_time),
     tree = described_tree(x, found, type, call),
     functions = described_functions(summary$by_function, found$callers),
-    lines = described_lines(summary$by_line, x$.source_text),
+    lines = described_lines(without_outer_lines(summary$by_line), x$.source_text),
     packages = set_column(found$packages, "self_share", found$packages$self / attr(summary, "whole")),
     labels = described_labels(x, summary, call),
     gc = described_gc(x, summary, processes),
@@ -227,6 +227,12 @@ described_functions <- function(by_function, callers) {
   # In differences, a total may be 0.
   columns$caller_share <- ifelse(columns$total == 0, NA_real_, callers$total / columns$total)
   tibble::new_tibble(columns, nrow = length(columns$name))
+}
+
+# Of packages only lines that take time themselves: much of their code only calls other code, such as `tryCatch()`.
+without_outer_lines <- function(by_line) {
+  is_outer <- is_deparsed_package(by_line$filename) & abs(by_line[["self_share"]] %||% 1) < 0.01
+  by_line[!is_outer, ]
 }
 
 described_lines <- function(by_line, texts) {

@@ -279,6 +279,9 @@ test_that("lines of packages take nothing away from those of the user's files", 
   expect_equal(sum(lines$self[lines$filename == "<base::lapply>"]), 0)
   expect_equal(sum(lines$total[lines$filename == "<base::lapply>"]), 2)
   expect_false(any(own_functions(x)[is_deparsed_package(x$functions$filename)]))
+  # The digest has the user's lines only: those of `lapply()` take no time themselves.
+  expect_true("<base::lapply>" %in% summary(x)$by_line$filename)
+  expect_false("<base::lapply>" %in% describe_profile(x)$lines$filename)
 })
 
 test_that("native recordings have lines of packages too", {
