@@ -138,7 +138,7 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' @return A profile of version 2.0, see [profile_data]. Each process is a source of type `"process"`. In
 #'   `.source_attributes` are its process id, the time when it started, the file name of its program
 #'   (`process.executable.name`) and of its script (`profile.process.script`), and, if there are children, its role in
-#'   `profile.process.role`: `master`, `worker 1 of 2`, `fork of 1234`, `callr`, or `child of 1234`. `summary(by =
+#'   `profile.process.role`: `master`, `worker 1 of 2`, `dispatcher`, `fork of 1234`, `callr`, or `child of 1234`. `summary(by =
 #'   "process")` has a row for each. Arguments, code of `-e` and folders are not recorded, since they may contain
 #'   secrets.
 #'

@@ -153,8 +153,8 @@
 #' With `children = TRUE`, R processes that work for this one are recorded as well: those that it starts, for example by
 #' `parallel::mclapply()`, callr or [system()]; the workers of `parallel::makeCluster()`, and of the packages future and
 #' mirai on this machine, which may exist already; and what these start. The profile has a source for each process, with
-#' its role (`master`, `worker 1 of 2`, `fork of 1234`, `callr`, `child of 1234`), id, program and script in
-#' `.source_attributes`: `summary(x, by = "process")` has a row for each. `vignette("parallel")` shows examples.
+#' its role (`master`, `worker 1 of 2`, `dispatcher` of mirai, `fork of 1234`, `callr`, `child of 1234`), id, program and
+#' script in `.source_attributes`: `summary(x, by = "process")` has a row for each. `vignette("parallel")` shows examples.
 #'
 #' This requires `r live_platforms()`. A helper, another R process, records the others as [profile_process()] does, and takes
 #' up to a second to start. Samples have the types `cpu` or `wall` in nanoseconds, and the times when they were taken; those

@@ -42,9 +42,10 @@ times_of <- function(x) x$samples[[".timestamp"]] %||% rep(NA_real_, nrow(x$samp
 # Such as `1 master, 4 workers, 12.3 s of CPU in 3.4 s`.
 format_processes <- function(processes) {
   one <- c(
-    master = "master", worker = "worker", fork = "fork", callr = "callr process", child = "child", process = "process"
+    master = "master", dispatcher = "dispatcher", worker = "worker", fork = "fork", callr = "callr process", child = "child",
+    process = "process"
   )
-  several <- c("masters", "workers", "forks", "callr processes", "children", "processes")
+  several <- c("masters", "dispatchers", "workers", "forks", "callr processes", "children", "processes")
   # The role is "fork of 1234"; a process that the user named has none.
   kind <- sub(" .*", "", processes$table$role)
   kind[is.na(kind)] <- "process"
@@ -66,7 +67,7 @@ format_processes <- function(processes) {
 # time is unknown.
 described_spread <- function(x, processes, call) {
   table <- processes$table
-  table <- table[!is.na(table$role) & table$role != "master", ]
+  table <- table[!is.na(table$role) & !table$role %in% c("master", "dispatcher"), ]
   if (NROW(table) < 2 || anyNA(table$cpu) || sum(table$cpu) == 0) {
     return(NULL)
   }

@@ -39,7 +39,7 @@ impl Done {
                 self.computed < LEAST_COMPUTED && self.lived < LEAST_LIVED
             }
             Role::Fork(_) => self.samples == 0 && self.lived < BRIEF,
-            Role::Worker(_) | Role::Callr(_) | Role::Child(_) => self.has_left && self.samples == 0,
+            _ => self.has_left && self.samples == 0,
         }
     }
 }

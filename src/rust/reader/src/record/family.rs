@@ -60,6 +60,8 @@ pub struct Family {
     /// Processes that did not run R, and since when.
     passed_over: Vec<(Process, Instant)>,
     workers: Workers,
+    /// Processes that give tasks to workers, and for which process each does.
+    dispatchers: Vec<(i32, i32)>,
     /// The last process of the system at the last search, and when that was.
     last: Option<i32>,
     searched: Option<Instant>,
@@ -86,6 +88,9 @@ impl Family {
     /// Takes note that a process is recorded.
     pub fn admit(&mut self, process: Process, role: Role) -> Result<()> {
         self.members += usize::from(role.master().is_some());
+        if let Role::Dispatcher(master) = role {
+            self.dispatchers.try_push((process.pid, master))?;
+        }
         self.known.try_push(process)
     }
 
@@ -154,8 +159,14 @@ impl Family {
         }
         for (process, sign) in self.workers.find(&all, self.variable.as_deref())? {
             let role = match (sign, &self.master) {
-                (Sign::Address(pid), _) => Role::Worker(pid),
-                (Sign::Variable, Some(master)) => Role::Child(master.pid),
+                (Sign::Address(pid), _) => {
+                    let mut dispatchers = self.dispatchers.iter();
+                    let given = dispatchers.find(|(dispatcher, _)| *dispatcher == pid);
+                    let master = given.map_or(pid, |(_, master)| *master);
+                    let named = Role::on_command_line(&process, master)?;
+                    named.unwrap_or(Role::Worker(master))
+                }
+                (Sign::Variable, Some(master)) => Role::of_program(&process, master.pid)?,
                 (Sign::Variable, None) => continue,
             };
             self.add(&mut found, &process, || Ok(role))?;

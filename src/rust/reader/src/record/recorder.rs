@@ -18,7 +18,7 @@ use profile_core::error::{Error, Result};
 use profile_core::formats::problems::ProblemKind;
 use profile_core::joint::{Files, NativeStack, insert_native};
 use profile_core::limits::cancel::{self, Stop};
-use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_core::retry::chance;
 use std::thread;
@@ -335,25 +335,38 @@ impl<'s> Recorder<'s> {
         }
         let (refused, left_out) = (&self.family.refused, &self.family.left_out);
         let mut roles = Vec::new();
-        roles.try_extend(&self.roles)?;
+        for (session, role) in self.sessions.iter().zip(&self.roles) {
+            // Those that were only the start of another program are no worker.
+            if !self.recorded.starts.contains(&session.source_id()) {
+                roles.try_push(*role)?;
+            }
+        }
         roles.try_extend_from(refused.iter().map(|(_, role, _)| *role))?;
         roles.try_extend_from(left_out.iter().map(|(_, role)| *role))?;
-        let roles = role::in_words(&roles)?;
-        let mut others = roles.iter().skip(self.sessions.len());
-        let mut role = || owned(others.next().and_then(Option::as_deref).unwrap_or_default());
+        let mut words = role::in_words(&roles)?.into_iter();
+        let mut roles = Vec::new();
+        for session in &mut self.sessions {
+            let is_start = self.recorded.starts.contains(&session.source_id());
+            let role = if is_start {
+                None
+            } else {
+                words.next().flatten()
+            };
+            session.finish(role.as_deref(), &mut self.recorded.profile)?;
+            self.recorded.pauses.try_extend(session.pauses())?;
+            roles.try_push((session.source_id(), role))?;
+        }
+        let mut role = || words.next().flatten().unwrap_or_default();
         for (pid, _, why) in refused {
-            let one = (*pid, role()?, message!("{why}"));
+            let one = (*pid, role(), message!("{why}"));
             self.recorded.refused.try_push(one)?;
         }
         for (pid, _) in left_out {
-            self.recorded.left_out.try_push((*pid, role()?))?;
+            self.recorded.left_out.try_push((*pid, role()))?;
         }
-        for (session, role) in self.sessions.iter_mut().zip(&roles) {
-            session.finish(role.as_deref(), &mut self.recorded.profile)?;
-            self.recorded.pauses.try_extend(session.pauses())?;
-        }
-        let sessions = self.sessions.iter().zip(&roles);
-        let roles = sessions.map(|(session, role)| (session.source_id(), role.as_deref()));
+        let roles = roles
+            .iter()
+            .map(|(source, role)| (*source, role.as_deref()));
         self.memory.report(roles, &mut self.recorded)?;
         let mut recordings = Vec::new();
         for session in &mut self.sessions {

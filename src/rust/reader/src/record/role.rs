@@ -19,6 +19,11 @@ const CALLR_SCRIPT: &str = "/callr-scr-";
 const PROFILE: &str = "R_PROFILE_USER=";
 const CALLR_PROFILE: &str = "/callr-upr-";
 
+/// Code on the command lines of workers, which parallel, mirai and crew start.
+const WORKERS: [&str; 3] = ["workRSOCK()", "mirai::daemon(", "crew::crew_worker("];
+/// The same of processes of mirai that give tasks to workers.
+const DISPATCHER: &str = "mirai::dispatcher(";
+
 /// Why a process is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -26,6 +31,8 @@ pub enum Role {
     Named(i32),
     /// This process waits for it at a socket.
     Worker(i32),
+    /// It gives tasks of this process to workers.
+    Dispatcher(i32),
     /// This process started it: as a copy of itself, by the package callr, or in another way.
     Fork(i32),
     Callr(i32),
@@ -34,12 +41,32 @@ pub enum Role {
 
 impl Role {
     pub fn of_child(child: &Process, parent: i32) -> Result<Role> {
-        Ok(if child.is_fork() {
-            Role::Fork(parent)
-        } else if child.command()?.contains(CALLR_SCRIPT) || has_profile_of_callr(child, parent) {
-            Role::Callr(parent)
+        if child.is_fork() {
+            Ok(Role::Fork(parent))
         } else {
-            Role::Child(parent)
+            Role::of_program(child, parent)
+        }
+    }
+
+    /// The role of a process that runs a program for another one.
+    pub fn of_program(process: &Process, master: i32) -> Result<Role> {
+        Ok(match Role::on_command_line(process, master)? {
+            Some(role) => role,
+            None if has_profile_of_callr(process, master) => Role::Callr(master),
+            None => Role::Child(master),
+        })
+    }
+
+    /// The role that the command line of a process says, which works for this one.
+    pub fn on_command_line(process: &Process, master: i32) -> Result<Option<Role>> {
+        let command = process.command()?;
+        Ok(if command.contains(CALLR_SCRIPT) {
+            Some(Role::Callr(master))
+        } else if command.contains(DISPATCHER) {
+            Some(Role::Dispatcher(master))
+        } else {
+            let is_worker = WORKERS.iter().any(|code| command.contains(code));
+            is_worker.then_some(Role::Worker(master))
         })
     }
 
@@ -47,7 +74,11 @@ impl Role {
     pub fn master(self) -> Option<i32> {
         match self {
             Role::Named(_) => None,
-            Role::Worker(pid) | Role::Fork(pid) | Role::Callr(pid) | Role::Child(pid) => Some(pid),
+            Role::Worker(pid)
+            | Role::Dispatcher(pid)
+            | Role::Fork(pid)
+            | Role::Callr(pid)
+            | Role::Child(pid) => Some(pid),
         }
     }
 }
@@ -83,6 +114,7 @@ pub fn in_words(roles: &[Role]) -> Result<Vec<Option<String>>> {
                 words
             })
         }
+        Role::Dispatcher(_) => Some("dispatcher".into()),
         Role::Fork(parent) => Some(fork_of(parent)),
         Role::Callr(_) => Some("callr".into()),
         Role::Child(parent) => Some(message!("child of {parent}")),
@@ -108,6 +140,7 @@ mod tests {
             Role::Worker(1),
             Role::Callr(1),
             Role::Child(7),
+            Role::Dispatcher(1),
         ];
         let expected = [
             "master",
@@ -116,6 +149,7 @@ mod tests {
             "worker 2 of 2",
             "callr",
             "child of 7",
+            "dispatcher",
         ];
         assert_eq!(words(&roles), expected);
         let roles = [Role::Named(1), Role::Named(2), Role::Worker(2)];

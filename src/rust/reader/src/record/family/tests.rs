@@ -55,6 +55,42 @@ fn members_are_children_and_workers_of_all() {
     assert_eq!(members.left_out, 0);
 }
 
+/// As mirai and crew start them: a dispatcher in the background, which waits for the workers.
+#[test]
+fn workers_of_a_dispatcher_are_those_of_its_master() {
+    let system = Scripted::new("dispatcher");
+    let add = |pid, command, children, ports, names| {
+        system.add(&Entry {
+            pid,
+            started: 100,
+            command,
+            children,
+            ports,
+            names,
+            ..Entry::default()
+        });
+    };
+    add(10, "R", "13 ", &[], &["ffb0331b4473bf32"]);
+    let dispatcher =
+        "R -e mirai::dispatcher(\"abstract://ffb0331b4473bf32\",url=\"tcp://127.0.0.1:0\",n=0)";
+    add(11, dispatcher, "", &[38095], &[]);
+    let daemon = "R -e mirai::daemon(\"tcp://127.0.0.1:38095\",dispatcher=TRUE)";
+    add(12, daemon, "", &[], &[]);
+    let crew = "R -e crew::crew_worker(settings~+~=~+~list(url~+~=~+~\"tcp://127.0.0.1:38095\"))";
+    add(13, crew, "", &[], &[]);
+    let members = members(10, &[]).unwrap();
+    let roles = members.roles.into_iter().flatten();
+    let found = members.pids.into_iter().zip(roles).collect::<Vec<_>>();
+    let mut expected = [
+        (10, "master"),
+        (11, "dispatcher"),
+        (12, "worker 2 of 2"),
+        (13, "worker 1 of 2"),
+    ];
+    expected.sort_by_key(|(pid, _)| found.iter().position(|(other, _)| other == pid));
+    assert_eq!(found, expected.map(|(pid, role)| (pid, role.to_owned())));
+}
+
 #[test]
 fn there_are_not_too_many_members() {
     let system = Scripted::new("many");
@@ -219,4 +255,39 @@ fn r_that_is_starting_for_long_is_not_given_up() {
     };
     assert_eq!([0, 20, 4_980, 5_020].map(&mut is_found), [true; 4]);
     assert_eq!([5_040, 60_000].map(&mut is_found), [false; 2]);
+}
+
+/// A process may be found by its variable before it is seen as a child.
+#[test]
+fn a_process_with_the_variable_has_the_role_of_its_program() {
+    let system = Scripted::new("variable");
+    for (pid, command, variables) in [
+        (10, "R", ""),
+        (11, "R -f /tmp/Rtmp1/callr-scr-2", "PROFILE_RECORDING=1\0"),
+        (
+            12,
+            "R -e mirai::daemon(\"tcp://127.0.0.1:1\")",
+            "PROFILE_RECORDING=1\0",
+        ),
+        (13, "R -f work.R", "PROFILE_RECORDING=1\0"),
+        (14, "R -f work.R", "PROFILE_RECORDING=2\0"),
+    ] {
+        system.add(&Entry {
+            pid,
+            started: 100,
+            command,
+            variables,
+            ..Entry::default()
+        });
+    }
+    let master = Process::find(10).unwrap();
+    let mut family = Family::of(master, "PROFILE_RECORDING=1".into());
+    assert_eq!(
+        found_after(&mut family, Instant::now(), 0),
+        [
+            (11, Role::Callr(10)),
+            (12, Role::Worker(10)),
+            (13, Role::Child(10))
+        ]
+    );
 }
