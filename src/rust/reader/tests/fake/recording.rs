@@ -13,6 +13,7 @@ use profile_reader::recorded::scheduled::Scheduled;
 use profile_reader::recorded::settings::{Clock, Settings};
 use profile_reader::recorded::source::declare_types;
 use profile_reader::recorded::states::{Activity, FoundThread, State, WhyFree};
+use profile_reader::recorded::waits::{Wait, WaitNames};
 use profile_reader::stack::moment::Moment;
 use profile_runtime::contexts::Layout;
 use std::cell::{Cell, RefCell};
@@ -56,6 +57,7 @@ pub fn settings(clock: Clock) -> Settings {
         children: false,
         pause: true,
         native: false,
+        names: WaitNames::Short,
         own: false,
     }
 }
@@ -66,6 +68,12 @@ pub struct FakeThread {
     pub cpu: Rc<Cell<Option<u64>>>,
     pub state: Rc<Cell<Option<State>>>,
     pub scheduled: Rc<Cell<Option<Scheduled>>>,
+    /// What it waits for, how often that was asked, and whether this is refused.
+    pub wait: Rc<RefCell<Option<Wait>>>,
+    pub waits: Rc<Cell<u32>>,
+    pub is_wait_refused: Rc<Cell<bool>>,
+    /// The CPU time of the other threads.
+    pub others: Rc<Cell<Option<u64>>>,
     /// Whether its process runs another program.
     pub has_left: Rc<Cell<bool>>,
     /// What is known if its state is running.
@@ -99,6 +107,23 @@ impl Watched for FakeThread {
 
     fn scheduled(&self) -> Option<Scheduled> {
         self.scheduled.get()
+    }
+
+    fn others_cpu(&self) -> Option<u64> {
+        self.others.get()
+    }
+
+    fn wait(&mut self) -> Result<Option<Wait>> {
+        self.waits.set(self.waits.get() + 1);
+        Ok(self.wait.borrow().clone())
+    }
+
+    fn name_waits(&mut self, _: WaitNames, _: &[i32]) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_wait_refused(&self) -> bool {
+        self.is_wait_refused.get()
     }
 
     fn activity(&mut self) -> Option<Activity> {
@@ -167,6 +192,10 @@ impl Recording {
             cpu: Rc::new(Cell::new(Some(500 * MS))),
             state: Rc::new(Cell::new(Some(State::Running))),
             scheduled: Rc::default(),
+            wait: Rc::default(),
+            waits: Rc::default(),
+            is_wait_refused: Rc::default(),
+            others: Rc::default(),
             has_left: Rc::default(),
             evidence: Rc::new(Cell::new(COMPUTES)),
             looks: Rc::default(),

@@ -86,6 +86,7 @@ mod tests {
     use super::*;
     use crate::process::{Entry, Scripted};
     use crate::record::source::{process_source, source};
+    use crate::recorded::waits::WaitNames;
     use crate::recorded::settings::{Clock, Settings};
     use profile_core::model::{Profile, Source, SourceKind};
     use std::time::Duration;
@@ -198,6 +199,7 @@ mod tests {
             children: true,
             pause: true,
             native: false,
+    names: WaitNames::Short,
             own,
         }
     }

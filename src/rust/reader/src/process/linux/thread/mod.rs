@@ -21,11 +21,11 @@ pub(super) mod watched;
 
 use super::permission::gone;
 use super::proc::{Execution, Process, Status};
-use super::waits;
+use super::waits::Waits;
 use crate::process::computing::{Evidence, SystemCall};
 use crate::recorded::scheduled::Scheduled;
 use crate::recorded::states::{Activity, FoundThread, State, Stops, WhyFree};
-use crate::recorded::waits::Wait;
+use crate::recorded::waits::{Wait, WaitNames};
 use hold::Holder;
 use pause::{Failure, Stopper};
 use profile_core::error::Result;
@@ -50,6 +50,7 @@ pub struct Thread {
     stopper: Option<Stopper>,
     holder: Option<Holder>,
     stops: Stops,
+    waits: Waits,
     /// The number of time slices at the last tick at which it was running, if it belongs to another process.
     slices: Option<u64>,
     /// Whether it was on a processor at the last tick, if it belongs to this process.
@@ -116,6 +117,7 @@ impl Thread {
             stopper: may_stop.then(|| Stopper::new(id)),
             holder: None,
             stops,
+            waits: Waits::new(pid, WaitNames::Full),
             slices: None,
             on_processor: false,
             ticks: 0,
@@ -129,6 +131,7 @@ impl Thread {
         let mut thread = Thread::of(self.pid, id, self.stops, self.execution).ok()?;
         // A process has only one.
         thread.holder = self.holder.take();
+        std::mem::swap(&mut thread.waits, &mut self.waits);
         *self = thread;
         Some(())
     }
@@ -137,11 +140,6 @@ impl Thread {
     pub fn system_call(&self) -> Option<i64> {
         let call = runner::in_call(self.pid, self.id)?;
         Some(call.number).filter(|number| *number >= 0)
-    }
-
-    /// What it waits for, if it waits.
-    pub fn wait(&self) -> Result<Option<Wait>> {
-        waits::look(self.pid, self.id)
     }
 
     fn status(&self) -> Option<Status> {
@@ -201,6 +199,25 @@ impl Watched for Thread {
         let mut bytes = [0; 128];
         let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
         Scheduled::parse(bytes.get(..length)?)
+    }
+
+    fn others_cpu(&self) -> Option<u64> {
+        let all = cpu_time_of_process(self.pid)?;
+        // The thread that reads belongs to the process as well, but does nothing for it.
+        let reading = self.clock.and_then(|_| time_of(libc::CLOCK_THREAD_CPUTIME_ID));
+        Some(all.saturating_sub(self.cpu_time()?).saturating_sub(reading.unwrap_or(0)))
+    }
+
+    fn wait(&mut self) -> Result<Option<Wait>> {
+        self.waits.look(self.id)
+    }
+
+    fn name_waits(&mut self, names: WaitNames, others: &[i32]) -> Result<()> {
+        self.waits.set_names(names, others)
+    }
+
+    fn is_wait_refused(&self) -> bool {
+        self.waits.are_refused()
     }
 
     fn activity(&mut self) -> Option<Activity> {
@@ -299,7 +316,7 @@ impl Watched for Thread {
         let on_processor = match (self.clock, held) {
             (Some(_), _) => Some(self.on_processor),
             // If it had no processor, it needed a time slice to get where it was stopped.
-            (None, Held::Stopped(_)) if call == SystemCall::Waits => {
+            (None, Held::Stopped(_)) if call != SystemCall::Unknown => {
                 let now = self.scheduled().map(|scheduled| scheduled.slices);
                 Some(now.is_some() && now == self.slices)
             }

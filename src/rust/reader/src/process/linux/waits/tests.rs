@@ -47,8 +47,8 @@ impl Described {
 
     fn wait(&self, text: &str) -> String {
         self.write(&format!("task/{}/syscall", self.pid), text);
-        match look(self.pid, self.pid).unwrap() {
-            Some(Wait { kind, name }) => {
+        match Waits::new(self.pid, WaitNames::Full).look(self.pid).unwrap() {
+            Some(Wait { kind, name, .. }) => {
                 let name = name.map_or(String::new(), |name| format!(" {name}"));
                 format!("{}{name}", kind.name())
             }
@@ -210,5 +210,5 @@ fn calls_without_a_descriptor() {
         &stat.replace("(R) S", "(R) D"),
     );
     assert_eq!(r.wait("-1 0x7ffe0 0x7fff0\n"), "page fault");
-    assert_eq!(look(1, 1).unwrap(), None);
+    assert_eq!(Waits::new(1, WaitNames::Full).look(1).unwrap(), None);
 }
