@@ -99,7 +99,9 @@ pub fn about_cpu(
         balance.clock.map(|_| (cpu_clock::FACTOR, factor())),
         (balance.missed > 0).then(|| ("profile.cpu.missed", int(balance.missed))),
         delayed.map(|time| (cpu_clock::DELAY, int(time))),
-        throttled.filter(|time| *time > 0).map(|time| (cpu_clock::THROTTLED, int(time))),
+        throttled
+            .filter(|time| *time > 0)
+            .map(|time| (cpu_clock::THROTTLED, int(time))),
     ];
     let mut about = Vec::new();
     for (key, (kind, text)) in all.into_iter().flatten() {

@@ -57,7 +57,10 @@ pub fn read<M: Memory>(
         let (computes, on_processor) = *at_tick.get_or_insert_with(|| {
             let evidence = is_running.then(|| thread.evidence(&held));
             let computes = evidence.is_some_and(Evidence::computes);
-            (computes, evidence.and_then(|evidence| evidence.on_processor))
+            (
+                computes,
+                evidence.and_then(|evidence| evidence.on_processor),
+            )
         });
         if !computes && which == Which::Computing {
             release(held, pauses)?;

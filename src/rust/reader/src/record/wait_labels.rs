@@ -57,3 +57,44 @@ fn with_roles(names: &str, words: &HashMap<String, &str>) -> Result<String> {
     }
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::samples::add_label;
+    use crate::recorded::waits::WAITS_FOR;
+
+    #[test]
+    fn processes_get_the_names_of_their_roles() {
+        let mut profile = Profile::default();
+        for (sample, name) in [
+            (0, "process 77"),
+            (1, "process 78, process 9"),
+            (2, "process 76, 127.0.0.1:80"),
+            (3, "process 5"),
+        ] {
+            add_label(sample, WAITS_FOR_NAME, name, &mut profile).unwrap();
+        }
+        // This was known later.
+        add_label(1, WAITS_FOR, "processor", &mut profile).unwrap();
+        let roles = [
+            (76, Some("worker 1 of 2")),
+            (77, Some("worker 2 of 2 for 76")),
+            (78, Some("fork of 5")),
+            (5, None),
+        ];
+        name_by_roles(&roles, &mut profile).unwrap();
+        let text = |id| profile.strings.get(id);
+        let labels = profile.labels.iter();
+        let labels = labels.map(|label| (label.sample, text(label.str.unwrap())));
+        let expected = [
+            (0, "worker 2"),
+            (1, "fork of 5, process 9"),
+            (1, "processor"),
+            (2, "worker 1, 127.0.0.1:80"),
+            (3, "process 5"),
+        ];
+        assert_eq!(labels.collect::<Vec<_>>(), expected);
+        assert_eq!(text(profile.labels[2].key), WAITS_FOR);
+    }
+}

@@ -101,7 +101,12 @@ impl Waiting {
     }
 
     /// Keeps a wait, if the thread has been in it since the tick.
-    pub fn keep(&mut self, wait: &Wait, at_tick: Option<Scheduled>, now: Option<Scheduled>) -> Result<()> {
+    pub fn keep(
+        &mut self,
+        wait: &Wait,
+        at_tick: Option<Scheduled>,
+        now: Option<Scheduled>,
+    ) -> Result<()> {
         let slices = |scheduled: Option<Scheduled>| scheduled.map(|scheduled| scheduled.slices);
         let is_still = at_tick.is_some() && slices(at_tick) == slices(now);
         self.kept = if is_still { Some(copy(wait)?) } else { None };

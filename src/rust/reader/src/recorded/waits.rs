@@ -130,9 +130,8 @@ mod tests {
         assert_eq!(kind(&[]), WaitKind::Idle);
         assert_eq!(kind(&[".Call", "execCallbacks", "run_now"]), WaitKind::Idle);
         assert_eq!(kind(&["readLines", "f", "execCallbacks"]), WaitKind::Pipe);
-        let with_span = |names: &[&str]| {
-            of_r(Wait::of(WaitKind::Lock), true, names.iter().copied()).kind
-        };
+        let with_span =
+            |names: &[&str]| of_r(Wait::of(WaitKind::Lock), true, names.iter().copied()).kind;
         assert_eq!(with_span(&[".Call", "execCallbacks"]), WaitKind::Lock);
         assert_eq!(with_span(&["Sys.sleep", "f"]), WaitKind::Sleep);
         assert_eq!(with_span(&[]), WaitKind::Idle);

@@ -266,9 +266,10 @@ impl Recording {
     }
 
     pub fn states(&self) -> Vec<&str> {
+        let text = |text| self.profile.strings.get(text);
         let labels = self.profile.labels.iter();
-        let state = |text| self.profile.strings.get(text);
-        labels.map(|label| state(label.str.unwrap())).collect()
+        let states = labels.filter(|label| text(label.key) == "state");
+        states.map(|label| text(label.str.unwrap())).collect()
     }
 
     /// The functions of each sample, innermost first.

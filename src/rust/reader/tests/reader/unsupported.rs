@@ -28,7 +28,7 @@ fn processes_are_refused() {
         children: false,
         pause: true,
         native: false,
-    names: WaitNames::Short,
+        names: WaitNames::Short,
         own: false,
     };
     let wanted = Wanted {

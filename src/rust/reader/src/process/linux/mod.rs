@@ -25,7 +25,9 @@ mod thread;
 mod waits;
 mod workers;
 
-pub use cgroup::{Cgroup, MemoryLimit, Throttling, kills_on_machine, memory_left, memory_of_machine};
+pub use cgroup::{
+    Cgroup, MemoryLimit, Throttling, kills_on_machine, memory_left, memory_of_machine,
+};
 #[cfg(test)]
 pub use folder::{EXECUTES, Entry, Scripted};
 pub use forks::{count_forks, forked, needs_permission, permit_process};

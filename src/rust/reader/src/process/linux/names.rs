@@ -86,8 +86,8 @@ mod tests {
     use super::*;
     use crate::process::{Entry, Scripted};
     use crate::record::source::{process_source, source};
-    use crate::recorded::waits::WaitNames;
     use crate::recorded::settings::{Clock, Settings};
+    use crate::recorded::waits::WaitNames;
     use profile_core::model::{Profile, Source, SourceKind};
     use std::time::Duration;
 
@@ -199,7 +199,7 @@ mod tests {
             children: true,
             pause: true,
             native: false,
-    names: WaitNames::Short,
+            names: WaitNames::Short,
             own,
         }
     }

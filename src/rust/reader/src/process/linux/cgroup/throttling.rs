@@ -20,7 +20,8 @@ pub struct Throttling {
 impl Throttling {
     /// `None` if no group can be seen.
     pub fn of(pid: i32) -> Result<Option<Throttling>> {
-        for (controller, name, unit) in [("cpu", "throttled_time", 1), ("", "throttled_usec", 1000)] {
+        for (controller, name, unit) in [("cpu", "throttled_time", 1), ("", "throttled_usec", 1000)]
+        {
             let folders = folders_with(FILE, pid, controller)?;
             if !folders.is_empty() {
                 return Ok(Some(Throttling {
@@ -35,7 +36,10 @@ impl Throttling {
 
     /// The time so far, in nanoseconds; `None` if no group has a limit that the kernel counts for.
     pub fn time(&self) -> Option<u64> {
-        let texts = self.folders.iter().map(|folder| fs::read_to_string(folder.join(FILE)));
+        let texts = self
+            .folders
+            .iter()
+            .map(|folder| fs::read_to_string(folder.join(FILE)));
         let times = texts.filter_map(|text| field(&text.ok()?, self.name));
         let sum = times.reduce(u64::saturating_add)?;
         Some(sum.saturating_mul(self.unit))

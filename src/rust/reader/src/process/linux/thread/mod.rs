@@ -204,8 +204,13 @@ impl Watched for Thread {
     fn others_cpu(&self) -> Option<u64> {
         let all = cpu_time_of_process(self.pid)?;
         // The thread that reads belongs to the process as well, but does nothing for it.
-        let reading = self.clock.and_then(|_| time_of(libc::CLOCK_THREAD_CPUTIME_ID));
-        Some(all.saturating_sub(self.cpu_time()?).saturating_sub(reading.unwrap_or(0)))
+        let reading = self
+            .clock
+            .and_then(|_| time_of(libc::CLOCK_THREAD_CPUTIME_ID));
+        Some(
+            all.saturating_sub(self.cpu_time()?)
+                .saturating_sub(reading.unwrap_or(0)),
+        )
     }
 
     fn wait(&mut self) -> Result<Option<Wait>> {

@@ -40,9 +40,14 @@ pub struct Ends {
 
 impl Ends {
     pub fn new(pid: i32, names: WaitNames) -> Ends {
+        Ends::reading(pid, names, u32::try_from(pid) == Ok(std::process::id()))
+    }
+
+    /// The same for this process if `is_own`, else for another one.
+    pub fn reading(pid: i32, names: WaitNames, is_own: bool) -> Ends {
         Ends {
             pid,
-            is_own: u32::try_from(pid) == Ok(std::process::id()),
+            is_own,
             names,
             others: Vec::new(),
             found: HashMap::default(),
@@ -105,7 +110,12 @@ impl Ends {
             sockets::other_end(self.pid, inode)?
         };
         // One that is not connected yet is looked up again.
-        let Some(OtherEnd { kind, name, inode: other }) = found else {
+        let Some(OtherEnd {
+            kind,
+            name,
+            inode: other,
+        }) = found
+        else {
             return Ok((WaitKind::Network, None));
         };
         if self.names == WaitNames::None {
@@ -143,7 +153,9 @@ impl Ends {
                 continue;
             }
             let open = fs::read_dir(file_of(pid, "fd")).into_iter().flatten();
-            let mut links = open.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+            let mut links = open
+                .flatten()
+                .filter_map(|entry| fs::read_link(entry.path()).ok());
             if links.any(|open| open == link) {
                 return Ok(Some(pid));
             }

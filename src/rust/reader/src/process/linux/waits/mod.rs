@@ -7,6 +7,8 @@
 //! Nothing is stopped, and all is read after the fact: where the thread has gone on meanwhile, nothing or the next wait is
 //! found. The kernel calls a thread that waits for a processor running, so that this is no wait here.
 
+#[cfg(test)]
+mod blocked_tests;
 mod call;
 mod descriptors;
 mod ends;

@@ -59,7 +59,12 @@ fn name_of(number: i32, ask: Ask) -> Option<Name> {
         return None;
     }
     // SAFETY: all bytes are initialized, and any array of bytes is valid.
-    let bytes = unsafe { storage.as_ptr().cast::<[u8; size_of::<libc::sockaddr_storage>()]>().read() };
+    let bytes = unsafe {
+        storage
+            .as_ptr()
+            .cast::<[u8; size_of::<libc::sockaddr_storage>()]>()
+            .read()
+    };
     Some(Name {
         bytes,
         length: (length as usize).min(size),

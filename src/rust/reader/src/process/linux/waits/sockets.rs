@@ -35,7 +35,11 @@ impl OtherEnd {
 pub fn other_end(pid: i32, inode: u64) -> Result<Option<OtherEnd>> {
     for table in ["tcp", "tcp6", "udp", "udp6"] {
         let text = read(pid, table);
-        let Some(row) = text.lines().filter_map(Row::parse).find(|row| row.inode == inode) else {
+        let Some(row) = text
+            .lines()
+            .filter_map(Row::parse)
+            .find(|row| row.inode == inode)
+        else {
             continue;
         };
         let mut end = OtherEnd::of(WaitKind::Network, row.name());
