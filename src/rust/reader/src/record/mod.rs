@@ -9,7 +9,7 @@
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
 //! - [`follow`]: which thread of a process runs R; [`activity`]: what it does, for lists of processes;
 //! - [`memory`]: how much memory processes take, and whether they were killed for it;
-//! - [`dump`]: reads one stack of a process.
+//! - [`dump`]: reads one stack of a process; [`own_delay`]: how long this one waited for processors.
 
 pub mod activity;
 pub mod changed;
@@ -20,6 +20,7 @@ pub mod follow;
 pub mod lookout;
 pub mod master;
 pub mod memory;
+pub mod own_delay;
 pub mod own_positions;
 pub mod recorder;
 pub mod role;

@@ -44,5 +44,5 @@ pub use thread::hold::Hold;
 pub use thread::pause::{Pause, is_traced, prepare_thread};
 pub use thread::system_calls::system_call_name;
 pub use thread::watched::Watched;
-pub use thread::{Held, Thread, clock_of_thread, cpu_time_of_process};
+pub use thread::{Held, Thread, clock_of_thread, cpu_time_of_process, own_scheduled};
 pub use workers::{STARTING, Sign, Workers};

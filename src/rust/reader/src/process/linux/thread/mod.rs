@@ -19,6 +19,7 @@ pub(super) mod runner;
 pub(super) mod system_calls;
 pub(super) mod watched;
 
+use super::caller;
 use super::permission::gone;
 use super::proc::{Execution, Process, Status};
 use super::waits::Waits;
@@ -75,6 +76,13 @@ pub fn clock_of_thread(thread: u32) -> libc::clockid_t {
 pub fn cpu_time_of_process(pid: i32) -> Option<u64> {
     // As documented for `clock_of_thread()`.
     time_of((!pid << 3) | 2)
+}
+
+/// How the calling thread was scheduled so far.
+pub fn own_scheduled() -> Option<Scheduled> {
+    let thread = caller::id();
+    let path = message!("/proc/self/task/{thread}/schedstat");
+    Scheduled::parse(&std::fs::read(path).ok()?)
 }
 
 impl Thread {
