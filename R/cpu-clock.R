@@ -15,7 +15,8 @@ start_cpu_clock <- function(clock) {
   function() {
     if (!is.null(started)) {
       now <- time_of_thread()
-      structure(as.numeric(now) - as.numeric(started), delay = attr(now, "delay") - attr(started, "delay"))
+      delay <- if (!is.null(attr(now, "delay"))) attr(now, "delay") - attr(started, "delay")
+      structure(as.numeric(now) - as.numeric(started), delay = delay)
     }
   }
 }

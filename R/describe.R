@@ -219,7 +219,7 @@ interval_of <- function(x, known = FALSE) {
   if (length(period) != 1 || length(unit) != 1 || anyNA(c(period, unit))) {
     return(NULL)
   }
-  if (unit %in% names(seconds_in)) period * seconds_in[[unit]]
+  in_seconds(period, unit)
 }
 
 # `callers`: the main caller of each function, and the part of its total that comes from there.
@@ -424,7 +424,10 @@ described_notes <- function(x, summary, parts) {
     if (!is.null(parts$peak)) notes_of_ends(parts$peak),
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
     note_of_compiler(summary),
-    if (is_time_or_count(summary)) note_of_delay(x, run$seconds),
+    if (is_time_or_count(summary)) note_of_delay(x, run$seconds %||% in_seconds(run$whole, run$unit)),
+    if (any(source_attribute(x, "profile.waits.refused") %in% "1")) {
+      "What some samples wait for is unknown, because the system does not permit to see it: see *Waiting* in `?dump_stack`."
+    },
     if (functions_without_lines(x) > 0) {
       paste0("Without lines, since they have few samples: ", count_of(functions_without_lines(x), "function"), ".")
     },
@@ -443,6 +446,9 @@ described_notes <- function(x, summary, parts) {
   )
   as.character(notes)
 }
+
+# NULL if it is no time.
+in_seconds <- function(value, unit) if (unit %in% names(seconds_in)) value * seconds_in[[unit]]
 
 described_resident <- function(x) {
   facts <- resident_facts(x)
