@@ -17,7 +17,9 @@
 #' interfere with the agent.
 #'
 #' A sample has two values: the CPU time of R's thread (type `cpu`) and the real time (type `wall`) that it stands for,
-#' as described in the section *CPU time* of [profile_process()], and the label `state`. The factor for CPU times is
+#' as described in the section *CPU time* of [profile_process()], and the label `state`. With
+#' `clock = "wall"`, samples of a thread that does not compute have the label `waits_for`, see *Waiting* in [dump_stack()]; the
+#' label `waits_for.name`, which may be private, only with `waits = "names"`. The factor for CPU times is
 #' computed from at least 300 samples, including those of earlier parts if necessary. The attributes `profile.cpu.ticks`
 #' and `profile.cpu.clock` describe the part alone. Parts without samples are not sent; their CPU time is counted in
 #' `profile.cpu.missed` of the next part. Files in a folder have comments instead, as for figures about memory.

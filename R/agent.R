@@ -122,6 +122,9 @@
 #'   if parts should as well.
 #' @param memory Seconds between two snapshots of R's heap, `"peak"` for snapshots whenever the memory is higher than before,
 #'   or `NULL` for no snapshots. See *Memory*.
+#' @param waits With `clock = "wall"` and `method = "reader"`, samples have the label `waits_for`, see *Waiting* in
+#'   [dump_stack()]. `"names"` adds the label `waits_for.name`: addresses of servers, names of files and of programs, which
+#'   may be private.
 #'
 #' @return `start_agent()`: `NULL`, invisibly.
 #'
@@ -177,13 +180,15 @@
 #' }
 start_agent <- function(
     to = NULL, ..., interval = 0.01, every = 15, clock = c("cpu", "wall"), resource = character(),
-    method = c("auto", "reader", "rprof"), headers = character(), timeout = 10, spool = NULL, memory = NULL) {
+    method = c("auto", "reader", "rprof"), headers = character(), timeout = 10, spool = NULL, memory = NULL,
+    waits = c("classes", "names")) {
   call <- call_without_dots()
   check_interval(interval, call)
   check_every(every, interval, call)
   check_memory(memory, every, call)
   clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
   method <- check_choice(method, c("auto", "reader", "rprof"), "method", call)
+  waits <- check_choice(waits, c("classes", "names"), "waits", call)
   check_texts(resource, "resource", call)
   check_sending(timeout, 0, call)
   if (agent_state() == "running") {
@@ -195,7 +200,8 @@ start_agent <- function(
   resource <- agent_resource(resource, call)
   settings <- c(
     list(
-      interval = as.numeric(interval), every = as.numeric(every), memory = agent_memory(memory), clock = clock, lease = character(),
+      interval = as.numeric(interval), every = as.numeric(every), memory = agent_memory(memory), clock = clock, waits = waits,
+      lease = character(),
       keys = as.list(enc2utf8(names(resource))), values = as.list(enc2utf8(unname(resource)))
     ),
     agent_target(to, headers, timeout, resource, spool, call)

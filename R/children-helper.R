@@ -70,7 +70,8 @@ record_itself <- function(joining) {
   file.create(mark)
   save_complete(list(pid = Sys.getpid(), names = names_of_process(commandArgs())), folder, "about.rds")
   settings <- list(
-    interval = joining$interval, every = 2, memory = numeric(), clock = joining$clock, keys = list(), values = list(),
+    interval = joining$interval, every = 2, memory = numeric(), clock = joining$clock, waits = "names",
+    keys = list(), values = list(),
     lease = c(in_folder(joining$folder, "recording.rds"), mark), kind = "function", shown = "a recording",
     path = rep(in_folder(folder, "spool"), 2), limit = 512 * 2^20
   )

@@ -158,7 +158,7 @@ description_labels <- function(labels, unit, n, least, shown) {
       key,
       list(shares = rows["total_share"], amount = format_amount(rows$total, unit)),
       c("total%", "total"),
-      ifelse(is.na(rows[[key]]), "(none)", shown(rows[[key]]))
+      ifelse(is.na(rows[[key]]), if (key == "waits_for") "(computes)" else "(none)", shown(rows[[key]]))
     )
   }))
 }

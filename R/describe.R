@@ -35,7 +35,9 @@
 #' [`filter_profile(hide_plumbing = TRUE)`][filter_profile()].
 #'
 #' The time of reactives of Shiny, routes, chunks of a document, and tests, is shown if samples have their labels, see
-#' [with_labels()] and [label_work()].
+#' [with_labels()] and [label_work()]. What a process waits for is shown for recordings of real time, see *Waiting* in
+#' [dump_stack()]. A note says how long R waited for a processor, if that is at least 5% of the time, and how long its cgroup
+#' was throttled meanwhile.
 #'
 #' If loading packages takes more than 5% of the time, the digest shows the share, and the package that took most.
 #'
@@ -73,7 +75,7 @@
 #'   \item{packages}{tibble: `package` as in [call_tree()] (`NA` for unknown, `<GC>` for garbage collections, `<copy>`
 #'     for copies), `self`, `self_share`}
 #'   \item{labels}{list: for each of the labels `shiny.reactive`, `http.route`, `testthat.file`, `testthat.test`,
-#'     `knitr.chunk`, `targets.target`, `task` and `span.name` that samples have, the table of
+#'     `knitr.chunk`, `targets.target`, `task`, `span.name` and, for real time, `waits_for` that samples have, the table of
 #'     [`summary(x, by = )`][summary.profile_data()]}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections, and `process`, the processes for which they were
 #'     recorded, if several worked together; `NULL` if they were not recorded, or if memory is summed}
@@ -217,7 +219,7 @@ interval_of <- function(x, known = FALSE) {
   if (length(period) != 1 || length(unit) != 1 || anyNA(c(period, unit))) {
     return(NULL)
   }
-  if (unit %in% names(seconds_in)) period * seconds_in[[unit]]
+  in_seconds(period, unit)
 }
 
 # `callers`: the main caller of each function, and the part of its total that comes from there.
@@ -247,7 +249,9 @@ described_lines <- function(by_line, texts) {
 
 # The figures of units of work.
 described_labels <- function(x, summary, call) {
-  keys <- intersect(unit_keys, as.character(x$.labels$key))
+  # Only real time passes while a process waits.
+  keys <- c(unit_keys, if (identical(attr(summary, "type"), "wall")) "waits_for")
+  keys <- intersect(keys, as.character(x$.labels$key))
   rlang::set_names(lapply(keys, function(key) label_figures(x, summary, key, call)), keys)
 }
 
@@ -426,6 +430,10 @@ described_notes <- function(x, summary, parts) {
     if (!is.null(parts$peak)) notes_of_ends(parts$peak),
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
     note_of_compiler(summary),
+    if (is_time_or_count(summary)) note_of_delay(x, run$seconds %||% in_seconds(run$whole, run$unit)),
+    if (any(source_attribute(x, "profile.waits.refused") %in% "1")) {
+      "What some samples wait for is unknown, because the system does not permit to see it: see *Waiting* in `?dump_stack`."
+    },
     if (functions_without_lines(x) > 0) {
       paste0("Without lines, since they have few samples: ", count_of(functions_without_lines(x), "function"), ".")
     },
@@ -444,6 +452,9 @@ described_notes <- function(x, summary, parts) {
   )
   as.character(notes)
 }
+
+# NULL if it is no time.
+in_seconds <- function(value, unit) if (unit %in% names(seconds_in)) value * seconds_in[[unit]]
 
 described_resident <- function(x) {
   facts <- resident_facts(x)

@@ -20,16 +20,35 @@
 #' | `waits_for` | situation | `waits_for_name` |
 #' |---|---|---|
 #' | `network` | a server or a client, such as a database, a download, a worker of a cluster | its address, such as `127.0.0.1:5432` |
-#' | `file` | a file that is read, written or flushed, or a terminal | its path |
+#' | `file` | a file that is read, written or flushed, or a terminal; standard input that is a file | its path |
 #' | `child` | the end of a child process, as in [system()] | its program |
-#' | `pipe` | the other end of a pipe, such as the output of a child, or of a local socket | the path of a socket |
-#' | `lock` | a lock of a file or of threads | the path of a file |
+#' | `pipe` | the other end of a pipe, such as the output of a child or standard input, or of a local (unix) socket | the program of a child; the path of a socket |
+#' | `lock` | a lock of a file, or of threads | the path of a file |
+#' | `threads` | other threads of the process, which compute meanwhile; only in recordings | |
+#' | `processor` | a processor: it could run, but others do, or its cgroup is throttled; only in recordings | |
 #' | `page fault` | memory that is read from a file, by the kernel | |
 #' | `sleep` | [Sys.sleep()], or another call that only waits for a time | |
 #' | `idle` | R waits for work: at the prompt, in the loop of the package later, as Shiny and plumber do, or as a worker for its master | |
 #' | `unknown` | another system call, or one of which the system does not permit to know more | |
 #'
-#' A process that waits for a processor is running, for Linux.
+#' In recordings with `clock = "wall"` of [profile_process()] and [watch_process()], of `children`, and of the agent, see
+#' [start_agent()], each sample that does not compute has the label `waits_for`, and, if the name is known, the label
+#' `waits_for.name`: files without their folders, and other processes of the recording by their role, such as `worker 2`.
+#' `summary(x, by = "waits_for")` sums the samples, `filter_profile(x, labels = c(waits_for = "network"))` selects some, and
+#' the page colours them. [describe_profile()] shows the sums.
+#'
+#' - A wait is looked up once: a process that was given no processor since the last sample is still in it.
+#' - A server that waits for another one without blocking, as with the package promises, looks like one without work: both are
+#'   `idle`, except while a span is active, see [tracer_provider].
+#' - `processor` is where the process could have run. A process that lost its processor while it was computing keeps its CPU
+#'   time. The exact sum is in `.source_attributes`, in nanoseconds, also for `clock = "cpu"` and for [record_profile()]:
+#'   `profile.cpu.delay`. `profile.cpu.throttled` is how long its cgroup was throttled meanwhile, which the kernel counts for
+#'   all processes of the cgroup together.
+#' - The other end of a pipe or a local connection is known among the children of the process and the other processes of the
+#'   recording. For local sockets without a path, only the agent can know the path of the other end.
+#' - Reading a file from a disk is mostly the kernel's work, and then computing.
+#' - If the system does not permit to look, as for the agent in a process that is not dumpable, all waits are `unknown`,
+#'   `.source_attributes` has `profile.waits.refused`, and [agent_status()] says so in `last_error`.
 #'
 #' @section Core files:
 #' Linux writes a core file when a process crashes, if the limit on its size allows it (`ulimit -c unlimited`). Where it

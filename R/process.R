@@ -19,7 +19,9 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'
 #' The label `state` is the state of the process at that time: `running`, `sleeping`, `waiting` for a disk, or
 #' `stopped`. A process that has lost its CPU to another one is running; one that was woken and waits for a CPU is
-#' sleeping. If the process has set a label with this key, samples have both.
+#' sleeping. If the process has set a label with this key, samples have both. With `clock = "wall"`, samples of a process
+#' that does not compute also have the label `waits_for`, such as `network`, and `waits_for.name`, such as
+#' `127.0.0.1:5432`, see *Waiting* in [dump_stack()].
 #'
 #' Functions have the names by which they were called, as in [Rprof()], or those of their definition, see *Names of
 #' functions*.
@@ -51,7 +53,8 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' All CPU times are multiplied by the same factor, which makes their sum the CPU time of R's thread by the clock of the
 #' system. `.source_attributes` has the number of intervals in which the process computed (`profile.cpu.ticks`), the CPU
 #' time by the clock in nanoseconds (`profile.cpu.clock`), the factor (`profile.cpu.factor`), and CPU time that was used
-#' although the process computed at no sample (`profile.cpu.missed`).
+#' although the process computed at no sample (`profile.cpu.missed`). `profile.cpu.delay` is for how long it waited for a
+#' processor.
 #'
 #' @section How the process is stopped:
 #' A process that runs is stopped by `ptrace()`, as debuggers do, for 0.02 to 0.1 ms in most samples, and in total for a

@@ -7,6 +7,8 @@
 #' Ctrl-C or the process ends. While it runs, it is stopped for a moment for each sample, see
 #' [profile_process()].
 #'
+#' With `clock = "wall"`, an update also shows what the process waits for, see *Waiting* in [dump_stack()].
+#'
 #' An update also shows the highest memory of the process since the previous one, and, with `children = TRUE`, of all processes
 #' together, see *Memory* in [profile_process()].
 #'
@@ -137,6 +139,7 @@ watched_lines <- function(recorded, every, n, known = character(), peaks = NULL)
   lines <- c(
     head,
     if (nrow(summary$by_function) > 0) format_hottest(summary, n, width),
+    format_waits(x),
     if (nrow(by_line) > 0) {
       c(
         "  self%  total%  line",
@@ -158,6 +161,17 @@ watched_lines <- function(recorded, every, n, known = character(), peaks = NULL)
     }
   )
   shorten(lines, width)
+}
+
+# `Waits for: network 60%, sleep 12%`, of the real time; NULL if that is unknown.
+format_waits <- function(x) {
+  if (has_label(x, "waits_for")) {
+    rows <- summary(x, by = "waits_for")
+    rows <- rows[!is.na(rows$waits_for) & rows$total_share >= 0.005, ]
+    if (nrow(rows) > 0) {
+      paste0("Waits for: ", paste0(rows$waits_for, " ", trimws(percent(rows$total_share)), "%", collapse = ", "))
+    }
+  }
 }
 
 # Why an update shows no functions, or no lines.

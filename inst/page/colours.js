@@ -1,4 +1,4 @@
-// Colours of frames: by package, by file, by kind of frame, and by change from a base. Colours are
+// Colours of frames: by package, by file, by kind of frame, by label, and by change from a base. Colours are
 // computed in OKLCH, in which colours of equal lightness look equally light, so that text is legible on all
 // of them.
 'use strict';
@@ -146,7 +146,8 @@ function huesOf(category, weight, fixed, isPackage) {
 /** Colours of all groups, for one scheme, and the legend: categories, heaviest first. */
 function colourGroups(model, groups, by, weight, scheme) {
 	const category = categories(model, groups, by);
-	const hues = huesOf(category, weight, (by === 'kind' && model.heap) || [], by === 'package');
+	const fixed = (by === 'kind' && model.heap) || (by === `label ${WAITS}` && WAIT_CLASSES) || [];
+	const hues = huesOf(category, weight, fixed, by === 'package');
 	const { gc } = SCHEMES[scheme];
 	const rgb = category.map((key, row) => {
 		const shade = (hash(groups.names[row]) % 64) / 63;

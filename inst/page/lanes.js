@@ -105,12 +105,6 @@ function shownAt(lane, time, width) {
 	return shownSample(lane.order, number, width / stepAt(lane, segmentAt(lane, time).segment));
 }
 
-/** The node of the model that is shown at a time, -1 in gaps. */
-function nodeAtTime(lane, time, width) {
-	const number = shownAt(lane, time, width);
-	return number < 0 ? -1 : lane.order.node[firstAbove(lane.order.ends, number)];
-}
-
 /** The gap at a time, as [from, to]; null if there is a sample, or if the recording began later or has ended. */
 function gapAt(lane, time) {
 	const found = segmentAt(lane, time);

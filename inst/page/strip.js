@@ -149,17 +149,29 @@ function drawStrip() {
 		if (leaf > 0) draw(x, top, leaf, height / model.depth[leaf], height);
 		else if (leaf === 0) for (let y = 0; y < height; y++) pixels[(top + y) * columns + x] = noStack;
 	};
+	const waits = waitsBySet(model);
+	const waitColours = new Map(WAIT_CLASSES.map((name) => [name, packed(waitColour(app.scheme, name))]));
+	const line = round((WAIT_LINE * rows) / shown);
+	const drawWait = (x, end, { node, set }, run) => {
+		const colour = node[run] >= 0 && waitColours.get(waits.get(set?.[run]));
+		if (colour) for (let y = max(end - line, 0); y < end; y++) pixels[y * columns + x] = colour;
+	};
 	const hint = { part: 0, run: 0 };
 	const length = stripLength();
 	for (let x = 0; x < columns; x++) {
 		const at = ((x + 0.5) / columns) * length;
 		if (strip.clock) {
-			for (const [band, of] of strip.clock.lanes.entries())
-				drawBand(x, band, nodeAtTime(of, at, length / columns));
+			for (const [band, of] of strip.clock.lanes.entries()) {
+				const number = shownAt(of, at, length / columns);
+				const run = firstAbove(of.order.ends, number);
+				drawBand(x, band, number < 0 ? -1 : of.order.node[run]);
+				if (number >= 0) drawWait(x, topOf(band + 1) - between, of.order, run);
+			}
 			continue;
 		}
 		const node = sampleNode(floor(at), hint, strip.samples / columns);
 		draw(x, 0, node, each, height);
+		drawWait(x, rows, strip.parts[hint.part].order, hint.run);
 		const share = strip.samples > columns ? min(gc[x], 1) : Number(isGc(node));
 		for (let y = rows - ceil(share * lane); y < rows; y++) pixels[y * columns + x] = gcColour;
 	}
@@ -219,8 +231,11 @@ function describePlace(at, down) {
 	if (strip.clock) {
 		const { lanes } = strip.clock;
 		const lane = lanes[min(floor(down * lanes.length), lanes.length - 1)];
-		const text = sampleAt(lane, at) < 0 ? 'no samples' : leafName(nodeAtTime(lane, at, width));
-		return [text, `at ${momentText(at, strip.clock)}`, laneName(lane)];
+		const moment = [`at ${momentText(at, strip.clock)}`, laneName(lane)];
+		const number = shownAt(lane, at, width);
+		if (number < 0) return ['no samples', ...moment];
+		const run = firstAbove(lane.order.ends, number);
+		return [leafName(lane.order.node[run]), ...waitTexts(app.model, lane.order, run), ...moment];
 	}
 	const number = min(at, strip.samples - 1);
 	const part = strip.parts.findLast(({ start }) => start <= number);
@@ -228,8 +243,10 @@ function describePlace(at, down) {
 	const isTime = hasTimes(part);
 	const lane = laneOf(order, isTime);
 	const shown = shownSample(order, number - start, width);
+	const run = firstAbove(order.ends, shown);
 	return [
-		leafName(order.node[firstAbove(order.ends, shown)]),
+		leafName(order.node[run]),
+		...waitTexts(app.model, order, run),
 		momentOf(lane, shown, isTime),
 		...[memoryText(number, number + 1)].filter(Boolean),
 		...(strip.parts.length > 1 ? [laneName(lane)] : []),

@@ -23,6 +23,7 @@ export function loadScripts() {
 		'figures',
 		'text',
 		'colours',
+		'waits',
 		'state',
 		'search',
 		'lanes',

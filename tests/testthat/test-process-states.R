@@ -35,12 +35,13 @@ test_that("a process that reads a socket says so", {
 })
 
 # What a process waits for in this code, as soon as it is in the function of R that waits.
-wait_in <- function(code, name) {
+# `program`: of the child that it starts, which is another one at first.
+wait_in <- function(code, name, program = NULL) {
   pid <- local_r_process(c("ask <- function() {", code, "}", "ready()", "ask()"), envir = parent.frame())
   x <- NULL
   wait_for(function() {
     x <<- wait_for_stack(pid, c(name, "ask"))
-    !is.na(attr(x, "waits_for"))
+    !is.na(attr(x, "waits_for")) && (is.null(program) || identical(attr(x, "waits_for_name"), program))
   })
   c(attr(x, "waits_for"), attr(x, "waits_for_name"))
 }
@@ -48,12 +49,12 @@ wait_in <- function(code, name) {
 test_that("a process that waits says what for", {
   skip_without_processes()
   expect_identical(wait_in("Sys.sleep(1e6)", "Sys.sleep"), c("sleep", NA))
-  expect_identical(wait_in("system('exec sleep 1000')", "system"), c("child", "sleep"))
-  expect_identical(wait_in("readLines(pipe('exec sleep 1000'))", "readLines"), c("pipe", NA))
+  expect_identical(wait_in("system('exec sleep 1000')", "system", "sleep"), c("child", "sleep"))
+  expect_identical(wait_in("readLines(pipe('exec sleep 1000'))", "readLines", "sleep"), c("pipe", "sleep"))
   fifo <- withr::local_tempfile()
   expect_identical(system2("mkfifo", shQuote(fifo)), 0L)
   # Opening it waits for the other end: no call with a descriptor.
-  expect_identical(wait_in(sprintf("readLines(pipe('cat %s'))", fifo), "readLines"), c("pipe", NA))
+  expect_identical(wait_in(sprintf("readLines(pipe('cat %s'))", fifo), "readLines", "cat"), c("pipe", "cat"))
 })
 
 test_that("a worker of a cluster that has no task is idle", {

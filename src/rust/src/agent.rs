@@ -29,12 +29,13 @@ use profile_reader::heap::counts::Allocated;
 use profile_reader::live::{Gauge, check_own_heap};
 use profile_reader::recorded::settings::Clock;
 use profile_reader::recorded::source::KIND;
+use profile_reader::recorded::waits::WaitNames;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Starts the agent, with settings from a list: `method`, "reader" (or "auto", the same here) or "rprof"; `interval` and
-/// `every` in seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `kind`, "folder",
+/// `every` in seconds; `clock`, "cpu" or "wall"; `waits`, "classes" or "names"; `keys` and `values` of the resource attributes; `kind`, "folder",
 /// "function" or "forward"; and `path`, the folder, or the spool. For a folder: `name`, the prefix of file names. For a
 /// spool: `limit`, its maximum size in bytes; and for a forwarder: `target`, `command` and `environment` (bytes). `memory`,
 /// the seconds between two snapshots of R's heap, 0 for snapshots at each peak of the memory, or NULL. `lease`, two files:
@@ -85,6 +86,10 @@ fn job(list: &Robj) -> Result<Job> {
             clock: match text("clock")? {
                 "wall" => Clock::Wall,
                 _ => Clock::Cpu,
+            },
+            names: match text("waits")? {
+                "names" => WaitNames::Short,
+                _ => WaitNames::None,
             },
         },
         to,

@@ -16,6 +16,7 @@ use profile_core::model::{Payload, Profile};
 use profile_core::page::{self, Comparison, Page, SourceText};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
 use profile_reader::recorded::settings;
+use profile_reader::recorded::waits::WaitNames;
 use profile_sampler::{self as sampler, PositionVariables};
 use std::time::Duration;
 
@@ -193,6 +194,7 @@ pub fn recorder_settings(list: &Robj) -> Result<settings::Settings> {
         children: option(list, "children")?.flag()?,
         pause: option(list, "pause")?.flag()?,
         native: option(list, "native")?.flag()?,
+        names: WaitNames::Short,
         own: false,
     })
 }

@@ -7,6 +7,7 @@ use crate::sink::Encoder;
 use crate::state::State;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
+use profile_core::message;
 use profile_core::model::Profile;
 use profile_reader::recorded::result::Tick;
 use profile_reader::recorded::ticks;
@@ -26,7 +27,12 @@ pub struct Chunks<'a, S> {
     opened: Instant,
     /// The last tick.
     last: Now,
+    /// Whether it was reported that waits cannot be seen.
+    is_reported: bool,
 }
+
+const REFUSED: &str = "What samples wait for is unknown, because this process may not read its own file `syscall` in \
+                       `/proc`: it is not dumpable, see prctl(2).";
 
 impl<'a, S: Session> Chunks<'a, S> {
     /// The session was opened for the first chunk, `profile`.
@@ -47,6 +53,7 @@ impl<'a, S: Session> Chunks<'a, S> {
             begin: now.instant,
             opened: now.instant,
             last: now,
+            is_reported: false,
         }
     }
 
@@ -92,6 +99,10 @@ impl<S: Session> Recorder for Chunks<'_, S> {
             Tick::Taken { cut, .. } => self.state.took(cut.is_some()),
             Tick::Unread => self.state.missed(),
             Tick::Idle | Tick::Ended | Tick::Left => {}
+        }
+        if !self.is_reported && self.session.is_wait_refused() {
+            self.is_reported = true;
+            self.state.note(message!("{REFUSED}"), now);
         }
         Ok(())
     }

@@ -49,6 +49,7 @@ impl<'a> OwnSession<'a> {
             children: false,
             pause: true,
             native: false,
+            names: timing.names,
             own: true,
         };
         Ok(OwnSession {
@@ -71,6 +72,10 @@ impl Session for OwnSession<'_> {
         self.placement.begin_tick();
         self.session
             .tick(&self.settings, profile, &mut natives, &self.placement)
+    }
+
+    fn is_wait_refused(&self) -> bool {
+        self.session.is_wait_refused()
     }
 
     fn continue_in(&mut self, profile: &mut Profile) -> Result<()> {

@@ -3,6 +3,7 @@
 use crate::now::Now;
 use profile_core::error::{Error, Result};
 use profile_reader::recorded::settings::Clock;
+use profile_reader::recorded::waits::WaitNames;
 use std::time::Duration;
 
 /// If more time passes between two ticks, the system was suspended or the process was stopped, and it is unknown what
@@ -16,6 +17,8 @@ pub struct Timing {
     pub interval: Duration,
     pub every: Duration,
     pub clock: Clock,
+    /// Of what samples wait for.
+    pub names: WaitNames,
 }
 
 /// Takes samples and groups them into chunks.

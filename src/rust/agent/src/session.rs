@@ -13,6 +13,9 @@ pub trait Session {
     /// Adds a sample, if there is one now.
     fn tick(&mut self, profile: &mut Profile) -> Result<Tick>;
 
+    /// Whether the system does not permit to see what samples wait for.
+    fn is_wait_refused(&self) -> bool;
+
     /// Continues in another profile.
     fn continue_in(&mut self, profile: &mut Profile) -> Result<()>;
 

@@ -197,6 +197,8 @@ pub struct Script {
     pub calls: Vec<&'static str>,
     /// When recordings ended.
     pub ends: Vec<Instant>,
+    /// Whether waits cannot be seen.
+    pub is_wait_refused: bool,
 }
 
 impl Script {
@@ -244,6 +246,10 @@ impl Session for Scripted {
             }
         }
         Ok(tick)
+    }
+
+    fn is_wait_refused(&self) -> bool {
+        self.0.borrow().is_wait_refused
     }
 
     fn continue_in(&mut self, profile: &mut Profile) -> Result<()> {

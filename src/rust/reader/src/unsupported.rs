@@ -44,6 +44,10 @@ pub fn own_positions(_: &mut Seen) -> Result<Known> {
     refused()
 }
 
+pub fn own_delay() -> Result<[Option<u64>; 2]> {
+    Ok([None, None])
+}
+
 pub fn own_heap(_: Option<u64>, _: Option<u64>, _: Vec<Pool>) -> Result<Snapshot> {
     refused()
 }

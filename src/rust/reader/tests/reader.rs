@@ -44,4 +44,10 @@ mod reader {
         any(target_arch = "x86_64", target_arch = "aarch64")
     )))]
     mod unsupported;
+    #[cfg(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    mod waiting;
 }

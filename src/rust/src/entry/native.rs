@@ -16,6 +16,7 @@ use profile_core::io::input::Origin;
 use profile_core::joint::{self, Wanted};
 use profile_core::limits::memory::{TryCollect, owned};
 use profile_core::message;
+use profile_reader::live::own_delay;
 use profile_sampler as sampler;
 
 // Raises an error if native code cannot be profiled in this process.
@@ -62,11 +63,16 @@ fn rust_native_titled(functions: &Robj) -> Robj {
     })
 }
 
-// Returns the CPU time of this thread in nanoseconds, or NULL if the system has no clock for it.
+// Returns the CPU time of this thread, how long it waited for a processor, and how long its cgroup was throttled, in
+// nanoseconds, NaN if unknown; or NULL if the system has no clock of CPU time for it.
 #[extendr]
 fn rust_thread_time() -> Robj {
     outcome(|arena| match thread_time() {
-        Some(time) => arena.number(time),
+        Some(time) => {
+            let delay = own_delay()?;
+            let [waited, throttled] = delay.map(|time| time.map_or(f64::NAN, |time| time as f64));
+            arena.numbers(&[time, waited, throttled])
+        }
         None => Ok(RObject::null()),
     })
 }

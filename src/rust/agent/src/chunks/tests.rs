@@ -4,6 +4,7 @@ use crate::testing::{
     last_error, next_profile, seconds, spooled, sum,
 };
 use profile_reader::recorded::settings::Clock;
+use profile_reader::recorded::waits::WaitNames;
 use profile_reader::stack::frames::Cut;
 
 const INTERVAL: f64 = 0.01;
@@ -33,6 +34,7 @@ impl World {
             interval: seconds(INTERVAL),
             every: seconds(every),
             clock: Clock::Cpu,
+            names: WaitNames::None,
         };
         let mut profile = Profile::default();
         begin_profile(&mut profile).unwrap();
@@ -112,6 +114,20 @@ fn chunks_without_samples_are_not_sent() {
     assert!(world.state.is_empty());
     let counts = checked(&world.state);
     assert_eq!((counts.taken, counts.unread), (0, 1));
+}
+
+#[test]
+fn waits_that_cannot_be_seen_are_reported_once() {
+    let world = World::new();
+    let mut chunks = world.chunks(100.0);
+    chunks.tick(world.start.after(1.0)).unwrap();
+    assert_eq!(last_error(&world.state), "");
+    world.script.borrow_mut().is_wait_refused = true;
+    chunks.tick(world.start.after(2.0)).unwrap();
+    assert!(last_error(&world.state).contains("not dumpable"));
+    world.state.note("another".to_owned(), world.start);
+    chunks.tick(world.start.after(3.0)).unwrap();
+    assert_eq!(last_error(&world.state), "another");
 }
 
 #[test]

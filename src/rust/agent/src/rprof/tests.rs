@@ -3,6 +3,7 @@ use crate::testing::{
     DATE, Folder, beginning, checked, encoder, next_profile, seconds, spooled, sum,
 };
 use profile_reader::recorded::settings::Clock;
+use profile_reader::recorded::waits::WaitNames;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
@@ -34,6 +35,7 @@ impl World {
             interval: Duration::from_millis(10),
             every: seconds(every),
             clock: Clock::Wall,
+            names: WaitNames::None,
         };
         let log = Arc::clone(&self.log);
         Rprof::open(timing, &self.state, &self.encoder, log, self.start)

@@ -14,6 +14,9 @@ use crate::model::{Period, Profile, Source};
 /// The number of ticks at which R computed, and the CPU time of its thread in nanoseconds.
 pub const TICKS: &str = "profile.cpu.ticks";
 pub const CLOCK: &str = "profile.cpu.clock";
+/// How long R's thread waited for a processor, and how long its cgroup was throttled meanwhile, in nanoseconds.
+pub const DELAY: &str = "profile.cpu.delay";
+pub const THROTTLED: &str = "profile.cpu.throttled";
 /// What a tick stands for, in intervals, if the values of the samples were already multiplied by it.
 pub const FACTOR: &str = "profile.cpu.factor";
 

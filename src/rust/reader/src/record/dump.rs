@@ -76,7 +76,8 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
     let labels = take_labels(&mut stack, reader.texts())?;
     let texts = reader.texts();
     let names = stack.frames.iter().map(|frame| texts.get(frame.called));
-    let wait = wait.map(|wait| waits::of_r(wait, names));
+    let has_span = stack.span.is_some();
+    let wait = wait.map(|wait| waits::of_r(wait, has_span, names));
     Ok(Dump {
         pid,
         command: process.command()?,

@@ -8,10 +8,12 @@ use crate::record::master::Master;
 use crate::record::memory::MemoryWatch;
 use crate::record::role::{self, Role};
 use crate::record::session::Session;
+use crate::record::wait_labels::name_by_roles;
 use crate::recorded::result::{Recorded, Tick};
-use crate::recorded::settings::{Asked, Settings, Wanted};
+use crate::recorded::settings::{Asked, Clock, Settings, Wanted};
 use crate::recorded::source::declare_types;
 use crate::recorded::ticks::{next_tick, until_next};
+use crate::recorded::waits::WaitNames;
 use crate::stack::reader::StackReader;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
@@ -133,7 +135,32 @@ impl<'s> Recorder<'s> {
         self.memory.add(&process, session.source_id())?;
         self.sessions.try_push(session)?;
         self.roles.try_push(role)?;
+        self.name_waits()?;
         self.family.admit(process, role)
+    }
+
+    /// Each process may wait for any of the others.
+    fn name_waits(&mut self) -> Result<()> {
+        if self.settings.clock == Clock::Cpu || self.settings.names == WaitNames::None {
+            return Ok(());
+        }
+        let mut pids = Vec::new();
+        pids.try_extend_from(self.master.iter().map(Master::pid))?;
+        pids.try_extend_from(self.sessions.iter().map(Session::pid))?;
+        let settings = self.settings;
+        let mut sessions = self.sessions.iter_mut();
+        sessions.try_for_each(|session| session.name_waits(settings, &pids))
+    }
+
+    /// Names processes in waits by their roles.
+    fn put_roles_in_waits(&mut self, roles: &[Option<String>]) -> Result<()> {
+        let sessions = self.sessions.iter().map(Session::pid);
+        let mut named = Vec::new();
+        named.try_extend_from(sessions.zip(roles.iter().map(Option::as_deref)))?;
+        if let Some(master) = &self.master {
+            named.try_push((master.pid(), Some(role::MASTER)))?;
+        }
+        name_by_roles(&named, &mut self.recorded.profile)
     }
 
     /// A reader of this fork, if a related process is known.
@@ -326,6 +353,8 @@ impl<'s> Recorder<'s> {
     /// Adds the duration of each recording, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
         self.note_programs()?;
+        let roles = role::in_words(&self.roles)?;
+        self.put_roles_in_waits(&roles)?;
         if let Some(master) = self.master.take() {
             let (source, lived) = (master.source_id(), self.begin.map(|begin| begin.elapsed()));
             if self.memory.has_ended(source) {

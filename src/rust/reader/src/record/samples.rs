@@ -1,6 +1,7 @@
 //! Adds the samples of a process to a profile.
 
 use crate::recorded::states::State;
+use crate::recorded::waits::{WAITS_FOR, WAITS_FOR_NAME, Wait};
 use crate::stack::frames::{Cut, Frame, Package, Stack};
 use crate::stack::spans::SpanIds;
 use profile_core::analysis::label_frames::OUTER_CALLS;
@@ -39,11 +40,11 @@ pub struct Stacks {
 /// A tick at which there is a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct AtTick {
-    /// The real time that the sample stands for, in nanoseconds.
+    /// The real time that the sample stands for, and its CPU time if the thread computes, in nanoseconds.
     pub time: i64,
+    pub cpu: i64,
     pub date: SystemTime,
     pub state: State,
-    /// Whether the thread computed, so that the sample stands for as much CPU time.
     pub computes: bool,
 }
 
@@ -71,6 +72,7 @@ impl Samples {
         stack: &Stack,
         texts: &Strings,
         tick: AtTick,
+        wait: Option<&Wait>,
         profile: &mut Profile,
     ) -> Result<Option<Cut>> {
         let sample = profile.samples.len();
@@ -97,7 +99,7 @@ impl Samples {
         if let Some(time) = since.and_then(|since| i64::try_from(since.as_nanos()).ok()) {
             profile.samples.times.try_push((sample, time))?;
         }
-        let cpu = if tick.computes { tick.time } else { 0 };
+        let cpu = if tick.computes { tick.cpu } else { 0 };
         for (column, value) in profile.values.iter_mut().zip([cpu, tick.time]) {
             column.push(value)?;
         }
@@ -107,6 +109,12 @@ impl Samples {
             state => state,
         };
         add_label(sample, "state", state.in_a_word(), profile)?;
+        if let Some(wait) = wait {
+            add_label(sample, WAITS_FOR, wait.kind.name(), profile)?;
+            if let Some(name) = &wait.name {
+                add_label(sample, WAITS_FOR_NAME, name, profile)?;
+            }
+        }
         Ok(cut)
     }
 

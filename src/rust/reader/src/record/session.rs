@@ -10,19 +10,22 @@
 //! end, all CPU times get the factor by which their sum equals the CPU clock ([`crate::record::cpu_clock`]).
 
 use crate::process::Watched;
-use crate::process::{NativeReader, Placement, Process, ProcessMemory, Thread};
+use crate::process::{NativeReader, Placement, Process, ProcessMemory, Thread, Throttling};
 use crate::record::changed::Done;
 use crate::record::cpu_clock::CpuClock;
 use crate::record::follow::{self, Followed};
 use crate::record::role::Role;
-use crate::record::samples::{AtTick, Samples};
+use crate::record::samples::{AtTick, Samples, add_label};
 use crate::record::source::{about_cpu, about_pauses, of_process, source};
 use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::record::stride::Stride;
+use crate::record::waiting::{Seen, Waiting, is_asleep};
 use crate::recorded::result::Tick;
+use crate::recorded::scheduled::{Schedule, Scheduled, Since};
 use crate::recorded::settings::{Clock, Settings};
 use crate::recorded::source::{attribute, declare_types};
-use crate::recorded::states::{Activity, State};
+use crate::recorded::states::{Activity, State, WhyFree};
+use crate::recorded::waits::{WAITS_FOR, WAITS_REFUSED, Wait, WaitKind, of_r};
 use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
@@ -52,6 +55,12 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     /// The files that were searched, by their addresses.
     modules: Vec<u64>,
     cpu: CpuClock,
+    schedule: Schedule,
+    /// What the thread has done between the last two ticks, if that is known.
+    since: Option<Since>,
+    waiting: Waiting,
+    /// How long its cgroup was throttled before this recording, in nanoseconds, if it has one.
+    throttling: Option<(Throttling, Option<u64>)>,
     /// The time between two ticks, for which a sample stands if every tick is used.
     interval: Duration,
     stride: Stride,
@@ -95,10 +104,15 @@ impl<'s> Session<'s> {
         };
         let now = Instant::now();
         let session = Session::new(process, thread, reader, settings, profile, now)?;
+        let throttling = Throttling::of(process.pid)?;
         Ok(Session {
             number,
             native,
             has_span,
+            throttling: throttling.map(|group| {
+                let before = group.time();
+                (group, before)
+            }),
             modules: modules(&mappings)?,
             ..session
         })
@@ -158,6 +172,10 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let source = source(process, settings, profile)?;
         let mut cpu = CpuClock::default();
         cpu.read(thread.cpu_time(), now);
+        let mut thread = thread;
+        thread.name_waits(settings.names, &[])?;
+        let mut schedule = Schedule::default();
+        schedule.skip(thread.scheduled());
         Ok(Session {
             number: 0,
             process: process.clone(),
@@ -165,6 +183,10 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             searched: now,
             modules: Vec::new(),
             cpu,
+            schedule,
+            since: None,
+            waiting: Waiting::default(),
+            throttling: None,
             interval: settings.interval,
             stride: Stride::new(settings.interval),
             thread,
@@ -187,6 +209,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.cpu = CpuClock::default();
         self.cpu.read(Some(0), begin);
         self.cpu.read(self.thread.cpu_time(), now);
+        self.schedule.skip(Some(Scheduled::default()));
     }
 
     /// Finds what is needed for complete stacks from the first sample on. This takes some milliseconds.
@@ -209,6 +232,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         declare_types(profile)?;
         let source = source(&self.process, settings, profile)?;
         self.samples = Samples::new(source, profile)?;
+        // What is open is about samples of the profile before.
+        self.waiting.forget();
         self.begin = now;
         Ok(())
     }
@@ -217,6 +242,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
     pub fn skip_gap(&mut self) {
         let now = self.reader.now().time;
         self.cpu.skip(self.thread.cpu_time(), now);
+        self.schedule.skip(self.thread.scheduled());
+        self.waiting.forget();
     }
 
     /// Takes over the thread of a session of the same process, which is known even if R runs no function now, and its CPU
@@ -227,6 +254,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.reader.locate(|r, _| r.stack = stack);
         self.cpu = std::mem::take(&mut before.cpu);
         self.cpu.discard();
+        self.schedule = std::mem::take(&mut before.schedule);
     }
 
     /// Ends the recording now: adds how long it was, its CPU time, how long the process was stopped, and its role.
@@ -235,6 +263,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         if !self.has_ended {
             end = self.reader.now().time;
             self.cpu.read(self.thread.cpu_time(), end);
+            self.schedule.read(self.thread.scheduled());
         }
         self.finish_at(end, profile)?;
         if !self.pauses.is_empty() {
@@ -254,11 +283,33 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let duration = end.saturating_duration_since(self.begin).as_nanos();
         self.samples.source(profile).duration = i64::try_from(duration).ok();
         let balance = self.cpu.end(self.interval, !profile.samples.is_empty())?;
-        let about = about_cpu(balance, profile)?;
+        let (delayed, throttled) = (self.schedule.take_delayed(), self.take_throttled());
+        let mut about = about_cpu(balance, delayed, throttled, profile)?;
+        if self.thread.is_wait_refused() {
+            about.try_push(attribute(WAITS_REFUSED, ValueKind::Int, "1", profile)?)?;
+        }
         let attributes = &mut self.samples.source(profile).attributes;
         attributes.try_extend_from(about.into_iter())?;
         let interval = self.interval.as_nanos() as f64;
         self.samples.scale_cpu(interval, balance.factor, profile)
+    }
+
+    /// How long its cgroup was throttled since this was last asked, in nanoseconds.
+    fn take_throttled(&mut self) -> Option<u64> {
+        let (group, before) = self.throttling.as_mut()?;
+        let now = group.time();
+        let before = std::mem::replace(before, now);
+        Some(now?.saturating_sub(before?))
+    }
+
+    /// Names in waits, and the other processes that they may name.
+    pub fn name_waits(&mut self, settings: &Settings, others: &[i32]) -> Result<()> {
+        self.thread.name_waits(settings.names, others)
+    }
+
+    /// Whether the system does not permit to see what its thread waits for.
+    pub fn is_wait_refused(&self) -> bool {
+        self.thread.is_wait_refused()
     }
 
     pub fn pid(&self) -> i32 {
@@ -288,6 +339,11 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             computed: self.interval.saturating_mul(ticks),
             lived: self.last.saturating_duration_since(self.begin),
         })
+    }
+
+    /// What its thread has done between the last two ticks, if that is known.
+    pub fn since_last(&self) -> Option<Since> {
+        self.since
     }
 
     /// Its source in the profile.
@@ -333,7 +389,12 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         }
         // The only thread of a process need not be followed, unless the stack of a fork is not that of its parent.
         let is_found = !(activity.has_others || self.is_unread) || self.follow(&mut activity)?;
+        self.since = self.schedule.read(activity.scheduled);
+        let passed = now.saturating_duration_since(self.last);
         self.last = now;
+        if settings.clock == Clock::Wall {
+            self.look_at_waits(&activity, now, passed, profile)?;
+        }
         let Some(ticks) = self.stride.next() else {
             return Ok(Tick::Idle);
         };
@@ -343,59 +404,152 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             return Ok(Tick::Unread);
         }
         let stops = self.pauses.len();
-        let tick = self.use_tick(activity.state, ticks, settings, profile, natives);
+        let tick = self.use_tick(&activity, ticks, settings, profile, natives);
         let pauses = self.pauses.get(stops..).unwrap_or_default();
         self.stride.add(pauses.iter().copied().map(u64::from).sum());
         self.is_unread = matches!(tick, Ok(Tick::Unread));
         tick
     }
 
+    /// Notes what has become known about waits at a tick.
+    fn look_at_waits(
+        &mut self,
+        activity: &Activity,
+        now: Instant,
+        passed: Duration,
+        profile: &mut Profile,
+    ) -> Result<()> {
+        for sample in self.waiting.begin(self.since, now)? {
+            add_label(sample, WAITS_FOR, WaitKind::Processor.name(), profile)?;
+        }
+        if activity.has_others {
+            self.waiting.look_at_others(&self.thread, passed);
+        }
+        Ok(())
+    }
+
     /// Takes a sample that stands for so many ticks, if `settings` require one now.
     fn use_tick(
         &mut self,
-        state: State,
+        activity: &Activity,
         ticks: u32,
         settings: &Settings,
         profile: &mut Profile,
         natives: &mut Vec<NativeStack>,
     ) -> Result<Tick> {
+        let state = activity.state;
         let which = match settings.clock {
             Clock::Cpu if state != State::Running => return Ok(Tick::Idle),
             Clock::Cpu => Which::Computing,
             Clock::Wall => Which::All,
         };
+        let time = i64::try_from((self.interval * ticks).as_nanos()).unwrap_or(i64::MAX);
+        let is_settled = self.native.is_none() && self.reader.is_settled();
+        if let Some(wait) = self.waiting.same(state)?.filter(|_| is_settled) {
+            let tick = AtTick {
+                time,
+                cpu: 0,
+                date: self.reader.now().date,
+                state,
+                computes: false,
+            };
+            return self.add(tick, Some(&wait), None, profile);
+        }
+        let look = match which {
+            Which::All if is_asleep(state) => self.thread.wait()?,
+            _ => None,
+        };
+        let begin = self.reader.now().time;
         let native = self.native.as_mut();
         let native = native.filter(|native| native.size() < MOST_NATIVE);
         let (thread, reader, pauses) = (&mut self.thread, &mut self.reader, &mut self.pauses);
-        let (computes, free) = match read(thread, state, which, reader, native, pauses)? {
-            Outcome::Stack { computes, free } => (computes, free),
+        let (seen, free) = match read(thread, state, which, reader, native, pauses)? {
+            Outcome::Stack {
+                computes,
+                on_processor,
+                free,
+            } => {
+                let seen = Seen {
+                    state,
+                    computes,
+                    on_processor,
+                };
+                (seen, free)
+            }
             Outcome::Idle => return Ok(Tick::Idle),
-            Outcome::Nothing => return Ok(Tick::Unread),
+            Outcome::Nothing => {
+                self.waiting.forget();
+                return Ok(Tick::Unread);
+            }
         };
-        let tick = AtTick {
-            time: i64::try_from((self.interval * ticks).as_nanos()).unwrap_or(i64::MAX),
+        let mut tick = AtTick {
+            time,
+            cpu: time,
             // Before and afterwards, this thread may have waited for a processor.
             date: self.reader.moment().date,
             state,
-            computes,
+            computes: seen.computes,
         };
-        let (stack, texts) = (self.reader.stack(), self.reader.texts());
+        let mut wait = None;
+        if which == Which::All {
+            let sample = (profile.samples.len(), begin);
+            wait = self.waiting.of(seen, look, sample)?;
+            if is_asleep(state) {
+                wait = self.decided_by_r(wait, activity.scheduled)?;
+            } else if seen.on_processor == Some(false) {
+                // Until it was given a processor, it stood where it is, and other ticks were missed.
+                let late = self.reader.now().time.saturating_duration_since(begin);
+                let missed = late.as_nanos() / self.interval.as_nanos().max(1);
+                let missed = u32::try_from(missed).unwrap_or(u32::MAX);
+                let late = self.interval.saturating_mul(missed).as_nanos();
+                tick.time = time.saturating_add(i64::try_from(late).unwrap_or(i64::MAX));
+            }
+        }
         if let Some(native) = &mut self.native {
             let recording = self.number;
-            let found = match native.unwind(self.reader.r(), stack)? {
+            let found = match native.unwind(self.reader.r(), self.reader.stack())? {
                 Some(word) => NativeStack::At { recording, word },
                 None if native.size() >= MOST_NATIVE => NativeStack::Full,
                 None => NativeStack::Unknown,
             };
             natives.try_push(found)?;
         }
-        let cut = self.samples.add(stack, texts, tick, profile)?;
-        self.taken += 1;
-        if computes {
+        let taken = self.add(tick, wait.as_ref(), free, profile)?;
+        if seen.computes {
             self.cpu.count(ticks);
         }
         self.reader.search_further()?;
+        Ok(taken)
+    }
+
+    /// Adds a sample with the stack that was last read.
+    fn add(
+        &mut self,
+        tick: AtTick,
+        wait: Option<&Wait>,
+        free: Option<WhyFree>,
+        profile: &mut Profile,
+    ) -> Result<Tick> {
+        let (stack, texts) = (self.reader.stack(), self.reader.texts());
+        let cut = self.samples.add(stack, texts, tick, wait, profile)?;
+        self.taken += 1;
         Ok(Tick::Taken { cut, free })
+    }
+
+    /// The wait, with what the functions of R say about it. It is kept if the thread has not run since the tick.
+    fn decided_by_r(
+        &mut self,
+        wait: Option<Wait>,
+        at_tick: Option<Scheduled>,
+    ) -> Result<Option<Wait>> {
+        let Some(wait) = wait else {
+            return Ok(None);
+        };
+        let (stack, texts) = (self.reader.stack(), self.reader.texts());
+        let names = stack.frames.iter().map(|frame| texts.get(frame.called));
+        let wait = of_r(wait, stack.span.is_some(), names);
+        self.waiting.keep(&wait, at_tick, self.thread.scheduled())?;
+        Ok(Some(wait))
     }
 
     /// Follows R, which may run in another thread now. Returns `false` if that thread is not found. CPU time that it has

@@ -83,8 +83,14 @@ pub fn about_pauses(pauses: &[u32], profile: &mut Profile) -> Result<[Attribute;
 }
 
 /// The number of ticks at which a process computed, its CPU time by the clock, and the factor between both; and CPU time
-/// during parts of the recording in which it computed at no tick. Times are in nanoseconds.
-pub fn about_cpu(balance: Balance, profile: &mut Profile) -> Result<Vec<Attribute>> {
+/// during parts of the recording in which it computed at no tick; how long it waited for a processor, and how long its
+/// cgroup was throttled. Times are in nanoseconds.
+pub fn about_cpu(
+    balance: Balance,
+    delayed: Option<u64>,
+    throttled: Option<u64>,
+    profile: &mut Profile,
+) -> Result<Vec<Attribute>> {
     let int = |value: u64| (ValueKind::Int, message!("{value}"));
     let factor = || (ValueKind::Double, message!("{}", balance.factor));
     let all = [
@@ -92,6 +98,10 @@ pub fn about_cpu(balance: Balance, profile: &mut Profile) -> Result<Vec<Attribut
         balance.clock.map(|clock| (cpu_clock::CLOCK, int(clock))),
         balance.clock.map(|_| (cpu_clock::FACTOR, factor())),
         (balance.missed > 0).then(|| ("profile.cpu.missed", int(balance.missed))),
+        delayed.map(|time| (cpu_clock::DELAY, int(time))),
+        throttled
+            .filter(|time| *time > 0)
+            .map(|time| (cpu_clock::THROTTLED, int(time))),
     ];
     let mut about = Vec::new();
     for (key, (kind, text)) in all.into_iter().flatten() {

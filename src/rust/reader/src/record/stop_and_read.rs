@@ -6,6 +6,7 @@
 //! runs, and belongs to this process ──► hold ──► ──┘
 //! ```
 
+use crate::process::computing::Evidence;
 use crate::process::{Held, NativeReader, Watched};
 use crate::recorded::states::{State, WhyFree};
 use crate::stack::reader::{Motion, StackReader};
@@ -19,6 +20,8 @@ pub enum Outcome {
     Stack {
         /// Whether the thread computes.
         computes: bool,
+        /// Whether it had a processor, if it could run and that is known.
+        on_processor: Option<bool>,
         /// Why it was not kept where it was, if it should have been.
         free: Option<WhyFree>,
     },
@@ -51,14 +54,21 @@ pub fn read<M: Memory>(
     for stage in [state, State::Running] {
         let held = thread.hold(stage);
         let is_running = state == State::Running;
-        let computes =
-            *at_tick.get_or_insert_with(|| is_running && thread.evidence(&held).computes());
+        let (computes, on_processor) = *at_tick.get_or_insert_with(|| {
+            let evidence = is_running.then(|| thread.evidence(&held));
+            let computes = evidence.is_some_and(Evidence::computes);
+            (
+                computes,
+                evidence.and_then(|evidence| evidence.on_processor),
+            )
+        });
         if !computes && which == Which::Computing {
             release(held, pauses)?;
             return Ok(Outcome::Idle);
         }
         let stack = Outcome::Stack {
             computes,
+            on_processor,
             free: None,
         };
         let held = match held {
@@ -102,7 +112,8 @@ pub fn read<M: Memory>(
     let free = Some(why).filter(|why| *why != WhyFree::Unwanted);
     Ok(match reader.read(Motion::Free)? {
         Some(_) => Outcome::Stack {
-            computes: at_tick.unwrap_or(false),
+            computes: at_tick.is_some_and(|(computes, _)| computes),
+            on_processor: at_tick.and_then(|(_, on_processor)| on_processor),
             free,
         },
         None => Outcome::Nothing,

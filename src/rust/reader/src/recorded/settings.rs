@@ -1,6 +1,7 @@
 //! Which processes are recorded, and how.
 
 use crate::recorded::states::Stops;
+use crate::recorded::waits::WaitNames;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub struct Settings {
     pub children: bool,
     /// Whether processes that run are stopped while their stacks are read.
     pub pause: bool,
+    /// Which names are recorded of what samples wait for, if they are taken at all times.
+    pub names: WaitNames,
     /// Whether native frames are recorded. Processes are then stopped for each sample.
     pub native: bool,
     /// Whether a process records itself, possibly for weeks. What each chunk would repeat is then omitted: the names of its

@@ -1,17 +1,44 @@
 //! What a thread waits for.
 
+use profile_core::message;
+
 /// A wait, and what it is for, such as the address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
     pub kind: WaitKind,
     pub name: Option<String>,
+    /// Whether it is for something that another thread does, so that what these do decides about the kind.
+    pub is_for_threads: bool,
 }
 
 impl Wait {
     pub fn of(kind: WaitKind) -> Wait {
-        Wait { kind, name: None }
+        Wait {
+            kind,
+            name: None,
+            is_for_threads: false,
+        }
     }
 }
+
+/// Which names waits have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitNames {
+    /// None, since what a process is connected to may be private.
+    None,
+    /// Without the folders of files.
+    Short,
+    Full,
+}
+
+/// The name of another process of the recording, until its role is known.
+pub fn process_name(pid: i32) -> String {
+    message!("process {pid}")
+}
+
+/// The label of a sample with what it waits for, and the one with its name.
+pub const WAITS_FOR: &str = "waits_for";
+pub const WAITS_FOR_NAME: &str = "waits_for.name";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitKind {
@@ -25,6 +52,10 @@ pub enum WaitKind {
     Pipe,
     /// A lock of a file or of threads.
     Lock,
+    /// Other threads of the process, which compute meanwhile.
+    Threads,
+    /// A processor, on which it could run.
+    Processor,
     /// A page of memory that is read from a file.
     PageFault,
     Sleep,
@@ -41,6 +72,8 @@ impl WaitKind {
             WaitKind::Child => "child",
             WaitKind::Pipe => "pipe",
             WaitKind::Lock => "lock",
+            WaitKind::Threads => "threads",
+            WaitKind::Processor => "processor",
             WaitKind::PageFault => "page fault",
             WaitKind::Sleep => "sleep",
             WaitKind::Idle => "idle",
@@ -48,6 +81,9 @@ impl WaitKind {
         }
     }
 }
+
+/// The attribute of a source whose waits the system does not permit to see.
+pub const WAITS_REFUSED: &str = "profile.waits.refused";
 
 /// The functions that run callbacks and requests, of the package later, and those that a worker of a cluster runs.
 const LOOP: &str = "execCallbacks";
@@ -57,8 +93,9 @@ const RECEIVES: &str = "recvData";
 const HANDLERS: [&str; 4] = ["tryCatch", "tryCatchList", "tryCatchOne", "doTryCatch"];
 
 /// What R waits for in a call, given the names of its functions, the innermost one first. R decides before the system call:
-/// `Sys.sleep()` may watch a pipe meanwhile, and a server without a request waits for its clients in many ways.
-pub fn of_r<'n>(wait: Wait, mut names: impl Iterator<Item = &'n str>) -> Wait {
+/// `Sys.sleep()` may watch a pipe meanwhile, and a server without a request waits for its clients in many ways. With an
+/// open span, a request is being worked on, so that its loop is not idle.
+pub fn of_r<'n>(wait: Wait, has_span: bool, mut names: impl Iterator<Item = &'n str>) -> Wait {
     let Some(innermost) = names.next() else {
         return Wait::of(WaitKind::Idle);
     };
@@ -68,7 +105,7 @@ pub fn of_r<'n>(wait: Wait, mut names: impl Iterator<Item = &'n str>) -> Wait {
     let mut is_first = true;
     let mut receives = false;
     for name in names {
-        let is_loop = name == LOOP && is_first && innermost == ".Call";
+        let is_loop = name == LOOP && is_first && innermost == ".Call" && !has_span;
         if is_loop || name == WORKER && receives {
             return Wait::of(WaitKind::Idle);
         }
@@ -83,7 +120,7 @@ mod tests {
     use super::*;
 
     fn kind(names: &[&str]) -> WaitKind {
-        of_r(Wait::of(WaitKind::Pipe), names.iter().copied()).kind
+        of_r(Wait::of(WaitKind::Pipe), false, names.iter().copied()).kind
     }
 
     #[test]
@@ -93,6 +130,11 @@ mod tests {
         assert_eq!(kind(&[]), WaitKind::Idle);
         assert_eq!(kind(&[".Call", "execCallbacks", "run_now"]), WaitKind::Idle);
         assert_eq!(kind(&["readLines", "f", "execCallbacks"]), WaitKind::Pipe);
+        let with_span =
+            |names: &[&str]| of_r(Wait::of(WaitKind::Lock), true, names.iter().copied()).kind;
+        assert_eq!(with_span(&[".Call", "execCallbacks"]), WaitKind::Lock);
+        assert_eq!(with_span(&["Sys.sleep", "f"]), WaitKind::Sleep);
+        assert_eq!(with_span(&[]), WaitKind::Idle);
         let received = ["unserialize", "recvData.SOCKnode", "recvData"];
         let inside = |outer: &[&'static str]| kind(&[&received[..], outer].concat());
         assert_eq!(inside(&["workCommand", "workLoop"]), WaitKind::Idle);

@@ -226,6 +226,13 @@ impl<M: Memory> StackReader<M> {
         Ok(())
     }
 
+    /// Whether the search for these variables cannot make the last stack more complete.
+    pub fn is_settled(&self) -> bool {
+        let calls = &self.attempt.calls;
+        let lacks_srcref = self.kept.r.srcrefs.is_empty() && !calls.calls.is_empty();
+        !lacks_srcref && (self.kept.registers.is_some() || calls.innermost.is_some())
+    }
+
     /// Returns whether the innermost calls were read.
     fn search(&mut self) -> Result<bool> {
         let (kept, calls) = (&mut self.kept, &mut self.attempt.calls);

@@ -9,9 +9,11 @@ use profile_reader::process::computing::{Evidence, SystemCall};
 use profile_reader::process::{Held, Placement, Process};
 use profile_reader::record::session::Session;
 use profile_reader::recorded::result::Tick;
+use profile_reader::recorded::scheduled::Scheduled;
 use profile_reader::recorded::settings::{Clock, Settings};
 use profile_reader::recorded::source::declare_types;
 use profile_reader::recorded::states::{Activity, FoundThread, State, WhyFree};
+use profile_reader::recorded::waits::{Wait, WaitNames};
 use profile_reader::stack::moment::Moment;
 use profile_runtime::contexts::Layout;
 use std::cell::{Cell, RefCell};
@@ -55,6 +57,7 @@ pub fn settings(clock: Clock) -> Settings {
         children: false,
         pause: true,
         native: false,
+        names: WaitNames::Short,
         own: false,
     }
 }
@@ -64,6 +67,13 @@ pub fn settings(clock: Clock) -> Settings {
 pub struct FakeThread {
     pub cpu: Rc<Cell<Option<u64>>>,
     pub state: Rc<Cell<Option<State>>>,
+    pub scheduled: Rc<Cell<Option<Scheduled>>>,
+    /// What it waits for, how often that was asked, and whether this is refused.
+    pub wait: Rc<RefCell<Option<Wait>>>,
+    pub waits: Rc<Cell<u32>>,
+    pub is_wait_refused: Rc<Cell<bool>>,
+    /// The CPU time of the other threads.
+    pub others: Rc<Cell<Option<u64>>>,
     /// Whether its process runs another program.
     pub has_left: Rc<Cell<bool>>,
     /// What is known if its state is running.
@@ -95,12 +105,34 @@ impl Watched for FakeThread {
         self.cpu.get()
     }
 
+    fn scheduled(&self) -> Option<Scheduled> {
+        self.scheduled.get()
+    }
+
+    fn others_cpu(&self) -> Option<u64> {
+        self.others.get()
+    }
+
+    fn wait(&mut self) -> Result<Option<Wait>> {
+        self.waits.set(self.waits.get() + 1);
+        Ok(self.wait.borrow().clone())
+    }
+
+    fn name_waits(&mut self, _: WaitNames, _: &[i32]) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_wait_refused(&self) -> bool {
+        self.is_wait_refused.get()
+    }
+
     fn activity(&mut self) -> Option<Activity> {
         self.looks.set(self.looks.get() + 1);
         Some(Activity {
             state: self.state.get()?,
             processor: None,
             cpu: self.cpu.get(),
+            scheduled: self.scheduled.get(),
             has_others: self.has_others.get(),
         })
     }
@@ -159,6 +191,11 @@ impl Recording {
         let thread = FakeThread {
             cpu: Rc::new(Cell::new(Some(500 * MS))),
             state: Rc::new(Cell::new(Some(State::Running))),
+            scheduled: Rc::default(),
+            wait: Rc::default(),
+            waits: Rc::default(),
+            is_wait_refused: Rc::default(),
+            others: Rc::default(),
             has_left: Rc::default(),
             evidence: Rc::new(Cell::new(COMPUTES)),
             looks: Rc::default(),
@@ -229,9 +266,10 @@ impl Recording {
     }
 
     pub fn states(&self) -> Vec<&str> {
+        let text = |text| self.profile.strings.get(text);
         let labels = self.profile.labels.iter();
-        let state = |text| self.profile.strings.get(text);
-        labels.map(|label| state(label.str.unwrap())).collect()
+        let states = labels.filter(|label| text(label.key) == "state");
+        states.map(|label| text(label.str.unwrap())).collect()
     }
 
     /// The functions of each sample, innermost first.

@@ -4,6 +4,7 @@ use profile_core::error::Result;
 use profile_reader::heap::resident::Malloc;
 use profile_reader::live::{dump, heap_of, list, own_heap, record};
 use profile_reader::recorded::settings::{Clock, Settings, Wanted};
+use profile_reader::recorded::waits::WaitNames;
 use profile_runtime::LIVE_PLATFORMS;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ fn processes_are_refused() {
         children: false,
         pause: true,
         native: false,
+        names: WaitNames::Short,
         own: false,
     };
     let wanted = Wanted {

@@ -2,6 +2,10 @@
 //! its processes may use and do use, and how many of them the kernel has killed to free memory. Version 1 and version 2 of
 //! the interface are described in the kernel's `Documentation/admin-guide/cgroup-v1/memory.rst` and `cgroup-v2.rst`.
 
+mod throttling;
+
+pub use throttling::Throttling;
+
 use super::folder::{file, file_of};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -71,27 +75,8 @@ impl MemoryLimit {
 impl Cgroup {
     /// The group that limits the memory of this process; `None` if there is none that can be seen.
     pub fn of(pid: i32) -> Result<Option<Cgroup>> {
-        let groups = fs::read_to_string(file_of(pid, "cgroup")).unwrap_or_default();
-        let mounts = fs::read_to_string(file("self/mountinfo")).unwrap_or_default();
-        // Both versions may be in use, one of them for memory.
         for (names, controller) in [(&VERSION_1, "memory"), (&VERSION_2, "")] {
-            let Some(path) = groups.lines().find_map(|line| path_of(line, controller)) else {
-                continue;
-            };
-            let mut found = mounts.lines().filter_map(|line| mount(line, controller));
-            let Some(folder) = found.find_map(|(root, at)| place(path, root, at)) else {
-                continue;
-            };
-            let (inner, outermost) = folder;
-            let mut folders = Vec::new();
-            for folder in inner.ancestors() {
-                if folder.join(names.kills).exists() {
-                    folders.try_push(folder.to_path_buf())?;
-                }
-                if folder == outermost {
-                    break;
-                }
-            }
+            let folders = folders_with(names.kills, pid, controller)?;
             if !folders.is_empty() {
                 return Ok(Some(Cgroup { folders, names }));
             }
@@ -151,6 +136,30 @@ pub fn memory_left() -> Option<u64> {
     let of_group = limit.map(|limit| limit.bytes.saturating_sub(limit.used));
     let of_machine = memory_of_machine().map(|(_, available)| available);
     of_group.into_iter().chain(of_machine).min()
+}
+
+/// The folders with this file of the group of a process and those in which it is, from the innermost one. Both versions may
+/// be in use, one of them for a controller: version 2 has no names of controllers.
+fn folders_with(name: &str, pid: i32, controller: &str) -> Result<Vec<PathBuf>> {
+    let groups = fs::read_to_string(file_of(pid, "cgroup")).unwrap_or_default();
+    let mounts = fs::read_to_string(file("self/mountinfo")).unwrap_or_default();
+    let mut folders = Vec::new();
+    let Some(path) = groups.lines().find_map(|line| path_of(line, controller)) else {
+        return Ok(folders);
+    };
+    let mut found = mounts.lines().filter_map(|line| mount(line, controller));
+    let Some((inner, outermost)) = found.find_map(|(root, at)| place(path, root, at)) else {
+        return Ok(folders);
+    };
+    for folder in inner.ancestors() {
+        if folder.join(name).exists() {
+            folders.try_push(folder.to_path_buf())?;
+        }
+        if folder == outermost {
+            break;
+        }
+    }
+    Ok(folders)
 }
 
 /// The path in a line of `/proc/PID/cgroup`, `ID:CONTROLLERS:PATH`. Version 2 has no controllers there.

@@ -25,7 +25,9 @@ mod thread;
 mod waits;
 mod workers;
 
-pub use cgroup::{Cgroup, MemoryLimit, kills_on_machine, memory_left, memory_of_machine};
+pub use cgroup::{
+    Cgroup, MemoryLimit, Throttling, kills_on_machine, memory_left, memory_of_machine,
+};
 #[cfg(test)]
 pub use folder::{EXECUTES, Entry, Scripted};
 pub use forks::{count_forks, forked, needs_permission, permit_process};
@@ -42,5 +44,5 @@ pub use thread::hold::Hold;
 pub use thread::pause::{Pause, is_traced, prepare_thread};
 pub use thread::system_calls::system_call_name;
 pub use thread::watched::Watched;
-pub use thread::{Held, Thread, clock_of_thread, cpu_time_of_process};
+pub use thread::{Held, Thread, clock_of_thread, cpu_time_of_process, own_scheduled};
 pub use workers::{STARTING, Sign, Workers};

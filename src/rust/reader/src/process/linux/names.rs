@@ -87,6 +87,7 @@ mod tests {
     use crate::process::{Entry, Scripted};
     use crate::record::source::{process_source, source};
     use crate::recorded::settings::{Clock, Settings};
+    use crate::recorded::waits::WaitNames;
     use profile_core::model::{Profile, Source, SourceKind};
     use std::time::Duration;
 
@@ -198,6 +199,7 @@ mod tests {
             children: true,
             pause: true,
             native: false,
+            names: WaitNames::Short,
             own,
         }
     }

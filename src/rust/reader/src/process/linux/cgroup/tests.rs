@@ -166,3 +166,28 @@ fn the_machine_has_figures_of_its_own() {
     write(&system, "meminfo", "MemTotal: 99999999999999999999 kB\n");
     assert_eq!(memory_of_machine(), None);
 }
+
+#[test]
+fn throttling_of_a_group_and_those_around_it_is_added() {
+    let system = Scripted::new("cgroup-throttled");
+    mounted(&system, &[("/", "fs", "cgroup2", "rw")]);
+    write(&system, "7/cgroup", "0::/batch/job\n");
+    let stat = |time: u32| format!("usage_usec 9\nnr_throttled 3\nthrottled_usec {time}\n");
+    write(&system, "fs/batch/job/cpu.stat", &stat(8_000_000));
+    write(&system, "fs/batch/cpu.stat", &stat(500));
+    write(&system, "fs/cpu.stat", "usage_usec 9\n");
+    let group = Throttling::of(7).unwrap().unwrap();
+    assert_eq!(group.time(), Some(8_000_500_000));
+    // One without a limit.
+    write(&system, "fs/batch/job/cpu.stat", "usage_usec 9\n");
+    write(&system, "fs/batch/cpu.stat", "");
+    assert_eq!(group.time(), None);
+    assert!(Throttling::of(8).unwrap().is_none());
+    drop(system);
+
+    let system = Scripted::new("cgroup-throttled-1");
+    mounted(&system, &[("/job", "cpu", "cgroup", "rw,cpu,cpuacct")]);
+    write(&system, "7/cgroup", "4:cpu,cpuacct:/job\n0::/\n");
+    write(&system, "cpu/cpu.stat", "nr_periods 5\nthrottled_time 77\n");
+    assert_eq!(Throttling::of(7).unwrap().unwrap().time(), Some(77));
+}

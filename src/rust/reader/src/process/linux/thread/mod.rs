@@ -19,12 +19,14 @@ pub(super) mod runner;
 pub(super) mod system_calls;
 pub(super) mod watched;
 
+use super::caller;
 use super::permission::gone;
 use super::proc::{Execution, Process, Status};
-use super::waits;
+use super::waits::Waits;
 use crate::process::computing::{Evidence, SystemCall};
+use crate::recorded::scheduled::Scheduled;
 use crate::recorded::states::{Activity, FoundThread, State, Stops, WhyFree};
-use crate::recorded::waits::Wait;
+use crate::recorded::waits::{Wait, WaitNames};
 use hold::Holder;
 use pause::{Failure, Stopper};
 use profile_core::error::Result;
@@ -49,6 +51,7 @@ pub struct Thread {
     stopper: Option<Stopper>,
     holder: Option<Holder>,
     stops: Stops,
+    waits: Waits,
     /// The number of time slices at the last tick at which it was running, if it belongs to another process.
     slices: Option<u64>,
     /// Whether it was on a processor at the last tick, if it belongs to this process.
@@ -73,6 +76,13 @@ pub fn clock_of_thread(thread: u32) -> libc::clockid_t {
 pub fn cpu_time_of_process(pid: i32) -> Option<u64> {
     // As documented for `clock_of_thread()`.
     time_of((!pid << 3) | 2)
+}
+
+/// How the calling thread was scheduled so far.
+pub fn own_scheduled() -> Option<Scheduled> {
+    let thread = caller::id();
+    let path = message!("/proc/self/task/{thread}/schedstat");
+    Scheduled::parse(&std::fs::read(path).ok()?)
 }
 
 impl Thread {
@@ -115,6 +125,7 @@ impl Thread {
             stopper: may_stop.then(|| Stopper::new(id)),
             holder: None,
             stops,
+            waits: Waits::new(pid, WaitNames::Full),
             slices: None,
             on_processor: false,
             ticks: 0,
@@ -128,6 +139,7 @@ impl Thread {
         let mut thread = Thread::of(self.pid, id, self.stops, self.execution).ok()?;
         // A process has only one.
         thread.holder = self.holder.take();
+        std::mem::swap(&mut thread.waits, &mut self.waits);
         *self = thread;
         Some(())
     }
@@ -138,27 +150,11 @@ impl Thread {
         Some(call.number).filter(|number| *number >= 0)
     }
 
-    /// What it waits for, if it waits.
-    pub fn wait(&self) -> Result<Option<Wait>> {
-        waits::look(self.pid, self.id)
-    }
-
     fn status(&self) -> Option<Status> {
         let mut bytes = [0; 1024];
         let length = self.status.read_at(&mut bytes, 0).ok()?;
         let status = Status::parse(bytes.get(..length)?)?;
         (status.state != State::Ended).then_some(status)
-    }
-
-    /// Its CPU time in nanoseconds, and the number of its time slices so far. A thread that is not on a processor has
-    /// not run as long as this number is the same.
-    fn times(&self) -> Option<(u64, u64)> {
-        let mut bytes = [0; 128];
-        let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
-        // Time on a processor, time waiting for one, number of time slices.
-        let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
-        let mut fields = text.split_ascii_whitespace();
-        Some((fields.next()?.parse().ok()?, fields.nth(1)?.parse().ok()?))
     }
 
     /// The number of its time slices so far, if it sleeps and need not be stopped.
@@ -173,7 +169,7 @@ impl Thread {
         }
         // They are counted first. A thread that sleeps after that, and has had no other time slice later, has not run
         // in between.
-        let (_, slices) = self.times()?;
+        let slices = self.scheduled()?.slices;
         sleeps(self.status()?.state).then_some(slices)
     }
 
@@ -201,12 +197,46 @@ impl Watched for Thread {
     fn cpu_time(&self) -> Option<u64> {
         match self.clock {
             Some(clock) => time_of(clock),
-            None => Some(self.times()?.0),
+            None => Some(self.scheduled()?.computed),
         }
+    }
+
+    /// How it was scheduled so far. A thread that is not on a processor has not run as long as the number of its time
+    /// slices is the same.
+    fn scheduled(&self) -> Option<Scheduled> {
+        let mut bytes = [0; 128];
+        let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        Scheduled::parse(bytes.get(..length)?)
+    }
+
+    fn others_cpu(&self) -> Option<u64> {
+        let all = cpu_time_of_process(self.pid)?;
+        // The thread that reads belongs to the process as well, but does nothing for it.
+        let reading = self
+            .clock
+            .and_then(|_| time_of(libc::CLOCK_THREAD_CPUTIME_ID));
+        Some(
+            all.saturating_sub(self.cpu_time()?)
+                .saturating_sub(reading.unwrap_or(0)),
+        )
+    }
+
+    fn wait(&mut self) -> Result<Option<Wait>> {
+        self.waits.look(self.id)
+    }
+
+    fn name_waits(&mut self, names: WaitNames, others: &[i32]) -> Result<()> {
+        self.waits.set_names(names, others)
+    }
+
+    fn is_wait_refused(&self) -> bool {
+        self.waits.are_refused()
     }
 
     fn activity(&mut self) -> Option<Activity> {
         let cpu = self.clock.and_then(time_of);
+        // Before its state: if it sleeps afterwards and has had no other time slice, it slept already.
+        let scheduled = self.scheduled();
         self.on_processor = self.clock.is_some_and(is_on_processor);
         if self.on_processor {
             self.ticks = self.ticks.wrapping_add(1);
@@ -215,6 +245,7 @@ impl Watched for Thread {
                     state: State::Running,
                     processor: None,
                     cpu,
+                    scheduled,
                     has_others: true,
                 });
             }
@@ -233,13 +264,10 @@ impl Watched for Thread {
         } else {
             now.of_thread_differs_from(self.execution)
         };
-        let runs = status.state == State::Running;
-        let times = if runs && cpu.is_none() {
-            self.times()
-        } else {
-            None
-        };
-        self.slices = times.map(|times| times.1);
+        let runs = status.state == State::Running && cpu.is_none();
+        // Later than its state, so that it was on a processor from then on if this number stays the same.
+        let running = if runs { self.scheduled() } else { None };
+        self.slices = running.map(|scheduled| scheduled.slices);
         Some(Activity {
             state: if self.on_processor {
                 State::Running
@@ -247,7 +275,8 @@ impl Watched for Thread {
                 status.state
             },
             processor: Some(status.processor),
-            cpu: cpu.or(times.map(|times| times.0)),
+            cpu: cpu.or(running.map(|scheduled| scheduled.computed)),
+            scheduled,
             has_others: status.threads > 1,
         })
     }
@@ -300,8 +329,8 @@ impl Watched for Thread {
         let on_processor = match (self.clock, held) {
             (Some(_), _) => Some(self.on_processor),
             // If it had no processor, it needed a time slice to get where it was stopped.
-            (None, Held::Stopped(_)) if call == SystemCall::Waits => {
-                let now = self.times().map(|times| times.1);
+            (None, Held::Stopped(_)) if call != SystemCall::Unknown => {
+                let now = self.scheduled().map(|scheduled| scheduled.slices);
                 Some(now.is_some() && now == self.slices)
             }
             (None, _) => None,
@@ -312,7 +341,9 @@ impl Watched for Thread {
     fn is_still(&self, held: &Held) -> bool {
         match held {
             Held::Stopped(_) => true,
-            Held::Asleep(slices) => self.times().is_some_and(|times| times.1 == *slices),
+            Held::Asleep(slices) => self
+                .scheduled()
+                .is_some_and(|scheduled| scheduled.slices == *slices),
             Held::InHandler(_) | Held::Free(_) => false,
         }
     }

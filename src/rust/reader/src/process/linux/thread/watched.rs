@@ -3,7 +3,9 @@
 use super::hold::Hold;
 use super::pause::Pause;
 use crate::process::computing::Evidence;
+use crate::recorded::scheduled::Scheduled;
 use crate::recorded::states::{Activity, FoundThread, State, WhyFree};
+use crate::recorded::waits::{Wait, WaitNames};
 use profile_core::error::Result;
 
 /// How a thread is kept where it is.
@@ -23,6 +25,21 @@ pub enum Held {
 pub trait Watched {
     /// Its CPU time in nanoseconds, if it is known.
     fn cpu_time(&self) -> Option<u64>;
+
+    /// How it was scheduled so far, if it is known.
+    fn scheduled(&self) -> Option<Scheduled>;
+
+    /// The CPU time of the other threads of its process, in nanoseconds, if it is known.
+    fn others_cpu(&self) -> Option<u64>;
+
+    /// What it waits for; `None` if it runs.
+    fn wait(&mut self) -> Result<Option<Wait>>;
+
+    /// Which names waits have, and the other processes that they may name.
+    fn name_waits(&mut self, names: WaitNames, others: &[i32]) -> Result<()>;
+
+    /// Whether the system does not permit to see what it waits for.
+    fn is_wait_refused(&self) -> bool;
 
     /// What it does at a tick; `None` if it has ended.
     fn activity(&mut self) -> Option<Activity>;

@@ -16,6 +16,8 @@ pub enum Waiting {
     /// The end of a process, of any child if it is unknown which.
     Child(Option<i32>),
     Descriptor(i32),
+    /// A file that has a path in memory.
+    Path,
     FileLock(i32),
     /// An array of structs.
     Poll {
@@ -92,7 +94,28 @@ impl Call {
             | libc::SYS_sendmmsg
             | libc::SYS_connect
             | libc::SYS_accept
-            | libc::SYS_accept4 => Waiting::Descriptor(int(first)),
+            | libc::SYS_accept4
+            | libc::SYS_sendfile
+            | libc::SYS_ftruncate
+            | libc::SYS_fallocate
+            | libc::SYS_syncfs
+            | libc::SYS_getdents64 => Waiting::Descriptor(int(first)),
+            libc::SYS_openat
+            | libc::SYS_newfstatat
+            | libc::SYS_statx
+            | libc::SYS_unlinkat
+            | libc::SYS_mkdirat
+            | libc::SYS_renameat
+            | libc::SYS_renameat2
+            | libc::SYS_msync
+            | libc::SYS_sync => Waiting::Path,
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_open
+            | libc::SYS_stat
+            | libc::SYS_lstat
+            | libc::SYS_unlink
+            | libc::SYS_mkdir
+            | libc::SYS_rename => Waiting::Path,
             #[cfg(target_arch = "x86_64")]
             libc::SYS_poll => Waiting::Poll {
                 address: first,

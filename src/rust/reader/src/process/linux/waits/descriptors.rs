@@ -10,7 +10,8 @@ use std::path::Path;
 pub enum Descriptor {
     /// The number of its inode.
     Socket(u64),
-    Pipe,
+    /// The number of its inode, which both ends have.
+    Pipe(u64),
     /// The path of a file or a device.
     File(String),
     /// A clock or an alarm of the process itself.
@@ -29,7 +30,10 @@ pub fn descriptor(link: &Path) -> Result<Descriptor> {
             Some(inode) => Descriptor::Socket(inode),
             None => Descriptor::Other,
         },
-        Some(("pipe", _)) => Descriptor::Pipe,
+        Some(("pipe", number)) => match inode(number) {
+            Some(inode) => Descriptor::Pipe(inode),
+            None => Descriptor::Other,
+        },
         Some(("anon_inode", "[eventfd]" | "[timerfd]" | "[signalfd]")) => Descriptor::Own,
         _ => Descriptor::Other,
     })

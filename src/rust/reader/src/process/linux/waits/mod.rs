@@ -1,24 +1,29 @@
 //! What a thread waits for: the system call that it is in, and what its file descriptors refer to.
 //!
 //! - [`call`]: the system call and its arguments;
-//! - [`descriptors`]: what a file descriptor is; [`sockets`]: the other end of a socket.
+//! - [`descriptors`]: what a file descriptor is; [`sockets`]: the other end of a socket, and of [`own`] ones;
+//! - [`ends`]: names of what is at the other end.
 //!
 //! Nothing is stopped, and all is read after the fact: where the thread has gone on meanwhile, nothing or the next wait is
 //! found. The kernel calls a thread that waits for a processor running, so that this is no wait here.
 
+#[cfg(test)]
+mod blocked_tests;
 mod call;
 mod descriptors;
+mod ends;
+mod own;
 mod sockets;
 #[cfg(test)]
 mod tests;
 
 use super::folder::file_of;
 use super::memory::ProcessMemory;
-use super::proc::{Process, Status};
+use super::proc::Status;
 use crate::recorded::states::State;
-use crate::recorded::waits::{Wait, WaitKind};
+use crate::recorded::waits::{Wait, WaitKind, WaitNames};
 use call::{Call, Waiting};
-use descriptors::{Descriptor, descriptor};
+use ends::Ends;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryText};
 use profile_core::message;
@@ -28,30 +33,67 @@ use std::io;
 
 /// The most file descriptors of one call that are looked up.
 const MOST_DESCRIPTORS: usize = 64;
-/// Programs that run others, and how many of them are looked through.
-const SHELLS: [&str; 5] = ["sh", "dash", "bash", "zsh", "busybox"];
-const MOST_SHELLS: usize = 3;
 /// The most names of one wait.
 const MOST_NAMES: usize = 3;
 
-/// What a thread waits for; `None` if it runs or has ended.
-pub fn look(pid: i32, thread: i32) -> Result<Option<Wait>> {
-    let text = match fs::read_to_string(file_of(pid, &message!("task/{thread}/syscall"))) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+/// Looks what a thread waits for.
+#[derive(Debug)]
+pub struct Waits {
+    pid: i32,
+    names: WaitNames,
+    ends: Ends,
+    is_refused: bool,
+}
+
+impl Waits {
+    pub fn new(pid: i32, names: WaitNames) -> Waits {
+        Waits {
+            pid,
+            names,
+            ends: Ends::new(pid, names),
+            is_refused: false,
+        }
+    }
+
+    /// Whether the system does not permit to look.
+    pub fn are_refused(&self) -> bool {
+        self.is_refused
+    }
+
+    /// Which names waits have, and other processes that may be at the other end of a pipe or a socket, besides its
+    /// children. Those have names that end in their IDs, see [`process_name()`](crate::recorded::waits::process_name).
+    pub fn set_names(&mut self, names: WaitNames, others: &[i32]) -> Result<()> {
+        self.names = names;
+        self.ends.set_names(names, others)
+    }
+
+    /// What a thread waits for; `None` if it runs or has ended.
+    pub fn look(&mut self, thread: i32) -> Result<Option<Wait>> {
+        if self.is_refused {
             return Ok(Some(Wait::of(WaitKind::Unknown)));
         }
-        Err(_) => return Ok(None),
-    };
-    match Call::parse(&text) {
-        None => Ok(None),
-        // Outside of a call, it waits only for a page that is read from a file.
-        Some(Call { number, .. }) if number < 0 => {
-            let is_reading = state_of(pid, thread) == Some(State::WaitsForDevice);
-            Ok(is_reading.then(|| Wait::of(WaitKind::PageFault)))
+        let text = match fs::read_to_string(file_of(self.pid, &message!("task/{thread}/syscall"))) {
+            Ok(text) => text,
+            Err(error) if is_refusal(&error) => {
+                self.is_refused = true;
+                return Ok(Some(Wait::of(WaitKind::Unknown)));
+            }
+            Err(_) => return Ok(None),
+        };
+        match Call::parse(&text) {
+            None => Ok(None),
+            // Outside of a call, it waits only for a page that is read from a file.
+            Some(Call { number, .. }) if number < 0 => {
+                let is_reading = state_of(self.pid, thread) == Some(State::WaitsForDevice);
+                Ok(is_reading.then(|| Wait::of(WaitKind::PageFault)))
+            }
+            Some(call) => self.of_call(&call).map(Some),
         }
-        Some(call) => of_call(pid, &call).map(Some),
     }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied)
 }
 
 fn state_of(pid: i32, thread: i32) -> Option<State> {
@@ -59,91 +101,81 @@ fn state_of(pid: i32, thread: i32) -> Option<State> {
     Status::parse(&bytes).map(|status| status.state)
 }
 
-fn of_call(pid: i32, call: &Call) -> Result<Wait> {
-    match call.waiting() {
-        Waiting::Sleep => Ok(Wait::of(WaitKind::Sleep)),
-        Waiting::Futex => Ok(Wait::of(WaitKind::Lock)),
-        Waiting::Other => Ok(Wait::of(WaitKind::Unknown)),
-        Waiting::Child(child) => of_child(child),
-        Waiting::Descriptor(number) => of_descriptors(pid, &[number], WaitKind::Unknown),
-        Waiting::FileLock(number) => {
-            let wait = of_descriptors(pid, &[number], WaitKind::Lock)?;
-            Ok(Wait {
+impl Waits {
+    fn of_call(&mut self, call: &Call) -> Result<Wait> {
+        let pid = self.pid;
+        match call.waiting() {
+            Waiting::Sleep => Ok(Wait::of(WaitKind::Sleep)),
+            Waiting::Futex => Ok(Wait {
+                is_for_threads: true,
+                ..Wait::of(WaitKind::Lock)
+            }),
+            Waiting::Other => Ok(Wait::of(WaitKind::Unknown)),
+            Waiting::Path => Ok(Wait::of(WaitKind::File)),
+            Waiting::Child(child) => Ok(Wait {
+                name: match child.filter(|_| self.names != WaitNames::None) {
+                    Some(child) => self.ends.name_of(child)?,
+                    None => None,
+                },
+                ..Wait::of(WaitKind::Child)
+            }),
+            Waiting::Descriptor(number) => self.of_descriptors(&[number], WaitKind::Unknown),
+            Waiting::FileLock(number) => Ok(Wait {
                 kind: WaitKind::Lock,
-                name: wait.name,
-            })
-        }
-        // Without descriptors, these calls only sleep.
-        Waiting::Poll { address, count } => {
-            let numbers = polled(pid, address, count)?;
-            of_descriptors(pid, &numbers, WaitKind::Sleep)
-        }
-        Waiting::Select { sets, count } => {
-            let numbers = selected(pid, sets, count)?;
-            of_descriptors(pid, &numbers, WaitKind::Sleep)
-        }
-        Waiting::Epoll(number) => {
-            let about = fs::read_to_string(file_of(pid, &message!("fdinfo/{number}")));
-            let numbers = descriptors::watched(&about.unwrap_or_default(), MOST_DESCRIPTORS)?;
-            of_descriptors(pid, &numbers, WaitKind::Unknown)
+                ..self.of_descriptors(&[number], WaitKind::Lock)?
+            }),
+            // Without descriptors, these calls only sleep.
+            Waiting::Poll { address, count } => {
+                let numbers = polled(pid, address, count)?;
+                self.of_descriptors(&numbers, WaitKind::Sleep)
+            }
+            Waiting::Select { sets, count } => {
+                let numbers = selected(pid, sets, count)?;
+                self.of_descriptors(&numbers, WaitKind::Sleep)
+            }
+            Waiting::Epoll(number) => {
+                let about = fs::read_to_string(file_of(pid, &message!("fdinfo/{number}")));
+                let numbers = descriptors::watched(&about.unwrap_or_default(), MOST_DESCRIPTORS)?;
+                self.of_descriptors(&numbers, WaitKind::Unknown)
+            }
         }
     }
-}
 
-/// A child process, by its program; any child, if it is not known which. A shell that runs one program stands for it.
-fn of_child(child: Option<i32>) -> Result<Wait> {
-    let mut process = child.and_then(|pid| Process::find(pid).ok());
-    let mut name = None;
-    for _ in 0..MOST_SHELLS {
-        let Some(current) = process else {
-            break;
-        };
-        name = current.program()?;
-        let is_shell = name.as_deref().is_some_and(|name| SHELLS.contains(&name));
-        process = match current.children()?.as_slice() {
-            [only] if is_shell => Process::find(*only).ok(),
-            _ => None,
-        };
-    }
-    Ok(Wait {
-        kind: WaitKind::Child,
-        name,
-    })
-}
-
-/// The wait for any of these descriptors, `none` if there are none. What comes first in the list of kinds decides: a call
-/// that waits for a server also watches a pipe by which it can be woken.
-fn of_descriptors(pid: i32, numbers: &[i32], none: WaitKind) -> Result<Wait> {
-    let mut wait = Wait::of(none);
-    let mut names: Vec<String> = Vec::new();
-    let mut best = usize::MAX;
-    for &number in numbers.iter().take(MOST_DESCRIPTORS) {
-        let Some((kind, name)) = named(pid, number)? else {
-            continue;
-        };
-        let rank = RANK
-            .iter()
-            .position(|&other| other == kind)
-            .unwrap_or(RANK.len());
-        if rank < best {
-            best = rank;
-            names.clear();
-            wait.kind = kind;
+    /// The wait for any of these descriptors, `none` if there are none. What comes first in the list of kinds decides: a
+    /// call that waits for a server also watches a pipe by which it can be woken.
+    fn of_descriptors(&mut self, numbers: &[i32], none: WaitKind) -> Result<Wait> {
+        let mut wait = Wait::of(none);
+        let mut names: Vec<String> = Vec::new();
+        let mut best = usize::MAX;
+        for &number in numbers.iter().take(MOST_DESCRIPTORS) {
+            let Some((kind, name)) = self.ends.of(number)? else {
+                continue;
+            };
+            let rank = RANK
+                .iter()
+                .position(|&other| other == kind)
+                .unwrap_or(RANK.len());
+            if rank < best {
+                best = rank;
+                names.clear();
+                wait.kind = kind;
+            }
+            let is_new = name.as_ref().is_some_and(|name| !names.contains(name));
+            if let Some(name) = name.filter(|_| rank == best && is_new && names.len() < MOST_NAMES)
+            {
+                names.try_push(name)?;
+            }
         }
-        let is_new = name.as_ref().is_some_and(|name| !names.contains(name));
-        if let Some(name) = name.filter(|_| rank == best && is_new && names.len() < MOST_NAMES) {
-            names.try_push(name)?;
+        if !names.is_empty() {
+            let mut joined = String::new();
+            for (at, name) in names.iter().enumerate() {
+                joined.try_push_str(if at > 0 { ", " } else { "" })?;
+                joined.try_push_str(name)?;
+            }
+            wait.name = Some(joined);
         }
+        Ok(wait)
     }
-    if !names.is_empty() {
-        let mut joined = String::new();
-        for (at, name) in names.iter().enumerate() {
-            joined.try_push_str(if at > 0 { ", " } else { "" })?;
-            joined.try_push_str(name)?;
-        }
-        wait.name = Some(joined);
-    }
-    Ok(wait)
 }
 
 const RANK: [WaitKind; 4] = [
@@ -152,21 +184,6 @@ const RANK: [WaitKind; 4] = [
     WaitKind::Pipe,
     WaitKind::Unknown,
 ];
-
-/// The kind of a descriptor, and its name; `None` if it is not open any more, or is the process's own clock or alarm.
-fn named(pid: i32, number: i32) -> Result<Option<(WaitKind, Option<String>)>> {
-    let link = fs::read_link(file_of(pid, &message!("fd/{number}")));
-    let Ok(link) = link else {
-        return Ok(None);
-    };
-    Ok(match descriptor(&link)? {
-        Descriptor::Socket(inode) => Some(sockets::other_end(pid, inode)?),
-        Descriptor::Pipe => Some((WaitKind::Pipe, None)),
-        Descriptor::File(path) => Some((WaitKind::File, Some(path))),
-        Descriptor::Own => None,
-        Descriptor::Other => Some((WaitKind::Unknown, None)),
-    })
-}
 
 /// The descriptors of `poll()`: structs of an `int` and two `short`s.
 fn polled(pid: i32, address: u64, count: u64) -> Result<Vec<i32>> {

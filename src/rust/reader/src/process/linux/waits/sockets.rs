@@ -10,21 +10,52 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const LISTENS: &str = "0A";
 
-/// The kind of a wait for a socket with this inode, and the name of its other end: an address, or the path of a local
-/// socket.
-pub fn other_end(pid: i32, inode: u64) -> Result<(WaitKind, Option<String>)> {
-    for table in ["tcp", "tcp6", "udp", "udp6"] {
-        let text = read(pid, table);
-        if let Some(name) = text.lines().find_map(|line| address_in(line, inode)) {
-            return Ok((WaitKind::Network, Some(name)));
+/// The other end of a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherEnd {
+    pub kind: WaitKind,
+    /// Its address, or the path of a local socket.
+    pub name: Option<String>,
+    /// The inode of a socket of this machine that is connected to it.
+    pub inode: Option<u64>,
+}
+
+impl OtherEnd {
+    pub fn of(kind: WaitKind, name: Option<String>) -> OtherEnd {
+        OtherEnd {
+            kind,
+            name,
+            inode: None,
         }
     }
-    let text = read(pid, "unix");
-    match text.lines().find_map(|line| path_in(line, inode)) {
-        Some("") => Ok((WaitKind::Pipe, None)),
-        Some(path) => Ok((WaitKind::Pipe, Some(owned(path)?))),
-        None => Ok((WaitKind::Network, None)),
+}
+
+/// The other end of the socket with this inode; `None` if no table has it. The tables do not say to which other local
+/// socket one is connected that has no path.
+pub fn other_end(pid: i32, inode: u64) -> Result<Option<OtherEnd>> {
+    for table in ["tcp", "tcp6", "udp", "udp6"] {
+        let text = read(pid, table);
+        let Some(row) = text
+            .lines()
+            .filter_map(Row::parse)
+            .find(|row| row.inode == inode)
+        else {
+            continue;
+        };
+        let mut end = OtherEnd::of(WaitKind::Network, row.name());
+        if address(row.remote).is_some_and(|remote| remote.ip().is_loopback()) {
+            let rows = text.lines().filter_map(Row::parse);
+            let mut ends = rows.filter(|end| end.local == row.remote && end.remote == row.local);
+            end.inode = ends.next().map(|end| end.inode);
+        }
+        return Ok(Some(end));
     }
+    let text = read(pid, "unix");
+    Ok(match text.lines().find_map(|line| path_in(line, inode)) {
+        Some("") => Some(OtherEnd::of(WaitKind::Pipe, None)),
+        Some(path) => Some(OtherEnd::of(WaitKind::Pipe, Some(owned(path)?))),
+        None => None,
+    })
 }
 
 fn read(pid: i32, table: &str) -> String {
@@ -32,20 +63,33 @@ fn read(pid: i32, table: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// The remote address of the socket with this inode, or where it listens.
-fn address_in(line: &str, inode: u64) -> Option<String> {
-    let mut fields = line.split_ascii_whitespace();
-    let local = fields.nth(1)?;
-    let remote = fields.next()?;
-    let state = fields.next()?;
-    let number: u64 = fields.nth(5)?.parse().ok()?;
-    if number != inode {
-        return None;
+/// A row of a table of connections.
+#[derive(Debug, Clone, Copy)]
+struct Row<'t> {
+    local: &'t str,
+    remote: &'t str,
+    state: &'t str,
+    inode: u64,
+}
+
+impl<'t> Row<'t> {
+    fn parse(line: &'t str) -> Option<Row<'t>> {
+        let mut fields = line.split_ascii_whitespace();
+        Some(Row {
+            local: fields.nth(1)?,
+            remote: fields.next()?,
+            state: fields.next()?,
+            inode: fields.nth(5)?.parse().ok()?,
+        })
     }
-    Some(match state {
-        LISTENS => message!("listening on {}", address(local)?),
-        _ => message!("{}", address(remote)?),
-    })
+
+    /// The remote address, or where it listens.
+    fn name(&self) -> Option<String> {
+        Some(match self.state {
+            LISTENS => message!("listening on {}", address(self.local)?),
+            _ => message!("{}", address(self.remote)?),
+        })
+    }
 }
 
 /// `0100007F:1538` is 127.0.0.1:5432: words of an address in the order of the processor, and the port.
@@ -79,6 +123,10 @@ fn path_in(line: &str, inode: u64) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn address_in(line: &str, inode: u64) -> Option<String> {
+        Row::parse(line).filter(|row| row.inode == inode)?.name()
+    }
 
     #[test]
     fn addresses_are_in_the_tables_of_sockets() {

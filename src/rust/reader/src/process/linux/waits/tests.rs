@@ -47,8 +47,11 @@ impl Described {
 
     fn wait(&self, text: &str) -> String {
         self.write(&format!("task/{}/syscall", self.pid), text);
-        match look(self.pid, self.pid).unwrap() {
-            Some(Wait { kind, name }) => {
+        // As of another process.
+        let mut waits = Waits::new(self.pid, WaitNames::Full);
+        waits.ends = Ends::reading(self.pid, WaitNames::Full, false);
+        match waits.look(self.pid).unwrap() {
+            Some(Wait { kind, name, .. }) => {
                 let name = name.map_or(String::new(), |name| format!(" {name}"));
                 format!("{}{name}", kind.name())
             }
@@ -210,5 +213,67 @@ fn calls_without_a_descriptor() {
         &stat.replace("(R) S", "(R) D"),
     );
     assert_eq!(r.wait("-1 0x7ffe0 0x7fff0\n"), "page fault");
-    assert_eq!(look(1, 1).unwrap(), None);
+    assert_eq!(Waits::new(1, WaitNames::Full).look(1).unwrap(), None);
+}
+
+#[test]
+fn the_other_end_of_a_connection_or_pipe_may_be_a_process_of_the_recording() {
+    let r = Described::new("waits-ends");
+    r.write(
+        "net/tcp",
+        "sl local_address rem_address\n 1: 0100007F:E27C 0100007F:1538 01 0:0 00:0 0 0 0 52101 1\n \
+         2: 0100007F:1538 0100007F:E27C 01 0:0 00:0 0 0 0 52102 1\n",
+    );
+    r.open(3, "socket:[52101]");
+    r.open(4, "pipe:[61]");
+    r.open(5, "pipe:[62]");
+    for (pid, program) in [(77, "/usr/lib/R/bin/exec/R"), (78, "/usr/bin/curl")] {
+        r.system.add(&Entry {
+            pid,
+            command: "x",
+            program,
+            ..Entry::default()
+        });
+    }
+    let open = |pid: i32, number: i32, link: &str| {
+        let path = r.system.path().join(format!("{pid}/fd/{number}"));
+        symlink(link, path).unwrap();
+    };
+    open(77, 9, "socket:[52102]");
+    open(78, 9, "pipe:[62]");
+    let mut waits = Waits::new(r.pid, WaitNames::Short);
+    waits.ends = Ends::reading(r.pid, WaitNames::Short, false);
+    let read = |waits: &mut Waits, number: i32| {
+        let text = format!(
+            "{} {number:#x} 0x0 0x0 0x0 0x0 0x0 0x7ffe0 0x7fff0\n",
+            libc::SYS_read
+        );
+        r.write(&format!("task/{}/syscall", r.pid), &text);
+        waits.look(r.pid).unwrap().unwrap().name
+    };
+    assert_eq!(read(&mut waits, 3).unwrap(), "127.0.0.1:5432");
+    assert_eq!(read(&mut waits, 5), None);
+    // Now they belong to the recording, or to this process.
+    waits.set_names(WaitNames::Short, &[r.pid, 77]).unwrap();
+    r.write(&format!("task/{}/children", r.pid), "78");
+    assert_eq!(read(&mut waits, 3).unwrap(), "process 77");
+    assert_eq!(read(&mut waits, 4), None);
+    assert_eq!(read(&mut waits, 5).unwrap(), "curl");
+    // What was found is kept.
+    r.system.remove(77);
+    assert_eq!(read(&mut waits, 3).unwrap(), "process 77");
+}
+
+#[test]
+fn a_call_that_may_not_be_seen_is_unknown() {
+    let r = Described::new("waits-refused");
+    assert!(is_refusal(&io::Error::from_raw_os_error(libc::EPERM)));
+    assert!(is_refusal(&io::Error::from_raw_os_error(libc::EACCES)));
+    assert!(!is_refusal(&io::Error::from_raw_os_error(libc::ENOENT)));
+    let mut waits = Waits::new(r.pid, WaitNames::Full);
+    waits.is_refused = true;
+    r.write(&format!("task/{}/syscall", r.pid), "running");
+    let wait = waits.look(r.pid).unwrap();
+    assert_eq!(wait, Some(Wait::of(WaitKind::Unknown)));
+    assert!(waits.are_refused());
 }
