@@ -1,5 +1,6 @@
 //! The table of rules, `inst/frameworks.txt`, which describes their meaning.
 
+use crate::analysis::parallel::places::Mark;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryText};
 use crate::tables::Callers;
@@ -13,6 +14,8 @@ pub enum Action {
     Ends,
     /// It is a unit of work, with this key.
     Label(&'static str),
+    /// It shows where a process is in parallel work. Views do not use these rules.
+    Place(Mark),
 }
 
 /// A rule for functions of a package.
@@ -142,9 +145,10 @@ fn parse(text: &'static str) -> Result<(Rules, Vec<&'static str>)> {
                 inside.try_push((line, words))?;
                 continue;
             }
-            _ => match what.strip_prefix("label:") {
-                Some(key) => Action::Label(key),
-                None => {
+            _ => match (what.strip_prefix("label:"), Mark::named(what)) {
+                (Some(key), _) => Action::Label(key),
+                (None, Some(mark)) => Action::Place(mark),
+                (None, None) => {
                     others.try_push(line)?;
                     continue;
                 }
