@@ -20,6 +20,7 @@ use crate::record::source::{about_cpu, about_pauses, of_process, source};
 use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::record::stride::Stride;
 use crate::recorded::result::Tick;
+use crate::recorded::scheduled::{Schedule, Scheduled, Since};
 use crate::recorded::settings::{Clock, Settings};
 use crate::recorded::source::{attribute, declare_types};
 use crate::recorded::states::{Activity, State};
@@ -52,6 +53,9 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     /// The files that were searched, by their addresses.
     modules: Vec<u64>,
     cpu: CpuClock,
+    schedule: Schedule,
+    /// What the thread has done between the last two ticks, if that is known.
+    since: Option<Since>,
     /// The time between two ticks, for which a sample stands if every tick is used.
     interval: Duration,
     stride: Stride,
@@ -158,6 +162,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let source = source(process, settings, profile)?;
         let mut cpu = CpuClock::default();
         cpu.read(thread.cpu_time(), now);
+        let mut schedule = Schedule::default();
+        schedule.skip(thread.scheduled());
         Ok(Session {
             number: 0,
             process: process.clone(),
@@ -165,6 +171,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             searched: now,
             modules: Vec::new(),
             cpu,
+            schedule,
+            since: None,
             interval: settings.interval,
             stride: Stride::new(settings.interval),
             thread,
@@ -187,6 +195,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.cpu = CpuClock::default();
         self.cpu.read(Some(0), begin);
         self.cpu.read(self.thread.cpu_time(), now);
+        self.schedule.skip(Some(Scheduled::default()));
     }
 
     /// Finds what is needed for complete stacks from the first sample on. This takes some milliseconds.
@@ -217,6 +226,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
     pub fn skip_gap(&mut self) {
         let now = self.reader.now().time;
         self.cpu.skip(self.thread.cpu_time(), now);
+        self.schedule.skip(self.thread.scheduled());
     }
 
     /// Takes over the thread of a session of the same process, which is known even if R runs no function now, and its CPU
@@ -227,6 +237,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.reader.locate(|r, _| r.stack = stack);
         self.cpu = std::mem::take(&mut before.cpu);
         self.cpu.discard();
+        self.schedule = std::mem::take(&mut before.schedule);
     }
 
     /// Ends the recording now: adds how long it was, its CPU time, how long the process was stopped, and its role.
@@ -290,6 +301,11 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         })
     }
 
+    /// What its thread has done between the last two ticks, if that is known.
+    pub fn since_last(&self) -> Option<Since> {
+        self.since
+    }
+
     /// Its source in the profile.
     pub fn source_id(&self) -> SourceId {
         self.samples.source_id()
@@ -333,6 +349,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         }
         // The only thread of a process need not be followed, unless the stack of a fork is not that of its parent.
         let is_found = !(activity.has_others || self.is_unread) || self.follow(&mut activity)?;
+        self.since = self.schedule.read(activity.scheduled);
         self.last = now;
         let Some(ticks) = self.stride.next() else {
             return Ok(Tick::Idle);

@@ -1,5 +1,6 @@
 //! What is known about a thread that is recorded, and what is done with it.
 
+use crate::recorded::scheduled::Scheduled;
 use std::ops::Range;
 
 /// The state of a thread.
@@ -39,6 +40,8 @@ pub struct Activity {
     pub processor: Option<usize>,
     /// Its CPU time in nanoseconds, if it was read.
     pub cpu: Option<u64>,
+    /// How it was scheduled so far, if the system knows that.
+    pub scheduled: Option<Scheduled>,
     /// Whether its process may have other threads.
     pub has_others: bool,
 }

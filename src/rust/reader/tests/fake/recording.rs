@@ -9,6 +9,7 @@ use profile_reader::process::computing::{Evidence, SystemCall};
 use profile_reader::process::{Held, Placement, Process};
 use profile_reader::record::session::Session;
 use profile_reader::recorded::result::Tick;
+use profile_reader::recorded::scheduled::Scheduled;
 use profile_reader::recorded::settings::{Clock, Settings};
 use profile_reader::recorded::source::declare_types;
 use profile_reader::recorded::states::{Activity, FoundThread, State, WhyFree};
@@ -64,6 +65,7 @@ pub fn settings(clock: Clock) -> Settings {
 pub struct FakeThread {
     pub cpu: Rc<Cell<Option<u64>>>,
     pub state: Rc<Cell<Option<State>>>,
+    pub scheduled: Rc<Cell<Option<Scheduled>>>,
     /// Whether its process runs another program.
     pub has_left: Rc<Cell<bool>>,
     /// What is known if its state is running.
@@ -95,12 +97,17 @@ impl Watched for FakeThread {
         self.cpu.get()
     }
 
+    fn scheduled(&self) -> Option<Scheduled> {
+        self.scheduled.get()
+    }
+
     fn activity(&mut self) -> Option<Activity> {
         self.looks.set(self.looks.get() + 1);
         Some(Activity {
             state: self.state.get()?,
             processor: None,
             cpu: self.cpu.get(),
+            scheduled: self.scheduled.get(),
             has_others: self.has_others.get(),
         })
     }
@@ -159,6 +166,7 @@ impl Recording {
         let thread = FakeThread {
             cpu: Rc::new(Cell::new(Some(500 * MS))),
             state: Rc::new(Cell::new(Some(State::Running))),
+            scheduled: Rc::default(),
             has_left: Rc::default(),
             evidence: Rc::new(Cell::new(COMPUTES)),
             looks: Rc::default(),

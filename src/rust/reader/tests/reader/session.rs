@@ -7,6 +7,7 @@ use crate::fake::recording::{MS, Recording, WHOLE, process, settings};
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::model::{Profile, StringId};
 use profile_reader::recorded::result::Tick;
+use profile_reader::recorded::scheduled::Scheduled;
 use profile_reader::recorded::settings::Clock;
 use profile_reader::recorded::states::{State, WhyFree};
 use profile_reader::stack::frames::Cut;
@@ -26,6 +27,31 @@ fn a_sample_has_the_time_at_which_the_process_was_held() {
     let times = [(0, date(10 + 5)), (1, date(10 + 5 + 7 + 10 + 5))];
     assert_eq!(recording.profile.samples.times, times);
     assert_eq!(recording.times(), [(10.0, 10.0); 2]);
+}
+
+#[test]
+fn what_the_thread_has_done_since_the_last_tick_is_known() {
+    let mut recording = Recording::new(Clock::Cpu);
+    let mut since = |numbers: Option<[u64; 3]>| {
+        let scheduled = numbers.map(|[computed, delayed, slices]| Scheduled {
+            computed,
+            delayed,
+            slices,
+        });
+        recording.thread.scheduled.set(scheduled);
+        recording.pass(10, 0);
+        recording.tick();
+        let since = recording.session.since_last();
+        since.map(|since| (since.computed, since.delayed, since.was_scheduled))
+    };
+    assert_eq!(since(Some([100, 5, 1])), None);
+    assert_eq!(since(Some([100, 5, 1])), Some((0, 0, false)));
+    assert_eq!(since(Some([120, 9, 2])), Some((20, 4, true)));
+    assert_eq!(since(None), None);
+    recording.session.skip_gap();
+    recording.pass(10, 0);
+    recording.tick();
+    assert_eq!(recording.session.since_last(), None);
 }
 
 #[test]

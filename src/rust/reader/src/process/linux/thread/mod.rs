@@ -23,6 +23,7 @@ use super::permission::gone;
 use super::proc::{Execution, Process, Status};
 use super::waits;
 use crate::process::computing::{Evidence, SystemCall};
+use crate::recorded::scheduled::Scheduled;
 use crate::recorded::states::{Activity, FoundThread, State, Stops, WhyFree};
 use crate::recorded::waits::Wait;
 use hold::Holder;
@@ -150,17 +151,6 @@ impl Thread {
         (status.state != State::Ended).then_some(status)
     }
 
-    /// Its CPU time in nanoseconds, and the number of its time slices so far. A thread that is not on a processor has
-    /// not run as long as this number is the same.
-    fn times(&self) -> Option<(u64, u64)> {
-        let mut bytes = [0; 128];
-        let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
-        // Time on a processor, time waiting for one, number of time slices.
-        let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
-        let mut fields = text.split_ascii_whitespace();
-        Some((fields.next()?.parse().ok()?, fields.nth(1)?.parse().ok()?))
-    }
-
     /// The number of its time slices so far, if it sleeps and need not be stopped.
     fn slices_if_asleep(&self, state: State) -> Option<u64> {
         let sleeps = |state| match state {
@@ -173,7 +163,7 @@ impl Thread {
         }
         // They are counted first. A thread that sleeps after that, and has had no other time slice later, has not run
         // in between.
-        let (_, slices) = self.times()?;
+        let slices = self.scheduled()?.slices;
         sleeps(self.status()?.state).then_some(slices)
     }
 
@@ -201,12 +191,22 @@ impl Watched for Thread {
     fn cpu_time(&self) -> Option<u64> {
         match self.clock {
             Some(clock) => time_of(clock),
-            None => Some(self.times()?.0),
+            None => Some(self.scheduled()?.computed),
         }
+    }
+
+    /// How it was scheduled so far. A thread that is not on a processor has not run as long as the number of its time
+    /// slices is the same.
+    fn scheduled(&self) -> Option<Scheduled> {
+        let mut bytes = [0; 128];
+        let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        Scheduled::parse(bytes.get(..length)?)
     }
 
     fn activity(&mut self) -> Option<Activity> {
         let cpu = self.clock.and_then(time_of);
+        // Before its state: if it sleeps afterwards and has had no other time slice, it slept already.
+        let scheduled = self.scheduled();
         self.on_processor = self.clock.is_some_and(is_on_processor);
         if self.on_processor {
             self.ticks = self.ticks.wrapping_add(1);
@@ -215,6 +215,7 @@ impl Watched for Thread {
                     state: State::Running,
                     processor: None,
                     cpu,
+                    scheduled,
                     has_others: true,
                 });
             }
@@ -233,13 +234,10 @@ impl Watched for Thread {
         } else {
             now.of_thread_differs_from(self.execution)
         };
-        let runs = status.state == State::Running;
-        let times = if runs && cpu.is_none() {
-            self.times()
-        } else {
-            None
-        };
-        self.slices = times.map(|times| times.1);
+        let runs = status.state == State::Running && cpu.is_none();
+        // Later than its state, so that it was on a processor from then on if this number stays the same.
+        let running = if runs { self.scheduled() } else { None };
+        self.slices = running.map(|scheduled| scheduled.slices);
         Some(Activity {
             state: if self.on_processor {
                 State::Running
@@ -247,7 +245,8 @@ impl Watched for Thread {
                 status.state
             },
             processor: Some(status.processor),
-            cpu: cpu.or(times.map(|times| times.0)),
+            cpu: cpu.or(running.map(|scheduled| scheduled.computed)),
+            scheduled,
             has_others: status.threads > 1,
         })
     }
@@ -301,7 +300,7 @@ impl Watched for Thread {
             (Some(_), _) => Some(self.on_processor),
             // If it had no processor, it needed a time slice to get where it was stopped.
             (None, Held::Stopped(_)) if call == SystemCall::Waits => {
-                let now = self.times().map(|times| times.1);
+                let now = self.scheduled().map(|scheduled| scheduled.slices);
                 Some(now.is_some() && now == self.slices)
             }
             (None, _) => None,
@@ -312,7 +311,9 @@ impl Watched for Thread {
     fn is_still(&self, held: &Held) -> bool {
         match held {
             Held::Stopped(_) => true,
-            Held::Asleep(slices) => self.times().is_some_and(|times| times.1 == *slices),
+            Held::Asleep(slices) => self
+                .scheduled()
+                .is_some_and(|scheduled| scheduled.slices == *slices),
             Held::InHandler(_) | Held::Free(_) => false,
         }
     }

@@ -3,6 +3,7 @@
 use super::hold::Hold;
 use super::pause::Pause;
 use crate::process::computing::Evidence;
+use crate::recorded::scheduled::Scheduled;
 use crate::recorded::states::{Activity, FoundThread, State, WhyFree};
 use profile_core::error::Result;
 
@@ -23,6 +24,9 @@ pub enum Held {
 pub trait Watched {
     /// Its CPU time in nanoseconds, if it is known.
     fn cpu_time(&self) -> Option<u64>;
+
+    /// How it was scheduled so far, if it is known.
+    fn scheduled(&self) -> Option<Scheduled>;
 
     /// What it does at a tick; `None` if it has ended.
     fn activity(&mut self) -> Option<Activity>;
