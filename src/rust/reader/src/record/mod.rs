@@ -7,6 +7,7 @@
 //! - [`stop_and_read`]: keeps a thread where it is while its stack is read; [`samples`]: adds the stack to the profile;
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
 //! - [`follow`]: which thread of a process runs R; [`activity`]: what it does, for lists of processes;
+//! - [`slot`]: what a process does for parallel work;
 //! - [`memory`]: how much memory processes take, and whether they were killed for it;
 //! - [`dump`]: reads one stack of a process.
 
@@ -24,6 +25,7 @@ pub mod recorder;
 pub mod role;
 pub mod samples;
 pub mod session;
+pub mod slot;
 pub mod source;
 pub mod stop_and_read;
 mod stride;

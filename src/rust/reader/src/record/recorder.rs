@@ -1,14 +1,15 @@
 //! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::process::apart;
-use crate::process::{Placement, Process, ProcessMemory, why_refused};
+use crate::process::{Placement, Process, ProcessMemory, processors, why_refused};
 use crate::record::changed::Named;
 use crate::record::family::Family;
 use crate::record::master::Master;
 use crate::record::memory::MemoryWatch;
 use crate::record::role::{self, Role};
 use crate::record::session::Session;
-use crate::recorded::result::{Recorded, Tick};
+use crate::record::slot::Slot;
+use crate::recorded::result::{OfProcess, Recorded, Tick};
 use crate::recorded::settings::{Asked, Settings, Wanted};
 use crate::recorded::source::declare_types;
 use crate::recorded::ticks::{next_tick, until_next};
@@ -22,7 +23,7 @@ use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::retry::chance;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The longest time between two checks whether to stop.
 const STEP: Duration = Duration::from_millis(50);
@@ -57,6 +58,7 @@ fn record_here(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Recor
     }
     let master = wanted.master.as_ref().map(|asked| asked.pid);
     let master = master.or(wanted.pids.first().copied());
+    recorder.recorded.processors = master.and_then(processors);
     for (&pid, master) in wanted.workers.iter().zip(master.into_iter().cycle()) {
         recorder.attach_worker(Process::find(pid)?, Role::Worker(master))?;
     }
@@ -129,6 +131,9 @@ impl<'s> Recorder<'s> {
         if let Some(r) = session.unknown() {
             let text = message!("process {}: {r}", process.pid);
             self.recorded.note(ProblemKind::UnknownContexts, &text);
+        }
+        if self.settings.children {
+            session.record_slot(Slot::new(Some(role), self.recorded.ticks.len())?);
         }
         self.memory.add(&process, session.source_id())?;
         self.sessions.try_push(session)?;
@@ -245,8 +250,12 @@ impl<'s> Recorder<'s> {
                 look = Instant::now();
             }
             self.wait(next, stop)?;
+            if self.settings.children {
+                self.recorded.ticks.try_push(now())?;
+            }
             if let Some(master) = &mut self.master {
                 master.tick()?;
+                master.look()?;
             }
             placement.begin_tick();
             for (session, role) in self.sessions.iter_mut().zip(&self.roles) {
@@ -326,7 +335,14 @@ impl<'s> Recorder<'s> {
     /// Adds the duration of each recording, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
         self.note_programs()?;
-        if let Some(master) = self.master.take() {
+        if let Some(mut master) = self.master.take() {
+            if let Some(track) = master.take_track() {
+                self.recorded.tracks.try_push(OfProcess {
+                    source: master.source_id(),
+                    master: 0,
+                    track,
+                })?;
+            }
             let (source, lived) = (master.source_id(), self.begin.map(|begin| begin.elapsed()));
             if self.memory.has_ended(source) {
                 self.memory.end(source, lived.unwrap_or_default());
@@ -347,6 +363,15 @@ impl<'s> Recorder<'s> {
         }
         for (pid, _) in left_out {
             self.recorded.left_out.try_push((*pid, role()?))?;
+        }
+        for (session, role) in self.sessions.iter_mut().zip(&self.roles) {
+            if let Some(track) = session.take_track() {
+                self.recorded.tracks.try_push(OfProcess {
+                    source: session.source_id(),
+                    master: role.master().unwrap_or(0),
+                    track,
+                })?;
+            }
         }
         for (session, role) in self.sessions.iter_mut().zip(&roles) {
             session.finish(role.as_deref(), &mut self.recorded.profile)?;
@@ -369,4 +394,11 @@ impl<'s> Recorder<'s> {
         }
         take_labels(&mut self.recorded.profile, &|| false)
     }
+}
+
+/// The time in nanoseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    let date = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
+    date.unwrap_or_default()
 }

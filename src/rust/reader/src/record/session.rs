@@ -16,6 +16,7 @@ use crate::record::cpu_clock::CpuClock;
 use crate::record::follow::{self, Followed};
 use crate::record::role::Role;
 use crate::record::samples::{AtTick, Samples};
+use crate::record::slot::Slot;
 use crate::record::source::{about_cpu, about_pauses, of_process, source};
 use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::record::stride::Stride;
@@ -25,6 +26,7 @@ use crate::recorded::settings::{Clock, Settings};
 use crate::recorded::source::{attribute, declare_types};
 use crate::recorded::states::{Activity, State};
 use crate::stack::reader::StackReader;
+use profile_core::analysis::parallel::Track;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::{TryCollect, TryGrow};
@@ -56,6 +58,8 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     schedule: Schedule,
     /// What the thread has done between the last two ticks, if that is known.
     since: Option<Since>,
+    /// What it does for parallel work, if that is recorded.
+    slot: Option<Slot>,
     /// The time between two ticks, for which a sample stands if every tick is used.
     interval: Duration,
     stride: Stride,
@@ -173,6 +177,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             cpu,
             schedule,
             since: None,
+            slot: None,
             interval: settings.interval,
             stride: Stride::new(settings.interval),
             thread,
@@ -306,6 +311,16 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.since
     }
 
+    /// Also records what it does for parallel work, for [`Session::take_track()`].
+    pub fn record_slot(&mut self, slot: Slot) {
+        self.slot = Some(slot);
+    }
+
+    /// What it did at each tick, if that was recorded.
+    pub fn take_track(&mut self) -> Option<Track> {
+        self.slot.take().map(Slot::into_track)
+    }
+
     /// Its source in the profile.
     pub fn source_id(&self) -> SourceId {
         self.samples.source_id()
@@ -351,6 +366,22 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let is_found = !(activity.has_others || self.is_unread) || self.follow(&mut activity)?;
         self.since = self.schedule.read(activity.scheduled);
         self.last = now;
+        let tick = self.take(activity.state, is_found, settings, profile, natives)?;
+        if let Some(slot) = &mut self.slot {
+            slot.end_tick(activity.state, self.since)?;
+        }
+        Ok(tick)
+    }
+
+    /// Takes a sample, unless this tick is not used.
+    fn take(
+        &mut self,
+        state: State,
+        is_found: bool,
+        settings: &Settings,
+        profile: &mut Profile,
+        natives: &mut Vec<NativeStack>,
+    ) -> Result<Tick> {
         let Some(ticks) = self.stride.next() else {
             return Ok(Tick::Idle);
         };
@@ -360,7 +391,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             return Ok(Tick::Unread);
         }
         let stops = self.pauses.len();
-        let tick = self.use_tick(activity.state, ticks, settings, profile, natives);
+        let tick = self.use_tick(state, ticks, settings, profile, natives);
         let pauses = self.pauses.get(stops..).unwrap_or_default();
         self.stride.add(pauses.iter().copied().map(u64::from).sum());
         self.is_unread = matches!(tick, Ok(Tick::Unread));
@@ -376,10 +407,17 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         profile: &mut Profile,
         natives: &mut Vec<NativeStack>,
     ) -> Result<Tick> {
-        let which = match settings.clock {
-            Clock::Cpu if state != State::Running => return Ok(Tick::Idle),
-            Clock::Cpu => Which::Computing,
-            Clock::Wall => Which::All,
+        let slot = self.slot.as_ref();
+        let must_see = slot.is_some_and(|slot| slot.must_read(self.since));
+        let by_cpu = settings.clock == Clock::Cpu;
+        let is_idle = by_cpu && state != State::Running;
+        if is_idle && !must_see {
+            return Ok(Tick::Idle);
+        }
+        let which = if by_cpu && !must_see {
+            Which::Computing
+        } else {
+            Which::All
         };
         let native = self.native.as_mut();
         let native = native.filter(|native| native.size() < MOST_NATIVE);
@@ -387,8 +425,18 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let (computes, free) = match read(thread, state, which, reader, native, pauses)? {
             Outcome::Stack { computes, free } => (computes, free),
             Outcome::Idle => return Ok(Tick::Idle),
+            Outcome::Nothing if is_idle => return Ok(Tick::Idle),
             Outcome::Nothing => return Ok(Tick::Unread),
         };
+        if let Some(slot) = &mut self.slot {
+            slot.see(self.reader.stack(), self.reader.texts());
+        }
+        if by_cpu && !computes {
+            if let Some(native) = &mut self.native {
+                native.discard();
+            }
+            return Ok(Tick::Idle);
+        }
         let tick = AtTick {
             time: i64::try_from((self.interval * ticks).as_nanos()).unwrap_or(i64::MAX),
             // Before and afterwards, this thread may have waited for a processor.

@@ -245,7 +245,10 @@ mod tests {
             // A task within a loop, which does not end at a call of these functions.
             let outer = (mark == Mark::Task).then_some("workLoop");
             let stack = outer.into_iter().chain(callers).chain([rule.name.start, "f"]);
-            let part = if mark == Mark::Loop { Part::Task } else { Part::Starting };
+            let part = match mark {
+                Mark::Loop | Mark::Starts => Part::Task,
+                Mark::Task | Mark::Transfer => Part::Starting,
+            };
             let place = Places::get().unwrap().place(stack.map(named), part);
             let expected = match mark {
                 // Of callr, the call is a transfer as well.

@@ -71,18 +71,11 @@ impl MemoryLimit {
 impl Cgroup {
     /// The group that limits the memory of this process; `None` if there is none that can be seen.
     pub fn of(pid: i32) -> Result<Option<Cgroup>> {
-        let groups = fs::read_to_string(file_of(pid, "cgroup")).unwrap_or_default();
-        let mounts = fs::read_to_string(file("self/mountinfo")).unwrap_or_default();
         // Both versions may be in use, one of them for memory.
         for (names, controller) in [(&VERSION_1, "memory"), (&VERSION_2, "")] {
-            let Some(path) = groups.lines().find_map(|line| path_of(line, controller)) else {
+            let Some((inner, outermost)) = folders_of(pid, controller) else {
                 continue;
             };
-            let mut found = mounts.lines().filter_map(|line| mount(line, controller));
-            let Some(folder) = found.find_map(|(root, at)| place(path, root, at)) else {
-                continue;
-            };
-            let (inner, outermost) = folder;
             let mut folders = Vec::new();
             for folder in inner.ancestors() {
                 if folder.join(names.kills).exists() {
@@ -151,6 +144,16 @@ pub fn memory_left() -> Option<u64> {
     let of_group = limit.map(|limit| limit.bytes.saturating_sub(limit.used));
     let of_machine = memory_of_machine().map(|(_, available)| available);
     of_group.into_iter().chain(of_machine).min()
+}
+
+/// The folder of the group of a process for this controller, and the outermost one that can be seen.
+pub(super) fn folders_of(pid: i32, controller: &str) -> Option<(PathBuf, PathBuf)> {
+    let groups = fs::read_to_string(file_of(pid, "cgroup")).ok()?;
+    let mounts = fs::read_to_string(file("self/mountinfo")).ok()?;
+    let path = groups.lines().find_map(|line| path_of(line, controller))?;
+    let mut found = mounts.lines().filter_map(|line| mount(line, controller));
+    let (inner, outermost) = found.find_map(|(root, at)| place(path, root, at))?;
+    Some((inner, outermost.to_path_buf()))
 }
 
 /// The path in a line of `/proc/PID/cgroup`, `ID:CONTROLLERS:PATH`. Version 2 has no controllers there.

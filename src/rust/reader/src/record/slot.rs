@@ -1,0 +1,193 @@
+//! What a process does for parallel work, for the bill of [`profile_core::analysis::parallel`]: where it is, and whether it
+//! computes, at each tick.
+//!
+//! Where it is follows from its stack. As long as it is in the same wait, its stack is the same, and is not read again.
+
+use crate::record::role::Role;
+use crate::recorded::scheduled::Since;
+use crate::recorded::states::State;
+use crate::stack::frames::{Frame, Package, Stack};
+use profile_core::analysis::parallel::places::{Named, Part, Places};
+use profile_core::analysis::parallel::{At, Doing, Place, Track};
+use profile_core::error::Result;
+use profile_core::model::Strings;
+
+#[derive(Debug)]
+pub struct Slot {
+    part: Part,
+    places: &'static Places,
+    track: Track,
+    /// Where it is, if that is known.
+    place: Option<Place>,
+    /// Whether it waited at the last tick.
+    has_waited: bool,
+    split: Split,
+}
+
+impl Slot {
+    /// `first` is the number of ticks before.
+    pub fn new(role: Option<Role>, first: usize) -> Result<Slot> {
+        let part = match role {
+            None | Some(Role::Named(_)) => Part::Master,
+            Some(Role::Worker(_) | Role::Callr(_)) => Part::Starting,
+            Some(Role::Fork(_) | Role::Child(_)) => Part::Task,
+        };
+        Ok(Slot {
+            part,
+            places: Places::get()?,
+            track: Track::new(first),
+            place: None,
+            has_waited: false,
+            split: Split::default(),
+        })
+    }
+
+    /// Whether its stack has to be read: it need not be, if it is in the same wait as at the last tick.
+    pub fn must_read(&self, since: Option<Since>) -> bool {
+        let is_same = since.is_some_and(|since| !since.was_scheduled);
+        !(is_same && self.has_waited && self.place.is_some())
+    }
+
+    /// Takes note of its stack.
+    pub fn see(&mut self, stack: &Stack, texts: &Strings) {
+        let named = |frame: &Frame| Named {
+            called: texts.get(frame.called),
+            package: match frame.package {
+                Package::Named(name) => Some(texts.get(name)),
+                Package::Unknown | Package::None => None,
+            },
+        };
+        let frames = stack.frames.iter().rev().map(named);
+        self.place = Some(self.places.place(frames, self.part));
+    }
+
+    /// Ends a tick. If its stack could not be read, it is where it was.
+    pub fn end_tick(&mut self, state: State, since: Option<Since>) -> Result<()> {
+        let place = self.place.unwrap_or_default();
+        let is_running = state == State::Running;
+        // A thread that has been woken still stands where it waited.
+        self.has_waited = !is_running || self.has_waited && !since.is_some_and(|s| s.was_scheduled);
+        let in_task = place == Place::Task;
+        self.split.add(since.filter(|_| in_task));
+        let doing = match is_running {
+            true if in_task => self.split.next(),
+            true => Doing::Computes,
+            false => Doing::Waits,
+        };
+        self.track.push(At { place, doing })
+    }
+
+    pub fn into_track(self) -> Track {
+        self.track
+    }
+}
+
+/// Splits the ticks at which a thread could run into those at which it computed, and those at which it waited for a processor,
+/// in proportion to what the kernel has counted. It counts a wait for a processor when it ends.
+#[derive(Debug, Default)]
+struct Split {
+    computed: u64,
+    delayed: u64,
+    ticks: u64,
+    ticks_delayed: u64,
+}
+
+impl Split {
+    fn add(&mut self, since: Option<Since>) {
+        let since = since.unwrap_or_default();
+        self.computed = self.computed.saturating_add(since.computed);
+        self.delayed = self.delayed.saturating_add(since.delayed);
+    }
+
+    fn next(&mut self) -> Doing {
+        self.ticks += 1;
+        let both = self.computed as f64 + self.delayed as f64;
+        let share = self.delayed as f64 / both.max(1.0);
+        if self.ticks_delayed as f64 + 0.5 < share * self.ticks as f64 {
+            self.ticks_delayed += 1;
+            Doing::Delayed
+        } else {
+            Doing::Computes
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn since(computed: u64, delayed: u64, was_scheduled: bool) -> Option<Since> {
+        Some(Since {
+            computed: computed * 1_000_000,
+            delayed: delayed * 1_000_000,
+            was_scheduled,
+        })
+    }
+
+    /// The ticks of a thread that is in a task, and could run at each of them, given the milliseconds since the last one.
+    fn ticks(all: &[(u64, u64)]) -> String {
+        let mut split = Split::default();
+        let mut next = |&(computed, delayed): &(u64, u64)| {
+            split.add(since(computed, delayed, true));
+            match split.next() {
+                Doing::Computes => 'c',
+                Doing::Delayed => 'd',
+                Doing::Waits => 'w',
+            }
+        };
+        all.iter().map(&mut next).collect()
+    }
+
+    #[test]
+    fn time_without_a_processor_is_a_share_of_the_ticks() {
+        assert_eq!(ticks(&[(10, 0); 5]), "ccccc");
+        assert_eq!(ticks(&[(0, 10); 4]), "dddd");
+        assert_eq!(ticks(&[(5, 5); 6]), "cdcdcd");
+        assert_eq!(ticks(&[(7, 3); 10]).matches('d').count(), 3);
+        // A long wait is counted when it has ended.
+        let late = [(10, 0), (0, 0), (0, 0), (0, 30), (10, 0), (10, 0), (10, 0), (10, 0)];
+        assert_eq!(ticks(&late).matches('d').count(), 3);
+        // The kernel does not count.
+        assert_eq!(ticks(&[(0, 0); 3]), "ccc");
+    }
+
+    #[test]
+    fn the_stack_of_one_wait_is_read_once() {
+        let mut slot = Slot::new(Some(Role::Fork(1)), 0).unwrap();
+        let (same, other) = (since(0, 0, false), since(1, 0, true));
+        assert!(slot.must_read(None));
+        slot.place = Some(Place::Task);
+        slot.end_tick(State::Sleeping, None).unwrap();
+        assert!(!slot.must_read(same) && slot.must_read(other) && slot.must_read(None));
+        slot.end_tick(State::Sleeping, same).unwrap();
+        // It was woken, but has no processor.
+        slot.end_tick(State::Running, same).unwrap();
+        assert!(!slot.must_read(same) && slot.must_read(other));
+        slot.end_tick(State::Running, other).unwrap();
+        assert!(slot.must_read(same));
+        let at = |doing| At {
+            place: Place::Task,
+            doing,
+        };
+        let runs = [(at(Doing::Waits), 2), (at(Doing::Computes), 2)];
+        assert_eq!(slot.into_track().runs, runs);
+    }
+
+    #[test]
+    fn only_time_in_tasks_is_split() {
+        let mut slot = Slot::new(Some(Role::Worker(1)), 7).unwrap();
+        slot.place = Some(Place::Transfer);
+        for _ in 0..3 {
+            slot.end_tick(State::Running, since(0, 100, true)).unwrap();
+        }
+        slot.place = Some(Place::Task);
+        slot.end_tick(State::Running, since(10, 0, true)).unwrap();
+        let at = |place| At {
+            place,
+            doing: Doing::Computes,
+        };
+        let track = slot.into_track();
+        assert_eq!(track.runs, [(at(Place::Transfer), 3), (at(Place::Task), 1)]);
+        assert_eq!(track.first, 7);
+    }
+}
