@@ -7,30 +7,31 @@ bill_key <- "profile.parallel."
 # The classes, in the order of the table.
 bill_classes <- c("work", "processor", "task_waits", "transfer", "starting", "serial", "others", "master_waits")
 
-# Adds the bill to a profile of processes. `tracks`: what each did, see `recorded_of()`. `from`, `to`: when the recording began
-# and ended, in seconds since 1970. There is no bill without the master, and if workers are missing.
+# Adds the bill to a profile of processes. `recorded$tracks`: what each did, see `recorded_of()`. `from`, `to`: when the recording
+# began and ended, in seconds since 1970. There is no bill without the master, and if workers are missing.
 with_bill <- function(x, recorded, from = -Inf, to = Inf) {
   tracks <- recorded$tracks
   is_here <- tracks$source %in% x$sources$source_id
-  of_source <- match(tracks$source, x$sources$source_id)
-  pid <- as.integer(source_attribute(x, "process.pid"))[of_source]
+  pid <- as.integer(source_attribute(x, "process.pid"))[match(tracks$source, x$sources$source_id)]
   master <- which(is_here & tracks$master == 0)
   missing <- nrow(recorded$refused) + nrow(recorded$left_out)
-  ticks <- which(tracks$dates >= from & tracks$dates <= to)
-  if (length(master) != 1 || missing > 0 || length(ticks) == 0) {
+  if (length(master) != 1 || missing > 0) {
     return(x)
   }
-  workers <- which(is_here & tracks$master == pid[[master]])
-  bill <- rust(rust_parallel_bill(tracks, master, workers, ticks[[1]], ticks[[length(ticks)]]), NULL)
+  # There may be a shell between a process and its child. Processes that have worked for workers are nested.
+  is_nested <- is_here & tracks$master %in% setdiff(pid, pid[[master]])
+  workers <- which(is_here & !is_nested & tracks$master != 0)
+  nested <- which(is_nested & have_worked(tracks))
+  tick_at <- function(time) (time - tracks$began) / tracks$interval
+  last <- .Machine$integer.max
+  bill <- rust(rust_parallel_bill(
+    tracks, master, workers, as.integer(max(1, ceiling(tick_at(from)))), as.integer(min(last, max(0, tick_at(to))))
+  ), NULL)
   if (is.null(bill)) {
     return(x)
   }
   counts <- matrix(bill$counts, ncol = length(bill$classes), byrow = TRUE, dimnames = list(NULL, bill$classes))
-  interval <- diff(range(tracks$dates[ticks])) / max(length(ticks) - 1, 1)
-  about <- c(
-    slots = bill$slots, ticks = bill$ticks, time = interval * bill$ticks * 1e9,
-    nested = sum(is_here & tracks$master != 0) - length(workers)
-  )
+  about <- c(slots = bill$slots, ticks = bill$ticks, time = tracks$interval * bill$ticks * 1e9, nested = length(nested))
   rows <- c(tracks$source[workers], tracks$source[[master]])
   values <- lapply(seq_along(rows), function(row) counts[row, counts[row, ] > 0])
   values[[length(rows)]] <- c(values[[length(rows)]], about)
@@ -44,6 +45,13 @@ with_bill <- function(x, recorded, from = -Inf, to = Inf) {
     type = "double", unit = NA_character_
   ))
   x
+}
+
+# Whether each process was in a task.
+have_worked <- function(tracks) {
+  of <- rep(seq_along(tracks$runs), tracks$runs)
+  # Three states for each place, of which tasks are the first one.
+  seq_along(tracks$runs) %in% of[tracks$state < 3]
 }
 
 # What `describe_profile()` calls `parallel`: NULL if there is no bill, or if parts of it are missing, as in a profile
@@ -116,22 +124,45 @@ format_parallel <- function(parallel, n, width) {
     return()
   }
   rows <- parallel$classes[parallel$classes$share > 0, ]
-  most <- format_number(parallel$most)
-  average <- paste0(
-    "On average, ", format_number(parallel$busy), " of at most ", most, if (parallel$most == 1) " was" else " were", " busy",
-    if (parallel$most < parallel$workers) paste0(": there are ", most, " processors for ", parallel$workers, " workers"), "."
-  )
-  nested <- if (parallel$nested > 0) {
-    paste0("Not counted: ", count_of(parallel$nested, "process", "processes"), " that work for workers.")
-  }
   c(
     "", wrap("Parallel:  ", sentence_of_bill(parallel), width),
     description_table(
       "what the workers did",
       list(shares = list(rows$share), amount = format_amount(rows$seconds * 1e9, "nanoseconds")),
-      c("share", "time"), unname(bill_words[rows$class])
+      c("share%", "time"), unname(bill_words[rows$class])
     )[-1],
-    wrap("", paste(c(average, nested), collapse = " "), width)
+    wrap("", paste(notes_of_bill(parallel), collapse = " "), width)
+  )
+}
+
+# How many workers were busy on average, which is no speed-up, and what is not counted.
+notes_of_bill <- function(parallel) {
+  most <- format_number(parallel$most)
+  c(
+    paste0(
+      "On average, ", format_number(parallel$busy), " of at most ", most, if (parallel$most == 1) " was" else " were", " busy",
+      if (parallel$most < parallel$workers) {
+        paste0(": ", count_of(parallel$workers, "worker"), " shared ", most, if (most == "1") " processor" else " processors")
+      }, "."
+    ),
+    if (parallel$nested > 0) {
+      paste0("Not counted: ", count_of(parallel$nested, "process", "processes"), " that worked for workers.")
+    }
+  )
+}
+
+# The same as texts for the page.
+parallel_of_page <- function(parallel) {
+  if (is.null(parallel)) {
+    return(NULL)
+  }
+  rows <- parallel$classes[parallel$classes$share > 0, ]
+  cells <- rbind(
+    unname(bill_words[rows$class]), paste0(trimws(percent(rows$share)), "%"), format_amount(rows$seconds * 1e9, "nanoseconds")
+  )
+  list(
+    sentence = sentence_of_bill(parallel), columns = c("what the workers did", "share", "time"), cells = as.character(cells),
+    notes = notes_of_bill(parallel)
   )
 }
 

@@ -70,10 +70,11 @@ pub fn recorded<'call>(
     ])
 }
 
-/// `list(source, master, first, runs, state, times, dates, processors)`: what each process did at each tick. `source`,
+/// `list(source, master, first, runs, state, times, began, interval, processors)`: what each process did at each tick. `source`,
 /// `master`, `first` and `runs` have an element for each process: its source, the process to which it belongs (0 if none),
 /// the number of ticks before its first one, and the number of its runs of equal ticks. `state` and `times` have an element
-/// for each run: what it did, and the number of ticks. `dates` are those of the ticks, in seconds since 1970.
+/// for each run: what it did, and the number of ticks. `began` is when the recording began, in seconds since
+/// 1970, and `interval` the time between two ticks, in seconds.
 fn tracks<'call>(arena: Arena<'call>, recorded: &Recorded) -> Result<RObject<'call>> {
     let all = || recorded.tracks.iter();
     let runs = || all().flat_map(|one| &one.track.runs);
@@ -84,7 +85,6 @@ fn tracks<'call>(arena: Arena<'call>, recorded: &Recorded) -> Result<RObject<'ca
     let count = all().map(|one| whole(one.track.runs.len())).try_vec()?;
     let state = runs().map(|(at, _)| i32::from(at.code())).try_vec()?;
     let times = runs().map(|(_, ticks)| whole(*ticks as usize)).try_vec()?;
-    let dates = recorded.ticks.iter().map(|&date| date as f64 / 1e9);
     arena.list(&[
         ("source", arena.integer_vector(&source)?),
         ("master", arena.integer_vector(&master)?),
@@ -92,7 +92,8 @@ fn tracks<'call>(arena: Arena<'call>, recorded: &Recorded) -> Result<RObject<'ca
         ("runs", arena.integer_vector(&count)?),
         ("state", arena.integer_vector(&state)?),
         ("times", arena.integer_vector(&times)?),
-        ("dates", arena.numbers(&dates.try_vec()?)?),
+        ("began", arena.number(recorded.began as f64 / 1e9)?),
+        ("interval", arena.number(recorded.interval.as_secs_f64())?),
         (
             "processors",
             arena.number(recorded.processors.unwrap_or(f64::NAN))?,

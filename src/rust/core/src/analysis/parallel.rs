@@ -102,6 +102,11 @@ impl Track {
         Ok(())
     }
 
+    /// Whether it did more than start. A process that has not is no worker, such as one that only looks for R.
+    fn has_started(&self) -> bool {
+        self.runs.iter().any(|(at, _)| at.place != Place::Starting)
+    }
+
     /// The ticks at which it was recorded.
     fn range(&self) -> Range<usize> {
         let ticks: usize = self.runs.iter().map(|(_, ticks)| *ticks as usize).sum();
@@ -237,7 +242,12 @@ pub fn bill(master: &Track, workers: &[Track], ticks: Range<usize>) -> Result<Op
     let range = master.range();
     let ticks = ticks.start.max(range.start)..ticks.end.min(range.end);
     let start = ticks.start;
-    let steps = || workers.iter().map(|track| track.from(start)).try_vec();
+    let none = Track::default();
+    let steps = || {
+        let tracks = workers.iter();
+        let tracks = tracks.map(|track| if track.has_started() { track } else { &none });
+        tracks.map(|track| track.from(start)).try_vec()
+    };
     // What the workers do at the next tick.
     let mut now: Vec<Option<At>> = workers.iter().map(|_| None).try_vec()?;
     let alive = |now: &[Option<At>]| now.iter().flatten().count();

@@ -84,8 +84,8 @@ impl Master {
         self.process.state().is_none()
     }
 
-    /// Looks where it is, if it can be read. It goes on meanwhile.
-    pub fn look(&mut self) -> Result<()> {
+    /// Looks where it is, if it can be read, and counts ticks for it. It goes on meanwhile.
+    pub fn look(&mut self, ticks: u32) -> Result<()> {
         let (Some(reader), Some(watched)) = (&mut self.reader, &mut self.watched) else {
             return Ok(());
         };
@@ -113,12 +113,13 @@ impl Master {
                 slot.see(reader.stack(), reader.texts());
             }
         }
-        slot.end_tick(activity.state, since)
+        slot.end_look(activity.state, since);
+        slot.count(ticks)
     }
 
     /// Where it was at each tick, if it could be read.
     pub fn take_track(&mut self) -> Option<Track> {
-        Some(self.watched.take()?.slot.into_track())
+        Some(self.watched.take()?.slot.into_track(false))
     }
 
     /// Reads its clock. ClockReadings between which it has not run are left out.

@@ -85,6 +85,8 @@ struct Recorder<'s> {
     named: Named,
     /// When the first processes had been found. Forks that are found later are new.
     begin: Option<Instant>,
+    /// The number of intervals since then, which are ticks of parallel work.
+    ticks: usize,
     /// A process that records itself.
     master: Option<Master>,
     memory: MemoryWatch,
@@ -104,6 +106,7 @@ impl<'s> Recorder<'s> {
             family: Family::default(),
             named: Named::default(),
             begin: None,
+            ticks: 0,
             master: None,
             memory: MemoryWatch::default(),
         })
@@ -133,7 +136,7 @@ impl<'s> Recorder<'s> {
             self.recorded.note(ProblemKind::UnknownContexts, &text);
         }
         if self.settings.children {
-            session.record_slot(Slot::new(Some(role), self.recorded.ticks.len())?);
+            session.record_slot(Slot::new(Some(role), self.ticks)?);
         }
         self.memory.add(&process, session.source_id())?;
         self.sessions.try_push(session)?;
@@ -236,6 +239,8 @@ impl<'s> Recorder<'s> {
         }
         let begin = Instant::now();
         self.begin = Some(begin);
+        self.recorded.began = now();
+        self.recorded.interval = self.settings.interval;
         let mut next = begin + self.settings.interval;
         let mut look = begin;
         while begin.elapsed() < self.settings.duration {
@@ -250,12 +255,13 @@ impl<'s> Recorder<'s> {
                 look = Instant::now();
             }
             self.wait(next, stop)?;
-            if self.settings.children {
-                self.recorded.ticks.try_push(now())?;
-            }
+            let passed = begin.elapsed().as_nanos() / self.settings.interval.as_nanos().max(1);
+            let passed = usize::try_from(passed).unwrap_or(usize::MAX);
+            let ticks = u32::try_from(passed.saturating_sub(self.ticks)).unwrap_or(u32::MAX);
+            self.ticks = passed;
             if let Some(master) = &mut self.master {
                 master.tick()?;
-                master.look()?;
+                master.look(ticks)?;
             }
             placement.begin_tick();
             for (session, role) in self.sessions.iter_mut().zip(&self.roles) {
@@ -266,6 +272,7 @@ impl<'s> Recorder<'s> {
                 if tick == Tick::Unread {
                     recorded.note(ProblemKind::UnreadSample, &session.why_missing()?);
                 }
+                session.count_ticks(ticks)?;
                 session.look_around()?;
                 match tick {
                     Tick::Ended => self.memory.end(session.source_id(), begin.elapsed()),

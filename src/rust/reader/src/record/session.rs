@@ -316,9 +316,15 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.slot = Some(slot);
     }
 
+    /// Counts ticks of parallel work, see [`Slot::count()`].
+    pub fn count_ticks(&mut self, ticks: u32) -> Result<()> {
+        self.slot.as_mut().map_or(Ok(()), |slot| slot.count(ticks))
+    }
+
     /// What it did at each tick, if that was recorded.
     pub fn take_track(&mut self) -> Option<Track> {
-        self.slot.take().map(Slot::into_track)
+        let slot = self.slot.take()?;
+        Some(slot.into_track(self.has_ended))
     }
 
     /// Its source in the profile.
@@ -368,7 +374,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.last = now;
         let tick = self.take(activity.state, is_found, settings, profile, natives)?;
         if let Some(slot) = &mut self.slot {
-            slot.end_tick(activity.state, self.since)?;
+            slot.end_look(activity.state, self.since);
         }
         Ok(tick)
     }

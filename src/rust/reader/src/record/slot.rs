@@ -1,5 +1,6 @@
 //! What a process does for parallel work, for the bill of [`profile_core::analysis::parallel`]: where it is, and whether it
-//! computes, at each tick.
+//! computes. Here, ticks are at equal distances: those since the last look at the process count for this one. If all processors
+//! are busy, looks are late, so that otherwise, other times would count more.
 //!
 //! Where it is follows from its stack. As long as it is in the same wait, its stack is the same, and is not read again.
 
@@ -21,6 +22,8 @@ pub struct Slot {
     place: Option<Place>,
     /// Whether it waited at the last tick.
     has_waited: bool,
+    /// The last look, until it is counted.
+    seen: Option<(State, Option<Since>)>,
     split: Split,
 }
 
@@ -38,6 +41,7 @@ impl Slot {
             track: Track::new(first),
             place: None,
             has_waited: false,
+            seen: None,
             split: Split::default(),
         })
     }
@@ -61,23 +65,43 @@ impl Slot {
         self.place = Some(self.places.place(frames, self.part));
     }
 
-    /// Ends a tick. If its stack could not be read, it is where it was.
-    pub fn end_tick(&mut self, state: State, since: Option<Since>) -> Result<()> {
-        let place = self.place.unwrap_or_default();
-        let is_running = state == State::Running;
+    /// Ends a look at the process. If its stack could not be read, it is where it was.
+    pub fn end_look(&mut self, state: State, since: Option<Since>) {
         // A thread that has been woken still stands where it waited.
-        self.has_waited = !is_running || self.has_waited && !since.is_some_and(|s| s.was_scheduled);
-        let in_task = place == Place::Task;
-        self.split.add(since.filter(|_| in_task));
-        let doing = match is_running {
-            true if in_task => self.split.next(),
-            true => Doing::Computes,
-            false => Doing::Waits,
-        };
-        self.track.push(At { place, doing })
+        let was_scheduled = since.is_some_and(|since| since.was_scheduled);
+        self.has_waited = state != State::Running || self.has_waited && !was_scheduled;
+        self.seen = Some((state, since));
     }
 
-    pub fn into_track(self) -> Track {
+    /// Counts ticks for the last look, if there was one.
+    pub fn count(&mut self, ticks: u32) -> Result<()> {
+        let Some((state, since)) = self.seen.take() else {
+            return Ok(());
+        };
+        let place = self.place.unwrap_or_default();
+        let in_task = place == Place::Task;
+        self.split.add(since.filter(|_| in_task));
+        for _ in 0..ticks {
+            let doing = match state {
+                State::Running if in_task => self.split.next(),
+                State::Running => Doing::Computes,
+                _ => Doing::Waits,
+            };
+            self.track.push(At { place, doing })?;
+        }
+        Ok(())
+    }
+
+    /// What it did. `has_ended`: whether the process has. A fork with one task is no worker any more when it has sent its result,
+    /// and its successor may have begun before it has ended.
+    pub fn into_track(mut self, has_ended: bool) -> Track {
+        while let (Part::Task, true, Some((at, _))) = (self.part, has_ended, self.track.runs.last())
+        {
+            if at.place != Place::Other {
+                break;
+            }
+            self.track.runs.pop();
+        }
         self.track
     }
 }
@@ -151,26 +175,31 @@ mod tests {
         assert_eq!(ticks(&[(0, 0); 3]), "ccc");
     }
 
+    fn look(slot: &mut Slot, state: State, since: Option<Since>) {
+        slot.end_look(state, since);
+        slot.count(1).unwrap();
+    }
+
     #[test]
     fn the_stack_of_one_wait_is_read_once() {
         let mut slot = Slot::new(Some(Role::Fork(1)), 0).unwrap();
         let (same, other) = (since(0, 0, false), since(1, 0, true));
         assert!(slot.must_read(None));
         slot.place = Some(Place::Task);
-        slot.end_tick(State::Sleeping, None).unwrap();
+        look(&mut slot, State::Sleeping, None);
         assert!(!slot.must_read(same) && slot.must_read(other) && slot.must_read(None));
-        slot.end_tick(State::Sleeping, same).unwrap();
+        look(&mut slot, State::Sleeping, same);
         // It was woken, but has no processor.
-        slot.end_tick(State::Running, same).unwrap();
+        look(&mut slot, State::Running, same);
         assert!(!slot.must_read(same) && slot.must_read(other));
-        slot.end_tick(State::Running, other).unwrap();
+        look(&mut slot, State::Running, other);
         assert!(slot.must_read(same));
         let at = |doing| At {
             place: Place::Task,
             doing,
         };
         let runs = [(at(Doing::Waits), 2), (at(Doing::Computes), 2)];
-        assert_eq!(slot.into_track().runs, runs);
+        assert_eq!(slot.into_track(false).runs, runs);
     }
 
     #[test]
@@ -178,16 +207,49 @@ mod tests {
         let mut slot = Slot::new(Some(Role::Worker(1)), 7).unwrap();
         slot.place = Some(Place::Transfer);
         for _ in 0..3 {
-            slot.end_tick(State::Running, since(0, 100, true)).unwrap();
+            look(&mut slot, State::Running, since(0, 100, true));
         }
         slot.place = Some(Place::Task);
-        slot.end_tick(State::Running, since(10, 0, true)).unwrap();
+        look(&mut slot, State::Running, since(10, 0, true));
         let at = |place| At {
             place,
             doing: Doing::Computes,
         };
-        let track = slot.into_track();
+        let track = slot.into_track(true);
         assert_eq!(track.runs, [(at(Place::Transfer), 3), (at(Place::Task), 1)]);
         assert_eq!(track.first, 7);
+    }
+
+    #[test]
+    fn a_fork_ends_when_it_has_sent_its_result() {
+        let track = |role, has_ended| {
+            let mut slot = Slot::new(Some(role), 0).unwrap();
+            for place in [Place::Other, Place::Task, Place::Transfer, Place::Other] {
+                slot.place = Some(place);
+                look(&mut slot, State::Running, None);
+                look(&mut slot, State::Sleeping, None);
+            }
+            let runs = slot.into_track(has_ended).runs;
+            runs.iter().map(|(_, ticks)| *ticks).sum::<u32>()
+        };
+        assert_eq!(track(Role::Fork(1), true), 6);
+        assert_eq!(track(Role::Fork(1), false), 8);
+        assert_eq!(track(Role::Worker(1), true), 8);
+    }
+
+    #[test]
+    fn a_late_look_counts_for_the_ticks_before() {
+        let mut slot = Slot::new(None, 0).unwrap();
+        slot.end_look(State::Running, None);
+        slot.count(3).unwrap();
+        // It has ended.
+        slot.count(1).unwrap();
+        slot.end_look(State::Sleeping, None);
+        slot.count(0).unwrap();
+        let at = At {
+            place: Place::Other,
+            doing: Doing::Computes,
+        };
+        assert_eq!(slot.into_track(false).runs, [(at, 3)]);
     }
 }

@@ -9,6 +9,7 @@ use profile_core::formats::problems::{ProblemKind, Problems};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_core::model::{Profile, SourceId};
+use std::time::Duration;
 
 /// What happened at a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,10 +109,11 @@ pub struct Recorded {
     pub endings: Vec<Ended>,
     /// Readings of the clock of the process that asked for the recording.
     pub readings: Vec<ClockReading>,
-    /// With children: what each process did at each tick; when these were, in nanoseconds since 1970; and how many processors
-    /// the first process may use.
+    /// With children: what each process did at each tick; when these began, in nanoseconds since 1970, and the time between two
+    /// of them; and how many processors the first process may use.
     pub tracks: Vec<OfProcess>,
-    pub ticks: Vec<i64>,
+    pub began: i64,
+    pub interval: Duration,
     pub processors: Option<f64>,
 }
 

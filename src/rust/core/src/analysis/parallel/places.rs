@@ -202,6 +202,8 @@ mod tests {
         assert_eq!(forked("sendMaster try lapply FUN f"), Place::Task);
         // With R's profiler, the outermost call of an argument is that of a builtin.
         assert_eq!(forked("sendMaster is.raw try lapply"), Place::Task);
+        // Or the result is evaluated to serialize it.
+        assert_eq!(forked("sendMaster serialize try lapply"), Place::Task);
         assert_eq!(forked("sendMaster serialize"), Place::Transfer);
         assert_eq!(forked("sendMaster .Call"), Place::Transfer);
         assert_eq!(forked("mcfork"), Place::Starting);

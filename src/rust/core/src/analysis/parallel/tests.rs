@@ -107,6 +107,15 @@ fn only_the_wanted_ticks_of_the_master_count() {
 }
 
 #[test]
+fn a_process_that_only_starts_is_no_worker() {
+    let bill = bill_of("sssss...", &[(1, "SSss"), (3, "SSTTT"), (4, "s")]);
+    assert_eq!(bill.slots, 1);
+    assert_eq!(counts(&bill.workers[0]), []);
+    assert_eq!(counts(&bill.workers[1]), [("work", 3), ("starting", 2)]);
+    assert_eq!(counts(&bill.empty), [("starting", 3)]);
+}
+
+#[test]
 fn equal_ticks_are_one_run() {
     let track = track(3, "TTTT..T");
     assert_eq!(track.runs.len(), 3);
