@@ -100,8 +100,8 @@
 #'     number, and `time_per_call`, the total time of a call in seconds (`NA` if unknown); `NULL` if none were}
 #'   \item{parallel}{list, see *Parallel work*: `classes`, a tibble with `class`, `share` and `seconds`; `processes`, a tibble
 #'     with `process` and the seconds of each class, those of slots without a worker in the row of the master; `workers`, the
-#'     number of slots; `seconds`, the time of the recording; `ticks`, their number; `busy`, how many workers were in tasks on
-#'     average, and `most`, at most; and `nested`, the number of processes that worked for workers. `NULL` if it is unknown}
+#'     number of slots; `seconds`, the time of the recording; `ticks`, their number; `busy`, how many workers were busy on
+#'     average, and `most`, how many can be; and `nested`, the number of processes that worked for workers. `NULL` if it is unknown}
 #'   \item{spread}{list: `processes`, a tibble with `process`, `cpu` in seconds and `busy_share`; `seconds`, the time
 #'     in which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if
 #'     fewer than two processes worked for another one, or if their CPU time is unknown. Without times of samples,
@@ -139,7 +139,7 @@
 #' | `others` | another worker is in a task |
 #' | `master_waits` | the master waits, and no worker is in a task |
 #'
-#' The first three are *busy*. The last three, and those in which the master does something, are of slots without a
+#' A worker that works is *busy*. The last three classes, and those in which the master does something, are of slots without a
 #' worker, or whose worker has no task. *On average, 1.3 of at most 2 were busy* is no speed-up: workers compete for
 #' processors and memory, and have work that a serial program would not have. At most as many can be busy as there are
 #' workers, and processors: those that the process may use, by its affinity and the limits of its cgroup.

@@ -75,13 +75,12 @@ described_parallel <- function(x) {
   seconds <- about$time / 1e9
   name <- names_of_processes(x)
   shares <- colSums(counts) / whole
-  in_tasks <- sum(shares[c("work", "processor", "task_waits")])
   list(
     classes = tibble::tibble(class = bill_classes, share = unname(shares), seconds = unname(shares) * seconds * about$slots),
     processes = tibble::as_tibble(c(
       list(process = name), as.list(as.data.frame(counts / about$ticks * seconds))
     ))[rowSums(counts) > 0, ],
-    workers = as.integer(about$slots), seconds = seconds, busy = in_tasks * about$slots,
+    workers = as.integer(about$slots), seconds = seconds, busy = shares[["work"]] * about$slots,
     most = min(about$slots, about$processors, na.rm = TRUE), nested = as.integer(max(about$nested, 0, na.rm = TRUE)),
     ticks = as.integer(about$ticks)
   )
@@ -91,29 +90,22 @@ described_parallel <- function(x) {
 sentence_of_bill <- function(parallel) {
   share <- rlang::set_names(parallel$classes$share, parallel$classes$class)
   percents <- function(share) sprintf("%.0f%%", 100 * share)
-  busy <- sum(share[c("work", "processor", "task_waits")])
-  part <- c(processor = "waited for a processor", task_waits = "waited in tasks")
-  other <- c(
-    others = "waited for others", serial = "waited for the master", starting = "started", transfer = "transferred data",
+  words <- c(
+    processor = "waited for a processor", task_waits = "waited in tasks", others = "waited for others",
+    serial = "waited for the master", starting = "started", transfer = "transferred data",
     master_waits = "were idle like the master"
   )
-  shown <- function(words) {
-    of <- share[names(words)]
-    of <- sort(of[of >= 0.01], decreasing = TRUE)
-    paste(percents(of), words[names(of)], recycle0 = TRUE)
-  }
-  inside <- shown(part)
-  rest <- shown(other)
+  rest <- sort(share[names(words)], decreasing = TRUE)
+  rest <- rest[rest >= 0.01]
   paste0(
     if (parallel$workers == 1) "1 worker was" else paste(format_count(parallel$workers), "workers were"), " busy ",
-    percents(busy), " of ", format_seconds(parallel$seconds),
-    if (length(inside) > 0) paste0(" (", paste(inside, collapse = ", "), ")"),
-    if (length(rest) > 0) paste0("; ", paste(rest, collapse = ", ")), "."
+    percents(share[["work"]]), " of ", format_seconds(parallel$seconds),
+    if (length(rest) > 0) paste0("; ", paste(percents(rest), words[names(rest)], collapse = ", ")), "."
   )
 }
 
 bill_words <- c(
-  work = "computed in tasks", processor = "in tasks, waited for a processor", task_waits = "in tasks, waited",
+  work = "busy: computed in tasks", processor = "in tasks, waited for a processor", task_waits = "in tasks, waited",
   transfer = "transferred data", starting = "started R, packages or workers", serial = "waited for the master, which computed",
   others = "waited for other workers", master_waits = "idle, and the master waited"
 )

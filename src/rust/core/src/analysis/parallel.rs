@@ -50,12 +50,7 @@ pub struct At {
     pub doing: Doing,
 }
 
-const PLACES: [Place; 4] = [
-    Place::Task,
-    Place::Transfer,
-    Place::Starting,
-    Place::Other,
-];
+const PLACES: [Place; 4] = [Place::Task, Place::Transfer, Place::Starting, Place::Other];
 const DOING: [Doing; 3] = [Doing::Computes, Doing::Delayed, Doing::Waits];
 
 impl At {

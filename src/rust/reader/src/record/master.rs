@@ -108,7 +108,14 @@ impl Master {
         let since = schedule.read(activity.scheduled);
         if slot.must_read(since) {
             let mut pauses = Vec::new();
-            let outcome = read(thread, activity.state, Which::All, reader, None, &mut pauses)?;
+            let outcome = read(
+                thread,
+                activity.state,
+                Which::All,
+                reader,
+                None,
+                &mut pauses,
+            )?;
             if let Outcome::Stack { .. } = outcome {
                 slot.see(reader.stack(), reader.texts());
             }
@@ -118,8 +125,11 @@ impl Master {
     }
 
     /// Where it was at each tick, if it could be read.
-    pub fn take_track(&mut self) -> Option<Track> {
-        Some(self.watched.take()?.slot.into_track(false))
+    pub fn take_track(&mut self) -> Result<Option<Track>> {
+        let watched = self.watched.take();
+        watched
+            .map(|watched| watched.slot.into_track(false))
+            .transpose()
     }
 
     /// Reads its clock. ClockReadings between which it has not run are left out.
@@ -142,10 +152,7 @@ impl Master {
     }
 }
 
-fn watch(
-    process: &Process,
-    reader: &mut StackReader<ProcessMemory>,
-) -> Result<Option<Watching>> {
+fn watch(process: &Process, reader: &mut StackReader<ProcessMemory>) -> Result<Option<Watching>> {
     let open = |r: &mut _, memory: &mut _| follow::open(process, r, memory, Stops::Never);
     let Ok(thread) = reader.locate(open) else {
         return Ok(None);

@@ -343,7 +343,7 @@ impl<'s> Recorder<'s> {
     fn finish(&mut self) -> Result<()> {
         self.note_programs()?;
         if let Some(mut master) = self.master.take() {
-            if let Some(track) = master.take_track() {
+            if let Some(track) = master.take_track()? {
                 self.recorded.tracks.try_push(OfProcess {
                     source: master.source_id(),
                     master: 0,
@@ -372,7 +372,7 @@ impl<'s> Recorder<'s> {
             self.recorded.left_out.try_push((*pid, role()?))?;
         }
         for (session, role) in self.sessions.iter_mut().zip(&self.roles) {
-            if let Some(track) = session.take_track() {
+            if let Some(track) = session.take_track()? {
                 self.recorded.tracks.try_push(OfProcess {
                     source: session.source_id(),
                     master: role.master().unwrap_or(0),

@@ -322,9 +322,9 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
     }
 
     /// What it did at each tick, if that was recorded.
-    pub fn take_track(&mut self) -> Option<Track> {
-        let slot = self.slot.take()?;
-        Some(slot.into_track(self.has_ended))
+    pub fn take_track(&mut self) -> Result<Option<Track>> {
+        let slot = self.slot.take();
+        slot.map(|slot| slot.into_track(self.has_ended)).transpose()
     }
 
     /// Its source in the profile.

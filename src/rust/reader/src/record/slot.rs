@@ -22,8 +22,14 @@ pub struct Slot {
     place: Option<Place>,
     /// Whether it waited at the last tick.
     has_waited: bool,
+    /// Whether its stack is known since the last look.
+    is_read: bool,
     /// The last look, until it is counted.
     seen: Option<(State, Option<Since>)>,
+    /// The look before.
+    last: Option<(Place, State)>,
+    /// Ticks at which its stack could not be read. If it can be read later, it was where it was before; if not, it was ending.
+    unread: u32,
     split: Split,
 }
 
@@ -41,7 +47,10 @@ impl Slot {
             track: Track::new(first),
             place: None,
             has_waited: false,
+            is_read: false,
             seen: None,
+            last: None,
+            unread: 0,
             split: Split::default(),
         })
     }
@@ -63,27 +72,46 @@ impl Slot {
         };
         let frames = stack.frames.iter().rev().map(named);
         self.place = Some(self.places.place(frames, self.part));
+        self.is_read = true;
     }
 
-    /// Ends a look at the process. If its stack could not be read, it is where it was.
+    /// Ends a look at the process.
     pub fn end_look(&mut self, state: State, since: Option<Since>) {
+        self.is_read |= !self.must_read(since);
         // A thread that has been woken still stands where it waited.
         let was_scheduled = since.is_some_and(|since| since.was_scheduled);
         self.has_waited = state != State::Running || self.has_waited && !was_scheduled;
         self.seen = Some((state, since));
     }
 
-    /// Counts ticks for the last look, if there was one.
+    /// Counts the ticks since the look before the last one: of several, those in the first half belong to the state before. If
+    /// the process was not there before, or is not any more, only a half of them counts.
     pub fn count(&mut self, ticks: u32) -> Result<()> {
         let Some((state, since)) = self.seen.take() else {
-            return Ok(());
+            return match self.last.take() {
+                Some((place, state)) if self.unread == 0 => self.push(place, state, ticks / 2),
+                _ => Ok(()),
+            };
         };
         let place = self.place.unwrap_or_default();
-        let in_task = place == Place::Task;
-        self.split.add(since.filter(|_| in_task));
+        self.split.add(since.filter(|_| place == Place::Task));
+        if !std::mem::take(&mut self.is_read) && self.last.is_some() {
+            self.unread = self.unread.saturating_add(ticks);
+            return Ok(());
+        }
+        let before = ticks / 2;
+        match self.last.replace((place, state)) {
+            Some((place, state)) => self.push(place, state, self.unread.saturating_add(before))?,
+            None => self.track.first += before as usize,
+        }
+        self.unread = 0;
+        self.push(place, state, ticks - before)
+    }
+
+    fn push(&mut self, place: Place, state: State, ticks: u32) -> Result<()> {
         for _ in 0..ticks {
             let doing = match state {
-                State::Running if in_task => self.split.next(),
+                State::Running if place == Place::Task => self.split.next(),
                 State::Running => Doing::Computes,
                 _ => Doing::Waits,
             };
@@ -94,7 +122,10 @@ impl Slot {
 
     /// What it did. `has_ended`: whether the process has. A fork with one task is no worker any more when it has sent its result,
     /// and its successor may have begun before it has ended.
-    pub fn into_track(mut self, has_ended: bool) -> Track {
+    pub fn into_track(mut self, has_ended: bool) -> Result<Track> {
+        if let (false, Some((place, state))) = (has_ended, self.last) {
+            self.push(place, state, self.unread)?;
+        }
         while let (Part::Task, true, Some((at, _))) = (self.part, has_ended, self.track.runs.last())
         {
             if at.place != Place::Other {
@@ -102,7 +133,7 @@ impl Slot {
             }
             self.track.runs.pop();
         }
-        self.track
+        Ok(self.track)
     }
 }
 
@@ -169,15 +200,29 @@ mod tests {
         assert_eq!(ticks(&[(5, 5); 6]), "cdcdcd");
         assert_eq!(ticks(&[(7, 3); 10]).matches('d').count(), 3);
         // A long wait is counted when it has ended.
-        let late = [(10, 0), (0, 0), (0, 0), (0, 30), (10, 0), (10, 0), (10, 0), (10, 0)];
+        let late = [
+            (10, 0),
+            (0, 0),
+            (0, 0),
+            (0, 30),
+            (10, 0),
+            (10, 0),
+            (10, 0),
+            (10, 0),
+        ];
         assert_eq!(ticks(&late).matches('d').count(), 3);
         // The kernel does not count.
         assert_eq!(ticks(&[(0, 0); 3]), "ccc");
     }
 
     fn look(slot: &mut Slot, state: State, since: Option<Since>) {
+        count(slot, state, since, 1);
+    }
+
+    fn count(slot: &mut Slot, state: State, since: Option<Since>, ticks: u32) {
+        slot.is_read = true;
         slot.end_look(state, since);
-        slot.count(1).unwrap();
+        slot.count(ticks).unwrap();
     }
 
     #[test]
@@ -199,7 +244,7 @@ mod tests {
             doing,
         };
         let runs = [(at(Doing::Waits), 2), (at(Doing::Computes), 2)];
-        assert_eq!(slot.into_track(false).runs, runs);
+        assert_eq!(slot.into_track(false).unwrap().runs, runs);
     }
 
     #[test]
@@ -215,7 +260,7 @@ mod tests {
             place,
             doing: Doing::Computes,
         };
-        let track = slot.into_track(true);
+        let track = slot.into_track(true).unwrap();
         assert_eq!(track.runs, [(at(Place::Transfer), 3), (at(Place::Task), 1)]);
         assert_eq!(track.first, 7);
     }
@@ -229,7 +274,7 @@ mod tests {
                 look(&mut slot, State::Running, None);
                 look(&mut slot, State::Sleeping, None);
             }
-            let runs = slot.into_track(has_ended).runs;
+            let runs = slot.into_track(has_ended).unwrap().runs;
             runs.iter().map(|(_, ticks)| *ticks).sum::<u32>()
         };
         assert_eq!(track(Role::Fork(1), true), 6);
@@ -238,18 +283,46 @@ mod tests {
     }
 
     #[test]
-    fn a_late_look_counts_for_the_ticks_before() {
-        let mut slot = Slot::new(None, 0).unwrap();
-        slot.end_look(State::Running, None);
-        slot.count(3).unwrap();
-        // It has ended.
-        slot.count(1).unwrap();
-        slot.end_look(State::Sleeping, None);
-        slot.count(0).unwrap();
-        let at = At {
-            place: Place::Other,
-            doing: Doing::Computes,
+    fn a_process_that_ends_cannot_be_read() {
+        let track = |has_ended| {
+            let mut slot = Slot::new(Some(Role::Fork(1)), 0).unwrap();
+            slot.place = Some(Place::Task);
+            let mut unread = |is_read, ticks| {
+                slot.is_read = is_read;
+                slot.end_look(State::Running, None);
+                slot.count(ticks).unwrap();
+            };
+            unread(true, 1);
+            unread(false, 1);
+            unread(true, 1);
+            unread(false, 2);
+            let runs = slot.into_track(has_ended).unwrap().runs;
+            runs.iter().map(|(_, ticks)| *ticks).sum::<u32>()
         };
-        assert_eq!(slot.into_track(false).runs, [(at, 3)]);
+        assert_eq!((track(true), track(false)), (3, 5));
+    }
+
+    #[test]
+    fn late_looks_count_for_the_ticks_around_them() {
+        let mut slot = Slot::new(None, 10).unwrap();
+        // It is new.
+        count(&mut slot, State::Running, None, 3);
+        count(&mut slot, State::Sleeping, None, 5);
+        count(&mut slot, State::Running, None, 0);
+        // It has ended.
+        slot.count(4).unwrap();
+        slot.count(4).unwrap();
+        let at = |doing| At {
+            place: Place::Other,
+            doing,
+        };
+        let track = slot.into_track(false).unwrap();
+        assert_eq!(track.first, 11);
+        let runs = [
+            (at(Doing::Computes), 2 + 2),
+            (at(Doing::Waits), 3),
+            (at(Doing::Computes), 2),
+        ];
+        assert_eq!(track.runs, runs);
     }
 }

@@ -494,7 +494,9 @@ fn stack_of(rule: &Rule, frame: &str) -> Vec<String> {
 fn rules_with_names() -> impl Iterator<Item = (&'static Rule, String)> {
     let rules = Rules::get().unwrap().rules.iter();
     let is_of_frames = |rule: &&Rule| !matches!(rule.action, Action::Label(_) | Action::Place(_));
-    let rules = rules.filter(|rule| rule.name.end.is_none()).filter(is_of_frames);
+    let rules = rules
+        .filter(|rule| rule.name.end.is_none())
+        .filter(is_of_frames);
     rules.map(|rule| match (rule.is_certain, rule.name.start) {
         (true, name) => (rule, format!("{}:{name}", rule.package)),
         (false, name) => (rule, name.to_owned()),

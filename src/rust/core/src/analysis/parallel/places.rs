@@ -178,10 +178,17 @@ mod tests {
         let at = |inner: &str| place(&format!("{COMMAND} {inner}"), Part::Starting);
         assert_eq!(at(EVALUATES), Place::Task);
         // Whatever the task calls.
-        for inner in ["serialize", "loadNamespace(x)", "mclapply lapply FUN sendMaster"] {
+        for inner in [
+            "serialize",
+            "loadNamespace(x)",
+            "mclapply lapply FUN sendMaster",
+        ] {
             assert_eq!(at(&format!("{EVALUATES} {inner}")), Place::Task, "{inner}");
         }
-        assert_eq!(at("recvData recvData.SOCKnode unserialize"), Place::Transfer);
+        assert_eq!(
+            at("recvData recvData.SOCKnode unserialize"),
+            Place::Transfer
+        );
         assert_eq!(at("sendData sendData.SOCKnode serialize"), Place::Transfer);
         assert_eq!(at(""), Place::Other);
         // Data of a class that need a package.
@@ -190,7 +197,10 @@ mod tests {
         let starting = |stack| place(stack, Part::Starting);
         assert_eq!(starting(""), Place::Starting);
         assert_eq!(starting(".First.sys library(stats)"), Place::Starting);
-        assert_eq!(starting("parallel:::workRSOCK makeSOCKmaster"), Place::Other);
+        assert_eq!(
+            starting("parallel:::workRSOCK makeSOCKmaster"),
+            Place::Other
+        );
     }
 
     #[test]
@@ -212,7 +222,10 @@ mod tests {
         let inner = "sendMaster try lapply FUN f mclapply selectChildren";
         assert_eq!(forked(inner), Place::Task);
         assert_eq!(place("f g h", Part::Task), Place::Task);
-        assert_eq!(place("mcparallel sendMaster try eval", Part::Task), Place::Task);
+        assert_eq!(
+            place("mcparallel sendMaster try eval", Part::Task),
+            Place::Task
+        );
         assert_eq!(place("mcparallel mc.set.stream", Part::Task), Place::Other);
     }
 
@@ -229,7 +242,10 @@ mod tests {
         assert_eq!(place("library(x)", Part::Starting), Place::Starting);
         // A script.
         assert_eq!(place("", Part::Task), Place::Starting);
-        assert_eq!(place("library(x) loadNamespace(y)", Part::Task), Place::Starting);
+        assert_eq!(
+            place("library(x) loadNamespace(y)", Part::Task),
+            Place::Starting
+        );
         assert_eq!(place("main", Part::Task), Place::Task);
     }
 
@@ -243,10 +259,16 @@ mod tests {
         let mut seen = 0;
         for (rule, mark) in all {
             let callers = rule.callers.iter().rev().flatten().copied();
-            let named = |called| Named { called, package: Some(rule.package) };
+            let named = |called| Named {
+                called,
+                package: Some(rule.package),
+            };
             // A task within a loop, which does not end at a call of these functions.
             let outer = (mark == Mark::Task).then_some("workLoop");
-            let stack = outer.into_iter().chain(callers).chain([rule.name.start, "f"]);
+            let stack = outer
+                .into_iter()
+                .chain(callers)
+                .chain([rule.name.start, "f"]);
             let part = match mark {
                 Mark::Loop | Mark::Starts => Part::Task,
                 Mark::Task | Mark::Transfer => Part::Starting,
@@ -277,8 +299,14 @@ mod tests {
             master("clusterApplyLB recvOneData recvOneData.SOCKcluster unserialize"),
             Place::Transfer
         );
-        assert_eq!(master("f parallel::makeCluster newPSOCKnode"), Place::Starting);
-        assert_eq!(master("loadNamespace(x) runHook mclapply mcfork"), Place::Starting);
+        assert_eq!(
+            master("f parallel::makeCluster newPSOCKnode"),
+            Place::Starting
+        );
+        assert_eq!(
+            master("loadNamespace(x) runHook mclapply mcfork"),
+            Place::Starting
+        );
         assert_eq!(master("loadNamespace(x) record_profile f"), Place::Other);
     }
 }

@@ -31,7 +31,9 @@ fn counts(counts: &Counts) -> Vec<(&'static str, u64)> {
 
 fn bill_of(master: &str, workers: &[(usize, &str)]) -> Bill {
     let workers: Vec<_> = workers.iter().map(|(first, s)| track(*first, s)).collect();
-    let bill = bill(&track(0, master), &workers, 0..usize::MAX).unwrap().unwrap();
+    let bill = bill(&track(0, master), &workers, 0..usize::MAX)
+        .unwrap()
+        .unwrap();
     let all = bill.workers.iter().chain([&bill.empty]).flatten();
     assert_eq!(all.sum::<u64>(), (bill.slots * bill.ticks) as u64);
     bill
@@ -40,10 +42,10 @@ fn bill_of(master: &str, workers: &[(usize, &str)]) -> Bill {
 #[test]
 fn workers_of_a_cluster() {
     // The second worker ends before the first one, and waits for it; then the master works alone.
-    let bill = bill_of("ssss.....X...CCC..", &[
-        (2, "SSxXTTtTzXTTT..."),
-        (2, "SSxXTTX........."),
-    ]);
+    let bill = bill_of(
+        "ssss.....X...CCC..",
+        &[(2, "SSxXTTtTzXTTT..."), (2, "SSxXTTX.........")],
+    );
     assert_eq!((bill.slots, bill.ticks), (2, 18));
     assert_eq!(
         counts(&bill.workers[0]),
@@ -75,18 +77,24 @@ fn workers_of_a_cluster() {
 
 #[test]
 fn forks_that_follow_each_other_share_slots() {
-    let bill = bill_of("CC........CC", &[
-        (2, "TTTT"),
-        (2, "TT"),
-        // It has the slot of the second one.
-        (5, "TTT"),
-        (7, "zzX"),
-    ]);
+    let bill = bill_of(
+        "CC........CC",
+        &[
+            (2, "TTTT"),
+            (2, "TT"),
+            // It has the slot of the second one.
+            (5, "TTT"),
+            (7, "zzX"),
+        ],
+    );
     assert_eq!((bill.slots, bill.ticks), (2, 12));
     let work: Vec<_> = bill.workers.iter().map(counts).collect();
     assert_eq!(work[0], [("work", 4)]);
     assert_eq!(work[3], [("task_waits", 2), ("transfer", 1)]);
-    assert_eq!(counts(&bill.empty), [("serial", 8), ("others", 3), ("master_waits", 1)]);
+    assert_eq!(
+        counts(&bill.empty),
+        [("serial", 8), ("others", 3), ("master_waits", 1)]
+    );
 }
 
 #[test]
