@@ -7,8 +7,8 @@ bill_key <- "profile.parallel."
 # The classes, in the order of the table.
 bill_classes <- c("work", "processor", "task_waits", "transfer", "starting", "serial", "others", "master_waits")
 
-# Adds the bill to a profile of processes. `recorded$tracks`: what each did, see `recorded_of()`. `from`, `to`: when the recording
-# began and ended, in seconds since 1970. There is no bill without the master, and if workers are missing.
+# Adds the bill to a profile of processes. `recorded$tracks`: what each did, see `recorded_of()`. `from`, `to`: when the
+# recording began and ended, in seconds since 1970. There is no bill without the master, and if workers are missing.
 with_bill <- function(x, recorded, from = -Inf, to = Inf) {
   tracks <- recorded$tracks
   is_here <- tracks$source %in% x$sources$source_id

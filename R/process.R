@@ -195,8 +195,8 @@ profile_process <- function(
 # another process traces it; `unstopped`, the number for which the system does not permit it, and `why_unstopped`;
 # `pauses`, how long it was stopped each time, in seconds; `ended`, the processes that ended; `left`, those that executed
 # a program other than R, with its name; `was_stopped`, whether the user pressed Ctrl-C; `refused`, a table of processes
-# into which this one may not look; `left_out`, a table of those that were too many; `endings`, see `format_endings()`; `tracks`, what each process did at
-# each tick, see `with_bill()`.
+# into which this one may not look; `left_out`, a table of those that were too many; `endings`, see `format_endings()`;
+# `tracks`, what each process did at each tick, see `with_bill()`.
 # `report` is of `progress_report()`.
 processes_recorded <- function(
     pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {

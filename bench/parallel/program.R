@@ -1,5 +1,5 @@
-# A parallel program that notes when it is in which phase: evaluated in the global environment, with `kind` (even, slow, data,
-# start, serial), `how` (psock, forks, future), `workers`, and `folder`, into which each process writes a file.
+# A parallel program that notes when it is in which phase: evaluated in the global environment, with `kind` (even, slow,
+# data, start, serial), `how` (psock, forks, future), `workers`, and `folder`, into which each process writes a file.
 
 note_phase <- function(what, begin, cpu = 0) {
   line <- sprintf("%d %s %.6f %.6f %.6f\n", Sys.getpid(), what, begin, as.numeric(Sys.time()), cpu)
@@ -44,7 +44,8 @@ run_program <- function() {
     parallel::clusterMap(cluster, task, seconds, data, .scheduling = "dynamic")
     parallel::stopCluster(cluster)
   } else if (how == "future") {
-    running <- Map(function(s, d) future::future(task(s, d), globals = c(parts, "s", "d"), packages = character()), seconds, data)
+    begin_task <- function(s, d) future::future(task(s, d), globals = c(parts, "s", "d"), packages = character())
+    running <- Map(begin_task, seconds, data)
     lapply(running, future::value)
     future::plan("sequential")
   } else {

@@ -6,7 +6,7 @@ here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE
 source(file.path(here, "..", "measure.R"))
 benchmark <- "parallel"
 
-# What each of the slots did in each millisecond, by the notes: the rules of the bill, without what the notes do not say.
+# What each slot did in each millisecond, by the notes: the rules of the bill, without what the notes do not say.
 truth_of <- function(folder, workers) {
   notes <- do.call(rbind, lapply(list.files(folder, full.names = TRUE), utils::read.table))
   names(notes) <- c("pid", "what", "begin", "end", "cpu")
@@ -46,7 +46,8 @@ measure_program <- function(kind, how, workers) {
   bill <- as.list(describe_profile(x))$parallel
   share <- 100 * stats::setNames(bill$classes$share, bill$classes$class)
   found <- with_rest(c(
-    busy = sum(share[c("work", "processor", "task_waits")]), share[c("work", "starting", "serial")], seconds = bill$seconds
+    busy = sum(share[c("work", "processor", "task_waits")]), share[c("work", "starting", "serial")],
+    seconds = bill$seconds
   ))
   list(found = found, truth = truth_of(folder, workers), parts = share[c("transfer", "others", "master_waits")])
 }

@@ -1,9 +1,10 @@
 # tier: fast
 # The bill of parallel work, of scripted processes.
 
-# What processes did at each tick, as the recorder returns it. `scripts`: for each process, of which the first one is the
-# master, `T`, `t` and `z` if it computes, waits for a processor and waits in a task, `X` and `x` if it computes and waits in a
-# transfer, `S` while it starts, and `C` and `.` if it computes and waits elsewhere. Leading spaces are ticks before its first one.
+# What processes did at each tick, as the recorder returns it. `scripts`: for each process, of which the first one is
+# the master, `T`, `t` and `z` if it computes, waits for a processor and waits in a task, `X` and `x` if it computes and
+# waits in a transfer, `S` while it starts, and `C` and `.` if it computes and waits elsewhere. Leading spaces are ticks
+# before its first one.
 scripted_tracks <- function(scripts, parents, processors = 2) {
   code <- c(T = 0L, t = 1L, z = 2L, X = 3L, x = 5L, S = 6L, C = 9L, . = 11L)
   runs <- lapply(strsplit(trimws(scripts), ""), function(letters) rle(unname(code[letters])))
@@ -16,7 +17,8 @@ scripted_tracks <- function(scripts, parents, processors = 2) {
 
 nobody <- data.frame(pid = character())
 with_scripts <- function(
-    x, scripts, parents = rep(c(0, 100), c(1, length(scripts) - 1)), ..., refused = nobody, left_out = nobody, processors = 2) {
+    x, scripts, parents = rep(c(0, 100), c(1, length(scripts) - 1)), ..., refused = nobody, left_out = nobody,
+    processors = 2) {
   tracks <- scripted_tracks(scripts, parents, processors)
   with_bill(x, list(tracks = tracks, refused = refused, left_out = left_out), ...)
 }

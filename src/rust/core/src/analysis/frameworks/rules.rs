@@ -1,6 +1,5 @@
 //! The table of rules, `inst/frameworks.txt`, which describes their meaning.
 
-use crate::analysis::parallel::places::Mark;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryText};
 use crate::tables::Callers;
@@ -16,6 +15,31 @@ pub enum Action {
     Label(&'static str),
     /// It shows where a process is in parallel work. Views do not use these rules.
     Place(Mark),
+}
+
+/// Where a process is in parallel work, by a frame of its stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// What this function calls belongs to a worker's loop, or to the code that begins a task in a fork.
+    Loop,
+    /// Within a loop: this is the user's task.
+    Task,
+    /// It sends or receives data.
+    Transfer,
+    /// It starts R, a package, or workers.
+    Starts,
+}
+
+impl Mark {
+    pub fn named(name: &str) -> Option<Mark> {
+        match name {
+            "loop" => Some(Mark::Loop),
+            "task" => Some(Mark::Task),
+            "transfer" => Some(Mark::Transfer),
+            "starts" => Some(Mark::Starts),
+            _ => None,
+        }
+    }
 }
 
 /// A rule for functions of a package.

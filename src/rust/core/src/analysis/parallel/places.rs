@@ -2,7 +2,7 @@
 //! workers, the calls of the user's task, transfers, and what starts R, packages and workers.
 
 use super::Place;
-use crate::analysis::frameworks::rules::{Action, Rule, Rules};
+use crate::analysis::frameworks::rules::{Action, Mark, Rule, Rules};
 use crate::analysis::frameworks::split_name;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryPut};
@@ -13,31 +13,6 @@ use std::sync::OnceLock;
 
 /// The frames that called this function belong to the code that records. A fork has them as well.
 const RECORDER: &str = "record_profile";
-
-/// What a rule says about a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    /// What this function calls belongs to a worker's loop, or to the code that begins a task in a fork.
-    Loop,
-    /// Within a loop: this is the user's task.
-    Task,
-    /// It sends or receives data.
-    Transfer,
-    /// It starts R, a package, or workers.
-    Starts,
-}
-
-impl Mark {
-    pub fn named(name: &str) -> Option<Mark> {
-        match name {
-            "loop" => Some(Mark::Loop),
-            "task" => Some(Mark::Task),
-            "transfer" => Some(Mark::Transfer),
-            "starts" => Some(Mark::Starts),
-            _ => None,
-        }
-    }
-}
 
 /// What a process is in parallel work, if no rule says where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
