@@ -10,7 +10,9 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
   }
   is_marked <- is_of_session(x)
   recorded$profile <- join_allocations_of_others(recorded$profile, recorded$allocations$forks, call)
-  recorded$profile <- without_programs(recorded, x$sources$source_timestamp[[1]], call)
+  started <- x$sources$source_timestamp[[1]]
+  recorded$profile <- without_programs(recorded, started, call)
+  recorded$profile <- with_bill(recorded$profile, recorded, started, started + duration)
   family <- recorded$profile
   own <- x$sources$source_id[[1]]
   about <- family$.source_attributes

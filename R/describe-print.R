@@ -20,7 +20,7 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
   unit <- parts$run$unit
   top <- function(rows) utils::head(rows[pmax(abs(rows$self_share), abs(rows$total_share)) >= least, ], n)
   shown <- function(names) shown_name(names, width, ellipsis = "~")
-  head <- description_head(parts, width)
+  head <- c(description_head(parts, width), format_parallel(parts$parallel, n, width))
   tables <- c(
     if (parts$run$whole > 0) c(
       description_functions(top(parts$functions), unit, shown),
@@ -29,7 +29,7 @@ format.profile_description <- function(x, ..., n = NULL, width = NULL) {
       description_labels(parts$labels, unit, n, least, shown)
     ),
     description_calls(parts$calls, n, shown),
-    format_spread(parts$spread, n, width, shown),
+    format_spread(parts$spread, n, width, shown, !is.null(parts$parallel)),
     description_memory(parts, n, least, width, shown),
     description_copies(parts$copies, n, width, shown), description_at_peak(parts$at_peak, n, width, shown)
   )

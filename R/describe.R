@@ -26,6 +26,8 @@
 #' after the last one. If the work had been spread evenly, each process would have used the mean of their CPU times. The
 #' digest therefore shows the share of time spent waiting for the slowest process: `1 - mean / maximum`.
 #'
+#' Before that, the digest shows what the workers did, see *Parallel work*.
+#'
 #' If the memory of whole processes was recorded, as by [profile_process()] and with `children = TRUE`, the line `Memory`
 #' shows the highest memory (*resident set size*), and how much several processes took together at one moment: memory that
 #' forks share counts once, as for the limit of a container. The latter is measured from time to time, so it is a lower
@@ -98,6 +100,10 @@
 #'     instead of integers, `share` of all allocated bytes, and `text` of the line (`NA` if unknown)}
 #'   \item{calls}{tibble: `name` of functions whose calls were counted, see `count` in [record_profile()], `calls`, their
 #'     number, and `time_per_call`, the total time of a call in seconds (`NA` if unknown); `NULL` if none were}
+#'   \item{parallel}{list, see *Parallel work*: `classes`, a tibble with `class`, `share` and `seconds`; `processes`, a tibble
+#'     with `process` and the seconds of each class, those of slots without a worker in the row of the master; `workers`, the
+#'     number of slots; `seconds`, the time of the recording; `ticks`, their number; `busy`, how many workers were busy on
+#'     average, and `most`, how many can be; and `nested`, the number of processes that worked for workers. `NULL` if it is unknown}
 #'   \item{spread}{list: `processes`, a tibble with `process`, `cpu` in seconds and `busy_share`; `seconds`, the time
 #'     in which they worked; `even` and `slowest`, the mean and the maximum of `cpu`; and `waiting_share`. `NULL` if
 #'     fewer than two processes worked for another one, or if their CPU time is unknown. Without times of samples,
@@ -116,6 +122,38 @@
 #'   \item{next_calls}{character: R code}
 #'   }
 #'   The tables of this list are complete; `n` and `min_share` affect the text only.
+#'
+#' @section Parallel work:
+#' If other processes worked for a recorded one, the digest and [profile_page()] begin with what became of the workers' time,
+#' such as *2 workers were busy 66% of 12.3 s; 26% waited for others, 8% started.*
+#'
+#' The time of a recording has as many *slots* as there were workers at once, at most. At each tick, each slot has one
+#' class, so the shares add up to 100%:
+#'
+#' | class | |
+#' |---|---|
+#' | `work` | a worker computes in a task of yours |
+#' | `processor` | in a task, it waits for a processor, since others use all of them |
+#' | `task_waits` | in a task, it waits for something else, such as a file |
+#' | `transfer` | it sends or receives data, or the master does |
+#' | `starting` | R starts, or packages are loaded outside of tasks, or the master starts workers |
+#' | `serial` | the master computes, and this worker has nothing to do |
+#' | `others` | another worker is in a task |
+#' | `master_waits` | the master waits, and no worker is in a task |
+#'
+#' A worker that works is *busy*. The last three classes, and those in which the master does something, are of slots without a
+#' worker, or whose worker has no task. *On average, 1.3 of at most 2 were busy* is no speed-up: workers compete for
+#' processors and memory, and have work that a serial program would not have. At most as many can be busy as there are
+#' workers, and processors: those that the process may use, by its affinity and the limits of its cgroup.
+#'
+#' Which calls are tasks is known for parallel and packages on top of it, such as future and foreach, for callr, mirai and
+#' crew; other processes that R starts, such as scripts, are in a task as long as they run your code. Processes that work for
+#' workers are mentioned, but not counted. There is nothing to see if workers record themselves, see *Parallel code* in
+#' [record_profile()]. Forks that end within some 20 milliseconds may be missing.
+#'
+#' The figures are about the whole recording. They are stored as numbers of ticks in `.source_attributes`, with keys that begin
+#' with `profile.parallel.`, and are lost if a process is removed from the profile. `summary(x, by = "process")` has a column
+#' for each class, in seconds.
 #'
 #' @section Errors:
 #' The errors of [summary()][summary.profile_data()], and `profile_error_argument` for other invalid arguments.
@@ -149,6 +187,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     allocated = described_memory(summary, found),
     copies = described_copies(found$copies, found$allocated, x$.source_text),
     calls = described_numbers_of_calls(summary, x, call),
+    parallel = described_parallel(x),
     spread = described_spread(x, processes, call),
     peak = described_peak(x),
     at_peak = described_at_peak(x, found, x$.source_text)

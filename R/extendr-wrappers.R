@@ -138,6 +138,8 @@ rust_processes <- function() .Call(wrap__rust_processes)
 
 rust_run_program <- function(command) .Call(wrap__rust_run_program, command)
 
+rust_parallel_bill <- function(tracks, master, workers, from, to) .Call(wrap__rust_parallel_bill, tracks, master, workers, from, to)
+
 rust_peaks_start <- function(pids) .Call(wrap__rust_peaks_start, pids)
 
 rust_peaks_look <- function() .Call(wrap__rust_peaks_look)

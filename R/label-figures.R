@@ -163,6 +163,10 @@ label_figures <- function(x, summary, key, call) {
   if (!is.null(peak)) {
     figures <- vctrs::vec_rbind(figures, figures_of_idle(figures, peak))
   }
+  if (key == "process" && !has_label(x, key)) {
+    bill <- bill_columns(x, figures$process)
+    figures[names(bill)] <- bill
+  }
   figures[order(-abs(figures$total), figures[[key]], method = "radix"), ]
 }
 

@@ -21,7 +21,8 @@
 #' With `base`, the page compares two profiles. It begins with the result of [compare_profiles()]: the whole run with
 #' its interval and verdict, and the functions for which a difference was found. Values are shown per run.
 #'
-#' The page of several processes, see `record_profile(children = TRUE)`, begins with the layout *time*: a lane for each
+#' The page of several processes, see `record_profile(children = TRUE)`, shows what the workers did, see *Parallel work* in
+#' [describe_profile()], and begins with the layout *time*: a lane for each
 #' process, such as `worker 1 of 2, pid 1234`, all on one clock. Where a process has no samples, since it was idle, its
 #' lane has a gap. The strip at the top shows the same lanes; in it, a part of the time can be selected. Samples without
 #' a time are shown from the start of their source on.
@@ -186,6 +187,7 @@ new_page <- function(x, file, options, call) {
       changed = text$changed,
       found = compared$found,
       comparison = compared$text,
+      parallel = if (length(profiles) == 1) parallel_of_page(described_parallel(x)),
       snapshot = if (!is.null(snapshot)) profile_page(snapshot)$html,
       sources = sources[[1]],
       mine = unique(unlist(lapply(profiles, function(x) unique(x$functions$filename[own_functions(x)])))),

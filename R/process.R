@@ -190,7 +190,7 @@ profile_process <- function(
       if (nrow(recorded$problems) > 0) c("*" = "See `profile_problems()` for details.")
     ), "profile_warning_incomplete", unread = recorded$unread, problems = recorded$problems, call = call)
   }
-  with_test_labels(recorded$profile, folders, call)
+  with_test_labels(with_bill(recorded$profile, recorded), folders, call)
 }
 
 # A list: `profile`; `problems` of stacks, a table of counts; `unread`, the number of stacks that could not be read;
@@ -198,7 +198,8 @@ profile_process <- function(
 # another process traces it; `unstopped`, the number for which the system does not permit it, and `why_unstopped`;
 # `pauses`, how long it was stopped each time, in seconds; `ended`, the processes that ended; `left`, those that executed
 # a program other than R, with its name; `was_stopped`, whether the user pressed Ctrl-C; `refused`, a table of processes
-# into which this one may not look; `left_out`, a table of those that were too many; `endings`, see `format_endings()`.
+# into which this one may not look; `left_out`, a table of those that were too many; `endings`, see `format_endings()`;
+# `tracks`, what each process did at each tick, see `with_bill()`.
 # `report` is of `progress_report()`.
 processes_recorded <- function(
     pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
@@ -232,7 +233,7 @@ recorded_of <- function(result, pause, was_stopped) {
       pid = as.character(result$refused), role = result$refused_roles, why = result$refusals
     ),
     left_out = tibble::tibble(pid = as.character(result$left_out), role = result$left_out_roles),
-    readings = result[c("date", "cpu")], endings = result$endings
+    readings = result[c("date", "cpu")], endings = result$endings, tracks = result$tracks
   )
 }
 

@@ -137,8 +137,9 @@ profile_version <- function(x) {
 #'   With a label, or another word for whole samples, a tibble, sorted by decreasing total: a column with the name of
 #'   the label, which contains its values as text, and `NA` for samples without the label; `samples`, the number of
 #'   samples; `total`, `total_share`, and, if known, `total_time` and `total_alloc`, as above; and for `"process"`, if known,
-#'   `peak_memory`, the highest memory of the process during the recording (*resident set size*), in bytes. A sample that has
-#'   several values of the label counts for each.
+#'   `peak_memory`, the highest memory of the process during the recording (*resident set size*), in bytes; and, if
+#'   processes worked for another one, a column for each class of *Parallel work* in [describe_profile()], in seconds. A
+#'   sample that has several values of the label counts for each.
 #'
 #'   The attributes `type`, `unit` and `sum` of the list contain what was summed, `whole` is the sum of absolute values,
 #'   `at_least` is whether allocated memory is a lower bound, `sum_at_least` whether `sum` is one, `since_previous` whether

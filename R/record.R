@@ -160,6 +160,9 @@
 #' up to a second to start. Samples have the types `cpu` or `wall` in nanoseconds, and the times when they were taken; those
 #' of this session are still samples of [Rprof()], with memory and garbage collections.
 #'
+#' The helper also looks at this session at each tick, without stopping it, and at the stacks of workers that wait. So
+#' [describe_profile()] and [profile_page()] begin with what the workers did, whatever the `clock`.
+#'
 #' A process that executes R, such as one of callr, has a source with its role from then on. Other programs are no sources,
 #' although they are started by forks.
 #'

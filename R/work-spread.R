@@ -96,7 +96,8 @@ intervals_of <- function(x) {
   sampling_period(x$sources) * unname(seconds_in[x$sources[[".period_unit"]]])
 }
 
-format_spread <- function(spread, n, width, shown) {
+# `has_bill`: whether the digest shows what the workers did otherwise.
+format_spread <- function(spread, n, width, shown, has_bill = FALSE) {
   if (is.null(spread)) {
     return()
   }
@@ -113,7 +114,7 @@ format_spread <- function(spread, n, width, shown) {
     if (has_share && n >= 1) {
       wrap("", "busy%: CPU time as a share of the time in which any of them worked.", width)
     },
-    if (n >= 1 && !is.na(spread$waiting_share)) wrap("", paste0(
+    if (n >= 1 && !is.na(spread$waiting_share) && !has_bill) wrap("", paste0(
       "Spread evenly, each would take ", format_seconds(spread$even), "; the slowest took ",
       format_seconds(spread$slowest), ": ", trimws(percent(spread$waiting_share)),
       "% of the time was spent waiting for it."

@@ -80,6 +80,8 @@ function readModel(data) {
 		used: data.used,
 		// The result of the comparison with the base as text, if there are runs to compare.
 		comparison: data.comparison,
+		// What the workers of parallel work did, if that is known.
+		parallel: data.parallel,
 		// 1 for nodes that frameworks add.
 		plumbing: marked(n, undelta(data.plumbing)),
 		hasPlumbing: data.plumbing.length > 0,

@@ -226,6 +226,7 @@ async function main() {
 	startStrip();
 	startTable();
 	startAnswer();
+	startParallel();
 	startSearch();
 	startKeys();
 	document.body.classList.add('ready');

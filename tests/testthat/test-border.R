@@ -7,7 +7,7 @@ test_that("each entry point has its wrapper, and nothing else can be called", {
   routines <- getDLLRegisteredRoutines("profile")
   wrappers <- ls(asNamespace("profile"), pattern = "^rust_")
   # extendr generates two functions for the crate and for each module of entry points.
-  modules <- c("profile", "analysis", "lines", "native", "peaks", "processes", "reading_and_writing", "services", "tables")
+  modules <- c("profile", "analysis", "lines", "native", "parallel", "peaks", "processes", "reading_and_writing", "services", "tables")
   generated <- c(paste0("get_", modules, "_metadata"), paste0("make_", modules, "_wrappers"))
   expect_setequal(names(routines$.Call), paste0("wrap__", c(wrappers, generated)))
   expect_setequal(names(routines$.External), c(

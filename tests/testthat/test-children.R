@@ -105,6 +105,34 @@ test_that("workers of the package future are recorded", {
   expect_identical(roles(x), c("master", "worker 1 of 2", "worker 2 of 2"))
 })
 
+# Whether what workers did adds up, and what they are.
+expect_bill <- function(x, workers) {
+  bill <- as.list(describe_profile(x))$parallel
+  expect_identical(bill$workers, workers)
+  expect_gt(bill$ticks, 0)
+  expect_equal(sum(bill$classes$share), 1)
+  expect_equal(sum(bill$classes$seconds), workers * bill$seconds)
+  expect_equal(colSums(bill$processes[bill_classes]), rlang::set_names(bill$classes$seconds, bill_classes))
+  expect_true(all(bill$processes$process %in% names_of_processes(x)))
+  expect_gte(bill$most, min(workers, bill$most))
+  in_tasks <- sum(bill$classes$seconds[1:3])
+  expect_gt(in_tasks, 0)
+  expect_match(format(describe_profile(x)), "^Parallel:  [0-9]+ workers? w", all = FALSE)
+}
+
+test_that("what workers did adds up", {
+  skip_without_children()
+  is_billed <- function(x) isTRUE(sum(as.list(describe_profile(x))$parallel$classes$seconds[1:3]) > 0)
+  x <- children_recorded(function(n) parallel::mclapply(c(n, n), compute, mc.cores = 2), 3, is_enough = is_billed)
+  expect_bill(x, 2L)
+  cluster <- parallel::makeCluster(2)
+  withr::defer(parallel::stopCluster(cluster))
+  of_cluster <- function(n) parallel::clusterApply(cluster, c(n, n), compute)
+  expect_bill(children_recorded(of_cluster, 3, is_enough = is_billed), 2L)
+  # By the clock of the session itself only R 4.4 can record.
+  expect_setequal(names(summary(x, by = "process"))[-(1:6)], bill_classes)
+})
+
 test_that("memory and native code are recorded with children", {
   skip_without_children()
   # Samples of this session, too.

@@ -13,7 +13,7 @@ use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use profile_core::model::titled::TITLED;
 use profile_core::model::{Payload, Profile};
-use profile_core::page::{self, Comparison, Page, SourceText};
+use profile_core::page::{self, Comparison, Page, Parallel, SourceText};
 use profile_core::tables::{Filters, Matching, Plumbing, matching_locations};
 use profile_reader::recorded::settings;
 use profile_reader::recorded::waits::WaitNames;
@@ -63,7 +63,7 @@ impl Options for WriterOptions<'_> {
 }
 
 /// The page for a list of `title`, `generator`, `template`, `style`, `script` (strings), `files`, `texts` and `changed`
-/// (for each source file), `mine` (files), `found` (names, or NULL), `comparison` (a list, or NULL), `snapshot` (the
+/// (for each source file), `mine` (files), `found` (names, or NULL), `comparison` and `parallel` (lists, or NULL), `snapshot` (the
 /// page of a snapshot, or NULL), `sources` (a number) and `options` (a list of flags).
 pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
     let option = |name| option_of(list, name);
@@ -88,6 +88,11 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         VECSXP => Some(comparison_of(given)?),
         _ => None,
     };
+    let given = option("parallel")?;
+    let parallel = match given.kind() {
+        VECSXP => Some(parallel_of(given)?),
+        _ => None,
+    };
     let given = option("snapshot")?;
     let snapshot = match given.kind() {
         RAWSXP => Some(given.bytes()?),
@@ -104,6 +109,7 @@ pub fn page(list: Sexp<'_>) -> Result<Page<'_>> {
         sources: count_of(option("sources")?)?,
         found,
         comparison,
+        parallel,
         snapshot,
         options: page::Options::read(|name| option_of(options, name)?.flag())?,
     })
@@ -120,6 +126,16 @@ fn comparison_of(list: Sexp<'_>) -> Result<Comparison<'_>> {
         columns: texts("columns")?,
         cells: texts("cells")?,
         expression: texts("expression")?,
+    })
+}
+
+fn parallel_of(list: Sexp<'_>) -> Result<Parallel<'_>> {
+    let texts = |name| option_of(list, name)?.texts();
+    Ok(Parallel {
+        sentence: option_of(list, "sentence")?.text()?.unwrap_or_default(),
+        columns: texts("columns")?,
+        cells: texts("cells")?,
+        notes: texts("notes")?,
     })
 }
 

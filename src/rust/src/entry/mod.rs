@@ -8,6 +8,7 @@
 mod analysis;
 pub mod lines;
 mod native;
+mod parallel;
 mod peaks;
 mod processes;
 mod reading_and_writing;
@@ -30,6 +31,7 @@ extendr_module! {
     use lines;
     use native;
     use processes;
+    use parallel;
     use peaks;
     use services;
 }

@@ -16,11 +16,11 @@ use profile_reader::recorded::states::State;
 use profile_reader::stack::frames::{Frame, Package};
 
 /// `list(tables, counts, unread, traced, unstopped, why_unstopped, pauses, ended, left, programs, starts, refused,
-/// refused_roles, refusals, left_out, left_out_roles, date, cpu, endings)`: `counts` contains the problems of stacks, `pauses`
+/// refused_roles, refusals, left_out, left_out_roles, date, cpu, endings, tracks)`: `counts` contains the problems of stacks, `pauses`
 /// how long processes were stopped each time, in seconds, `left` the processes that executed other programs, and `programs`
 /// their names; `starts` the sources that are only the start of a program; `refused` the processes into which this one may
 /// not look, `refusals` why; `left_out` are the processes that were too many; `date` and `cpu` are
-/// readings of the CPU clock of the process that asked for the recording, in nanoseconds.
+/// readings of the CPU clock of the process that asked for the recording, in nanoseconds; `tracks` is described below.
 pub fn recorded<'call>(
     arena: Arena<'call>,
     recorded: &Recorded,
@@ -65,6 +65,38 @@ pub fn recorded<'call>(
         (
             "endings",
             endings(arena, recorded.endings.iter().map(of_ended))?,
+        ),
+        ("tracks", tracks(arena, recorded)?),
+    ])
+}
+
+/// `list(source, master, first, runs, state, times, began, interval, processors)`: what each process did at each tick. `source`,
+/// `master`, `first` and `runs` have an element for each process: its source, the process to which it belongs (0 if none),
+/// the number of ticks before its first one, and the number of its runs of equal ticks. `state` and `times` have an element
+/// for each run: what it did, and the number of ticks. `began` is when the recording began, in seconds since
+/// 1970, and `interval` the time between two ticks, in seconds.
+fn tracks<'call>(arena: Arena<'call>, recorded: &Recorded) -> Result<RObject<'call>> {
+    let all = || recorded.tracks.iter();
+    let runs = || all().flat_map(|one| &one.track.runs);
+    let whole = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    let source = all().map(|one| one.source.row() as i32 + 1).try_vec()?;
+    let master = all().map(|one| one.master).try_vec()?;
+    let first = all().map(|one| whole(one.track.first)).try_vec()?;
+    let count = all().map(|one| whole(one.track.runs.len())).try_vec()?;
+    let state = runs().map(|(at, _)| i32::from(at.code())).try_vec()?;
+    let times = runs().map(|(_, ticks)| whole(*ticks as usize)).try_vec()?;
+    arena.list(&[
+        ("source", arena.integer_vector(&source)?),
+        ("master", arena.integer_vector(&master)?),
+        ("first", arena.integer_vector(&first)?),
+        ("runs", arena.integer_vector(&count)?),
+        ("state", arena.integer_vector(&state)?),
+        ("times", arena.integer_vector(&times)?),
+        ("began", arena.number(recorded.began as f64 / 1e9)?),
+        ("interval", arena.number(recorded.interval.as_secs_f64())?),
+        (
+            "processors",
+            arena.number(recorded.processors.unwrap_or(f64::NAN))?,
         ),
     ])
 }

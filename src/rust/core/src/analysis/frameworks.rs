@@ -3,7 +3,7 @@
 //! The knowledge is a table of data ([`rules`]). It is applied to a stack from its outermost frame on, so that whether a
 //! frame is shown depends on the frames before it only. Therefore it is a property of a node of the call tree as well.
 
-mod rules;
+pub mod rules;
 
 use super::frame_names::address;
 use super::heap_frames::is_of_heap;
@@ -204,7 +204,7 @@ impl Plumbing for Frameworks {
         for rule in self.rules_at(frame, position.callers) {
             match rule.action {
                 Action::Hide => hides = true,
-                Action::Label(_) => {}
+                Action::Label(_) | Action::Place(_) => {}
                 Action::Begins => goes = goes.or(Some(true)),
                 Action::Ends => goes = goes.or(Some(false)),
             }
@@ -219,7 +219,7 @@ impl Plumbing for Frameworks {
 }
 
 /// The package and the name in `package::name`.
-fn split_name(name: &str) -> (Option<&str>, &str) {
+pub fn split_name(name: &str) -> (Option<&str>, &str) {
     let Some((package, rest)) = name.split_once("::") else {
         return (None, name);
     };
@@ -249,7 +249,8 @@ impl Names {
             members: HashMap::default(),
             callers: HashMap::default(),
         };
-        for rule in &all.rules {
+        let rules = all.rules.iter();
+        for rule in rules.filter(|rule| !matches!(rule.action, Action::Place(_))) {
             for caller in rule.callers.into_iter().flatten() {
                 names.callers.try_put(caller, caller)?;
             }

@@ -17,6 +17,7 @@
 //! - [`frame_names`]: the names under which frames are shown;
 //! - [`packages`]: the package, program or library of a frame;
 //! - [`frameworks`]: frames that only run other code, and units of work;
+//! - [`parallel`]: the bill of parallel work: what workers did at each tick;
 //! - [`groups`]: groups of frames, by function, line or package;
 //! - [`runs`]: self and total values by group and run, to compare runs;
 //! - [`paths`]: the prefix tree of stacks;
@@ -60,6 +61,7 @@ pub mod label_frames;
 pub mod loaded;
 pub(crate) mod measures;
 pub mod packages;
+pub mod parallel;
 pub mod paths;
 pub mod peak;
 pub mod places;

@@ -58,6 +58,8 @@ pub struct Page<'p> {
     pub found: Option<Vec<&'p str>>,
     /// The result of the comparison with the further sources, if they can be compared.
     pub comparison: Option<Comparison<'p>>,
+    /// What the workers of parallel work did, if that is known.
+    pub parallel: Option<Parallel<'p>>,
     /// The page of the heap snapshot that belongs to the profile, whose data this page gets as well.
     pub snapshot: Option<&'p [u8]>,
     pub options: Options,
@@ -78,6 +80,16 @@ pub struct Comparison<'p> {
     pub cells: Vec<&'p str>,
     /// The names of the outermost function in both versions, and the name of both together, if the names differ.
     pub expression: Vec<&'p str>,
+}
+
+/// The bill of parallel work as text, which the page shows as it is.
+#[derive(Debug, Default)]
+pub struct Parallel<'p> {
+    pub sentence: &'p str,
+    /// The heads of the table, and its cells, row by row.
+    pub columns: Vec<&'p str>,
+    pub cells: Vec<&'p str>,
+    pub notes: Vec<&'p str>,
 }
 
 /// The text of a source file.

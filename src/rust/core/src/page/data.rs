@@ -18,6 +18,7 @@
 //! | `used` | only if the time of the samples differs from it: the CPU time that R's thread used, in seconds |
 //! | `heap` | only if a source is a heap snapshot: the kinds of its frames, in the order of their colours |
 //! | `comparison` | only if the sources can be compared with the base: texts `head`, `whole` and `verdict` (of the whole run), lists of texts `notes`, `columns` and `cells` (row by row) of the table of differences, and `expression`: the names of the outermost function in the base and in the new version, and of both together, if they differ |
+//! | `parallel` | only if it is known what the workers of parallel work did: texts `sentence` and lists of texts `columns`, `cells` (row by row) of a table, and `notes` |
 //! | `labels` | objects with `key`, `value` and a column `set` (delta): the sets of labels that contain this one. The value `34 others` combines 34 values with fewer samples. Samples with the same labels belong to the same set |
 //! | `values` | objects with `source`, `set` if there are labels, and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack. In differences, which have negative values, also `whole`, to which shares are relative |
 //! | `order` | objects with `source`, columns `node` (delta), `run`: how many consecutive samples have this node, and `set` if there are labels: the set of these samples; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples (allocations that were recorded beside samples have no place in their order, so `values` has sums of these), and a source without one has no order. If it would be too large, also `slices` with `nanoseconds` or `samples` (the size of a slice) and `first` (delta, the first sample of each slice): the samples of a slice are sorted by node, and a run has the sum of its values at its first sample. If all samples have a time, also `times` with `start` (seconds since 1970), `step` (nanoseconds), and columns `sample` (delta) and `at` (nanoseconds since the start): where the time is not the previous one plus steps, and `each`, the step from there, if it is not always the same. If memory in use was recorded at each sample, also `memory` with `samples` (the size of a part) and `bytes`: the most that R's objects took, garbage included, in each part of so many samples, 0 if it is unknown |
@@ -25,7 +26,7 @@
 //! | `mine` | the files (strings) whose code is the user's |
 //! | `texts` | objects with `file` (a string), `text`, and `changed`: whether it was changed after recording |
 
-use super::content::{Comparison, Page, SourceText};
+use super::content::{Comparison, Page, Parallel, SourceText};
 use super::labels::{Labels, Value};
 use super::order;
 use super::samples::Samples;
@@ -90,6 +91,10 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
         if let Some(comparison) = &page.comparison {
             json.field("comparison")?
                 .object(|json| write_comparison(comparison, json))?;
+        }
+        if let Some(parallel) = &page.parallel {
+            json.field("parallel")?
+                .object(|json| write_parallel(parallel, json))?;
         }
         json.field("labels")?.array(|json| {
             let mut pairs = (0..).zip(&labels.pairs);
@@ -246,6 +251,14 @@ fn write_comparison(comparison: &Comparison, json: &mut Json) -> Result<()> {
     texts("columns", &comparison.columns)?;
     texts("cells", &comparison.cells)?;
     texts("expression", &comparison.expression)
+}
+
+fn write_parallel(parallel: &Parallel, json: &mut Json) -> Result<()> {
+    json.field("sentence")?.text(parallel.sentence)?;
+    let mut texts = |name: &str, texts: &[&str]| json.field(name)?.texts(texts.iter().copied());
+    texts("columns", &parallel.columns)?;
+    texts("cells", &parallel.cells)?;
+    texts("notes", &parallel.notes)
 }
 
 /// Writes the text of each file that has a function in the tree.

@@ -28,7 +28,7 @@ mod slices;
 mod tests;
 mod tree;
 
-pub use content::{Comparison, Options, Page, SourceText};
+pub use content::{Comparison, Options, Page, Parallel, SourceText};
 
 use crate::error::Result;
 use crate::formats::{Losses, Writer};

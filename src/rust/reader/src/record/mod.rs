@@ -8,6 +8,7 @@
 //! - [`waiting`]: what the process waits for meanwhile; [`wait_labels`]: the labels at the end;
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
 //! - [`follow`]: which thread of a process runs R; [`activity`]: what it does, for lists of processes;
+//! - [`slot`]: what a process does for parallel work;
 //! - [`memory`]: how much memory processes take, and whether they were killed for it;
 //! - [`dump`]: reads one stack of a process; [`own_delay`]: how long this one waited for processors.
 
@@ -26,6 +27,7 @@ pub mod recorder;
 pub mod role;
 pub mod samples;
 pub mod session;
+pub mod slot;
 pub mod source;
 pub mod stop_and_read;
 mod stride;

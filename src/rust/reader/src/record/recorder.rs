@@ -1,15 +1,16 @@
 //! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::process::apart;
-use crate::process::{Placement, Process, ProcessMemory, why_refused};
+use crate::process::{Placement, Process, ProcessMemory, processors, why_refused};
 use crate::record::changed::Named;
 use crate::record::family::Family;
 use crate::record::master::Master;
 use crate::record::memory::MemoryWatch;
 use crate::record::role::{self, Role};
 use crate::record::session::Session;
+use crate::record::slot::Slot;
 use crate::record::wait_labels::name_by_roles;
-use crate::recorded::result::{Recorded, Tick};
+use crate::recorded::result::{OfProcess, Recorded, Tick};
 use crate::recorded::settings::{Asked, Clock, Settings, Wanted};
 use crate::recorded::source::declare_types;
 use crate::recorded::ticks::{next_tick, until_next};
@@ -20,11 +21,11 @@ use profile_core::error::{Error, Result};
 use profile_core::formats::problems::ProblemKind;
 use profile_core::joint::{Files, NativeStack, insert_native};
 use profile_core::limits::cancel::{self, Stop};
-use profile_core::limits::memory::TryGrow;
+use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::message;
 use profile_core::retry::chance;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The longest time between two checks whether to stop.
 const STEP: Duration = Duration::from_millis(50);
@@ -59,6 +60,7 @@ fn record_here(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Recor
     }
     let master = wanted.master.as_ref().map(|asked| asked.pid);
     let master = master.or(wanted.pids.first().copied());
+    recorder.recorded.processors = master.and_then(processors);
     for (&pid, master) in wanted.workers.iter().zip(master.into_iter().cycle()) {
         recorder.attach_worker(Process::find(pid)?, Role::Worker(master))?;
     }
@@ -85,6 +87,8 @@ struct Recorder<'s> {
     named: Named,
     /// When the first processes had been found. Forks that are found later are new.
     begin: Option<Instant>,
+    /// The number of intervals since then, which are ticks of parallel work.
+    ticks: usize,
     /// A process that records itself.
     master: Option<Master>,
     memory: MemoryWatch,
@@ -104,6 +108,7 @@ impl<'s> Recorder<'s> {
             family: Family::default(),
             named: Named::default(),
             begin: None,
+            ticks: 0,
             master: None,
             memory: MemoryWatch::default(),
         })
@@ -131,6 +136,10 @@ impl<'s> Recorder<'s> {
         if let Some(r) = session.unknown() {
             let text = message!("process {}: {r}", process.pid);
             self.recorded.note(ProblemKind::UnknownContexts, &text);
+        }
+        // A dispatcher does no work.
+        if self.settings.children && !matches!(role, Role::Dispatcher(_)) {
+            session.record_slot(Slot::new(Some(role), self.ticks)?);
         }
         self.memory.add(&process, session.source_id())?;
         self.sessions.try_push(session)?;
@@ -258,6 +267,8 @@ impl<'s> Recorder<'s> {
         }
         let begin = Instant::now();
         self.begin = Some(begin);
+        self.recorded.began = now();
+        self.recorded.interval = self.settings.interval;
         let mut next = begin + self.settings.interval;
         let mut look = begin;
         while begin.elapsed() < self.settings.duration {
@@ -272,8 +283,13 @@ impl<'s> Recorder<'s> {
                 look = Instant::now();
             }
             self.wait(next, stop)?;
+            let passed = begin.elapsed().as_nanos() / self.settings.interval.as_nanos().max(1);
+            let passed = usize::try_from(passed).unwrap_or(usize::MAX);
+            let ticks = u32::try_from(passed.saturating_sub(self.ticks)).unwrap_or(u32::MAX);
+            self.ticks = passed;
             if let Some(master) = &mut self.master {
                 master.tick()?;
+                master.look(ticks)?;
             }
             placement.begin_tick();
             for (session, role) in self.sessions.iter_mut().zip(&self.roles) {
@@ -284,6 +300,7 @@ impl<'s> Recorder<'s> {
                 if tick == Tick::Unread {
                     recorded.note(ProblemKind::UnreadSample, &session.why_missing()?);
                 }
+                session.count_ticks(ticks)?;
                 session.look_around()?;
                 match tick {
                     Tick::Ended => self.memory.end(session.source_id(), begin.elapsed()),
@@ -350,52 +367,72 @@ impl<'s> Recorder<'s> {
         Ok(())
     }
 
-    /// Adds the duration of each recording, native frames, and labels.
-    fn finish(&mut self) -> Result<()> {
-        self.note_programs()?;
-        let roles = role::in_words(&self.roles)?;
-        self.put_roles_in_waits(&roles)?;
-        if let Some(master) = self.master.take() {
-            let (source, lived) = (master.source_id(), self.begin.map(|begin| begin.elapsed()));
-            if self.memory.has_ended(source) {
-                self.memory.end(source, lived.unwrap_or_default());
-            }
-            self.recorded.readings = master.readings();
-        }
+    /// The role of each recorded process. It also notes those that were not recorded, with theirs.
+    fn roles_in_words(&mut self) -> Result<Vec<Option<String>>> {
         let (refused, left_out) = (&self.family.refused, &self.family.left_out);
+        let starts = &self.recorded.starts;
+        // What was only the start of another program is no worker.
+        let is_start = |session: &Session| starts.contains(&session.source_id());
         let mut roles = Vec::new();
         for (session, role) in self.sessions.iter().zip(&self.roles) {
-            // Those that were only the start of another program are no worker.
-            if !self.recorded.starts.contains(&session.source_id()) {
+            if !is_start(session) {
                 roles.try_push(*role)?;
             }
         }
         roles.try_extend_from(refused.iter().map(|(_, role, _)| *role))?;
         roles.try_extend_from(left_out.iter().map(|(_, role)| *role))?;
         let mut words = role::in_words(&roles)?.into_iter();
-        let mut roles = Vec::new();
-        for session in &mut self.sessions {
-            let is_start = self.recorded.starts.contains(&session.source_id());
-            let role = if is_start {
-                None
-            } else {
-                words.next().flatten()
-            };
-            session.finish(role.as_deref(), &mut self.recorded.profile)?;
-            self.recorded.pauses.try_extend(session.pauses())?;
-            roles.try_push((session.source_id(), role))?;
-        }
-        let mut role = || words.next().flatten().unwrap_or_default();
+        let mut next = || words.next().flatten();
+        let of_sessions = self.sessions.iter().map(|session| {
+            let is_real = !is_start(session);
+            is_real.then(&mut next).flatten()
+        });
+        let of_sessions = of_sessions.try_vec()?;
         for (pid, _, why) in refused {
-            let one = (*pid, role(), message!("{why}"));
+            let one = (*pid, next().unwrap_or_default(), message!("{why}"));
             self.recorded.refused.try_push(one)?;
         }
         for (pid, _) in left_out {
-            self.recorded.left_out.try_push((*pid, role()))?;
+            let one = (*pid, next().unwrap_or_default());
+            self.recorded.left_out.try_push(one)?;
         }
-        let roles = roles
-            .iter()
-            .map(|(source, role)| (*source, role.as_deref()));
+        Ok(of_sessions)
+    }
+
+    /// Adds the duration of each recording, native frames, and labels.
+    fn finish(&mut self) -> Result<()> {
+        self.note_programs()?;
+        let roles = self.roles_in_words()?;
+        self.put_roles_in_waits(&roles)?;
+        if let Some(mut master) = self.master.take() {
+            if let Some(track) = master.take_track()? {
+                self.recorded.tracks.try_push(OfProcess {
+                    source: master.source_id(),
+                    master: 0,
+                    track,
+                })?;
+            }
+            let (source, lived) = (master.source_id(), self.begin.map(|begin| begin.elapsed()));
+            if self.memory.has_ended(source) {
+                self.memory.end(source, lived.unwrap_or_default());
+            }
+            self.recorded.readings = master.readings();
+        }
+        for (session, role) in self.sessions.iter_mut().zip(&self.roles) {
+            if let Some(track) = session.take_track()? {
+                self.recorded.tracks.try_push(OfProcess {
+                    source: session.source_id(),
+                    master: role.master().unwrap_or(0),
+                    track,
+                })?;
+            }
+        }
+        for (session, role) in self.sessions.iter_mut().zip(&roles) {
+            session.finish(role.as_deref(), &mut self.recorded.profile)?;
+            self.recorded.pauses.try_extend(session.pauses())?;
+        }
+        let sessions = self.sessions.iter().zip(&roles);
+        let roles = sessions.map(|(session, role)| (session.source_id(), role.as_deref()));
         self.memory.report(roles, &mut self.recorded)?;
         let mut recordings = Vec::new();
         for session in &mut self.sessions {
@@ -411,4 +448,11 @@ impl<'s> Recorder<'s> {
         }
         take_labels(&mut self.recorded.profile, &|| false)
     }
+}
+
+/// The time in nanoseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    let date = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
+    date.unwrap_or_default()
 }

@@ -16,6 +16,7 @@ use crate::record::cpu_clock::CpuClock;
 use crate::record::follow::{self, Followed};
 use crate::record::role::Role;
 use crate::record::samples::{AtTick, Samples, add_label};
+use crate::record::slot::Slot;
 use crate::record::source::{about_cpu, about_pauses, of_process, source};
 use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::record::stride::Stride;
@@ -27,6 +28,7 @@ use crate::recorded::source::{attribute, declare_types};
 use crate::recorded::states::{Activity, State, WhyFree};
 use crate::recorded::waits::{WAITS_FOR, WAITS_REFUSED, Wait, WaitKind, of_r};
 use crate::stack::reader::StackReader;
+use profile_core::analysis::parallel::Track;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::{TryCollect, TryGrow};
@@ -61,6 +63,8 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     waiting: Waiting,
     /// How long its cgroup was throttled before this recording, in nanoseconds, if it has one.
     throttling: Option<(Throttling, Option<u64>)>,
+    /// What it does for parallel work, if that is recorded.
+    slot: Option<Slot>,
     /// The time between two ticks, for which a sample stands if every tick is used.
     interval: Duration,
     stride: Stride,
@@ -187,6 +191,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             since: None,
             waiting: Waiting::default(),
             throttling: None,
+            slot: None,
             interval: settings.interval,
             stride: Stride::new(settings.interval),
             thread,
@@ -346,6 +351,22 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.since
     }
 
+    /// Also records what it does for parallel work, for [`Session::take_track()`].
+    pub fn record_slot(&mut self, slot: Slot) {
+        self.slot = Some(slot);
+    }
+
+    /// Counts ticks of parallel work, see [`Slot::count()`].
+    pub fn count_ticks(&mut self, ticks: u32) -> Result<()> {
+        self.slot.as_mut().map_or(Ok(()), |slot| slot.count(ticks))
+    }
+
+    /// What it did at each tick, if that was recorded.
+    pub fn take_track(&mut self) -> Result<Option<Track>> {
+        let slot = self.slot.take();
+        slot.map(|slot| slot.into_track(self.has_ended)).transpose()
+    }
+
     /// Its source in the profile.
     pub fn source_id(&self) -> SourceId {
         self.samples.source_id()
@@ -395,6 +416,22 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         if settings.clock == Clock::Wall {
             self.look_at_waits(&activity, now, passed, profile)?;
         }
+        let tick = self.take(&activity, is_found, settings, profile, natives)?;
+        if let Some(slot) = &mut self.slot {
+            slot.end_look(activity.state, self.since);
+        }
+        Ok(tick)
+    }
+
+    /// Takes a sample, unless this tick is not used.
+    fn take(
+        &mut self,
+        activity: &Activity,
+        is_found: bool,
+        settings: &Settings,
+        profile: &mut Profile,
+        natives: &mut Vec<NativeStack>,
+    ) -> Result<Tick> {
         let Some(ticks) = self.stride.next() else {
             return Ok(Tick::Idle);
         };
@@ -404,7 +441,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             return Ok(Tick::Unread);
         }
         let stops = self.pauses.len();
-        let tick = self.use_tick(&activity, ticks, settings, profile, natives);
+        let tick = self.use_tick(activity, ticks, settings, profile, natives);
         let pauses = self.pauses.get(stops..).unwrap_or_default();
         self.stride.add(pauses.iter().copied().map(u64::from).sum());
         self.is_unread = matches!(tick, Ok(Tick::Unread));
@@ -438,10 +475,17 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         natives: &mut Vec<NativeStack>,
     ) -> Result<Tick> {
         let state = activity.state;
-        let which = match settings.clock {
-            Clock::Cpu if state != State::Running => return Ok(Tick::Idle),
-            Clock::Cpu => Which::Computing,
-            Clock::Wall => Which::All,
+        let slot = self.slot.as_ref();
+        let must_see = slot.is_some_and(|slot| slot.must_read(self.since));
+        let by_cpu = settings.clock == Clock::Cpu;
+        let is_idle = by_cpu && state != State::Running;
+        if is_idle && !must_see {
+            return Ok(Tick::Idle);
+        }
+        let which = if by_cpu && !must_see {
+            Which::Computing
+        } else {
+            Which::All
         };
         let time = i64::try_from((self.interval * ticks).as_nanos()).unwrap_or(i64::MAX);
         let is_settled = self.native.is_none() && self.reader.is_settled();
@@ -455,9 +499,10 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             };
             return self.add(tick, Some(&wait), None, profile);
         }
-        let look = match which {
-            Which::All if is_asleep(state) => self.thread.wait()?,
-            _ => None,
+        let look = if !by_cpu && is_asleep(state) {
+            self.thread.wait()?
+        } else {
+            None
         };
         let begin = self.reader.now().time;
         let native = self.native.as_mut();
@@ -477,11 +522,21 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
                 (seen, free)
             }
             Outcome::Idle => return Ok(Tick::Idle),
+            Outcome::Nothing if is_idle => return Ok(Tick::Idle),
             Outcome::Nothing => {
                 self.waiting.forget();
                 return Ok(Tick::Unread);
             }
         };
+        if let Some(slot) = &mut self.slot {
+            slot.see(self.reader.stack(), self.reader.texts());
+        }
+        if by_cpu && !seen.computes {
+            if let Some(native) = &mut self.native {
+                native.discard();
+            }
+            return Ok(Tick::Idle);
+        }
         let mut tick = AtTick {
             time,
             cpu: time,
@@ -491,7 +546,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             computes: seen.computes,
         };
         let mut wait = None;
-        if which == Which::All {
+        if !by_cpu {
             let sample = (profile.samples.len(), begin);
             wait = self.waiting.of(seen, look, sample)?;
             if is_asleep(state) {

@@ -3,11 +3,13 @@
 use crate::recorded::memory::Ending;
 use crate::recorded::states::{State, WhyFree};
 use crate::stack::frames::Cut;
+use profile_core::analysis::parallel::Track;
 use profile_core::error::{Position, Result};
 use profile_core::formats::problems::{ProblemKind, Problems};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_core::model::{Profile, SourceId};
+use std::time::Duration;
 
 /// What happened at a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,15 @@ pub struct Ended {
     pub ending: Ending,
 }
 
+/// What a process did for parallel work.
+#[derive(Debug)]
+pub struct OfProcess {
+    pub source: SourceId,
+    /// The process to which it belongs; 0 if it belongs to none.
+    pub master: i32,
+    pub track: Track,
+}
+
 /// What was recorded.
 #[derive(Debug, Default)]
 pub struct Recorded {
@@ -98,6 +109,12 @@ pub struct Recorded {
     pub endings: Vec<Ended>,
     /// Readings of the clock of the process that asked for the recording.
     pub readings: Vec<ClockReading>,
+    /// With children: what each process did at each tick; when these began, in nanoseconds since 1970, and the time between two
+    /// of them; and how many processors the first process may use.
+    pub tracks: Vec<OfProcess>,
+    pub began: i64,
+    pub interval: Duration,
+    pub processors: Option<f64>,
 }
 
 impl Recorded {

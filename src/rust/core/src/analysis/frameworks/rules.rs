@@ -13,6 +13,33 @@ pub enum Action {
     Ends,
     /// It is a unit of work, with this key.
     Label(&'static str),
+    /// It shows where a process is in parallel work. Views do not use these rules.
+    Place(Mark),
+}
+
+/// Where a process is in parallel work, by a frame of its stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// What this function calls belongs to a worker's loop, or to the code that begins a task in a fork.
+    Loop,
+    /// Within a loop: this is the user's task.
+    Task,
+    /// It sends or receives data.
+    Transfer,
+    /// It starts R, a package, or workers.
+    Starts,
+}
+
+impl Mark {
+    pub fn named(name: &str) -> Option<Mark> {
+        match name {
+            "loop" => Some(Mark::Loop),
+            "task" => Some(Mark::Task),
+            "transfer" => Some(Mark::Transfer),
+            "starts" => Some(Mark::Starts),
+            _ => None,
+        }
+    }
 }
 
 /// A rule for functions of a package.
@@ -142,9 +169,10 @@ fn parse(text: &'static str) -> Result<(Rules, Vec<&'static str>)> {
                 inside.try_push((line, words))?;
                 continue;
             }
-            _ => match what.strip_prefix("label:") {
-                Some(key) => Action::Label(key),
-                None => {
+            _ => match (what.strip_prefix("label:"), Mark::named(what)) {
+                (Some(key), _) => Action::Label(key),
+                (None, Some(mark)) => Action::Place(mark),
+                (None, None) => {
                     others.try_push(line)?;
                     continue;
                 }

@@ -493,8 +493,10 @@ fn stack_of(rule: &Rule, frame: &str) -> Vec<String> {
 /// The rules of functions with one name, and this name with the package if the rule needs that.
 fn rules_with_names() -> impl Iterator<Item = (&'static Rule, String)> {
     let rules = Rules::get().unwrap().rules.iter();
-    let rules =
-        rules.filter(|rule| rule.name.end.is_none() && !matches!(rule.action, Action::Label(_)));
+    let is_of_frames = |rule: &&Rule| !matches!(rule.action, Action::Label(_) | Action::Place(_));
+    let rules = rules
+        .filter(|rule| rule.name.end.is_none())
+        .filter(is_of_frames);
     rules.map(|rule| match (rule.is_certain, rule.name.start) {
         (true, name) => (rule, format!("{}:{name}", rule.package)),
         (false, name) => (rule, name.to_owned()),

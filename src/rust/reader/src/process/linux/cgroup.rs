@@ -141,14 +141,8 @@ pub fn memory_left() -> Option<u64> {
 /// The folders with this file of the group of a process and those in which it is, from the innermost one. Both versions may
 /// be in use, one of them for a controller: version 2 has no names of controllers.
 fn folders_with(name: &str, pid: i32, controller: &str) -> Result<Vec<PathBuf>> {
-    let groups = fs::read_to_string(file_of(pid, "cgroup")).unwrap_or_default();
-    let mounts = fs::read_to_string(file("self/mountinfo")).unwrap_or_default();
     let mut folders = Vec::new();
-    let Some(path) = groups.lines().find_map(|line| path_of(line, controller)) else {
-        return Ok(folders);
-    };
-    let mut found = mounts.lines().filter_map(|line| mount(line, controller));
-    let Some((inner, outermost)) = found.find_map(|(root, at)| place(path, root, at)) else {
+    let Some((inner, outermost)) = folders_of(pid, controller) else {
         return Ok(folders);
     };
     for folder in inner.ancestors() {
@@ -160,6 +154,16 @@ fn folders_with(name: &str, pid: i32, controller: &str) -> Result<Vec<PathBuf>> 
         }
     }
     Ok(folders)
+}
+
+/// The folder of the group of a process for this controller, and the outermost one that can be seen.
+pub(super) fn folders_of(pid: i32, controller: &str) -> Option<(PathBuf, PathBuf)> {
+    let groups = fs::read_to_string(file_of(pid, "cgroup")).ok()?;
+    let mounts = fs::read_to_string(file("self/mountinfo")).ok()?;
+    let path = groups.lines().find_map(|line| path_of(line, controller))?;
+    let mut found = mounts.lines().filter_map(|line| mount(line, controller));
+    let (inner, outermost) = found.find_map(|(root, at)| place(path, root, at))?;
+    Some((inner, outermost.to_path_buf()))
 }
 
 /// The path in a line of `/proc/PID/cgroup`, `ID:CONTROLLERS:PATH`. Version 2 has no controllers there.
