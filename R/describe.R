@@ -149,6 +149,8 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     calls = described_numbers_of_calls(summary, x, call),
     spread = described_spread(x, processes, call),
     peak = described_peak(x),
+    threads = attr(summary, "threads"),
+    processors = attr(summary, "processors"),
     at_peak = described_at_peak(x, found, x$.source_text)
   )
   parts$notes <- described_notes(x, summary, parts)

@@ -283,6 +283,7 @@ record_profile <- function(
   pid <- Sys.getpid()
   cpu_time <- function() NULL
   used <- NULL
+  alone <- NULL
   .start_of_recording <- function() {
     if (is_exact) finish <<- with_allocations(finish, threshold, folder, children$any, reader, call)
     if (!is.null(counting)) counting$start()
@@ -294,13 +295,15 @@ record_profile <- function(
       return()
     }
     if (is.null(used)) used <<- cpu_time()
+    if (!children$any && is.null(alone)) alone <<- end_lookout()
     if (!is.null(counting)) counting$end()
     options(old)
     the$recording <- NULL
     duration <- as.numeric(difftime(Sys.time(), started, units = "secs"))
     counts <- if (children$any) end_helper()
     x <- tidy_recording(finish(), frames, started, code, env, call)
-    x <- with_reason_for_no_lines(with_cpu_time(x, used), isTRUE(old$keep.source))
+    x <- with_thread_times(with_cpu_time(x, used), alone$threads)
+    x <- with_reason_for_no_lines(x, isTRUE(old$keep.source))
     at_peak <- if (!is.null(reader)) snapshot_of_reader(folder, call)
     # From here on, Ctrl-C loses what others have recorded.
     the$last_profile <- complete_recording(x, at_peak, counting, code, call, env)
@@ -309,7 +312,7 @@ record_profile <- function(
       x <- with_children(x, result_of_helper(folder, counts), frames, duration, clock, call)
       the$last_profile <- complete_recording(x, at_peak, counting, code, call, env)
     } else {
-      end_lookout()
+      alone$say()
     }
   }
   # Whatever was started is ended.

@@ -164,8 +164,8 @@ fn rust_lookout_start() -> Robj {
     })
 }
 
-// Ends this, and returns `cpu`, the CPU time that this process and each of them has used, in seconds, and `forks`, how often
-// this process was forked meanwhile.
+// Ends this, and returns `cpu`, the CPU time that this process and each of them has used, in seconds, `forks`, how often
+// this process was forked meanwhile, and `threads`, what is stored about the CPU time of its threads.
 #[extendr]
 fn rust_lookout_end() -> Robj {
     outcome(|arena| {
@@ -175,6 +175,7 @@ fn rust_lookout_end() -> Robj {
         arena.list(&[
             ("cpu", arena.numbers(&cpu_seconds(seen.as_ref())?)?),
             ("forks", arena.number(forks as f64)?),
+            ("threads", to_r::thread_facts(arena, seen.as_ref())?),
         ])
     })
 }
@@ -320,7 +321,8 @@ fn rust_processes() -> Robj {
 
 // Runs a program (its path and its arguments) in the place of this process and returns `status`, its exit status, see
 // `program::run()`; `cpu`, the CPU time of this program and of each R process that belonged to it, in seconds; `peak`, its
-// highest memory in bytes, NA if that is unknown; and `endings`, a row if it has not ended as usual.
+// highest memory in bytes, NA if that is unknown; `endings`, a row if it has not ended as usual; and `threads`, what is stored
+// about the CPU time of its threads.
 #[extendr]
 fn rust_run_program(command: &Robj) -> Robj {
     outcome(|arena| {
@@ -344,6 +346,7 @@ fn rust_run_program(command: &Robj) -> Robj {
                 "endings",
                 to_r::endings(arena, ending.iter().map(|ending| (0, "", ending)))?,
             ),
+            ("threads", to_r::thread_facts(arena, seen.as_ref())?),
         ])
     })
 }

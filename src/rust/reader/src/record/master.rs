@@ -5,9 +5,11 @@ use crate::process::{Process, ProcessMemory, cpu_time_of_process};
 use crate::record::role;
 use crate::record::session::open_reader;
 use crate::record::source::source;
+use crate::record::threads::ThreadWatch;
 use crate::recorded::result::ClockReading;
 use crate::recorded::settings::Settings;
 use crate::recorded::source::attribute;
+use crate::recorded::threads::about_threads;
 use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -20,6 +22,7 @@ pub struct Master {
     /// It is not used to record this process, but to open its forks.
     reader: Option<StackReader<ProcessMemory>>,
     readings: Vec<ClockReading>,
+    threads: ThreadWatch,
 }
 
 impl Master {
@@ -34,6 +37,7 @@ impl Master {
             reader: mappings
                 .and_then(|mappings| open_reader(&process, &mappings))
                 .ok(),
+            threads: ThreadWatch::start(&process, process.pid)?,
             process,
             source,
             readings: Vec::new(),
@@ -67,6 +71,7 @@ impl Master {
 
     /// Reads its clock. ClockReadings between which it has not run are left out.
     pub fn tick(&mut self) -> Result<()> {
+        self.threads.look(self.process.pid)?;
         let date = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let date = date.and_then(|date| i64::try_from(date.as_nanos()).ok());
         let (Some(date), Some(cpu)) = (date, cpu_time_of_process(self.process.pid)) else {
@@ -80,7 +85,13 @@ impl Master {
         Ok(())
     }
 
-    pub fn readings(self) -> Vec<ClockReading> {
-        self.readings
+    /// Ends: adds the CPU time of its threads to its source, and returns the readings.
+    pub fn finish(mut self, profile: &mut Profile) -> Result<Vec<ClockReading>> {
+        self.threads.read(self.process.pid)?;
+        let about = about_threads(&self.threads.end(true)?, profile)?;
+        if let Some(source) = profile.sources.get_mut(self.source.row()) {
+            source.attributes.try_extend_from(about.into_iter())?;
+        }
+        Ok(self.readings)
     }
 }

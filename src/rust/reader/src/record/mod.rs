@@ -7,6 +7,7 @@
 //! - [`stop_and_read`]: keeps a thread where it is while its stack is read; [`samples`]: adds the stack to the profile;
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
 //! - [`follow`]: which thread of a process runs R; [`activity`]: what it does, for lists of processes;
+//! - [`threads`]: the CPU time of all threads of a process;
 //! - [`memory`]: how much memory processes take, and whether they were killed for it;
 //! - [`dump`]: reads one stack of a process.
 
@@ -27,3 +28,4 @@ pub mod session;
 pub mod source;
 pub mod stop_and_read;
 mod stride;
+pub mod threads;

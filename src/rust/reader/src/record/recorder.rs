@@ -331,7 +331,7 @@ impl<'s> Recorder<'s> {
             if self.memory.has_ended(source) {
                 self.memory.end(source, lived.unwrap_or_default());
             }
-            self.recorded.readings = master.readings();
+            self.recorded.readings = master.finish(&mut self.recorded.profile)?;
         }
         let (refused, left_out) = (&self.family.refused, &self.family.left_out);
         let mut roles = Vec::new();

@@ -19,10 +19,12 @@ use crate::record::samples::{AtTick, Samples};
 use crate::record::source::{about_cpu, about_pauses, of_process, source};
 use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::record::stride::Stride;
+use crate::record::threads::ThreadWatch;
 use crate::recorded::result::Tick;
 use crate::recorded::settings::{Clock, Settings};
 use crate::recorded::source::{attribute, declare_types};
 use crate::recorded::states::{Activity, State};
+use crate::recorded::threads::about_threads;
 use crate::stack::reader::StackReader;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
@@ -52,6 +54,8 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     /// The files that were searched, by their addresses.
     modules: Vec<u64>,
     cpu: CpuClock,
+    /// The CPU time of all threads of the process, if they can be read.
+    threads: Option<ThreadWatch>,
     /// The time between two ticks, for which a sample stands if every tick is used.
     interval: Duration,
     stride: Stride,
@@ -93,11 +97,13 @@ impl<'s> Session<'s> {
         } else {
             None
         };
+        let threads = ThreadWatch::start(process, thread.id())?;
         let now = Instant::now();
         let session = Session::new(process, thread, reader, settings, profile, now)?;
         Ok(Session {
             number,
             native,
+            threads: Some(threads),
             has_span,
             modules: modules(&mappings)?,
             ..session
@@ -165,6 +171,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             searched: now,
             modules: Vec::new(),
             cpu,
+            threads: None,
             interval: settings.interval,
             stride: Stride::new(settings.interval),
             thread,
@@ -187,6 +194,9 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.cpu = CpuClock::default();
         self.cpu.read(Some(0), begin);
         self.cpu.read(self.thread.cpu_time(), now);
+        if let Some(threads) = &mut self.threads {
+            threads.include_start();
+        }
     }
 
     /// Finds what is needed for complete stacks from the first sample on. This takes some milliseconds.
@@ -227,6 +237,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.reader.locate(|r, _| r.stack = stack);
         self.cpu = std::mem::take(&mut before.cpu);
         self.cpu.discard();
+        std::mem::swap(&mut self.threads, &mut before.threads);
     }
 
     /// Ends the recording now: adds how long it was, its CPU time, how long the process was stopped, and its role.
@@ -254,7 +265,14 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let duration = end.saturating_duration_since(self.begin).as_nanos();
         self.samples.source(profile).duration = i64::try_from(duration).ok();
         let balance = self.cpu.end(self.interval, !profile.samples.is_empty())?;
-        let about = about_cpu(balance, profile)?;
+        let mut about = about_cpu(balance, profile)?;
+        if let Some(threads) = &mut self.threads {
+            if !self.has_ended {
+                threads.read(self.thread.id())?;
+            }
+            let threads = threads.end(!profile.samples.is_empty())?;
+            about.try_extend_from(about_threads(&threads, profile)?.into_iter())?;
+        }
         let attributes = &mut self.samples.source(profile).attributes;
         attributes.try_extend_from(about.into_iter())?;
         let interval = self.interval.as_nanos() as f64;
@@ -334,6 +352,9 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         // The only thread of a process need not be followed, unless the stack of a fork is not that of its parent.
         let is_found = !(activity.has_others || self.is_unread) || self.follow(&mut activity)?;
         self.last = now;
+        if let Some(threads) = self.threads.as_mut().filter(|_| activity.has_others) {
+            threads.look(self.thread.id())?;
+        }
         let Some(ticks) = self.stride.next() else {
             return Ok(Tick::Idle);
         };

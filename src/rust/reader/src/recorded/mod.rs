@@ -2,7 +2,7 @@
 //!
 //! - [`settings`]: which processes to record, and how; [`ticks`]: when samples are due; [`states`]: of threads;
 //! - [`source`]: describes a process in a profile; [`memory`]: its memory, and how it ended; [`result`]: what was
-//!   recorded; [`waits`]: what a thread waits for; [`dump`]: one stack of a process, also of one that has left a core file.
+//!   recorded; [`threads`]: the CPU time of other threads; [`waits`]: what a thread waits for; [`dump`]: one stack of a process, also of one that has left a core file.
 
 pub mod dump;
 pub mod memory;
@@ -10,5 +10,6 @@ pub mod result;
 pub mod settings;
 pub mod source;
 pub mod states;
+pub mod threads;
 pub mod ticks;
 pub mod waits;

@@ -71,27 +71,9 @@ impl MemoryLimit {
 impl Cgroup {
     /// The group that limits the memory of this process; `None` if there is none that can be seen.
     pub fn of(pid: i32) -> Result<Option<Cgroup>> {
-        let groups = fs::read_to_string(file_of(pid, "cgroup")).unwrap_or_default();
-        let mounts = fs::read_to_string(file("self/mountinfo")).unwrap_or_default();
         // Both versions may be in use, one of them for memory.
         for (names, controller) in [(&VERSION_1, "memory"), (&VERSION_2, "")] {
-            let Some(path) = groups.lines().find_map(|line| path_of(line, controller)) else {
-                continue;
-            };
-            let mut found = mounts.lines().filter_map(|line| mount(line, controller));
-            let Some(folder) = found.find_map(|(root, at)| place(path, root, at)) else {
-                continue;
-            };
-            let (inner, outermost) = folder;
-            let mut folders = Vec::new();
-            for folder in inner.ancestors() {
-                if folder.join(names.kills).exists() {
-                    folders.try_push(folder.to_path_buf())?;
-                }
-                if folder == outermost {
-                    break;
-                }
-            }
+            let folders = folders(pid, controller, names.kills)?;
             if !folders.is_empty() {
                 return Ok(Some(Cgroup { folders, names }));
             }
@@ -127,6 +109,30 @@ impl Cgroup {
             "oom_kill",
         )
     }
+}
+
+/// The folder of the group of a process, and those of the groups in which it is, up to the outermost one, as far as they have
+/// a file. `controller` is that of version 1, and empty for version 2.
+pub(super) fn folders(pid: i32, controller: &str, name: &str) -> Result<Vec<PathBuf>> {
+    let groups = fs::read_to_string(file_of(pid, "cgroup")).unwrap_or_default();
+    let mounts = fs::read_to_string(file("self/mountinfo")).unwrap_or_default();
+    let mut folders = Vec::new();
+    let Some(path) = groups.lines().find_map(|line| path_of(line, controller)) else {
+        return Ok(folders);
+    };
+    let mut found = mounts.lines().filter_map(|line| mount(line, controller));
+    let Some((inner, outermost)) = found.find_map(|(root, at)| place(path, root, at)) else {
+        return Ok(folders);
+    };
+    for folder in inner.ancestors() {
+        if folder.join(name).exists() {
+            folders.try_push(folder.to_path_buf())?;
+        }
+        if folder == outermost {
+            break;
+        }
+    }
+    Ok(folders)
 }
 
 /// How many processes of this machine the kernel has killed to free memory.
