@@ -41,7 +41,7 @@ fn lookout() -> MutexGuard<'static, Option<Lookout>> {
 
 /// Called before the library is unloaded.
 pub fn abandon() {
-    drop(lookout().take().map(|lookout| lookout.end(None)));
+    drop(lookout().take().map(Lookout::end));
 }
 
 /// CPU times in seconds, if processes could be looked at.
@@ -157,7 +157,7 @@ fn rust_processes_recorded(lazy: &Robj) -> Robj {
 fn rust_lookout_start() -> Robj {
     outcome(|_| {
         // Without it, only a hint is missing.
-        drop(lookout().take().map(|lookout| lookout.end(None)));
+        drop(lookout().take().map(Lookout::end));
         *lookout() = Lookout::start(std::process::id() as i32).ok();
         FORKS.store(count_forks(), Ordering::Relaxed);
         Ok(RObject::null())
@@ -170,7 +170,8 @@ fn rust_lookout_start() -> Robj {
 fn rust_lookout_end() -> Robj {
     outcome(|arena| {
         let lookout = lookout().take();
-        let seen = lookout.and_then(|lookout| lookout.end(None).ok());
+        let seen = lookout.and_then(|lookout| lookout.end().ok());
+        let seen = seen.and_then(|seen| seen.result(None).ok());
         let forks = count_forks().saturating_sub(FORKS.load(Ordering::Relaxed));
         arena.list(&[
             ("cpu", arena.numbers(&cpu_seconds(seen.as_ref())?)?),
@@ -326,13 +327,15 @@ fn rust_processes() -> Robj {
 #[extendr]
 fn rust_run_program(command: &Robj) -> Robj {
     outcome(|arena| {
-        let mut lookout = None;
-        let ended = program::run(&argument(command).paths()?, |pid| {
+        let (lookout, seen) = (Cell::new(None), Cell::new(None));
+        let ended = program::run(
+            &argument(command).paths()?,
             // Without it, only a hint is missing.
-            lookout = Lookout::start(pid).ok();
-        })?;
+            |pid| lookout.set(Lookout::start(pid).ok()),
+            || seen.set(lookout.take().and_then(|lookout| lookout.end().ok())),
+        )?;
         let end = ended.signal.map_or(End::Exited, End::Signal);
-        let seen = lookout.and_then(|lookout| lookout.end(Some(end)).ok());
+        let seen = seen.take().and_then(|seen| seen.result(Some(end)).ok());
         let peak = seen.as_ref().and_then(|seen| seen.peak);
         let ending = seen.as_ref().and_then(|seen| seen.ending);
         arena.list(&[

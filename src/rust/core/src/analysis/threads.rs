@@ -19,7 +19,8 @@ const CPU: &str = "profile.threads.cpu.";
 const COUNT: &str = "profile.threads.count.";
 const ALL: &str = "profile.threads.";
 
-/// Threads are shown if they have used this part of the CPU time of all.
+/// Threads are shown if they have used this part of the CPU time of all, and stored if all others than R's together have:
+/// many packages have a thread that only keeps the time.
 const LEAST: f64 = 0.01;
 
 /// The threads that a library has started.
@@ -47,10 +48,17 @@ impl Threads {
         self.others.is_empty() && self.ended == 0.0
     }
 
+    /// The CPU time of others than the thread that runs R, and the least that counts.
+    fn of_others(&self) -> (f64, f64) {
+        let of_others = self.ended + self.others.iter().map(|one| one.cpu).sum::<f64>();
+        (of_others, LEAST * (self.r + of_others))
+    }
+
     /// What is stored about a source: keys, the kinds of values, and values.
     pub fn facts(&self) -> Result<Vec<(String, ValueKind, String)>> {
         let mut facts = Vec::new();
-        if self.is_r_only() {
+        let (of_others, least) = self.of_others();
+        if self.is_r_only() || of_others < least {
             return Ok(facts);
         }
         facts.try_push(whole(R, "", self.r))?;
@@ -72,8 +80,7 @@ impl Threads {
     /// shown. What has used less is left out.
     pub fn shown(profile: &Profile) -> Result<Option<Threads>> {
         let mut all = Threads::of(profile)?;
-        let others: f64 = all.others.iter().map(|one| one.cpu).sum();
-        let least = LEAST * (all.r + others + all.ended);
+        let (_, least) = all.of_others();
         all.others.retain(|one| one.cpu >= least && one.cpu > 0.0);
         if all.ended < least {
             all.ended = 0.0;
@@ -143,31 +150,41 @@ fn whole(key: &str, name: &str, value: f64) -> (String, ValueKind, String) {
     )
 }
 
-/// What is stored about a source, as attributes and as comments such as `profile.threads.r: 1700000000`.
+/// What is stored about a source: as attributes, or as comments such as `profile.threads.r: 1700000000`.
 fn stored<'p>(
+    profile: &'p Profile,
+    source: &'p Source,
+) -> impl Iterator<Item = (&'p str, &'p str)> {
+    let has_attributes = in_attributes(profile, source).next().is_some();
+    let comments = in_comments(profile, source).filter(move |_| !has_attributes);
+    in_attributes(profile, source).chain(comments)
+}
+
+fn in_attributes<'p>(
     profile: &'p Profile,
     source: &'p Source,
 ) -> impl Iterator<Item = (&'p str, &'p str)> {
     let text = |id| profile.strings.get(id);
     let attributes = source.attributes.iter();
     let attributes = attributes.map(move |one| (text(one.key), text(one.value.text)));
-    let comments = source.comments.iter().map(move |&id| text(id));
-    let comments = comments.filter_map(|comment| comment.rsplit_once(": "));
-    let all = attributes.chain(comments);
-    all.filter(|(key, _)| key.starts_with(ALL))
+    attributes.filter(|(key, _)| key.starts_with(ALL))
 }
 
-/// Comments that store this for formats without attributes, in which the sources become one.
+fn in_comments<'p>(
+    profile: &'p Profile,
+    source: &'p Source,
+) -> impl Iterator<Item = (&'p str, &'p str)> {
+    let comments = source.comments.iter().map(|&id| profile.strings.get(id));
+    let comments = comments.filter_map(|comment| comment.rsplit_once(": "));
+    comments.filter(|(key, _)| key.starts_with(ALL))
+}
+
+/// Comments that store this for formats without attributes, in which the sources become one. Comments that exist are kept
+/// as they are.
 pub fn thread_comments(profile: &Profile) -> Result<Vec<String>> {
     let mut comments = Vec::new();
-    let has_attribute = |source: &Source| {
-        let mut keys = source
-            .attributes
-            .iter()
-            .map(|one| profile.strings.get(one.key));
-        keys.any(|key| key.starts_with(ALL))
-    };
-    if profile.sources.iter().any(has_attribute) {
+    let mut sources = profile.sources.iter();
+    if !sources.any(|source| in_comments(profile, source).next().is_some()) {
         for (key, _, text) in Threads::of(profile)?.facts()? {
             comments.try_push(message!("{key}: {text}"))?;
         }
@@ -264,14 +281,19 @@ mod tests {
         store(&mut profile, 0, "7", &threads(9.7e9, &some, 0.99e8, 2.0));
         let found = Threads::shown(&profile).unwrap().unwrap();
         assert_eq!(found, threads(9.7e9, &some[1..], 0.0, 2.0));
+        // Of one process, it may be enough, but not of all.
         let mut profile = two();
-        store(&mut profile, 0, "7", &threads(9.99e9, &some[..1], 0.0, 2.0));
+        store(&mut profile, 0, "7", &threads(9e9, &some[..1], 0.0, 2.0));
+        store(&mut profile, 1, "8", &threads(9e9, &some[1..], 0.0, 2.0));
         assert_eq!(Threads::shown(&profile).unwrap(), None);
     }
 
     #[test]
     fn only_r_is_nothing_to_store() {
         assert_eq!(threads(1e9, &[], 0.0, 2.0).facts().unwrap(), []);
+        let some = [of("a", 1.0, 0.5e8)];
+        assert_eq!(threads(9.9e9, &some, 0.49e8, 2.0).facts().unwrap(), []);
+        assert_eq!(threads(9.9e9, &some, 0.51e8, 2.0).facts().unwrap().len(), 5);
     }
 
     #[test]
@@ -296,7 +318,12 @@ mod tests {
             let id = read.strings.intern(comment).unwrap();
             read.sources[0].comments.push(id);
         }
-        assert_eq!(Threads::shown(&read).unwrap(), Some(one));
+        assert_eq!(Threads::shown(&read).unwrap(), Some(one.clone()));
+        // The agent stores both.
+        let mut both = read.clone();
+        store(&mut both, 0, "7", &one);
+        assert_eq!(Threads::shown(&both).unwrap(), Some(one));
+        assert!(thread_comments(&both).unwrap().is_empty());
         // What was read is not written again.
         assert!(thread_comments(&read).unwrap().is_empty());
         // What is no time is ignored.

@@ -47,7 +47,7 @@ impl Seen {
 }
 
 /// What the thread has seen.
-struct Looked {
+pub struct Looked {
     processes: Vec<Seen>,
     /// The memory of the recorded process, and when that began.
     memory: MemoryWatch,
@@ -90,10 +90,11 @@ impl Lookout {
                 if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
                     look(&of, &mut family, &mut seen, false)?;
                     memory.look(&|| begin.elapsed());
-                    threads.read(r)?;
                     break;
                 }
             }
+            // As long as its parent has not asked how it has ended, the system knows the CPU time of a process.
+            threads.read(r)?;
             Ok(Looked {
                 processes: seen,
                 memory,
@@ -115,21 +116,27 @@ impl Lookout {
         self.home == process::id()
     }
 
-    /// Ends, and returns what was seen. `end` is how the recorded process has ended, if it has.
-    pub fn end(self, end: Option<End>) -> Result<OfAlone> {
+    /// Looks for the last time.
+    pub fn end(self) -> Result<Looked> {
         drop(self.end);
         let panicked =
             |_| Error::Process(message!("The thread that looks for processes has failed."));
-        let mut seen = self.thread.join().map_err(panicked)??;
+        self.thread.join().map_err(panicked)?
+    }
+}
+
+impl Looked {
+    /// What was seen. `end` is how the recorded process has ended, if it has.
+    pub fn result(mut self, end: Option<End>) -> Result<OfAlone> {
         if let Some(end) = end {
-            seen.memory.end_as(seen.source, end, seen.begin.elapsed());
+            self.memory.end_as(self.source, end, self.begin.elapsed());
         }
-        let of = seen.memory.processes().next();
+        let of = self.memory.processes().next();
         Ok(OfAlone {
-            cpu: seen.processes.iter().map(Seen::used).try_vec()?,
+            cpu: self.processes.iter().map(Seen::used).try_vec()?,
             peak: of.map(|of| of.peak),
             ending: of.and_then(|of| of.ending),
-            threads: seen.threads,
+            threads: self.threads,
         })
     }
 }

@@ -342,6 +342,10 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let now = self.reader.now().time;
         let Some(mut activity) = self.look(placement) else {
             self.has_ended = true;
+            // The system knows its CPU time until its parent has asked how it has ended.
+            if let Some(threads) = &mut self.threads {
+                threads.read(self.thread.id())?;
+            }
             return Ok(Tick::Ended);
         };
         if self.thread.has_left() {
