@@ -37,6 +37,12 @@ threads_text <- function(threads, processors) {
   paste0(paste(c(paste(used, collapse = ", "), allowed), collapse = "; "), ".")
 }
 
+# For `describe_profile()`.
+described_threads <- function(summary) {
+  used <- attr(summary, "threads")
+  if (!is.null(used)) list(used = used, processors = attr(summary, "processors"))
+}
+
 format_threads <- function(threads, processors, width) {
   if (!is.null(threads)) wrap("Threads:   ", threads_text(threads, processors), width)
 }

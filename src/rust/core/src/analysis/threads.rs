@@ -24,7 +24,7 @@ const ALL: &str = "profile.threads.";
 const LEAST: f64 = 0.01;
 
 /// The threads that a library has started.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct OfLibrary {
     pub name: String,
     /// How many of them have used CPU time, at most at the same time.
