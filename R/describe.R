@@ -304,7 +304,7 @@ described_at_peak <- function(x, found, texts) {
 # What held the memory, without what no object of R holds, and without what each R process has.
 described_snapshot <- function(x) {
   number <- function(key) as.numeric(c(source_attribute(x, key), NA)[[1]])
-  held <- holders(x, n = .Machine$integer.max)
+  held <- holders(x, n = Inf)
   others <- paste0("^(", paste(c(data_model()$not_r, roots_of_nothing, roots_of_r), collapse = "|"), ")( |$)")
   list(
     bytes = attr(held, "sum"), held = tibble::as_tibble(utils::head(held[!grepl(others, held$held_by), ], most_copies)),
