@@ -110,6 +110,14 @@ check_count <- function(x, name, call, least = 1) {
   }
 }
 
+# The maximum number of rows of a result or a picture, as a number that all functions accept.
+check_most_rows <- function(n, call) {
+  if (!is.numeric(n) || length(n) != 1 || !isTRUE(n >= 1)) {
+    abort_argument(paste0("`n` must be a number of rows, 1 or greater, or `Inf`, not ", describe_object(n), "."), call)
+  }
+  min(n, .Machine$integer.max)
+}
+
 # `bytes`: whether values may be bytes that are not valid text, as in HTTP headers.
 check_texts <- function(x, name, call, bytes = FALSE) {
   named <- length(x) == 0 || rlang::is_named(x) && all(is_valid_text(names(x))) && !anyDuplicated(names(x))

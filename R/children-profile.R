@@ -201,8 +201,9 @@ with_attributes <- function(x, source, values) {
 
 # ---- Without them ------------------------------------------------------------------
 
-# Begins to look out for processes that work for this one, and returns a function that ends this, and says how to record
-# them if they have worked while this one has waited.
+# Begins to look out for processes that work for this one, and returns a function that ends this. It returns `threads`, see
+# `with_thread_times()`, and `say`, a function that says how to record the processes if they have worked while this one has
+# waited.
 start_lookout <- function(started) {
   force(started)
   children <- function() sum(proc.time()[c("user.child", "sys.child")])
@@ -216,7 +217,9 @@ start_lookout <- function(started) {
       cpu <- c(cpu, max(0, children() - before - sum(cpu[-1])))
     }
     elapsed <- as.numeric(difftime(Sys.time(), started, units = "secs"))
-    say_children(cpu, elapsed, "R", "`record_profile(..., children = TRUE)`")
+    list(
+      threads = seen$threads, say = function() say_children(cpu, elapsed, "R", "`record_profile(..., children = TRUE)`")
+    )
   }
 }
 

@@ -8,7 +8,7 @@
 #'
 #' @param x A comparison, see [compare_profiles()].
 #' @param ... Must be empty.
-#' @param n The number of rows to draw: those with the greatest change.
+#' @param n The number of rows to draw: those with the greatest change; `Inf` for all.
 #' @param main The title.
 #'
 #' @return `x`, invisibly.
@@ -19,7 +19,7 @@
 #' plot(compare_profiles(runs))
 plot.profile_comparison <- function(x, ..., n = 15, main = NULL) {
   call <- call_without_dots()
-  check_count(n, "n", call)
+  n <- check_most_rows(n, call)
   check_text(main, "main", call)
   columns <- c("name", "base", "new", "ratio", "lower", "upper", "verdict")
   if (!is.data.frame(attr(x, "whole")) || !all(columns %in% names(x))) {

@@ -64,6 +64,7 @@ description_head <- function(parts, width) {
   c(
     paste(c(paste("<profile>", amount), time, interval, count_of(run$functions, "function")), collapse = ", "),
     format_origin(run$sources, run$processes, width, ellipsis = "~", run$sources$program),
+    format_threads(parts$threads$used, parts$threads$processors, width),
     format_peak(parts$peak, width),
     if (length(start) == 1) {
       # The time of a file of Rprof() is derived from the modification time of the file.

@@ -33,6 +33,9 @@
 #' forks share counts once, as for the limit of a container. The latter is measured from time to time, so it is a lower
 #' bound.
 #'
+#' The line `Threads` shows the CPU time of other threads than R's, by the library that started them, see *Other threads* in
+#' [record_profile()].
+#'
 #' If frameworks add more than ten frames to an average sample, the call tree is shown without them, see
 #' [`filter_profile(hide_plumbing = TRUE)`][filter_profile()].
 #'
@@ -112,6 +115,8 @@
 #'     `end`, how the process ended (`NA` if by itself or unknown); `together`, the highest memory of several processes at
 #'     one moment, and `count`, their number; `limit`, the limit of their cgroup, and `kills`, the number of its processes
 #'     that the kernel has killed to free memory (`NA` if unknown or none). `NULL` if the memory of processes is unknown}
+#'   \item{threads}{list: `used`, the tibble `threads` of [summary()][summary.profile_data()], and `processors`, how many are
+#'     allowed, see *Other threads* in [record_profile()]; `NULL` if other threads have used less than 1% of the CPU time}
 #'   \item{at_peak}{list: what vectors were in use when they had the most bytes, garbage included, see
 #'     `record_profile(memory = "exact")`: `process` (`NULL` if there is only one), `bytes`, `seconds` since the recording
 #'     began, `collected`, the most bytes right after a garbage collection; `places`, a tibble of where they were allocated,
@@ -190,6 +195,7 @@ describe_profile <- function(x, ..., n = NULL, min_share = 0.02, type = NULL) {
     parallel = described_parallel(x),
     spread = described_spread(x, processes, call),
     peak = described_peak(x),
+    threads = described_threads(summary),
     at_peak = described_at_peak(x, found, x$.source_text)
   )
   parts$notes <- described_notes(x, summary, parts)
@@ -347,7 +353,7 @@ described_at_peak <- function(x, found, texts) {
 # What held the memory, without what no object of R holds, and without what each R process has.
 described_snapshot <- function(x) {
   number <- function(key) as.numeric(c(source_attribute(x, key), NA)[[1]])
-  held <- holders(x, n = .Machine$integer.max)
+  held <- holders(x, n = Inf)
   others <- paste0("^(", paste(c(data_model()$not_r, roots_of_nothing, roots_of_r), collapse = "|"), ")( |$)")
   list(
     bytes = attr(held, "sum"), held = tibble::as_tibble(utils::head(held[!grepl(others, held$held_by), ], most_copies)),

@@ -27,8 +27,8 @@
 #' a profile that contains several snapshots of a process, the memory is counted several times.
 #'
 #' @param x A profile, see [profile_data], or the path of a file. For `format()` and `print()`, holders.
-#' @param n The maximum number of rows: those with the most memory; when printing, the number of rows of `x` to show, by
-#'   default all.
+#' @param n The maximum number of rows: those with the most memory, `Inf` for all; when printing, the number of rows of `x`
+#'   to show, by default all.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
 #' @param by What the first step of each path is, before the root: `"process"`, `"source"`, the key of a label
 #'   or another word for whole samples, see *Words for `by`* in the help of [summary()][summary.profile_data()]. `NULL`
@@ -63,7 +63,7 @@
 #' holders(x, n = 3)
 holders <- function(x, n = 10, ..., by = NULL) {
   call <- call_without_dots()
-  check_count(n, "n", call)
+  n <- check_most_rows(n, call)
   at_peak <- if (!missing(x)) attr(x, "snapshot", exact = TRUE)
   x <- if (is.null(at_peak)) as_unchecked_v2(x, call) else at_peak
   if (!is.null(by)) {

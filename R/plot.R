@@ -21,7 +21,7 @@
 #' @param view The picture: `"flame"`, `"time"`, or `"lines"`.
 #' @param type The sample type to sum, for `"flame"` and `"lines"`, as in [summary()][summary.profile_data()].
 #' @param source_id Values of `source_id`: the recorded runs to show. By default all runs; for `"time"` the first one.
-#' @param n The number of lines, for `"lines"`.
+#' @param n The number of lines, for `"lines"`; `Inf` for all.
 #' @param main The title. By default it describes what is shown, with the sum.
 #'
 #' @return What was drawn, invisibly: for `"flame"` the rows of the [call_tree()] that are wide enough to be
@@ -45,7 +45,7 @@ plot.profile_data <- function(
   view <- check_choice(view, views, "view", call)
   check_type(type, call)
   check_text(main, "main", call)
-  check_count(n, "n", call)
+  n <- check_most_rows(n, call)
   x <- as_unchecked_v2(x, call)
   # In other methods of plot(), `type` is the kind of picture.
   if (!is.null(type) && type %in% setdiff(views, x$sample_values$type)) {

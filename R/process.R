@@ -61,7 +61,8 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #' quarter of the time at most: if stacks of thousands of calls take longer, there are fewer samples, which stand for
 #' more than one interval each. How often it was stopped, how long in total, and the longest time are in
 #' `.source_attributes`, as `profile.pauses`, `profile.pauses.total` and `profile.pauses.longest`, in nanoseconds.
-#' - Only R's thread is stopped; other threads continue.
+#' - Only R's thread is stopped; other threads continue. Their CPU time is recorded, see *Other threads* in
+#'   [record_profile()].
 #' - No debugger can be attached during that time. If one is attached already, the process is not stopped, and a warning
 #'   says for how many samples; with `native = TRUE`, there is an error.
 #' - A process that waits in a system call is not stopped, except with `native = TRUE`. The system then interrupts and

@@ -146,7 +146,7 @@ profile_version <- function(x) {
 #'   values were measured since the previous sample, see *Memory profiles* in [profile_data], `time` is the sampled time in
 #'   seconds (`NULL` if unknown), `alloc_type` is the sample type of allocated memory, `exact_memory` whether each vector
 #'   was recorded in all sources, `used` the CPU time of R's thread (`NULL`, except if it differs from `time`, see *CPU
-#'   time* in [record_profile()]), and `counted` is a list: `samples` is the number of samples counted, `sum` their sum,
+#'   time* in [record_profile()]), `threads` and `processors` are described in *Other threads* there, and `counted` is a list: `samples` is the number of samples counted, `sum` their sum,
 #'   `without_stack` and `sum_without_stack` are the same for samples with a value but without a stack, and `without_value`
 #'   is the number of samples without a value of the type.
 #'

@@ -90,6 +90,30 @@
 #'
 #' With `children = TRUE`, CPU times are multiplied by a factor instead, as in [profile_process()].
 #'
+#' @section Other threads:
+#' Samples show the thread that runs R. Libraries that compute in parallel have threads of their own: BLAS, OpenMP, TBB, and
+#' packages with threads of C++ or Rust. On `r live_platforms()`, the CPU time of all threads is recorded as well, without
+#' their stacks, by the library that started them: *31 threads of libopenblas used 240 s, R's own 12 s; 4 processors are
+#' allowed.* With more threads than processors, they wait for each other. [profile_process()], `profile record`, `children` and
+#' the agent record the same.
+#'
+#' A thread is named after the package or library of the function that it began with. Threads of C++ have the name of their
+#' creator. Those of OpenMP and TBB work for all libraries that are linked with them; these are in parentheses, as in
+#' `libgomp (data.table)`. R itself is mentioned there only if there is no other one. The name is `unknown` with glibc older
+#' than 2.33.
+#'
+#' The row `R` and those of the libraries add up to the CPU time of the process, except for threads of this package. What was
+#' used by threads that ended before they were read belongs to *threads that ended*. They are read about four times in a
+#' second, and each reading may be late by one tick of the kernel for each thread, at most 10 ms. The number of threads is the
+#' highest one at a reading, and counts those that have used CPU time. How many processors are allowed follows from those to
+#' which threads are bound (*affinity*), and from the limit of the cgroup.
+#'
+#' `summary(x)` has the attribute `threads`, a tibble: `library`, `R` in the first row and `NA` for threads that ended;
+#' `threads`, their number; and `cpu`, in seconds. `NULL` if other threads have used less than 1% of the CPU time. Its attribute
+#' `processors` is how many are allowed. What is below 1% is only in `.source_attributes`, in nanoseconds:
+#' `profile.threads.r`, `profile.threads.cpu.` and `profile.threads.count.` with the name of a library, `profile.threads.ended`,
+#' and `profile.threads.processors`. Files of pprof have them as comments.
+#'
 #' @section Exact memory:
 #' The memory figures of [Rprof()] are samples: a lower bound, see [describe_profile()]. With `memory = "exact"`, each vector is
 #' recorded with its stack and line, on `r live_platforms()`. Stacks that allocate are additional samples with the types
@@ -286,6 +310,7 @@ record_profile <- function(
   pid <- Sys.getpid()
   cpu_time <- function() NULL
   used <- NULL
+  alone <- NULL
   .start_of_recording <- function() {
     if (is_exact) finish <<- with_allocations(finish, threshold, folder, children$any, reader, call)
     if (!is.null(counting)) counting$start()
@@ -297,13 +322,15 @@ record_profile <- function(
       return()
     }
     if (is.null(used)) used <<- cpu_time()
+    if (!children$any && is.null(alone)) alone <<- end_lookout()
     if (!is.null(counting)) counting$end()
     options(old)
     the$recording <- NULL
     duration <- as.numeric(difftime(Sys.time(), started, units = "secs"))
     counts <- if (children$any) end_helper()
     x <- tidy_recording(finish(), frames, started, code, env, call)
-    x <- with_reason_for_no_lines(with_cpu_time(x, used), isTRUE(old$keep.source))
+    x <- with_thread_times(with_cpu_time(x, used), alone$threads)
+    x <- with_reason_for_no_lines(x, isTRUE(old$keep.source))
     at_peak <- if (!is.null(reader)) snapshot_of_reader(folder, call)
     # From here on, Ctrl-C loses what others have recorded.
     the$last_profile <- complete_recording(x, at_peak, counting, code, call, env)
@@ -312,7 +339,7 @@ record_profile <- function(
       x <- with_children(x, result_of_helper(folder, counts), frames, duration, clock, call)
       the$last_profile <- complete_recording(x, at_peak, counting, code, call, env)
     } else {
-      end_lookout()
+      alone$say()
     }
   }
   # Whatever was started is ended.

@@ -1,12 +1,14 @@
 # How a script has ended that `profile record` has run, and how much memory it took; with `--snapshot peak`, what held it when
 # it was highest.
 
-# Adds the highest memory of the process of the script, and how it ended, unless a helper has done so.
+# Adds the highest memory of the process of the script, the CPU time of its threads, and how it ended, unless a helper has done
+# so.
 with_end_of_script <- function(x, ran) {
   # R had not written any samples.
   if (nrow(x$sources) == 0) {
     return(x)
   }
+  x <- with_thread_times(x, ran$threads)
   about <- c(
     profile.memory.peak = if (!is.na(ran$peak)) sprintf("%.0f", ran$peak),
     profile.process.end = if (nrow(ran$endings) > 0) ran$endings$end

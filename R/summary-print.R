@@ -24,7 +24,9 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
     lines
   }
   place <- paste0(file_name(x$by_line$filename), ":", x$by_line$line)
-  head <- c(shorten(format_sum(x), width), format_left_out(x, width))
+  head <- c(
+    shorten(format_sum(x), width), format_threads(attr(x, "threads"), attr(x, "processors"), width), format_left_out(x, width)
+  )
   zero <- all_zero(x)
   if (!is.null(zero)) {
     return(c(head, wrap("", zero, width)))

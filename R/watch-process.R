@@ -44,7 +44,7 @@
 #' @inheritParams profile_process
 #' @param seconds How long to watch.
 #' @param every Seconds between two updates. An update shows the samples since the previous one.
-#' @param n The number of functions and of lines to show.
+#' @param n The number of functions and of lines to show; `Inf` for all.
 #' @param snapshot `"peak"` for snapshots of the heap whenever memory is highest, `NULL` for none. See *Snapshots of the peak*.
 #'
 #' @return The profile of the last update, invisibly, see [profile_process()]. With `snapshot = "peak"`, the last snapshot,
@@ -73,7 +73,7 @@ watch_process <- function(
   children <- check_children(children, call)
   clock <- checked_clock(clock, seconds, interval, pause, call)
   check_seconds(every, "every", call)
-  check_count(n, "n", call)
+  n <- check_most_rows(n, call)
   check_snapshot(snapshot, call)
   if (!is.null(snapshot)) {
     rust(rust_peaks_start(pid), call)

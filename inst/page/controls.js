@@ -168,6 +168,25 @@ function usedTime(sources) {
 	return used * 1e9 > time ? `, ${shown} of ${clock} used` : `, ${shown}, R used ${clock}`;
 }
 
+/** `31 threads of libopenblas used 240 s, R's own 12 s; 4 processors are allowed.` `describe_profile()` says the same. */
+function threadsText() {
+	const { threads } = app.model;
+	if (!threads) return '';
+	const time = (cpu) => amountText(cpu, 'nanoseconds');
+	const used = threads.others.map(({ name, count, cpu }) => {
+		return [`${plural(count, 'thread')} of ${visible(name, 60)}`, time(cpu)];
+	});
+	if (threads.ended > 0) used.push(['threads that ended', time(threads.ended)]);
+	used.push(["R's own", time(threads.r)]);
+	const texts = used.map(([name, cpu], at) => (at === 0 ? `${name} used ${cpu}` : `${name} ${cpu}`));
+	const { processors } = threads;
+	const allowed =
+		processors === undefined
+			? ''
+			: `; ${short.format(processors)} ${processors === 1 ? 'processor is' : 'processors are'} allowed`;
+	return `${texts.join(', ')}${allowed}.`;
+}
+
 /** The lines about the whole profile: above the picture, and at the end of the page. */
 function describeProfile() {
 	const { model } = app;
@@ -188,6 +207,7 @@ function describeProfile() {
 	const start = model.sources[0]?.start;
 	if (start) facts.push(new Date(start * 1000).toLocaleString());
 	byId('facts').textContent = facts.join(' · ');
+	byId('threads').textContent = threadsText();
 	const paths = model.functions.file.some((file) => file > 0) ? 'contains' : 'does not contain';
 	const texts =
 		model.texts.length > 0 ? `the source text of ${plural(model.texts.length, 'file')}` : 'no source text';

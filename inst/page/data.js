@@ -78,6 +78,8 @@ function readModel(data) {
 		heap: data.heap,
 		// The CPU time that R's thread used in seconds, if the time of the samples differs from it.
 		used: data.used,
+		// The CPU time of all threads, if there are others than R's.
+		threads: data.threads,
 		// The result of the comparison with the base as text, if there are runs to compare.
 		comparison: data.comparison,
 		// What the workers of parallel work did, if that is known.

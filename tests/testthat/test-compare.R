@@ -400,6 +400,7 @@ test_that("a comparison is drawn", {
   for (text in c("whole run", ">main<", ">f<", ">g<", "f &lt;&amp;&gt; g", "#B5402A")) {
     expect_match(svg, text, fixed = TRUE)
   }
+  expect_match(draw(x, n = Inf), "#B5402A", fixed = TRUE)
   expect_match(draw(compare_profiles(base, base)), "#8C8C8C", fixed = TRUE)
   expect_no_match(draw(compare_profiles(base, base)), "#B5402A", fixed = TRUE)
   # Without a verdict, with a share, and with functions of one version only.

@@ -119,12 +119,12 @@ test_that("a recording is read, and filtered once", {
   # profiler records alone.
   withr::with_options(list(profile.recording_mb = .Machine$integer.max), {
     found <- setdiff(crossings(function() record_profile(NULL))$others, c("rust_live_platforms", "rust_native_block", "rust_native_start"))
-    expect_identical(found, c("rust_lookout_start", "rust_thread_time", "rust_read", "rust_lookout_end"))
+    expect_identical(found, c("rust_lookout_start", "rust_thread_time", "rust_lookout_end", "rust_read"))
   })
   skip_without_native()
   others <- c(
     "rust_lookout_start", "rust_live_platforms", "rust_native_block", "rust_native_start", "rust_thread_time",
-    "rust_lines_end", "rust_lines_read", "rust_lookout_end"
+    "rust_lookout_end", "rust_lines_end", "rust_lines_read"
   )
   expect_crosses(function() record_profile(NULL), "rust_filter", others)
 })

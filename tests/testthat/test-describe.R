@@ -65,7 +65,7 @@ test_that("all figures agree with the summary", {
     parts <- as.list(describe_profile(x))
     expect_named(parts, c(
       "run", "tree", "functions", "lines", "packages", "labels", "gc", "copying", "loading", "allocated", "copies",
-      "calls", "parallel", "spread", "peak", "at_peak", "notes", "next_calls"
+      "calls", "parallel", "spread", "peak", "threads", "at_peak", "notes", "next_calls"
     ))
     figures <- c("self", "total", "self_share", "total_share")
     expect_equal(parts$functions[c("name", figures)], summary$by_function[c("name", figures)])

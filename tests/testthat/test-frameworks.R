@@ -12,6 +12,8 @@ frames_of <- function(x) {
   split(text, factor(frames$sample_id, unique(frames$sample_id)))
 }
 
+names_of_frames <- function(stack) sub(" .*", "", stack)
+
 # Whether a stack has the frames of another one, in this order.
 is_part_of <- function(part, whole) {
   at <- 0L
@@ -25,18 +27,31 @@ packages <- c(
   "purrr", "rlang", "magrittr", "targets", "mirai", "dplyr", "tidyselect", "S7", "otel", "furrr", "foreach", "doParallel"
 )
 
-# Frames of the user, except functions of R, which may have the source file of what they evaluate.
-is_users <- function(stack) {
-  name <- sub(" .*", "", stack)
-  has_file <- grepl(" (app[.]R|test-[a-z]+[.]R|<text>)$", stack)
-  name == "slow" | has_file & !vapply(name, exists, NA, envir = baseenv(), inherits = FALSE)
+# System names are `package::name` where the recording knew the package, see data/frameworks/record-parallel.R. NULL if it
+# knew none.
+with_recorded_packages <- function(x) {
+  system_name <- x$functions$system_name
+  is_known <- system_name != x$functions$name & grepl("^[[:alnum:].]*::", system_name)
+  if (!any(is_known)) {
+    return(NULL)
+  }
+  package <- sub("::.*", "", system_name)
+  x$functions$.package <- ifelse(is_known & nzchar(package), package, NA)
+  x$functions$.package_from <- ifelse(is_known, "process", NA)
+  x
 }
 
-# The most rows between a call of a framework and the next frame of the user, in one stack. Frames up to `slow()` count.
+# Frames of the user, except functions of R, which may have the source file of what they evaluate.
+is_users <- function(stack) {
+  name <- names_of_frames(stack)
+  has_file <- grepl(" ((app|crew|test-[a-z]+)[.]R|<text>)$", stack)
+  grepl("^(slow$|by_)", name) | has_file & !vapply(name, exists, NA, envir = baseenv(), inherits = FALSE)
+}
+
+# The most rows before a frame of the user, in one stack, without the first of them, which is the call of the framework.
 most_between <- function(stack) {
-  stack <- stack[seq_len(match("slow", sub(" .*", "", stack)))]
-  runs <- rle(is_users(stack[stack != "<expression>"]))
-  max(0L, runs$lengths[!runs$values] - 1L)
+  is_mine <- is_users(stack[stack != "<expression>"])
+  max(0L, diff(c(0L, which(is_mine))) - 2L)
 }
 
 # Names of a recorded version that the installed one lacks are looked up as R does, last in attached packages: with
@@ -62,28 +77,51 @@ test_that("attached packages do not matter for these tests", {
   expect_true("package:withr" %in% search())
 })
 
-for (is_known in c(FALSE, TRUE)) for (file in framework_files()) {
-  title <- paste0("the user's frames of ", basename(file), " remain, and all time", if (is_known) ", with packages")
-  test_that(title, {
+# What is known of the packages of functions: nothing, what is loaded, and what the recording knew, if it did.
+for (file in framework_files()) for (known in c("no", "loaded", if (!is.null(with_recorded_packages(read_pprof(file)))) "recorded")) {
+  test_that(paste0("the user's frames of ", basename(file), " remain, and all time, with ", known, " packages"), {
     local_search_path()
-    if (is_known) suppressMessages(lapply(packages, requireNamespace, quietly = TRUE))
+    if (known == "loaded") suppressMessages(lapply(packages, requireNamespace, quietly = TRUE))
     x <- read_pprof(file)
+    if (known == "recorded") x <- with_recorded_packages(x)
     left <- filter_profile(x, hide_plumbing = TRUE)
     expect_identical(left$samples, x$samples)
     expect_identical(left$sample_values, x$sample_values)
     before <- frames_of(x)
     after <- frames_of(left)
     expect_identical(names(after), names(before))
-    has_work <- vapply(before, function(stack) any(startsWith(stack, "slow")), NA)
-    expect_gt(sum(has_work), 3)
+    expect_gt(sum(vapply(before, function(stack) any(is_users(stack)), NA)), 3)
     for (id in names(before)) {
       expect_true(is_part_of(after[[id]], before[[id]]))
-      own <- is_users(before[[id]])
-      expect_true(all(before[[id]][own] %in% after[[id]]))
+      mine <- function(stack) stack[is_users(stack)]
+      expect_identical(mine(after[[id]]), mine(before[[id]]))
     }
-    expect_lte(max(vapply(after[has_work], most_between, 0L)), 3)
+    expect_lte(max(vapply(after, most_between, 0L)), 3)
   })
 }
+
+test_that("recordings of today have packages", {
+  known <- Filter(function(file) !is.null(with_recorded_packages(read_pprof(file))), framework_files())
+  for (package in c("BiocParallel", "callr", "coro", "crew", "doFuture", "foreach", "furrr", "future", "mirai")) {
+    expect_true(any(startsWith(basename(known), paste0(package, "-"))), label = package)
+  }
+})
+
+test_that("a function that a framework calls under a name of its own is shown", {
+  shown <- function(pattern) {
+    x <- read_pprof(grep(pattern, framework_files(), value = TRUE))
+    lapply(list(x, with_recorded_packages(x)), function(x) {
+      names_of_frames(unlist(frames_of(filter_profile(x, hide_plumbing = TRUE))))
+    })
+  }
+  for (names in shown("/future-1.75")) expect_true("...future.FUN" %in% names)
+  for (names in shown("/furrr")) expect_true("...furrr_fn" %in% names)
+  for (names in shown("/coro")) expect_false(any(c("user", "<<-", "env_poke", "iterator", "evalq") %in% names))
+  for (names in shown("/crew")) {
+    expect_false(any(c("send", "crew::crew_eval", "targets::target_run_worker", "eval_mirai") %in% names))
+  }
+  for (names in shown("/doFuture")) expect_false(any(c("e$fun", "doFuture2") %in% names))
+})
 
 test_that("functions that only call others are hidden, those of packages as far as they are known", {
   for (file in grep("purrr", framework_files(), value = TRUE)) {

@@ -17,7 +17,7 @@ paths_in_tree <- function(x) {
 
 # Checks rows against the tree: figures, and that each large path is explained by a row at it or below it.
 expect_holders <- function(x, types = TRUE) {
-  found <- holders(x, n = 1e6)
+  found <- holders(x, n = Inf)
   tree <- paths_in_tree(x)
   at <- match(found$held_by, tree$path)
   testthat::expect_false(anyNA(at))
@@ -147,7 +147,7 @@ test_that("a snapshot shows its size, its process and its holders", {
   x <- models_snapshot()
   expect_snapshot(print(x, width = 140))
   expect_length(format(x, n = 0), 4)
-  expect_length(format(x, n = Inf), 4 + 1 + nrow(holders(x, n = 1e6)))
+  expect_length(format(x, n = Inf), 4 + 1 + nrow(holders(x, n = Inf)))
   # Its tables are being edited.
   x$functions <- x$functions[-1, ]
   expect_match(format(x), "Not valid", all = FALSE)

@@ -137,6 +137,25 @@ test_that("the head has the CPU time that was used, if samples show another one"
   expect_match(head_of(at(10), base = at(20)), paste0(count_of(2 * nrow(x$samples), "sample"), " · "))
 })
 
+test_that("the head has the CPU time of other threads", {
+  skip_without_chromium()
+  x <- read_for_page(rprof_path("basic_all.out"))
+  line_of <- function(x, ...) {
+    evaluate_in_page(browser_page(x, ...), "", "document.getElementById('threads').textContent")
+  }
+  expect_identical(line_of(x), "")
+  with_threads <- with_thread_times(x, tibble::tibble(
+    key = paste0("profile.threads.", c("r", "cpu.libopenblas", "count.libopenblas", "ended", "processors")),
+    value = c("12000000000", "240000000000", "31", "500000000", "1.5"), type = c(rep("int", 4), "double")
+  ))
+  text <- "31 threads of libopenblas used 4 min, R's own 12 s; 1.5 processors are allowed."
+  expect_identical(line_of(with_threads), text)
+  expect_identical(line_of(with_threads, base = x), "")
+  # The page is read with them.
+  page <- browser_page(with_threads)
+  expect_identical(line_of(read_profile(page)), text)
+})
+
 test_that("memory that was measured at samples is a lower bound, and belongs to functions of R", {
   skip_without_chromium()
   x <- marked_as_native(read_for_page(rprof_path("basic_memgc.out")), c("gsub", "lm.fit"))

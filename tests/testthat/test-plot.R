@@ -69,6 +69,7 @@ test_that("the lines with the greatest total are drawn", {
   by_line <- summary(x)$by_line
   expect_equal(drawn$total, head(sort(by_line$total, decreasing = TRUE), 4))
   expect_match(drawn$text[[1]], "make_sales", fixed = TRUE)
+  expect_equal(plot(x, view = "lines", n = Inf)$total, sort(by_line$total, decreasing = TRUE))
 })
 
 test_that("graphical parameters are restored", {

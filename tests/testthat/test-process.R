@@ -84,7 +84,7 @@ test_that("real time passes while a process sleeps, CPU time does not", {
   x <- profile_process(pid, seconds = 0.1)
   expect_identical(nrow(x$samples), 0L)
   expect_match(format(x), "was not computing at any sample", all = FALSE)
-  output <- capture.output(watch_process(pid, seconds = 0.2, every = 0.1))
+  output <- capture.output(watch_process(pid, seconds = 0.2, every = 0.1, n = Inf))
   expect_match(output, "was not computing at any sample; `clock = \"wall\"` shows", all = FALSE)
   expect_match(output, sprintf("^<R process %d> 0[.0]*%% of a CPU, 0 samples", pid), all = FALSE)
 

@@ -15,8 +15,9 @@ pub struct Ended {
     pub signal: Option<i32>,
 }
 
-/// Runs a program with its arguments. `started` is called with its process id.
-pub fn run(command: &[&Path], started: impl FnOnce(i32)) -> Result<Ended> {
+/// Runs a program with its arguments. `started` is called with its process id, and `ended` when it has ended, while the
+/// system still knows the process.
+pub fn run(command: &[&Path], started: impl FnOnce(i32), ended: impl FnOnce()) -> Result<Ended> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(Error::Unsupported(message!("No program.")));
     };
@@ -33,10 +34,38 @@ pub fn run(command: &[&Path], started: impl FnOnce(i32)) -> Result<Ended> {
         started(i32::try_from(child.id()).unwrap_or_default());
         Ok(child)
     };
-    signals::passing_on(start, Child::wait)
+    let wait = |child: &mut Child| {
+        wait_for_end(child);
+        ended();
+        child.wait()
+    };
+    signals::passing_on(start, wait)
         .map(how_it_ended)
         .map_err(failed)
 }
+
+/// Waits until a program has ended. Its status remains to be asked for.
+#[cfg(target_os = "linux")]
+fn wait_for_end(child: &Child) {
+    loop {
+        // SAFETY: the struct consists of integers, and the system fills it.
+        let waited = unsafe {
+            let mut about: libc::siginfo_t = std::mem::zeroed();
+            libc::waitid(
+                libc::P_PID,
+                child.id(),
+                &raw mut about,
+                libc::WEXITED | libc::WNOWAIT,
+            )
+        };
+        if waited == 0 || io::Error::last_os_error().kind() != ErrorKind::Interrupted {
+            return;
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wait_for_end(_: &Child) {}
 
 /// Makes this process independent of the terminal, so that Ctrl-C there does not reach it.
 pub fn leave_terminal() {

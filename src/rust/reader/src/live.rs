@@ -7,7 +7,7 @@ pub use crate::process::{count_forks, forked, memory_left, needs_permission, per
 pub use crate::record::activity::list;
 pub use crate::record::dump::dump;
 pub use crate::record::family::members;
-pub use crate::record::lookout::Lookout;
+pub use crate::record::lookout::{Looked, Lookout};
 pub use crate::record::own_delay::own_delay;
 pub use crate::record::own_positions::own_positions;
 pub use crate::record::recorder::record;

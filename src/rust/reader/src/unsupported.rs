@@ -97,7 +97,16 @@ impl Lookout {
         match *self {}
     }
 
-    pub fn end(self, _: Option<End>) -> Result<OfAlone> {
+    pub fn end(self) -> Result<Looked> {
+        match self {}
+    }
+}
+
+/// The type has no values.
+pub enum Looked {}
+
+impl Looked {
+    pub fn result(self, _: Option<End>) -> Result<OfAlone> {
         match self {}
     }
 }

@@ -38,6 +38,12 @@ mod reader {
     mod spans;
     mod stack;
     mod symbols;
+    #[cfg(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    mod threads;
     #[cfg(not(all(
         target_os = "linux",
         target_env = "gnu",

@@ -41,7 +41,7 @@ fn lookout() -> MutexGuard<'static, Option<Lookout>> {
 
 /// Called before the library is unloaded.
 pub fn abandon() {
-    drop(lookout().take().map(|lookout| lookout.end(None)));
+    drop(lookout().take().map(Lookout::end));
 }
 
 /// CPU times in seconds, if processes could be looked at.
@@ -157,24 +157,26 @@ fn rust_processes_recorded(lazy: &Robj) -> Robj {
 fn rust_lookout_start() -> Robj {
     outcome(|_| {
         // Without it, only a hint is missing.
-        drop(lookout().take().map(|lookout| lookout.end(None)));
+        drop(lookout().take().map(Lookout::end));
         *lookout() = Lookout::start(std::process::id() as i32).ok();
         FORKS.store(count_forks(), Ordering::Relaxed);
         Ok(RObject::null())
     })
 }
 
-// Ends this, and returns `cpu`, the CPU time that this process and each of them has used, in seconds, and `forks`, how often
-// this process was forked meanwhile.
+// Ends this, and returns `cpu`, the CPU time that this process and each of them has used, in seconds, `forks`, how often
+// this process was forked meanwhile, and `threads`, what is stored about the CPU time of its threads.
 #[extendr]
 fn rust_lookout_end() -> Robj {
     outcome(|arena| {
         let lookout = lookout().take();
-        let seen = lookout.and_then(|lookout| lookout.end(None).ok());
+        let seen = lookout.and_then(|lookout| lookout.end().ok());
+        let seen = seen.and_then(|seen| seen.result(None).ok());
         let forks = count_forks().saturating_sub(FORKS.load(Ordering::Relaxed));
         arena.list(&[
             ("cpu", arena.numbers(&cpu_seconds(seen.as_ref())?)?),
             ("forks", arena.number(forks as f64)?),
+            ("threads", to_r::thread_facts(arena, seen.as_ref())?),
         ])
     })
 }
@@ -320,17 +322,20 @@ fn rust_processes() -> Robj {
 
 // Runs a program (its path and its arguments) in the place of this process and returns `status`, its exit status, see
 // `program::run()`; `cpu`, the CPU time of this program and of each R process that belonged to it, in seconds; `peak`, its
-// highest memory in bytes, NA if that is unknown; and `endings`, a row if it has not ended as usual.
+// highest memory in bytes, NA if that is unknown; `endings`, a row if it has not ended as usual; and `threads`, what is stored
+// about the CPU time of its threads.
 #[extendr]
 fn rust_run_program(command: &Robj) -> Robj {
     outcome(|arena| {
-        let mut lookout = None;
-        let ended = program::run(&argument(command).paths()?, |pid| {
+        let (lookout, seen) = (Cell::new(None), Cell::new(None));
+        let ended = program::run(
+            &argument(command).paths()?,
             // Without it, only a hint is missing.
-            lookout = Lookout::start(pid).ok();
-        })?;
+            |pid| lookout.set(Lookout::start(pid).ok()),
+            || seen.set(lookout.take().and_then(|lookout| lookout.end().ok())),
+        )?;
         let end = ended.signal.map_or(End::Exited, End::Signal);
-        let seen = lookout.and_then(|lookout| lookout.end(Some(end)).ok());
+        let seen = seen.take().and_then(|seen| seen.result(Some(end)).ok());
         let peak = seen.as_ref().and_then(|seen| seen.peak);
         let ending = seen.as_ref().and_then(|seen| seen.ending);
         arena.list(&[
@@ -344,6 +349,7 @@ fn rust_run_program(command: &Robj) -> Robj {
                 "endings",
                 to_r::endings(arena, ending.iter().map(|ending| (0, "", ending)))?,
             ),
+            ("threads", to_r::thread_facts(arena, seen.as_ref())?),
         ])
     })
 }

@@ -30,7 +30,9 @@ pub use holders::holders;
 pub use loading::loading;
 pub use names::frame_names;
 pub use packages::packages;
-pub use processes::{dump, endings, heap, members, peaks, peaks_so_far, processes, recorded};
+pub use processes::{
+    dump, endings, heap, members, peaks, peaks_so_far, processes, recorded, thread_facts,
+};
 pub use profvis::profvis;
 pub use result::{counts, losses, result, tables};
 pub use runs::runs;

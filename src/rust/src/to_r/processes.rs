@@ -10,7 +10,7 @@ use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::message;
 use profile_reader::heap::snapshot::Snapshot;
 use profile_reader::recorded::dump::Dump;
-use profile_reader::recorded::memory::{Cause, Ending, KILL, Peak, PeakSoFar};
+use profile_reader::recorded::memory::{Cause, Ending, KILL, OfAlone, Peak, PeakSoFar};
 use profile_reader::recorded::result::{Ended, Listed, Members, Recorded};
 use profile_reader::recorded::states::State;
 use profile_reader::stack::frames::{Frame, Package};
@@ -137,6 +137,19 @@ pub fn endings<'call, 'e>(
     table.doubles("limit", all().map(|ending| bytes(ending.limit)))?;
     table.doubles("used", all().map(|ending| bytes(ending.used)))?;
     table.doubles("available", all().map(|ending| bytes(ending.available)))?;
+    table.finish()
+}
+
+/// Rows of `.source_attributes` about the threads of a process: `key`, `value` and `type`.
+pub fn thread_facts<'call>(arena: Arena<'call>, seen: Option<&OfAlone>) -> Result<RObject<'call>> {
+    let facts = match seen {
+        Some(seen) => seen.threads.facts()?,
+        None => Vec::new(),
+    };
+    let mut table = Tibble::new(arena, facts.len())?;
+    table.texts("key", facts.iter().map(|fact| Some(fact.0.as_str())))?;
+    table.texts("value", facts.iter().map(|fact| Some(fact.2.as_str())))?;
+    table.texts("type", facts.iter().map(|fact| Some(fact.1.name())))?;
     table.finish()
 }
 

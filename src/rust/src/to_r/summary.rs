@@ -1,15 +1,17 @@
 //! Converts the result of `summary()` to R objects: tables of self and total values.
 
 use crate::arena::{Arena, RObject};
-use crate::tibble::Tibble;
+use crate::tibble::{NA, Tibble};
 use profile_core::analysis::summary::{Figures, SelfTotal, Summary};
+use profile_core::analysis::threads::Threads;
 use profile_core::analysis::types_with_values;
 use profile_core::analysis::weights::Counted;
 use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
 use profile_core::model::Profile;
 
 /// `list(by_function, by_line, type, unit, types, counted, whole, without_symbol, other_types,
-/// alloc_type, exact_memory, time, used, at_least,
+/// alloc_type, exact_memory, time, used, threads, processors, at_least,
 /// sum_at_least, since_previous)`. `types` contains all sample types; finding them in
 /// R would mean searching millions of rows.
 pub fn summary<'call>(
@@ -38,6 +40,8 @@ pub fn summary<'call>(
 
     let time = summary.time.map(|time| arena.number(time));
     let used = summary.used.map(|used| arena.number(used));
+    let processors = summary.threads.as_ref().and_then(|all| all.processors);
+    let processors = processors.map(|count| arena.number(count));
     let (type_, unit) = summary.type_;
     arena.list(&[
         ("by_function", by_function),
@@ -62,6 +66,8 @@ pub fn summary<'call>(
         ("exact_memory", arena.flag(summary.has_exact_memory)?),
         ("time", time.unwrap_or(Ok(RObject::null()))?),
         ("used", used.unwrap_or(Ok(RObject::null()))?),
+        ("threads", threads(arena, summary.threads.as_ref())?),
+        ("processors", processors.unwrap_or(Ok(RObject::null()))?),
         (
             "at_least",
             arena.flag(summary.measured_memory.is_lower_bound)?,
@@ -72,6 +78,28 @@ pub fn summary<'call>(
             arena.flag(summary.measured.since_previous)?,
         ),
     ])
+}
+
+/// A row for R, one for each library, and one for threads that have ended, if there are any: `library`, `threads`, and `cpu`
+/// in seconds.
+fn threads<'call>(arena: Arena<'call>, threads: Option<&Threads>) -> Result<RObject<'call>> {
+    let Some(all) = threads else {
+        return Ok(RObject::null());
+    };
+    let mut rows = Vec::new();
+    rows.try_push((Some("R"), NA, all.r))?;
+    for one in &all.others {
+        rows.try_push((Some(one.name.as_str()), one.count as i32, one.cpu))?;
+    }
+    if all.ended > 0.0 {
+        rows.try_push((None, NA, all.ended))?;
+    }
+    let rows = rows.iter();
+    let mut table = Tibble::new(arena, rows.len())?;
+    table.texts("library", rows.clone().map(|row| row.0))?;
+    table.integers("threads", rows.clone().map(|row| row.1))?;
+    table.doubles("cpu", rows.map(|row| row.2 / 1e9))?;
+    table.finish()
 }
 
 /// If all values of the summed type are 0: the names of the types that have other values.

@@ -9,6 +9,7 @@
 //! - [`inlining`]: groups the locations of a stack that have the same address;
 //! - [`source_facts`]: time, period and duration of a source;
 //! - [`cpu_clock`]: the CPU time that R's thread used, beside the time of the samples;
+//! - [`threads`]: the CPU time of the threads of a process;
 //! - [`clocked`]: samples of R's profiler as amounts of time, by readings of clocks;
 //! - [`weights`]: the values of samples, summed for each distinct stack;
 //! - [`differences`]: what shares are relative to if values are negative;
@@ -75,6 +76,7 @@ pub mod summary;
 pub mod test_calls;
 #[cfg(test)]
 mod testing;
+pub mod threads;
 pub(crate) mod total;
 pub mod weights;
 

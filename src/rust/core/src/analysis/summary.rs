@@ -12,6 +12,7 @@ use super::frame_names::FrameNames;
 use super::groups::{By, FrameGroups};
 use super::recorded::{allocated, has_exact_memory};
 use super::sample_types::summed_type;
+use super::threads::Threads;
 use super::weights::{Counted, Weight, add, sum_by_stack, type_of};
 use crate::collections::Interner;
 use crate::error::{Error, Result};
@@ -30,6 +31,8 @@ pub struct Summary<'p> {
     pub time: Option<f64>,
     /// The CPU time that R's thread used, in seconds, if the sampled time of all samples differs from it.
     pub used: Option<f64>,
+    /// The CPU time of all threads, if others than R's have used enough of it.
+    pub threads: Option<Threads>,
     /// How the type that is summed, and allocated memory were measured.
     pub measured: Measured,
     pub measured_memory: Measured,
@@ -127,6 +130,7 @@ pub fn summarise<'p>(
         counted,
         time: has_time.then(|| time.sum / NANOSECONDS),
         used: used_seconds(profile)?,
+        threads: Threads::shown(profile)?,
         measured: Measured::of(profile, summed),
         measured_memory: Measured::of(profile, allocated),
         alloc_type: allocated.map(|values| values.type_.name.as_str()),

@@ -16,6 +16,7 @@
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
 //! | `sources` | objects with `name` (of the process, if it is known, and the last part of the URI; or `worker 1 of 2, pid 1234`), `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number, 0 for a source without counts in a profile with counts), `base` (whether other sources are compared with this one), `clock`, the CPU time of R's thread in nanoseconds, if it is known, and, for processes that work together, `seconds`, how long they were recorded, or null |
 //! | `used` | only if the time of the samples differs from it: the CPU time that R's thread used, in seconds |
+//! | `threads` | only if other threads than R's have used CPU time: that of R's thread, `r`, and of threads that have ended, `ended`, in nanoseconds; `others`, objects with the `name` of a library, `count`, the number of its threads, and `cpu`; and `processors`, how many may be used, if that is known |
 //! | `heap` | only if a source is a heap snapshot: the kinds of its frames, in the order of their colours |
 //! | `comparison` | only if the sources can be compared with the base: texts `head`, `whole` and `verdict` (of the whole run), lists of texts `notes`, `columns` and `cells` (row by row) of the table of differences, and `expression`: the names of the outermost function in the base and in the new version, and of both together, if they differ |
 //! | `parallel` | only if it is known what the workers of parallel work did: texts `sentence` and lists of texts `columns`, `cells` (row by row) of a table, and `notes` |
@@ -36,6 +37,7 @@ use crate::analysis::cpu_clock::{CpuTime, used_seconds};
 use crate::analysis::recorded::allocated;
 use crate::analysis::sample_types::summed_type;
 use crate::analysis::source_facts::{attribute, file_name, process, program};
+use crate::analysis::threads::Threads;
 use crate::error::Result;
 use crate::json::Json;
 use crate::limits::cancel::Stop;
@@ -88,6 +90,10 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
         if let (false, Some(used)) = (has_base, used_seconds(profile)?) {
             json.field("used")?.number(used)?;
         }
+        if let (false, Some(threads)) = (has_base, Threads::shown(profile)?) {
+            json.field("threads")?
+                .object(|json| write_threads(&threads, json))?;
+        }
         if let Some(comparison) = &page.comparison {
             json.field("comparison")?
                 .object(|json| write_comparison(comparison, json))?;
@@ -128,6 +134,24 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
             .array(|json| write_texts(page, &tree, json))
     })?;
     json.finish()
+}
+
+fn write_threads(threads: &Threads, json: &mut Json) -> Result<()> {
+    json.field("r")?.number(threads.r)?;
+    json.field("others")?.array(|json| {
+        threads.others.iter().try_for_each(|one| {
+            json.object(|json| {
+                json.field("name")?.text(&one.name)?;
+                json.field("count")?.number(one.count)?;
+                json.field("cpu")?.number(one.cpu)
+            })
+        })
+    })?;
+    json.field("ended")?.number(threads.ended)?;
+    match threads.processors {
+        Some(processors) => json.field("processors")?.number(processors),
+        None => Ok(()),
+    }
 }
 
 fn write_tree(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {

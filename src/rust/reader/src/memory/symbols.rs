@@ -5,8 +5,8 @@
 //! its tables of symbols, strings and hashes.
 
 use profile_core::error::Result;
-use profile_core::limits::memory::TryGrow;
-use profile_runtime::memory::{self, Memory, at, half_at};
+use profile_core::limits::memory::{TryGrow, owned};
+use profile_runtime::memory::{self, MEMORY_PAGE, Memory, at, half_at};
 use std::ops::Range;
 
 const HEADER: usize = 64;
@@ -19,10 +19,14 @@ const WRITABLE: u32 = 2;
 
 /// The tags of the dynamic section that are used.
 const END: u64 = 0;
+const NEEDED: u64 = 1;
 const HASH: u64 = 4;
 const STRINGS: u64 = 5;
 const SYMBOLS: u64 = 6;
+const NAME: u64 = 14;
 const GNU_HASH: u64 = 0x6fff_fef5;
+/// Longer than the name of a library.
+const LONGEST_NAME: usize = 256;
 /// More entries than a dynamic section has.
 const MOST_ENTRIES: u64 = 256;
 /// Larger than the number of symbols with the same hash.
@@ -39,6 +43,9 @@ pub struct Module {
     symbols: u64,
     strings: u64,
     table: Table,
+    /// Where the names of the library itself and of those that it is linked with begin.
+    name: Option<u64>,
+    needed: Vec<u64>,
     /// The address ranges of its variables.
     pub variables: Vec<Range<u64>>,
 }
@@ -88,14 +95,34 @@ impl Module {
             }
         }
         let dynamic = headers().find(|part| part.0 == DYNAMIC);
-        let tables = dynamic.and_then(|part| tables(memory, bias, bias.wrapping_add(part.2)));
-        Ok(tables.map(|(symbols, strings, table)| Module {
+        let Some(dynamic) = dynamic else {
+            return Ok(None);
+        };
+        let module = Module {
             bias,
-            symbols,
-            strings,
-            table,
+            symbols: 0,
+            strings: 0,
+            table: Table::Gnu(0),
+            name: None,
+            needed: Vec::new(),
             variables,
-        }))
+        };
+        module.with_tables(memory, bias.wrapping_add(dynamic.2))
+    }
+
+    /// The name of the library (`DT_SONAME`), by which others are linked with it.
+    pub fn name(&self, memory: &mut impl Memory) -> Result<Option<String>> {
+        self.name.map_or(Ok(None), |at| text(memory, at))
+    }
+
+    /// Whether it is linked with a library of this name.
+    pub fn needs(&self, memory: &mut impl Memory, name: &str) -> Result<bool> {
+        for &at in &self.needed {
+            if text(memory, at)?.as_deref() == Some(name) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The address of a variable that the module defines.
@@ -184,26 +211,60 @@ fn half(memory: &mut impl Memory, address: u64) -> Option<u32> {
     memory::array(memory, address).map(u32::from_le_bytes)
 }
 
-/// The addresses of the tables of symbols, strings and hashes.
-fn tables(memory: &mut impl Memory, bias: u64, dynamic: u64) -> Option<(u64, u64, Table)> {
-    let (mut symbols, mut strings, mut gnu, mut system_v) = (None, None, None, None);
-    for number in 0..MOST_ENTRIES {
-        let entry = memory::array::<16>(memory, dynamic.wrapping_add(number * 16))?;
-        let value = at(&entry, 8);
-        // glibc's loader has added the bias, others have not.
-        let address = if value < bias {
-            value.wrapping_add(bias)
-        } else {
-            value
-        };
-        match at(&entry, 0) {
-            END => break,
-            HASH => system_v = Some(Table::SystemV(address)),
-            STRINGS => strings = Some(address),
-            SYMBOLS => symbols = Some(address),
-            GNU_HASH => gnu = Some(Table::Gnu(address)),
-            _ => {}
+/// The text at an address, if it ends.
+fn text(memory: &mut impl Memory, address: u64) -> Result<Option<String>> {
+    let mut bytes = [0; LONGEST_NAME];
+    // The table may end close to the end of what is mapped.
+    let page = (MEMORY_PAGE - address % MEMORY_PAGE) as usize;
+    let sizes = [LONGEST_NAME, page.min(LONGEST_NAME)];
+    let read = sizes
+        .into_iter()
+        .find(|&size| memory.read(address, &mut bytes[..size]));
+    let bytes = &bytes[..read.unwrap_or(0)];
+    let Some(end) = bytes.iter().position(|&byte| byte == 0) else {
+        return Ok(None);
+    };
+    std::str::from_utf8(&bytes[..end])
+        .ok()
+        .map(owned)
+        .transpose()
+}
+
+impl Module {
+    /// With the addresses of the tables of symbols, strings and hashes, and of names.
+    fn with_tables(mut self, memory: &mut impl Memory, dynamic: u64) -> Result<Option<Module>> {
+        let (mut symbols, mut strings, mut gnu, mut system_v) = (None, None, None, None);
+        for number in 0..MOST_ENTRIES {
+            let Some(entry) = memory::array::<16>(memory, dynamic.wrapping_add(number * 16)) else {
+                return Ok(None);
+            };
+            let value = at(&entry, 8);
+            // glibc's loader has added the bias, others have not.
+            let address = if value < self.bias {
+                value.wrapping_add(self.bias)
+            } else {
+                value
+            };
+            match at(&entry, 0) {
+                END => break,
+                HASH => system_v = Some(Table::SystemV(address)),
+                STRINGS => strings = Some(address),
+                SYMBOLS => symbols = Some(address),
+                GNU_HASH => gnu = Some(Table::Gnu(address)),
+                NAME => self.name = Some(value),
+                NEEDED => self.needed.try_push(value)?,
+                _ => {}
+            }
         }
+        let (Some(symbols), Some(strings), Some(table)) = (symbols, strings, gnu.or(system_v))
+        else {
+            return Ok(None);
+        };
+        (self.symbols, self.strings, self.table) = (symbols, strings, table);
+        // Names are offsets in the table of strings.
+        for at in self.name.iter_mut().chain(&mut self.needed) {
+            *at = at.wrapping_add(strings);
+        }
+        Ok(Some(self))
     }
-    Some((symbols?, strings?, gnu.or(system_v)?))
 }

@@ -1,10 +1,12 @@
 //! Notes which R processes belong to another one while it is recorded alone, and how much CPU time they use. They are not
-//! stopped, and their memory is not read.
+//! stopped, and the memory of R in them is not read. Notes the CPU time of the threads of the recorded process, too.
 
-use crate::process::{Process, cpu_time_of_process, prepare_thread};
+use crate::process::{Process, calling_thread, cpu_time_of_process, prepare_thread};
 use crate::record::family::Family;
 use crate::record::memory::MemoryWatch;
+use crate::record::threads::ThreadWatch;
 use crate::recorded::memory::{End, OfAlone};
+use profile_core::analysis::threads::Threads;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::limits::thread::refused;
@@ -45,12 +47,13 @@ impl Seen {
 }
 
 /// What the thread has seen.
-struct Looked {
+pub struct Looked {
     processes: Vec<Seen>,
     /// The memory of the recorded process, and when that began.
     memory: MemoryWatch,
     source: SourceId,
     begin: Instant,
+    threads: Threads,
 }
 
 /// The thread that looks.
@@ -66,6 +69,9 @@ impl Lookout {
     /// Looks out for processes that belong to this one.
     pub fn start(pid: i32) -> Result<Lookout> {
         let of = Process::find(pid)?;
+        let is_own = u32::try_from(pid) == Ok(process::id());
+        let r = if is_own { calling_thread() } else { pid };
+        let mut threads = ThreadWatch::start(&of, r)?;
         let (end, ended) = channel();
         let look_out = move || {
             prepare_thread();
@@ -80,17 +86,21 @@ impl Lookout {
                 look(&of, &mut family, &mut seen, is_first)?;
                 is_first = false;
                 memory.look(&|| begin.elapsed());
+                threads.look(r)?;
                 if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
                     look(&of, &mut family, &mut seen, false)?;
                     memory.look(&|| begin.elapsed());
                     break;
                 }
             }
+            // As long as its parent has not asked how it has ended, the system knows the CPU time of a process.
+            threads.read(r)?;
             Ok(Looked {
                 processes: seen,
                 memory,
                 source,
                 begin,
+                threads: threads.end(true)?,
             })
         };
         let thread = Builder::new().spawn(look_out).map_err(refused)?;
@@ -106,20 +116,27 @@ impl Lookout {
         self.home == process::id()
     }
 
-    /// Ends, and returns what was seen. `end` is how the recorded process has ended, if it has.
-    pub fn end(self, end: Option<End>) -> Result<OfAlone> {
+    /// Looks for the last time.
+    pub fn end(self) -> Result<Looked> {
         drop(self.end);
         let panicked =
             |_| Error::Process(message!("The thread that looks for processes has failed."));
-        let mut seen = self.thread.join().map_err(panicked)??;
+        self.thread.join().map_err(panicked)?
+    }
+}
+
+impl Looked {
+    /// What was seen. `end` is how the recorded process has ended, if it has.
+    pub fn result(mut self, end: Option<End>) -> Result<OfAlone> {
         if let Some(end) = end {
-            seen.memory.end_as(seen.source, end, seen.begin.elapsed());
+            self.memory.end_as(self.source, end, self.begin.elapsed());
         }
-        let of = seen.memory.processes().next();
+        let of = self.memory.processes().next();
         Ok(OfAlone {
-            cpu: seen.processes.iter().map(Seen::used).try_vec()?,
+            cpu: self.processes.iter().map(Seen::used).try_vec()?,
             peak: of.map(|of| of.peak),
             ending: of.and_then(|of| of.ending),
+            threads: self.threads,
         })
     }
 }

@@ -8,11 +8,13 @@ use crate::record::session::open_reader;
 use crate::record::slot::Slot;
 use crate::record::source::source;
 use crate::record::stop_and_read::{Outcome, Which, read};
+use crate::record::threads::ThreadWatch;
 use crate::recorded::result::ClockReading;
 use crate::recorded::scheduled::Schedule;
 use crate::recorded::settings::Settings;
 use crate::recorded::source::attribute;
 use crate::recorded::states::Stops;
+use crate::recorded::threads::about_threads;
 use crate::stack::reader::StackReader;
 use profile_core::analysis::parallel::Track;
 use profile_core::error::Result;
@@ -27,6 +29,7 @@ pub struct Master {
     reader: Option<StackReader<ProcessMemory>>,
     watched: Option<Watching>,
     readings: Vec<ClockReading>,
+    threads: ThreadWatch,
 }
 
 /// The thread that runs R. It is never stopped.
@@ -53,6 +56,7 @@ impl Master {
         Ok(Master {
             reader,
             watched,
+            threads: ThreadWatch::start(&process, process.pid)?,
             process,
             source,
             readings: Vec::new(),
@@ -134,6 +138,7 @@ impl Master {
 
     /// Reads its clock. ClockReadings between which it has not run are left out.
     pub fn tick(&mut self) -> Result<()> {
+        self.threads.look(self.process.pid)?;
         let date = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let date = date.and_then(|date| i64::try_from(date.as_nanos()).ok());
         let (Some(date), Some(cpu)) = (date, cpu_time_of_process(self.process.pid)) else {
@@ -147,8 +152,14 @@ impl Master {
         Ok(())
     }
 
-    pub fn readings(self) -> Vec<ClockReading> {
-        self.readings
+    /// Ends: adds the CPU time of its threads to its source, and returns the readings.
+    pub fn finish(mut self, profile: &mut Profile) -> Result<Vec<ClockReading>> {
+        self.threads.read(self.process.pid)?;
+        let about = about_threads(&self.threads.end(true)?, profile)?;
+        if let Some(source) = profile.sources.get_mut(self.source.row()) {
+            source.attributes.try_extend_from(about.into_iter())?;
+        }
+        Ok(self.readings)
     }
 }
 

@@ -9,6 +9,7 @@
 //! - [`cpu_clock`]: how much CPU time a sample stands for;
 //! - [`follow`]: which thread of a process runs R; [`activity`]: what it does, for lists of processes;
 //! - [`slot`]: what a process does for parallel work;
+//! - [`threads`]: the CPU time of all threads of a process;
 //! - [`memory`]: how much memory processes take, and whether they were killed for it;
 //! - [`dump`]: reads one stack of a process; [`own_delay`]: how long this one waited for processors.
 
@@ -31,5 +32,6 @@ pub mod slot;
 pub mod source;
 pub mod stop_and_read;
 mod stride;
+pub mod threads;
 pub mod wait_labels;
 pub mod waiting;

@@ -60,7 +60,10 @@ fn record_here(wanted: &Wanted, settings: &Settings, stop: Stop) -> Result<Recor
     }
     let master = wanted.master.as_ref().map(|asked| asked.pid);
     let master = master.or(wanted.pids.first().copied());
-    recorder.recorded.processors = master.and_then(processors);
+    recorder.recorded.processors = match master {
+        Some(master) => processors(master)?,
+        None => None,
+    };
     for (&pid, master) in wanted.workers.iter().zip(master.into_iter().cycle()) {
         recorder.attach_worker(Process::find(pid)?, Role::Worker(master))?;
     }
@@ -416,7 +419,7 @@ impl<'s> Recorder<'s> {
             if self.memory.has_ended(source) {
                 self.memory.end(source, lived.unwrap_or_default());
             }
-            self.recorded.readings = master.readings();
+            self.recorded.readings = master.finish(&mut self.recorded.profile)?;
         }
         for (session, role) in self.sessions.iter_mut().zip(&self.roles) {
             if let Some(track) = session.take_track()? {

@@ -20,12 +20,14 @@ use crate::record::slot::Slot;
 use crate::record::source::{about_cpu, about_pauses, of_process, source};
 use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::record::stride::Stride;
+use crate::record::threads::ThreadWatch;
 use crate::record::waiting::{Seen, Waiting, is_asleep};
 use crate::recorded::result::Tick;
 use crate::recorded::scheduled::{Schedule, Scheduled, Since};
 use crate::recorded::settings::{Clock, Settings};
 use crate::recorded::source::{attribute, declare_types};
 use crate::recorded::states::{Activity, State, WhyFree};
+use crate::recorded::threads::about_threads;
 use crate::recorded::waits::{WAITS_FOR, WAITS_REFUSED, Wait, WaitKind, of_r};
 use crate::stack::reader::StackReader;
 use profile_core::analysis::parallel::Track;
@@ -65,6 +67,8 @@ pub struct Session<'s, M = ProcessMemory, T = Thread> {
     throttling: Option<(Throttling, Option<u64>)>,
     /// What it does for parallel work, if that is recorded.
     slot: Option<Slot>,
+    /// The CPU time of all threads of the process, if they can be read.
+    threads: Option<ThreadWatch>,
     /// The time between two ticks, for which a sample stands if every tick is used.
     interval: Duration,
     stride: Stride,
@@ -106,12 +110,14 @@ impl<'s> Session<'s> {
         } else {
             None
         };
+        let threads = ThreadWatch::start(process, thread.id())?;
         let now = Instant::now();
         let session = Session::new(process, thread, reader, settings, profile, now)?;
         let throttling = Throttling::of(process.pid)?;
         Ok(Session {
             number,
             native,
+            threads: Some(threads),
             has_span,
             throttling: throttling.map(|group| {
                 let before = group.time();
@@ -192,6 +198,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             waiting: Waiting::default(),
             throttling: None,
             slot: None,
+            threads: None,
             interval: settings.interval,
             stride: Stride::new(settings.interval),
             thread,
@@ -215,6 +222,9 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.cpu.read(Some(0), begin);
         self.cpu.read(self.thread.cpu_time(), now);
         self.schedule.skip(Some(Scheduled::default()));
+        if let Some(threads) = &mut self.threads {
+            threads.include_start();
+        }
     }
 
     /// Finds what is needed for complete stacks from the first sample on. This takes some milliseconds.
@@ -260,6 +270,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.cpu = std::mem::take(&mut before.cpu);
         self.cpu.discard();
         self.schedule = std::mem::take(&mut before.schedule);
+        std::mem::swap(&mut self.threads, &mut before.threads);
     }
 
     /// Ends the recording now: adds how long it was, its CPU time, how long the process was stopped, and its role.
@@ -292,6 +303,13 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let mut about = about_cpu(balance, delayed, throttled, profile)?;
         if self.thread.is_wait_refused() {
             about.try_push(attribute(WAITS_REFUSED, ValueKind::Int, "1", profile)?)?;
+        }
+        if let Some(threads) = &mut self.threads {
+            if !self.has_ended {
+                threads.read(self.thread.id())?;
+            }
+            let threads = threads.end(!profile.samples.is_empty())?;
+            about.try_extend_from(about_threads(&threads, profile)?.into_iter())?;
         }
         let attributes = &mut self.samples.source(profile).attributes;
         attributes.try_extend_from(about.into_iter())?;
@@ -401,6 +419,10 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let now = self.reader.now().time;
         let Some(mut activity) = self.look(placement) else {
             self.has_ended = true;
+            // The system knows its CPU time until its parent has asked how it has ended.
+            if let Some(threads) = &mut self.threads {
+                threads.read(self.thread.id())?;
+            }
             return Ok(Tick::Ended);
         };
         if self.thread.has_left() {
@@ -415,6 +437,9 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         self.last = now;
         if settings.clock == Clock::Wall {
             self.look_at_waits(&activity, now, passed, profile)?;
+        }
+        if let Some(threads) = self.threads.as_mut().filter(|_| activity.has_others) {
+            threads.look(self.thread.id())?;
         }
         let tick = self.take(&activity, is_found, settings, profile, natives)?;
         if let Some(slot) = &mut self.slot {

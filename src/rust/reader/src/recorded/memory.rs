@@ -2,6 +2,7 @@
 //! it: above all, whether the kernel has killed it to free memory. The kernel reports such a kill as signal 9, which other
 //! processes send as well, and counts it.
 
+use profile_core::analysis::threads::Threads;
 use profile_core::error::Error;
 use profile_core::message;
 use profile_core::model::Profile;
@@ -104,4 +105,5 @@ pub struct OfAlone {
     /// Its highest memory in bytes.
     pub peak: Option<u64>,
     pub ending: Option<Ending>,
+    pub threads: Threads,
 }

@@ -25,6 +25,9 @@ pub struct Module {
     /// Whether the loader has added the bias to the addresses in the dynamic section, as glibc's loader does.
     pub is_relocated: bool,
     pub symbols: Vec<Symbol>,
+    /// Its own name, and the names of libraries that it is linked with.
+    pub name: Option<String>,
+    pub needed: Vec<String>,
     /// The size of the writable part according to the headers. The process has `WRITABLE` bytes of it.
     pub size: u64,
 }
@@ -50,6 +53,8 @@ impl Module {
             hash,
             is_relocated: true,
             symbols: Vec::new(),
+            name: None,
+            needed: Vec::new(),
             size: WRITABLE,
         }
     }
@@ -99,11 +104,6 @@ impl Module {
             Hash::Gnu => (0x6fff_fef5, self.gnu()),
             Hash::SystemV => (4, self.system_v()),
         };
-        let entries = [(5, STRINGS), (6, TABLE), (tag, HASHES)];
-        for (number, (tag, offset)) in entries.into_iter().enumerate() {
-            space.set(start + DYNAMIC + 16 * number as u64, tag);
-            space.set(start + DYNAMIC + 16 * number as u64 + 8, bias + offset);
-        }
         let hashes: Vec<u8> = hashes.into_iter().flat_map(u32::to_le_bytes).collect();
         space.write(start + HASHES, &hashes);
         // The first symbol and the first string are empty.
@@ -115,6 +115,17 @@ impl Module {
             space.set(at + 8, symbol.address.unwrap_or(0));
             strings.extend(symbol.name.as_bytes());
             strings.push(0);
+        }
+        let mut entries = vec![(5, bias + STRINGS), (6, bias + TABLE), (tag, bias + HASHES)];
+        let names = self.name.iter().map(|name| (14, name));
+        for (tag, name) in names.chain(self.needed.iter().map(|name| (1, name))) {
+            entries.push((tag, strings.len() as u64));
+            strings.extend(name.as_bytes());
+            strings.push(0);
+        }
+        for (number, (tag, value)) in entries.into_iter().enumerate() {
+            space.set(start + DYNAMIC + 16 * number as u64, tag);
+            space.set(start + DYNAMIC + 16 * number as u64 + 8, value);
         }
         assert!(strings.len() as u64 <= HASHES - STRINGS);
         space.write(start + STRINGS, &strings);

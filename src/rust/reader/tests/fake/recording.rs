@@ -101,6 +101,10 @@ pub const COMPUTES: Evidence = Evidence {
 };
 
 impl Watched for FakeThread {
+    fn id(&self) -> i32 {
+        1
+    }
+
     fn cpu_time(&self) -> Option<u64> {
         self.cpu.get()
     }

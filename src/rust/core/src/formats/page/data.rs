@@ -4,6 +4,7 @@ use super::numbers::{deltas, row};
 use super::samples::{Order, Samples, Sums, add_to_sets};
 use super::tree::Tree;
 use crate::analysis::cpu_clock::{CLOCK, TICKS};
+use crate::analysis::threads::{OfLibrary, Threads};
 use crate::error::{Error, Result};
 use crate::formats::json_file::{Reader, fields};
 use crate::limits::memory::{TryGrow, owned};
@@ -25,6 +26,7 @@ pub struct Data {
     types: Vec<ValueType>,
     default: f64,
     sources: Vec<PageSource>,
+    threads: Threads,
 }
 
 /// A source of the page.
@@ -106,6 +108,7 @@ impl Data {
                 let source = PageSource::read(json)?;
                 data.sources.try_push(source)
             })?,
+            "threads" => data.threads = read_threads(json)?,
             "labels" => each(json, |json| data.read_label(json))?,
             "values" => each(json, |json| {
                 let sums = Sums::read(json)?;
@@ -158,6 +161,11 @@ impl Data {
             add_process(given, profile, &mut attributes)?;
             let is_plain = attributes.is_empty();
             add_cpu_time(given, profile, &mut attributes)?;
+            if number == 0 {
+                for (key, kind, text) in self.threads.facts()? {
+                    add_attribute(&key, &text, kind, profile, &mut attributes)?;
+                }
+            }
             let is_snapshot = given.kind == SNAPSHOT.as_str();
             let name = Some(given.name.as_str()).filter(|name| is_plain && !name.is_empty());
             let mut own_types = Vec::new();
@@ -226,6 +234,25 @@ fn read_type(json: &mut Reader) -> Result<ValueType> {
         "unit" => type_.unit = owned(json.text()?)?,
     }
     Ok(type_)
+}
+
+fn read_threads(json: &mut Reader) -> Result<Threads> {
+    let mut threads = Threads::default();
+    fields! { json,
+        "r" => threads.r = json.number()?.real(),
+        "others" => each(json, |json| {
+            let mut one = OfLibrary::default();
+            fields! { json,
+                "name" => one.name = owned(json.text()?)?,
+                "count" => one.count = json.number()?.real(),
+                "cpu" => one.cpu = json.number()?.real(),
+            }
+            threads.others.try_push(one)
+        })?,
+        "ended" => threads.ended = json.number()?.real(),
+        "processors" => threads.processors = number(json)?,
+    }
+    Ok(threads)
 }
 
 fn period(nanoseconds: f64) -> Result<Period> {

@@ -75,8 +75,9 @@ impl MemoryLimit {
 impl Cgroup {
     /// The group that limits the memory of this process; `None` if there is none that can be seen.
     pub fn of(pid: i32) -> Result<Option<Cgroup>> {
+        // Both versions may be in use, one of them for memory.
         for (names, controller) in [(&VERSION_1, "memory"), (&VERSION_2, "")] {
-            let folders = folders_with(names.kills, pid, controller)?;
+            let folders = folders(pid, controller, names.kills)?;
             if !folders.is_empty() {
                 return Ok(Some(Cgroup { folders, names }));
             }
@@ -114,6 +115,30 @@ impl Cgroup {
     }
 }
 
+/// The folder of the group of a process, and those of the groups in which it is, up to the outermost one, as far as they have
+/// a file. `controller` is that of version 1, and empty for version 2.
+pub(super) fn folders(pid: i32, controller: &str, name: &str) -> Result<Vec<PathBuf>> {
+    let groups = fs::read_to_string(file_of(pid, "cgroup")).unwrap_or_default();
+    let mounts = fs::read_to_string(file("self/mountinfo")).unwrap_or_default();
+    let mut folders = Vec::new();
+    let Some(path) = groups.lines().find_map(|line| path_of(line, controller)) else {
+        return Ok(folders);
+    };
+    let mut found = mounts.lines().filter_map(|line| mount(line, controller));
+    let Some((inner, outermost)) = found.find_map(|(root, at)| place(path, root, at)) else {
+        return Ok(folders);
+    };
+    for folder in inner.ancestors() {
+        if folder.join(name).exists() {
+            folders.try_push(folder.to_path_buf())?;
+        }
+        if folder == outermost {
+            break;
+        }
+    }
+    Ok(folders)
+}
+
 /// How many processes of this machine the kernel has killed to free memory.
 pub fn kills_on_machine() -> Option<u64> {
     field(&fs::read_to_string(file("vmstat")).ok()?, "oom_kill")
@@ -136,34 +161,6 @@ pub fn memory_left() -> Option<u64> {
     let of_group = limit.map(|limit| limit.bytes.saturating_sub(limit.used));
     let of_machine = memory_of_machine().map(|(_, available)| available);
     of_group.into_iter().chain(of_machine).min()
-}
-
-/// The folders with this file of the group of a process and those in which it is, from the innermost one. Both versions may
-/// be in use, one of them for a controller: version 2 has no names of controllers.
-fn folders_with(name: &str, pid: i32, controller: &str) -> Result<Vec<PathBuf>> {
-    let mut folders = Vec::new();
-    let Some((inner, outermost)) = folders_of(pid, controller) else {
-        return Ok(folders);
-    };
-    for folder in inner.ancestors() {
-        if folder.join(name).exists() {
-            folders.try_push(folder.to_path_buf())?;
-        }
-        if folder == outermost {
-            break;
-        }
-    }
-    Ok(folders)
-}
-
-/// The folder of the group of a process for this controller, and the outermost one that can be seen.
-pub(super) fn folders_of(pid: i32, controller: &str) -> Option<(PathBuf, PathBuf)> {
-    let groups = fs::read_to_string(file_of(pid, "cgroup")).ok()?;
-    let mounts = fs::read_to_string(file("self/mountinfo")).ok()?;
-    let path = groups.lines().find_map(|line| path_of(line, controller))?;
-    let mut found = mounts.lines().filter_map(|line| mount(line, controller));
-    let (inner, outermost) = found.find_map(|(root, at)| place(path, root, at))?;
-    Some((inner, outermost.to_path_buf()))
 }
 
 /// The path in a line of `/proc/PID/cgroup`, `ID:CONTROLLERS:PATH`. Version 2 has no controllers there.

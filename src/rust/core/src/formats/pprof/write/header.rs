@@ -6,6 +6,7 @@ use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{
     InexactFacts, default_type, durations, period, provenance, time, total_duration,
 };
+use crate::analysis::threads::thread_comments;
 use crate::error::Result;
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::pprof::proto::{ValueType, profile as field};
@@ -161,6 +162,9 @@ fn comments<'a>(
         comments.try_push(texts.index(comment)?)?;
     }
     for comment in memory_comments(profile) {
+        comments.try_push(texts.index(comment)?)?;
+    }
+    for comment in thread_comments(profile)? {
         comments.try_push(texts.index(comment)?)?;
     }
     if !aggregate && profile.sources.len() == 1 {

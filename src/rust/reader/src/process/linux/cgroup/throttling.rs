@@ -1,7 +1,7 @@
 //! For how long the processes of a cgroup were kept from processors because the group had used the time that it may use. The
 //! kernel counts this for the whole group.
 
-use super::{field, folders_with};
+use super::{field, folders};
 use profile_core::error::Result;
 use std::fs;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ impl Throttling {
     pub fn of(pid: i32) -> Result<Option<Throttling>> {
         for (controller, name, unit) in [("cpu", "throttled_time", 1), ("", "throttled_usec", 1000)]
         {
-            let folders = folders_with(FILE, pid, controller)?;
+            let folders = folders(pid, controller, FILE)?;
             if !folders.is_empty() {
                 return Ok(Some(Throttling {
                     folders,

@@ -91,11 +91,6 @@ impl Thread {
         Thread::of(process.pid, process.pid, stops, process.execution())
     }
 
-    #[cfg(test)]
-    pub fn id(&self) -> i32 {
-        self.id
-    }
-
     /// Whether its process has no other thread.
     pub fn is_only(&self) -> bool {
         self.status().is_some_and(|status| status.threads == 1)
@@ -194,6 +189,10 @@ impl Thread {
 }
 
 impl Watched for Thread {
+    fn id(&self) -> i32 {
+        self.id
+    }
+
     fn cpu_time(&self) -> Option<u64> {
         match self.clock {
             Some(clock) => time_of(clock),

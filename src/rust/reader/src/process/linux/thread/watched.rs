@@ -23,6 +23,9 @@ pub enum Held {
 
 /// What the system knows and does about the thread that is recorded.
 pub trait Watched {
+    /// Its ID.
+    fn id(&self) -> i32;
+
     /// Its CPU time in nanoseconds, if it is known.
     fn cpu_time(&self) -> Option<u64>;
 
