@@ -7,6 +7,11 @@ use profile_core::message;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+/// The time between two looks at a running program.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How a program ended.
 pub struct Ended {
@@ -15,8 +20,13 @@ pub struct Ended {
     pub signal: Option<i32>,
 }
 
-/// Runs a program with its arguments. `started` is called with its process id.
-pub fn run(command: &[&Path], started: impl FnOnce(i32)) -> Result<Ended> {
+/// Runs a program with its arguments. `started` is called with its process id. `goes_on` is called again and again while it
+/// runs, and returns false to end it.
+pub fn run(
+    command: &[&Path],
+    started: impl FnOnce(i32),
+    goes_on: Option<&dyn Fn() -> bool>,
+) -> Result<Ended> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(Error::Unsupported(message!("No program.")));
     };
@@ -33,9 +43,27 @@ pub fn run(command: &[&Path], started: impl FnOnce(i32)) -> Result<Ended> {
         started(i32::try_from(child.id()).unwrap_or_default());
         Ok(child)
     };
-    signals::passing_on(start, Child::wait)
+    let wait = |child: &mut Child| match goes_on {
+        Some(goes_on) => wait_and_look(child, goes_on),
+        None => child.wait(),
+    };
+    signals::passing_on(start, wait)
         .map(how_it_ended)
         .map_err(failed)
+}
+
+/// Waits for the end of a program, which is ended as soon as `goes_on` is false.
+fn wait_and_look(child: &mut Child, goes_on: &dyn Fn() -> bool) -> io::Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if !goes_on() {
+            child.kill()?;
+            return child.wait();
+        }
+        thread::sleep(PAUSE);
+    }
 }
 
 /// Makes this process independent of the terminal, so that Ctrl-C there does not reach it.
