@@ -15,7 +15,7 @@ examples_of_check <- function(titles, processes, profile, of_sample) {
     tibble::tibble(
       kind = "example", name = own$name, time = pmax(0, ends - own$time),
       samples = lapply(seq_along(own$time), function(i) of_process[at == i])
-    )[own$name != "<FOOTER>", ]
+    )[is_example_title(own$name), ]
   })
   bind_items(rows)
 }

@@ -62,7 +62,7 @@ example_of_samples <- function(titles, of_sample, timestamps) {
     own <- titles[titles$key == key, ]
     rows <- which(of_sample == key)
     at <- findInterval(timestamps[rows], own$time)
-    example[rows] <- c(NA, ifelse(own$name == "<FOOTER>", NA, own$name))[at + 1]
+    example[rows] <- c(NA, ifelse(is_example_title(own$name), own$name, NA))[at + 1]
   }
   example
 }

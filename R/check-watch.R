@@ -193,11 +193,14 @@ with_new_titles <- function(state, file, now) {
   state
 }
 
-# The titles in the output of R that runs `PKG-Ex.R`. The last one is `<FOOTER>`.
+# The titles in the output of R that runs `PKG-Ex.R`. The first one is `</HEADER>`, and the last one `<FOOTER>`.
 titles_of_examples <- function(lines) {
   found <- grep("^> ### [*] ", lines, value = TRUE, useBytes = TRUE)
   valid_text(sub("^> ### [*] ", "", found, useBytes = TRUE))
 }
+
+# Whether these are titles of examples.
+is_example_title <- function(names) !names %in% c("</HEADER>", "<FOOTER>")
 
 # A row for each title: the `key` of the process, `name`, and `time`, when it was found.
 titles_with_times <- function(examples) {

@@ -107,6 +107,15 @@ check_package_path <- function(path, call) {
   }
 }
 
+# The name and version of a package.
+package_of <- function(path) {
+  if (!dir.exists(path)) {
+    return(package_of_tarball(path))
+  }
+  about <- read.dcf(file.path(path, "DESCRIPTION"), c("Package", "Version"))
+  valid_text(paste(about[1, ], collapse = " "))
+}
+
 package_of_tarball <- function(path) {
   pattern <- "^([[:alnum:].]+)_([0-9.-]+)[.]tar[.](gz|bz2|xz)$"
   if (grepl(pattern, basename(path))) sub(pattern, "\\1 \\2", basename(path)) else NA_character_
@@ -147,6 +156,7 @@ record_check <- function(path, args, interval, lines, quiet, call, start = start
   started <- as.numeric(Sys.time())
   is_built <- dir.exists(path)
   status <- 0L
+  package <- package_of(path)
   if (is_built) {
     built <- new_private_folder(in_folder(folder, "built"))
     status <- in_working_directory(built, run("build", path))
@@ -158,9 +168,9 @@ record_check <- function(path, args, interval, lines, quiet, call, start = start
   processes <- watch$processes()
   counts <- end_helper()
   list(
-    status = as.integer(status), package = package_of_tarball(path), is_built = is_built, started = started,
+    status = as.integer(status), package = package, is_built = is_built, started = started,
     check_started = check_started, ended = ended, processes = processes, titles = watch$titles(),
-    recorded = result_of_helper(folder, counts), folder = folder_of_check(path, args)
+    recorded = result_of_helper(folder, counts), folder = folder_of_check(package, args)
   )
 }
 
@@ -176,11 +186,10 @@ in_working_directory <- function(folder, code) {
 }
 
 # Where the check writes its files: in the current folder, or that of the option `--output` or `-o`.
-folder_of_check <- function(path, args) {
+folder_of_check <- function(package, args) {
   given <- c(sub("^--output=", "", grep("^--output=", args, value = TRUE)), args[which(args == "-o") + 1L])
   folder <- c(given[!is.na(given)], ".")[[1]]
-  name <- sub(" .*", "", package_of_tarball(path))
-  file.path(normalizePath(folder, mustWork = FALSE), paste0(name, ".Rcheck"))
+  file.path(normalizePath(folder, mustWork = FALSE), paste0(sub(" .*", "", package), ".Rcheck"))
 }
 
 # ---- The result ------------------------------------------------------------------------

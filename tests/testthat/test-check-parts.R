@@ -103,15 +103,15 @@ test_that("examples begin with their titles, also if the output is read in piece
     cat(text, file = file, append = TRUE)
     state <<- with_new_titles(state, file, now)
   }
-  write("> ### * one\n> f()\n> ### ** Examples\nx ### * no\n> ### * tw", 1)
-  expect_identical(state$names, "one")
+  write("> ### * </HEADER>\n> f()\n> ### * one\n> f()\n> ### ** Examples\nx ### * no\n> ### * tw", 1)
+  expect_identical(state$names, c("</HEADER>", "one"))
   write("", 2)
   write("o\n", 3)
   write("> ### * caf\xe9\n> ### * <FOOTER>\n", 4)
-  expect_identical(state$names, c("one", "two", "caf<e9>", "<FOOTER>"))
-  expect_identical(state$times, c(1, 3, 4, 4))
+  expect_identical(state$names, c("</HEADER>", "one", "two", "caf<e9>", "<FOOTER>"))
+  expect_identical(state$times, c(1, 1, 3, 4, 4))
   titles <- titles_with_times(list(a = state))
-  expect_identical(titles$key, rep("a", 4))
+  expect_identical(titles$key, rep("a", 5))
   # A file that is gone, or shorter, has nothing new.
   unlink(file)
   expect_identical(with_new_titles(state, file, 5), state)
@@ -120,6 +120,11 @@ test_that("examples begin with their titles, also if the output is read in piece
   of_sample <- c("a", "a", "b", "a", "a", "a")
   found <- example_of_samples(titles, of_sample, c(0.5, 1, 2, 2, 3.5, 5))
   expect_identical(found, c(NA, "one", NA, "one", "two", NA))
+
+  processes <- seen_processes(a = seen_r(NA, 0, 6, NA, input = "toy-Ex.R"))
+  items <- examples_of_check(titles, processes, no_recording(), character())
+  expect_identical(items$name, c("one", "two", "caf<e9>"))
+  expect_equal(items$time, c(2, 1, 0))
 })
 
 test_that("processes that wait for others of the check are left out", {

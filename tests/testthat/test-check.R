@@ -103,8 +103,21 @@ test_that("arguments are checked", {
     profile_check("toy_0.1.tar.gz", c("--as-cran"))
   })))
   expect_identical(package_of_tarball("a/my.pkg_1.0-2.tar.gz"), "my.pkg 1.0-2")
-  expect_match(folder_of_check("a/toy_0.1.tar.gz", "--output=/tmp"), "/tmp/toy.Rcheck$")
-  expect_match(folder_of_check("a/toy_0.1.tar.gz", c("-o", "/tmp")), "/tmp/toy.Rcheck$")
+  expect_match(folder_of_check("toy 0.1", "--output=/tmp"), "/tmp/toy.Rcheck$")
+  expect_match(folder_of_check("toy 0.1", c("-o", "/tmp")), "/tmp/toy.Rcheck$")
+})
+
+test_that("a folder that cannot be built has the exit status of R CMD build", {
+  skip_without_children_of_check()
+  folder <- withr::local_tempdir()
+  toy <- write_toy(folder, vignette = FALSE)
+  writeLines(c("Package: toy", "Version: one"), file.path(toy, "DESCRIPTION"))
+  withr::local_envvar(R_TESTS = NA)
+  withr::local_dir(folder)
+  x <- profile_check(toy, quiet = TRUE)
+  expect_false(x$status == 0)
+  expect_identical(x$parts$part, c("build", "between"))
+  expect_identical(x$package, "toy one")
 })
 
 test_that("options of the check are passed on", {
