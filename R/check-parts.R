@@ -125,10 +125,14 @@ statement_of_step <- function(code) {
 
 name_of_called_in <- function(code) if (is.call(code)) name_of_called(code) else ""
 
-# Such as `tools::codoc()`, or the code as it is.
+# The called function, such as `tools::codoc()`. Profiles contain no code, but the package that is loaded: `library(toy)`.
 short_code <- function(code) {
-  called <- sub("^([.A-Za-z0-9_:]+)[(].*$", "\\1", code)
-  if (startsWith(called, "tools:") && called != code) paste0(called, "()") else cut_text(code, 60, "end")
+  loads <- "^(library|loadNamespace)[(][\"']?([[:alnum:].]+)[\"']?[,)].*$"
+  if (grepl(loads, code)) {
+    return(sub(loads, "\\1(\\2)", code))
+  }
+  called <- "^([.A-Za-z0-9_:]+)[(].*$"
+  if (grepl(called, code)) paste0(sub(called, "\\1", code), "()") else "other code"
 }
 
 # The name of a vignette whose code runs, or that is built again, NA for other code.

@@ -3,16 +3,17 @@
 #
 # All of it is read from /proc, again and again while the check runs, by a function that `rust_run_program()` calls.
 
-# Starts to watch the programs that this process starts from now on. Returns list(look, processes, titles): a function to
-# be called again and again; what was seen, see `watched_processes()`; and when each example began.
+# Starts to watch the programs that this process starts from now on. Returns a list of functions: `look`, to be called again
+# and again; `processes`, what was seen, see watched_processes(); `titles`, when each example began; and `failure`, the error
+# that has prevented looking, NULL if there was none.
 start_watch <- function() {
   others <- children_of(Sys.getpid())
   seen <- list()
   examples <- list()
   alive <- character()
   last <- as.numeric(Sys.time())
-  # The core calls it with an argument that has no meaning here.
-  look <- function(about = NA) {
+  failure <- NULL
+  look <- function() {
     now <- as.numeric(Sys.time())
     before <- alive
     alive <<- character()
@@ -38,13 +39,17 @@ start_watch <- function() {
     for (key in union(before, alive)) {
       if (is_examples(seen[[key]])) examples[[key]] <<- with_new_titles(examples[[key]], seen[[key]]$output, now)
     }
-    TRUE
   }
   list(
-    look = look,
+    # The check goes on even if this fails. The core calls it with an argument that has no meaning here.
+    look = function(about) {
+      tryCatch(look(), error = function(error) failure <<- error)
+      TRUE
+    },
+    failure = function() failure,
     # Those that still run end now.
     processes = function() {
-      look()
+      tryCatch(look(), error = function(error) failure <<- error)
       watched_processes(lapply(seen, function(one) if (is.null(one$ended)) c(one, ended = last) else one))
     },
     titles = function() titles_with_times(examples)

@@ -170,7 +170,7 @@ record_check <- function(path, args, interval, lines, quiet, call, start = start
   list(
     status = as.integer(status), package = package, is_built = is_built, started = started,
     check_started = check_started, ended = ended, processes = processes, titles = watch$titles(),
-    recorded = result_of_helper(folder, counts), folder = folder_of_check(package, args)
+    recorded = result_of_helper(folder, counts), failure = watch$failure(), folder = folder_of_check(package, args)
   )
 }
 
@@ -195,10 +195,16 @@ folder_of_check <- function(package, args) {
 # ---- The result ------------------------------------------------------------------------
 
 # Makes the tables of a check that has run. `ran`: list of `status`, `package`, `is_built`, `started`, `check_started` and
-# `ended` in seconds since the epoch, `processes` and `titles`, see R/check-watch.R, `recorded`, see `result_of_helper()`,
-# and `folder`.
+# `ended` in seconds since the epoch, `processes`, `titles` and `failure`, see start_watch(), `recorded`, see
+# `result_of_helper()`, and `folder`.
 check_result <- function(ran, call) {
   processes <- ran$processes
+  if (!is.null(ran$failure)) {
+    warn_profile(
+      c("Processes of the check were missed, so parts are too short.", x = conditionMessage(ran$failure)),
+      "profile_warning_incomplete", call = call
+    )
+  }
   steps <- steps_of_check(processes, ran$is_built)
   whole <- ran$ended - ran$started
   family <- recorded_of_check(ran$recorded, call)

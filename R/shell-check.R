@@ -13,6 +13,9 @@ shell_check <- function(options, values) {
   if (result == paste0(output, ".rds")) {
     abort_usage(paste0("`--output` must be a page, whose name ends with `.html`, not `", output, "`."))
   }
+  if (is.null(options$output) && file.exists(result) && !is_check_file(result)) {
+    abort_usage(paste0("The file `", result, "` exists and is not the result of a check. Choose another name with `-o`."))
+  }
   x <- profile_check(path, args = as.character(options$passed), base = options$base, interval = interval)
   # The exit status is that of the check, whatever happens now.
   tryCatch(
@@ -28,4 +31,8 @@ shell_check <- function(options, values) {
     error = function(error) shell_message("profile: ", conditionMessage(error))
   )
   x$status
+}
+
+is_check_file <- function(file) {
+  inherits(tryCatch(suppressWarnings(readRDS(file)), error = function(error) NULL), "profile_check")
 }

@@ -71,6 +71,17 @@ test_that("a check without a recording still has parts", {
   expect_output(print(x), "There is no profile.")
 })
 
+test_that("a failure to look at processes is reported, and does not end the check", {
+  watch <- start_watch()
+  local({
+    environment(watch$look)$look <- function() stop("No file.")
+  })
+  expect_true(watch$look(NA))
+  ran <- recorded_check()
+  ran$failure <- watch$failure()
+  expect_warning(check_result(ran, NULL), "No file.", class = "profile_warning_incomplete")
+})
+
 test_that("a check that is interrupted has what ran until then", {
   ran <- recorded_check()
   at <- ran$titles$time[[2]] + 0.05
@@ -120,6 +131,20 @@ test_that("a folder that cannot be built has the exit status of R CMD build", {
   expect_identical(x$package, "toy one")
 })
 
+test_that("only pages and results of a check are replaced", {
+  skip_on_os("windows")
+  withr::local_dir(withr::local_tempdir())
+  refused <- function() {
+    message <- utils::capture.output(status <- shell_command(c("check", "toy_0.1.tar.gz")), type = "message")
+    expect_identical(status, 2L)
+    message
+  }
+  saveRDS("mine", "toy-check.rds")
+  expect_match(refused(), "toy-check.rds` exists and is not the result of a check")
+  writeLines("mine", "toy-check.html")
+  expect_match(refused(), "toy-check.html` exists and is not a page of a profile")
+})
+
 test_that("options of the check are passed on", {
   command <- shell_commands()$check
   given <- shell_arguments(c("--as-cran", "--base=a.rds", "pkg", "--no-manual", "-o", "a.html", "--", "-l", "lib"), command, "check")
@@ -140,7 +165,7 @@ check_with_marks <- function(path, folder, then = function(processes, marks) NUL
     watch <- start_watch()
     look <- watch$look
     watch$look <- function(about) {
-      goes_on <- look()
+      goes_on <- look(about)
       processes <- watch$processes()
       is_seen <- c(
         example = "slow" %in% watch$titles()$name, test = "wait.R" %in% processes$script,
