@@ -92,8 +92,8 @@ places_in_package <- function(profile, package) {
   )
 }
 
-# Adds `function`, `file` and `line` with most time of each item, and this time. `places`: see places_in_package(). `wall`:
-# the seconds of each sample.
+# Adds `function`, `file` and `line` with most time of each item, and this time. `places`: see places_in_package().
+# `wall`: the seconds of each sample.
 with_hottest_lines <- function(items, places, wall) {
   text <- paste(places$name, places$file, places$line, sep = "\r")
   sums <- lapply(items$samples, function(rows) {

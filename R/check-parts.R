@@ -1,8 +1,8 @@
 # The parts of `R CMD check`: which steps its processes are, what each step is called, and how the time of the check is
 # divided among them.
 
-# What the check's processes are doing, by the code that they read: a pattern, and the part to which it belongs. The first
-# pattern that matches counts.
+# What the check's processes are doing, by the code that they read: a pattern, and the part to which it belongs. The
+# first pattern that matches counts.
 parts_by_code <- c(
   "createExdotR" = "examples",
   "runPackageTests" = "tests",
@@ -17,9 +17,9 @@ parts_by_code <- c(
 # All parts, in the order of a check.
 parts_of_check <- c("build", "install", "load", "code", "help", "examples", "tests", "vignettes", "other")
 
-# The steps of a check that has run, one after the other: the processes that R has started for it. `began` and `ended` are
-# seconds since the epoch, and no step begins before the previous one has ended. A tibble of `key`, the key of the process,
-# `part`, `name`, `is_vignette` (whether it runs or builds vignettes), `began` and `ended`. `processes`: see
+# The steps of a check that has run, one after the other: the processes that R has started for it. `began` and `ended`
+# are seconds since the epoch, and no step begins before the previous one has ended. A tibble of `key`, the key of the
+# process, `part`, `name`, `is_vignette` (whether it runs or builds vignettes), `began` and `ended`. `processes`: see
 # watched_processes(). `is_built`: whether the first program has built the package, which is one step.
 steps_of_check <- function(processes, is_built) {
   programs <- processes$key[is.na(processes$parent)]
@@ -97,7 +97,8 @@ name_of_step <- function(key, processes) {
     if (!is.na(vignette)) {
       return(list(part = "vignettes", name = vignette, is_vignette = TRUE))
     }
-    scripts <- if (grepl("runPackageTests", code, fixed = TRUE)) unique(basename(stats::na.omit(r$script[order(r$began)])))
+    in_order <- stats::na.omit(r$script[order(r$began)])
+    scripts <- if (grepl("runPackageTests", code, fixed = TRUE)) unique(basename(in_order))
     list(part = part, name = if (length(scripts) > 0) paste(scripts, collapse = ", ") else short_code(code))
   }
 }
@@ -113,7 +114,8 @@ statement_of_step <- function(code) {
     return("")
   }
   parsed <- tryCatch(parse(text = code, keep.source = FALSE), error = function(error) NULL)
-  is_setting <- vapply(parsed, function(one) name_of_called_in(one) %in% c("options", "Sys.setenv", "Sys.setlocale"), NA)
+  settings <- c("options", "Sys.setenv", "Sys.setlocale")
+  is_setting <- vapply(parsed, function(one) is.call(one) && name_of_called(one) %in% settings, NA)
   statement <- as.list(parsed[!is_setting])
   if (length(statement) == 0) {
     return(cut_text(gsub("[[:space:]]+", " ", code), 200, "end"))
@@ -123,9 +125,8 @@ statement_of_step <- function(code) {
   code_in_one_line(one)
 }
 
-name_of_called_in <- function(code) if (is.call(code)) name_of_called(code) else ""
-
-# The called function, such as `tools::codoc()`. Profiles contain no code, but the package that is loaded: `library(toy)`.
+# The called function, such as `tools::codoc()`. Profiles contain no code, but the package that is loaded:
+# `library(toy)`.
 short_code <- function(code) {
   loads <- "^(library|loadNamespace)[(][\"']?([[:alnum:].]+)[\"']?[,)].*$"
   if (grepl(loads, code)) {
@@ -147,8 +148,8 @@ vignette_of_code <- function(code) {
   }
 }
 
-# A row for each part that has run: `part`, `processes`, `time` in seconds, its `share`, and `memory`, the highest of one
-# process in bytes; at the end, `between`, so that the sum of all rows is the time of the whole.
+# A row for each part that has run: `part`, `processes`, `time` in seconds, its `share`, and `memory`, the highest of
+# one process in bytes; at the end, `between`, so that the sum of all rows is the time of the whole.
 parts_of_steps <- function(steps, processes, memory, whole) {
   of_step <- step_of_processes(steps, processes)
   rows <- lapply(intersect(parts_of_check, steps$part), function(part) {

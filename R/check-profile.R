@@ -1,7 +1,8 @@
 # The profile of a check: the samples of its processes, with labels that say to which step and example they belong.
 
-# list(profile, of_sample, step): the helper's profile without this session, and without samples of processes that only wait
-# for others of the check; the key of the process of each sample, and that of the step. NULL if no process was recorded.
+# list(profile, of_sample, step): the helper's profile without this session, and without samples of processes that only
+# wait for others of the check; the key of the process of each sample, and that of the step. NULL if no process was
+# recorded.
 profile_of_check <- function(family, processes, steps, titles, check_folder, call) {
   own <- family$sources$source_id[[1]]
   others <- setdiff(family$sources$source_id, own)
@@ -21,7 +22,8 @@ profile_of_check <- function(family, processes, steps, titles, check_folder, cal
   x <- label_samples(x, "check.step", steps$name[at])
   x <- label_samples(x, "check.example", example_of_samples(titles, of_sample, x$samples$.timestamp))
   x <- with_test_labels(x, file.path(check_folder, "tests", c("", "testthat")), call)
-  x <- with_steps_as_roles(x, steps$name[match(step_of_processes(steps, processes)[match(key, processes$key)], steps$key)])
+  step_of_source <- step_of_processes(steps, processes)[match(key, processes$key)]
+  x <- with_steps_as_roles(x, steps$name[match(step_of_source, steps$key)])
   # The files lie in the folder of the check.
   x <- with_source_text(compact_profile(x), as.numeric(Sys.time()), call, outside = TRUE)
   list(profile = x, of_sample = of_sample, step = step)

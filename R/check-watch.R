@@ -1,11 +1,12 @@
-# Watches the processes of `R CMD check` from outside, for `profile_check()`: when each began and ended, its command line,
-# the code that it reads, and which example runs. Nothing is changed in them, so that they do what they do without this.
+# Watches the processes of `R CMD check` from outside, for `profile_check()`: when each began and ended, its command
+# line, the code that it reads, and which example runs. Nothing is changed in them, so that they do what they do without
+# this.
 #
 # All of it is read from /proc, again and again while the check runs, by a function that `rust_run_program()` calls.
 
-# Starts to watch the programs that this process starts from now on. Returns a list of functions: `look`, to be called again
-# and again; `processes`, what was seen, see watched_processes(); `titles`, when each example began; and `failure`, the error
-# that has prevented looking, NULL if there was none.
+# Starts to watch the programs that this process starts from now on. Returns a list of functions: `look`, to be called
+# again and again; `processes`, what was seen, see watched_processes(); `titles`, when each example began; and
+# `failure`, the error that has prevented looking, NULL if there was none.
 start_watch <- function() {
   others <- children_of(Sys.getpid())
   seen <- list()
@@ -59,8 +60,8 @@ start_watch <- function() {
 # ---- Processes -----------------------------------------------------------------------
 
 # A row for each process: `key`, `parent` (its key, NA for a program that this process has started), `pid`, `began` and
-# `ended` in seconds since the epoch, whether it `is_r`, `program`, `script` (the file that R or a shell runs, NA if there
-# is none), `input` (the file that is its standard input) and `code`, the text of this file if it is temporary.
+# `ended` in seconds since the epoch, whether it `is_r`, `program`, `script` (the file that R or a shell runs, NA if
+# there is none), `input` (the file that is its standard input) and `code`, the text of this file if it is temporary.
 watched_processes <- function(seen) {
   column <- function(name, none) {
     unlist(lapply(unname(seen), function(one) one[[name]] %||% none))
@@ -95,8 +96,8 @@ read_process <- function(pid, now) {
   list(pid = pid, ticks = fields[[20]], began = now - max(0, up - as.numeric(fields[[20]]) / 100))
 }
 
-# Adds what is in the command line of a process, and the code that R reads. A process with the command line of its parent
-# is a fork, which may execute a program in a moment.
+# Adds what is in the command line of a process, and the code that R reads. A process with the command line of its
+# parent is a fork, which may execute a program in a moment.
 with_command <- function(about, of_parent) {
   command <- command_line(about$pid)
   if (length(command) == 0 || identical(command, of_parent)) {
@@ -139,14 +140,16 @@ script_of_r <- function(command) {
 
 # A script such as `/usr/lib/R/bin/INSTALL`; that of R itself only starts another program.
 script_of_shell <- function(command) {
-  is_script <- basename(command[[1]]) %in% c("sh", "bash", "dash") && length(command) > 1 && !startsWith(command[[2]], "-")
+  is_shell <- basename(command[[1]]) %in% c("sh", "bash", "dash")
+  is_script <- is_shell && length(command) > 1 && !startsWith(command[[2]], "-")
   if (is_script && !basename(command[[2]]) %in% c("R", "Rcmd")) command[[2]] else NA_character_
 }
 
 # The path of an open file, NA if it is a pipe or a terminal.
 open_file <- function(pid, descriptor) {
   path <- Sys.readlink(paste0("/proc/", pid, "/fd/", descriptor))
-  if (!is.na(path) && startsWith(path, "/") && !startsWith(path, "/dev/")) sub(" [(]deleted[)]$", "", path) else NA_character_
+  is_file <- !is.na(path) && startsWith(path, "/") && !startsWith(path, "/dev/")
+  if (is_file) sub(" [(]deleted[)]$", "", path) else NA_character_
 }
 
 # The code that R reads, from a temporary file, as the check writes them for `system2(input = )`.
@@ -175,8 +178,8 @@ is_examples <- function(about) {
   isTRUE(about$is_r) && grepl("-Ex[.]R$", about$input %||% "") && !is.na(about$output %||% NA)
 }
 
-# Reads what a process has written since the last time. `state`: list(offset, left, names, times), the number of bytes that
-# were read, those of the last line if it is incomplete, and the titles that were found, with the times.
+# Reads what a process has written since the last time. `state`: list(offset, left, names, times), the number of bytes
+# that were read, those of the last line if it is incomplete, and the titles that were found, with the times.
 with_new_titles <- function(state, file, now) {
   state <- state %||% list(offset = 0, left = raw(), names = character(), times = numeric())
   size <- file.size(file)

@@ -4,15 +4,15 @@
 #' See where R CMD check spends its time
 #'
 #' @description
-#' `profile_check()` runs `R CMD check` of a package and records all R processes that it starts. It returns how long each
-#' part of the check took, the slowest examples, tests and vignettes with the line of the package that takes their time, and
-#' the profile. The shell command `profile check` does the same.
+#' `profile_check()` runs `R CMD check` of a package and records all R processes that it starts. It returns how long
+#' each part of the check took, the slowest examples, tests and vignettes with the line of the package that takes their
+#' time, and the profile. The shell command `profile check` does the same.
 #'
 #' The check is that of R, and does the same as without recording. Its output is shown as usual.
 #'
 #' @details
-#' A folder is built first by `R CMD build`, which is the part `build`. The other parts are processes that the check starts
-#' one after the other, so their times do not overlap:
+#' A folder is built first by `R CMD build`, which is the part `build`. The other parts are processes that the check
+#' starts one after the other, so their times do not overlap:
 #'
 #' - `install`: installs the package;
 #' - `load`: loads and attaches it in several ways;
@@ -24,9 +24,9 @@
 #'
 #' The sum of all parts is the time of the whole. When a process ends is known to about 0.02 seconds.
 #'
-#' An example begins when its title appears in the output, which is known to about 0.05 seconds. The times of tests of testthat
-#' are those of samples: the sum of the real time of samples within each call of `test_that()`. Scripts in `tests` in which no
-#' such call was seen, and vignettes, are processes.
+#' An example begins when its title appears in the output, which is known to about 0.05 seconds. The times of tests of
+#' testthat are those of samples: the sum of the real time of samples within each call of `test_that()`. Scripts in
+#' `tests` in which no such call was seen, and vignettes, are processes.
 #'
 #' So that lines are known, the package is installed with `R_KEEP_PKG_SOURCE=yes`, if this variable is not set. It then
 #' takes more space, which the check may report. With `lines = FALSE`, only functions are known.
@@ -38,39 +38,40 @@
 #' @param path A folder with the source of a package, or the tarball that `R CMD build` has made of it.
 #' @param ... Must be empty.
 #' @param args Options of `R CMD check`, such as `c("--as-cran", "--no-manual")`.
-#' @param base What to compare with: the result of another check, or the path of its file, see *Files*. `NULL` for nothing.
+#' @param base What to compare with: the result of another check, or the path of its file, see *Files*. `NULL` for
+#'   nothing.
 #' @param interval Seconds of real time between two samples.
 #' @param lines Whether to install the package with source references.
 #' @param quiet Whether to hide the output of the check.
 #'
 #' @section Files:
-#' The result is an ordinary R object: `saveRDS(x, "check.rds")` stores it for the `base` of a later check. `profile check`
-#' writes such a file beside the page. `write_page(x$profile, "check.html")` writes a page. The samples have the labels
-#' `check.part`, `check.step`, `check.example`, and those of tests, so that
-#' `filter_profile(x$profile, labels = c(check.part = "tests"))` is the profile of the tests.
+#' The result is an ordinary R object: `saveRDS(x, "check.rds")` stores it for the `base` of a later check. `profile
+#' check` writes such a file beside the page. `write_page(x$profile, "check.html")` writes a page. The samples have the
+#' labels `check.part`, `check.step`, `check.example`, and those of tests, so that `filter_profile(x$profile, labels =
+#' c(check.part = "tests"))` is the profile of the tests.
 #'
 #' @return A list of class `profile_check`. Printing it shows its tables.
-#' - `parts`: a tibble with a row for each part that has run: `part`, `processes` (the number of R processes), `time` (in
-#'   seconds), `share` (of the whole), and `memory` (in bytes, the highest of one process, `NA` if unknown).
-#' - `steps`: a tibble with a row for each process that the check has started itself: `part`, `name`, `began` (in seconds
-#'   since the start), `time` and `memory`.
-#' - `items`: a tibble of examples, tests and vignettes, the slowest one first: `kind` (`"example"`, `"test"`,
-#'   `"test script"` or `"vignette"`), `name`, `time`, and the place of the package that takes most of it: `function`, `file` and
-#'   `line` of the innermost call of its code, and `line_time`, the time there. `NA` if there are no samples of the package, or
-#'   no lines.
-#' - `exceeded`: a tibble of what takes longer than CRAN accepts: examples of more than 5 seconds, and a check of more than ten
-#'   minutes. Columns: `what`, `name`, `time` and `limit`.
-#' - `loading`: a tibble of packages that were loaded: `package`, `time` without and `total` with the packages that it loads,
-#'   in all processes together.
-#' - With `base`, `parts` and `items` have a column `base`, the time of the other check. One run each: small differences are
-#'   noise.
+#' - `parts`: a tibble with a row for each part that has run: `part`, `processes` (the number of R processes), `time`
+#'   (in seconds), `share` (of the whole), and `memory` (in bytes, the highest of one process, `NA` if unknown).
+#' - `steps`: a tibble with a row for each process that the check has started itself: `part`, `name`, `began` (in
+#'   seconds since the start), `time` and `memory`.
+#' - `items`: a tibble of examples, tests and vignettes, the slowest one first: `kind` (`"example"`, `"test"`, `"test
+#'   script"` or `"vignette"`), `name`, `time`, and the place of the package that takes most of it: `function`, `file`
+#'   and `line` of the innermost call of its code, and `line_time`, the time there. `NA` if there are no samples of the
+#'   package, or no lines.
+#' - `exceeded`: a tibble of what takes longer than CRAN accepts: examples of more than 5 seconds, and a check of more
+#'   than ten minutes. Columns: `what`, `name`, `time` and `limit`.
+#' - `loading`: a tibble of packages that were loaded: `package`, `time` without and `total` with the packages that it
+#'   loads, in all processes together.
+#' - With `base`, `parts` and `items` have a column `base`, the time of the other check. One run each: small differences
+#'   are noise.
 #' - `time`: the whole, in seconds. `package`: the name and version. `status`: the exit status of the check, or of
 #'   `R CMD build` if that fails. `folder`: where the check has written its files.
 #' - `profile`: a profile, see [profile_data]; `NULL` if nothing could be recorded.
 #' @section Errors:
 #' - `profile_error_argument` for invalid arguments, such as a folder without a package;
-#' - `profile_error_unsupported` on other systems, `profile_error_process` if the recording cannot begin. A check that fails is
-#'   no error.
+#' - `profile_error_unsupported` on other systems, `profile_error_process` if the recording cannot begin. A check that
+#'   fails is no error.
 #' @seealso [record_profile()] with `children`; `vignette("parallel")`
 #' @export
 #' @examples
@@ -79,7 +80,8 @@
 #' x$items
 #' write_page(x$profile, "check.html")
 #' }
-profile_check <- function(path = ".", ..., args = character(), base = NULL, interval = 0.01, lines = TRUE, quiet = FALSE) {
+profile_check <- function(
+    path = ".", ..., args = character(), base = NULL, interval = 0.01, lines = TRUE, quiet = FALSE) {
   call <- call_without_dots()
   check_package_path(path, call)
   if (!is.character(args) || !all(is_valid_text(args))) {
@@ -100,10 +102,12 @@ check_package_path <- function(path, call) {
     abort_argument(paste0("`path` must be a folder or a tarball. There is no `", path, "`."), call)
   }
   if (is_folder && !file.exists(file.path(path, "DESCRIPTION"))) {
-    abort_argument(paste0("`path` must be the folder of a package. There is no file DESCRIPTION in `", path, "`."), call)
+    why <- paste0("There is no file DESCRIPTION in `", path, "`.")
+    abort_argument(paste("`path` must be the folder of a package.", why), call)
   }
   if (!is_folder && is.na(package_of_tarball(path))) {
-    abort_argument(paste0("`path` must be a tarball of `R CMD build`, such as `pkg_1.0.tar.gz`, not `", basename(path), "`."), call)
+    such_as <- "such as `pkg_1.0.tar.gz`"
+    abort_argument(paste0("`path` must be a tarball of `R CMD build`, ", such_as, ", not `", basename(path), "`."), call)
   }
 }
 
@@ -149,7 +153,8 @@ record_check <- function(path, args, interval, lines, quiet, call, start = start
     if (is.null(counts)) end_helper()
     remove_folder()
   })
-  restore <- if (lines && is.na(environment_values("R_KEEP_PKG_SOURCE", NA))) set_variables(c(R_KEEP_PKG_SOURCE = "yes"))
+  is_set <- !is.na(environment_values("R_KEEP_PKG_SOURCE", NA))
+  restore <- if (lines && !is_set) set_variables(c(R_KEEP_PKG_SOURCE = "yes"))
   if (!is.null(restore)) on.exit(restore(), add = TRUE)
   watch <- start()
   run <- function(...) rust(rust_run_program(command_of_r(c(...), quiet), watch$look), call)$status
@@ -194,8 +199,8 @@ folder_of_check <- function(package, args) {
 
 # ---- The result ------------------------------------------------------------------------
 
-# Makes the tables of a check that has run. `ran`: list of `status`, `package`, `is_built`, `started`, `check_started` and
-# `ended` in seconds since the epoch, `processes`, `titles` and `failure`, see start_watch(), `recorded`, see
+# Makes the tables of a check that has run. `ran`: list of `status`, `package`, `is_built`, `started`, `check_started`
+# and `ended` in seconds since the epoch, `processes`, `titles` and `failure`, see start_watch(), `recorded`, see
 # `result_of_helper()`, and `folder`.
 check_result <- function(ran, call) {
   processes <- ran$processes
@@ -262,7 +267,9 @@ no_recording <- function() {
     sample_values = tibble::tibble(sample_id = integer(), type = character(), value = numeric()),
     sample_locations = tibble::tibble(sample_id = integer(), depth = integer(), location_id = integer()),
     locations = tibble::tibble(location_id = integer(), function_id = integer(), line = integer()),
-    functions = tibble::tibble(function_id = integer(), name = character(), filename = character(), .package = character()),
+    functions = tibble::tibble(
+      function_id = integer(), name = character(), filename = character(), .package = character()
+    ),
     .labels = tibble::tibble(sample_id = integer(), key = character(), str = character())
   )
 }

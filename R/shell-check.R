@@ -14,7 +14,8 @@ shell_check <- function(options, values) {
     abort_usage(paste0("`--output` must be a page, whose name ends with `.html`, not `", output, "`."))
   }
   if (is.null(options$output) && file.exists(result) && !is_check_file(result)) {
-    abort_usage(paste0("The file `", result, "` exists and is not the result of a check. Choose another name with `-o`."))
+    why <- paste0("The file `", result, "` exists and is not the result of a check.")
+    abort_usage(paste(why, "Choose another name with `-o`."))
   }
   x <- profile_check(path, args = as.character(options$passed), base = options$base, interval = interval)
   # The exit status is that of the check, whatever happens now.

@@ -1,7 +1,7 @@
 # A package to check, and processes of a check as `profile_check()` sees them.
 
-# Writes the package `toy`, and returns its folder. Its function `slow()` waits until there is a file of the given name in the
-# folder that the environment variable TOY_MARKS names, if it is set. `vignette`: whether it has one.
+# Writes the package `toy`, and returns its folder. Its function `slow()` waits until there is a file of the given name
+# in the folder that the environment variable TOY_MARKS names, if it is set. `vignette`: whether it has one.
 write_toy <- function(folder, vignette = TRUE) {
   toy <- file.path(folder, "toy")
   write <- function(file, ...) {
@@ -26,7 +26,8 @@ write_toy <- function(folder, vignette = TRUE) {
   # Without pandoc.
   if (vignette) {
     write(
-      "vignettes/one.Rhtml", "<!--", "%\\VignetteEngine{knitr::knitr}", "%\\VignetteIndexEntry{One}", "-->", "<html><body>",
+      "vignettes/one.Rhtml", "<!--", "%\\VignetteEngine{knitr::knitr}", "%\\VignetteIndexEntry{One}", "-->",
+      "<html><body>",
       "<!--begin.rcode", "toy::slow('vignette')", "end.rcode-->", "</body></html>"
     )
   }

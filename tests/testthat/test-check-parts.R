@@ -4,7 +4,8 @@
 # The step of one process of R with this code.
 named <- function(code, ...) {
   processes <- seen_processes(
-    a = seen(NA, 0, 9, program = "sh", script = "/usr/lib/R/bin/check"), b = seen_r("a", 0, 9), c = seen_r("b", 1, 2, code, ...)
+    a = seen(NA, 0, 9, program = "sh", script = "/usr/lib/R/bin/check"), b = seen_r("a", 0, 9),
+    c = seen_r("b", 1, 2, code, ...)
   )
   step <- steps_of_check(processes, FALSE)
   paste0(step$part, ": ", step$name)
@@ -23,10 +24,10 @@ test_that("steps have the names of files and code", {
     "options(warn = 1) \n options(expressions=1000)\n tools::checkS3methods(package = \"toy\")\n",
     "options(warn = 1) \n tools:::.check_Rd_xrefs(package = \"toy\")\n",
     "options(warn = 1) \n tools::undoc(package = \"toy\")\n",
-    "options(warn = 1, showErrorCalls=FALSE) \n suppressPackageStartupMessages(tools:::.check_packages_used_in_examples(\"toy\"))",
+    "options(warn = 1) \n suppressPackageStartupMessages(tools:::.check_packages_used_in_examples(\"toy\"))",
     "tools:::.createExdotR(\"toy\", \"/tmp/toy\", silent = TRUE)",
     "tools:::.check_packages_used_in_tests(\"/tmp/toy\", \"tests\")",
-    "options(warn = 1)\ntools:::.run_one_vignette('one.Rmd', '/tmp/toy/vignettes', encoding = 'UTF-8', pkgdir='/tmp/toy')",
+    "options(warn = 1)\ntools:::.run_one_vignette('one.Rmd', '/tmp/toy/vignettes', pkgdir='/tmp/toy')",
     "options(warn = 1)\ntools:::buildVignettes(dir = '/tmp/vign_test/toy')",
     "tools:::.buildOneVignette(\"one.Rmd\", \"/tmp/toy\", TRUE, \"one\", \"UTF-8\", \"vign.rds\")",
     "cat(1, 2)",
@@ -43,8 +44,10 @@ test_that("steps have the names of what shells run, and of scripts in tests", {
     i1 = seen("main", 1, 3, program = "sh"), i2 = seen("i1", 1, 3, program = "sh", script = "/usr/lib/R/bin/INSTALL"),
     i3 = seen_r("i2", 1, 3), i4 = seen_r("i3", 2, 3, "tools:::.test_load_package('toy', '/tmp')"),
     t1 = seen("main", 3, 5, program = "sh"), t2 = seen_r("t1", 3, 5, "tools:::.runPackageTestsR(Log=\"/tmp/log\")"),
-    t3 = seen("t2", 3, 4, program = "sh", script = "/usr/lib/R/bin/BATCH"), t4 = seen_r("t3", 3, 4, script = "testthat.R"),
-    t5 = seen_r("t2", 4, 5, script = "other.R"), m1 = seen("main", 5, 6, program = "sh", script = "/usr/lib/R/bin/Rd2pdf"),
+    t3 = seen("t2", 3, 4, program = "sh", script = "/usr/lib/R/bin/BATCH"),
+    t4 = seen_r("t3", 3, 4, script = "testthat.R"),
+    t5 = seen_r("t2", 4, 5, script = "other.R"),
+    m1 = seen("main", 5, 6, program = "sh", script = "/usr/lib/R/bin/Rd2pdf"),
     m2 = seen_r("m1", 5, 6), f1 = seen("main", 6, 7, program = "sh"), f2 = seen("f1", 6, 7, program = "tidy")
   )
   steps <- steps_of_check(processes, FALSE)

@@ -1,9 +1,8 @@
-# tier: gate
-# `profile_check()` and `profile check`: a recorded check, and live ones. Processes of the live ones wait until they were
-# seen, so that nothing depends on how long they take.
+# tier: gate `profile_check()` and `profile check`: a recorded check, and live ones. Processes of the live ones wait
+# until they were seen, so that nothing depends on how long they take.
 
-# A check of a package with the function `slow()`, which computes for a given time: 2 examples, 2 tests of testthat, and a
-# vignette. What `record_check()` has returned, with samples every 0.1 seconds.
+# A check of a package with the function `slow()`, which computes for a given time: 2 examples, 2 tests of testthat, and
+# a vignette. What `record_check()` has returned, with samples every 0.1 seconds.
 recorded_check <- function() {
   ran <- readRDS(test_path("data", "check", "ran.rds"))
   folder <- withr::local_tempdir(.local_envir = parent.frame())
@@ -39,7 +38,8 @@ test_that("a recorded check has parts, items, lines and labels", {
   expect_true("slow" %in% tests$functions$name)
   expect_setequal(stats::na.omit(labels$str[labels$key == "check.example"]), c("slow", "slow2"))
   # Processes have the names of steps.
-  expect_true(all(c("toy-Ex.R", "testthat.R", "tools::undoc()") %in% source_attribute(x$profile, "profile.process.role")))
+  roles <- source_attribute(x$profile, "profile.process.role")
+  expect_true(all(c("toy-Ex.R", "testthat.R", "tools::undoc()") %in% roles))
   page <- withr::local_tempfile(fileext = ".html")
   write_page(x$profile, page)
   expect_true(is_page_file(page))
@@ -147,7 +147,8 @@ test_that("only pages and results of a check are replaced", {
 
 test_that("options of the check are passed on", {
   command <- shell_commands()$check
-  given <- shell_arguments(c("--as-cran", "--base=a.rds", "pkg", "--no-manual", "-o", "a.html", "--", "-l", "lib"), command, "check")
+  arguments <- c("--as-cran", "--base=a.rds", "pkg", "--no-manual", "-o", "a.html", "--", "-l", "lib")
+  given <- shell_arguments(arguments, command, "check")
   expect_identical(given$values, "pkg")
   expect_identical(given$options$passed, c("--as-cran", "--no-manual", "-l", "lib"))
   expect_identical(given$options[c("base", "output")], list(base = "a.rds", output = "a.html"))
@@ -155,8 +156,8 @@ test_that("options of the check are passed on", {
 
 # ---- Live ----------------------------------------------------------------------------
 
-# Checks a package, and creates the mark of each process of `slow()` that was seen. `then` is called with all processes and
-# the folder of marks.
+# Checks a package, and creates the mark of each process of `slow()` that was seen. `then` is called with all processes
+# and the folder of marks.
 check_with_marks <- function(path, folder, then = function(processes, marks) NULL) {
   marks <- file.path(folder, "marks")
   dir.create(marks)
@@ -192,14 +193,15 @@ test_that("a folder is built and checked", {
   expect_identical(x$status, 0L)
   expect_identical(x$package, "toy 0.1")
   expect_equal(sum(x$parts$time), x$time, tolerance = 1e-12)
-  expect_true(all(c("build", "install", "load", "code", "help", "examples", "tests", "vignettes", "between") %in% x$parts$part))
+  parts <- c("build", "install", "load", "code", "help", "examples", "tests", "vignettes", "between")
+  expect_true(all(parts %in% x$parts$part))
   expect_true(all(c("slow", "wait.R") %in% x$items$name))
   expect_true("vignette" %in% x$items$kind)
   expect_true(all(c("R CMD build", "R CMD INSTALL", "toy-Ex.R", "wait.R", "tools::undoc()") %in% x$steps$name))
   expect_s3_class(validate_profile(x$profile), "profile_data")
   expect_true(file.exists(file.path(x$folder, "00check.log")))
   # Nothing is left.
-  expect_identical(environment_values(c("R_KEEP_PKG_SOURCE", "R_PROFILE_RECORDING"), NA), c(NA_character_, NA_character_))
+  expect_true(all(is.na(environment_values(c("R_KEEP_PKG_SOURCE", "R_PROFILE_RECORDING"), NA))))
 })
 
 test_that("a check that is interrupted returns what was recorded", {
