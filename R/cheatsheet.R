@@ -18,6 +18,7 @@
 #'   `x <- record_profile(rmarkdown::render("report.Rmd"))`}
 #' \item{find slow tests:}{`profile record testthat.R` in `tests`, or
 #'   `x <- record_profile(testthat::test_local())`}
+#' \item{see where `R CMD check` spends its time:}{`profile check`, or `profile_check()`}
 #' }
 #'
 #' @section Look:

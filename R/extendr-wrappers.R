@@ -136,7 +136,7 @@ rust_family <- function(pid, workers) .Call(wrap__rust_family, pid, workers)
 
 rust_processes <- function() .Call(wrap__rust_processes)
 
-rust_run_program <- function(command) .Call(wrap__rust_run_program, command)
+rust_run_program <- function(command, look) .Call(wrap__rust_run_program, command, look)
 
 rust_parallel_bill <- function(tracks, master, workers, from, to) .Call(wrap__rust_parallel_bill, tracks, master, workers, from, to)
 

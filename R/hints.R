@@ -90,6 +90,8 @@ profile_hint <- function(x) {
     "This is a result of `summaryRprof()`. Read the file of `Rprof()` with `read_rprof()`."
   } else if (inherits(x, "tbl_profile")) {
     "`read_profile()` loads what it selects."
+  } else if (inherits(x, "profile_check")) {
+    "The profile of a check is its element `profile`."
   } else if (inherits(x, "DBIConnection")) {
     "Select profiles with `tbl_profile()`, and load them with `read_profile()`."
   } else if (inherits(x, "connection")) {

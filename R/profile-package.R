@@ -14,8 +14,8 @@
 #' All functions, by family:
 #'
 #' ## Record
-#' [record_profile()], [last_profile()]; R and native code under the names of jointprof: [start_profiler()],
-#' [stop_profiler()]
+#' [record_profile()], [last_profile()]; the check of a package: [profile_check()]; R and native code under the names of
+#' jointprof: [start_profiler()], [stop_profiler()]
 #'
 #' ## Read and write
 #' Any format: [read_profile()], [write_profile()]. One format: [read_rprof()], [write_rprof()]; [read_pprof()],

@@ -113,8 +113,8 @@ script_of_document <- function(document, folder) {
 }
 
 # Where the recording is to be written, checked before the work to record begins.
-record_target <- function(options, name) {
-  output <- options$output %||% own_page(paste0(name, "-profile.html"))
+record_target <- function(options, name, ending = "-profile.html") {
+  output <- options$output %||% own_page(paste0(name, ending))
   call <- rlang::current_env()
   writer_of(output, call)
   rust(rust_check_target(file_path(output, "profile_error_write", call)), call)
@@ -133,7 +133,7 @@ run_recorded <- function(script, args, folder, settings) {
   restore <- set_variables(c(R_PROFILE_USER = hook))
   on.exit(restore())
   call <- rlang::current_env()
-  rust(rust_run_program(c(file.path(R.home("bin"), "Rscript"), script, args)), call)
+  rust(rust_run_program(c(file.path(R.home("bin"), "Rscript"), script, args), NULL), call)
 }
 
 # Writes code that R evaluates at the start of a process in place of the user's profile.

@@ -3,7 +3,7 @@
 
 # A command: `usage`, without the name of the program; `about`, what it does; `options`, see below; `run`, a function of
 # the options and the other arguments. With `rest`, all arguments after the first one that is not an option belong to
-# that one.
+# that one. With `pass`, unknown options and all arguments after `--` are for another command: the option `passed`.
 #
 # An option: the value's name in the help (none for a switch), the argument's description.
 shell_commands <- function() {
@@ -56,6 +56,22 @@ shell_commands <- function() {
     convert = list(
       usage = "convert IN OUT", about = "Converts a profile. The name of OUT determines its format.",
       options = list(), run = shell_convert
+    ),
+    check = list(
+      usage = "check [OPTIONS] [PACKAGE]",
+      about = c(
+        "Runs R CMD check, records its processes, and shows how long its parts, examples, tests",
+        "and vignettes take. Ends with the exit status of the check. PACKAGE is a tarball or a",
+        "folder, which is built first. Other options, such as --as-cran, are passed on to the",
+        "check, and so are all arguments after --."
+      ),
+      options = list(
+        output = list("FILE", "the page, PACKAGE-check.html by default; the result is written beside it (.rds)"),
+        base = list("FILE", "the result of another check (.rds), to compare with"),
+        interval = list("SECONDS", "seconds of real time between two samples, 0.01 by default"),
+        quiet = list(NULL, "do not print a summary")
+      ),
+      pass = TRUE, run = shell_check
     ),
     compare = list(
       usage = "compare [OPTIONS] BASE NEW",
@@ -126,7 +142,7 @@ shell_help <- function(commands) {
   abouts <- c(
     record = "run a script, and record it", top = "watch a running process", dump = "print the stack of a process",
     list = "list running R processes", page = "write a page for the browser", convert = "convert a profile",
-    compare = "compare two versions"
+    check = "check a package, and find what takes long", compare = "compare two versions"
   )
   c(
     "usage: profile COMMAND [OPTIONS] ...", "", paste0("  ", format(usages), "  ", abouts[names(commands)]), "",
@@ -170,7 +186,7 @@ shell_arguments <- function(args, command, name) {
     arg <- args[[1]]
     args <- args[-1]
     if (arg == "--") {
-      values <- c(values, args)
+      if (isTRUE(command$pass)) options$passed <- c(options$passed, args) else values <- c(values, args)
       break
     }
     if (!grepl("^-.", arg)) {
@@ -185,6 +201,10 @@ shell_arguments <- function(args, command, name) {
     option <- switch(option, o = "output", h = "help", option)
     if (option == "help") {
       return(list(options = list(help = TRUE), values = values))
+    }
+    if (isTRUE(command$pass) && !option %in% names(command$options)) {
+      options$passed <- c(options$passed, arg)
+      next
     }
     if (!option %in% names(command$options)) {
       abort_usage(c(

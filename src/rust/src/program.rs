@@ -7,6 +7,11 @@ use profile_core::message;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+/// The time between two looks at a running program.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How a program ended.
 pub struct Ended {
@@ -16,8 +21,13 @@ pub struct Ended {
 }
 
 /// Runs a program with its arguments. `started` is called with its process id, and `ended` when it has ended, while the
-/// system still knows the process.
-pub fn run(command: &[&Path], started: impl FnOnce(i32), ended: impl FnOnce()) -> Result<Ended> {
+/// system still knows the process. `goes_on` is called again and again while it runs, and returns false to end it.
+pub fn run(
+    command: &[&Path],
+    started: impl FnOnce(i32),
+    goes_on: Option<&dyn Fn() -> bool>,
+    ended: impl FnOnce(),
+) -> Result<Ended> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(Error::Unsupported(message!("No program.")));
     };
@@ -35,7 +45,16 @@ pub fn run(command: &[&Path], started: impl FnOnce(i32), ended: impl FnOnce()) -
         Ok(child)
     };
     let wait = |child: &mut Child| {
-        wait_for_end(child);
+        if let Some(goes_on) = goes_on {
+            while !has_ended(child, false) {
+                if !goes_on() {
+                    child.kill()?;
+                    break;
+                }
+                thread::sleep(PAUSE);
+            }
+        }
+        has_ended(child, true);
         ended();
         child.wait()
     };
@@ -44,28 +63,36 @@ pub fn run(command: &[&Path], started: impl FnOnce(i32), ended: impl FnOnce()) -
         .map_err(failed)
 }
 
-/// Waits until a program has ended. Its status remains to be asked for.
+/// Whether a program has ended, which this waits for if it `waits`. The program's status remains to be asked for.
 #[cfg(target_os = "linux")]
-fn wait_for_end(child: &Child) {
+fn has_ended(child: &mut Child, waits: bool) -> bool {
+    let how = if waits { 0 } else { libc::WNOHANG };
     loop {
-        // SAFETY: the struct consists of integers, and the system fills it.
-        let waited = unsafe {
+        // SAFETY: the struct consists of integers, and the system fills it. Its process id is valid for this call.
+        let (waited, pid) = unsafe {
             let mut about: libc::siginfo_t = std::mem::zeroed();
-            libc::waitid(
-                libc::P_PID,
-                child.id(),
-                &raw mut about,
-                libc::WEXITED | libc::WNOWAIT,
-            )
+            let options = libc::WEXITED | libc::WNOWAIT | how;
+            let waited = libc::waitid(libc::P_PID, child.id(), &raw mut about, options);
+            (waited, about.si_pid())
         };
-        if waited == 0 || io::Error::last_os_error().kind() != ErrorKind::Interrupted {
-            return;
+        if waited == 0 {
+            return pid != 0;
+        }
+        // Any other error is that of asking for the status.
+        if io::Error::last_os_error().kind() != ErrorKind::Interrupted {
+            return true;
         }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn wait_for_end(_: &Child) {}
+fn has_ended(child: &mut Child, waits: bool) -> bool {
+    if waits {
+        child.wait().is_ok()
+    } else {
+        !matches!(child.try_wait(), Ok(None))
+    }
+}
 
 /// Makes this process independent of the terminal, so that Ctrl-C there does not reach it.
 pub fn leave_terminal() {

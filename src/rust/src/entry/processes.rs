@@ -323,17 +323,32 @@ fn rust_processes() -> Robj {
 // Runs a program (its path and its arguments) in the place of this process and returns `status`, its exit status, see
 // `program::run()`; `cpu`, the CPU time of this program and of each R process that belonged to it, in seconds; `peak`, its
 // highest memory in bytes, NA if that is unknown; `endings`, a row if it has not ended as usual; and `threads`, what is stored
-// about the CPU time of its threads.
+// about the CPU time of its threads. `look` is an R function that is called again and again while the program runs, with NA,
+// and returns whether it goes on; or NULL.
 #[extendr]
-fn rust_run_program(command: &Robj) -> Robj {
+fn rust_run_program(command: &Robj, look: &Robj) -> Robj {
     outcome(|arena| {
         let (lookout, seen) = (Cell::new(None), Cell::new(None));
+        let failed = Cell::new(None);
+        let look = argument(look);
+        let goes_on = || match progress::goes_on(look, None) {
+            Ok(goes_on) => goes_on,
+            Err(error) => {
+                failed.set(Some(error));
+                false
+            }
+        };
+        let goes_on: Option<&dyn Fn() -> bool> = if look.is_null() { None } else { Some(&goes_on) };
         let ended = program::run(
             &argument(command).paths()?,
             // Without it, only a hint is missing.
             |pid| lookout.set(Lookout::start(pid).ok()),
+            goes_on,
             || seen.set(lookout.take().and_then(|lookout| lookout.end().ok())),
         )?;
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
         let end = ended.signal.map_or(End::Exited, End::Signal);
         let seen = seen.take().and_then(|seen| seen.result(Some(end)).ok());
         let peak = seen.as_ref().and_then(|seen| seen.peak);
