@@ -144,3 +144,54 @@ test_that("the package is installed from the action's own commit, unless it is t
   root <- normalizePath(file.path(dirname(action_file()), "..", "..", ".."))
   expect_identical(installed$out, paste("R CMD INSTALL --no-docs", root))
 })
+
+# ---- The comment -------------------------------------------------------------------
+
+test_that("the comment of the vignette has the text of others without markup, once", {
+  file <- file.path("..", "..", "vignettes", "comparing.Rmd")
+  if (!file.exists(file)) skip("The vignette is not here: its workflow is not tested")
+  action_file()
+  lines <- readLines(file, encoding = "UTF-8")
+  from <- grep("^          marker=", lines)
+  code <- lines[seq(from, from + match("```", lines[-seq_len(from)]) - 1)]
+  expect_no_match(code, "${{", fixed = TRUE)
+  folder <- withr::local_tempdir()
+  at <- function(name) file.path(folder, name)
+  dir.create(at("bin"))
+  # Programs in place of GitHub's: one page of results, the artifact, and what is sent.
+  writeLines(c(
+    "#!/bin/bash", "echo \"$1 $2 $3 $4\" >> calls",
+    "case \"$*\" in",
+    "  'run download'*) mkdir -p artifact; cp text artifact/comparison.txt ;;",
+    "  *'/pulls?'*) cat pulls ;;",
+    "  *--paginate*comments*) cat comments ;;",
+    "  *--method*) cp comment.md sent ;;",
+    "esac"
+  ), at("bin/gh"))
+  Sys.chmod(at("bin/gh"), "755")
+  writeLines(code, at("comment.sh"))
+  run <- function(text, pulls, comments) {
+    unlink(at(c("calls", "sent")))
+    writeLines(text, at("text"))
+    writeLines(pulls, at("pulls"))
+    writeLines(comments, at("comments"))
+    withr::local_envvar(
+      PATH = paste0(at("bin"), ":", Sys.getenv("PATH")), GH_REPO = "owner/package", RUN = "7", HEAD_SHA = "abc"
+    )
+    status <- withr::with_dir(folder, system2("bash", c("-e", "comment.sh")))
+    list(status = status, calls = readLines(at("calls")), sent = if (file.exists(at("sent"))) readLines(at("sent")))
+  }
+  text <- c("work </pre><script> & @someone", "::error::x", strrep("long ", 20000))
+  new <- run(text, "12", character())
+  expect_identical(new$status, 0L)
+  expect_match(new$calls, "api --method POST repos/owner/package/issues/12/comments", fixed = TRUE, all = FALSE)
+  expect_identical(new$sent[[1]], "<!-- performance of this pull request -->")
+  expect_identical(new$sent[[3]], "work &lt;/pre&gt;&lt;script&gt; &amp; &#64;&#8203;someone")
+  expect_lt(sum(nchar(new$sent)), 65536)
+  again <- run(text, "12", "34")
+  expect_match(again$calls, "api --method PATCH repos/owner/package/issues/comments/34", fixed = TRUE, all = FALSE)
+  # The commit is no longer the head of a pull request.
+  none <- run(text, character(), character())
+  expect_identical(none$status, 0L)
+  expect_null(none$sent)
+})
