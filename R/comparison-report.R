@@ -32,9 +32,9 @@ verdict_of_report <- function(limits) {
 }
 
 # The functions that explain the change. Callers change by the same amount as the function that was changed, so of the
-# functions with at least half of the largest change, those that changed most in proportion come first; then the others. Rows
-# with a verdict come before those without. Of functions with the same amounts, such as a function and its only caller, only the
-# one with the largest own amount is a row.
+# functions with at least half of the largest certain change, those that changed most in proportion come first, if at least
+# their own test (of this row alone) finds a change. Then come the others, those with a verdict first. Of functions with the
+# same amounts, such as a function and its only caller, only the one with the largest own amount is a row.
 changed_rows <- function(kind, n) {
   rows <- kind$comparison
   rows <- rows[rows$new != rows$base & !is.na(rows$name), ]
@@ -44,9 +44,9 @@ changed_rows <- function(kind, n) {
   rows <- rows[!duplicated(rows[c("base", "new")]), ]
   growth <- abs(rows$new - rows$base)
   is_found <- rows$verdict %in% c("more", "less")
-  is_large <- growth >= max(growth[is_found], 0) / 2
-  proportion <- ifelse(is_large, abs(log(rows$ratio)), 0)
-  order <- order(!is_found, !is_large, -proportion, -growth, rows$name, method = "radix")
+  explains <- any(is_found) & growth >= max(growth[is_found], 0) / 2 & (rows$p_value < significance_level) %in% TRUE
+  proportion <- ifelse(explains, abs(log(rows$ratio)), 0)
+  order <- order(!explains, !is_found & !explains, -proportion, -growth, rows$name, method = "radix")
   utils::head(rows[order, ], n)
 }
 

@@ -103,7 +103,7 @@ run_git <- function(path, args, call, as_bytes = FALSE) {
   output <- tempfile("git-")
   errors <- tempfile("git-")
   on.exit(unlink(c(output, errors)))
-  status <- system2(git, shQuote(c("-C", path, args)), stdout = output, stderr = errors)
+  status <- system2(git, shell_quote(c("-C", path, args)), stdout = output, stderr = errors)
   if (status != 0) {
     if (is.null(call)) {
       return(NULL)
@@ -134,7 +134,7 @@ install_source <- function(source, library, title, folder, call) {
   args <- c("CMD", "INSTALL", "--no-docs", "--no-multiarch", "--no-test-load", paste0("--library=", library), source)
   restore <- set_variables(c(R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep)))
   on.exit(restore())
-  status <- system2(file.path(R.home("bin"), "R"), shQuote(args), stdout = log, stderr = log)
+  status <- system2(file.path(R.home("bin"), "R"), shell_quote(args), stdout = log, stderr = log)
   if (status != 0) {
     last <- utils::tail(readLines(log, warn = FALSE), 5)
     abort_profile(

@@ -13,13 +13,19 @@ shell_compare <- function(options, values) {
   } else {
     print(report$comparison)
   }
+  write_comparison(report, outputs)
+  status_of_limits(report$limits)
+}
+
+# Writes the report as Markdown or as a page. If time and bytes were recorded, bytes have a page of their own, beside the other.
+write_comparison <- function(report, outputs) {
   for (output in outputs) {
     if (is_markdown(output)) {
       if (is.null(report[["kinds"]])) abort_usage("Snapshots of the heap are compared as text and as a page.")
       writeLines(enc2utf8(markdown_of_report(report)), output, useBytes = TRUE)
     } else {
-      write_page(report$profiles$new, output, base = report$profiles$base)
-      of_bytes <- report$profiles_of_bytes
+      write_page(report[["profiles"]]$new, output, base = report[["profiles"]]$base)
+      of_bytes <- report[["profiles_of_bytes"]]
       if (!is.null(of_bytes)) {
         shell_written(output)
         output <- sub("([.][^./\\\\]*)?$", "-bytes\\1", output)
@@ -28,7 +34,6 @@ shell_compare <- function(options, values) {
     }
     shell_written(output)
   }
-  status_of_limits(report$limits)
 }
 
 is_markdown <- function(path) grepl("[.](md|markdown)$", path)

@@ -36,6 +36,22 @@ test_that("a regression of 20 % is found, and the function is named first", {
   })
 })
 
+test_that("the report is written as Markdown, and as a page for each kind of runs", {
+  folder <- withr::local_tempdir()
+  at <- function(name) file.path(folder, name)
+  said <- utils::capture.output(write_comparison(report_of(), at(c("a.md", "a.b.html"))), type = "message")
+  expect_match(readLines(at("a.md"))[[1]], "### Performance: a limit is exceeded", fixed = TRUE)
+  expect_setequal(list.files(folder), c("a.md", "a.b.html", "a.b-bytes.html"))
+  expect_length(said, 3)
+  expect_true(is_page_file(at("a.b.html")))
+  expect_true(is_page_file(at("a.b-bytes.html")))
+  # If only one kind was recorded, there is one page.
+  one <- report_of()
+  one["profiles_of_bytes"] <- list(NULL)
+  utils::capture.output(write_comparison(one, at("one.html")), type = "message")
+  expect_false(file.exists(at("one-bytes.html")))
+})
+
 test_that("equal versions are within the limits, and noisy ones inconclusive", {
   same <- report_of(list(base = base, new = base), list(base = of_bytes(2e6), new = of_bytes(2e6)))
   expect_identical(status_of_limits(same$limits), 0L)
