@@ -46,14 +46,14 @@ start_rprof_method <- function(settings, call) {
     refuse("Another profiler is running in this process; if it is `Rprof()`, `Rprof(NULL)` stops it.")
   }
   rust(rust_agent_start(c(settings, list(method = "rprof"))), call)
-  tryCatch(start_rprof(settings), error = function(error) {
+  tryCatch(start_rprof_of_agent(settings), error = function(error) {
     rust(rust_agent_stop(0), NULL)
     rust(rust_agent_clear(), NULL)
     refuse(paste0("`Rprof()` cannot be started: ", shown_text(conditionMessage(error))))
   })
 }
 
-start_rprof <- function(settings) {
+start_rprof_of_agent <- function(settings) {
   event <- if (settings$clock == "wall") list(event = "elapsed")
   rlang::inject(utils::Rprof(
     rust(rust_agent_rprof(), NULL)$path,
@@ -79,7 +79,7 @@ resume_agent <- function() {
   user <- rust(rust_agent_rprof(), NULL)$user
   if (user == "nobody") {
     # R may have too many open files.
-    try(start_rprof(agent$run), silent = TRUE)
+    try(start_rprof_of_agent(agent$run), silent = TRUE)
     user <- rust(rust_agent_rprof(), NULL)$user
   }
   user != "agent"

@@ -17,7 +17,7 @@
 #' second time, which allocates memory; therefore `warmup` runs are not recorded.
 #'
 #' Where `record_profile(memory = "exact")` is possible, vectors are recorded in the same way. The profile then has lines, and
-#' the types `copy_space` and `copy_objects`: compare them with `type = "copy_space"`. Otherwise, [Rprofmem()] records the same
+#' the types of copies, of the peak and of memory in use: compare them with, for example, `type = "copy_space"`. Otherwise, [Rprofmem()] records the same
 #' vectors without lines and copies. Its stacks have no builtin functions, such as `c()`, so compare rows of functions only if
 #' both sides were recorded in the same way.
 #'
@@ -123,11 +123,15 @@ benchmark_profile <- function(
   }
   titles <- names(exprs)
   titles[titles == ""] <- code_in_one_line(rlang::quo_get_expr(exprs[[1]]))
-  profiles <- Map(function(runs, title) {
+  profiles <- Map(function(runs, title, expr) {
     x <- with_packages_in_tables(bind_profiles(runs, call), call)
     x$.comments <- tibble::tibble(source_id = x$sources$source_id, comment = title)
-    x
-  }, recorded, titles)
+    if (way != "exact") {
+      return(x)
+    }
+    x <- with_typed_code(x, rlang::quo_get_expr(expr), rlang::quo_get_env(expr))
+    with_source_text(x, as.numeric(Sys.time()), call)
+  }, recorded, titles, exprs)
   inform_short_runs(profiles, measure, runs, times)
   if (length(exprs) == 1) profiles[[1]] else rlang::set_names(profiles, names(exprs))
 }
@@ -204,10 +208,12 @@ recorded_run <- function(work, times, way, interval, call) {
 }
 
 without_own_frames <- function(x, frames, call) {
-  filter_by(x, list(ignore = "^[.](start|end)_of_run$"), call, outermost = frames)
+  # These functions are called where the expression is, so they are among the outermost frames.
+  x <- filter_by(x, list(ignore = "^[.](start|end)_of_run$"), call)
+  filter_by(x, list(), call, outermost = frames)
 }
 
-# Without the types that may differ between equal runs: the time of garbage collections, and what is in use at the end.
+# Without the time of garbage collections, which differs between equal runs.
 exact_run <- function(work, times, folder, call) {
   frames <- run_once(
     work, times,
@@ -218,11 +224,12 @@ exact_run <- function(work, times, folder, call) {
   )
   found <- read_allocations(folder, call)
   if (is.null(found)) abort_unsupported("The expression has ended the recording of allocations.", call)
-  kept <- types_with_role(unique(found$sample_values$type), c("allocated", "copies"), c("bytes", "count"))
+  kept <- types_with_role(unique(found$sample_values$type), limited_roles, c("bytes", "count"))
   for (table in c("sample_values", ".sample_types")) {
     found[[table]] <- slice_rows(found[[table]], which(found[[table]]$type %in% kept))
   }
-  without_code_of_callers(without_own_frames(mark_exact_memory(found, found$sources$source_id), frames, call))
+  found <- mark_session(mark_exact_memory(found, found$sources$source_id))
+  without_code_of_callers(without_own_frames(found, frames, call))
 }
 
 # Returns the number of frames outside of the expression.

@@ -34,6 +34,7 @@
 #   profile_message_forward    a server has refused a forwarded profile, or said something about it
 #   profile_message_children   other processes that have worked for the recorded one are not in the profile
 #   profile_message_short      recorded runs have few samples
+#   profile_message_runs       which version of a package is being installed, or how many runs are recorded
 #   profile_message_agent      the same as profile_warning_agent, if warnings are errors
 #   profile_message_recorded   an expression failed while it was recorded
 

@@ -16,8 +16,11 @@
 #' - Otherwise there are too few runs, or they vary too much: the result is inconclusive. By default there is a warning
 #'   that states how many runs would be needed.
 #'
-#' In all cases the message lists the functions that changed most. With fewer than three runs of a version, the
-#' result is inconclusive.
+#' In all cases the message lists the functions that changed most, and the lines of code if they are known. With fewer than
+#' three runs of a version, the result is inconclusive.
+#'
+#' With `type`, any memory that was recorded can be compared, such as `"copy_space"` or `"peak_space"`, see *Exact memory* in
+#' [record_profile()]. Snapshots of the heap, by [snapshot_memory()], are exact: one of each version is enough.
 #'
 #' Times vary from run to run, in particular on shared machines, as in CI services. Allocated memory does not vary: use
 #' `benchmark_profile(measure = "bytes")`, which is the default if the environment variable `CI` is set. Compare only
@@ -36,7 +39,7 @@
 #' @section Errors:
 #' In a test with testthat, a failure is an expectation that failed. Elsewhere, it is an error of class
 #' `profile_error_regression`, and the script ends. For other errors, see [compare_profiles()].
-#' @seealso `vignette("comparing")`, which has a recipe for GitHub Actions
+#' @seealso [expect_memory()] for limits without a base; `vignette("comparing")` for checks of pull requests
 #' @export
 #' @examples
 #' work <- function(n) for (i in seq_len(n)) sort(paste("key", 1:5000), method = "radix")
@@ -51,20 +54,40 @@ expect_no_regression <- function(
   inconclusive <- check_choice(inconclusive, c("warn", "pass", "fail"), "inconclusive", call)
   check_type(type, call)
   versions <- two_versions(base, new, call)
+  is_single <- function(of) length(of) == 1 && is_snapshot(of[[1]]) && nrow(of[[1]]$sources) == 1
+  if (is.null(type) && all(vapply(versions, is_single, NA))) {
+    return(expect_no_growth(versions, tolerance, call))
+  }
   comparison <- comparison_of(figures_of_runs(versions, type, "function", call), call)
   result <- regression_result(attr(comparison, "whole"), tolerance)
   fails <- result == "more" || result == "unclear" && inconclusive == "fail"
   message <- regression_message(comparison, result, tolerance)
-  # testthat sets this variable; to look for the package takes longer than the comparison.
-  if (environment_values("TESTTHAT") == "true" && rlang::is_installed("testthat")) {
-    testthat::expect(!fails, paste(printable(message), collapse = "\n"))
-  } else if (fails) {
-    abort_profile(message, "profile_error_regression", comparison = comparison, call = call)
-  }
+  if (result != "no more") message <- c(message, changed_lines(versions, comparison, type, call))
+  meet_expectation(!fails, message, "profile_error_regression", list(comparison = comparison), call)
   if (result == "unclear" && inconclusive == "warn") {
     warn_profile(message, "profile_warning_inconclusive", comparison = comparison, call = call)
   }
   invisible(comparison)
+}
+
+# Snapshots of the heap are exact, so one of each version is enough.
+expect_no_growth <- function(versions, tolerance, call) {
+  growth <- growth_by_path(versions, c(type = FALSE), 0.01, call)
+  whole <- attr(growth, "whole")
+  is_met <- whole$new <= whole$base * (1 + tolerance)
+  unit <- attr(growth, "unit")
+  grown <- utils::head(growth[growth$growth > 0, ], 3)
+  paths <- paste0(shown_name(grown$held_by, 120), ": +", format_amount(grown$growth, unit))
+  message <- c(
+    "`new` has more memory in use than `base`, by more than the tolerance.",
+    i = paste0(
+      "Memory in use: ", format_amount(whole$base, unit), " -> ", format_amount(whole$new, unit), ", ",
+      change(whole$new / whole$base), ". The tolerance is ", change(1 + tolerance), "."
+    ),
+    if (nrow(grown) > 0) rlang::set_names(paths, rep("*", nrow(grown)))
+  )
+  meet_expectation(is_met, message, "profile_error_regression", list(comparison = growth), call)
+  invisible(growth)
 }
 
 # "more", "no more" (than the tolerance), or "unclear".
@@ -110,6 +133,32 @@ most_changed <- function(comparison) {
   found <- ifelse(rows$verdict %in% c("more", "less"), "", " (not certain)")
   texts <- paste0("`", rows$name, "` ", change(rows$ratio), found)
   paste0("Changed most: ", paste(texts, collapse = ", "), ".")
+}
+
+# The lines whose own amounts changed most, in the direction of the whole run. NULL if no lines are known.
+changed_lines <- function(versions, comparison, type, call) {
+  data <- figures_of_runs(versions, type, "line", call)
+  rows <- comparison_of(data, call, by = "line", what = "self", min_share = 0, detectable = FALSE)
+  up <- attr(comparison, "whole")$ratio > 1
+  rows$growth <- rows$new - rows$base
+  rows <- rows[(rows$line > 0) %in% TRUE & rows$growth != 0 & (rows$growth > 0) == up, ]
+  rows <- utils::head(rows[order(-abs(rows$growth), rows$filename, rows$line, method = "radix"), ], 3)
+  if (nrow(rows) == 0) {
+    return(NULL)
+  }
+  # The text of the version that takes more.
+  texts <- lapply(versions[[if (up) "new" else "base"]], function(x) x$.source_text %||% no_text)
+  texts <- vctrs::vec_rbind(!!!lapply(texts, `[`, c("filename", "text")))
+  texts <- texts[!duplicated(texts$filename), ]
+  rows <- tibble::tibble(
+    name = rows$name, filename = rows$filename, line = rows$line, growth = rows$growth,
+    text = described_lines(rows, texts)$text
+  )
+  text <- paste0(
+    gsub("\u00a0", " ", described_place(rows, function(text) shown_name(text, 80))), ": ",
+    with_sign(signif(rows$growth, 3), function(values) format_amount(values, attr(comparison, "unit")))
+  )
+  rlang::set_names(text, rep("*", length(text)))
 }
 
 format_runs_needed <- function(whole, runs, tolerance) {

@@ -40,14 +40,18 @@ globals_used <- function(names) {
   found
 }
 
-# One run. `way`: "time" or "Rprofmem".
-fresh_run <- function(work, times, way, interval, call) {
-  folder <- new_recording_folder()
-  remove_folder <- remover_of(folder)
-  on.exit(remove_folder())
+# One run. `way`: "time" or "Rprofmem". `folder` is a new one if it is not given. The attribute `failed` is the number of tests
+# that have failed, if tests were run.
+fresh_run <- function(
+    work, times, way, interval, call, libraries = .libPaths(), folder = NULL, has_sampler = TRUE) {
+  if (is.null(folder)) {
+    folder <- new_recording_folder()
+    remove_folder <- remover_of(folder)
+    on.exit(remove_folder())
+  }
   settings <- list(
-    libraries = .libPaths(), code = work$code, globals = work$globals, times = times, way = way, interval = interval, folder = folder,
-    library = if (is_live_platform()) getLoadedDLLs()[["profile"]][["path"]],
+    libraries = libraries, code = work$code, globals = work$globals, times = times, way = way, interval = interval, folder = folder,
+    library = if (has_sampler && is_live_platform()) getLoadedDLLs()[["profile"]][["path"]],
     titled = data_model()$titled$`function`
   )
   saveRDS(settings, in_folder(folder, "settings.rds"))
@@ -67,7 +71,8 @@ fresh_run <- function(work, times, way, interval, call) {
     format <- if (way == "time") "rprof" else "rprofmem"
     read_format(in_folder(folder, "recorded.out"), format, "2.0", NA_character_, call)
   }
-  without_code_of_callers(without_own_frames(x, result$frames, call))
+  x <- without_code_of_callers(without_own_frames(x, result$frames, call))
+  if (is.null(result$failed)) x else structure(x, failed = result$failed)
 }
 
 # Without the profiles of the site and of the user, which may load packages.

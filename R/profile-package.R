@@ -29,7 +29,8 @@
 #' [holders()], [annotate_lines()], [print()][print.profile_data]. In other viewers: [as_profvis()], [find_pprof()], [joint_pprof()]
 #'
 #' ## Compare
-#' [compare_profiles()], [benchmark_profile()], [expect_no_regression()]
+#' [compare_profiles()], [benchmark_profile()], [benchmark_package()], [expect_no_regression()],
+#' [expect_memory()], [expect_no_copies()]
 #'
 #' ## Edit and combine
 #' [filter_profile()], [combine_profiles()], [compact_profile()]. Add information: [add_packages()],

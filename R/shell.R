@@ -5,7 +5,8 @@
 # the options and the other arguments. With `rest`, all arguments after the first one that is not an option belong to
 # that one. With `pass`, unknown options and all arguments after `--` are for another command: the option `passed`.
 #
-# An option: the value's name in the help (none for a switch), the argument's description.
+# An option: the value's name in the help (none for a switch), the argument's description, and TRUE if it may be given
+# several times. `more`: lines at the end of the help.
 shell_commands <- function() {
   list(
     record = list(
@@ -74,9 +75,26 @@ shell_commands <- function() {
       pass = TRUE, run = shell_check
     ),
     compare = list(
-      usage = "compare [OPTIONS] BASE NEW",
-      about = "Compares two versions. BASE and NEW are files, or folders with a file for each run.",
-      options = list(output = list("FILE", "a page that shows the difference")), run = shell_compare
+      usage = c("compare [OPTIONS] BASE NEW", "compare --package [OPTIONS] BASE [NEW]"),
+      about = c(
+        "Compares two versions. BASE and NEW are files, or folders with a file for each run;",
+        "with --package, git references of the package in this folder, which are installed",
+        "and run in turns. NEW is the working tree if it is not given."
+      ),
+      options = list(
+        output = list("FILE", "a page (.html) or Markdown (.md); repeatable", TRUE),
+        `fail-if` = list("LIMIT", "such as \"time > 10%\" or \"alloc > 0\", of the whole run; repeatable", TRUE),
+        package = list(NULL, "compare versions of the package in this folder"),
+        script = list("FILE", "what to run: an R script that loads the package"),
+        tests = list(NULL, "what to run: the tests of BASE"),
+        measure = list("KIND", "time or bytes instead of both"),
+        time = list("SECONDS", "about how long to record time, 300 by default")
+      ),
+      more = c(
+        "Exit status: 0; 1 for an error; 2 for wrong arguments; 3 if a limit is exceeded;",
+        "4 if the runs do not show whether one is."
+      ),
+      run = shell_compare
     )
   )
 }
@@ -163,7 +181,8 @@ shell_command_help <- function(command) {
         paste0(if (name == "output") "-o, ", "--", name, if (!is.null(value)) paste0(" ", value))
       }, "")
       c("", paste0("  ", format(flags), "  ", vapply(command$options, `[[`, "", 2)))
-    }
+    },
+    if (!is.null(command$more)) c("", command$more)
   )
 }
 
@@ -214,12 +233,14 @@ shell_arguments <- function(args, command, name) {
       ))
     }
     value_name <- command$options[[option]][[1]]
+    is_repeatable <- length(command$options[[option]]) == 3
+    before <- if (is_repeatable) options[[option]]
     if (is.null(value_name)) {
       options[[option]] <- TRUE
     } else if (grepl("=", arg, fixed = TRUE)) {
-      options[[option]] <- sub("^[^=]*=", "", arg)
+      options[[option]] <- c(before, sub("^[^=]*=", "", arg))
     } else if (length(args) > 0) {
-      options[[option]] <- args[[1]]
+      options[[option]] <- c(before, args[[1]])
       args <- args[-1]
     } else {
       abort_usage(paste0("`", arg, "` needs a value: ", value_name, "."))
@@ -332,17 +353,6 @@ shell_convert <- function(options, values) {
   files <- shell_values(values, "IN", "OUT")
   write_profile(read_profile(files$IN), files$OUT)
   shell_written(files$OUT)
-}
-
-shell_compare <- function(options, values) {
-  files <- shell_values(values, "BASE", "NEW")
-  base <- shell_read(files$BASE)
-  new <- shell_read(files$NEW)
-  print(compare_profiles(base, new))
-  if (!is.null(options$output)) {
-    write_page(new, options$output, base = base)
-    shell_written(options$output)
-  }
 }
 
 # The profile in a file, or the runs in the files of a folder.

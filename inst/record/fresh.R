@@ -82,4 +82,6 @@ record <- function() {
 has_sampler <- prepare()
 result <- tryCatch(record(), error = function(error) list(error = error))
 result$has_sampler <- has_sampler
+# By tests, see R/benchmark-package.R.
+result$failed <- globalenv()$.failed_tests
 saveRDS(result, file.path(settings$folder, "result.rds"))

@@ -72,7 +72,10 @@ test_that("copies and lines are recorded where this is possible", {
   code <- new.env(parent = globalenv())
   sys.source(file, code, keep.source = TRUE)
   x <- with(code, profile::benchmark_profile(base = base(1000), new = new(1000), runs = 3, measure = "bytes"))
-  expect_setequal(unique(x$base$sample_values$type), c("alloc_space", "alloc_objects", "copy_space", "copy_objects"))
+  expect_setequal(unique(x$base$sample_values$type), c(
+    "alloc_space", "alloc_objects", "copy_space", "copy_objects", "inuse_space", "inuse_objects", "peak_space",
+    "peak_objects"
+  ))
   expect_identical(validate_profile(x$base), x$base)
   expect_true(attr(summary(x$base), "exact_memory"))
   copied <- compare_profiles(x, type = "copy_space")

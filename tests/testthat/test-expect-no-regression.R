@@ -53,6 +53,36 @@ test_that("the message says what changed, and what would be needed", {
   })
 })
 
+test_that("each type of exact memory can be compared, and the message has the lines", {
+  exact <- function(factor) {
+    allocations <- lapply(fit_allocations, function(row) {
+      # Only the second line changes; the peak is not part of these profiles.
+      if (identical(row$stack[[1]], "fit:2")) row$values <- factor * row$values
+      row
+    })
+    rep(list(exact_profile(allocations = allocations)), 3)
+  }
+  base <- exact(1)
+  new <- exact(3)
+  for (type in setdiff(exact_types$type, "gc_share")) {
+    expect_success(expect_no_regression(base, base, type = type))
+    expect_failure(expect_no_regression(base, new, type = type), "fit.R:2 `for (i in 1:400) x[i] <- v`: +", fixed = TRUE)
+    expect_success(expect_no_regression(new, base, type = type))
+  }
+  expect_snapshot(error = TRUE, {
+    in_script(expect_no_regression(base, new, type = "alloc_space"))
+    in_script(expect_no_regression(base, new, type = "copy_objects"))
+    in_script(expect_no_regression(new[1], base[1], type = "copy_space"))
+  })
+})
+
+test_that("two snapshots of the heap are enough", {
+  expect_success(expect_no_regression(models_snapshot(4), models_snapshot(4), tolerance = 0))
+  expect_failure(expect_no_regression(models_snapshot(4), models_snapshot(12)), "more memory in use", fixed = TRUE)
+  expect_success(expect_no_regression(models_snapshot(12), models_snapshot(4), tolerance = 0))
+  expect_snapshot(error = TRUE, in_script(expect_no_regression(models_snapshot(4), models_snapshot(12))))
+})
+
 test_that("the number of runs that is stated is enough", {
   # As many runs as stated find the change.
   set.seed(3)
