@@ -20,16 +20,25 @@ the$recompiled <- new.env(parent = emptyenv())
 # Whether positions in byte code can be recorded: R's variables are known that contain them.
 can_record_positions <- function() {
   if (is.null(the$has_positions)) {
-    the$has_positions <- is_live_platform() && tryCatch(
-      {
-        rust(rust_lines_look(), NULL)
-        rust(rust_lines_find(), NULL)
-      },
-      profile_error = function(error) FALSE
-    )
+    the$has_positions <- is_live_platform() && tryCatch(found_positions(), profile_error = function(error) FALSE)
   }
   the$has_positions
 }
+
+# Looks at these variables at several depths of the C stack. Other variables of R may still refer to where an earlier call
+# was on the stack, and look the same at one depth.
+found_positions <- function(most = 4) {
+  rust(rust_lines_look(), NULL)
+  for (depth in seq_len(most)) {
+    if (rust(deeper(depth), NULL)) {
+      return(TRUE)
+    }
+  }
+  FALSE
+}
+
+# `do.call()` calls another interpreter of byte code, which has its own variables on the stack.
+deeper <- function(depth) if (depth == 0) rust_lines_find() else do.call(deeper, list(depth - 1))
 
 # Ends the run of the sampler, whose signal must be blocked. Returns list(lines, text, skipped): the lines of recorded
 # positions for the core, the table `.source_text` of their functions, and the number of functions that were left out,
