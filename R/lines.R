@@ -141,8 +141,8 @@ functions_without_lines <- function(x) {
   sum(suppressWarnings(as.numeric(values)), na.rm = TRUE)
 }
 
-# Whether files are texts of functions in packages, such as `<stats::lm>`. The core has the same rule
+# Whether files are texts of functions in packages, such as `<stats::lm>`, or stand for byte code. The core has the same rule
 # (model/deparsed.rs).
 is_deparsed_package <- function(file) {
-  grepl("^<[a-zA-Z][a-zA-Z0-9.]*::.+>$", file, useBytes = TRUE)
+  grepl("^<[a-zA-Z][a-zA-Z0-9.]*::.+>$", file, useBytes = TRUE) | is_byte_code(file)
 }

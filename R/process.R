@@ -175,7 +175,10 @@ profile_process <- function(
   report <- progress_report("Recording", "iterator")
   # Later, they may have ended.
   folders <- folders_of_processes(pid)
-  recorded <- processes_recorded(pid, seconds, interval, clock, children, call, pause, native, report)
+  recorded <- processes_recorded(
+    pid, seconds, interval, clock, children, call, pause, native, report,
+    positions = most_deparsed_lines(call) > 0
+  )
   others <- recorded$problems$problem != "unread_sample"
   words <- c(
     format_unread(recorded), format_missing_children(recorded), format_kills(recorded$endings),
@@ -187,7 +190,7 @@ profile_process <- function(
       if (nrow(recorded$problems) > 0) c("*" = "See `profile_problems()` for details.")
     ), "profile_warning_incomplete", unread = recorded$unread, problems = recorded$problems, call = call)
   }
-  with_test_labels(recorded$profile, folders, call)
+  with_test_labels(with_lines_of_code(recorded$profile, call), folders, call)
 }
 
 # A list: `profile`; `problems` of stacks, a table of counts; `unread`, the number of stacks that could not be read;
@@ -196,12 +199,12 @@ profile_process <- function(
 # `pauses`, how long it was stopped each time, in seconds; `ended`, the processes that ended; `left`, those that executed
 # a program other than R, with its name; `was_stopped`, whether the user pressed Ctrl-C; `refused`, a table of processes
 # into which this one may not look; `left_out`, a table of those that were too many; `endings`, see `format_endings()`.
-# `report` is of `progress_report()`.
+# `report` is of `progress_report()`; with `positions`, those in byte code are recorded, see R/code-lines.R.
 processes_recorded <- function(
-    pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
+    pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL, positions = FALSE) {
   settings <- list(
     interval = as.numeric(interval), seconds = as.numeric(seconds), clock = clock, children = children$any,
-    pause = pause, native = native
+    pause = pause, native = native, positions = positions
   )
   lazy <- lazy_columns(call)
   was_stopped <- FALSE

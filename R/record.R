@@ -269,7 +269,7 @@ record_profile <- function(
   # Ends with the folder.
   reader <- if (!is.null(snapshot)) start_reader(folder, call)
   end_helper <- if (children$any) {
-    settings <- helper_settings(interval, clock, native, threshold = if (is_exact) threshold)
+    settings <- helper_settings(interval, clock, native, threshold = if (is_exact) threshold, positions = lines)
     start_helper(children, settings, call, folder)
   }
   started <- Sys.time()

@@ -86,6 +86,7 @@ fn job(list: &Robj) -> Result<Job> {
                 "wall" => Clock::Wall,
                 _ => Clock::Cpu,
             },
+            positions: !matches!(to, To::Spool(_, _, Some(_))),
         },
         to,
         resource,

@@ -195,6 +195,7 @@ pub fn recorder_settings(list: &Robj) -> Result<settings::Settings> {
         pause: option(list, "pause")?.flag()?,
         native: option(list, "native")?.flag()?,
         own: false,
+        positions: option(list, "positions")?.flag()?,
     })
 }
 

@@ -50,6 +50,7 @@ impl<'a> OwnSession<'a> {
             pause: true,
             native: false,
             own: true,
+            positions: timing.positions,
         };
         Ok(OwnSession {
             session: open_session(&settings, files, profile)?,

@@ -16,6 +16,9 @@ pub struct Timing {
     pub interval: Duration,
     pub every: Duration,
     pub clock: Clock,
+    /// Whether positions in byte code without source references are recorded. What makes lines of them is R, so servers get
+    /// none.
+    pub positions: bool,
 }
 
 /// Takes samples and groups them into chunks.

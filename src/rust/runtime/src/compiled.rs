@@ -15,7 +15,7 @@ use profile_core::limits::memory::{TryGrow, filled};
 /// Inner functions within inner functions, and promises within promises.
 const MOST_LEVELS: usize = 100;
 /// Instructions are addresses of code of R's interpreter, operands have 4 bytes.
-const OPERANDS: u64 = 1 << 32;
+pub const OPERANDS: u64 = 1 << 32;
 /// More words than the code of a function has.
 const MOST_WORDS: u64 = 1 << 24;
 
@@ -63,7 +63,7 @@ pub fn code_at(memory: &mut impl Memory, address: u64) -> Result<Option<At>> {
 }
 
 /// The words of the instructions; the first one is the version of the byte code.
-fn instructions(memory: &mut impl Memory, code: Code) -> Result<Vec<u64>> {
+pub fn instructions(memory: &mut impl Memory, code: Code) -> Result<Vec<u64>> {
     let integers = length(memory, code.instructions, INTSXP).unwrap_or(0);
     let count = (integers / 2).min(MOST_WORDS);
     let mut bytes = filled(8 * count as usize, 0)?;

@@ -51,10 +51,12 @@
 mod platform;
 
 pub use platform::{
-    Stopped, abandon, all_lines, block, check, learn, lines, owners, start, state, stop, unblock,
+    Stopped, abandon, all_lines, block, check, code_lines, find_codes, learn, lines, owners, start,
+    state, stop, unblock,
 };
 
 use profile_core::model::titled::TITLED;
+use profile_runtime::digest::Digest;
 use std::path::Path;
 
 /// What [`start`] needs to know about the running R.
@@ -122,6 +124,13 @@ pub struct LineAt {
     pub code: usize,
     pub position: u64,
     pub line: Option<i32>,
+}
+
+/// A position in code that another process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WantedLine {
+    pub code: Digest,
+    pub position: u64,
 }
 
 /// The state of the recording.

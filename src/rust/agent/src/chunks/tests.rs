@@ -33,6 +33,7 @@ impl World {
             interval: seconds(INTERVAL),
             every: seconds(every),
             clock: Clock::Cpu,
+            positions: false,
         };
         let mut profile = Profile::default();
         begin_profile(&mut profile).unwrap();

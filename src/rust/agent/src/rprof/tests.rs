@@ -34,6 +34,7 @@ impl World {
             interval: Duration::from_millis(10),
             every: seconds(every),
             clock: Clock::Wall,
+            positions: false,
         };
         let log = Arc::clone(&self.log);
         Rprof::open(timing, &self.state, &self.encoder, log, self.start)

@@ -84,6 +84,9 @@ impl<'s> Session<'s> {
             Some(reader) => reader,
             None => open_reader(process, &mappings)?,
         };
+        if settings.positions {
+            reader.read_positions();
+        }
         let has_span = reader.find_span(&mappings)?;
         let thread =
             reader.locate(|r, memory| follow::open(process, r, memory, settings.stops()))?;
@@ -379,6 +382,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             state,
             computes,
         };
+        self.reader.name_positions()?;
         let (stack, texts) = (self.reader.stack(), self.reader.texts());
         if let Some(native) = &mut self.native {
             let recording = self.number;

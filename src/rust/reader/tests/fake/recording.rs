@@ -56,6 +56,7 @@ pub fn settings(clock: Clock) -> Settings {
         pause: true,
         native: false,
         own: false,
+        positions: false,
     }
 }
 

@@ -28,6 +28,7 @@ fn processes_are_refused() {
         pause: true,
         native: false,
         own: false,
+        positions: false,
     };
     let wanted = Wanted {
         pids: &[pid],

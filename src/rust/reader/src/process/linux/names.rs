@@ -199,6 +199,7 @@ mod tests {
             pause: true,
             native: false,
             own,
+            positions: false,
         }
     }
 
