@@ -206,6 +206,8 @@ start_agent <- function(
 
 # `give`: the user's function that receives the chunks.
 run_agent <- function(settings, method, memory, give, call) {
+  # Servers cannot look up their lines, see R/code-lines.R.
+  settings$positions <- settings$kind != "forward" && most_deparsed_lines(call) > 0
   method <- start_sampling(settings, method, call)
   agent$run <- list(
     pid = Sys.getpid(), since = Sys.time(), until = NULL, to = settings$shown, clock = settings$clock,

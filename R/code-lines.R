@@ -71,41 +71,54 @@ places_of_code <- function(x, is_code, call) {
   known
 }
 
-# list(package, called, defined) of all rows of `functions`: names without a package and a title.
+# list(package, called, defined) of all rows of `functions`: the package, "" for none and NA if it is unknown, and names without
+# a package and a title.
 names_of_frames <- function(x) {
+  functions <- x$functions
+  package <- as.character(functions[[".package"]] %||% rep(NA_character_, nrow(functions)))
+  package[is.na(package) & functions[[".package_from"]] %in% "process"] <- ""
   bare <- function(name) sub("^[A-Za-z][A-Za-z0-9.]*:::?", "", name)
-  list(
-    package = as.character(x$functions[[".package"]] %||% rep(NA_character_, nrow(x$functions))),
-    called = bare(x$functions$system_name), defined = bare(x$functions$name)
-  )
+  list(package = package, called = bare(functions$system_name), defined = bare(functions$name))
 }
 
 # The functions of these names in the packages of the frames, as far as these are loaded or part of R, and in the global
 # environment: lists of the `original` function, the `compiled` one, its `package` and `name`, and the `file` of its text.
 functions_of_frames <- function(names) {
   wanted <- unique(data.frame(package = rep(names$package, 2), name = c(names$called, names$defined)))
-  found <- list()
-  for (package in unique(wanted$package)) {
-    of_this <- wanted$name[wanted$package %in% package]
-    if (is.na(package)) {
-      env <- globalenv()
-    } else if (package %in% loadedNamespaces() || package %in% packages_of_r && requireNamespace(package, quietly = TRUE)) {
-      env <- asNamespace(package)
-    } else {
-      next
+  anywhere <- wanted$name[is.na(wanted$package)]
+  packages <- if (length(anywhere) > 0) union(loadedNamespaces(), packages_of_r) else wanted$package
+  found <- lapply(setdiff(packages, c("", "profile")), function(package) {
+    if (can_use_package(package)) {
+      functions_in(asNamespace(package), package, c(anywhere, wanted$name[wanted$package %in% package]))
     }
-    if (package %in% "profile") next
-    for (name in of_this[of_this %in% ls(env, all.names = TRUE, sorted = FALSE)]) {
-      if (!is_safe_to_read(name, env)) next
-      value <- get0(name, env, inherits = FALSE)
-      if (typeof(value) != "closure" || (!is.na(package) && !identical(environment(value), env))) next
-      found[[length(found) + 1]] <- list(
-        original = value, compiled = if (is.na(package)) compiled_function(value) else value, package = package, name = name,
-        file = paste0("<", if (!is.na(package)) paste0(package, "::"), name, ">")
-      )
+  })
+  found <- c(found, list(functions_in(globalenv(), "", c(anywhere, wanted$name[wanted$package %in% ""]))))
+  unlist(found, recursive = FALSE)
+}
+
+# A session loads no package for this, unless it is one of the shell command.
+can_use_package <- function(package) {
+  may_load <- package %in% packages_of_r || isTRUE(the$is_shell)
+  package %in% loadedNamespaces() ||
+    may_load && suppressWarnings(suppressMessages(requireNamespace(package, quietly = TRUE)))
+}
+
+functions_in <- function(env, package, names) {
+  names <- intersect(names, ls(env, all.names = TRUE, sorted = FALSE))
+  found <- lapply(names, function(name) {
+    value <- if (is_safe_to_read(name, env)) get0(name, env, inherits = FALSE)
+    # A package may have functions of others.
+    if (typeof(value) != "closure" || package != "" && !identical(environment(value), env)) {
+      return(NULL)
     }
-  }
-  Filter(function(one) !is.null(one$compiled), found)
+    compiled <- if (package == "") compiled_function(value) else value
+    if (is.null(compiled)) {
+      return(NULL)
+    }
+    file <- paste0("<", if (package != "") paste0(package, "::"), name, ">")
+    list(original = value, compiled = compiled, package = package, name = name, file = file)
+  })
+  Filter(Negate(is.null), found)
 }
 
 # A function as R compiles it when it is used. In this session, it may not have been used yet.
@@ -122,7 +135,7 @@ is_on_stacks <- function(x, at, of_location, rows, owner, candidates, names) {
   is_there <- rep(FALSE, length(rows))
   for (number in unique(owner[!is.na(owner)])) {
     candidate <- candidates[[number]]
-    is_function <- names$package %in% candidate$package & (names$called == candidate$name | names$defined == candidate$name)
+    is_function <- names$package %in% c(candidate$package, NA) & (names$called == candidate$name | names$defined == candidate$name)
     has_function <- logical(nrow(x$samples))
     has_function[sample[is_function[of_frame] %in% TRUE]] <- TRUE
     of_this <- which(owner == number)

@@ -23,6 +23,7 @@ shell_record <- function(options, values) {
       abort_usage("`--memory` records a script from its start, so it cannot be used with `--pid`.")
     }
     output <- record_target(options, paste0("process-", options$pid))
+    the$is_shell <- TRUE
     x <- profile_process(
       shell_pids(options$pid), shell_number(options, "seconds", 10), interval = interval, clock = clock, native = native,
       children = isTRUE(options$children)

@@ -82,7 +82,8 @@ add_source_text <- function(x, ..., directory = NULL, outside = FALSE) {
   sampled <- rust(rust_summarise(x, NULL, "function"), call)$time
   ended <- end_of_recording(x, sampled)
   # Files in `directory` need no message, since the user has named this folder.
-  with_source_text(x, ended, call, directory, outside, embeds = is.null(directory) || outside)
+  x <- with_source_text(x, ended, call, directory, outside, embeds = is.null(directory) || outside)
+  with_lines_of_code(x, call, keep = TRUE)
 }
 
 # Adds source text to a profile that was checked. `ended`: see end_of_recording(). `embeds`: whether the user will
@@ -99,6 +100,7 @@ with_source_text <- function(x, ended, call, directory = NULL, outside = FALSE, 
 source_text_of <- function(x, ended, call, directory = NULL, outside = FALSE, only = NULL) {
   known <- x$.source_text %||% no_text
   wanted <- setdiff(only %||% files_with_lines(x), c(known$filename, ""))
+  wanted <- wanted[!is_byte_code(wanted)]
   is_own <- is_of_session(x)
   anywhere <- is_own || outside
   files <- text_of_files(wanted, directory, anywhere, ended, call)

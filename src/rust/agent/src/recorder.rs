@@ -16,8 +16,7 @@ pub struct Timing {
     pub interval: Duration,
     pub every: Duration,
     pub clock: Clock,
-    /// Whether positions in byte code without source references are recorded. What makes lines of them is R, so servers get
-    /// none.
+    /// Whether positions in byte code without source references are recorded.
     pub positions: bool,
 }
 

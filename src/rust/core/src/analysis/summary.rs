@@ -17,6 +17,7 @@ use crate::collections::Interner;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, filled};
+use super::places::is_file;
 use crate::model::{LocationId, Profile, StringId, is_deparsed};
 use std::hash::Hash;
 
@@ -141,7 +142,7 @@ pub fn summarise<'p>(
 fn line_of(profile: &Profile, location: LocationId) -> Option<(StringId, i32)> {
     let line = profile.locations.get(location).line_for_r();
     let file = profile.function_of(location)?.filename;
-    (line > 0 && !profile.strings.get(file).is_empty()).then_some((file, line))
+    (line > 0 && is_file(profile.strings.get(file))).then_some((file, line))
 }
 
 /// The sums without allocations, and the allocations.
