@@ -420,6 +420,7 @@ described_notes <- function(x, summary, parts) {
     if (!is.null(parts$peak)) notes_of_ends(parts$peak),
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
     note_of_compiler(summary),
+    note_of_missing_lines(x),
     if (functions_without_lines(x) > 0) {
       paste0("Without lines, since they have few samples: ", count_of(functions_without_lines(x), "function"), ".")
     },

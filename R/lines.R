@@ -134,6 +134,30 @@ with_deparsed_text <- function(x, found) {
   x
 }
 
+# Keeps why lines of packages are missing, see `start_with_sampler()`.
+with_missing_lines <- function(x, missing) {
+  if (isTRUE(nzchar(missing)) && nrow(x$sources) > 0) {
+    rows <- tibble::tibble(
+      source_id = x$sources$source_id[[1]], key = paste0("profile.missing.", names(missing)), value = unname(missing),
+      type = "string", unit = NA_character_
+    )
+    x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
+  }
+  x
+}
+
+# What lines of packages, and titles, are missing for, as a note; NULL if they are not.
+note_of_missing_lines <- function(x) {
+  about <- x$.source_attributes
+  value <- function(key) unique(about$value[about$key %in% key])
+  c(
+    vapply(value("profile.missing.sampler"), function(why) {
+      paste("Without lines of packages, and names of loaded packages, since only R's profiler could record:", why)
+    }, "", USE.NAMES = FALSE),
+    vapply(value("profile.missing.positions"), function(why) paste("Without lines of packages:", why), "", USE.NAMES = FALSE)
+  )
+}
+
 # The number of functions whose lines were not looked up.
 functions_without_lines <- function(x) {
   about <- x$.source_attributes

@@ -363,7 +363,8 @@ start_recording <- function(options, folder, call) {
   if (options$line.profiling) {
     options$numfiles <- 1000L
   }
-  has_sampler <- start_with_sampler(path, options, call)
+  missing <- start_with_sampler(path, options, call)
+  has_sampler <- !isTRUE(names(missing) == "sampler")
   if (!has_sampler) start_rprof(path, options, call)
   log_spans(path)
   function() {
@@ -379,7 +380,7 @@ start_recording <- function(options, folder, call) {
     } else {
       read_format(path, "rprof", "2.0", NA_character_, call)
     }
-    mark_session(with_spans(x, spans, call))
+    mark_session(with_missing_lines(with_spans(x, spans, call), missing))
   }
 }
 
@@ -393,10 +394,11 @@ start_rprof <- function(path, options, call) {
 }
 
 # Starts R's profiler and the sampler beside it, which records titles of calls and, with lines, positions in byte code.
-# Returns whether that is possible.
+# Returns why something is missing, if it is: a text with the name `sampler` if it is not running, which is empty on systems
+# that it does not support, and with the name `positions` if it records no positions.
 start_with_sampler <- function(path, options, call) {
   if (!is_live_platform()) {
-    return(FALSE)
+    return(c(sampler = ""))
   }
   # With memory figures R writes a line for each sample, to which the one of the sampler belongs.
   options$memory.profiling <- TRUE
@@ -414,9 +416,12 @@ start_with_sampler <- function(path, options, call) {
   tryCatch(
     {
       rust(start, call)
-      TRUE
+      wants_lines <- options$line.profiling && most_deparsed_lines(call) > 0
+      if (wants_lines && !settings$positions) {
+        c(positions = "the variables in which this R keeps positions in byte code were not found.")
+      }
     },
-    profile_error = function(error) FALSE
+    profile_error = function(error) c(sampler = shown_text(conditionMessage(error)))
   )
 }
 

@@ -116,3 +116,106 @@ impl Sum {
         Some(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiled::code_at;
+    use crate::fake::{Objects, address};
+    use crate::objects::LANGSXP;
+
+    const BASE: u64 = 0x7f00_0000_0000;
+    const GETFUN: u64 = 0x1000;
+    const CALL: u64 = 0x1010;
+
+    fn digest(r: &mut Objects, code: usize, base: u64) -> Option<Digest> {
+        let (_, code) = code_at(r, address(code)).unwrap().unwrap();
+        Digest::of(r, code, base).unwrap()
+    }
+
+    /// `name(...)`, with a literal, in a process whose library is at `base`.
+    fn code(r: &mut Objects, base: u64, name: &str, literal: &str) -> usize {
+        let expression = r.add(LANGSXP, &[]);
+        let name = r.symbol(name);
+        let literal = r.text(literal);
+        r.byte_code(
+            &[12, base + GETFUN, 1, base + CALL, 2],
+            &[expression, name, literal],
+        )
+    }
+
+    #[test]
+    fn it_is_the_same_wherever_the_library_and_the_objects_are() {
+        let mut r = Objects::new();
+        let one = code(&mut r, BASE, "f", "a");
+        r.flag(1);
+        let other = code(&mut r, BASE + 0x5000, "f", "a");
+        let found = digest(&mut r, one, BASE);
+        assert!(found.is_some());
+        assert_eq!(digest(&mut r, other, BASE + 0x5000), found);
+        assert_ne!(digest(&mut r, other, BASE), found);
+    }
+
+    #[test]
+    fn instructions_names_and_literals_count() {
+        let mut r = Objects::new();
+        let plain = code(&mut r, BASE, "f", "a");
+        let known = digest(&mut r, plain, BASE);
+        for (name, literal) in [("g", "a"), ("f", "b"), ("ff", "a"), ("f", ""), ("f", "aa")] {
+            let other = code(&mut r, BASE, name, literal);
+            assert_ne!(digest(&mut r, other, BASE), known, "{name} {literal}");
+        }
+        let constants: Vec<usize> = ["f", "a"].map(|name| r.symbol(name)).to_vec();
+        let expression = r.add(LANGSXP, &[]);
+        let numbers = [1, 2].map(|value| r.integers(&[value]));
+        let codes = [
+            r.byte_code(&[12, BASE + GETFUN], &[expression]),
+            r.byte_code(&[12, BASE + CALL], &[expression]),
+            r.byte_code(&[12, BASE + CALL, 1], &[expression]),
+            r.byte_code(&[12, BASE + CALL, 2], &[expression]),
+            r.byte_code(&[12, BASE + CALL, 2], &constants),
+            r.byte_code(&[12, BASE + CALL, 2], &[numbers[0]]),
+            r.byte_code(&[12, BASE + CALL, 2], &[numbers[1]]),
+        ];
+        for (number, &code) in codes.iter().enumerate() {
+            for &other in &codes[..number] {
+                assert_ne!(digest(&mut r, code, BASE), digest(&mut r, other, BASE));
+            }
+        }
+    }
+
+    #[test]
+    fn expressions_and_computed_vectors_do_not_count() {
+        let mut r = Objects::new();
+        let [one, other] = [1, 2].map(|word| r.add(LANGSXP, &[word, word]));
+        let [short, long] = [1, 5].map(|length| r.integers(&vec![7; length]));
+        for vector in [short, long] {
+            r.0[vector][0] |= ALTREP;
+        }
+        for (one, other) in [(one, other), (short, long)] {
+            let [one, other] = [one, other].map(|constant| r.byte_code(&[12, BASE], &[constant]));
+            assert_eq!(digest(&mut r, one, BASE), digest(&mut r, other, BASE));
+        }
+    }
+
+    #[test]
+    fn damaged_code_has_none() {
+        let mut r = Objects::new();
+        let empty = r.byte_code(&[], &[]);
+        assert_eq!(digest(&mut r, empty, BASE), None);
+        let damaged = code(&mut r, BASE, "f", "a");
+        let constants = r.0[damaged][5];
+        for wrong in [0, 8, u64::MAX] {
+            r.object(constants).unwrap()[7] = wrong;
+            assert_eq!(digest(&mut r, damaged, BASE), None);
+        }
+        let name = r.add(SYMSXP, &[address(0)]);
+        r.object(constants).unwrap()[7] = address(name);
+        assert_eq!(digest(&mut r, damaged, BASE), None);
+        // A text that is longer than its memory.
+        let text = r.string("f");
+        r.0[text][4] = 1 << 40;
+        r.0[name][4] = address(text);
+        assert_eq!(digest(&mut r, damaged, BASE), None);
+    }
+}

@@ -44,6 +44,8 @@ pub mod devices;
 pub mod digest;
 pub mod environments;
 pub mod evaluator;
+#[cfg(test)]
+mod fake;
 pub mod fit;
 pub mod functions;
 pub mod heap;
