@@ -416,10 +416,7 @@ start_with_sampler <- function(path, options, call) {
   tryCatch(
     {
       rust(start, call)
-      wants_lines <- options$line.profiling && most_deparsed_lines(call) > 0
-      if (wants_lines && !settings$positions) {
-        c(positions = "the variables in which this R keeps positions in byte code were not found.")
-      }
+      missing_positions(settings, options, call)
     },
     profile_error = function(error) c(sampler = shown_text(conditionMessage(error)))
   )
