@@ -316,14 +316,24 @@ impl Attempt {
             stack.records.try_push(record)
         };
         if let Some(name) = builtin {
-            add((name, name), Where::default(), of_builtins, OnStack::default())?;
+            add(
+                (name, name),
+                Where::default(),
+                of_builtins,
+                OnStack::default(),
+            )?;
         }
         for call in calls.take(MOST_CALLS) {
             if let Some(name) = call.name {
                 add(name, at, call.package, call.record)?;
             }
             if let Some(name) = call.builtin {
-                add((name, name), Where::default(), of_builtins, OnStack::default())?;
+                add(
+                    (name, name),
+                    Where::default(),
+                    of_builtins,
+                    OnStack::default(),
+                )?;
             }
             at = call.at;
         }

@@ -162,11 +162,7 @@ impl<M: Memory> Kept<M> {
 
     /// The place of a site, and the builtin that is called there, unless this call has a record: `inner` is the address of
     /// the recorded call.
-    pub fn place_of(
-        &mut self,
-        site: Root,
-        inner: u64,
-    ) -> Result<(Where, Option<StringId>)> {
+    pub fn place_of(&mut self, site: Root, inner: u64) -> Result<(Where, Option<StringId>)> {
         let (mut at, builtin) = self.places.find(
             &mut self.snapshot,
             &self.r,
