@@ -136,7 +136,7 @@ with_deparsed_text <- function(x, found) {
 
 # Keeps why lines of packages are missing, see `start_with_sampler()`.
 with_missing_lines <- function(x, missing) {
-  if (isTRUE(nzchar(missing)) && nrow(x$sources) > 0) {
+  if (isTRUE(nzchar(missing)) && !is.na(missing) && nrow(x$sources) > 0) {
     rows <- tibble::tibble(
       source_id = x$sources$source_id[[1]], key = paste0("profile.missing.", names(missing)), value = unname(missing),
       type = "string", unit = NA_character_

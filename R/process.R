@@ -41,6 +41,18 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'
 #' The column `system_name` of `functions` is the name by which it was called.
 #'
+#' @section Lines of packages:
+#' Functions without source references have lines of their deparsed text, as in [record_profile()]: `annotate_lines(x,
+#' "stats::lm")` shows them. The process is not asked to compile anything. Where a function is in its byte code is read with
+#' its stack, and the function of the same name is compiled in this session, if it has the same code: the same instructions,
+#' names, and starts of texts and numbers. So the version of R must be the same. Functions of packages that are part of R have
+#' lines, and those of packages that are loaded in this session: load those that the process uses first. `profile record --pid`
+#' loads them itself.
+#'
+#' There are no lines for functions that are not on the stack under the name of their variable, such as methods of S4 and R6
+#' and the functions that other functions return, and for code that several functions on a stack have. The attribute
+#' `profile.lines.skipped`, and the option `profile.deparsed_lines`, are those of [record_profile()].
+#'
 #' @section CPU time:
 #' Samples are taken at random times, one in each `interval` on average. A sample stands for one interval of real time,
 #' and for one interval of CPU time if the process computes at that moment. So the shares of CPU time are right, apart

@@ -56,6 +56,10 @@
 #' Lines of your source files keep their self values: a sample may count for a line of your file, and for a line of a
 #' package further inside.
 #'
+#' Processes that are recorded by `children = TRUE` have such lines for functions that have the same code in this session, see
+#' [profile_process()]. In the process of a script, `profile record` loads the native code of this package, and compiles
+#' functions when the script has ended. If positions could not be recorded, the digest says why.
+#'
 #' Compiling takes about 0.2 ms for each line of text, once in a session. The functions with most samples come first, up to
 #' 4,000 lines for a recording. The attribute `profile.lines.skipped` is the number of other functions, which the digest shows.
 #' The option `profile.deparsed_lines` changes the limit; with 0, no such lines are recorded.
@@ -499,7 +503,9 @@ frames_of_code <- function(x, frames) {
   end <- cumsum(rle(as.integer(rows$sample_id[of_r]))$lengths)
   position <- end - frames + 1L
   found <- of_r[position[position > c(0L, end[-length(end)])]]
-  if (any(x$locations$line[at[found]] > 0)) found
+  # Positions in byte code of this package are no lines of the code.
+  file <- x$functions$filename[match(x$locations$function_id[at[found]], x$functions$function_id)]
+  if (any(x$locations$line[at[found]] > 0 & !is_byte_code(file))) found
 }
 
 # Gives these rows of `sample_locations` a function of this name. Other frames may have the same function or location:

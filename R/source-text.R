@@ -14,6 +14,10 @@
 #' - the source references of packages that are loaded and were installed with `--with-keep.source`, and of
 #'   functions in the global environment, for code that was entered in the console or parsed from text.
 #'
+#' - functions of this session that have the same byte code as functions without source references in profiles of the agent,
+#'   see *Lines of packages* in [profile_process()]. Until then, such profiles have files such as
+#'   `<bytecode: 994122ed43c5ff49>`, in place of which they get lines of `<stats::lm>` and its deparsed text.
+#'
 #' Files without a line in the profile are not collected. Text that is neither UTF-8 nor in the encoding of
 #' the locale is read as Latin-1.
 #'
