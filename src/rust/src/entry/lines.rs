@@ -11,9 +11,9 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::{Error, Result};
 use profile_core::joint::{self, Distinct, Line, Wanted};
 use profile_core::limits::memory::{TryCollect, TryGrow, filled};
+use profile_core::model::code_of_file;
 use profile_reader::live::own_positions;
 use profile_reader::stack::innermost::Seen;
-use profile_core::model::code_of_file;
 use profile_runtime::compiled::Creators;
 use profile_runtime::digest::Digest;
 use profile_sampler::{
@@ -313,9 +313,7 @@ fn rust_codes_lines(
         });
         let wanted = wanted.try_vec()?;
         let found = match creators {
-            Some(creators) => {
-                sampler::code_lines(creators, base()?, functions.into(), &wanted)?
-            }
+            Some(creators) => sampler::code_lines(creators, base()?, functions.into(), &wanted)?,
             None => None,
         };
         let Some(found) = found else {

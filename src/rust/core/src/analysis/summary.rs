@@ -10,6 +10,7 @@ use super::allocations::{AllocatingFrames, Measured, is_allocation};
 use super::cpu_clock::used_seconds;
 use super::frame_names::FrameNames;
 use super::groups::{By, FrameGroups};
+use super::places::is_file;
 use super::recorded::{allocated, has_exact_memory};
 use super::sample_types::summed_type;
 use super::weights::{Counted, Weight, add, sum_by_stack, type_of};
@@ -17,7 +18,6 @@ use crate::collections::Interner;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, filled};
-use super::places::is_file;
 use crate::model::{LocationId, Profile, StringId, is_deparsed};
 use std::hash::Hash;
 

@@ -30,12 +30,13 @@ pub fn is_deparsed(file: &str) -> bool {
         .strip_prefix('<')
         .and_then(|file| file.strip_suffix('>'));
     let parts = name.and_then(|name| name.split_once("::"));
-    code_of_file(file).is_some() || parts.is_some_and(|(package, function)| {
-        let is_package = |c: char| c.is_ascii_alphanumeric() || c == '.';
-        package.starts_with(|c: char| c.is_ascii_alphabetic())
-            && package.chars().all(is_package)
-            && !function.is_empty()
-    })
+    code_of_file(file).is_some()
+        || parts.is_some_and(|(package, function)| {
+            let is_package = |c: char| c.is_ascii_alphanumeric() || c == '.';
+            package.starts_with(|c: char| c.is_ascii_alphabetic())
+                && package.chars().all(is_package)
+                && !function.is_empty()
+        })
 }
 
 #[cfg(test)]

@@ -15,11 +15,7 @@ const MOST_LEVELS: usize = 100;
 
 /// For each digest, the row of the function that has such code: its own, or that of a promise or a function in it. `None` if
 /// there is none, or several functions have it. The same function may have several names.
-pub fn find_codes(
-    functions: &[u64],
-    base: u64,
-    wanted: &[Digest],
-) -> Result<Vec<Option<usize>>> {
+pub fn find_codes(functions: &[u64], base: u64, wanted: &[Digest]) -> Result<Vec<Option<usize>>> {
     let memory = &mut Direct;
     let mut search = Search {
         base,
